@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import json
 import subprocess
@@ -13,18 +12,19 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import jupytext
+import nbformat
+
 from edl_labs.course.course_folder import Course
 from edl_labs.course.lab.read import no_such_lab
 from edl_labs.course.lab.rules import check_cells
-from edl_labs.course.lab.source import parse
+from edl_labs.course.lab.source import NAMED_ROLES, PERCENT, parse
 from edl_labs.course.lab.source_notebook import METADATA, dumps
-from edl_labs.course.lab.source_notebook import text as source_text
 from edl_labs.course.start import jupyterlab_command
 from edl_labs.errors import EdlError, SourceError, UsageError
 from edl_labs.values import Value
 
 POLL_S = 1.0  # a save is in the text before its author has changed windows
-ROLE = "lab_role"
 Said = Callable[[str], None]
 
 
@@ -101,12 +101,10 @@ def from_notebook(course: Course, lab: str, notebook: Path | str) -> bool:
         raise UsageError(f"there is no {course.shown(path)}", next=f"edl-labs edit {lab} --to-notebook FILE makes one")
     held = path.read_text(encoding="utf-8")
     old = source.read_text(encoding="utf-8")
-    text = as_text(held, like=old)
-    if text == old:
+    text, last = as_text(held), _last(course, path, held)
+    if text == old or _digest(text) == last.get("cells"):
         return False
-    if _digest(old) not in _known(course, path, held, "text"):
-        if _digest(_cells_of(held)) == _made(held).get("cells"):
-            return False
+    if _digest(old) != last.get("text"):
         raise EdlError(
             f"{course.shown(source)} changed since the notebook was made",
             why="writing the notebook back would undo that change",
@@ -120,84 +118,29 @@ def from_notebook(course: Course, lab: str, notebook: Path | str) -> bool:
 
 def as_notebook(text: str, *, lab: str, file: str = "the lab") -> str:
     """A lab's text as a notebook's JSON, which remembers what it was made from. Roles are in the cells' metadata."""
-    cells = []
-    for number, cell in enumerate(parse(text, file=file), start=1):
-        metadata = {ROLE: cell.marker.words} if cell.role else {}
-        one = {"cell_type": cell.kind, "id": f"cell-{number}", "metadata": metadata, "source": cell.source}
-        cells.append({**one, "execution_count": None, "outputs": []} if cell.kind == "code" else one)
-    notebook: dict[str, Any] = {"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
-    made = {"lab": lab, "text": _digest(text), "cells": _digest(_cells_of(dumps(notebook)))}
-    notebook["metadata"] = {**METADATA, "edl_labs": made}
-    return dumps(notebook)
+    parse(text, file=file)
+    notebook = jupytext.reads(text.lstrip(), PERCENT)
+    for number, cell in enumerate(notebook.cells, start=1):
+        cell["id"], cell["source"] = f"cell-{number}", cell.source.strip("\n").rstrip()
+    made = {"lab": lab, "text": _digest(text), "cells": _digest(as_text(dumps(notebook)))}
+    return dumps({**notebook, "metadata": {**METADATA, "edl_labs": made}})
 
 
-def as_text(notebook: str, *, like: str) -> str:
-    """A notebook's JSON as a lab's text. Cells that `like` has too are taken from it byte for byte."""
-    preface, old = _segments(like)
-    new = _cells_of(notebook)
-    out = list(preface)
-    gap = [""]
-    for index, (cell, kept) in enumerate(_paired(new, old)):
-        same = kept is not None and kept.key == cell
-        out += kept.lines if kept is not None and same else _lines(*cell)
-        gap = kept.gap if kept is not None and kept is not old[-1] else gap
-        out += gap if index < len(new) - 1 else old[-1].gap
-    return "\n".join(out)
-
-
-@dataclass(frozen=True)
-class _Segment:
-    """A cell as it is written: what it says, its lines, and the blank lines after it."""
-
-    key: tuple[str, str]
-    lines: list[str]
-    gap: list[str]
-
-
-def _segments(text: str) -> tuple[list[str], list[_Segment]]:
-    """(the lines before the first cell, the cells) of a lab's text."""
-    cells, lines = parse(text, file="the lab"), text.split("\n")
-    starts = [cell.line - 1 for cell in cells]
-    found = []
-    for cell, start, stop in zip(cells, starts, [*starts[1:], len(lines)], strict=True):
-        end = stop
-        while not lines[end - 1].strip():
-            end -= 1
-        found.append(_Segment((cell.marker.line, cell.source), lines[start:end], lines[end:stop]))
-    return lines[: starts[0]], found
-
-
-def _cells_of(notebook: str) -> list[tuple[str, str]]:
-    """(marker, source) of a notebook's cells; empty ones without a role, as JupyterLab leaves them, are dropped."""
+def as_text(notebook: str) -> str:
+    """A notebook's JSON as a lab's text, without the empty cells that JupyterLab leaves."""
     try:
-        cells = json.loads(notebook)["cells"]
-        found = [(cell["cell_type"], cell["metadata"].get(ROLE), source_text(cell).strip("\n")) for cell in cells]
+        read = nbformat.v4.reads(notebook)
+        read.cells = [cell for cell in read.cells if cell.source.strip() or {*cell.metadata} & {"title", *NAMED_ROLES}]
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise EdlError("the notebook cannot be read", why=f"{type(error).__name__}: {error}"[:300]) from None
-    raw = [source for kind, _, source in found if kind not in ("code", "markdown")]
+    raw = [cell.source for cell in read.cells if cell.cell_type not in ("code", "markdown")]
     if raw:
         why = f"one begins with {raw[0][:40]!r}"
         raise EdlError("a lab has no raw cells", why=why, next="make it a code or markdown cell")
-    heads = {"code": "# %%", "markdown": "# %% [markdown]"}
-    kept = [(f"{heads[kind]} {role or ''}".rstrip(), source) for kind, role, source in found if role or source.strip()]
-    if not kept:
+    if not read.cells:
         raise EdlError("the notebook has no cells", next="your lab's text is as it was; edit again")
-    return kept
-
-
-def _paired(new: list[tuple[str, str]], old: list[_Segment]) -> list[tuple[tuple[str, str], _Segment | None]]:
-    """Each new cell with the old one that it is, or that it replaces."""
-    matcher = difflib.SequenceMatcher(None, [one.key for one in old], new, autojunk=False)
-    pairs: list[tuple[tuple[str, str], _Segment | None]] = []
-    for _, start, stop, first, last in matcher.get_opcodes():
-        for offset, cell in enumerate(new[first:last]):
-            pairs.append((cell, old[start + offset] if start + offset < stop else None))
-    return pairs
-
-
-def _lines(marker: str, source: str) -> list[str]:
-    body = source.split("\n")
-    return [marker, *(f"# {line}" if line else "#" for line in body)] if "[markdown]" in marker else [marker, *body]
+    read.metadata = nbformat.NotebookNode()
+    return str(jupytext.writes(read, PERCENT))
 
 
 def _made(notebook: str) -> dict[str, str]:
@@ -213,7 +156,7 @@ def _digest(content: Any) -> str:
 def _is_in_text(course: Course, path: Path, text: str) -> bool:
     """Whether nothing would be lost if the notebook were written anew: its work was written back, or there is none."""
     held = path.read_text(encoding="utf-8")
-    return as_text(held, like=text) == text or _digest(_cells_of(held)) in _known(course, path, held, "cells")
+    return as_text(held) == text or _digest(as_text(held)) == _last(course, path, held).get("cells")
 
 
 def _record(course: Course, path: Path) -> Path:
@@ -225,19 +168,18 @@ def _record(course: Course, path: Path) -> Path:
 def _remember(course: Course, path: Path, held: str, text: str) -> None:
     record = _record(course, path)
     record.parent.mkdir(parents=True, exist_ok=True)
-    written = {"made": _made(held).get("text"), "text": _digest(text), "cells": _digest(_cells_of(held))}
+    written = {"made": _made(held).get("text"), "text": _digest(text), "cells": _digest(text)}
     record.write_text(json.dumps(written) + "\n", encoding="utf-8")
 
 
-def _known(course: Course, path: Path, held: str, part: str) -> set[str | None]:
-    """The digests of `text` or `cells` that this notebook was made from, or last wrote."""
+def _last(course: Course, path: Path, held: str) -> dict[str, str]:
+    """The digests of `text` and `cells` that this notebook last wrote, or else was made from."""
     made, record = _made(held), _record(course, path)
-    found: set[str | None] = {made.get(part)} - {None}
     if record.is_file():
         written = json.loads(record.read_text(encoding="utf-8"))
         if written["made"] == made.get("text"):
-            found.add(written[part])
-    return found
+            return dict(written)
+    return made
 
 
 def _check(course: Course, text: str, rejected: Path) -> None:

@@ -1,4 +1,4 @@
-"""The text of a lab: cell markers read one by one, and percent-format text parsed into cells that know their line."""
+"""The text of a lab: jupytext reads its cells; here are their markers, lines and what no lab may say."""
 
 from __future__ import annotations
 
@@ -9,7 +9,18 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
+import jupytext
+
 from edl_labs.errors import SourceError
+
+# jupytext's format of a lab's text: no header, roles as cell metadata, and a magic stays what it is, to be refused.
+PERCENT = {
+    "extension": ".py",
+    "format_name": "percent",
+    "comment_magics": False,
+    "notebook_metadata_filter": "-all",
+    "cell_metadata_filter": "title,solve,check,explain,-all",
+}
 
 PLAIN_ROLES = ("setup", "parameters", "given")
 NAMED_ROLES = ("solve", "check", "explain")
@@ -158,11 +169,9 @@ def parse(text: str, *, file: str) -> list[Cell]:
     _refuse_text_before(lines[: starts[0]] if starts else lines, file)
     if not starts:
         raise SourceError("the lab has no cells", file=file, line=1, next='start each cell with a line "# %%"')
-    cells = []
-    for start, stop in zip(starts, [*starts[1:], len(lines)], strict=True):
-        marker = read_marker(lines[start], file=file, line=start + 1)
-        cells.append(_cell(marker, lines[start + 1 : stop], start + 1, file))
-    return cells
+    return [
+        _cell(lines[start:stop], start + 1, file) for start, stop in zip(starts, [*starts[1:], len(lines)], strict=True)
+    ]
 
 
 def cleared(source: str) -> str:
@@ -200,22 +209,24 @@ def _refuse_text_before(lines: list[str], file: str) -> None:
             )
 
 
-def _cell(marker: Marker, body: list[str], line: int, file: str) -> Cell:
-    first = line + 1
-    while body and not body[0].strip():
-        body, first = body[1:], first + 1
-    while body and not body[-1].strip():
-        body = body[:-1]
-    cell = Cell(marker.role, marker.name, marker.kind, "\n".join(body), line, first, file)
-    if not body:
+def _cell(lines: list[str], line: int, file: str) -> Cell:
+    marker = read_marker(lines[0], file=file, line=line)
+    read = jupytext.reads("\n".join(lines), PERCENT).cells
+    written = [number for number, text in enumerate(lines[1:], start=1) if text.strip()]
+    first = line + (written[0] if written else 1)
+    cell = Cell(marker.role, marker.name, marker.kind, read[0].source.strip("\n"), line, first, file)
+    if not written:
         raise cell.error("the cell is empty", next="write something into it, or remove its marker")
+    if len(read) > 1:
+        why = f"jupytext reads {len(read)} cells"
+        raise cell.error("a line of this cell starts another", why=why, next='start no comment with "In["')
     if marker.kind == "markdown":
-        cell = Cell(marker.role, marker.name, marker.kind, _prose(cell, body), line, first, file)
+        _check_prose(cell, lines[written[0] : written[-1] + 1])
     _check_text(cell)
     return cell
 
 
-def _prose(cell: Cell, body: list[str]) -> str:
+def _check_prose(cell: Cell, body: list[str]) -> None:
     for offset, text in enumerate(body):
         if text != "#" and not text.startswith("# "):
             raise cell.error(
@@ -224,7 +235,6 @@ def _prose(cell: Cell, body: list[str]) -> str:
                 why=f"the line is {text!r}",
                 next='write "# " before it ("#" alone on an empty line), or start a code cell above it',
             )
-    return "\n".join(text[2:] for text in body)
 
 
 def _check_text(cell: Cell) -> None:
