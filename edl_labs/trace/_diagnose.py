@@ -18,6 +18,7 @@ from edl_labs.trace._what_if import Ablation, WhatIf, most_to_gain
 from edl_labs.trace.analysed_trace import AnalysedTrace
 from edl_labs.trace.causes import BY_NAME
 from edl_labs.trace.loops import Loop, VirtualLoop
+from edl_labs.trace.notes import MISSING, is_device_missing, notes_of
 from edl_labs.trace.trace_table import Trace
 from edl_labs.units import percent, seconds
 from edl_labs.values import Value
@@ -45,6 +46,8 @@ class Diagnosis(Value):
     gains: tuple[WhatIf, ...]
     ablations: tuple[Ablation, ...]
     findings: tuple[Finding, ...]
+    notes: tuple[str, ...] = ()
+    is_device_missing: bool = False
     analysed: AnalysedTrace | None = field(default=None, repr=False, compare=False)
     DERIVED: ClassVar[tuple[str, ...]] = ("verdict",)
     OMITTED: ClassVar[tuple[str, ...]] = ("analysed",)
@@ -73,6 +76,8 @@ class Diagnosis(Value):
     @property
     def advice(self) -> tuple[str, str]:
         """The verdict and what usually helps."""
+        if self.is_device_missing:
+            return MISSING
         return BY_NAME[self.attribution.dominant].told(on_device=self.attribution.on_device)
 
     @property
@@ -120,13 +125,16 @@ def diagnose(loop: Any, *, steps: int = 12, skip: int | None = None, verify: int
     trace, running = _recorded(loop, steps)
     first = (1 if len(trace.steps) >= 3 else 0) if skip is None else skip
     analysed = AnalysedTrace(trace)
-    gains = most_to_gain(analysed, skip=first)
+    is_missing = is_device_missing(trace)
+    gains = () if is_missing else most_to_gain(analysed, skip=first)
     return Diagnosis(
         name=running.name if running else (Path(loop).name if isinstance(loop, (str, os.PathLike)) else "trace"),
         attribution=attribute(analysed, skip=first),
         gains=gains,
         ablations=tuple(_verified(running, gains, steps, verify)) if running else (),
         findings=antipatterns(analysed, skip=first),
+        notes=notes_of(trace),
+        is_device_missing=is_missing,
         analysed=analysed,
     )
 
@@ -186,12 +194,14 @@ def _text(diagnosis: Diagnosis) -> str:
     found = diagnosis.attribution
     lines = [
         f"{diagnosis.name}: {diagnosis.verdict}",
+        *(f"note: {note}" for note in diagnosis.notes),
         f"{seconds(found.wall_s)} a step, over {len(found.steps)} steps; traced by {found.origin}",
         f"what usually helps: {diagnosis.advice[1]}",
         *("", "shares of wall time"),
     ]
     lines += [_share(found, cause) for cause in diagnosis.shown_shares()]
-    lines += ["", "what mending it would gain (shares are upper bounds)"]
+    if diagnosis.shown_gains():
+        lines += ["", "potential speed-up if fixed (after one cause is fixed, the next one limits)"]
     lines += [_gain(gain, diagnosis.ablations) for gain in diagnosis.shown_gains()]
     if diagnosis.findings:
         lines += ["", "habits"]

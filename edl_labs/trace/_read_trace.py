@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
-from edl_labs.trace.chrome_events import ChromeEvents, kind_of
+from edl_labs.trace.chrome_events import ChromeEvents
 from edl_labs.trace.errors import TraceError
 from edl_labs.trace.nsys_sqlite import is_sqlite, nsys_events
 from edl_labs.trace.trace_table import Trace
@@ -55,7 +55,7 @@ def read_ranks(source: _Source) -> tuple[Trace, ...]:
     path = Path(source)
     with _readable(path):
         if is_sqlite(path):
-            return _collect(path.name, lambda take, note: nsys_events(path, take), origin="Nsight Systems")
+            return _collect(path.name, lambda take, note: nsys_events(path, take, note), origin="Nsight Systems")
         with _opened(path) as stream:
             return _collect(path.name, lambda take, note: _Scanner(stream, path.name).run(take, note))
 
@@ -72,7 +72,7 @@ _Note = Callable[[str, Any], None]
 
 
 def _collect(label: str, run: Callable[[_Take, _Note], None], **known: Any) -> tuple[Trace, ...]:
-    events, meta = ChromeEvents(kind_of), dict[str, Any](known)
+    events, meta = ChromeEvents(), dict[str, Any](known)
     run(events.take, meta.__setitem__)
     return events.build(label, meta)
 

@@ -2,102 +2,24 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable
+from dataclasses import replace
+from itertools import chain
 from typing import Any
 
-from edl_labs.trace.collectives import is_collective, with_communication
+from edl_labs.trace.collectives import with_communication
 from edl_labs.trace.errors import TraceError
+from edl_labs.trace.event_kinds import is_known, kind_of
 from edl_labs.trace.ranks import by_rank
 from edl_labs.trace.trace_table import NUMBER, TableBuilder, Trace
 from edl_labs.units import counted
-
-# The device's own rows and what is drawn on them for orientation alone.
-_IGNORED = {"gpu_user_annotation", "cuda_sync", "overhead", "ac2g", "fwdbwd", "trace", "async_cpu_to_gpu", "issue"}
-_VIRTUAL = {"call", "work", "wait", "kernel", "copy"}
-_RUNTIME = {
-    "cuda_runtime",
-    "cuda_driver",
-    "runtime",
-    "cuda_api",
-    "cuda-api",
-    "hip_runtime",
-    "hip_driver",
-    "privateuse1_runtime",
-}
-_ANNOTATION = {"user_annotation", "nvtx", "annotation", "user_scope", "python_user_annotation"}
-_STEP = re.compile(r"(ProfilerStep|step|iteration)\s*#?\s*\d+$", re.IGNORECASE)
-_LAUNCH = re.compile(
-    r"(cuda|cu|hip|hipExt|hipModule)(Launch|ModuleLaunch|GraphLaunch|ExtModuleLaunch)|LaunchKernel|GraphLaunch"
-)
-_COPY_CALL = re.compile(r"(cuda|cu|hip)(Memcpy|Memset)")
-_SYNC = re.compile(r"(Device|Stream|Event|Ctx|Context)Synchronize")
-_ALLOC = re.compile(
-    r"(cuda|cu|hip)(Malloc|Free|Mem(Alloc|Free|Create|Map|Unmap|Release|AddressReserve)|HostAlloc|HostRegister)"
-)
-_COPY = re.compile(r"\[?(CUDA |HIP )?mem(cpy|set)", re.IGNORECASE)
-
-
-def kind_of(category: str, name: str) -> str | None:
-    """The kind of a complete event, one of KINDS; None for what says nothing about time.
-
-    >>> kind_of("cuda_runtime", "cudaLaunchKernel"), kind_of("user_annotation", "ProfilerStep#4")
-    ('launch', 'step')
-    """
-    category = category.lower()
-    if category in _IGNORED or not category:
-        return None
-    if category in _RUNTIME:
-        return _runtime(name)
-    if category in _ANNOTATION:
-        return "step" if _STEP.match(name) else "annotation"
-    if category in _VIRTUAL and category not in ("kernel", "copy"):
-        return _virtual(category, name)
-    return _other(category, name)
-
-
-def _other(category: str, name: str) -> str | None:
-    if category in ("cpu_op", "operator"):
-        # Some versions write steps as operators.
-        return "step" if _STEP.match(name) else "operator"
-    if category in ("python_function", "python"):
-        return "python"
-    if category in ("gpu_memcpy", "gpu_memset", "copy", "memcpy", "memset"):
-        return "copy"
-    if category in ("kernel", "gpu_op", "cuda", "gpu", "cuda_kernel"):
-        return _device(name)
-    return None
-
-
-def _device(name: str) -> str:
-    if _COPY.match(name):
-        return "copy"
-    return "communication" if is_collective(name) else "kernel"
-
-
-def _runtime(name: str) -> str:
-    if _LAUNCH.search(name):
-        return "launch"
-    if _COPY_CALL.search(name):
-        return "copy call"
-    if _SYNC.search(name):
-        return "sync"
-    return "alloc" if _ALLOC.search(name) else "runtime"
-
-
-def _virtual(category: str, name: str) -> str:
-    if category == "wait":
-        return "queue full" if name == "queue full" else "sync"
-    if category == "work":
-        return "sync" if name.endswith("synchronize") else "work"
-    return "copy call" if name == "item" or " to " in name else "launch"
-
 
 _LINKS = ("correlation", "correlationId", "correlation_id", "correlationID", "Correlation ID")
 _BYTES = ("bytes", "Bytes", "size", "moved_bytes")
 _DEVICE_FROM = NUMBER["kernel"]
 # The format's unit of time, in seconds.
 _MICROSECOND = 1e-6
+# What a trace says of itself that is kept with it.
+_KEPT = ("deviceProperties", "traceName", "schemaVersion", "distributedInfo")
 # Beyond this a float cannot tell neighbouring microseconds apart.
 _FAR = 1e18
 # Lanes of further devices count from here: numbers that no stream has.
@@ -107,8 +29,7 @@ _OTHER_DEVICES = 1 << 30
 class ChromeEvents:
     """Takes the events of a trace one by one, and builds its table."""
 
-    def __init__(self, kind_of: Callable[[str, str], str | None]) -> None:
-        self._kind_of = kind_of
+    def __init__(self) -> None:
         self._table = TableBuilder()
         self._kinds: dict[tuple[str, str], int] = {}
         self._rows: dict[tuple[Any, Any], int] = {}
@@ -117,6 +38,8 @@ class ChromeEvents:
         self._open: dict[tuple[Any, Any], list[dict[str, Any]]] = {}
         self._row_names: dict[tuple[Any, Any], str] = {}
         self._backwards: list[str] = []
+        self._unread: dict[str, tuple[int, float]] = {}
+        self._devices: dict[int, Any] = {}
         self.seen = 0
         self._virtual = self._torch = False
 
@@ -150,8 +73,13 @@ class ChromeEvents:
                 next="record it with torch.profiler, VirtualGPU or nsys, and export while the profiler has data",
             )
         origin = "VirtualGPU" if self._virtual else str(meta.get("origin") or _origin(meta, torch=self._torch))
-        kept = {key: value for key, value in meta.items() if key in ("deviceProperties", "traceName", "schemaVersion")}
+        kept = {key: value for key, value in meta.items() if key in _KEPT}
+        for _ in chain.from_iterable(self._open.values()):
+            self._count("events without an end", 0.0)
+        kept["unread"] = {**meta.get("unread", {}), **self._unread}
         trace = self._table.build(origin=origin, unit_s=_MICROSECOND, meta=kept)
+        devices = {trace.rows[row]: device for row, device in self._devices.items()}
+        trace = replace(trace, meta={**trace.meta, "devices": devices})
         processes = {row: place[0] for place, row in self._rows.items()}
         ranks = by_rank(trace, [processes[row] for row in range(len(trace.rows))], label=label)
         # Correlation ids of two processes are alike: what a collective launched is known within one alone.
@@ -165,14 +93,16 @@ class ChromeEvents:
         kind = self._kinds.get(key)
         if kind is None:
             kind = self._kinds[key] = self._number(category, name)
-        if kind < 0:
-            return
         start, duration = event.get("ts"), event.get("dur", 0)
+        if kind < 0:
+            self._left_out(category, duration)
+            return
         if type(start) is not float:
             start = _number(start)
         if type(duration) is not float:
             duration = _number(duration)
         if start is None or duration is None or not (-_FAR < start < _FAR and -_FAR < duration < _FAR):
+            self._count("events without a readable time", 0.0)
             return
         if duration < 0:
             self._backwards.append(name)
@@ -185,6 +115,7 @@ class ChromeEvents:
             row = self._rows[place] = self._table.row(self._row_names.get(place, f"{place[0]}/{place[1]}"))
         if kind >= _DEVICE_FROM:
             stream = self._lane(args, event.get("pid"), stream, row)
+            self._devices.setdefault(row, args.get("device") if type(args) is dict else None)
             # What torch knows of the collective that a kernel is part of.
             if kind == NUMBER["kernel"] and args and "Collective name" in args:
                 kind = NUMBER["communication"]
@@ -192,6 +123,15 @@ class ChromeEvents:
             kind, self._table.name(name), row=row, start=start, end=start + duration, link=link, stream=stream,
             moved_bytes=moved, line=line,
         )  # fmt: skip
+
+    def _left_out(self, category: str, duration: Any) -> None:
+        """Count an event of a category that is not known; those drawn for orientation are left out on purpose."""
+        if not is_known(category):
+            self._count(f'category "{category}"' if category else "events without a category", _number(duration) or 0.0)
+
+    def _count(self, label: str, duration_us: float) -> None:
+        count, taken_s = self._unread.get(label, (0, 0.0))
+        self._unread[label] = count + 1, taken_s + duration_us * _MICROSECOND
 
     def _lane(self, args: Any, place: Any, stream: int, row: int) -> int:
         """The number of a stream, its own where two devices have streams of one number; the row where it has none."""
@@ -203,7 +143,7 @@ class ChromeEvents:
         return self._lanes.setdefault((device, stream), _OTHER_DEVICES + len(self._lanes))
 
     def _number(self, category: str, name: str) -> int:
-        kind = self._kind_of(category, name)
+        kind = kind_of(category, name)
         self._torch |= category in ("cpu_op", "python_function", "user_annotation")
         return -1 if kind is None else NUMBER[kind]
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from statistics import median
 
-from edl_labs.trace.device_work import DeviceOperation, DeviceWork
+from edl_labs.trace.device_work import DeviceOperation, DeviceWork, is_to_host
 from edl_labs.trace.host_stretches import HostStretches, Stretch
 from edl_labs.trace.trace_table import KINDS, Trace
 
@@ -169,9 +169,7 @@ def _nodes(trace: Trace, operations: list[DeviceOperation], arrivals: list[float
 def _engine(trace: Trace, operation: DeviceOperation) -> str:
     if operation.cause in ("compute", "communication"):
         return operation.cause
-    name, row = trace.names[trace.name[operation.event]], trace.rows[trace.row[operation.event]]
-    to_host = "DtoH" in name or "D2H" in row or name == "item" or "Device-to-Host" in name
-    return "copy to host" if to_host else "copy to device"
+    return "copy to host" if is_to_host(trace, operation.event) else "copy to device"
 
 
 def _exclusive(operations: list[DeviceOperation]) -> bool:

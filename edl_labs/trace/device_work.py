@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
+import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Mapping, Set
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
@@ -15,6 +17,9 @@ from edl_labs.trace.trace_table import CALL_KINDS, DEVICE_KINDS, KINDS, Trace
 
 # One number: what item(), a comparison or a print of a scalar brings to the host; a complex128 takes the most.
 READ_BYTES = 16
+
+
+_TO_HOST = re.compile(r"^item$|DtoH|D2[HM]\b|Device-to-Host|DeviceToHost|Device -> (Host|Pageable|Pinned)")
 
 
 class DeviceOperation(NamedTuple):
@@ -86,6 +91,15 @@ def device_work(trace: Trace, calls: Mapping[int, int], reads: Set[int]) -> Devi
     return DeviceWork(tuple(operations), tuple(_busy(operations)))
 
 
+def merged_s(spans: Iterable[tuple[float, float]]) -> float:
+    """How long at least one of these (start, end) lasts."""
+    total, until = 0.0, -math.inf
+    for start_s, end_s in sorted(spans):
+        total += max(end_s - max(start_s, until), 0.0)
+        until = max(until, end_s)
+    return total
+
+
 def issuing_calls(trace: Trace) -> dict[int, int]:
     """By link the index of the first call that has it."""
     found: dict[int, int] = {}
@@ -96,13 +110,17 @@ def issuing_calls(trace: Trace) -> dict[int, int]:
     return found
 
 
+def is_to_host(trace: Trace, copy: int) -> bool:
+    """Whether a copy brings data to the host, in the words of Kineto (CUDA, ROCm, XPU), nsys and VirtualGPU."""
+    return bool(_TO_HOST.search(trace.names[trace.name[copy]]) or "D2H" in trace.rows[trace.row[copy]])
+
+
 def tiny_reads(trace: Trace) -> set[int]:
     """The links of copies of one number to the host: those that reads such as item() cause."""
     found = set()
     for i in trace.select("copy").tolist():
         name = trace.names[trace.name[i]]
-        to_host = name == "item" or "DtoH" in name or "D2H" in trace.rows[trace.row[i]] or "Device ->" in name
-        if to_host and (name == "item" or 0 <= trace.moved_bytes[i] <= READ_BYTES):
+        if is_to_host(trace, i) and (name == "item" or 0 <= trace.moved_bytes[i] <= READ_BYTES):
             found.add(int(trace.link[i]))
     return found
 

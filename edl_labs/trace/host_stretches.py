@@ -74,7 +74,7 @@ def host_stretches(trace: Trace, reads: Set[int]) -> HostStretches:
     for row in others:
         stretches = _over(stretches, _flat(trace, row, causes))
     filled = _filled(stretches, trace.span_s)
-    return HostStretches(tuple(filled if trace.on_device else _joined(trace, filled, places.tolist())))
+    return HostStretches(tuple(filled if trace.uses_device else _joined(trace, filled, places.tolist())))
 
 
 def _causes(trace: Trace, reads: Set[int], places: np.ndarray) -> list[str | None]:
@@ -82,7 +82,7 @@ def _causes(trace: Trace, reads: Set[int], places: np.ndarray) -> list[str | Non
     found: list[str | None] = []
     names, kinds = [trace.names[name] for name in trace.name.tolist()], [KINDS[kind] for kind in trace.kind.tolist()]
     named = {name: named_cause(name) for name in trace.names}
-    on_device, rows, links = trace.on_device, trace.row.tolist(), trace.link.tolist()
+    on_device, rows, links = trace.uses_device, trace.row.tolist(), trace.link.tolist()
     longest_s = [] if on_device else _longest_part_s(trace, places)
     calls: dict[int, int] = {}
     for i, (kind, name, around) in enumerate(zip(kinds, names, trace.parent.tolist(), strict=True)):
@@ -176,7 +176,7 @@ def _threads(trace: Trace) -> tuple[int, list[int]]:
     host = trace.select(*HOST_KINDS)
     if not len(host):
         return -1, []
-    issuing = trace.select("launch", "copy call") if trace.on_device else trace.select("operator")
+    issuing = trace.select("launch", "copy call") if trace.uses_device else trace.select("operator")
     rows = sorted({int(row) for row in trace.row[issuing]})
     steps = trace.select("step")
     weights = {row: int((trace.row[host] == row).sum()) for row in set(trace.row[host].tolist())}

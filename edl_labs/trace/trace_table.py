@@ -95,6 +95,11 @@ class Trace:
         """Whether a device took part."""
         return bool((self.kind >= _DEVICE_FROM).any())
 
+    @property
+    def uses_device(self) -> bool:
+        """Whether the host issues work to a device, be it that the trace does not show the device itself."""
+        return self.on_device or bool(len(self.select("launch", "copy call")))
+
     def select(self, *kinds: str) -> np.ndarray:
         """The indices of the events of these kinds, by start."""
         return np.flatnonzero(np.isin(self.kind, [NUMBER[kind] for kind in kinds]))

@@ -13,7 +13,7 @@ from typing import Any
 from edl_labs.errors import UsageError
 from edl_labs.hardware import Accelerator
 from edl_labs.trace.causes import ABLATIONS, CHARGED, ENCLOSING, named_cause
-from edl_labs.trace.chrome_events import kind_of
+from edl_labs.trace.event_kinds import kind_of
 from edl_labs.trace.samplers import code_line
 from edl_labs.trace.trace_table import NUMBER, TableBuilder, Trace
 from edl_labs.virtual import Region, Stream, VirtualGPU, VirtualMachine

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from edl_labs.trace.causes import CAUSES, named_cause
-from edl_labs.trace.chrome_events import kind_of
+from edl_labs.trace.event_kinds import kind_of
 from edl_labs.trace.loops import VirtualLoop
 from edl_labs.trace.traced_gpu import AblatedGPU, TracedGPU
 from edl_labs.virtual import Region, Stream

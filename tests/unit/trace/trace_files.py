@@ -73,7 +73,7 @@ def _insert(base: sqlite3.Connection, event: TraceEvent, process: int, device: i
     if event.kind == "kernel":
         base.execute("INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (?,?,?,?,?,?,?,?)", (*place, name, name))
     elif event.kind == "copy":
-        kinds = (2, 3, 2) if event.name == "item" else (1, 1, 3)
+        kinds = (2, 2, 1) if event.name == "item" else (1, 0, 2)
         row = (*place, event.moved_bytes, *kinds)
         base.execute("INSERT INTO CUPTI_ACTIVITY_KIND_MEMCPY VALUES (?,?,?,?,?,?,?,?,?,?)", row)
     elif event.kind in HOST or event.kind == "alloc":

@@ -1,0 +1,75 @@
+"""What a reader of a diagnosis has to know first: what the trace lacks or holds unread, and what that changes."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import Any
+
+from edl_labs.trace.device_work import merged_s
+from edl_labs.trace.trace_table import DEVICE_KINDS, Trace
+from edl_labs.units import counted, percent, seconds
+
+# Kernels of the last launches are often cut off, and some calls launch nothing; more than this is a loss.
+_MOST_LOST = 0.2
+# The verdict and the advice where the device itself does not show.
+MISSING = (
+    "host only: device events are missing",
+    "record the device too: activities=[CPU, CUDA], and permission for the GPU's counters (CUPTI, rocprofiler)",
+)
+
+
+def notes_of(trace: Trace) -> tuple[str, ...]:
+    """Each note as a sentence: device events that are missing, several devices or ranks, and what was not read."""
+    return (*_device_missing(trace), *_devices(trace), *_ranks(trace), *_unread(trace))
+
+
+def is_device_missing(trace: Trace) -> bool:
+    """Whether the host issues work to a device of which the trace shows nothing."""
+    return trace.uses_device and not trace.on_device
+
+
+def _device_missing(trace: Trace) -> list[str]:
+    calls = trace.select("launch", "copy call")
+    linked = calls[trace.link[calls] >= 0]
+    if is_device_missing(trace):
+        what = f"the host issues work {len(calls):,} times, but the trace holds no device event"
+        return [f"{what}: shares are of the host alone, and computing and communication are unknown"]
+    work = set(trace.link[trace.select(*DEVICE_KINDS)].tolist())
+    lost = sum(link not in work for link in trace.link[linked].tolist())
+    if trace.origin == "VirtualGPU" or lost <= _MOST_LOST * len(linked):
+        return []
+    what = f"{lost:,} of {len(linked):,} calls that issue work have no device event"
+    return [f"{what}: the device was busier than the shares say (record fewer steps, or larger buffers)"]
+
+
+def _devices(trace: Trace) -> list[str]:
+    by_row: dict[str, Any] = trace.meta.get("devices") or {}
+    spans: dict[Any, list[tuple[float, float]]] = defaultdict(list)
+    for i in trace.select(*DEVICE_KINDS).tolist():
+        device = by_row.get(trace.rows[trace.row[i]])
+        if device is not None:
+            spans[device].append((float(trace.start_s[i]), float(trace.end_s[i])))
+    if len(spans) < 2:
+        return []
+    shares = {device: merged_s(spans[device]) / trace.span_s for device in sorted(spans, key=str)}
+    busy = ", ".join(f"device {device} {percent(share, digits=2)}" for device, share in shares.items())
+    what = f"this process drives {len(spans)} devices (busy: {busy})"
+    return [f"{what}: a moment counts as busy when any of them is, so idle time of one device alone is not shown"]
+
+
+def _ranks(trace: Trace) -> list[str]:
+    world: dict[str, Any] = trace.meta.get("distributedInfo") or {}
+    size = world.get("world_size")
+    if type(size) is not int or size < 2:
+        return []
+    what = f"this is rank {world.get('rank', 'unknown')} of {size}"
+    return [f"{what}: waiting for other ranks counts as communication; diagnose all ranks' files together to see it"]
+
+
+def _unread(trace: Trace) -> list[str]:
+    found: dict[str, tuple[int, float]] = trace.meta.get("unread") or {}
+    why = "if this is device work, the shares and gains are wrong"
+    return [
+        f"{counted(count, 'event')} not read: {label} ({seconds(taken_s)} in total); {why}"
+        for label, (count, taken_s) in sorted(found.items(), key=lambda item: -item[1][1])
+    ]
