@@ -46,6 +46,7 @@ def states_of(course: Course, grader: Grader, right: set[str]) -> dict[str, str]
     for name in right:
         cell_of(notebook, name)["source"] = cell_of(whole, name)["source"]
     plan = make_plan(grader.assignment, parse(json.dumps(notebook).encode()))
+    grader._local.student = "ada"  # whose steps it says
     run = grader._examiner().grade(lean(plan))
     return {name: outcome.state for name, outcome in run.outcomes.items()}
 

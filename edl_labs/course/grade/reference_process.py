@@ -129,11 +129,11 @@ class ServedCalls:
     _began_cpu_s: float | None = None
 
     def __call__(self, request: bytes) -> bytes:
-        limits, names = self.process.limits, _called(request)
-        self.calls += len(names)
+        limits = self.process.limits
+        self.calls += 1
         self.sent_bytes += len(request)
         self.over = self.over or self.calls > limits.calls or self.sent_bytes > limits.calls_bytes
-        if self.over or not self.allowed.issuperset(names):
+        if self.over or _called(request) not in self.allowed:
             return stopped(request)
         try:
             self.process.start()
@@ -158,12 +158,12 @@ class ServedCalls:
         return Allowance(own_s, OUTER_BOUND * own_s, Taken(0.0), usable_cores()).left_s(now)
 
 
-def _called(request: bytes) -> list[str]:
-    """The functions that a request calls; a name that no function has for bytes that are no request."""
+def _called(request: bytes) -> str:
+    """The function that a request calls; a name that no function has for bytes that are no request."""
     try:
-        return [str(name) for name, _ in plain_data.decode(request)["calls"]]
+        return str(plain_data.decode(request)["name"])
     except Exception:
-        return [""]
+        return ""
 
 
 def referring(memory_bytes: str) -> Server:

@@ -14,8 +14,8 @@ from edl_labs.course.grade import reference_process
 from edl_labs.course.grade.reference_process import ServedCalls
 from edl_labs.course.sandbox.limits import Limits
 
-CALL = plain_data.encode({"number": 1, "calls": [["f", []]]})
-NONE = plain_data.encode({"number": 1, "results": []})
+CALL = plain_data.encode({"number": 1, "name": "f", "given": []})
+NONE = plain_data.encode({"number": 1, "result": {}})
 
 
 class Reference:
