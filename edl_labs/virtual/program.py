@@ -1,20 +1,63 @@
-"""Recorded programs of virtual machines: checked operation by operation, done again, their readings compared.
+"""Recorded programs of virtual machines: one table of operations a machine; checked, charged, played, compared here.
 
 Nothing in a program is trusted: it may come from a process that somebody tampered with.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from typing import Any, NamedTuple, cast
 
 from edl_labs.errors import EdlError
 from edl_labs.virtual.errors import ReplayDisagreement, ReplayError, shown
+from edl_labs.virtual.quantities import MAX_NAME, MAX_SECONDS
 
 # A program of this many operations replays in seconds, which a judge waits for.
 MAX_REPLAYED = 300_000
 Entry = dict[str, Any]
+Check = Callable[[object], bool]
+
+
+def number(highest: float) -> Check:
+    """Numbers from 0 to `highest`."""
+    return lambda value: type(value) in (int, float) and _within(value, highest)
+
+
+def _within(value: Any, highest: float) -> bool:
+    # Comparing first keeps a huge integer from being turned into a float.
+    return 0 <= value <= highest and math.isfinite(value)
+
+
+def whole(highest: int, lowest: int = 0) -> Check:
+    """Whole numbers from `lowest` to `highest`."""
+    return lambda value: type(value) is int and lowest <= value <= highest
+
+
+def one_of(*names: str) -> Check:
+    """One of these texts."""
+    return lambda value: type(value) is str and value in names
+
+
+def text(value: object) -> bool:
+    """A name: a word or two."""
+    return type(value) is str and 0 < len(value) <= MAX_NAME
+
+
+def flag(value: object) -> bool:
+    """Yes or no."""
+    return type(value) is bool
+
+
+def anything(value: object) -> bool:
+    """Whatever: the machine checks it when it plays the operation, or it only has to equal the replayed value."""
+    return True
+
+
+INDEX, TIMES, SECONDS = whole(10**9), whole(10**9, 1), number(MAX_SECONDS)
+READING = {"value": anything}
 
 
 class Reading(NamedTuple):
@@ -32,35 +75,91 @@ class Reading(NamedTuple):
     launches: int
 
 
+def _unplayed(machine: Any, entry: Entry) -> Any:
+    raise NotImplementedError(entry["op"])
+
+
 @dataclass(frozen=True)
-class ProgramForm:
-    """How the programs of one kind of machine are read: who records them, and the table of their operations."""
+class OperationKind:
+    """One kind of operation: its fields with a check each, and what a machine does with it.
+
+    `play(machine, entry)` does it again and gives what the call returned; a machine that plays whole programs at once
+    has none. `misfit(machine, entry)` says in words what of a well-formed entry this machine or what came before
+    excludes ("" for nothing). `charge(machine, entry)` is for how many operations it counts against a replay's limit.
+    `compares(entry)` tells whether it recorded a value, which has to be the replayed one.
+    """
+
+    required: Mapping[str, Check] = field(default_factory=dict)
+    play: Callable[[Any, Entry], Any] = _unplayed
+    optional: Mapping[str, Check] = field(default_factory=dict)
+    misfit: Callable[[Any, Entry], str] = lambda machine, entry: ""
+    charge: Callable[[Any, Entry], int] = lambda machine, entry: 1
+    compares: Callable[[Entry], bool] = lambda entry: "value" in entry
+
+    @cached_property
+    def checks(self) -> dict[str, Check]:
+        """The check of each field."""
+        return {**self.required, **self.optional}
+
+    def unknown(self, entry: Mapping[Any, Any]) -> list[Any]:
+        """Keys that are no field of this kind."""
+        return [key for key in entry if type(key) is not str or (key != "op" and key not in self.checks)]
+
+    def missing(self, entry: Mapping[str, Any]) -> list[str]:
+        """Fields that it must have and has not."""
+        return [name for name in self.required if name not in entry]
+
+    def wrong(self, entry: Mapping[str, Any]) -> list[str]:
+        """Fields whose value cannot be; `entry` has no unknown ones."""
+        return [name for name, value in entry.items() if name != "op" and not self.checks[name](value)]
+
+
+@dataclass(frozen=True)
+class Program:
+    """The programs of one kind of machine: who records them, where a student finds one, the table of operations."""
 
     recorder: str
-    program: str
-    operations: Mapping[str, Any]
+    source: str
+    operations: Mapping[str, OperationKind]
     limit: str = "a replay has a limit"
 
-    def name_of(self, index: int, entry: object) -> str:
-        """The name of an operation; ReplayError where it has none of the table."""
+    def replayed(
+        self, machine: Any, program: object, *, at_most: int = MAX_REPLAYED
+    ) -> Iterator[tuple[int, Entry, Any]]:
+        """The operations of a program with their numbers, each done again on `machine`, with what it returned.
+
+        ReplayDisagreement where a recorded value is not the replayed one, ReplayError for anything that is no program
+        of this machine or longer than `at_most`: never anything else, whatever it is.
+        """
+        left = at_most
+        for index, raw in enumerate(self.listed(program)):
+            entry = self.checked(index, raw)
+            kind = self.operations[entry["op"]]
+            if misfit := kind.misfit(machine, entry):
+                raise self.malformed(index, f"is a {entry['op']} {misfit}")
+            left -= kind.charge(machine, entry)
+            if left < 0:
+                raise self.too_many(at_most)
+            value = self.done_again(partial(kind.play, machine), index, entry)
+            if kind.compares(entry):
+                require_same(index, entry, value)
+            yield index, entry, value
+
+    def checked(self, index: int, entry: Any) -> Entry:
+        """An entry that has the form of its operation; ReplayError for anything else."""
         if type(entry) is not dict:
             raise self.malformed(index, f"is {shown(entry)}, not a dict with its fields")
         name = entry.get("op")
         if type(name) is not str or name not in self.operations:
             raise self.malformed(index, f"has the name {shown(name)}, which no operation has")
-        return name
-
-    def entries(
-        self, program: object, check: Callable[[int, object], Entry], charge: Callable[[Entry], int], *, at_most: int
-    ) -> Iterator[tuple[int, Entry]]:
-        """The operations of a program with their numbers, each checked in its turn; ReplayError for anything else."""
-        left = at_most
-        for index, raw in enumerate(self.listed(program)):
-            entry = check(index, raw)
-            left -= charge(entry)
-            if left < 0:
-                raise self.too_many(at_most)
-            yield index, entry
+        kind = self.operations[name]
+        for key in kind.unknown(entry):
+            raise self.malformed(index, f"is a {name} with a field {shown(key)}, which it does not have")
+        for key in kind.wrong(entry):
+            raise self.malformed(index, f"is a {name} whose {key} cannot be {shown(entry[key])}")
+        for key in kind.missing(entry):
+            raise self.malformed(index, f"is a {name} without its {key}")
+        return cast(Entry, entry)
 
     def listed(self, program: object) -> list[Any]:
         """A program that is a list, of whatever; ReplayError for anything else."""
@@ -69,7 +168,7 @@ class ProgramForm:
         raise ReplayError(
             f"a program is a list of operations, not a {type(program).__name__}",
             why=f"it was not recorded by a {self.recorder}",
-            next=f"return {self.program}",
+            next=f"return {self.source}",
         )
 
     def too_many(self, at_most: int) -> ReplayError:
@@ -96,7 +195,7 @@ class ProgramForm:
         return ReplayError(
             f"operation {index} of the program {problem}",
             why=f"only what a {self.recorder} recorded can be replayed",
-            next=f"return {self.program} as it is, without editing it",
+            next=f"return {self.source} as it is, without editing it",
         )
 
 

@@ -25,13 +25,12 @@ from edl_labs.virtual.cluster.meetings import (
 )
 from edl_labs.virtual.cluster.program import (
     COLLECTIVE,
-    FORM,
     LOCAL,
     MESSAGE,
     OPERATIONS,
+    PROGRAM,
     TensorForm,
     check_collective,
-    checked,
     elements,
 )
 from edl_labs.virtual.errors import ReplayError, VirtualClusterError
@@ -75,10 +74,10 @@ class ClusterGraph:
         """Take every rank's program; ReplayError where one is none."""
         left_out, left = set(skipped), max_operations
         for side, program in zip(self.sides, programs, strict=True):
-            listed = FORM.listed(program)
+            listed = PROGRAM.listed(program)
             left -= len(listed)
             if left < 0:
-                raise FORM.too_many(max_operations)
+                raise PROGRAM.too_many(max_operations)
             self._read(side, listed, {index for rank, index in left_out if rank == side.rank})
             self.operations += len(listed)
 
@@ -122,14 +121,14 @@ class ClusterGraph:
             raise ReplayError(what, why=error.why, next=error.next) from None
         except LookupError:
             problem = f"is a {entry['op']} of something that rank {side.rank} did not make"
-            raise FORM.malformed(index, problem) from None
+            raise PROGRAM.malformed(index, problem) from None
         return None
 
     def _checked(self, index: int, raw: Any, key: bytes, rank: int) -> Entry:
         known = self._known.get(key)
         if known is None:
             try:
-                known = checked(index, raw)
+                known = PROGRAM.checked(index, raw)
             except ReplayError as error:
                 raise ReplayError(f"rank {rank}: {error.what}", why=error.why, next=error.next) from None
             if len(self._known) < _REMEMBERED:

@@ -5,15 +5,25 @@ A part of a tensor is [tensor, first element, end]. Nothing in a program is trus
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any, cast
+from dataclasses import dataclass
+from typing import Any
 
 from edl_labs.virtual.cluster.collective_costs import ALGORITHMS
 from edl_labs.virtual.cluster.machine import MAX_RANKS
-from edl_labs.virtual.errors import VirtualClusterError, shown
-from edl_labs.virtual.gpu.entry_fields import INDEX, SECONDS, Check, number, region_form, text, whole
-from edl_labs.virtual.program import Entry, ProgramForm
+from edl_labs.virtual.errors import VirtualClusterError
+from edl_labs.virtual.gpu.program import region_form
+from edl_labs.virtual.program import (
+    INDEX,
+    SECONDS,
+    Check,
+    Entry,
+    OperationKind,
+    Program,
+    number,
+    one_of,
+    text,
+    whole,
+)
 from edl_labs.virtual.quantities import MAX_BYTES, MAX_FLOPS
 
 ITEM_BYTES = {
@@ -26,10 +36,6 @@ REDUCES = ("sum", "avg", "max", "min", "product")
 LOCAL, MESSAGE, COLLECTIVE, OTHER = "local", "message", "collective", ""
 
 
-def _one_of(*names: str) -> Check:
-    return lambda value: type(value) is str and value in names
-
-
 def _parts(value: object) -> bool:
     return type(value) is list and len(value) <= MAX_RANKS and all(map(region_form, value))
 
@@ -38,12 +44,14 @@ def _ranks(value: object) -> bool:
     return type(value) is list and 0 < len(value) <= MAX_RANKS and all(map(whole(MAX_RANKS), value))
 
 
-@dataclass(frozen=True)
-class ClusterOperation:
-    """One kind of operation: its fields with a check each, how it runs, and whether its name takes a number."""
+def _finite(value: Any) -> bool:
+    return type(value) in (int, float) and -1e12 <= value <= 1e12
 
-    required: Mapping[str, Check]
-    optional: Mapping[str, Check] = field(default_factory=dict)
+
+@dataclass(frozen=True)
+class ClusterOperationKind(OperationKind):
+    """One kind of operation of a rank; `runs` says how. All ranks' programs are played together, as one graph."""
+
     runs: str = OTHER
 
 
@@ -53,73 +61,53 @@ _WRITES = {"writes": _parts}
 _LABEL = {"name": text}
 _WORK = {"work": INDEX}
 _ASYNC = {"async": lambda value: value is True}  # its work is known by how many came before
-_SPANS = {"group": INDEX, **_STREAM, "algorithm": _one_of(*ALGORITHMS)}
+_SPANS = {"group": INDEX, **_STREAM, "algorithm": one_of(*ALGORITHMS)}
 _KERNEL = {"duration_s": SECONDS, "flops": number(MAX_FLOPS), "moved_bytes": whole(MAX_BYTES), "dtype": text}
 
 
-def _collective(**more: Check) -> ClusterOperation:
-    return ClusterOperation({**_SPANS, **_READS, **_WRITES, **more}, {**_ASYNC, **_LABEL}, COLLECTIVE)
+def _collective(**more: Check) -> ClusterOperationKind:
+    return ClusterOperationKind({**_SPANS, **_READS, **_WRITES, **more}, optional={**_ASYNC, **_LABEL}, runs=COLLECTIVE)
 
 
-def _message(**sides: Check) -> ClusterOperation:
-    return ClusterOperation({"peer": whole(MAX_RANKS), **_STREAM, **sides}, {**_ASYNC, **_LABEL}, MESSAGE)
+def _message(**sides: Check) -> ClusterOperationKind:
+    return ClusterOperationKind(
+        {"peer": whole(MAX_RANKS), **_STREAM, **sides}, optional={**_ASYNC, **_LABEL}, runs=MESSAGE
+    )
 
 
-OPERATIONS: dict[str, ClusterOperation] = {
-    "tensor": ClusterOperation(
-        {"tensor": INDEX, "numel": whole(MAX_BYTES, 1), "dtype": _one_of(*ITEM_BYTES), **_LABEL},
-        {"fill": _one_of(*FILLS), "where": _one_of(*PLACES)},
+OPERATIONS: dict[str, ClusterOperationKind] = {
+    "tensor": ClusterOperationKind(
+        {"tensor": INDEX, "numel": whole(MAX_BYTES, 1), "dtype": one_of(*ITEM_BYTES), **_LABEL},
+        optional={"fill": one_of(*FILLS), "where": one_of(*PLACES)},
     ),
-    "free": ClusterOperation({"tensor": INDEX}, _STREAM),
-    "stream": ClusterOperation(_STREAM),
-    "event": ClusterOperation({"event": INDEX}),
-    "record": ClusterOperation({"event": INDEX, **_STREAM}),
-    "wait_event": ClusterOperation({"event": INDEX, **_STREAM}),
-    "wait_work": ClusterOperation({**_WORK, **_STREAM}),
-    "synchronize": ClusterOperation({}),
-    "sync_stream": ClusterOperation(_STREAM),
-    "host_work": ClusterOperation({"duration_s": SECONDS}),
-    "launch": ClusterOperation({**_LABEL, **_STREAM}, {**_KERNEL, **_READS, **_WRITES}, LOCAL),
-    "add": ClusterOperation({**_STREAM, "duration_s": SECONDS, **_READS, **_WRITES}, _LABEL, LOCAL),
-    "copy": ClusterOperation({**_STREAM, "duration_s": SECONDS, **_READS, **_WRITES}, _LABEL, LOCAL),
-    "scale": ClusterOperation(
-        {**_STREAM, "duration_s": SECONDS, **_READS, **_WRITES, "factor": lambda value: _finite(value)}, _LABEL, LOCAL
+    "free": ClusterOperationKind({"tensor": INDEX}, optional=_STREAM),
+    "stream": ClusterOperationKind(_STREAM),
+    "event": ClusterOperationKind({"event": INDEX}),
+    "record": ClusterOperationKind({"event": INDEX, **_STREAM}),
+    "wait_event": ClusterOperationKind({"event": INDEX, **_STREAM}),
+    "wait_work": ClusterOperationKind({**_WORK, **_STREAM}),
+    "synchronize": ClusterOperationKind({}),
+    "sync_stream": ClusterOperationKind(_STREAM),
+    "host_work": ClusterOperationKind({"duration_s": SECONDS}),
+    "launch": ClusterOperationKind({**_LABEL, **_STREAM}, optional={**_KERNEL, **_READS, **_WRITES}, runs=LOCAL),
+    "add": ClusterOperationKind({**_STREAM, "duration_s": SECONDS, **_READS, **_WRITES}, optional=_LABEL, runs=LOCAL),
+    "copy": ClusterOperationKind({**_STREAM, "duration_s": SECONDS, **_READS, **_WRITES}, optional=_LABEL, runs=LOCAL),
+    "scale": ClusterOperationKind(
+        {**_STREAM, "duration_s": SECONDS, **_READS, **_WRITES, "factor": _finite}, optional=_LABEL, runs=LOCAL
     ),
-    "new_group": ClusterOperation({"group": INDEX, "ranks": _ranks}),
-    "all_reduce": _collective(reduce=_one_of(*REDUCES)),
-    "reduce_scatter": _collective(reduce=_one_of(*REDUCES)),
+    "new_group": ClusterOperationKind({"group": INDEX, "ranks": _ranks}),
+    "all_reduce": _collective(reduce=one_of(*REDUCES)),
+    "reduce_scatter": _collective(reduce=one_of(*REDUCES)),
     "all_gather": _collective(),
     "broadcast": _collective(root=whole(MAX_RANKS)),
-    "reduce": _collective(reduce=_one_of(*REDUCES), root=whole(MAX_RANKS)),
+    "reduce": _collective(reduce=one_of(*REDUCES), root=whole(MAX_RANKS)),
     "all_to_all": _collective(),
     "barrier": _collective(),
     "send": _message(**_READS),
     "recv": _message(**_WRITES),
 }
 
-FORM = ProgramForm("VirtualCluster", "cluster.record(program)", OPERATIONS)
-
-
-def checked(index: int, entry: Any) -> Entry:
-    """An entry that has the form of its operation; ReplayError for anything else."""
-    name = FORM.name_of(index, entry)
-    kind = OPERATIONS[name]
-    for key, value in entry.items():
-        if type(key) is str and key == "op":
-            continue
-        check = (kind.required.get(key) or kind.optional.get(key)) if type(key) is str else None
-        if check is None:
-            raise FORM.malformed(index, f"is a {name} with a field {shown(key)}, which it does not have")
-        if not check(value):
-            raise FORM.malformed(index, f"is a {name} whose {key} cannot be {shown(value)}")
-    missing = [key for key in kind.required if key not in entry]
-    if missing:
-        raise FORM.malformed(index, f"is a {name} without its {missing[0]}")
-    return cast(Entry, entry)
-
-
-def _finite(value: Any) -> bool:
-    return type(value) in (int, float) and -1e12 <= value <= 1e12
+PROGRAM = Program("VirtualCluster", "cluster.record(program)", OPERATIONS)
 
 
 @dataclass(frozen=True)

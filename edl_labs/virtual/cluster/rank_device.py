@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any, NoReturn
 
 from edl_labs.virtual.cluster.machine import MAX_STREAMS, ClusterMachine
-from edl_labs.virtual.cluster.program import ITEM_BYTES, TensorForm, checked
+from edl_labs.virtual.cluster.program import ITEM_BYTES, PROGRAM, TensorForm
 from edl_labs.virtual.errors import ReplayError, VirtualClusterError, shown
 from edl_labs.virtual.program import Entry
 from edl_labs.virtual.quantities import whole_number
@@ -213,7 +213,7 @@ class RankDevice:
     def note(self, entry: Entry) -> None:
         """Record an operation; VirtualClusterError where one of its fields cannot be."""
         try:
-            checked(len(self.program), entry)
+            PROGRAM.checked(len(self.program), entry)
         except ReplayError as error:
             what = f"rank {self.rank} cannot {entry['op']}: {error.what.split(' of the program ')[-1]}"
             raise VirtualClusterError(what, why="the call has a value that it cannot have", next="correct it") from None

@@ -13,7 +13,7 @@ from hashlib import blake2b
 from itertools import pairwise
 
 from edl_labs.virtual.errors import ReplayError
-from edl_labs.virtual.gpu.program import ALLOCATES, COMPUTED, COPIED, OPERATIONS, Entry, OperationKind
+from edl_labs.virtual.gpu.program import ALLOCATES, COMPUTED, COPIED, OPERATIONS, Entry, GPUOperationKind
 from edl_labs.virtual.gpu.unrolled import unrolled
 
 _MAX_VISITS = 500_000  # parts of buffers looked at: seconds of a judge's time
@@ -71,7 +71,7 @@ class _Flow:
         elif kind.writes == COMPUTED:
             self._compute(entry, kind)
 
-    def _compute(self, entry: Entry, kind: OperationKind) -> None:
+    def _compute(self, entry: Entry, kind: GPUOperationKind) -> None:
         read, written = kind.touches(entry)
         inputs = [self._read(region) for region in read]
         name = entry.get("name", "host")

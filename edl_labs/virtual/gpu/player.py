@@ -14,7 +14,7 @@ from typing import Any
 
 from edl_labs.virtual.gpu.buffers import DEVICE
 from edl_labs.virtual.gpu.core import Core, timeline
-from edl_labs.virtual.gpu.program import COPIED, FORM, OPERATIONS, Charge, Entry, checked
+from edl_labs.virtual.gpu.program import COPIED, OPERATIONS, PROGRAM, Entry
 from edl_labs.virtual.program import MAX_REPLAYED, Reading, require_same
 from edl_labs.virtual.quantities import PER_SECOND
 from edl_labs.virtual.timeline import Timeline
@@ -59,13 +59,12 @@ class Player:
         self.readings: list[Reading] = []
         self._launched = 0
         self._plans: dict[bytes, _Plan] = {}
-        self._charge = Charge()
 
     def play(self, program: object, *, max_operations: int = MAX_REPLAYED) -> Core:
         """Check and issue a whole program to its end; ReplayError where it is none or reads what is not replayed."""
-        gpu, plans, dumps, done_again = self.gpu, self._plans, marshal.dumps, FORM.done_again
+        gpu, plans, dumps, done_again = self.gpu, self._plans, marshal.dumps, PROGRAM.done_again
         left = max_operations
-        for index, raw in enumerate(FORM.listed(program)):
+        for index, raw in enumerate(PROGRAM.listed(program)):
             key, is_reading = b"", False
             if type(raw) is dict:
                 is_reading = "value" in raw
@@ -76,14 +75,14 @@ class Player:
                     key = b""
             plan = plans.get(key)
             if plan is None:
-                entry = checked(index, raw)
-                if left < (charge := self._charge(entry)):
-                    raise FORM.too_many(max_operations)
+                entry = PROGRAM.checked(index, raw)
+                if left < (charge := OPERATIONS[entry["op"]].charge(gpu, entry)):
+                    raise PROGRAM.too_many(max_operations)
                 plan = done_again(partial(_Plan, gpu, charge), index, entry)
                 self._remember(key, plan)
             left -= plan.charge
             if left < 0:
-                raise FORM.too_many(max_operations)
+                raise PROGRAM.too_many(max_operations)
             value = done_again(plan.act, index, plan.entry)
             plan.seen += 1
             self._launched += plan.launched

@@ -6,32 +6,29 @@ races and data flow follow the table. Nothing in a program is trusted.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from itertools import groupby
-from typing import Any, cast
+from typing import Any
 
-from edl_labs.virtual.errors import ReplayError, shown
-from edl_labs.virtual.gpu.buffers import DEVICE, PAGEABLE, PINNED, Region
-from edl_labs.virtual.gpu.entry_fields import (
+from edl_labs.virtual.errors import ReplayError
+from edl_labs.virtual.gpu.buffers import DEVICE, MAX_REGIONS, PAGEABLE, PINNED, Region
+from edl_labs.virtual.gpu.graphs import NODES
+from edl_labs.virtual.gpu.multiprocessors import MAX_BLOCKS, MAX_PER_SM
+from edl_labs.virtual.program import (
     INDEX,
-    OF_EVENT,
-    ON_STREAM,
     READING,
     SECONDS,
     TIMES,
-    Check,
+    Entry,
+    OperationKind,
+    Program,
     flag,
     number,
-    place,
-    region_form,
-    regions,
+    one_of,
     text,
     whole,
 )
-from edl_labs.virtual.gpu.graphs import NODES
-from edl_labs.virtual.gpu.multiprocessors import MAX_BLOCKS, MAX_PER_SM
-from edl_labs.virtual.program import Entry, ProgramForm
 from edl_labs.virtual.quantities import MAX_BYTES, MAX_FLOPS
 
 # Regions in plain form, as [buffer, start, stop]: what an operation reads, and what it writes.
@@ -44,6 +41,19 @@ ALLOCATES, WORKS, MARKS, AWAITS, FREES, KEEPS = "allocates", "works", "marks", "
 COPIED, COMPUTED = "copied", "computed"
 # For `teaches`: every stream of the device.
 EVERY = -1
+# What operations have in common: the stream that they are issued to, their event.
+ON_STREAM = {"stream": INDEX}
+OF_EVENT = {"event": INDEX}
+
+
+def region_form(value: object) -> bool:
+    """A region in plain form, as [buffer, start, stop]."""
+    return type(value) is list and len(value) == 3 and all(map(whole(MAX_BYTES), value))
+
+
+def regions(value: object) -> bool:
+    """Several regions in plain form."""
+    return type(value) is list and len(value) <= MAX_REGIONS and all(map(region_form, value))
 
 
 def _nothing(entry: Entry) -> Accesses:
@@ -59,20 +69,16 @@ def _always(entry: Entry, places: list[str]) -> bool:
 
 
 @dataclass(frozen=True)
-class OperationKind:
-    """One kind of operation.
+class GPUOperationKind(OperationKind):
+    """One kind of operation of a VirtualGPU.
 
-    `required` and `optional` fields have a check each. `play` issues it to a VirtualGPU and gives what it returned;
-    `bind` gives what does so for one entry alone, again and again, with everything looked up.
-    `effect` and `touches` say what it does to whose order and to which memory, `writes` how. `on_host` tells whether
-    the host itself does the work and `blocks` whether the call keeps the host until the device is done, from the entry
-    and the places of its `dst` and `src`. `teaches` lists the streams and events that are over once it has returned.
+    `bind` gives what plays one entry alone, again and again, with everything looked up. `effect` and `touches` say what
+    it does to whose order and to which memory, `writes` how. `on_host` tells whether the host itself does the work and
+    `blocks` whether the call keeps the host until the device is done, from the entry and the places of its `dst` and
+    `src`. `teaches` lists the streams and events that are over once it has returned.
     """
 
-    required: Mapping[str, Check]
-    play: Callable[[Any, Entry], Any]
     bind: Callable[[Any, Entry], Callable[[Entry], Any]] | None = None
-    optional: Mapping[str, Check] = field(default_factory=dict)
     effect: str = ""
     touches: Callable[[Entry], Accesses] = _nothing
     writes: str = ""
@@ -162,7 +168,7 @@ def _is_node(value: object) -> bool:
     if type(value) is not dict or value.get("op") not in NODES or "times" in value:
         return False
     try:
-        checked(0, value)
+        PROGRAM.checked(0, value)
     except ReplayError:
         return False
     return True
@@ -181,6 +187,21 @@ def _replay_graph(gpu: Any, entry: Entry) -> None:
         gpu.graphs[entry["graph"]].replay()
 
 
+def _nodes_charge(nodes: Iterable[Entry]) -> int:
+    return 1 + sum(OPERATIONS[node["op"]].charge(None, node) for node in nodes)
+
+
+def _graph_charge(gpu: Any, entry: Entry) -> int:
+    number = entry["graph"]
+    return _nodes_charge(node for node, _ in gpu.graphs[number].nodes) if number < len(gpu.graphs) else 1
+
+
+def _access_charge(gpu: Any, entry: Entry) -> int:
+    """Operations on many regions count for several: each region of each of them is kept."""
+    touched = len(entry.get("reads", ())) + len(entry.get("writes", ()))
+    return int(entry.get("times", 1)) * max(1, touched // 4)
+
+
 def _at_once(bind: Callable[[Any, Entry], Callable[[Entry], Any]]) -> dict[str, Any]:
     return {"play": lambda gpu, entry: bind(gpu, entry)(entry), "bind": bind}
 
@@ -197,25 +218,27 @@ def _copy_blocks(entry: Entry, places: list[str]) -> bool:
 _WORK = ("flops", "moved_bytes", "dtype", "elementwise", "blocks", "blocks_per_sm")
 
 # A value that is a reading may be anything: it only has to equal the replayed one.
-OPERATIONS: dict[str, OperationKind] = {
-    "alloc": OperationKind(
-        {"buffer": INDEX, "bytes": whole(MAX_BYTES, 1), "where": place, "name": text}, _alloc, effect=ALLOCATES
+OPERATIONS: dict[str, GPUOperationKind] = {
+    "alloc": GPUOperationKind(
+        {"buffer": INDEX, "bytes": whole(MAX_BYTES, 1), "where": one_of(DEVICE, PINNED, PAGEABLE), "name": text},
+        _alloc,
+        effect=ALLOCATES,
     ),
-    "free": OperationKind({"buffer": INDEX}, _free, optional=ON_STREAM, effect=FREES),
-    "record_stream": OperationKind(
+    "free": GPUOperationKind({"buffer": INDEX}, _free, optional=ON_STREAM, effect=FREES),
+    "record_stream": GPUOperationKind(
         {"buffer": INDEX, **ON_STREAM},
         lambda gpu, e: gpu.buffers[e["buffer"]].record_stream(gpu.streams[e["stream"]]),
         effect=KEEPS,
     ),
-    "stream": OperationKind(
+    "stream": GPUOperationKind(
         ON_STREAM,
         lambda gpu, e: _expect(gpu.Stream(priority=e.get("priority", 0)), e["stream"]),
         optional={"priority": lambda value: type(value) is int and -5 <= value < 0},
     ),
-    "event": OperationKind(
+    "event": GPUOperationKind(
         {**OF_EVENT, "timing": flag}, lambda gpu, e: _expect(gpu.Event(enable_timing=e["timing"]), e["event"])
     ),
-    "launch": OperationKind(
+    "launch": GPUOperationKind(
         {"name": text, **ON_STREAM},
         **_at_once(_launch),
         optional={
@@ -230,12 +253,13 @@ OPERATIONS: dict[str, OperationKind] = {
             "blocks_per_sm": whole(MAX_PER_SM, 1),
             "times": TIMES,
         },
+        charge=_access_charge,
         effect=WORKS,
         touches=_declared_accesses,
         writes=COMPUTED,
         is_kernel=True,
     ),
-    "copy": OperationKind(
+    "copy": GPUOperationKind(
         {"dst": region_form, "src": region_form, **ON_STREAM, "non_blocking": flag},
         **_at_once(_copy),
         effect=WORKS,
@@ -244,96 +268,66 @@ OPERATIONS: dict[str, OperationKind] = {
         on_host=lambda e, places: DEVICE not in places,
         blocks=_copy_blocks,
     ),
-    "item": OperationKind(
+    "item": GPUOperationKind(
         {"src": region_form, **ON_STREAM, **READING},
         lambda gpu, e: gpu.item(_region(gpu, e["src"]), stream=gpu.streams[e["stream"]]),
         effect=WORKS,
         touches=lambda e: ([e["src"]], []),
         blocks=_always,
     ),
-    "host_work": OperationKind(
+    "host_work": GPUOperationKind(
         {"duration_s": SECONDS},
         lambda gpu, e: gpu.host_work(
             e["duration_s"], reads=_declared(gpu, e, "reads"), writes=_declared(gpu, e, "writes")
         ),
         optional={"reads": regions, "writes": regions},
+        charge=_access_charge,
         effect=WORKS,
         touches=_declared_accesses,
         writes=COMPUTED,
         on_host=_always,
     ),
-    "record": OperationKind({**OF_EVENT, **ON_STREAM}, **_at_once(_record), effect=MARKS),
-    "wait": OperationKind({**OF_EVENT, **ON_STREAM}, **_at_once(_wait), effect=AWAITS),
-    "synchronize": OperationKind({}, **_at_once(_synchronize), blocks=_always, teaches=lambda e: [("stream", EVERY)]),
-    "sync_stream": OperationKind(
+    "record": GPUOperationKind({**OF_EVENT, **ON_STREAM}, **_at_once(_record), effect=MARKS),
+    "wait": GPUOperationKind({**OF_EVENT, **ON_STREAM}, **_at_once(_wait), effect=AWAITS),
+    "synchronize": GPUOperationKind(
+        {}, **_at_once(_synchronize), blocks=_always, teaches=lambda e: [("stream", EVERY)]
+    ),
+    "sync_stream": GPUOperationKind(
         ON_STREAM,
         lambda gpu, e: gpu.streams[e["stream"]].synchronize(),
         blocks=_always,
         teaches=lambda e: [("stream", e["stream"])],
     ),
-    "sync_event": OperationKind(
+    "sync_event": GPUOperationKind(
         OF_EVENT,
         lambda gpu, e: gpu.events[e["event"]].synchronize(),
         blocks=_always,
         teaches=lambda e: [("event", e["event"])],
     ),
-    "query_stream": OperationKind(
+    "query_stream": GPUOperationKind(
         {**ON_STREAM, **READING},
         lambda gpu, e: gpu.streams[e["stream"]].query(),
         teaches=lambda e: [("stream", e["stream"])] if e["value"] else [],
     ),
-    "query_event": OperationKind(
+    "query_event": GPUOperationKind(
         {**OF_EVENT, **READING},
         lambda gpu, e: gpu.events[e["event"]].query(),
         teaches=lambda e: [("event", e["event"])] if e["value"] else [],
     ),
-    "elapsed_time": OperationKind(
+    "elapsed_time": GPUOperationKind(
         {"start": INDEX, "end": INDEX, **READING},
         lambda gpu, e: gpu.events[e["start"]].elapsed_time(gpu.events[e["end"]]),
         teaches=lambda e: [("event", e["start"]), ("event", e["end"])],
     ),
-    "capture": OperationKind({"graph": INDEX, **ON_STREAM, "nodes": _nodes}, _capture),
-    "replay_graph": OperationKind({"graph": INDEX, **ON_STREAM}, _replay_graph),
-    "now": OperationKind(READING, **_at_once(_now)),
+    "capture": GPUOperationKind(
+        {"graph": INDEX, **ON_STREAM, "nodes": _nodes}, _capture, charge=lambda gpu, e: _nodes_charge(e["nodes"])
+    ),
+    "replay_graph": GPUOperationKind({"graph": INDEX, **ON_STREAM}, _replay_graph, charge=_graph_charge),
+    "now": GPUOperationKind(READING, **_at_once(_now)),
 }
 
 
-FORM = ProgramForm("VirtualGPU", "gpu.program", OPERATIONS)
-
-
-def checked(index: int, entry: Any) -> Entry:
-    """An entry that has the form of its operation; ReplayError for anything else."""
-    name = FORM.name_of(index, entry)
-    kind = OPERATIONS[name]
-    for key, value in entry.items():
-        if key == "op" and type(key) is str:
-            continue
-        check = (kind.required.get(key) or kind.optional.get(key)) if type(key) is str else None
-        if check is None:
-            raise FORM.malformed(index, f"is a {name} with a field {shown(key)}, which it does not have")
-        if not check(value):
-            raise FORM.malformed(index, f"is a {name} whose {key} cannot be {shown(value)}")
-    missing = [key for key in kind.required if key not in entry]
-    if missing:
-        raise FORM.malformed(index, f"is a {name} without its {missing[0]}")
-    return cast(Entry, entry)
-
-
-class Charge:
-    """For how many operations an entry counts against the limit of a replay: that of a graph, for all of its nodes."""
-
-    def __init__(self) -> None:
-        self._graphs: list[int] = []
-
-    def __call__(self, entry: Entry) -> int:
-        if entry["op"] == "capture":
-            self._graphs.append(1 + sum(map(self, entry["nodes"])))
-            return self._graphs[-1]
-        if entry["op"] == "replay_graph":
-            return self._graphs[entry["graph"]] if entry["graph"] < len(self._graphs) else 1
-        # Operations on many regions count for several: each region of each of them is kept.
-        touched = len(entry.get("reads", ())) + len(entry.get("writes", ()))
-        return int(entry.get("times", 1)) * max(1, touched // 4)
+PROGRAM = Program("VirtualGPU", "gpu.program", OPERATIONS)
 
 
 def compact(program: list[Entry]) -> list[Entry]:

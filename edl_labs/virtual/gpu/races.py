@@ -21,7 +21,7 @@ from edl_labs.virtual.gpu.program import (
     OPERATIONS,
     WORKS,
     Entry,
-    OperationKind,
+    GPUOperationKind,
 )
 from edl_labs.virtual.gpu.unrolled import lanes, unrolled
 
@@ -131,7 +131,7 @@ class _Finder:
         else:
             yield self._clocks[1 + number]
 
-    def _work(self, index: int, entry: Entry, kind: OperationKind) -> None:
+    def _work(self, index: int, entry: Entry, kind: GPUOperationKind) -> None:
         places = [self._places[entry[side][0]] for side in ("dst", "src") if side in entry]
         on_host = kind.on_host(entry, places)
         actor = _HOST if on_host else 1 + entry["stream"]

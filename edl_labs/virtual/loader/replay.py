@@ -10,9 +10,9 @@ from typing import Any
 from edl_labs.values import Value
 from edl_labs.virtual.loader.engine import LoaderEngine
 from edl_labs.virtual.loader.machine import LoaderMachine, loader_machine
-from edl_labs.virtual.loader.program import OPERATIONS, done_again, entries
+from edl_labs.virtual.loader.program import PROGRAM
 from edl_labs.virtual.loader.virtual_workers import VirtualWorkers
-from edl_labs.virtual.program import MAX_REPLAYED, Entry, Reading, require_same
+from edl_labs.virtual.program import MAX_REPLAYED, Entry, Reading
 from edl_labs.virtual.quantities import PER_SECOND
 from edl_labs.virtual.timeline import Timeline
 
@@ -79,11 +79,9 @@ def replay_workers(
     vw.engine.traced = True
     counts: Counter[str] = Counter()
     readings: list[Reading] = []
-    for index, entry in entries(program, vw.machine, max_operations=max_operations):
-        value = done_again(lambda entry: OPERATIONS[entry["op"]].play(vw, entry), index, entry)
+    for index, entry, value in PROGRAM.replayed(vw, program, at_most=max_operations):
         counts[entry["op"]] += 1
         if "value" in entry:
-            require_same(index, entry, value)
             now, idle_from = vw.engine.events.now, vw.engine.device_free
             readings.append(Reading(index, entry["op"], value, now / PER_SECOND, idle_from <= now, 0))
     return _result(vw, counts, readings)

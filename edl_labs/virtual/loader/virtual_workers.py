@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, cast
@@ -10,7 +11,7 @@ from edl_labs.virtual.errors import VirtualWorkersError, shown
 from edl_labs.virtual.host_clock import VirtualClock
 from edl_labs.virtual.loader.engine import MAIN, FileFacts, Loader, LoaderEngine
 from edl_labs.virtual.loader.machine import LoaderMachine, loader_machine
-from edl_labs.virtual.loader.program import OPERATIONS, entries
+from edl_labs.virtual.loader.program import PROGRAM
 from edl_labs.virtual.quantities import MAX_BYTES, MAX_NAME, PER_SECOND, picoseconds
 from edl_labs.virtual.timeline import Timeline
 
@@ -165,8 +166,7 @@ class VirtualWorkers:
         """What runs when, from a replay of the program so far to its end."""
         again = VirtualWorkers(self.machine)
         again.engine.traced = True
-        for _, entry in entries(self.program, self.machine):
-            OPERATIONS[entry["op"]].play(again, entry)
+        deque(PROGRAM.replayed(again, self.program), maxlen=0)
         return again.engine.timeline()
 
     def _keep(self, entry: dict[str, Any]) -> None:

@@ -7,14 +7,14 @@ from edl_labs.virtual.memory.allocator.allocator_traces import program_of_snapsh
 from edl_labs.virtual.memory.allocator.replay import (
     AllocatorReplay,
     BlockView,
-    OutOfMemory,
     SegmentView,
-    VirtualAllocator,
     replay_allocator,
 )
+from edl_labs.virtual.memory.allocator.virtual_allocator import OutOfMemory, VirtualAllocator
 from edl_labs.virtual.memory.checkpoints import Placement, as_chain, best_placement, segmented, stepped
 from edl_labs.virtual.memory.tape.machine import Tape, TapeLayer
-from edl_labs.virtual.memory.tape.replay import TapeMoment, TapeReplay, VirtualTape, replay_tape
+from edl_labs.virtual.memory.tape.replay import TapeMoment, TapeReplay, replay_tape
+from edl_labs.virtual.memory.tape.virtual_tape import VirtualTape
 
 __all__ = [
     "AllocatorReplay",

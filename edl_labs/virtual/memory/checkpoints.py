@@ -9,7 +9,8 @@ from itertools import accumulate, pairwise
 from edl_labs.values import Value
 from edl_labs.virtual.errors import VirtualMemoryError, shown
 from edl_labs.virtual.memory.tape.machine import Tape, TapeLayer
-from edl_labs.virtual.memory.tape.replay import TapeReplay, VirtualTape
+from edl_labs.virtual.memory.tape.replay import TapeReplay
+from edl_labs.virtual.memory.tape.virtual_tape import VirtualTape
 from edl_labs.virtual.program import Entry
 from edl_labs.virtual.quantities import picoseconds
 

@@ -7,28 +7,18 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any, cast
+from typing import Any
 
 from edl_labs.presenters import Drawn
 from edl_labs.values import Value
-from edl_labs.virtual.errors import shown
-from edl_labs.virtual.program import MAX_REPLAYED, Entry, ProgramForm, require_same
+from edl_labs.virtual.program import MAX_REPLAYED, Entry
 from edl_labs.virtual.quantities import PER_SECOND
 from edl_labs.virtual.server.engine import FINISHED, PoolMoment, RequestState, Revealed
 from edl_labs.virtual.server.machine import ServerMachine
+from edl_labs.virtual.server.program import PROGRAM
 from edl_labs.virtual.server.virtual_server import VirtualServer
 from edl_labs.virtual.timeline import Span, Timeline
 
-# The fields of each operation besides its name.
-OPERATIONS: dict[str, tuple[str, ...]] = {
-    "admit": ("request",),
-    "allocate": ("request", "blocks"),
-    "free": ("request",),
-    "preempt": ("request",),
-    "step": ("value",),
-    "wait": ("until_s", "value"),
-}
-_FORM = ProgramForm("VirtualServer", "server.program", OPERATIONS)
 _KINDS = {"wait": "wait", "queue": "wait", "prefill": "work", "decode": "kernel"}
 
 
@@ -183,11 +173,8 @@ def replay_server(
     server = VirtualServer(machine, load)
     server.engine.traced = True
     counts: Counter[str] = Counter()
-    for index, entry in _FORM.entries(program, _checked, lambda entry: 1, at_most=max_operations):
-        value = _FORM.done_again(lambda entry: _play(server, entry), index, entry)
+    for _, entry, _ in PROGRAM.replayed(server, program, at_most=max_operations):
         counts[entry["op"]] += 1
-        if "value" in entry:
-            require_same(index, entry, value)
     return _result(server, counts)
 
 
@@ -217,27 +204,6 @@ def _decisions(run: ServerReplay) -> list[tuple[Any, ...]]:
 
 def _seen(run: ServerReplay, index: int) -> int:
     return run.seen[index] if index < len(run.seen) else len(run.revealed)
-
-
-def _checked(index: int, entry: Any) -> Entry:
-    name = _FORM.name_of(index, entry)
-    if set(entry) != {"op", *OPERATIONS[name]}:
-        raise _FORM.malformed(index, f"is a {name} without its fields, or with others")
-    if "request" in entry and type(entry["request"]) is not int:
-        raise _FORM.malformed(index, f"is a {name} of request {shown(entry['request'])}")
-    return cast(Entry, entry)
-
-
-def _play(server: VirtualServer, entry: Entry) -> float | None:
-    if entry["op"] == "step":
-        server.step()
-    elif entry["op"] == "wait":
-        server.wait(entry["until_s"])
-    elif entry["op"] == "allocate":
-        server.allocate(entry["request"], entry["blocks"])
-    else:
-        getattr(server, entry["op"])(entry["request"])
-    return server.now_s
 
 
 def _result(server: VirtualServer, counts: Mapping[str, int]) -> ServerReplay:

@@ -43,15 +43,16 @@ class Lane:
 
 @dataclass(frozen=True)
 class Memory:
-    """An array in memory: its name, the address of its first element, and its elements by number."""
+    """An array in memory: its name, the address of its first element, how many it has, and those that were touched."""
 
     name: str
     base: int
     dtype: str
     is_shared: bool
-    cells: dict[int, Cell]
-    touches: dict[int, list[Touch]]
+    size: int
     given: Any = None
+    cells: dict[int, Cell] = field(default_factory=dict)
+    touches: dict[int, list[Touch]] = field(default_factory=dict)
 
 
 class WarpEngine:
@@ -74,9 +75,10 @@ class WarpEngine:
     def add_array(self, entry: Entry) -> None:
         """An array in global memory, behind the ones before it."""
         base = -(-self._end // _ALIGNMENT) * _ALIGNMENT + entry["offset_bytes"]
-        self._end = base + elements_of(entry["shape"]) * ITEMSIZES[entry["dtype"]]
+        size = elements_of(entry["shape"])
+        self._end = base + size * ITEMSIZES[entry["dtype"]]
         given = self._given.get(entry["name"])
-        self.arrays.append(Memory(entry["name"], base, entry["dtype"], False, {}, {}, given))
+        self.arrays.append(Memory(entry["name"], base, entry["dtype"], False, size, given))
 
     def launch(self, entry: Entry) -> None:
         """Run a launch: its blocks in their order, or in one that was drawn."""
@@ -132,8 +134,9 @@ class _BlockRun:
         self.shared, base = [], 0
         for number, (shape, dtype) in enumerate(entry["shared"]):
             base = -(-base // LANES // 4) * LANES * 4  # each begins at bank 0
-            self.shared.append(Memory(f"shared{number}", base, dtype, True, {}, {}))
-            base += elements_of(shape) * ITEMSIZES[dtype]
+            size = elements_of(shape)
+            self.shared.append(Memory(f"shared{number}", base, dtype, True, size))
+            base += size * ITEMSIZES[dtype]
 
     def run(self) -> None:
         """Each warp up to its next barrier, all of them in turn, until every thread has ended."""

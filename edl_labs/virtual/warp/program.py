@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from typing import Any, cast
 
 from edl_labs.virtual.errors import shown
-from edl_labs.virtual.program import Entry, ProgramForm
+from edl_labs.virtual.program import Entry, OperationKind, Program, one_of, text, whole
 from edl_labs.virtual.quantities import MAX_NAME
 
 ITEMSIZES = {"int8": 1, "float16": 2, "float32": 4, "int32": 4, "float64": 8, "float2": 8, "float4": 16}
@@ -35,11 +35,6 @@ _STEPS = {
     "load": (1, 0), "store": (2, 1), "atomic_add": (2, 1), "syncthreads": (0, 0), "syncwarp": (0, 0),
     **dict.fromkeys(SHUFFLES, (2, 1)), **dict.fromkeys(ARITHMETIC, (2, 2)),
 }  # fmt: skip
-_FIELDS = {
-    "array": ("name", "shape", "dtype", "offset_bytes"),
-    "launch": ("kernel", "grid", "block", "shared", "lines", "paths", "threads", "places"),
-}
-FORM = ProgramForm("VirtualWarp", "gpu.program", _FIELDS)
 
 
 def elements_of(shape: Sequence[int]) -> int:
@@ -55,26 +50,6 @@ def gives_value(step: Sequence[Any]) -> bool:
     return step[0] not in ("store", *BARRIERS)
 
 
-def checked_entry(index: int, raw: object, arrays: Sequence[Entry]) -> Entry:
-    """An operation whose every field is what it has to be, given the arrays before it; ReplayError otherwise."""
-    name = FORM.name_of(index, raw)
-    entry = cast(Entry, raw)
-    if set(entry) != {"op", *_FIELDS[name]}:
-        raise FORM.malformed(index, f"is a {name} with other fields than {', '.join(_FIELDS[name])}")
-    problem = _array_problem(entry, arrays) if name == "array" else _launch_problem(entry, arrays)
-    if problem:
-        raise FORM.malformed(index, f"is a {name} {problem}")
-    return entry
-
-
-def steps_of(entry: Entry) -> int:
-    """How many steps a replay of this operation does, checked or not."""
-    if entry["op"] == "array":
-        return 1
-    lengths = [len(path) for path in entry["paths"]]
-    return sum(lengths[path] for path in entry["threads"])
-
-
 def _is_whole(value: object, least: int, most: int) -> bool:
     return type(value) is int and least <= value <= most
 
@@ -84,52 +59,48 @@ def _is_shape(value: object, *, fields: tuple[int, ...] = (1, 2, 3)) -> bool:
     return whole and elements_of(cast(list[int], value)) <= MAX_ELEMENTS
 
 
-def _is_dtype(value: object) -> bool:
-    return type(value) is str and value in ITEMSIZES
+_is_dtype = one_of(*ITEMSIZES)
 
 
-def _array_problem(entry: Entry, arrays: Sequence[Entry]) -> str:
-    if type(entry["name"]) is not str or not 0 < len(entry["name"]) <= MAX_NAME:
-        return "without a name"
-    if any(entry["name"] == one["name"] for one in arrays):
+def _is_three(value: object) -> bool:
+    return _is_shape(value, fields=(3,))
+
+
+def _are_lines(value: object) -> bool:
+    return type(value) is list and all(_is_whole(one, -_MOST_LINE, _MOST_LINE) for one in value)
+
+
+def _is_list(value: object) -> bool:
+    return type(value) is list
+
+
+def _array_misfit(engine: Any, entry: Entry) -> str:
+    if any(entry["name"] == memory.name for memory in engine.arrays):
         return f"with the name {shown(entry['name'])}, which another one has"
-    if not _is_shape(entry["shape"]) or not _is_dtype(entry["dtype"]):
-        return "of no shape or no dtype"
-    if not _is_whole(entry["offset_bytes"], 0, 255) or entry["offset_bytes"] % ITEMSIZES[entry["dtype"]]:
-        return "at an offset that its elements cannot have"
-    return ""
+    return "at an offset that its elements cannot have" if entry["offset_bytes"] % ITEMSIZES[entry["dtype"]] else ""
 
 
-def _launch_problem(entry: Entry, arrays: Sequence[Entry]) -> str:
-    if type(entry["kernel"]) is not str or len(entry["kernel"]) > MAX_NAME:
-        return "of a kernel without a name"
-    if not _is_shape(entry["grid"], fields=(3,)) or not _is_shape(entry["block"], fields=(3,)):
-        return "without grid or block"
+def _launch_misfit(engine: Any, entry: Entry) -> str:
     threads = elements_of(entry["block"])
     count = elements_of(entry["grid"]) * threads
     if threads > MAX_BLOCK_THREADS or count > MAX_LAUNCHED:
         return "of more threads than there can be"
-    lines, paths = entry["lines"], entry["paths"]
-    if type(lines) is not list or not all(_is_whole(one, -_MOST_LINE, _MOST_LINE) for one in lines):
-        return "without the lines of its steps"
     problem = _shared_problem(entry["shared"])
-    if problem or type(paths) is not list:
-        return problem or "without paths"
-    sizes = [elements_of(one["shape"]) for one in arrays]
+    if problem:
+        return problem
+    paths, sizes = entry["paths"], [memory.size for memory in engine.arrays]
     shared = [elements_of(one[0]) for one in entry["shared"]]
     for path in paths:
-        problem = _path_problem(path, len(lines), sizes, shared)
+        problem = _path_problem(path, len(entry["lines"]), sizes, shared)
         if problem:
             return problem
     whose = entry["threads"]
-    if type(whose) is not list or len(whose) != count or not all(_is_whole(one, 0, len(paths) - 1) for one in whose):
+    if len(whose) != count or not all(_is_whole(one, 0, len(paths) - 1) for one in whose):
         return "whose threads have not one path each"
     return _places_problem(entry, sizes, shared)
 
 
 def _shared_problem(shared: Any) -> str:
-    if type(shared) is not list:
-        return "without its shared arrays"
     held = 0
     for one in shared:
         if type(one) is not list or len(one) != 2 or not _is_shape(one[0]) or not _is_dtype(one[1]):
@@ -165,7 +136,7 @@ def _places_problem(entry: Entry, sizes: list[int], shared: list[int]) -> str:
         for path in entry["paths"]
     ]
     places, at = entry["places"], 0
-    if type(places) is not list or len(places) != sum(len(touched[path]) for path in entry["threads"]):
+    if len(places) != sum(len(touched[path]) for path in entry["threads"]):
         return "whose accesses have not one element each"
     for path in entry["threads"]:
         for size in touched[path]:
@@ -175,19 +146,47 @@ def _places_problem(entry: Entry, sizes: list[int], shared: list[int]) -> str:
     return ""
 
 
+def _steps(engine: Any, entry: Entry) -> int:
+    """How many steps a replay of this launch does."""
+    lengths = [len(path) for path in entry["paths"]]
+    return sum(lengths[path] for path in entry["threads"])
+
+
+OPERATIONS: dict[str, OperationKind] = {
+    "array": OperationKind(
+        {"name": text, "shape": _is_shape, "dtype": _is_dtype, "offset_bytes": whole(255)},
+        lambda engine, entry: engine.add_array(entry),
+        misfit=_array_misfit,
+    ),
+    "launch": OperationKind(
+        {
+            "kernel": lambda value: type(value) is str and len(value) <= MAX_NAME,
+            "grid": _is_three,
+            "block": _is_three,
+            "shared": _is_list,
+            "lines": _are_lines,
+            "paths": _is_list,
+            "threads": _is_list,
+            "places": _is_list,
+        },
+        lambda engine, entry: engine.launch(entry),
+        misfit=_launch_misfit,
+        charge=_steps,
+    ),
+}
+PROGRAM = Program("VirtualWarp", "gpu.program", OPERATIONS)
+
 __all__ = [
     "ACCESSES",
     "ARITHMETIC",
     "BARRIERS",
-    "FORM",
     "ITEMSIZES",
     "MAX_BLOCK_THREADS",
     "MAX_ELEMENTS",
     "MAX_LAUNCHED",
     "MAX_SHARED_BYTES",
+    "PROGRAM",
     "SHUFFLES",
-    "checked_entry",
     "elements_of",
     "gives_value",
-    "steps_of",
 ]

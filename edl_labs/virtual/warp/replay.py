@@ -13,7 +13,7 @@ from edl_labs.virtual.errors import VirtualWarpError, shown
 from edl_labs.virtual.program import MAX_REPLAYED, Entry
 from edl_labs.virtual.warp.engine import Memory, WarpEngine
 from edl_labs.virtual.warp.memory_requests import LANES, WarpRequest
-from edl_labs.virtual.warp.program import FORM, checked_entry, elements_of, steps_of
+from edl_labs.virtual.warp.program import PROGRAM, elements_of
 from edl_labs.virtual.warp.warp_races import WarpRace, unordered
 from edl_labs.virtual.warp.warp_values import Origins
 
@@ -149,19 +149,12 @@ def replay_warp(
     ReplayError where `program` is not one: never anything else, whatever it is.
     """
     engine = WarpEngine(values or {}, arrival_seed=arrival_seed)
-    arrays: list[Entry] = []
-    done: list[Entry] = []
-    for _, entry in FORM.entries(program, lambda i, e: checked_entry(i, e, arrays), steps_of, at_most=max_operations):
-        if entry["op"] == "array":
-            arrays.append(entry)
-            engine.add_array(entry)
-        else:
-            engine.launch(entry)
-        done.append(entry)
-    return _result(engine, arrays, done)
+    done = [entry for _, entry, _ in PROGRAM.replayed(engine, program, at_most=max_operations)]
+    return _result(engine, done)
 
 
-def _result(engine: WarpEngine, arrays: list[Entry], program: list[Entry]) -> WarpReplay:
+def _result(engine: WarpEngine, program: list[Entry]) -> WarpReplay:
+    arrays = [entry for entry in program if entry["op"] == "array"]
     issued = Counter((launch, warp) for launch, warp, _ in engine.slots)
     active = sum(lanes for _, _, lanes in engine.slots)
     memories = {

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from edl_labs.virtual.errors import VirtualMemoryError
-from edl_labs.virtual.memory.allocator.replay import MOST_STREAMS
+from edl_labs.virtual.memory.allocator.program import MOST_STREAMS
 from edl_labs.virtual.program import Entry
 
 _RELEASES = ("segment_free", "segment_unmap")  # what empty_cache does, to whole segments or to pages

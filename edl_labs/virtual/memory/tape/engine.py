@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 from edl_labs.virtual.errors import VirtualMemoryError
 from edl_labs.virtual.memory.tape.machine import Tape
@@ -194,15 +193,3 @@ class TapeEngine:
 
     def _error(self, i: int, what: str, why: str, next: str) -> VirtualMemoryError:
         return VirtualMemoryError(f"layer {i} ({self._name(i)}) {what}", why=why, next=next)
-
-
-# The operations by name: the fields that each has, beside the layer's number.
-FIELDS: dict[str, tuple[str, ...]] = {
-    "forward": ("keep",), "recompute": ("keep",), "backward": (), "drop": ("keep_output",), "offload": (), "fetch": (),
-}  # fmt: skip
-
-
-def play(engine: TapeEngine, entry: dict[str, Any]) -> None:
-    """Do a checked operation of a program."""
-    getattr(engine, entry["op"])(entry["layer"], *(entry[field] for field in FIELDS[entry["op"]]))
-    engine.index += 1

@@ -12,7 +12,7 @@ import pytest
 from edl_labs.checks.plain_data import decode, encode
 from edl_labs.errors import EdlError
 from edl_labs.virtual import ReplayDisagreement, ReplayError, VirtualGPU, VirtualMachine, compact, replay
-from edl_labs.virtual.gpu.program import OPERATIONS, WORKS, OperationKind
+from edl_labs.virtual.gpu.program import OPERATIONS, WORKS, GPUOperationKind
 
 MACHINE = VirtualMachine.of("H200", clock_resolution_s=1e-6)
 
@@ -83,7 +83,7 @@ def test_every_operation_of_the_table_is_one_that_programs_record_and_a_new_one_
 
     assert set(OPERATIONS) == {entry["op"] for entry in gpu.program}
 
-    nap = OperationKind({}, lambda gpu, entry: gpu.host_work(1.0), effect=WORKS, on_host=lambda entry, places: True)
+    nap = GPUOperationKind({}, lambda gpu, entry: gpu.host_work(1.0), effect=WORKS, on_host=lambda entry, places: True)
     monkeypatch.setitem(OPERATIONS, "nap", nap)
     again = replay([{"op": "nap"}], VirtualMachine())
 

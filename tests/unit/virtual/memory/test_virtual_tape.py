@@ -23,7 +23,7 @@ from edl_labs.virtual.memory import (
     segmented,
     stepped,
 )
-from edl_labs.virtual.memory.tape.engine import FIELDS
+from edl_labs.virtual.memory.tape.program import OPERATIONS
 
 
 def drawn_tape(rng: random.Random, count: int, *, branches: bool = False) -> Tape:
@@ -144,7 +144,7 @@ def test_the_drawn_programs_hold_every_operation() -> None:
         rng = random.Random(seed)
         done.update(drawn_program(rng, drawn_tape(rng, rng.randint(2, 6), branches=seed % 2 == 1)).replay().counts)
 
-    assert set(FIELDS) == {name for name, times in done.items() if times >= 5}
+    assert set(OPERATIONS) == {name for name, times in done.items() if times >= 5}
 
 
 def test_the_u_curve_of_64_layers_is_the_decks() -> None:

@@ -87,8 +87,8 @@ def test_the_last_of_a_request_s_phases_is_its_end_and_they_follow_one_another()
     [
         (lambda program: program[-1].update(value=0.5), "says 0.5"),
         (lambda program: program.insert(0, {"op": "admit", "request": 3}), "cannot be"),
-        (lambda program: program[0].update(request=True), "of request True"),
-        (lambda program: program[0].pop("request"), "without its fields"),
+        (lambda program: program[0].update(request=True), "request cannot be True"),
+        (lambda program: program[0].pop("request"), "without its request"),
         (lambda program: program.insert(0, {"op": "hurry"}), "no operation has"),
         (lambda program: program.insert(0, {"op": "wait", "until_s": "soon", "value": 0.0}), "cannot be"),
         (lambda program: program.insert(0, 7), "not a dict"),
