@@ -65,7 +65,9 @@ def single_user_modules(modules: dict[str, Module]) -> dict[str, str]:
     return {
         name: next(iter(users[name]))
         for name, module in modules.items()
-        if module.lines < SMALL and len(users[name]) == 1 and not module.is_folder and not _is_plug_in(module)
+        if module.lines < SMALL
+        and len(users[name]) == 1
+        and not (module.is_folder or _is_plug_in(module) or _is_parallel(module))
     }
 
 
