@@ -1,6 +1,7 @@
 """The submissions to a lab whose marks are recorded: right and wrong work, unusual forms of it, attacks.
 
-Practice has no points of its own; here it counts one, so that it is recorded whether it passes.
+Practice has no points of its own; here it counts one, so that it is recorded whether it passes. Notebooks are graded
+with the parameters of a quick run.
 """
 
 from __future__ import annotations
@@ -14,9 +15,11 @@ from pathlib import Path
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell
 
+from edl_labs.course.assignment import GRADED_WITH
 from edl_labs.course.course_folder import Course as Repository
 from edl_labs.course.lab.parsed_lab import Lab
 from edl_labs.course.lab.read import read_lab
+from edl_labs.course.lab.source_notebook import cell_ids
 from tests.course.course_fixture import REPOSITORY, Course, cell_of, make_lab_course, solved
 
 FOLDER = Path(__file__).parent
@@ -40,22 +43,19 @@ class Submission:
     carried: dict[str, str] = field(default_factory=dict)
 
 
-def practice_counts(course: Course) -> Course:
-    """The course, after each of its lab's exercises without points was given one."""
+def make_oracle_course(root: Path, name: str) -> Course:
+    """A course folder around a lab, in which practice counts, and notebooks run with the parameters of a quick run."""
+    course = make_lab_course(root, name)
     for part in ("build/source", "labs"):
-        path = course.root / part / course.lab / f"{course.lab}.ipynb"
+        path = root / part / name / f"{name}.ipynb"
         notebook = json.loads(path.read_text(encoding="utf-8"))
+        notebook["metadata"]["edl_labs"][GRADED_WITH] = lab_of(name).parameters["smoke"]
         for cell in notebook["cells"]:
             meta = cell["metadata"].get("nbgrader", {})
             if meta.get("grade"):
                 meta["points"] = meta["points"] or 1
         path.write_text(json.dumps(notebook), encoding="utf-8")
     return course
-
-
-def make_oracle_course(root: Path, name: str) -> Course:
-    """A course folder around a lab, in which practice counts."""
-    return practice_counts(make_lab_course(root, name))
 
 
 def lab_of(name: str) -> Lab:
@@ -81,15 +81,22 @@ def submissions(lab: Lab) -> Iterator[Submission]:
 
 
 def _formed(lab: Lab, notebook: NotebookNode, form: str) -> NotebookNode:
-    """The notebook with every solve cell's functions and classes changed by what answer_forms calls `form`."""
+    """The notebook with every solve cell's functions and classes changed by what answer_forms calls `form`.
+
+    Cells that plot and measure are empty: with such answers they may take minutes.
+    """
     text = (FOLDER / "answer_forms.py").read_text(encoding="utf-8")
     notebook.cells.insert(0, new_code_cell(text, id="answer-forms"))
-    for cell in lab.cells:
-        if cell.role == "solve":
-            names = [node.name for node in ast.parse(cell.source).body if isinstance(node, _DEFINITIONS)]
+    shows = {one for one, cell in zip(cell_ids(lab.cells), lab.cells, strict=True) if cell.role is None}
+    for cell in notebook.cells:
+        if cell.cell_type == "code" and cell.id in shows:
+            cell["source"] = ""
+    for known in lab.cells:
+        if known.role == "solve":
+            names = [node.name for node in ast.parse(known.source).body if isinstance(node, _DEFINITIONS)]
             change = "oddly({0}, {1})" if form in FORMS else "{1}({0})"
             lines = [f"{name} = {change.format(name, form)}" for name in names]
-            cell_of(notebook, str(cell.name))["source"] += "\n\n\n" + "\n".join(lines)
+            cell_of(notebook, str(known.name))["source"] += "\n\n\n" + "\n".join(lines)
     return notebook
 
 
