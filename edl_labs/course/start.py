@@ -150,7 +150,7 @@ def _files(source: Path, names: list[str]) -> Iterator[tuple[Path, bytes]]:
             yield path.relative_to(source), path.read_bytes()
     if (source / "README.md").is_file():
         yield Path("README.md"), (source / "README.md").read_bytes()
-    yield Path(START), _start_page(_chosen(source, None))
+    yield Path(START), start_page(_chosen(source, None), install=_install(source))
 
 
 def _copy(files: Iterable[tuple[Path, bytes]], folder: Path) -> tuple[list[str], list[str], list[str]]:
@@ -192,13 +192,22 @@ here; `edl-labs start` with the name of this folder brings it.
    says. Cells that are locked, and the folder `.edl_labs`, need nothing from you.
 3. `edl-labs check LAB/LAB.ipynb` in a terminal says beforehand which points the public checks give.
 
-[README.md](README.md) says how to install, on a laptop or elsewhere.
+To install on another machine: {install}. [README.md](README.md) says more.
 """
+_INSTALL = '`pip install "edl-labs[lab]"`, or what your course gave you'
 
 
-def _start_page(names: list[str]) -> bytes:
+def _install(source: Path) -> str:
+    """How to install: as the published tree around the labs says, else the release."""
+    try:
+        return str(json.loads((source.parent / PUBLISHED).read_text(encoding="utf-8"))["install"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return _INSTALL
+
+
+def start_page(names: list[str], *, install: str) -> bytes:
     """The START page as a notebook of one cell, which JupyterLab shows as a page; its release is its own digest."""
-    text = _HOW.format(rows="\n".join(map(_lab_row, names)))
+    text = _HOW.format(rows="\n".join(map(_lab_row, names)), install=install)
     cell = {"cell_type": "markdown", "id": "start", "metadata": {"editable": False}, "source": text}
     stamp = {"release": hashlib.sha256(text.encode()).hexdigest()[:16]}
     page = {"cells": [cell], "metadata": {"edl_labs": stamp}, "nbformat": 4, "nbformat_minor": 5}

@@ -13,7 +13,7 @@ from edl_labs.course.lab import leaks
 from edl_labs.course.lab.build_stamps import Stamps
 from edl_labs.course.lab.goldens import goldens
 from edl_labs.course.lab.hosts import badges, repository
-from edl_labs.course.lab.own_wheel import distribution, is_own_course
+from edl_labs.course.lab.install_line import install_line
 from edl_labs.course.lab.parsed_lab import Lab
 from edl_labs.course.lab.read import read_labs
 from edl_labs.course.lab.source_notebook import dumps, locked_digests, release, source_notebook
@@ -30,7 +30,6 @@ _HEAD = """\
 | lab | title | minutes | points | exercises | device |
 |---|---|---|---|---|---|
 """
-INSTALL = '`pip install "edl-labs[lab]"`, or the wheel followed by `[lab]`'
 _TAIL = """
 Each lab works in full, and is graded in full, on a laptop without a GPU.
 
@@ -154,9 +153,7 @@ def _places(course: Course, lab: Lab) -> list[Path]:
 
 def _table(course: Course, labs: list[Lab]) -> str:
     """The text of labs/README.md; a course with a public repository has badges that open each lab on rented hosts."""
-    install, public = INSTALL, repository(course.root)
-    if is_own_course(course.root):
-        install = distribution(course.root).how_to_install
+    public, install = repository(course.root), install_line(course.root).text
     return _HEAD + "".join(_table_row(lab, public) for lab in labs) + _TAIL.format(install=install)
 
 

@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from edl_labs.course.course_folder import Course
-from edl_labs.course.lab.own_wheel import distribution, is_own_course
+from edl_labs.course.lab.install_line import install_line
+from edl_labs.course.lab.own_wheel import distribution
 from edl_labs.course.lab.parsed_lab import Lab
 from edl_labs.course.own_files import own_files
 
@@ -47,7 +48,7 @@ class Stamps:
     def _sources(self, lab: Lab) -> str:
         module = self.course.exercise_module(lab.name)
         code = sorted(module.parent.rglob("*.py")) if module.name == "__init__.py" else [module]
-        host = str(distribution(self.course.root)) if is_own_course(self.course.root) else ""
+        host = f"{distribution(self.course.root)} {install_line(self.course.root).release}"
         return _digest([*own_files(lab.folder), *(path for path in code if path.is_file())], self._library, host)
 
     def unchanged(self, lab: Lab) -> dict[Path, bytes] | None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from urllib.parse import quote
 
-from edl_labs import __version__
 from edl_labs.course.course_folder import read_course_file
 from edl_labs.errors import UsageError
 
@@ -33,7 +32,7 @@ _BADGES = (
 )
 
 
-def hosted(source: str, *, module: str = "edl_labs", install: str = f"edl-labs=={__version__}") -> str:
+def hosted(source: str, *, module: str, install: str) -> str:
     """The set-up cell with the lines that a rented host needs before it: it installs `install` for its `module`."""
     return _HOSTED.format(module=module, install=install.replace('"', "")) + source
 

@@ -47,11 +47,6 @@ class Distribution:
         """The name that pip knows."""
         return self.package.replace("_", "-")
 
-    @property
-    def how_to_install(self) -> str:
-        """What students are told to type."""
-        return f'`pip install "{self.install}"`, or its wheel'
-
 
 def is_own_course(root: Path) -> bool:
     """Whether the course in `root` is another than the package's own."""

@@ -14,12 +14,13 @@ from typing import Any
 
 from edl_labs.course.course_folder import Course
 from edl_labs.course.lab import leaks
-from edl_labs.course.lab.build import INSTALL, Progress, build
+from edl_labs.course.lab.build import Progress, build
+from edl_labs.course.lab.install_line import install_line
 from edl_labs.course.lab.own_wheel import build_own_wheel, distribution, is_own_course
 from edl_labs.course.lab.read import read_labs
 from edl_labs.course.lab.secret_functions import secret_functions
 from edl_labs.course.own_files import LEFT_BEHIND, own_files
-from edl_labs.course.start import PUBLISHED
+from edl_labs.course.start import PUBLISHED, START, start_page
 from edl_labs.errors import EdlError, UsageError
 from edl_labs.values import Value
 
@@ -29,14 +30,15 @@ _README = """\
 
 [labs/README.md](labs/README.md) is the table of labs: what there is, how long it takes, and how many points it gives.
 
-Install what your course gives you, with JupyterLab: {install}. Then, in this folder:
+Install what your course gives you, with JupyterLab, in this folder: {install}. Then:
 
 ```
 edl-labs start my-labs
 ```
 
 copies the labs into `my-labs` and opens them. It never writes over your work: when a lab has changed, the new version
-is put beside yours. `edl-labs doctor` says what your machine can do; no lab needs a GPU.
+is put beside yours. Where you work in this folder itself, as on a JupyterHub, begin with
+[labs/START.ipynb](labs/START.ipynb). `edl-labs doctor` says what your machine can do; no lab needs a GPU.
 
 Each section asks you to *predict* before you measure. `check("name")` says what is right, what is not, and what to try
 next; `hint("name")` gives one hint at a time; `edl-labs check FILE` checks a whole notebook.
@@ -179,15 +181,16 @@ def _files(folder: Path) -> list[Path]:
 
 def _stage(course: Course, staged: Path) -> list[str]:
     shutil.copytree(course.labs, staged / "labs", ignore=shutil.ignore_patterns(*LEFT_BEHIND))
-    title, install = "efficient deep learning", INSTALL
-    if is_own_course(course.root):
-        found = distribution(course.root)
-        title, install = found.title, found.how_to_install
-    (staged / "README.md").write_text(_README.format(title=f"Labs: {title}", install=install), encoding="utf-8")
+    title = distribution(course.root).title if is_own_course(course.root) else "efficient deep learning"
+    install = install_line(course.root)
+    (staged / "labs" / START).write_bytes(start_page(course.lab_names(), install=install.text))
+    (staged / "README.md").write_text(_README.format(title=f"Labs: {title}", install=install.text), encoding="utf-8")
+    if install.wheel is not None:
+        shutil.copyfile(install.wheel, staged / install.wheel.name)
     if (course.root / "LICENSE").is_file():
         shutil.copyfile(course.root / "LICENSE", staged / "LICENSE")
     files = [p.relative_to(staged).as_posix() for p in _files(staged)]
-    text = json.dumps({"schema": PublishReport.SCHEMA, "files": files}, indent=1) + "\n"
+    text = json.dumps({"schema": PublishReport.SCHEMA, "install": install.text, "files": files}, indent=1) + "\n"
     (staged / MANIFEST).write_text(text, encoding="utf-8")
     return files
 

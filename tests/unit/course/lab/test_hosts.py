@@ -8,11 +8,12 @@ import pytest
 
 from edl_labs import __version__
 from edl_labs.course.lab.hosts import HOST_VARIABLES, badges, hosted, repository
+from edl_labs.course.lab.install_line import install_line
 from edl_labs.errors import UsageError
 
 
-def test_the_set_up_cell_pins_this_release_and_asks_for_no_torch():
-    found = hosted("import x")
+def test_the_set_up_cell_pins_this_release_and_asks_for_no_torch(tmp_path: Path):
+    found = hosted("import x", module="edl_labs", install=install_line(tmp_path).release)
 
     assert found.endswith("import x")
     assert f"edl-labs=={__version__}" in found

@@ -14,6 +14,7 @@ from edl_labs.checks import lab_exercises
 from edl_labs.checks.lab_facts import facts, lab_of
 from edl_labs.course.course_folder import Course
 from edl_labs.course.lab.hosts import hosted
+from edl_labs.course.lab.install_line import install_line
 from edl_labs.course.lab.own_wheel import build_own_wheel, distribution
 from edl_labs.course.lab.publish import build_wheel
 from edl_labs.course.start import labs_folder, start
@@ -128,10 +129,11 @@ def test_an_own_course_has_no_instructors_wheel(course: Course, tmp_path: Path):
     ],
 )
 def test_a_rented_host_installs_the_course(about: str, install: str, tmp_path: Path):
-    found = distribution(own_course(tmp_path / "course", about=about).root)
-    cell = hosted("import x", module=found.package, install=found.install)
+    root = own_course(tmp_path / "course", about=about).root
+    found, release = distribution(root), install_line(root).release
+    cell = hosted("import x", module=found.package, install=release)
 
-    assert install == found.install
+    assert install == release
     assert f'"{install}"' in cell
     assert f'find_spec("{found.package}")' in cell
 

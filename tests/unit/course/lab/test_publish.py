@@ -8,17 +8,19 @@ from pathlib import Path
 
 import pytest
 
+from edl_labs import __version__
 from edl_labs.checks.kept_beside import BESIDE
 from edl_labs.course.course_folder import Course
 from edl_labs.course.lab import publish as publishing
 from edl_labs.course.lab.build import build
+from edl_labs.course.lab.install_line import install_line
 from edl_labs.course.lab.leaks import LeakError
 from edl_labs.course.lab.publish import MANIFEST, build_wheel, publish
 from edl_labs.errors import EdlError, UsageError
 from tests.unit.course.lab import kit
 
 LINE = "twice_as_long_s = 4 * half_of(duration_s)"
-FILES = ["LICENSE", "README.md", "labs/README.md", f"labs/{kit.LAB}/{kit.LAB}.ipynb"]
+FILES = ["LICENSE", "README.md", "labs/README.md", f"labs/{kit.LAB}/{kit.LAB}.ipynb", "labs/START.ipynb"]
 
 
 def tree(folder) -> list[str]:
@@ -30,7 +32,7 @@ def test_the_published_tree_holds_labs_readme_and_licence(built: Course, tmp_pat
     report = publish(built, tmp_path / "out")
 
     assert sorted([*FILES, MANIFEST]) == tree(tmp_path / "out")
-    assert FILES == sorted(report.files)
+    assert sorted(FILES) == sorted(report.files)
     assert (built.labs / kit.LAB / f"{kit.LAB}.ipynb").read_bytes() == (tmp_path / "out" / FILES[3]).read_bytes()
 
 
@@ -43,6 +45,55 @@ def test_a_course_of_ones_own_says_what_to_install(built: Course, tmp_path) -> N
     assert told.startswith("# Labs: Slow runs\n")
     assert 'pip install "edl-course-slow-runs==2.1"' in told
     assert "efficient deep learning" not in told
+
+
+@pytest.mark.parametrize(
+    ("install", "line", "release"),
+    [
+        ("https://example.org/w.whl", "edl-labs[lab] @ https://example.org/w.whl", "https://example.org/w.whl"),
+        ("dist/edl_labs-1.0.0-py3-none-any.whl", "edl_labs-1.0.0-py3-none-any.whl[lab]", f"edl-labs=={__version__}"),
+        ("edl-labs[lab]==0.9", "edl-labs[lab]==0.9", "edl-labs[lab]==0.9"),
+    ],
+)
+def test_the_wheel_that_the_course_hosts_is_in_the_first_cell_start_and_readme(
+    built: Course, tmp_path, install: str, line: str, release: str
+) -> None:
+    (built.root / "edl_labs" / "__init__.py").touch()  # the package's own course, not one of one's own
+    (built.root / "dist").mkdir()
+    with zipfile.ZipFile(built.root / "dist" / "edl_labs-1.0.0-py3-none-any.whl", "w") as wheel:
+        wheel.writestr("edl_labs/__init__.py", "")
+    (built.root / "course.toml").write_text(f'[course]\ninstall = "{install}"\n')
+    assert build(built).ok
+    publish(built, tmp_path / "out")
+    notebook, start = (
+        json.loads((tmp_path / "out" / name).read_text()) for name in (f"labs/{kit.LAB}/{kit.LAB}.ipynb", FILES[-1])
+    )
+
+    assert f'"EDL_LABS_INSTALL", "{release}"' in "".join(notebook["cells"][1]["source"])
+    assert f'`pip install "{line}"`' in "".join(start["cells"][0]["source"])
+    for readme in ("README.md", "labs/README.md"):
+        assert f'`pip install "{line}"`' in (tmp_path / "out" / readme).read_text()
+    assert install.startswith("dist/") == (tmp_path / "out" / "edl_labs-1.0.0-py3-none-any.whl").is_file()
+
+
+def test_a_published_wheel_comes_from_the_repository_on_a_rented_host(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "x-1.0.0.whl", "w") as wheel:
+        wheel.writestr("x.py", "")
+    (tmp_path / "course.toml").write_text('[course]\ninstall = "x-1.0.0.whl"\nrepository = "owner/labs"\n')
+
+    assert "https://github.com/owner/labs/raw/main/x-1.0.0.whl" == install_line(tmp_path).release
+
+
+@pytest.mark.parametrize(
+    ("install", "said"),
+    [("none.whl", "no such wheel"), ("https://x.org/edl_labs-1.0.0+judge-py3-none-any.whl", "holds what draws hidden")],
+)
+def test_a_wheel_that_students_cannot_have_is_refused(tmp_path: Path, install: str, said: str) -> None:
+    (tmp_path / "course.toml").write_text(f'[course]\ninstall = "{install}"\n')
+    with pytest.raises(UsageError) as caught:
+        install_line(tmp_path)
+
+    assert said in caught.value.why
 
 
 LEFT = [".edl_labs/points.json", f".ipynb_checkpoints/{kit.LAB}-checkpoint.ipynb", "__pycache__/x.pyc", ".DS_Store"]
@@ -81,7 +132,7 @@ def test_what_a_check_left_beside_a_notebook_is_in_no_wheel(built: Course, tmp_p
     made = build_wheel(built, tmp_path / "dist", judge=judge)
 
     labs = [name for name in zipfile.ZipFile(made).namelist() if name.startswith("edl_labs/labs/")]
-    assert sorted(f"edl_labs/{name}" for name in FILES if name.startswith("labs/")) == sorted(labs)
+    assert sorted(f"edl_labs/{name}" for name in FILES[2:4]) == sorted(labs)
 
 
 def test_a_course_without_exercises_or_a_project_has_no_wheel(built: Course, tmp_path) -> None:
