@@ -7,7 +7,6 @@ read, so that equal computations are equal on every rank.
 from __future__ import annotations
 
 import math
-from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -19,6 +18,7 @@ from edl_labs.virtual.cluster.engine import ClusterEngine
 from edl_labs.virtual.cluster.meetings import Node
 from edl_labs.virtual.cluster.program import TensorForm, elements
 from edl_labs.virtual.errors import ReplayError
+from edl_labs.virtual.intervals import Part, aligned, between, write
 
 _MAX_VISITS = 4_000_000  # parts and terms looked at: half a minute of a judge's time
 _EXACT_BITS = 128  # counts beyond are floats: sums that are reduced again and again double each time
@@ -27,7 +27,6 @@ _MAX_TEXT = 120  # a line and a half of a terminal
 Source = tuple[int, object, str]
 Count = Fraction | int | float
 Sum = tuple[tuple[Source, int, Count], ...]  # source, distance from an element to its own, how often
-Part = tuple[int, int, Sum]
 NOTHING: Source = (-1, "nothing", "what nobody has written")
 
 
@@ -137,71 +136,52 @@ class ClusterContents:
         elif kind == "all_to_all":
             self._exchange(nodes, given)
 
-    def _exchange(self, nodes: list[Node], given: list[list[Part]]) -> None:
+    def _exchange(self, nodes: list[Node], given: list[list[Part[Sum]]]) -> None:
         cuts = [_cuts(node.entry["reads"], len(nodes)) for node in nodes]
         for place, node in enumerate(nodes):
             own = [_cut(parts, *cuts[at][place]) for at, parts in enumerate(given)]
             self._put(node, _after_each_other(own))
 
-    def _deal(self, nodes: list[Node], whole: list[Part]) -> None:
+    def _deal(self, nodes: list[Node], whole: list[Part[Sum]]) -> None:
         for (start, stop), node in zip(_cuts(nodes[0].entry["reads"], len(nodes)), nodes, strict=True):
             self._put(node, _cut(whole, start, stop))
 
-    def _reduced(self, op: str, given: list[list[Part]]) -> list[Part]:
+    def _reduced(self, op: str, given: list[list[Part[Sum]]]) -> list[Part[Sum]]:
         if op in ("sum", "avg"):
             total = self._sum(given)
             by = Fraction(1, len(given))
             return [(a, b, _scaled(one, by)) for a, b, one in total] if op == "avg" else total
         return [(0, given[0][-1][1], _computed(op, 0, given))]
 
-    def _sum(self, given: list[list[Part]]) -> list[Part]:
-        bounds = sorted({edge for parts in given for part in parts for edge in part[:2]})
-        at = [0] * len(given)
-        result: list[Part] = []
-        for start, stop in pairwise(bounds):
+    def _sum(self, given: list[list[Part[Sum]]]) -> list[Part[Sum]]:
+        result: list[Part[Sum]] = []
+        for start, stop, sums in aligned(given, given[0][-1][1]):
             terms: dict[tuple[Source, int], Count] = {}
-            for which, parts in enumerate(given):
-                while parts[at[which]][1] <= start:
-                    at[which] += 1
-                for source, offset, count in parts[at[which]][2]:
-                    terms[source, offset] = terms.get((source, offset), 0) + count
-                self._count(1 + len(parts[at[which]][2]))
+            for source, offset, count in (term for one in sums for term in one):
+                terms[source, offset] = terms.get((source, offset), 0) + count
+            self._count(len(sums) + sum(map(len, sums)))
             result.append((start, stop, _sorted(terms)))
         return result
 
-    def _joined(self, rank: int, parts: Iterable[list[int]]) -> list[Part]:
+    def _joined(self, rank: int, parts: Iterable[list[int]]) -> list[Part[Sum]]:
         return _after_each_other([self._read(rank, part) for part in parts])
 
-    def _put(self, node: Node, parts: list[Part]) -> None:
+    def _put(self, node: Node, parts: list[Part[Sum]]) -> None:
         start = 0
         for region in node.entry["writes"]:
             stop = start + region[2] - region[1]
             self._write(node.rank, region, parts if (start, stop) == (0, parts[-1][1]) else _cut(parts, start, stop))
             start = stop
 
-    def _read(self, rank: int, region: list[int]) -> list[Part]:
+    def _read(self, rank: int, region: list[int]) -> list[Part[Sum]]:
         number, start, stop = region
         found = _cut(self.memory[rank][number], start, stop)
         self._count(len(found))
         return found
 
-    def _write(self, rank: int, region: list[int], new: list[Part]) -> None:
-        number, start, stop = region
-        parts = self.memory[rank][number]
-        low = bisect_right(parts, start, key=lambda part: part[0]) - 1
-        high = low
-        while high < len(parts) and parts[high][0] < stop:
-            high += 1
-        before = [(parts[low][0], start, parts[low][2])] if parts[low][0] < start else []
-        after = [(stop, parts[high - 1][1], parts[high - 1][2])] if parts[high - 1][1] > stop else []
-        # One neighbour on each side, so that a tensor written in chunks ends as one part.
-        if low > 0:
-            low -= 1
-            before.insert(0, parts[low])
-        if high < len(parts):
-            after.append(parts[high])
-            high += 1
-        parts[low:high] = _merged([*before, *_moved(new, start), *after])
+    def _write(self, rank: int, region: list[int], new: list[Part[Sum]]) -> None:
+        parts = self.memory[rank][region[0]]
+        write(parts, _moved(new, region[1]))
         self._count(len(new) + len(parts) // 64)
 
     def _count(self, visits: int) -> None:
@@ -214,13 +194,13 @@ class ClusterContents:
             )
 
 
-def _initial(rank: int, number: int, form: TensorForm) -> list[Part]:
+def _initial(rank: int, number: int, form: TensorForm) -> list[Part[Sum]]:
     own: Source = (rank, number, form.name)
     held: dict[str, Sum] = {"own": ((own, 0, 1),), "zeros": (), "empty": ((NOTHING, 0, 1),)}
     return [(0, form.numel, held[form.fill])]
 
 
-def _computed(name: str, number: int, read: list[list[Part]]) -> Sum:
+def _computed(name: str, number: int, read: list[list[Part[Sum]]]) -> Sum:
     digest = blake2b(repr((name, number, read)).encode(), digest_size=12).hexdigest()
     texts = dict.fromkeys(source[2] for parts in read for _, _, total in parts for source, _, _ in total)
     text = f"{name}({', '.join(texts)})"
@@ -249,39 +229,23 @@ def _short(count: Count) -> Count:
         return math.copysign(math.inf, over)
 
 
-def _cut(parts: list[Part], start: int, stop: int) -> list[Part]:
+def _cut(parts: list[Part[Sum]], start: int, stop: int) -> list[Part[Sum]]:
     """Parts within bounds, in positions counted from the first."""
-    first = bisect_right(parts, start, key=lambda part: part[0]) - 1
-    found = []
-    while first < len(parts) and parts[first][0] < stop:
-        low, high, total = parts[first]
-        found.append((max(low, start), min(high, stop), total))
-        first += 1
-    return _moved(found, -start)
+    return _moved(between(parts, start, stop), -start)
 
 
-def _moved(parts: list[Part], by: int) -> list[Part]:
+def _moved(parts: list[Part[Sum]], by: int) -> list[Part[Sum]]:
     """The same parts so many elements further on; what they hold stays what it is."""
     if not by:
         return parts
     return [(a + by, b + by, tuple((s, offset - by, n) for s, offset, n in total)) for a, b, total in parts]
 
 
-def _after_each_other(several: list[list[Part]]) -> list[Part]:
-    whole: list[Part] = []
+def _after_each_other(several: list[list[Part[Sum]]]) -> list[Part[Sum]]:
+    whole: list[Part[Sum]] = []
     for parts in several:
         whole += _moved(parts, whole[-1][1] if whole else 0)
     return whole
-
-
-def _merged(parts: list[Part]) -> list[Part]:
-    merged: list[Part] = []
-    for start, stop, total in parts:
-        if merged and merged[-1][2] == total and merged[-1][1] == start:
-            merged[-1] = (merged[-1][0], stop, total)
-        else:
-            merged.append((start, stop, total))
-    return merged
 
 
 def _cuts(parts: list[list[int]], count: int) -> list[tuple[int, int]]:

@@ -6,15 +6,14 @@ are written as digests, so that equal computations have equal origins in every p
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
-from itertools import pairwise
 
 from edl_labs.virtual.errors import ReplayError
 from edl_labs.virtual.gpu.program import ALLOCATES, COMPUTED, COPIED, OPERATIONS, Entry, GPUOperationKind
 from edl_labs.virtual.gpu.unrolled import unrolled
+from edl_labs.virtual.intervals import Part, aligned, between, write
 
 _MAX_VISITS = 500_000  # parts of buffers looked at: seconds of a judge's time
 _MAX_OFFSETS = 32  # inputs that are followed byte by byte through a chain of elementwise kernels
@@ -22,7 +21,6 @@ _MAX_TEXT = 200  # two lines of a terminal
 
 # A digest of the computation, and for each of its inputs the distance from a byte's position to that of its source.
 Origin = tuple[str, tuple[int, ...]]
-Part = tuple[int, int, Origin]
 
 
 @dataclass(frozen=True)
@@ -54,7 +52,7 @@ class _Flow:
     """The origins of every buffer's bytes, operation by operation."""
 
     def __init__(self) -> None:
-        self.memory: list[list[Part]] = []
+        self.memory: list[list[Part[Origin]]] = []
         self.texts: dict[str, str] = {}
         self._visits = 0
 
@@ -80,16 +78,11 @@ class _Flow:
             result = self._elementwise(name, inputs, size, number) if entry.get("elementwise") else None
             self._write(region, result or [(0, size, self._whole(name, inputs, number))])
 
-    def _elementwise(self, name: str, inputs: list[list[Part]], size: int, number: int) -> list[Part] | None:
-        bounds = sorted({0, size, *(part[0] for parts in inputs for part in parts)})
-        cursors = [0] * len(inputs)
-        result: list[Part] = []
-        for start, stop in pairwise(bounds):
-            origins = []
-            for which, parts in enumerate(inputs):
-                while parts[cursors[which]][1] <= start:
-                    cursors[which] += 1
-                origins.append(parts[cursors[which]][2])
+    def _elementwise(
+        self, name: str, inputs: list[list[Part[Origin]]], size: int, number: int
+    ) -> list[Part[Origin]] | None:
+        result: list[Part[Origin]] = []
+        for start, stop, origins in aligned(inputs, size):
             offsets = tuple(offset for origin in origins for offset in origin[1])
             if len(offsets) > _MAX_OFFSETS:
                 return None
@@ -98,7 +91,7 @@ class _Flow:
             result.append((start, stop, (self._name(("each", name, number, children), text), offsets)))
         return result
 
-    def _whole(self, name: str, inputs: list[list[Part]], number: int) -> Origin:
+    def _whole(self, name: str, inputs: list[list[Part[Origin]]], number: int) -> Origin:
         sources = [self.texts[origin[0]] for parts in inputs for _, _, origin in parts[:3]]
         text = f"{name}({', '.join(dict.fromkeys(sources))})"
         return self._name(("whole", name, number, inputs), text), (0,)
@@ -108,38 +101,17 @@ class _Flow:
         self.texts.setdefault(digest, text if len(text) <= _MAX_TEXT else text[: _MAX_TEXT - 1] + "…")
         return digest
 
-    def _read(self, region: list[int]) -> list[Part]:
+    def _read(self, region: list[int]) -> list[Part[Origin]]:
         """The parts of a region, in positions counted from its start."""
         number, start, stop = region
-        parts = self.memory[number]
-        first = bisect_right(parts, start, key=lambda part: part[0]) - 1
-        found: list[Part] = []
-        while first < len(parts) and parts[first][0] < stop:
-            low, high, origin = parts[first]
-            found.append((max(low, start) - start, min(high, stop) - start, _moved(origin, start)))
-            first += 1
+        found = _shifted(between(self.memory[number], start, stop), -start)
         self._count(len(found))
         return found
 
-    def _write(self, region: list[int], new: list[Part]) -> None:
-        number, start, stop = region
-        parts = self.memory[number]
-        low = bisect_right(parts, start, key=lambda part: part[0]) - 1
-        high = low
-        while high < len(parts) and parts[high][0] < stop:
-            high += 1
-        before = [(parts[low][0], start, parts[low][2])] if parts[low][0] < start else []
-        after = [(stop, parts[high - 1][1], parts[high - 1][2])] if parts[high - 1][1] > stop else []
-        placed = [(a + start, b + start, _moved(origin, -start)) for a, b, origin in new]
-        # One neighbour on each side, so that a buffer written in chunks ends as one piece.
-        if low > 0:
-            low -= 1
-            before.insert(0, parts[low])
-        if high < len(parts):
-            after.append(parts[high])
-            high += 1
-        self._count(high - low + len(new) + len(parts) // 64)
-        parts[low:high] = _merged([*before, *placed, *after])
+    def _write(self, region: list[int], new: list[Part[Origin]]) -> None:
+        parts = self.memory[region[0]]
+        replaced = write(parts, _shifted(new, region[1]))
+        self._count(replaced + len(new) + len(parts) // 64)
 
     def _count(self, visits: int) -> None:
         self._visits += visits
@@ -151,15 +123,9 @@ class _Flow:
             )
 
 
-def _moved(origin: Origin, distance: int) -> Origin:
-    return origin[0], tuple(offset + distance for offset in origin[1])
-
-
-def _merged(parts: list[Part]) -> list[Part]:
-    merged: list[Part] = []
-    for start, stop, origin in parts:
-        if merged and merged[-1][2] == origin:
-            merged[-1] = (merged[-1][0], stop, origin)
-        else:
-            merged.append((start, stop, origin))
-    return merged
+def _shifted(parts: list[Part[Origin]], by: int) -> list[Part[Origin]]:
+    """The same parts so many bytes further on; where each byte comes from stays."""
+    return [
+        (start + by, stop + by, (digest, tuple(offset - by for offset in offsets)))
+        for start, stop, (digest, offsets) in parts
+    ]

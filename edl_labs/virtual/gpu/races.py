@@ -5,7 +5,6 @@ Freeing device memory counts as a write by the stream for which it was made, whi
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -24,12 +23,14 @@ from edl_labs.virtual.gpu.program import (
     GPUOperationKind,
 )
 from edl_labs.virtual.gpu.unrolled import lanes, unrolled
+from edl_labs.virtual.intervals import Part, split
 
 MAX_RACES = 100  # far more than anybody reads
 _MAX_VISITS = 1_000_000  # parts of buffers looked at: seconds of a judge's time
 _HOST = 0  # the actor beside streams, which are 1, 2, ...
 
 Access = tuple[int, int, int]  # who (0 the host, 1 + n stream n), the how-manieth step of his, the operation's index
+State = tuple[Access | None, dict[int, Access]]  # the last write of a part, and the reads since
 
 
 @dataclass(frozen=True)
@@ -64,24 +65,16 @@ def find_races(program: Sequence[Entry]) -> tuple[Race, ...]:
 
 
 class _Memory:
-    """One buffer, cut where accesses begin and end; each part knows its last write and the reads since."""
+    """One buffer; each part of it knows its last write and the reads since."""
 
     def __init__(self, name: str, size: int) -> None:
         self.name = name
-        self.starts = [0]
-        self.parts: list[tuple[Access | None, dict[int, Access]]] = [(None, {})]
-        self.size = size
+        self.parts: list[Part[State]] = [(0, size, (None, {}))]
         self.kept_for: set[int] = set()
 
     def cut(self, position: int) -> int:
-        """Make a part begin at `position`, and give its number."""
-        at = bisect_right(self.starts, position) - 1
-        if position >= self.size or self.starts[at] == position:
-            return at if position < self.size else len(self.parts)
-        write, reads = self.parts[at]
-        self.starts.insert(at + 1, position)
-        self.parts.insert(at + 1, (write, dict(reads)))
-        return at + 1
+        """Make a part start at `position`, and give its number."""
+        return split(self.parts, position, copied=lambda state: (state[0], dict(state[1])))
 
 
 class _Finder:
@@ -153,12 +146,13 @@ class _Finder:
             # Pinned memory waits for the copies that use it, as torch's cache of it does.
             return
         memory, clock = self._memory[entry["buffer"]], self._lane(entry.get("stream", 0))
-        for at, (write, reads) in enumerate(memory.parts):
+        for part in memory.parts:
+            write, reads = part[2]
             late = [access for access in (write, *reads.values()) if access and access[1] > clock[access[0]]]
             for access in late:
                 if access[0] not in memory.kept_for:
                     kind = "write, then free" if access is write else "read, then free"
-                    self._report(memory, at, access, (access[0], access[1], index), kind=kind)
+                    self._report(memory, part, access, (access[0], access[1], index), kind=kind)
 
     def _lane(self, stream: int) -> list[int]:
         """A stream's clock, with all that the host knows: an operation comes after what was over when it was issued."""
@@ -180,26 +174,24 @@ class _Finder:
                 why="every part that is read or written separately is tracked",
                 next="use larger chunks",
             )
-        for at in range(low, high):
-            self._judge(memory, at, access, clock, writes=writes)
+        for part in memory.parts[low:high]:
+            self._judge(memory, part, access, clock, writes=writes)
         if writes:
-            memory.starts[low:high] = [start]
-            memory.parts[low:high] = [(access, {})]
+            memory.parts[low:high] = [(start, stop, (access, {}))]
 
-    def _judge(self, memory: _Memory, at: int, access: Access, clock: list[int], *, writes: bool) -> None:
-        write, reads = memory.parts[at]
+    def _judge(self, memory: _Memory, part: Part[State], access: Access, clock: list[int], *, writes: bool) -> None:
+        write, reads = part[2]
         if write is not None and write[1] > clock[write[0]]:
-            self._report(memory, at, write, access, kind="write, then write" if writes else "write, then read")
+            self._report(memory, part, write, access, kind="write, then write" if writes else "write, then read")
         if writes:
             for read in reads.values():
                 if read[1] > clock[read[0]]:
-                    self._report(memory, at, read, access, kind="read, then write")
+                    self._report(memory, part, read, access, kind="read, then write")
         else:
             reads[access[0]] = access
 
-    def _report(self, memory: _Memory, at: int, before: Access, after: Access, *, kind: str) -> None:
-        stop = memory.starts[at + 1] if at + 1 < len(memory.starts) else memory.size
-        self.races.append(Race(memory.name, memory.starts[at], stop, before[2], after[2], kind))
+    def _report(self, memory: _Memory, part: Part[State], before: Access, after: Access, *, kind: str) -> None:
+        self.races.append(Race(memory.name, part[0], part[1], before[2], after[2], kind))
 
 
 def _join(clock: list[int], other: list[int]) -> None:
