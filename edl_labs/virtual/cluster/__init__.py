@@ -12,8 +12,9 @@ from edl_labs.virtual.cluster.pipeline_stage import PipelineStage
 from edl_labs.virtual.cluster.rank import ClusterGroup, Rank, Work
 from edl_labs.virtual.cluster.rank_device import ClusterEvent, ClusterStream, RankTensor
 from edl_labs.virtual.cluster.real_processes import RealRun
-from edl_labs.virtual.cluster.replay import ClusterReplay, LinkUse, VirtualCluster, replay_cluster
+from edl_labs.virtual.cluster.replay import ClusterReplay, LinkUse, replay_cluster
 from edl_labs.virtual.cluster.sharded_layers import ShardedLayers
+from edl_labs.virtual.cluster.virtual_cluster import VirtualCluster
 
 __all__ = [
     "ClusterEvent",
