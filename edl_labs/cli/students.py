@@ -167,7 +167,7 @@ def diagnose(
     open_it: Annotated[bool, typer.Option("--open/--no-open", help="Show the report in a browser.")] = True,
     as_json: AsJson = False,
 ) -> None:
-    """Where the time of a traced loop goes, what mending it would gain, and which habits to drop."""
+    """Where the time of a traced loop goes, the potential speed-up if each cause is fixed, and which habits to drop."""
     reports = _diagnosed(file, rank)
     if as_json:
         emit({"schema": 1, "ranks": [report.to_json() for report in reports]})

@@ -1,4 +1,4 @@
-"""Where the time goes: traces in one table, shares of wall time by cause, and what mending a cause would gain."""
+"""Where the time goes: traces in one table, shares of wall time by cause, and potential speed-ups."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from statistics import median
 
 from edl_labs.trace.analysed_trace import AnalysedTrace
 from edl_labs.trace.causes import EMPTY_CACHE
-from edl_labs.trace.device_work import READ_BYTES, DeviceOperation
+from edl_labs.trace.device_work import DeviceOperation
 from edl_labs.trace.trace_table import KINDS, Trace
 from edl_labs.units import seconds
 from edl_labs.values import Value
@@ -22,6 +22,8 @@ TINY_KERNEL_S = 5e-6
 _MANY = 8
 # Of more events than this, the first tell which line is the commonest.
 _ASKED = 2000
+# Waiting for values while the device is idle is a habit from this part of a step on.
+_IDLE_READS = 0.1
 # A copy shorter than this does not hold the host for long enough to matter: about four launches.
 _SHORT_COPY_S = 20e-6
 # The clocks of host and device agree to about this in real traces, and exactly, but for rounding, in virtual ones.
@@ -68,6 +70,8 @@ class _Seen:
         self.trace, self._places = analysed.trace, analysed.places
         self._start_s = self.trace.steps[min(skip, len(self.trace.steps) - 1)][0]
         self.steps = max(len(self.trace.steps) - skip, 1)
+        self._blocking = {copy.copy: (call, copy.is_read) for call, copy in analysed.blocking.items()}
+        self._work_s = analysed.device.work_s
         self.operations = [o for o in analysed.device.operations if o.start_s >= self._start_s]
 
     def per_step(self, count: int) -> float:
@@ -96,6 +100,25 @@ class _Seen:
             found.append(above >= 0 and (found[above] or named[names[above]]))
         return found
 
+    def waiting_read(self, copy: int) -> int:
+        """The call that waits for a copy to the host, for longer than the copy itself takes; -1 where none does."""
+        call, is_read = self._blocking.get(copy, (-1, False))
+        waits = is_read and self._length_s(copy) < self._length_s(call) / 2
+        return call if waits else -1
+
+    def idle_s(self, calls: list[int]) -> float:
+        """How long the device is idle during calls, in seconds a step."""
+        start, end = self.trace.start_s, self.trace.end_s
+        idle = (self._length_s(i) - self._work_s(float(start[i]), float(end[i])) for i in calls)
+        return sum(idle) / self.steps
+
+    def step_s(self) -> float:
+        """The mean time of a step."""
+        return (self.trace.steps[-1][1] - self._start_s) / self.steps
+
+    def _length_s(self, event: int) -> float:
+        return float(self.trace.end_s[event] - self.trace.start_s[event])
+
     def copy_waits(self) -> list[float]:
         """When the host's waits for copies end."""
         return sorted(float(self.trace.end_s[i]) for i in self.events("sync") if self.name(i) == "copy")
@@ -106,17 +129,19 @@ def _times(per_step: float) -> str:
 
 
 def _host_reads(seen: _Seen) -> Iterator[Finding]:
-    reads = [operation.event for operation in seen.operations if operation.cause == "sync"]
-    calls = [i for i in seen.events("sync") if seen.name(i) not in ("copy",) and "cudaFree" not in seen.name(i)]
-    explicit = [i for i in calls if seen.name(i) != "item"]
+    copied = {operation.event: seen.waiting_read(operation.event) for operation in seen.operations}
+    reads = [o.event for o in seen.operations if o.cause == "sync" or copied[o.event] >= 0]
+    syncs = [i for i in seen.events("sync") if seen.name(i) not in ("copy",) and "cudaFree" not in seen.name(i)]
+    calls = sorted({*syncs, *(call for call in copied.values() if call >= 0)})
+    explicit = [i for i in syncs if seen.name(i) != "item"]
     where_from = reads or explicit
-    # One read at the end of a step, for a log, is the least that a loop does.
-    if seen.per_step(len(where_from)) > 1.5:
+    # One read at the end of a step, for a log, is the least that a loop does, unless the device is idle meanwhile.
+    if seen.per_step(len(where_from)) > 1.5 or (where_from and seen.idle_s(calls) > _IDLE_READS * seen.step_s()):
         yield Finding(
             "host reads",
-            f"{_times(seen.per_step(len(where_from)))} the host waits for a number, or for the device",
-            f"item(), float(), print or a comparison of a device's number ({READ_BYTES} B) empties the launch queue",
-            "keep sums on the device, and read them every few hundred steps",
+            f"{_times(seen.per_step(len(where_from)))} the host waits for values from the device, or for the device",
+            "item(), tolist(), cpu(), print or a comparison of values on the device empties the launch queue",
+            "keep values on the device, and read them every few hundred steps",
             seen.line(where_from),
             seen.per_step(len(where_from)),
             seen.duration_s(calls),
@@ -125,13 +150,14 @@ def _host_reads(seen: _Seen) -> Iterator[Finding]:
 
 def _blocking_copies(seen: _Seen) -> Iterator[Finding]:
     waits = seen.copy_waits()
-    found = [o for o in seen.operations if o.cause == "copy" and _held(seen, o, waits)]
+    copies = [o for o in seen.operations if o.cause == "copy" and seen.waiting_read(o.event) < 0]
+    found = [operation for operation in copies if _held(seen, operation, waits)]
     if seen.per_step(len(found)) >= 0.5:
         events = [operation.event for operation in found]
         yield Finding(
             "blocking copies",
-            f"{seen.per_step(len(found)):.0f} copies a step hold the host until they end",
-            "their memory is not pinned, or they are not asked for with non_blocking=True",
+            f"{_times(seen.per_step(len(found)))} a copy blocks the host until it ends",
+            "its memory is not pinned, or it was not asked for with non_blocking=True",
             "pin_memory=True in the DataLoader, .to(device, non_blocking=True), the next batch in a side stream",
             seen.line(events),
             seen.per_step(len(found)),

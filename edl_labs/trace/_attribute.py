@@ -26,7 +26,8 @@ operation: waiting for data, allocating, copying, launching (a runtime call and 
 code of its own. One exception: launches and code come late because a synchronisation (or a blocking copy, or a freeing
 of memory) held the host while the device worked; up to the time that the host was held in this step or the one before,
 less what other idle time has used up of it, the idle time goes to what held it. A copy of one number to the host is
-part of the read that waits for it."""
+part of the read that waits for it. Of a longer copy that holds the host, the device's own time is copying, and the rest
+of the call is synchronisation."""
 
 # Profilers round times to a nanosecond: two that touch may lie that far apart at either end.
 _TOUCH_S = 2e-9
@@ -103,8 +104,18 @@ def _holds(analysed: AnalysedTrace) -> list[_Hold]:
     for start_s, end_s, cause, event in analysed.host.stretches:
         if event >= 0 and cause in HOLDS and _waits(analysed.trace, event):
             step = bisect_right(analysed.step_starts, start_s)
-            found.append(_Hold(event, cause, end_s, analysed.device.work_s(start_s, end_s), step))
+            held_s = analysed.device.work_s(start_s, end_s)
+            found.append(_Hold(event, _held_by(analysed, event, held_s) or cause, end_s, held_s, step))
     return found
+
+
+def _held_by(analysed: AnalysedTrace, event: int, held_s: float) -> str | None:
+    """What makes the host's later launches late where it waited for a copy: an upload, or a read if it waits longer."""
+    blocking = analysed.blocking.get(event)
+    if blocking is None:
+        return None
+    copying_s = float(analysed.trace.end_s[blocking.copy] - analysed.trace.start_s[blocking.copy])
+    return "sync" if blocking.is_read and copying_s < held_s / 2 else "copy"
 
 
 def _waits(trace: Trace, event: int) -> bool:

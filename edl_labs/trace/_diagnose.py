@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 _BAR = 30
 # Shares below this are not shown: they round to nothing.
 _LEAST = 0.005
+# A gain this much above its share, as a part of the step, needs a word of explanation.
+_MORE_THAN_SHARE = 0.05
 # A gain below a hundredth of the step is not worth a line.
 _LEAST_SPEEDUP = 1.01
 
@@ -94,6 +96,17 @@ class Diagnosis(Value):
         """The gains worth showing, the best first."""
         return [gain for gain in self.gains if gain.speedup > _LEAST_SPEEDUP]
 
+    def replay(self) -> str:
+        """How well a replay of the unchanged trace explains it, as a sentence; '' without predicted gains."""
+        if not self.gains:
+            return ""
+        gain = self.gains[0]
+        off = f"{percent(abs(gain.replay_error), digits=2)} off"
+        said = f"replayed unchanged, a step takes {seconds(gain.replayed_s)} (traced {seconds(gain.before_s)}, {off})"
+        if gain.is_reliable:
+            return said
+        return f"{said}: the trace does not show what the rest waits for, so no factor is given"
+
     def text(self) -> str:
         """The report as plain text."""
         return _text(self)
@@ -116,7 +129,7 @@ class Diagnosis(Value):
 
 
 def diagnose(loop: Any, *, steps: int = 12, skip: int | None = None, verify: int = 1) -> Diagnosis:
-    """Where a loop's time goes, what mending each cause would gain, and which habits to drop.
+    """Where a loop's time goes, the potential speed-up if each cause is fixed, and which habits to drop.
 
     `loop` is a VirtualLoop, a TorchLoop, a step function (with arguments `gpu, state` it runs on a VirtualGPU, without
     any on this machine), a Trace, or a trace file. The best `verify` gains are tried by running the loop without the
@@ -200,9 +213,9 @@ def _text(diagnosis: Diagnosis) -> str:
         *("", "shares of wall time"),
     ]
     lines += [_share(found, cause) for cause in diagnosis.shown_shares()]
-    if diagnosis.shown_gains():
-        lines += ["", "potential speed-up if fixed (after one cause is fixed, the next one limits)"]
-    lines += [_gain(gain, diagnosis.ablations) for gain in diagnosis.shown_gains()]
+    if diagnosis.gains:
+        lines += ["", "potential speed-up if fixed, one cause at a time", f"  {diagnosis.replay()}"]
+    lines += [_gain(diagnosis, gain) for gain in diagnosis.shown_gains()]
     if diagnosis.findings:
         lines += ["", "habits"]
     for finding in diagnosis.findings:
@@ -219,10 +232,12 @@ def _share(found: Attribution, cause: str) -> str:
     return f"  {cause:<13} {'█' * max(round(share * _BAR), 1):<{_BAR}} {percent(share, digits=3):>7}{doubt:<18}{blame}"
 
 
-def _gain(gain: WhatIf, ablations: tuple[Ablation, ...]) -> str:
-    faster = "at most all of it" if math.isinf(gain.speedup) else f"{gain.speedup:.2f}x"
+def _gain(diagnosis: Diagnosis, gain: WhatIf) -> str:
+    faster = "nothing is left" if math.isinf(gain.speedup) else f"{gain.speedup:.2f}x"
     line = f"  {gain.cause:<13} {seconds(gain.replayed_s)} -> {seconds(gain.after_s)}: {faster}"
-    for ablation in ablations:
+    if gain.gain_s > gain.replayed_s * (diagnosis.shares[gain.cause] + _MORE_THAN_SHARE):
+        line += " (more than its share: it also delays other work)"
+    for ablation in diagnosis.ablations:
         if ablation.cause == gain.cause:
             line += f"; tried: {ablation.speedup:.2f}x" if not math.isinf(ablation.speedup) else "; tried: all of it"
     return line

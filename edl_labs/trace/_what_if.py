@@ -1,4 +1,4 @@
-"""What mending a cause would gain: its dependency graph run again without it, and the loop itself run without it."""
+"""The potential speed-up if a cause is fixed: the dependency graph, or the loop itself, run again without it."""
 
 from __future__ import annotations
 
@@ -21,15 +21,16 @@ from edl_labs.values import Value
 
 @dataclass(frozen=True)
 class ReplayedRun:
-    """When each step's work was over, in seconds from the beginning: on host and device together, on the host alone."""
+    """When the first step began, and when each one's work was over: on host and device together, on the host alone."""
 
+    begins_s: float
     step_ends_s: tuple[float, ...]
     host_ends_s: tuple[float, ...]
 
     def per_step_s(self, skip: int) -> float:
-        """The mean time of a step, the first `skip` left out."""
-        # The last step ends with its host: what the host did behind the device's work before is not counted again.
-        first = max(self.step_ends_s[skip - 1], self.host_ends_s[skip - 1]) if skip else 0.0
+        """The mean time of a step, the first `skip` left out; no other time than that of steps is in it."""
+        # The last step ends with its host: what the host did after the device's work before is not counted again.
+        first = max(self.step_ends_s[skip - 1], self.host_ends_s[skip - 1]) if skip else self.begins_s
         return (self.step_ends_s[-1] - first) / (len(self.step_ends_s) - skip)
 
 
@@ -39,7 +40,8 @@ def simulate(graph: DependencyGraph) -> ReplayedRun:
     lanes: dict[int, float] = defaultdict(float)
     engines: dict[str, float] = defaultdict(float)
     under_way: dict[int, deque[int]] = defaultdict(deque)
-    device_ends, host_ends = [0.0] * graph.steps, [0.0] * graph.steps
+    # The last two places are for what is after the last step and before the first.
+    device_ends, host_ends = [0.0] * (graph.steps + 2), [0.0] * (graph.steps + 2)
     now = last = 0.0
     for act in graph.acts:
         began = now
@@ -56,26 +58,33 @@ def simulate(graph: DependencyGraph) -> ReplayedRun:
         if act.awaits >= 0:
             now = max(now, (last if act.all_lanes else done[act.awaits]) + act.tail_s)
         host_ends[act.step] = max(host_ends[act.step], now)
-    return ReplayedRun(tuple(_steps(device_ends, host_ends, bool(graph.nodes))), tuple(accumulate(host_ends, max)))
+    begins, on_host = host_ends[-1], list(accumulate(host_ends[: graph.steps], max))
+    ends = _steps(device_ends[: graph.steps], on_host, bool(graph.nodes))
+    return ReplayedRun(begins, tuple(ends), tuple(on_host))
 
 
 def without(graph: DependencyGraph, cause: str, *, copy_speedup: float = 1.0) -> DependencyGraph:
     """The graph with a cause removed.
 
     data, alloc, host: these stretches take no time and wait for nothing. launch: a step costs one launch, as a captured
-    graph does. sync: reads and synchronisations go, with the copies of their numbers. copy: copies run beside all else,
-    `copy_speedup` times as fast (pinned), and hold nobody. compute, communication: kernels take no time.
+    graph does. sync: reads and synchronisations go, with the copies of what is read, and uploads do not wait. copy:
+    copies run in a stream of their own, `copy_speedup` times as fast (pinned), and uploads do not wait. compute,
+    communication: kernels take no time.
     """
-    nodes = tuple(_node(node, cause, copy_speedup) for node in graph.nodes)
     launched: set[int] = set()
-    return replace(graph, acts=tuple(_act(act, cause, launched) for act in graph.acts), nodes=nodes)
+    # What is before the first step and after the last is no part of the question: it stays as it is.
+    steps = range(graph.steps)
+    nodes = (_node(node, cause, copy_speedup) if node.step in steps else node for node in graph.nodes)
+    acts = (_act(act, cause, launched) if act.step in steps else act for act in graph.acts)
+    return replace(graph, acts=tuple(acts), nodes=tuple(nodes))
 
 
 def _node(node: Node, cause: str, copy_speedup: float) -> Node:
     if cause == "copy" and node.cause == "copy":
-        # A lane of its own: kernels no longer queue behind it.
-        return replace(node, lane=-2, duration_s=node.duration_s / copy_speedup, lag_s=0.0)
-    if cause == "sync" and node.cause == "sync":
+        # A lane of its own: kernels no longer queue behind it. What a read waited for besides is still to come.
+        lag_s = node.lag_s if node.is_read else 0.0
+        return replace(node, lane=-2, duration_s=node.duration_s / copy_speedup, lag_s=lag_s)
+    if cause == "sync" and (node.cause == "sync" or node.is_read):
         return replace(node, lane=-3, engine="nothing", duration_s=0.0, lag_s=0.0)
     if cause == node.cause:
         return replace(node, duration_s=0.0)
@@ -83,6 +92,8 @@ def _node(node: Node, cause: str, copy_speedup: float) -> Node:
 
 
 def _act(act: Act, cause: str, launched: set[int]) -> Act:
+    if cause in ("copy", "sync") and act.uploads:
+        return _issuing(act)
     if act.cause != cause:
         return act
     if cause == "launch":
@@ -90,10 +101,14 @@ def _act(act: Act, cause: str, launched: set[int]) -> Act:
             launched.add(act.step)
             return act
         return replace(act, duration_s=0.0)
-    if cause == "copy" and act.issues:
-        # Issuing stays, waiting goes.
-        return replace(act, duration_s=min(act.duration_s, act.issues[-1][1]), awaits=-1)
+    if cause == "copy":
+        return _issuing(act)
     return replace(act, duration_s=0.0, awaits=-1)
+
+
+def _issuing(act: Act) -> Act:
+    """What is left of an act that no longer waits for its copies: issuing them."""
+    return replace(act, duration_s=min(act.duration_s, act.issues[-1][1]) if act.issues else 0.0, awaits=-1)
 
 
 def _room(queue: deque[int], number: int, done: list[float], depth: int, arrives: float) -> float:
@@ -106,7 +121,7 @@ def _room(queue: deque[int], number: int, done: list[float], depth: int, arrives
 
 def _lag(graph: DependencyGraph, node: Node, *, late: bool) -> float:
     """The node's own lag while it starts for the same reason as in the trace, else the usual one of the other."""
-    if late != node.queued:
+    if late != node.queued or node.lag_s > _ELSEWHERE_S:
         return node.lag_s
     return graph.launched_lag_s if late else min(node.lag_s, graph.queued_lag_s)
 
@@ -120,16 +135,23 @@ def _steps(device: list[float], host: list[float], on_device: bool) -> list[floa
     return ends
 
 
+# A longer lag than this is not the device's own: the operation waited for what the trace does not show.
+_ELSEWHERE_S = 50e-6
 # How much faster copies from pinned memory usually are, where the trace does not tell the machine's rates.
 _PINNED_SPEEDUP = 2.0
+
+
+# A factor is promised to within a tenth: a replay that misses the step itself by more cannot give one.
+MOST_REPLAY_ERROR = 0.1
 
 
 @dataclass(frozen=True, repr=False)
 class WhatIf(Value):
     """A step's time as it is and with a cause removed, in seconds.
 
-    `replayed_s` is the step's time when the graph runs unchanged: how far it lies from `before_s`, the time in the
-    trace, says how well the graph explains the trace. The gain is told by `replayed_s` against `after_s`.
+    `replayed_s` is the step's time when the graph runs unchanged; `replay_error` is how far it is from `before_s`, the
+    time in the trace. The gain is `replayed_s` against `after_s`. Where the replay is off by more than a tenth, the
+    graph does not explain the trace: `is_reliable` is False and the speed-up is nan.
     """
 
     cause: str
@@ -143,13 +165,26 @@ class WhatIf(Value):
         return self.replayed_s - self.after_s
 
     @property
+    def replay_error(self) -> float:
+        """How far the replay of the unchanged trace is off, relative to the traced step."""
+        return self.replayed_s / self.before_s - 1.0 if self.before_s > 0 else 0.0
+
+    @property
+    def is_reliable(self) -> bool:
+        """Whether the replay explains the trace well enough to give a factor."""
+        return abs(self.replay_error) <= MOST_REPLAY_ERROR
+
+    @property
     def speedup(self) -> float:
-        """How many times as fast a step becomes; inf where nothing of it is left."""
+        """How many times as fast a step becomes; inf where nothing of it is left, nan where that is not known."""
+        if not self.is_reliable:
+            return float("nan")
         return self.replayed_s / self.after_s if self.after_s > 0 else float("inf")
 
     def to_json(self) -> dict[str, Any]:
-        """The answer as plain data; the speedup is null where nothing of the step is left."""
-        return {**super().to_json(), "gain_s": self.gain_s, "speedup": finite(self.speedup)}
+        """The answer as plain data; the speedup is null where nothing of the step is left, or where it is unknown."""
+        found = {"gain_s": self.gain_s, "speedup": finite(self.speedup), "replay_error": self.replay_error}
+        return {**super().to_json(), **found}
 
 
 def finite(value: float) -> float | None:
@@ -162,7 +197,8 @@ def what_if(
 ) -> WhatIf:
     """The gain from removing a cause, by running the dependency graph of the trace again without it.
 
-    Shares of wall time are upper bounds of gains: behind a removed cause the next one waits. `skip` leaves out the
+    A gain is mostly less than the cause's share of wall time, since the next cause then limits, and can be more, since
+    what the cause delays comes earlier too. `skip` leaves out the
     first steps (one, unless there are fewer than three). `copy_speedup` is how much faster pinned copies run.
     """
     return _answers(AnalysedTrace.of(trace), (cause,), skip=skip, copy_speedup=copy_speedup)[0]

@@ -12,6 +12,7 @@ from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
 
+from edl_labs.trace.blocking_copies import BlockingCopy, blocking_copies
 from edl_labs.trace.dependency_graph import DependencyGraph, dependency_graph
 from edl_labs.trace.device_work import DeviceWork, device_work, issuing_calls, tiny_reads
 from edl_labs.trace.errors import TraceError
@@ -125,12 +126,17 @@ class AnalysedTrace:
     @cached_property
     def host(self) -> HostStretches:
         """What the host does at each moment."""
-        return host_stretches(self.trace, self._reads)
+        return host_stretches(self.trace, self._reads, self.blocking.keys())
+
+    @cached_property
+    def blocking(self) -> Mapping[int, BlockingCopy]:
+        """By index of a host's call the copy that it waits for."""
+        return blocking_copies(self.trace)
 
     @cached_property
     def graph(self) -> DependencyGraph:
         """What the host does in turn, what that issues, and what waits for what."""
-        return dependency_graph(self.trace, self.host, self.device)
+        return dependency_graph(self.trace, self.host, self.device, self.blocking)
 
     @cached_property
     def places(self) -> Places:

@@ -5,10 +5,13 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import pairwise
 from statistics import median
 
+from edl_labs.trace.blocking_copies import BlockingCopy
 from edl_labs.trace.device_work import DeviceOperation, DeviceWork, is_to_host
 from edl_labs.trace.host_stretches import HostStretches, Stretch
 from edl_labs.trace.trace_table import KINDS, Trace
@@ -17,6 +20,8 @@ from edl_labs.trace.trace_table import KINDS, Trace
 _TOUCH_S = 1e-6
 # How many operations CUDA lets a stream hold before a launch waits, where the trace does not say.
 _DEPTH = 1024
+# How long a call that waits for its copy takes to issue it: a launch's usual time.
+_ISSUE_S = 5e-6
 # A queue without an end: more operations than any trace holds.
 _ENDLESS = 10**9
 # Sums of times within a trace differ by less than this for rounding alone.
@@ -27,7 +32,10 @@ _WAITS = ("sync", "copy call", "alloc", "queue full")
 
 @dataclass(slots=True)
 class Node:
-    """A device operation; starts `lag_s` after its launch has arrived, lane and engine are free, `after` is over."""
+    """A device operation; starts `lag_s` after its launch has arrived, lane and engine are free, `after` is over.
+
+    `is_read`: the host waits for what it brings.
+    """
 
     cause: str
     duration_s: float
@@ -37,13 +45,15 @@ class Node:
     queued: bool = False
     after: int = -1
     step: int = 0
+    is_read: bool = False
 
 
 @dataclass(slots=True)
 class Act:
     """A stretch of the host: takes `duration_s`, issues nodes at offsets, may wait for a node and `tail_s` beyond it.
 
-    `all_lanes`: it waits for everything issued before it, not for that node alone.
+    `all_lanes`: it waits for everything issued before it, not for that node alone. `uploads`: it waits for a copy to
+    the device. `step` is -1 before the first step, and the number of steps after the last.
     """
 
     cause: str
@@ -51,6 +61,7 @@ class Act:
     step: int
     kind: str
     all_lanes: bool
+    uploads: bool = False
     issues: list[tuple[int, float]] = field(default_factory=list)
     awaits: int = -1
     tail_s: float = 0.0
@@ -77,20 +88,23 @@ class DependencyGraph:
         return frozenset({act.cause for act in self.acts} | {node.cause for node in self.nodes})
 
 
-def dependency_graph(trace: Trace, host: HostStretches, device: DeviceWork) -> DependencyGraph:
+def dependency_graph(
+    trace: Trace, host: HostStretches, device: DeviceWork, blocking: Mapping[int, BlockingCopy]
+) -> DependencyGraph:
     """The dependency graph of a trace. What waits for what across streams is told from ends that meet starts."""
-    stretches = host.stretches
+    stretches = _cut(host.stretches, trace.steps[0][0], trace.steps[-1][1])
     if len(stretches) > 1 and stretches[-1].event < 0:
         # Behind the last event the host does nothing; it is the device that goes on.
         stretches = stretches[:-1]
-    order, placed = _issued(trace, device, stretches)
+    order, placed = _issued(trace, device, stretches, blocking)
     operations = [device.operations[number] for number in order]
     nodes = _nodes(trace, operations, [placed[number][1] for number in order])
-    acts = _acts(trace, stretches)
+    acts = _acts(trace, stretches, blocking)
+    reads = {read.copy for read in blocking.values() if read.is_read}
     for place, (number, node) in enumerate(zip(order, nodes, strict=True)):
         at, arrives_s = placed[number]
         acts[at].issues.append((place, max(arrives_s - stretches[at].start_s, 0.0)))
-        node.step = acts[at].step
+        node.step, node.is_read = acts[at].step, operations[place].event in reads
     _waits(acts, stretches, operations)
     launched = [node.lag_s for node in nodes if not node.queued and node.cause == "compute"]
     queued = [node.lag_s for node in nodes if node.queued and node.after < 0]
@@ -105,31 +119,44 @@ def dependency_graph(trace: Trace, host: HostStretches, device: DeviceWork) -> D
     )
 
 
-def _acts(trace: Trace, stretches: tuple[Stretch, ...]) -> list[Act]:
-    starts = [start for start, _ in trace.steps]
+def _cut(stretches: tuple[Stretch, ...], *moments_s: float) -> tuple[Stretch, ...]:
+    """The stretches, none of them across one of these moments."""
+    found: list[Stretch] = []
+    for start_s, end_s, cause, event in stretches:
+        inside = [moment for moment in moments_s if start_s + _SAME_MOMENT_S < moment < end_s - _SAME_MOMENT_S]
+        found += (Stretch(low, high, cause, event) for low, high in pairwise([start_s, *inside, end_s]))
+    return tuple(found)
+
+
+def _acts(trace: Trace, stretches: tuple[Stretch, ...], blocking: Mapping[int, BlockingCopy]) -> list[Act]:
+    starts, over_s = [start for start, _ in trace.steps], trace.steps[-1][1]
+    uploads = {event for event, copy in blocking.items() if not copy.is_read}
     # The last is for stretches between events.
     kinds = [*(KINDS[kind] for kind in trace.kind.tolist()), "work"]
     names, wide = [*trace.name.tolist(), -1], [*(bool(_WIDE.search(name)) for name in trace.names), False]
     acts = []
     for start_s, end_s, cause, event in stretches:
-        step = max(bisect_right(starts, start_s + _SAME_MOMENT_S) - 1, 0)
-        acts.append(Act(cause, end_s - start_s, step, kinds[event], wide[names[event]]))
+        step = bisect_right(starts, start_s + _SAME_MOMENT_S) - 1
+        step = len(starts) if start_s >= over_s - _SAME_MOMENT_S else step
+        acts.append(Act(cause, end_s - start_s, step, kinds[event], wide[names[event]], event in uploads))
     return acts
 
 
 def _issued(
-    trace: Trace, device: DeviceWork, stretches: tuple[Stretch, ...]
+    trace: Trace, device: DeviceWork, stretches: tuple[Stretch, ...], blocking: Mapping[int, BlockingCopy]
 ) -> tuple[list[int], dict[int, tuple[int, float]]]:
     """The operations in the order of issue, and for each (stretch that issues it, moment of arrival)."""
     last: dict[int, int] = {}
     for number, stretch in enumerate(stretches):
-        if stretch.event >= 0:
+        # A call that waits for its copy issues it first.
+        if stretch.event >= 0 and (stretch.event not in blocking or stretch.event not in last):
             last[stretch.event] = number
     begins = [stretch.start_s for stretch in stretches]
     placed = {}
     for number, operation in enumerate(device.operations):
         call = operation.call
-        arrives_s = min(float(trace.end_s[call]), operation.start_s) if call >= 0 else operation.start_s
+        called_s = float(trace.start_s[call]) + _ISSUE_S if call in blocking else float(trace.end_s[call])
+        arrives_s = min(called_s, operation.start_s) if call >= 0 else operation.start_s
         at = last.get(call, -1) if call >= 0 else -1
         if at < 0:
             at = max(bisect_left(begins, arrives_s) - 1, 0)

@@ -17,8 +17,6 @@ from edl_labs.trace.trace_table import DEVICE_KINDS, HOST_KINDS, KINDS, NUMBER, 
 
 # On a CPU an operator shorter than this is mostly dispatch: checks, strides, allocation, autograd's bookkeeping.
 TINY_OPERATOR_S = 15e-6
-# PyTorch synchronises right behind a blocking copy: the next call of its own code comes later than this.
-_RIGHT_BEHIND_S = 2e-6
 # Of fewer steps the least time says little.
 _STEPS_TO_COMPARE = 3
 _CPU_COPY = re.compile(r"aten::(copy_|_to_copy|to|contiguous|clone)$")
@@ -62,13 +60,13 @@ class HostStretches:
         return [stretch.start_s for stretch in self.stretches]
 
 
-def host_stretches(trace: Trace, reads: Set[int]) -> HostStretches:
+def host_stretches(trace: Trace, reads: Set[int], waits: Set[int]) -> HostStretches:
     """The host's stretches: where several threads are busy, the ones that issue device work hide the main one.
 
-    `reads` are the links of copies that bring one number to the host.
+    `reads` are the links of copies that bring one number to the host, `waits` the calls that wait for a copy.
     """
     places = _places_in_step(trace)
-    causes = _causes(trace, reads, places)
+    causes = _causes(trace, reads, waits, places)
     main, others = _threads(trace)
     stretches = _flat(trace, main, causes)
     for row in others:
@@ -77,14 +75,13 @@ def host_stretches(trace: Trace, reads: Set[int]) -> HostStretches:
     return HostStretches(tuple(filled if trace.uses_device else _joined(trace, filled, places.tolist())))
 
 
-def _causes(trace: Trace, reads: Set[int], places: np.ndarray) -> list[str | None]:
+def _causes(trace: Trace, reads: Set[int], waits: Set[int], places: np.ndarray) -> list[str | None]:
     """By event its cause; None where the cause is that of what is around it."""
     found: list[str | None] = []
     names, kinds = [trace.names[name] for name in trace.name.tolist()], [KINDS[kind] for kind in trace.kind.tolist()]
     named = {name: named_cause(name) for name in trace.names}
-    on_device, rows, links = trace.uses_device, trace.row.tolist(), trace.link.tolist()
+    on_device, links = trace.uses_device, trace.link.tolist()
     longest_s = [] if on_device else _longest_part_s(trace, places)
-    calls: dict[int, int] = {}
     for i, (kind, name, around) in enumerate(zip(kinds, names, trace.parent.tolist(), strict=True)):
         above = found[around] if around >= 0 else None
         if above in ENCLOSING and kind not in ("sync", "copy call"):
@@ -94,29 +91,17 @@ def _causes(trace: Trace, reads: Set[int], places: np.ndarray) -> list[str | Non
         elif kind == "operator" and not on_device:
             cause = _cpu_operator(name, longest_s[i], above)
         elif kind == "copy call":
-            cause = "sync" if links[i] in reads or name == "item" else CHARGED[kind]
+            # What a blocking copy takes beyond the device's own time is waiting.
+            cause = "sync" if i in waits or links[i] in reads or name == "item" else CHARGED[kind]
         elif kind == "sync":
-            copied = name == "copy" or (name.startswith("cudaStream") and _behind_copy(trace, i, calls, found))
-            cause = "alloc" if above == "alloc" else "copy" if copied else CHARGED[kind]
+            cause = "alloc" if above == "alloc" else CHARGED[kind]
         elif kind == "work":
             cause = _work(name, above)
         else:
             # Device work that a file draws on a thread's row shows there that it was launched.
             cause = "launch" if kind in DEVICE_KINDS else CHARGED[kind]
         found.append(cause)
-        if kind in ("launch", "copy call", "sync", "alloc"):
-            calls[rows[i]] = i
     return found
-
-
-def _behind_copy(trace: Trace, sync: int, calls: dict[int, int], causes: list[str | None]) -> bool:
-    """Whether a synchronisation is the second half of a blocking copy, as PyTorch makes them: right behind its call."""
-    last = calls.get(int(trace.row[sync]), -1)
-    if last < 0 or KINDS[trace.kind[last]] != "copy call" or causes[last] != "copy":
-        return False
-    around = int(trace.parent[sync])
-    together = around >= 0 and around == trace.parent[last] and KINDS[trace.kind[around]] == "operator"
-    return bool(together or trace.start_s[sync] - trace.end_s[last] < _RIGHT_BEHIND_S)
 
 
 def _work(name: str, above: str | None) -> str | None:

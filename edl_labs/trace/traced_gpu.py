@@ -233,7 +233,9 @@ class AblatedGPU(TracedGPU):
     def copy(self, dst: Region, src: Region, *, non_blocking: bool = False, stream: Stream | None = None) -> None:
         ends = {dst.buffer.where, src.buffer.where}
         if self.without != "copy" or ends == {DEVICE} or DEVICE not in ends:
+            self.core.holding = self.without != "sync"
             super().copy(dst, src, non_blocking=non_blocking, stream=stream)
+            self.core.holding = True
             return
         if self._side is None:
             self._side = self.Stream()

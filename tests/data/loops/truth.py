@@ -56,8 +56,6 @@ def true_shares(loop: VirtualLoop, *, steps: int = 12, skip: int = 1) -> dict[st
 
 def _unheld(cause: str, loop: VirtualLoop) -> TracedGPU:
     """A device on which what has this cause holds nobody: reads are gone, copies and frees take place all the same."""
-    if cause == "sync":
-        return AblatedGPU(loop.machine, without="sync", **loop.parameters)
     return _UnheldGPU(loop.machine, without=cause, **loop.parameters)
 
 
@@ -125,9 +123,7 @@ def _around(marks: list[tuple[int, int, str]], start: int, end: int) -> list[str
 def _host_cause(name: str, around: list[str]) -> str:
     if any(kind_of("cuda_runtime", mark) == "alloc" for mark in around):
         return "alloc"
-    if name.startswith("wait: "):
-        return "copy" if name == "wait: copy" else "sync"
-    if name == "synchronize":
+    if name.startswith("wait: ") or name == "synchronize":
         return "sync"
     return "data" if "data" in map(named_cause, around) else "host"
 
