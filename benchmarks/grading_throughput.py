@@ -27,7 +27,7 @@ from tests.course.course_fixture import Course, make_lab_course, solved  # noqa:
 
 # What is aimed at: two workers lose 15 % to each other, and a submission costs this CPU beside its own checks.
 EFFICIENCY, OVERHEAD_S, SHARE = 0.85, 0.25, 0.85
-WHOLE = "--whole" in sys.argv
+ALL_CELLS = "--all-cells" in sys.argv
 PLAIN = """
 import os
 c = get_config()
@@ -41,8 +41,8 @@ import json, sys
 from pathlib import Path
 from edl_labs.course.grade.classrun import grade
 from edl_labs.course.course_folder import CourseFolder
-course, jobs, whole = CourseFolder(Path(sys.argv[2])), int(sys.argv[3]), sys.argv[4] == "whole"
-report = grade(sys.argv[1], course=course, jobs=jobs, whole=whole, only=sys.argv[5:])
+course, jobs, all_cells = CourseFolder(Path(sys.argv[2])), int(sys.argv[3]), sys.argv[4] == "all"
+report = grade(sys.argv[1], course=course, jobs=jobs, all_cells=all_cells, only=sys.argv[5:])
 print(json.dumps(report.to_json()))
 """
 
@@ -101,7 +101,7 @@ def graded_with(course: Course, *, jobs: int, only: str = "*", kept: bool = Fals
     """A class run from nothing: earlier results and marks are thrown away, unless they are to be `kept`."""
     for name in () if kept else ("grading", "autograded"):
         shutil.rmtree(course.root / "course" / name, ignore_errors=True)
-    cells = "whole" if WHOLE else "needed"
+    cells = "all" if ALL_CELLS else "declared"
     found = taken([sys.executable, "-c", GRADE, course.lab, str(course.root), str(jobs), cells, only], course)
     return found, json.loads(found.output)
 
@@ -113,7 +113,7 @@ def main() -> None:
     parser.add_argument("--students", type=int, default=40)
     parser.add_argument("--plain", type=int, help="students of the plain run, whose seconds stand for all; all of them")
     parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--whole", action="store_true", help="run every cell, not only those that marks need")
+    parser.add_argument("--all-cells", action="store_true", help="run demonstrations too")
     parser.add_argument("--json", action="store_true", help="one JSON object instead of lines")
     options = parser.parse_args()
     labs = (

@@ -87,11 +87,8 @@ def grade(
     seed: Annotated[int | None, typer.Option(help="Draw other secret cases; recorded for the class.")] = None,
     only: Annotated[list[str] | None, typer.Option(help="Students, or patterns such as 's1*'; repeatable.")] = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Grade again what was graded.")] = False,
-    whole: Annotated[
-        bool | None, typer.Option("--whole/--needed", help="Run every cell, or, as usual, those that marks need.")
-    ] = None,
-    asks_why: Annotated[
-        bool, typer.Option("--why", help="Grade nobody: say of each cell whether it runs for the solution, and why.")
+    all_cells: Annotated[
+        bool, typer.Option("--all-cells", help="Run demonstrations too, which no mark needs.")
     ] = False,
     unsafe: Annotated[bool, typer.Option("--unsafe", help="No sandbox; results are marked untrusted.")] = False,
     backend: Annotated[str, typer.Option(help="Where: local, ray or slurm. Machines share the course's folder.")] = "",
@@ -110,9 +107,6 @@ def grade(
     from edl_labs.course.marks.roster import course_remarks
     from edl_labs.course.sandbox import Level
 
-    if asks_why:
-        _show_why(assignment, as_json=as_json)
-        return
     level = Level.UNSAFE if unsafe else None
     if backend:
         if fresh:
@@ -127,7 +121,7 @@ def grade(
                 seed=seed,
                 level=level,
                 gpu=gpus > 0,
-                whole=whole,
+                all_cells=all_cells or None,
                 progress=lambda done, total: progress(done, total, "units"),
             )
     with ProgressLines(quiet=as_json) as progress:
@@ -145,7 +139,7 @@ def grade(
             fresh=fresh,
             level=level,
             on_gpu=bool(backend) and gpus > 0,
-            whole=whole,
+            all_cells=all_cells or None,
             progress=tell,
         )
         remarks = course_remarks(CourseFolder.find())
@@ -164,26 +158,6 @@ def _so_far(now: ClassProgress) -> str:
     slow = "".join(f"; {who} has been at {where} for {seconds:.0f} s" for who, where, seconds in now.slow)
     done = f"{now.student}: {now.per_minute:.1f} a minute" if now.student else "nobody is done yet"
     return f"{done}{left}{flags}{slow}"
-
-
-def _show_why(assignment: str, *, as_json: bool) -> None:
-    """Which cells run where only those that marks need do, with the reason of each."""
-    from edl_labs.course.course_folder import CourseFolder
-    from edl_labs.course.grade.needed_cells import why_needed
-    from edl_labs.course.grade.plan import solution_plan
-
-    plan = solution_plan(CourseFolder.find().assignment(assignment))
-    reasons = why_needed(plan)
-    rows = [
-        [str(index + 1), cell.known.id if cell.known else "", reasons.get(index, "not run: no mark needs it")]
-        for index, cell in enumerate(plan.cells)
-        if cell.runs
-    ]
-    if as_json:
-        emit([{"cell": int(number), "id": name, "why": why} for number, name, why in rows])
-        return
-    table(f"{assignment}, its solution", ["cell", "id", "runs because"], rows)
-    print(f"{len(rows) - len(reasons)} of {counted(len(rows), 'cell')} of code would not run")
 
 
 def _show_class(report: ClassReport) -> None:

@@ -17,6 +17,7 @@ from edl_labs.errors import UsageError
 
 CHECK_PREFIX = "check_"
 GRADED_WITH = "graded_with"  # of a source notebook's metadata: the parameters that a notebook is graded with
+LAB_ROLES = ("setup", "parameters", "given")  # metadata.edl_labs.role of cells in a source notebook: grading runs them
 PARAMETERS = "parameters"  # the id that the build gives the parameters cell of every lab
 _PACKAGE = Path(__file__).resolve().parents[1]
 _THAT_MARK = ("assignment.py", "grade", "sandbox", "marks")  # the parts of the course whose code a mark depends on
@@ -24,7 +25,10 @@ _THAT_MARK = ("assignment.py", "grade", "sandbox", "marks")  # the parts of the 
 
 @dataclass(frozen=True)
 class KnownCell:
-    """One cell of the release. `role` is solve, check, answer, locked or empty; `solution` is the instructor's text."""
+    """One cell of the release. `role` is solve, check, answer, locked or empty; `solution` is the instructor's text.
+
+    `lab_role` is setup, parameters or given, as the instructor's source declares it, never a student's notebook.
+    """
 
     kind: str
     id: str
@@ -34,6 +38,7 @@ class KnownCell:
     role: str = ""
     grade_id: str = ""
     points: float = 0.0
+    lab_role: str = ""
 
     @property
     def exercise(self) -> str:
@@ -71,6 +76,7 @@ class Assignment:
         state = hashlib.sha256()
         for cell in self.cells:
             state.update(json.dumps([cell.source, cell.solution, cell.grade_id, cell.points, cell.role]).encode())
+            state.update(cell.lab_role.encode())
         folders = (exercises_folder(), _PACKAGE / "checks", *(_PACKAGE / "course" / part for part in _THAT_MARK))
         for path in [path for folder in folders for path in _modules(folder)]:
             state.update(path.read_bytes())
@@ -94,8 +100,8 @@ class Assignment:
 def load_assignment(name: str, *, source: Path, release: Path) -> Assignment:
     """The assignment from its source and released notebooks; UsageError when something is missing or disagrees."""
     solved, released = (_read(folder / f"{name}.ipynb", name) for folder in (source, release))
-    solutions = {cell["id"]: _text(cell) for cell in solved["cells"]}
-    cells = tuple(_known(cell, solutions) for cell in released["cells"])
+    solutions = {cell["id"]: cell for cell in solved["cells"]}
+    cells = tuple(_known(cell, solutions.get(cell["id"], cell)) for cell in released["cells"])
     if set(solutions) != {cell.id for cell in cells}:
         why = "their cells have different ids"
         raise UsageError(f"the source and the release of {name} disagree", why=why, next="edl-labs build")
@@ -115,18 +121,24 @@ def _read(path: Path, name: str) -> dict[str, Any]:
         raise UsageError(f"{name} was not built", why=why, next="edl-labs build") from None
 
 
-def _known(cell: dict[str, Any], solutions: dict[str, str]) -> KnownCell:
+def _known(cell: dict[str, Any], solved: dict[str, Any]) -> KnownCell:
     meta = cell["metadata"].get("nbgrader", {})
     return KnownCell(
         kind=cell["cell_type"],
         id=cell["id"],
         source=_text(cell),
-        solution=solutions.get(cell["id"], _text(cell)),
+        solution=_text(solved),
         metadata=cell["metadata"],
         role=_role(meta),
         grade_id=meta.get("grade_id", ""),
         points=float(meta.get("points", 0.0)),
+        lab_role=_lab_role(solved),
     )
+
+
+def _lab_role(solved: dict[str, Any]) -> str:
+    role = solved["metadata"].get("edl_labs", {}).get("role", "")
+    return role if role in LAB_ROLES else ""
 
 
 def _role(meta: dict[str, Any]) -> str:

@@ -223,15 +223,15 @@ class CourseFolder:
         return set_limits(read_course_file(self.root).get("limits", {}))
 
     @cached_property
-    def whole(self) -> bool:
-        """Whether grading runs every cell, and not only those that marks need: `[grading] whole` of course.toml."""
+    def all_cells(self) -> bool:
+        """Whether grading runs demonstrations too: `[grading] all_cells` of course.toml."""
         table = read_course_file(self.root).get("grading", {})
         if not isinstance(table, Mapping):
             raise wrong("grading is not a table", f"it is {table!r}", "write [grading]")
-        refuse_unknown(table, ("whole",), where="[grading]")
-        found = table.get("whole", False)
+        refuse_unknown(table, ("all_cells",), where="[grading]")
+        found = table.get("all_cells", False)
         if not isinstance(found, bool):
-            raise wrong(f"whole is {found!r}", "it is neither true nor false", "write whole = true")
+            raise wrong(f"all_cells is {found!r}", "it is neither true nor false", "write all_cells = true")
         return found
 
     @property

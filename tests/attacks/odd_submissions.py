@@ -10,10 +10,10 @@ from random import Random
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell
 
-from edl_labs.course.assignment import Assignment, KnownCell
+from edl_labs.course.assignment import LAB_ROLES, Assignment, KnownCell
 from tests.course.course_fixture import SOLUTIONS, Course, solve_cell
 
-# What a lab shows beside its exercises: id, the cell that it follows, text.
+# What a lab has between its exercises: id, the cell that it follows, text.
 SHOWING = (
     ("c-import", "setup", "import math\n\nscale = 2.0"),
     ("c-data", "parameters", "samples = [3.0, 1.0, 2.0]\nsamples.sort()"),
@@ -34,6 +34,8 @@ SHOWING = (
     ("c-patch", "c-modules", "table = vars(places)\ntable['n'] = 1\nos.environ['SHOWN'] = '1'"),
     ("c-late", "check-halves", "halved = halves([4.0, 8.0])\ntotal = sum(halved)"),
 )
+# Cells that change what an answer may read without binding its name: the lab declares them.
+GIVEN = ("c-record", "c-bump", "c-through", "c-marked", "c-patch")
 AREAS = (
     *("return width * height",) * 4,
     *("return width + height", "raise ValueError(width)", "raise NotImplementedError", "return None"),
@@ -43,12 +45,10 @@ AREAS = (
     "return math.prod((width, height)) * scale / 2.0",
     "return width * height * counted / 3",
     "return best and width * height",
-    "return width * height if 'shown' in globals() else 0.0",
     "return eval('width * height')",
     "exec('x = width * height', globals())\n    return globals()['x']",
     "return outside(width, height)",
     "return width * height * (1 if len(samples) == 3 else 2)",
-    "global calls\n    calls = globals().get('calls', 0) + 1\n    return width * height if calls > 3 else 0.0",
     "try:\n        return total and width * height\n    except NameError:\n        return 0.0",
     "return width * height * (1 if len(LOG) == 2 else 2)",
     "return width * height * (1 if Tally.n == 1 else 2)",
@@ -56,7 +56,6 @@ AREAS = (
     "return width * height * (1 if len(marked) == 1 else 2)",
     "return width * height * (1 if places.n == 1 else 2)",
     "record(width)\n    return width * height * (1 if len(LOG) < 5 else 2)",
-    "return width * height * (Out[1] if 1 in Out else 1.0)",
 )
 BOXES = (
     *("return 6 * area(side, side)",) * 3,
@@ -74,12 +73,6 @@ OWN = (
     "outside = lambda width, height: width * height",
     "class Outside:\n    def __call__(self, w, h):\n        return w * h\noutside = Outside()",
     "seen = []",
-    "def make():\n    n = 0\n    def area(w, h):\n        nonlocal n\n        n += 1\n"
-    "        return w * h if n > 2 else 0.0\n"
-    "    return area\narea = make()",
-    "from functools import partial\narea = partial(lambda n, w, h: n.append(w) or (w * h if len(n) > 2 else 0.0), [])",
-    "class Counts:\n    def __init__(self):\n        self.n = 0\n    def __call__(self, w, h):\n        self.n += 1\n"
-    "        return w * h if self.n > 2 else 0.0\narea = Counts()",
     "print(area(2.0, 3.0))",
     "print(best, counted)",
     "samples = [1.0, 1.0, 1.0]",
@@ -106,11 +99,11 @@ FORMS = ("", "", "", "delete", "move to the end", "move to the start", "change",
 
 
 def with_showing(assignment: Assignment) -> Assignment:
-    """The assignment with cells that show things between its exercises."""
-    cells = list(assignment.cells)
+    """The assignment with cells between its exercises, most of which only show something."""
+    cells = [replace(cell, lab_role=cell.id) if cell.id in LAB_ROLES else cell for cell in assignment.cells]
     for name, after, text in SHOWING:
         place = next(i for i, cell in enumerate(cells) if cell.id.replace("_", "-") == after.replace("_", "-"))
-        cells.insert(place + 1, KnownCell("code", name, text, text, {}))
+        cells.insert(place + 1, KnownCell("code", name, text, text, {}, lab_role="given" if name in GIVEN else ""))
     return replace(assignment, cells=tuple(cells))
 
 

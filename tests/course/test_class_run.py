@@ -130,11 +130,11 @@ def test_second_run_repeats_nothing_and_changes_nothing(graded: Course):
 @pytest.mark.slow
 def test_a_whole_run_grades_again_once_and_serves_for_the_other_too(course: Course):
     numbered(course, 0)
-    states = [run(course, seed=1, whole=whole).rows[0].state for whole in (False, True, True, False)]
+    states = [run(course, seed=1, all_cells=all_cells).rows[0].state for all_cells in (False, True, True, False)]
     shutil.rmtree(course.root / "course" / "grading" / LAB / "results")
 
     assert ["graded", "graded", "kept", "kept"] == states
-    assert ["graded", "kept"] == [run(course, seed=1, whole=whole).rows[0].state for whole in (None, False)]
+    assert ["graded", "kept"] == [run(course, seed=1, all_cells=all_cells).rows[0].state for all_cells in (None, False)]
 
 
 def test_what_was_graded_without_a_sandbox_is_in_the_report(course: Course):

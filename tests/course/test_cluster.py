@@ -192,12 +192,12 @@ class Noting:
 def test_a_class_graded_as_needed_is_sent_out_again_when_it_is_asked_for_whole(a_class: Callable[[str, int], Course]):
     course = a_class("needed", 1)
     folder, sent = CourseFolder(course.root), Noting()
-    grade(LAB, course=folder, seed=SEED, whole=False)
-    spread_class(LAB, sent, course=folder, seed=SEED, whole=False)
+    grade(LAB, course=folder, seed=SEED, all_cells=False)
+    spread_class(LAB, sent, course=folder, seed=SEED, all_cells=False)
 
     assert [] == sent.units
 
-    spread_class(LAB, sent, course=folder, seed=SEED, whole=True)
+    spread_class(LAB, sent, course=folder, seed=SEED, all_cells=True)
 
     assert [(("s00",), True)] == [(unit.students, unit.whole) for unit in sent.units]
     assert Unit("c", LAB, ("a",), 1, "unsafe").whole

@@ -109,7 +109,7 @@ def test_what_course_toml_says_of_grading_goes_along_and_the_files_that_it_names
     own = shutil.copytree(folder.root, tmp_path / "own")
     (own / "groups.csv").write_text("group,id\nred,ana\n")
     said = '[course]\nname = "Mine"\nroster = "no.csv"\ngroups = "groups.csv"\n'
-    (own / "course.toml").write_text(f"{said}[limits]\ncell_s = 240\n[grading]\nwhole = true\n")
+    (own / "course.toml").write_text(f"{said}[limits]\ncell_s = 240\n[grading]\nall_cells = true\n")
     made = gradescope_zip(LAB, tmp_path / "out.zip", course=CourseFolder(own), wheel=wheel)
     with zipfile.ZipFile(made.archive) as archive:
         archive.extractall(tmp_path / "there")

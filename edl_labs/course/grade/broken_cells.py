@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
+from edl_labs.course.grade.bounded_call import bounded_call
 from edl_labs.course.grade.graded_notebook import handed_in
 from edl_labs.course.grade.plan import MarkingPlan, PlannedCell
 from edl_labs.course.grade.run_record import ProbedRun
@@ -30,11 +31,10 @@ def tell_broken_cells(plan: MarkingPlan, run: ProbedRun, *, limits: Limits = DEF
     for index, cell in enumerate(plan.cells):
         name = cell.known.exercise if cell.known and cell.known.role == "solve" and cell.keeps_id else ""
         outcome = run.outcomes.get(name)
-        failed = f"cell {index + 1}" in run.unsure
-        if outcome is None or outcome.state != "not attempted" or name in plan.untouched() or not failed:
+        if outcome is None or outcome.state != "not attempted" or name in plan.untouched() or index not in run.raised:
             continue
         what, why, then = f"the cell of {name} ended in an error before it had defined everything", "", _AGAIN
-        if unread := _unread_line(cell.source):
+        if unread := bounded_call(unread_line, cell.source):
             what, why = f"Python cannot read the cell of {name}", unread
         elif any(event.kind == "timeout" and event.where == name for event in run.events):
             what, why = f"the cell of {name} was stopped", "it did not come to its end in time"
@@ -64,7 +64,7 @@ def _error_text(outputs: Iterable[dict[str, Any]], kind: str) -> str:
     return ""
 
 
-def _unread_line(source: str) -> str:
+def unread_line(source: str) -> str:
     """Which line Python's parser stops at, and what it says; empty where IPython's own syntax is in the way."""
     if any(line.lstrip().startswith(("%", "!", "?")) for line in source.split("\n")):
         return ""

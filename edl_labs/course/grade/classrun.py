@@ -127,13 +127,13 @@ def grade(
     level: Level | None = None,
     limits: Limits | None = None,
     on_gpu: bool = False,
-    whole: bool | None = None,
+    all_cells: bool | None = None,
     progress: ProgressHook | None = None,
 ) -> ClassReport:
     """Grade everyone who handed in `assignment`, and put their marks into the gradebook.
 
     `only` are patterns of student names; `seed` draws other secret cases, and is recorded; `fresh` grades again what
-    was graded; `whole` runs every cell of a notebook, not only those that marks need; `on_gpu` enters what units on
+    was graded; `all_cells` runs a notebook's demonstrations too; `on_gpu` enters what units on
     machines with a GPU worked out. NothingToDo when nobody handed in.
     """
     course = course or CourseFolder.find()
@@ -156,7 +156,7 @@ def grade(
                 limits=limits,
                 fresh=fresh,
                 on_gpu=on_gpu,
-                whole=whole,
+                all_cells=all_cells,
                 begun=begun,
             )
             grader.store.remove_parts()

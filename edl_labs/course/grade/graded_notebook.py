@@ -41,7 +41,7 @@ def graded_notebook(
         made = _cell(index, cell)
         if cell.kind == "code":
             outputs = run.outputs.get(index, [])
-            if index in run.spared:
+            if index in run.not_run:
                 outputs = [_said(_NOT_RUN), *handed_in(cell, limits)]
             elif plan.is_secret(index) and not cell.probes and (before := handed_in(cell, limits)):
                 outputs = [_said(_AS_HANDED_IN), *before, *outputs]
@@ -122,7 +122,7 @@ def _said(text: str) -> dict[str, Any]:
 
 def _what_was_done(index: int, cell: PlannedCell, run: ProbedRun) -> str:
     """What grading did with a cell, in a word: checked, not run, run."""
-    return "checked" if cell.probes else "run" if cell.runs and index not in run.spared else "not run"
+    return "checked" if cell.probes else "run" if cell.runs and index not in run.not_run else "not run"
 
 
 def _known_output(output: Any) -> dict[str, Any] | None:

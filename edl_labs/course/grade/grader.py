@@ -152,7 +152,7 @@ class Grader:
 
     `gpu` is the number of the one GPU that kernels see; none see any otherwise. `on_gpu` without it finds what was
     graded on a GPU elsewhere, and grades nothing. `seed` has one draw for everybody, or `draws` of them; without it the
-    class's own count. `whole` runs every cell, not only those that marks need; without it, as course.toml says.
+    class's own count. `all_cells` runs demonstrations too; without it, as course.toml says.
     `begun` is of `begin_pool`, with the same level and limits.
     """
 
@@ -168,14 +168,14 @@ class Grader:
         fresh: bool = False,
         gpu: int | None = None,
         on_gpu: bool = False,
-        whole: bool | None = None,
+        all_cells: bool | None = None,
         begun: KernelPool | None = None,
     ) -> None:
         for exercise in assignment.exercises:
             exercise.drawing()  # an install without the judge's parts says so before anything starts
         self.course, self.assignment, self.fresh, self._gpu = course, assignment, fresh, gpu
         self.on_gpu = on_gpu or gpu is not None
-        self.whole = course.whole if whole is None else whole
+        self.all_cells = course.all_cells if all_cells is None else all_cells
         self.level, self.limits = level or best_level(), limits or course.limits
         self.folder = course.grading(assignment.name)
         count = draws or (self.limits.draws if seed is None else 1)
@@ -219,7 +219,7 @@ class Grader:
         """One student's result, and whether it was there already. Unreadable is all that a student can bring about."""
         submission = self._submission(student)
         key, draw = self.key(submission, student), self._draw(submission, student)
-        stored = None if self.fresh else self._kept(submission, student, whole=self.whole)
+        stored = None if self.fresh else self._kept(submission, student, all_cells=self.all_cells)
         if stored is not None:
             return stored, True
         self._local.student = student
@@ -238,7 +238,7 @@ class Grader:
         examiner = self._examiner(draw)
         began, judged_s = time.monotonic(), examiner.judge.cpu_s
         plan = make_plan(self.assignment, submission)
-        run = examiner.grade(plan, whole=self.whole)
+        run = examiner.grade(plan, all_cells=self.all_cells)
         tell_broken_cells(plan, run, limits=self.limits)
         run.usage += Usage(wall_s=time.monotonic() - began, judge_cpu_s=examiner.judge.cpu_s - judged_s)
         result = make_result(
@@ -257,13 +257,13 @@ class Grader:
         """What the class's draws are made from."""
         return self.draws.seed
 
-    def stored(self, submission: Submission, student: str, *, whole: bool = False) -> Result | None:
+    def stored(self, submission: Submission, student: str, *, all_cells: bool = False) -> Result | None:
         """The result of a submission, if it was graded as it would be now; nothing is graded.
 
-        One of the whole notebook comes first. With `whole` no other counts, as where it is asked for.
+        One of all cells comes first. With `all_cells` no other counts.
         """
-        found = self._kept(submission, student, whole=True)
-        return found if found or whole else self._kept(submission, student, whole=False)
+        found = self._kept(submission, student, all_cells=True)
+        return found if found or all_cells else self._kept(submission, student, all_cells=False)
 
     def graded(self, submission: Submission, student: str) -> Result | None:
         """The result of a submission on whatever machine it was graded, the best fenced first; nothing is graded.
@@ -271,17 +271,17 @@ class Grader:
         For who reads results: this machine may fence in students' code better than that one could, or not at all.
         """
         keys = (
-            self.key(submission, student, whole=whole, level=level, on_gpu=on_gpu)
+            self.key(submission, student, all_cells=all_cells, level=level, on_gpu=on_gpu)
             for level in Level
             for on_gpu in (self.on_gpu, not self.on_gpu)
-            for whole in (True, False)
+            for all_cells in (True, False)
         )
         return next(filter(None, map(self.store.load, keys)), None)
 
-    def _kept(self, submission: Submission, student: str, *, whole: bool) -> Result | None:
-        """One of the whole notebook serves where that was not asked for, too."""
-        found = None if whole else self.store.load(self.key(submission, student, whole=False))
-        return found or self.store.load(self.key(submission, student, whole=True))
+    def _kept(self, submission: Submission, student: str, *, all_cells: bool) -> Result | None:
+        """One of all cells serves where they were not asked for, too."""
+        found = None if all_cells else self.store.load(self.key(submission, student, all_cells=False))
+        return found or self.store.load(self.key(submission, student, all_cells=True))
 
     def prepare(self) -> None:
         """Work out the secret cases and the solution's evidence, so that others who share the folder need not."""
@@ -414,7 +414,7 @@ class Grader:
         for student in islice(students, _LOOKED_AT * self.draws.count):
             with suppress(EdlError):
                 submission = self._submission(student)
-                if self.fresh or self._kept(submission, student, whole=self.whole) is None:
+                if self.fresh or self._kept(submission, student, all_cells=self.all_cells) is None:
                     draws.add(draw := self._draw(submission, student))
                     self._secrets(draw)
             if len(draws) == self.draws.count:
@@ -454,12 +454,12 @@ class Grader:
         submission: Submission,
         student: str,
         *,
-        whole: bool | None = None,
+        all_cells: bool | None = None,
         level: Level | None = None,
         on_gpu: bool | None = None,
     ) -> str:
-        """The name of a submission's result; where not the `whole` notebook was asked for, it has another one."""
-        asked = self.whole if whole is None else whole
+        """The name of a submission's result; where not `all_cells` were asked for, it has another one."""
+        asked = self.all_cells if all_cells is None else all_cells
         on_gpu = self.on_gpu if on_gpu is None else on_gpu
         limits = self.limits.key() + ("/gpu" if on_gpu else "") + ("" if asked else "/needed")
         seed, fence = self.draws.seed_of(self._draw(submission, student)), level or self.level

@@ -7,10 +7,8 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 
 from edl_labs.checks import Exercise, Outcome, plain_data
-from edl_labs.course.grade.hung_calls import HungCalls
+from edl_labs.course.grade.declared_cells import declared_plan
 from edl_labs.course.grade.judge_process import FreeJudge, Judge, unjudged
-from edl_labs.course.grade.needed_cells import thrifty
-from edl_labs.course.grade.plain_code import is_plain
 from edl_labs.course.grade.plan import MarkingPlan
 from edl_labs.course.grade.probe_run import LATE, AtCheck, PlanRunner
 from edl_labs.course.grade.reference_process import ReferenceProcess, ServedCalls, StandIns, stand_ins
@@ -31,26 +29,33 @@ class Examiner:
     requests: dict[str, bytes] = field(default_factory=dict)
     """What a probe of these secrets is sent, by exercise, encoded once; all examiners of a draw may share it."""
 
-    def grade(self, plan: MarkingPlan, *, whole: bool = True) -> ProbedRun:
+    def grade(self, plan: MarkingPlan, *, all_cells: bool = True) -> ProbedRun:
         """Every exercise's outcome, and the outputs of every cell that ran.
 
-        Unless the `whole` notebook is asked for, cells that no mark needs do not run. Where anything else than a value
-        came of that, an error or no answer, the whole notebook runs after all, and that alone counts.
+        Unless `all_cells` are asked for, demonstrations do not run. Where the evidence of an exercise that was
+        attempted is an error and no value, all cells run after all, and that run alone counts.
         """
-        spare = plan if whole else thrifty(plan)
-        hung = HungCalls(plan, spare)
-        run = self.runner.probe_run(spare, self, hung=hung)
-        if spare is not plan and (run.events or run.unsure.difference(plan.untouched())):
-            taken, spare = run.usage, plan
-            run = self.runner.probe_run(plan, self, hung=hung)
-            run.usage += taken
-        run.spared = frozenset(i for i, cell in enumerate(plan.cells) if cell.runs and not spare.cells[i].runs)
+        counted = plan if all_cells else declared_plan(plan)
+        run = self.runner.probe_run(counted, self)
+        if counted is not plan and run.errors.difference(plan.untouched()):
+            counted, run = plan, self._again(plan, run)
+        run.not_run = frozenset(i for i, cell in enumerate(plan.cells) if cell.runs and not counted.cells[i].runs)
         for exercise in self.runner.assignment.exercises:
             if exercise.name not in run.outcomes:
                 what = "there is no check of this exercise in the notebook"
                 missed = self.miss(exercise, what=what, why="it was deleted")
                 run.outcomes[exercise.name] = replace(missed, state="not attempted")
-        self._stand_in(spare, plan, run, hung)
+        self._stand_in(counted, plan, run)
+        return run
+
+    def _again(self, plan: MarkingPlan, before: ProbedRun) -> ProbedRun:
+        """A run of all cells in place of the one `before`; a check that timed out there is not repeated."""
+        run = self.runner.probe_run(plan.unchecked(before.late), self, hung=before.has_hung)
+        run.usage += before.usage
+        run.late |= before.late
+        run.events += [event for event in before.events if event.where in before.late]
+        for name in before.late & before.outcomes.keys():
+            run.keep(before.outcomes[name])
         return run
 
     def take(self, exercise: Exercise, check: AtCheck) -> Outcome:
@@ -77,7 +82,7 @@ class Examiner:
             self.requests[exercise.name] = self.runner.request(exercise, plain_data.decode(secret.cases))
         return self.requests[exercise.name]
 
-    def _stand_in(self, spare: MarkingPlan, plan: MarkingPlan, run: ProbedRun, hung: HungCalls) -> None:
+    def _stand_in(self, counted: MarkingPlan, plan: MarkingPlan, run: ProbedRun) -> None:
         """Judge again what builds on something wrong, with the reference in its place, in a kernel of its own.
 
         The reference stays in a process of the judge: what the kernel gets is its answers to calls. Of that run nothing
@@ -93,43 +98,28 @@ class Examiner:
                 continue
             self.solution.start()
             sink = _StoodIn(self, found, tuple(sorted(wrong)))
-            until = plan.until(exercise.name)
-            tries = [until] if spare is plan else [spare.until(exercise.name), until]
+            tries = [counted.until(exercise.name)]
             # What is wrong may have broken the kernel for what comes after it: in the end without its cells.
-            tries += [until.without(wrong)] if wrong - untouched else []
-            texts = [c.source for c in until.cells if c.runs and c.known and c.known.exercise in wrong]
-            self._try_in_turn(tries, exercise, sink, run, quiet=is_plain(texts), hung=hung)
+            tries += [plan.until(exercise.name).without(wrong)] if wrong - untouched else []
+            self._try_in_turn(tries, exercise, sink, run)
 
-    def _try_in_turn(
-        self,
-        tries: list[MarkingPlan],
-        exercise: Exercise,
-        sink: _StoodIn,
-        run: ProbedRun,
-        *,
-        quiet: bool,
-        hung: HungCalls,
-    ) -> None:
-        """Until one earns something, all in one notebook's time.
-
-        Where what is wrong is `quiet`, plain code that breaks nothing unseen, values without a mishap end it too: they
-        are wrong, and another run finds the same.
-        """
+    def _try_in_turn(self, tries: list[MarkingPlan], exercise: Exercise, sink: _StoodIn, run: ProbedRun) -> None:
+        """Until one earns something or times out, all in one notebook's time."""
         left_s = self.runner.limits.notebook_s
         for plan in tries:
-            again = self._stood_in(plan, exercise, sink, run, left_s=left_s, hung=hung)
+            again = self._stood_in(plan, exercise, sink, run, left_s=left_s)
             better = again.outcomes.get(exercise.name)
             earned = better is not None and _rank(better) > (0.0, False)
             left_s -= again.usage.own_s
-            if earned or left_s < _LEAST_S or (quiet and not again.events and not again.unsure):
+            if earned or left_s < _LEAST_S or exercise.name in again.late:
                 return
 
     def _stood_in(
-        self, plan: MarkingPlan, exercise: Exercise, sink: _StoodIn, run: ProbedRun, *, left_s: float, hung: HungCalls
+        self, plan: MarkingPlan, exercise: Exercise, sink: _StoodIn, run: ProbedRun, *, left_s: float
     ) -> ProbedRun:
         """A run of `left_s` seconds with the reference's help; what is better goes into `run`."""
         runner = replace(self.runner, limits=replace(self.runner.limits, notebook_s=left_s))
-        again = runner.probe_run(plan, sink, hung=hung)
+        again = runner.probe_run(plan, sink, hung=run.has_hung)
         run.usage += again.usage
         better = again.outcomes.get(exercise.name)
         if better is not None and _rank(better) > _rank(run.outcomes[exercise.name]):

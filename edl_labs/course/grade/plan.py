@@ -41,6 +41,14 @@ class PlannedCell:
     """Assignments that run after it, of names that it binds: the parameters of a quick run."""
 
     @property
+    def is_demonstration(self) -> bool:
+        """Whether it is a released cell that is unchanged, and for which the lab declares no role."""
+        known = self.known
+        if not self.runs or known is None or known.role or known.lab_role:
+            return False
+        return self.source.strip() == known.source.strip()
+
+    @property
     def runs_as(self) -> str:
         """The text that runs."""
         return f"{self.source}\n{self.settings}" if self.settings else self.source
@@ -68,6 +76,11 @@ class MarkingPlan:
         cells = self.cells[: last + 1]
         kept = (replace(cell, probes=exercise if cell.probes == exercise else "") for cell in cells)
         return replace(self, cells=tuple(kept))
+
+    def unchecked(self, exercises: Collection[str]) -> MarkingPlan:
+        """The same cells, without the checks of `exercises`."""
+        cells = (replace(cell, probes="") if cell.probes in exercises else cell for cell in self.cells)
+        return replace(self, cells=tuple(cells))
 
     def without(self, exercises: Collection[str]) -> MarkingPlan:
         """The same cells, of which those that answer `exercises` do not run."""

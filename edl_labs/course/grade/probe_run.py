@@ -15,7 +15,6 @@ from typing import Any, Protocol
 
 from edl_labs.checks import Exercise, Outcome, plain_data
 from edl_labs.course.assignment import Assignment
-from edl_labs.course.grade.hung_calls import HungCalls
 from edl_labs.course.grade.plan import MarkingPlan
 from edl_labs.course.grade.run_record import Mishap, ProbedRun, Usage
 from edl_labs.course.sandbox.kernel.client import Answer, SandboxKernel
@@ -30,6 +29,8 @@ os.environ["EDL_LABS_EXERCISES"] = os.path.abspath(".edl/exercises")
 answer(b"ready")
 """
 
+# What hung once hangs again: a lab's slowest demonstration takes so long in a quick run.
+AGAIN_S = 5.0
 # What runs beside the student's code. Its names may all be patched there: evidence is not a verdict.
 _PROBE = """
 def _evidence():
@@ -89,12 +90,12 @@ class PlanRunner:
     asleep: Callable[[], AbstractContextManager[None]] = nullcontext
     """Active while a probe runs that mostly sleeps, and while one waits for what is not its own."""
 
-    def probe_run(self, plan: MarkingPlan, sink: Sink, *, hung: HungCalls | None = None) -> ProbedRun:
+    def probe_run(self, plan: MarkingPlan, sink: Sink, *, hung: bool = False) -> ProbedRun:
         """Go through all of `plan`; a dead kernel is followed by another while the limits allow.
 
-        `hung` is what other runs of the same cells came to know of functions that do not come back.
+        `hung` says that something timed out in another run of the same cells: demonstrations get little time.
         """
-        return _Walk(self, plan, sink, hung or HungCalls(plan, plan)).run()
+        return _Walk(self, plan, sink, hung=hung).run()
 
     def request(
         self, exercise: Exercise, cases: list[Any], *, functions: Sequence[str] = (), objects: Sequence[str] = ()
@@ -151,7 +152,7 @@ class AtCheck:
 
     def doubt(self) -> None:
         """What came back is not a value for each case: something that did not run may be missing."""
-        self._walk.found.unsure.add(self._exercise.name)
+        self._walk.found.errors.add(self._exercise.name)
 
     @property
     def spent_s(self) -> float:
@@ -162,7 +163,7 @@ class AtCheck:
 class _Walk:
     """The steps of a plan through as many kernels as it takes."""
 
-    def __init__(self, runner: PlanRunner, plan: MarkingPlan, sink: Sink, hung: HungCalls) -> None:
+    def __init__(self, runner: PlanRunner, plan: MarkingPlan, sink: Sink, *, hung: bool) -> None:
         self.runner, self.plan, self.sink, self.hung = runner, plan, sink, hung
         self.found = ProbedRun()
         self.skipped: set[int] = set()
@@ -228,13 +229,14 @@ class _Walk:
             self._probe(kernel, self.runner.assignment.exercise(cell.probes))
 
     def _run_cell(self, kernel: SandboxKernel, index: int, *, again: bool) -> None:
-        began, left_s = time.monotonic(), self.left_s()
-        source = self.plan.cells[index].runs_as
+        began, left_s, cell = time.monotonic(), self.left_s(), self.plan.cells[index]
         # A cell that ended in time has proved itself: run again by us, it may be slower on a machine that is busy.
-        usual_s = self.hung.limit_s(index, self.runner.limits.cell_s)
+        usual_s = self.runner.limits.cell_s
+        if self.hung and cell.is_demonstration:
+            usual_s = min(AGAIN_S, usual_s)
         timeout_s = left_s if index in self.ended_well else min(usual_s, left_s)
         try:
-            result = kernel.run(source, timeout_s=timeout_s)
+            result = kernel.run(cell.runs_as, timeout_s=timeout_s)
         finally:
             self.found.usage += Usage(own_s=time.monotonic() - began)
         if again:
@@ -242,7 +244,6 @@ class _Walk:
                 self.found.events.append(Mishap("timeout", self._called(index), "when it was run a second time"))
             return
         if not result.ok:
-            self.found.unsure.add(f"cell {index + 1}")
             self.found.raised[index] = result.error_name
         if result.status != "timeout":
             self.ended_well.add(index)
@@ -251,7 +252,7 @@ class _Walk:
             if result.execution_count is not None:
                 self.found.counts[index] = result.execution_count
         if result.status == "timeout":
-            self.hung.cell(index)
+            self.hung = True
             self.found.events.append(Mishap("timeout", self._called(index)))
 
     def _probe(self, kernel: SandboxKernel, exercise: Exercise) -> None:
@@ -267,13 +268,18 @@ class _Walk:
 
     def _refused(self, exercise: Exercise, broken: Violation) -> None:
         """The kernel lives but its answer does not count."""
-        self.found.unsure.add(exercise.name)
         if broken.kind == "deadline":
-            self.hung.exercise(exercise.name)
+            self._late(exercise.name)
             self.found.events.append(Mishap("timeout", exercise.name))
+        else:
+            self.found.errors.add(exercise.name)
         what = _REFUSED.get(broken.kind, "the check got no result")
         # Where there was no answer, the reason is an exception's text, which the student's code may have written.
         self.found.keep(self.sink.miss(exercise, what=what, why=broken.why if broken.kind in _REFUSED else ""))
+
+    def _late(self, exercise: str) -> None:
+        self.hung = True
+        self.found.late.add(exercise)
 
     def _doubtful(self, index: int, end: KernelDied | Violation, done: int) -> bool:
         """Whether a kernel that had `done` steps to run again may have died of something else than the step `index`."""
@@ -293,9 +299,8 @@ class _Walk:
         cell = self.plan.cells[index]
         kind, why = _death(end)
         self.found.events.append(Mishap(kind, self._called(index), why))
-        if kind == "timeout":
-            self.hung.exercise(cell.probes) if cell.probes else self.hung.cell(index)
         if cell.probes:
+            self._late(cell.probes) if kind == "timeout" else self.found.errors.add(cell.probes)
             what = "the check stopped your code" if kind == "timeout" else "your code ended its kernel"
             exercise = self.runner.assignment.exercise(cell.probes)
             self.found.keep(self.sink.miss(exercise, what=what, why=_without_number(why)))

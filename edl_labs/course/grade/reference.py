@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import hashlib
 import os
 import sys
@@ -16,21 +15,13 @@ from typing import Any
 
 from edl_labs.checks import Exercise, plain_data
 from edl_labs.course.assignment import Assignment
+from edl_labs.course.grade.declared_cells import declared_plan
 from edl_labs.course.grade.files import write_atomically
-from edl_labs.course.grade.needed_cells import thrifty
-from edl_labs.course.grade.plan import MarkingPlan, PlannedCell, solution_plan
+from edl_labs.course.grade.plan import MarkingPlan, solution_plan
 from edl_labs.course.grade.probe_run import AtCheck, PlanRunner
 from edl_labs.course.grade.run_record import ProbedRun
 from edl_labs.course.grade.secret_cases import SecretCases
 from edl_labs.errors import EdlError
-
-# What the build calls cells without a role: definitions that are given, plots and measurements.
-_NO_ROLE = "c-"
-_DEFINITIONS = (
-    *(ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom),
-    *(ast.Assign, ast.AnnAssign, ast.AugAssign),
-)
-
 
 Draw = Callable[[Exercise, int], bytes]
 """The cases that an exercise draws from a seed, encoded."""
@@ -84,14 +75,6 @@ def _unpacked(data: bytes) -> dict[str, SecretCases]:
     return found
 
 
-def lean(plan: MarkingPlan) -> MarkingPlan:
-    """The solution's plan without the lab's plots and measurements: what its answers need, else definitions alone."""
-    spare = thrifty(plan)
-    if spare is not plan:
-        return spare
-    return replace(plan, cells=tuple(replace(cell, runs=cell.runs and not _shows(cell)) for cell in plan.cells))
-
-
 @dataclass(frozen=True)
 class _Known:
     """An assignment by its digest: two with one digest have one solution."""
@@ -102,34 +85,25 @@ class _Known:
 
 @lru_cache(maxsize=4)  # labs that one process grades one after the other; a class's draws ask for the same one
 def _solution(known: _Known) -> tuple[MarkingPlan, MarkingPlan]:
-    """The solution's whole plan, and the lean one."""
-    whole = solution_plan(known.assignment)
-    return whole, lean(whole)
+    """The solution's plan with all cells, and with those that the lab declares."""
+    plan = solution_plan(known.assignment)
+    return plan, declared_plan(plan)
 
 
-def lean_solution(assignment: Assignment) -> MarkingPlan:
-    """What the solution's answers need of its notebook."""
+def declared_solution(assignment: Assignment) -> MarkingPlan:
+    """The solution's notebook without demonstrations."""
     return _solution(_Known(assignment.digest, assignment))[1]
 
 
 def _wanted(runner: PlanRunner, drawn: dict[str, list[Any]]) -> dict[str, list[Any]]:
-    """The evidence that the solution gives: of its definitions alone, else with its plots and measurements run too."""
-    whole, spare = _solution(_Known(runner.assignment.digest, runner.assignment))
+    """The evidence that the solution gives: of what the lab declares, else of all its cells."""
+    every, declared = _solution(_Known(runner.assignment.digest, runner.assignment))
     try:
-        return _evidence(runner, drawn, spare)
+        return _evidence(runner, drawn, declared)
     except EdlError:
-        return _evidence(runner, drawn, whole)
-
-
-def _shows(cell: PlannedCell) -> bool:
-    """Whether it is a cell of a built lab that plots or measures: no role, and not definitions alone."""
-    if cell.known is None or cell.known.role or not cell.known.id.startswith(_NO_ROLE):
-        return False
-    try:
-        body = ast.parse(cell.source).body
-    except (SyntaxError, ValueError):
-        return False
-    return not all(isinstance(node, _DEFINITIONS) for node in body)
+        if declared is every:
+            raise
+        return _evidence(runner, drawn, every)
 
 
 def _evidence(runner: PlanRunner, drawn: dict[str, list[Any]], plan: MarkingPlan) -> dict[str, list[Any]]:

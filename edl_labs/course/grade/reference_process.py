@@ -23,7 +23,7 @@ from edl_labs.checks.worker import Worker, WorkerGone
 from edl_labs.checks.worker_process import Server, limit_memory
 from edl_labs.course.assignment import Assignment
 from edl_labs.course.grade.judge_process import ComputingTime
-from edl_labs.course.grade.reference import lean_solution
+from edl_labs.course.grade.reference import declared_solution
 from edl_labs.course.sandbox.gauges import process_cpu_s
 from edl_labs.course.sandbox.kernel.spawned import OUTER_BOUND, Allowance, Taken
 from edl_labs.course.sandbox.limits import DEFAULTS, Limits
@@ -106,7 +106,7 @@ class ReferenceProcess:
             path.write_bytes(content)
         env = {**os.environ, "MPLBACKEND": "agg", "PYTHONPATH": os.pathsep.join(sys.path)}
         worker = self._worker = Worker.start(_SERVER, str(self.limits.judge_bytes), env=env, cwd=self._folder.name)
-        cells = [cell.runs_as for cell in lean_solution(self.assignment).cells if cell.runs]
+        cells = [cell.runs_as for cell in declared_solution(self.assignment).cells if cell.runs]
         worker.ask(plain_data.encode(cells), left_s=ComputingTime(worker.pid, _START_S))
         return worker
 

@@ -54,12 +54,19 @@ class ProbedRun:
     counts: dict[int, int] = field(default_factory=dict)
     events: list[Mishap] = field(default_factory=list)
     usage: Usage = field(default_factory=Usage)
-    unsure: set[str] = field(default_factory=set)
-    """Cells that ended in an error, and exercises whose probes gave something else than values."""
+    errors: set[str] = field(default_factory=set)
+    """Exercises whose evidence is an error, or whose probe ended the kernel; no check that timed out."""
+    late: set[str] = field(default_factory=set)
+    """Exercises whose check timed out."""
     raised: dict[int, str] = field(default_factory=dict)
     """The type's name, as the kernel gives it, of the exception that ended a cell, by the index of the plan's cell."""
-    spared: frozenset[int] = frozenset()
-    """Cells that were not run, since no mark needs them."""
+    not_run: frozenset[int] = frozenset()
+    """Demonstrations that were left out, by the index of the plan's cell."""
+
+    @property
+    def has_hung(self) -> bool:
+        """Whether a cell or a check was stopped at its time."""
+        return any(event.kind == "timeout" for event in self.events)
 
     def keep(self, outcome: Outcome | None) -> None:
         """Keep the better of two outcomes of one exercise; the later one when they are equal."""

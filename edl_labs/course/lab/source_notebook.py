@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from edl_labs.course.assignment import GRADED_WITH
+from edl_labs.course.assignment import GRADED_WITH, LAB_ROLES
 from edl_labs.course.lab.hosts import hosted
 from edl_labs.course.lab.install_line import install_line
 from edl_labs.course.lab.own_wheel import distribution, is_own_course
@@ -80,6 +80,8 @@ def text(cell: dict[str, Any]) -> str:
 
 def _cell(lab: Lab, cell: Cell, cell_id: str) -> dict[str, Any]:
     metadata: dict[str, Any] = {}
+    if cell.role in LAB_ROLES:
+        metadata["edl_labs"] = {"role": cell.role}
     if cell.role == "parameters":
         metadata["tags"] = ["parameters"]
     if cell.role == "solve":

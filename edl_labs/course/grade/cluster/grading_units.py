@@ -42,7 +42,7 @@ class Unit:
     exercises: str = ""
     gpu: bool = False
     draws: int = 1
-    whole: bool = True
+    all_cells: bool = True
 
     def write(self, path: Path) -> None:
         """The specification as a file."""
@@ -76,7 +76,9 @@ def run_unit(path: Path) -> int:
     failed = 0
     known, gpu = course.assignment(unit.assignment), leased_gpu(os.environ) if unit.gpu else None
     level = Level(unit.level)
-    with Grader(course, known, seed=unit.seed, draws=unit.draws, level=level, gpu=gpu, whole=unit.whole) as grader:
+    with Grader(
+        course, known, seed=unit.seed, draws=unit.draws, level=level, gpu=gpu, all_cells=unit.all_cells
+    ) as grader:
         for student in unit.students:
             try:
                 grader.grade(student)
@@ -126,7 +128,7 @@ def spread_class(
     seed: int | None = None,
     level: Level | None = None,
     gpu: bool = False,
-    whole: bool | None = None,
+    all_cells: bool | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> tuple[int, ...]:
     """`spread` for everyone who handed in, or those whose names match a pattern of `only`."""
@@ -140,7 +142,7 @@ def spread_class(
         seed=seed,
         level=level,
         gpu=gpu,
-        whole=whole,
+        all_cells=all_cells,
         progress=progress,
     )
 
@@ -155,7 +157,7 @@ def spread(
     level: Level | None = None,
     students_a_unit: int = STUDENTS_A_UNIT,
     gpu: bool = False,
-    whole: bool | None = None,
+    all_cells: bool | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> tuple[int, ...]:
     """Have `backend` work out the results that are not there yet; the exit codes of its units.
@@ -163,7 +165,7 @@ def spread(
     Merge afterwards with `classrun.grade`, which finds the results, and grades here what is missing.
     """
     known = course.assignment(assignment)
-    with Grader(course, known, seed=seed, level=level, on_gpu=gpu, whole=whole) as grader:
+    with Grader(course, known, seed=seed, level=level, on_gpu=gpu, all_cells=all_cells) as grader:
         missing = [student for student in students if _missing(grader, student)]
         if missing and not gpu:
             grader.prepare()
@@ -178,7 +180,7 @@ def spread(
                 own,
                 gpu,
                 grader.draws.count,
-                grader.whole,
+                grader.all_cells,
             )
             for i in range(0, len(missing), students_a_unit)
         ]
@@ -203,7 +205,7 @@ def _missing(grader: Grader, student: str) -> bool:
     folder = grader.course.path("submitted", student=student, assignment=grader.assignment.name)
     try:
         submission = read_submission(folder, grader.assignment.name, limits=grader.limits)
-        return grader.stored(submission, student, whole=grader.whole) is None
+        return grader.stored(submission, student, all_cells=grader.all_cells) is None
     except EdlError:
         return False  # grading says what is wrong with it, and needs no machine for that
 

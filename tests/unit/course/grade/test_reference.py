@@ -8,9 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edl_labs.course.assignment import KnownCell
-from edl_labs.course.grade.plan import PlannedCell
-from edl_labs.course.grade.reference import _packed, _shows, _unpacked
+from edl_labs.course.grade.reference import _packed, _unpacked
 from edl_labs.course.grade.secret_cases import ClassSecrets, SecretCases
 from edl_labs.errors import EdlError
 
@@ -42,31 +40,6 @@ def test_what_went_wrong_is_told_to_all_who_wait():
         with pytest.raises(EdlError, match="no evidence"):
             secrets["area"]
     assert secrets.failed
-
-
-@pytest.mark.parametrize(
-    ("source", "shows"),
-    [
-        ("draw(1)", True),
-        ("with once(): print(1)", True),
-        ("def helper(): ...", False),
-        ("import math\nFACTOR = {1: 2}\nFACTOR |= {3: 4}\nx: int = 1", False),
-        ("def f(:", False),
-    ],
-)
-def test_only_cells_that_plot_or_measure_are_left_out(source: str, shows: bool):
-    known = KnownCell("code", "c-setup-1", source, source, {})
-
-    assert shows == _shows(PlannedCell("code", source, known, runs=True))
-
-
-def test_a_cell_with_a_role_or_an_id_that_the_build_did_not_give_is_run():
-    for known in (
-        KnownCell("code", "c-x-1", "", "", {}, role="solve"),
-        KnownCell("code", "mine", "", "", {}),
-        None,
-    ):
-        assert not _shows(PlannedCell("code", "print(1)", known, runs=True))
 
 
 @given(st.dictionaries(st.text(max_size=8), st.tuples(st.binary(max_size=50), st.binary(max_size=50)), max_size=4))

@@ -110,12 +110,12 @@ def test_a_set_limit_cuts_what_is_shown(tmp_path: Path):
 
 
 def test_a_course_may_ask_for_every_cell(tmp_path: Path):
-    assert not CourseFolder(tmp_path).whole
-    assert course(tmp_path, "[grading]\nwhole = true\n").whole
+    assert not CourseFolder(tmp_path).all_cells
+    assert course(tmp_path, "[grading]\nall_cells = true\n").all_cells
     read_policy(tmp_path)
 
 
-@pytest.mark.parametrize("text", ["[grading]\nwhole = 1\n", "[grading]\nwhol = true\n", "grading = true\n"])
+@pytest.mark.parametrize("text", ["[grading]\nall_cells = 1\n", "[grading]\nall_cels = true\n", "grading = true\n"])
 def test_what_grading_cannot_mean_is_refused(tmp_path: Path, text: str):
     with pytest.raises(UsageError, match=r"course\.toml"):
-        _ = course(tmp_path, text).whole
+        _ = course(tmp_path, text).all_cells
