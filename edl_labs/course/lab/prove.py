@@ -55,6 +55,8 @@ class ExerciseProof(Value):
     hints: Found
     hostile: Found
     library: Found = Found(True, "")
+    declared: Found = Found(True, "")
+    """Whether the cells that grading runs give the evidence of all cells."""
     pairs: tuple[str, ...] = ()
     """Pairs of wrong answers of which one is told what the other did."""
 
@@ -66,7 +68,7 @@ class ExerciseProof(Value):
     @property
     def problems(self) -> list[str]:
         """What is missing, one sentence each."""
-        names = ("stub", "solution", "hints", "hostile", "library")
+        names = ("stub", "solution", "hints", "hostile", "library", "declared")
         parts = {name: getattr(self, name) for name in names}
         found = [f"{self.name}: {part}: {seen.text}" for part, seen in parts.items() if not seen.ok]
         found += [f"{self.name}: {one.file}: {one.text}" for one in self.wrong if not one.ok]
@@ -100,6 +102,7 @@ WRONG_SEEDS = 3  # a mistake shows in nearly every case; each further seed costs
 HOSTILE_SEEDS = 2  # what answers nothing fits the cases of one seed by chance, hardly those of two
 TRAINING_SEEDS = 2  # training takes seconds a case; two tell a fixed answer from a computed one
 LIBRARY_SEEDS = 2  # a library function that earns points by chance under one does not under both
+ALL_CELLS_S = 900.0  # as grading gives a notebook
 AT_ONCE = 2  # processes: a CI runner has two cores, and each process holds torch
 Sources = list[tuple[str, str]]
 Records = dict[tuple[str, int], Any]
@@ -135,7 +138,7 @@ def prove(
 class _Variant:
     """One process: what it runs, and which exercises are asked there with how many seeds.
 
-    One that is `forked` goes on from the solution.
+    One that is `forked` goes on from the solution, with `all_cells` from the whole notebook.
     """
 
     label: str
@@ -143,6 +146,7 @@ class _Variant:
     seeds: int
     target: str | None = None
     forked: bool = False
+    all_cells: bool = False
     records: Records = field(default_factory=dict)
     error: str | None = None
 
@@ -167,7 +171,11 @@ class _Proving:
             what: _Variant(what, [(what, code)], min(few, HOSTILE_SEEDS), forked=True)
             for what, code in hostile_cells(lab).items()
         }
+        all_cells = [("solution", _Variant("all cells", [], 1, forked=True, all_cells=True))]
+        all_cells += [(w.file, _Variant(w.file, [(w.file, w.code)], 1, w.exercise, True, True)) for w in wrong]
+        self.all_cells = dict(all_cells)
         self.origin = ProbeProcess(whole, exercises_folder=course.exercises)
+        self.notebook = ProbeProcess(lab.all_cells(), exercises_folder=course.exercises, timeout_s=ALL_CELLS_S)
         self.wants: dict[tuple[str, int], list[Any]] = {}
         self.judged: dict[tuple[str, int, bytes], Outcome] = {}
         self.library: dict[str, list[Earned]] = {}
@@ -181,9 +189,10 @@ class _Proving:
     def run(self, progress: Progress | None, *, adapters: bool = False) -> None:
         """Run every variant, two at a time; afterwards each holds its records."""
         variants = [self.reference, self.solution, self.stubs, *self.wrong.values(), *self.hostile.values()]
+        variants += self.all_cells.values()
         if not self.registered:
             return
-        with self.origin, ThreadPoolExecutor(AT_ONCE) as pool:
+        with self.origin, self.notebook, ThreadPoolExecutor(AT_ONCE) as pool:
             futures = {pool.submit(self._gather, variant): variant for variant in variants}
             for done, future in enumerate(as_completed(futures), start=1):
                 future.result()
@@ -201,7 +210,8 @@ class _Proving:
         self.library = earned_by_library(self.course, self.lab, self.registered, self.cases, few, adapted=adapters)
 
     def _gather(self, variant: _Variant) -> None:
-        asked = [(name, seed) for name in self.registered for seed in self._seeds(variant, name)]
+        names = [variant.target] if variant.all_cells and variant.target else self.registered
+        asked = [(name, seed) for name in names for seed in self._seeds(variant, name)]
         while asked:
             asked = self._ask(variant, asked)
 
@@ -227,7 +237,7 @@ class _Proving:
 
     def _worker(self, variant: _Variant) -> ProbeProcess:
         if variant.forked:
-            return self.origin.fork(variant.sources)
+            return (self.notebook if variant.all_cells else self.origin).fork(variant.sources)
         return ProbeProcess(variant.sources, exercises_folder=self.course.exercises)
 
     def _collect(self, worker: ProbeProcess, variant: _Variant, name: str, seed: int) -> list[dict[str, Any]]:
@@ -273,6 +283,7 @@ class _Proving:
             wrong=tuple(self._wrong(w) for w in self.lab.wrong if w.exercise == one.name),
             hints=hints,
             hostile=self._hostile(one.name),
+            declared=self._declared(one.name),
             library=_from_library(self.library.get(one.name, []), dict(one.library)),
             pairs=self._pairs(one.name),
         )
@@ -318,12 +329,32 @@ class _Proving:
                 return f"{name} is lost too, under seed {seed}: {told}"
         return ""
 
+    def _declared(self, name: str) -> Found:
+        """Whether solution and wrong answers come to the same where all cells ran before, demonstrations too."""
+        if self.notebook.error:
+            return Found(False, f"the notebook does not run from top to bottom: {self.notebook.error}")
+        variants = {
+            "solution": self.solution,
+            **{w.file: self.wrong[w.file] for w in self.lab.wrong if w.exercise == name},
+        }
+        for label, variant in variants.items():
+            one, other = (_told(self.outcome(v, name, PUBLIC_SEED)) for v in (variant, self.all_cells[label]))
+            if one != other:
+                why = f"{one} of the declared cells, {other} of all cells"
+                return Found(False, f"{label}: {why}: write `given` at the cell that makes the difference")
+        return Found(True, f"{len(variants)} submissions come to the same with demonstrations")
+
     def _hostile(self, name: str) -> Found:
         for what, variant in self.hostile.items():
             for seed, seen in self.outcomes(variant, name):
                 if not isinstance(seen, str) and seen.points != 0:
                     return Found(False, f"a submission that {what} scores {seen.points:g} points under seed {seed}")
         return Found(True, f"{len(self.hostile)} submissions score 0")
+
+
+def _told(outcome: Outcome | str) -> str:
+    """What a student is told of a result, in a line."""
+    return outcome if isinstance(outcome, str) else f"{outcome.points:g} points ({outcome.what or outcome.state})"
 
 
 def _not_lost(wrong: WrongAnswer, seed: int, seen: Outcome | str) -> str:

@@ -53,7 +53,8 @@ def test_a_complete_lab_is_proved(course: Course) -> None:
         ("the duration came back as it was", "the duration came back as it was"),
         ("the duration was squared", "the duration was squared"),
     ] == [(wrong.told, wrong.said) for wrong in one.wrong]
-    count = 3 + 2 + len(hostile_cells(read_lab(course, kit.LAB)))
+    assert (True, "3 submissions come to the same with demonstrations") == (one.declared.ok, one.declared.text)
+    count = 3 + 2 + 3 + len(hostile_cells(read_lab(course, kit.LAB)))
     assert [(done, count) for done in range(1, count + 1)] == steps
 
 
@@ -99,6 +100,24 @@ def test_a_solution_that_fails_under_some_seed_is_found(course: Course) -> None:
 
     assert not doubled(proof).solution.ok
     assert "points: the duration came back as it was" in doubled(proof).solution.text
+
+
+@pytest.mark.usefixtures("without_hostile")
+@pytest.mark.parametrize(
+    ("demonstration", "said"),
+    [
+        (
+            "half_of = abs",
+            "solution: 2 points (passed) of the declared cells, 0 points (another value came back) of all",
+        ),
+        ("doubled_time.size = size\nassert size > 1", "does not run from top to bottom: cell at line 31: AssertionError"),
+    ],
+)
+def test_a_demonstration_that_changes_what_an_answer_gives_is_found(course: Course, demonstration: str, said: str):
+    path = course.solutions / kit.LAB / f"{kit.LAB}.py"
+    path.write_text(path.read_text().replace("print(size)", demonstration))
+
+    assert said in doubled(proved(course)).declared.text
 
 
 @pytest.mark.usefixtures("without_hostile")
