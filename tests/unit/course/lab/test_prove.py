@@ -110,7 +110,10 @@ def test_a_solution_that_fails_under_some_seed_is_found(course: Course) -> None:
             "half_of = abs",
             "solution: 2 points (passed) of the declared cells, 0 points (another value came back) of all",
         ),
-        ("doubled_time.size = size\nassert size > 1", "does not run from top to bottom: cell at line 31: AssertionError"),
+        (
+            "doubled_time.size = size\nassert size > 1",
+            "does not run from top to bottom: cell at line 31: AssertionError",
+        ),
     ],
 )
 def test_a_demonstration_that_changes_what_an_answer_gives_is_found(course: Course, demonstration: str, said: str):
