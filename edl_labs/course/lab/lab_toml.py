@@ -2,54 +2,82 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 import tomllib
-from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta, Struct, field, structs
 
 from edl_labs.course.lab.source import NAME
+from edl_labs.course.toml_file import Misfit, TomlPath, key_lines, line_of, misfit, nearest
 from edl_labs.errors import SourceError
 
-DEVICES = ("any", "cuda")
-KINDS = ("code", "explain")
-_TOP = ("title", "minutes", "device", "data", "public_lines", "graded_with", "parameters", "exercise")
-_COMMON = ("name", "kind", "points", "hints", "minutes", "pause_after")
-_CODE = ("library", "optional")
-_EXPLAIN = ("rubric", "model_answer")
+Text = Annotated[str, Meta(pattern=r"\S")]
+DataFile = Annotated[str, Meta(pattern=r"^[\w-][\w.-]*(/[\w-][\w.-]*)*(?<!\.py)(?<!\.toml)(?<!\.ipynb)\Z")]
+Points = Annotated[int, Meta(gt=0, lt=1000)] | Annotated[float, Meta(gt=0, lt=1000)]
+Minutes = Annotated[int, Meta(ge=0, lt=1000)] | Annotated[float, Meta(ge=0, lt=1000)]
+Mode = Literal["smoke", "full"]
 _RUBRIC = re.compile(r"(\d+(?:\.\d+)?) points?: \S.*", re.DOTALL)
-_Path = tuple["str | int", ...]
-_HEADER = re.compile(r"\s*\[(\[?)\s*([^\]]+?)\s*\]\]?\s*(#.*)?$")
-_KEY = re.compile(r"\s*((?:[\w-]+|\"[^\"]*\"|'[^']*')(?:\s*\.\s*(?:[\w-]+|\"[^\"]*\"|'[^']*'))*)\s*=(.*)$", re.DOTALL)
-_TOKENS = (
-    r'"""(?:\\.|[^\\])*?"""',
-    r"'''.*?'''",
-    r'(?P<open>"""|\'\'\')',  # what is left of the three quotes when no end is in sight
-    r'"(?:\\.|[^"\\\n])*"',
-    r"'[^'\n]*'",
-    r"#[^\n]*",
-)
-_STRINGS = re.compile("|".join(_TOKENS), re.DOTALL)
+_OF_ONE_KIND = {"code": ("library", "optional"), "explain": ("rubric", "model_answer")}  # which no other kind has
+_MORE_HINTS = "an exercise has two or more, each saying more than the one before"
+# Key → what its error says, and what to write instead. A key that is missing has the value None.
+_SAID = {
+    "title": ("title is missing or empty", 'write title = "..."'),
+    "minutes": ("minutes is not a whole number above 0", "write minutes = 90"),
+    "device": ("device is {value!r}", "write one of any, cuda"),
+    "data": ("{value!r} is not a data file of the lab", "name files beside lab.toml"),
+    "public_lines": ("public_lines is not a list of texts", 'write public_lines = ["...", "..."]'),
+    "graded_with": ("graded_with is {value!r}", "write smoke, the usual one, or full"),
+    "parameters": (
+        "parameters.smoke or parameters.full is missing",
+        "write [parameters.smoke] for a quick headless run and [parameters.full] for the real one",
+    ),
+    "exercise": ("the lab has no exercise", "write an [[exercise]] table for each"),
+    "exercise.name": ("name is missing or empty", 'write name = "..."'),
+    "exercise.kind": ("kind is {value!r}", "write one of code, explain"),
+    "exercise.points": (
+        "{name}: points is not a number above 0",
+        "write points = 2, or optional = true for practice without points",
+    ),
+    "exercise.hints": ("hints is not a list of texts", 'write hints = ["...", "..."]'),
+    "exercise.rubric": ("rubric is not a list of texts", 'write rubric = ["1 point: ...", ...]'),
+    "exercise.model_answer": ("model_answer is missing or empty", 'write model_answer = "..."'),
+    "exercise.library": (
+        "{name}: library is not a table of functions and sentences",
+        'write library = { "torch.profiler.schedule" = "why it is an answer" }',
+    ),
+    "exercise.optional": ("{name}: optional is not true or false", "write optional = true"),
+    "exercise.minutes": ("{name}: minutes is not a number from 0", "write minutes = 20, or leave it out"),
+    "exercise.pause_after": (
+        "{name}: no sitting ends here",
+        "write pause_after = true with the last graded exercise of a sitting",
+    ),
+}
 
 
-@dataclass(frozen=True)
-class LabExercise:
-    """One exercise as lab.toml describes it; `line` is where."""
+class _ExerciseTable(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What an [[exercise]] table may hold."""
 
-    name: str
-    kind: str
-    points: float
-    hints: tuple[str, ...]
-    rubric: tuple[str, ...] = ()
+    name: Text
+    kind: Literal["code", "explain"] = "code"
+    points: Points = 0.0
+    hints: tuple[Text, ...] = ()
+    rubric: tuple[Text, ...] = ()
     model_answer: str = ""
-    library: tuple[tuple[str, str], ...] = ()
+    library: dict[str, Text] = {}
     """Library functions that are an allowed answer, each with a sentence that says why."""
     optional: bool = False
     """Practice: it is checked, proved and shown as every other, and gives no points."""
-    minutes: float = 0.0
+    minutes: Minutes = 0
     """Of the lab's, with the reading before it; those of all graded exercises make the lab's. 0 where none has them."""
     pause_after: bool = False
     """A sitting ends with it: the lab goes on another day."""
+
+
+class LabExercise(_ExerciseTable, frozen=True, kw_only=True):
+    """One exercise as lab.toml describes it; `line` is where."""
+
     line: int = 1
 
     @property
@@ -58,27 +86,30 @@ class LabExercise:
         return self.points or 1.0
 
 
-@dataclass(frozen=True)
-class LabToml:
+class _LabTable(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a lab.toml may hold."""
+
+    title: Text
+    minutes: Annotated[int, Meta(gt=0)]
+    device: Literal["any", "cuda"] = "any"
+    data: tuple[DataFile, ...] = ()
+    public_lines: tuple[Text, ...] = ()
+    graded_with: Mode = "smoke"
+    """Which of the parameters' two tables a notebook is graded with."""
+    parameters: Annotated[dict[Mode, dict[str, Any]], Meta(min_length=2)]
+    exercises: Annotated[tuple[_ExerciseTable, ...], Meta(min_length=1)] = field(name="exercise")
+
+
+class LabToml(_LabTable, frozen=True, kw_only=True):
     """A valid lab.toml. `lines` says where each key is."""
 
     file: str
-    title: str
-    minutes: int
-    device: str
-    data: tuple[str, ...]
-    public_lines: tuple[str, ...]
-    parameters: dict[str, dict[str, Any]]
+    lines: dict[TomlPath, int]
     exercises: tuple[LabExercise, ...]
-    graded_with: str = "smoke"
-    """Which of the parameters' two tables a notebook is graded with."""
-    lines: dict[tuple[str | int, ...], int] = field(repr=False, default_factory=dict)
 
     def line(self, *path: str | int) -> int:
         """The line of a key, or of the nearest table around it."""
-        while path not in self.lines:
-            path = path[:-1]
-        return self.lines[path]
+        return line_of(self.lines, path)
 
 
 def read_lab_toml(text: str, *, file: str) -> LabToml:
@@ -88,218 +119,105 @@ def read_lab_toml(text: str, *, file: str) -> LabToml:
     except tomllib.TOMLDecodeError as error:
         at = re.search(r"at line (\d+)", str(error))
         line = int(at[1]) if at else text.count("\n") + 1
-        raise SourceError(f"not TOML: {error}", file=file, line=line, next="mend the line") from None
+        raise SourceError(f"not TOML: {error}", file=file, line=line, next="fix the line") from None
     return _Reader(data, key_lines(text), file).lab()
 
 
 class _Reader:
-    def __init__(self, data: dict[str, Any], lines: dict[tuple[str | int, ...], int], file: str) -> None:
+    def __init__(self, data: dict[str, Any], lines: dict[TomlPath, int], file: str) -> None:
         self.data, self.lines, self.file = data, lines, file
 
     def error(self, what: str, *path: str | int, why: str = "", next: str = "") -> SourceError:
-        while path not in self.lines:
-            path = path[:-1]
-        return SourceError(what, file=self.file, line=self.lines[path], why=why, next=next)
+        return SourceError(what, file=self.file, line=line_of(self.lines, path), why=why, next=next)
 
     def lab(self) -> LabToml:
-        self.known(self.data, _TOP)
-        device = self.data.get("device", "any")
-        if device not in DEVICES:
-            raise self.error(f"device is {device!r}", "device", next=f"write one of {', '.join(DEVICES)}")
-        return LabToml(
-            file=self.file,
-            title=self.text(self.data, "title"),
-            minutes=self.minutes(),
-            device=device,
-            data=self.names(),
-            public_lines=tuple(self.texts(self.data, "public_lines")),
-            parameters=self.parameters(),
-            exercises=self.exercises(),
-            graded_with=self.graded_with(),
-            lines=self.lines,
-        )
+        try:
+            lab = msgspec.convert(self.data, _LabTable)
+        except msgspec.ValidationError as error:
+            raise self.refusal(misfit(error, self.data)) from None
+        exercises = tuple(self.exercise(one, index) for index, one in enumerate(lab.exercises))
+        self.check_names(exercises)
+        self.check_minutes(lab.minutes, [one for one in exercises if not one.optional])
+        return LabToml(**{**structs.asdict(lab), "exercises": exercises}, file=self.file, lines=self.lines)
 
-    def known(self, table: dict[str, Any], keys: tuple[str, ...], *path: str | int) -> None:
-        for key in table:
-            if key not in keys:
-                near = difflib.get_close_matches(key, keys, n=1)
-                better = f"did you mean {near[0]}?" if near else f"the keys are {', '.join(keys)}"
-                raise self.error(f"unknown key {key}", *path, key, next=better)
+    def refusal(self, found: Misfit) -> SourceError:
+        if found.unknown:
+            return self.unknown(found)
+        what, then = _SAID.get(found.key, (f"{found.key} is {found.value!r}", "write it as docs/authoring.md shows"))
+        place = self.data["exercise"][found.path[1]] if len(found.path) > 2 else {}
+        return self.error(what.format(value=found.value, name=place.get("name")), *found.path, next=then)
 
-    def text(self, table: dict[str, Any], key: str, *path: str | int) -> str:
-        value = table.get(key)
-        if not isinstance(value, str) or not value.strip():
-            raise self.error(f"{key} is missing or empty", *path, key, next=f'write {key} = "..."')
-        return value
+    def unknown(self, found: Misfit) -> SourceError:
+        key = str(found.path[-1])
+        if found.path[0] == "parameters":
+            return self.error(f"unknown table parameters.{key}", *found.path, next=_SAID["parameters"][1])
+        of_exercise = len(found.path) > 1
+        known = [one.encode_name for one in structs.fields(_ExerciseTable if of_exercise else _LabTable)]
+        return self.error(f"unknown key {key}", *found.path, next=nearest(key, known))
 
-    def texts(self, table: dict[str, Any], key: str, *path: str | int) -> list[str]:
-        value = table.get(key, [])
-        if not isinstance(value, list) or not all(isinstance(v, str) and v.strip() for v in value):
-            raise self.error(f"{key} is not a list of texts", *path, key, next=f'write {key} = ["...", "..."]')
-        return value
+    def exercise(self, one: _ExerciseTable, index: int) -> LabExercise:
+        at, name = ("exercise", index), one.name
+        self.check_kind(one, *at)
+        if not NAME.fullmatch(name):
+            why = "names are lower-case letters, digits and underscores, at most 40, a letter first"
+            raise self.error(f"{name!r} is not an exercise's name", *at, "name", why=why)
+        if one.optional and one.points:
+            why = "optional practice gives no points"
+            raise self.error(f"{name}: it is optional and has points", *at, "points", why=why, next="remove one")
+        if not one.optional and not one.points:
+            raise self.refusal(Misfit((*at, "points"), None, unknown=False))
+        self.check_hints(one, *at)
+        if one.kind == "explain":
+            self.check_rubric(one, *at)
+        if one.pause_after and one.optional:
+            raise self.refusal(Misfit((*at, "pause_after"), True, unknown=False))
+        return LabExercise(**structs.asdict(one), line=self.lines[at])
 
-    def minutes(self) -> int:
-        value = self.data.get("minutes")
-        if type(value) is not int or value <= 0:
-            raise self.error("minutes is not a whole number above 0", "minutes", next="write minutes = 90")
-        return value
+    def check_kind(self, one: _ExerciseTable, *at: str | int) -> None:
+        table = self.data["exercise"][at[1]]
+        others = [key for kind, keys in _OF_ONE_KIND.items() if kind != one.kind for key in keys if key in table]
+        if others:
+            raise self.error(f"unknown key {others[0]}", *at, others[0], next=f"no exercise of kind {one.kind} has it")
 
-    def names(self) -> tuple[str, ...]:
-        names = self.texts(self.data, "data")
-        for name in names:
-            if not re.fullmatch(r"[\w-][\w.-]*(/[\w-][\w.-]*)*", name) or name.endswith((".py", ".toml", ".ipynb")):
-                raise self.error(f"{name!r} is not a data file of the lab", "data", next="name files beside lab.toml")
-        return tuple(names)
+    def check_hints(self, one: _ExerciseTable, *at: str | int) -> None:
+        count = len(one.hints)
+        if count < 2:
+            what, then = f"{one.name} has {count} hint{'' if count == 1 else 's'}", _SAID["exercise.hints"][1]
+            raise self.error(what, *at, "hints", why=_MORE_HINTS, next=then)
+        if len({" ".join(hint.casefold().split()) for hint in one.hints}) < count:
+            what = f"{one.name} gives the same hint twice"
+            raise self.error(what, *at, "hints", why=_MORE_HINTS, next="write another one")
 
-    def parameters(self) -> dict[str, dict[str, Any]]:
-        tables = self.data.get("parameters")
-        if not isinstance(tables, dict) or set(tables) != {"smoke", "full"}:
-            extra = [t for t in tables if t not in ("smoke", "full")] if isinstance(tables, dict) else []
+    def check_rubric(self, one: _ExerciseTable, *at: str | int) -> None:
+        if not one.rubric:
+            what = f"{one.name} has no rubric"
+            raise self.error(what, *at, "rubric", next=_SAID["exercise.rubric"][1])
+        marks = [_RUBRIC.fullmatch(line) for line in one.rubric]
+        if not all(marks):
+            bad = one.rubric[marks.index(None)]
             raise self.error(
-                f"unknown table parameters.{extra[0]}" if extra else "parameters.smoke or parameters.full is missing",
-                *(("parameters", extra[0]) if extra else ("parameters",)),
-                next="write [parameters.smoke] for a quick headless run and [parameters.full] for the real one",
+                f"{one.name}: {bad!r} gives no points", *at, "rubric", next='write "1 point: what earns it"'
             )
-        for mode, table in tables.items():
-            if not isinstance(table, dict):
-                raise self.error(f"parameters.{mode} is not a table", "parameters", mode)
-        return {mode: dict(tables[mode]) for mode in ("smoke", "full")}
+        total = sum(float(mark[1]) for mark in marks if mark)
+        if abs(total - one.points) > 1e-9:
+            what = f"{one.name}: the rubric gives {total:g} points, the exercise {one.points:g}"
+            raise self.error(what, *at, "rubric")
+        if not one.model_answer.strip():
+            raise self.refusal(Misfit((*at, "model_answer"), None, unknown=False))
 
-    def graded_with(self) -> str:
-        value = self.data.get("graded_with", "smoke")
-        if value not in ("smoke", "full"):
-            raise self.error(f"graded_with is {value!r}", "graded_with", next="write smoke, the usual one, or full")
-        return str(value)
-
-    def exercises(self) -> tuple[LabExercise, ...]:
-        tables = self.data.get("exercise", [])
-        if not isinstance(tables, list) or not all(isinstance(t, dict) for t in tables) or not tables:
-            raise self.error("the lab has no exercise", "exercise", next="write an [[exercise]] table for each")
-        found = [self.exercise(table, index) for index, table in enumerate(tables)]
+    def check_names(self, exercises: tuple[LabExercise, ...]) -> None:
         seen: dict[str, LabExercise] = {}
-        for index, one in enumerate(found):
+        for index, one in enumerate(exercises):
             if one.name in seen:
                 why = f"the first is at line {seen[one.name].line}"
                 raise self.error(f"there is a second exercise called {one.name}", "exercise", index, "name", why=why)
             seen[one.name] = one
-        self.shared_minutes([one for one in found if not one.optional])
-        return tuple(found)
 
-    def shared_minutes(self, graded: list[LabExercise]) -> None:
+    def check_minutes(self, minutes: int, graded: list[LabExercise]) -> None:
         """Refuse minutes of some exercises only, and minutes that do not make the lab's."""
         total = sum(one.minutes for one in graded)
-        if not total or (all(one.minutes for one in graded) and total == self.minutes()):
+        if not total or (all(one.minutes for one in graded) and total == minutes):
             return
-        why = f"the graded exercises have {total:g} minutes, and the lab has {self.minutes()}"
+        why = f"the graded exercises have {total:g} minutes, and the lab has {minutes}"
         need = "give each graded exercise its minutes, with the reading before it, or none"
         raise self.error("the exercises' minutes are not the lab's", "minutes", why=why, next=need)
-
-    def exercise(self, table: dict[str, Any], index: int) -> LabExercise:
-        at = ("exercise", index)
-        kind = table.get("kind", "code")
-        if kind not in KINDS:
-            raise self.error(f"kind is {kind!r}", *at, "kind", next=f"write one of {', '.join(KINDS)}")
-        self.known(table, (*_COMMON, *(_EXPLAIN if kind == "explain" else _CODE)), *at)
-        name = self.text(table, "name", *at)
-        if not NAME.fullmatch(name):
-            why = "names are lower-case letters, digits and underscores, at most 40, a letter first"
-            raise self.error(f"{name!r} is not an exercise's name", *at, "name", why=why)
-        points = self.points(table, name, *at)
-        hints = self.texts(table, "hints", *at)
-        if len(hints) < 2:
-            raise self.error(
-                f"{name} has {len(hints)} hint{'' if len(hints) == 1 else 's'}",
-                *(*at, "hints"),
-                why="an exercise has two or more, each saying more than the one before",
-                next='write hints = ["...", "..."]',
-            )
-        said = [" ".join(hint.casefold().split()) for hint in hints]
-        if len(set(said)) < len(said):
-            why = "an exercise has two or more, each saying more than the one before"
-            raise self.error(f"{name} gives the same hint twice", *(*at, "hints"), why=why, next="write another one")
-        explain = self.explain(table, name, points, *at) if kind == "explain" else self.allowed(table, name, *at)
-        minutes = table.get("minutes", 0)
-        if type(minutes) not in (int, float) or not 0 <= minutes < 1000:
-            need = "write minutes = 20, or leave it out"
-            raise self.error(f"{name}: minutes is not a number from 0", *(*at, "minutes"), next=need)
-        pause = table.get("pause_after", False)
-        if type(pause) is not bool or (pause and table.get("optional")):
-            need = "write pause_after = true with the last graded exercise of a sitting"
-            raise self.error(f"{name}: no sitting ends here", *(*at, "pause_after"), next=need)
-        rest = {"line": self.lines[at], "minutes": minutes, "pause_after": pause}
-        return LabExercise(name, kind, points, tuple(hints), **rest, **explain)
-
-    def points(self, table: dict[str, Any], name: str, *at: str | int) -> float:
-        """The points of an exercise; none where it is optional practice."""
-        optional, points = table.get("optional", False), table.get("points")
-        if type(optional) is not bool:
-            raise self.error(f"{name}: optional is not true or false", *at, "optional", next="write optional = true")
-        if optional:
-            if points is not None:
-                why = "optional practice gives no points"
-                raise self.error(f"{name}: it is optional and has points", *at, "points", why=why, next="remove one")
-            return 0.0
-        if isinstance(points, bool) or not isinstance(points, (int, float)) or not 0 < points < 1000:
-            need = "write points = 2, or optional = true for practice without points"
-            raise self.error(f"{name}: points is not a number above 0", *at, "points", next=need)
-        return points
-
-    def allowed(self, table: dict[str, Any], name: str, *at: str | int) -> dict[str, Any]:
-        library = table.get("library", {})
-        said = isinstance(library, dict) and all(isinstance(why, str) and why.strip() for why in library.values())
-        if not said:
-            need = 'write library = { "torch.profiler.schedule" = "why it is an answer" }'
-            raise self.error(f"{name}: library is not a table of functions and sentences", *at, "library", next=need)
-        return {"library": tuple(library.items()), "optional": table.get("optional", False)}
-
-    def explain(self, table: dict[str, Any], name: str, points: float, *at: str | int) -> dict[str, Any]:
-        rubric = self.texts(table, "rubric", *at)
-        if not rubric:
-            raise self.error(f"{name} has no rubric", *at, "rubric", next='write rubric = ["1 point: ...", ...]')
-        marks = [_RUBRIC.fullmatch(line) for line in rubric]
-        if not all(marks):
-            bad = rubric[marks.index(None)]
-            raise self.error(f"{name}: {bad!r} gives no points", *at, "rubric", next='write "1 point: what earns it"')
-        total = sum(float(mark[1]) for mark in marks if mark)
-        if abs(total - points) > 1e-9:
-            raise self.error(f"{name}: the rubric gives {total:g} points, the exercise {points:g}", *at, "rubric")
-        answer = self.text(table, "model_answer", *at)
-        return {"rubric": tuple(rubric), "model_answer": answer.strip()}
-
-
-def key_lines(text: str) -> dict[_Path, int]:
-    """The line of every table and key: `("exercise", 0, "points")` → 7. The text must be valid TOML."""
-    found: dict[_Path, int] = {(): 1}
-    counts: dict[_Path, int] = {}
-    table: _Path = ()
-    pending, at = "", 0
-    for number, line in enumerate(text.split("\n"), start=1):
-        pending, at = (pending + "\n" + line, at) if pending else (line, number)
-        if _open(pending):
-            continue
-        statement, pending = pending, ""
-        header = _HEADER.match(statement)
-        if header:
-            table = _parts(header[2])
-            if header[1]:
-                counts[table] = counts.get(table, -1) + 1
-                table = (*table, counts[table])
-            found.setdefault(table, at)
-        elif key := _KEY.match(statement):
-            found.setdefault((*table, *_parts(key[1])), at)
-    return found
-
-
-def _parts(dotted: str) -> _Path:
-    return tuple(part.strip().strip("\"'") for part in dotted.split("."))
-
-
-def _open(statement: str) -> bool:
-    """Whether a string or an array that starts in `statement` goes on in the next line."""
-    if not _KEY.match(statement):
-        return False
-    tokens = list(_STRINGS.finditer(statement))
-    if any(token["open"] for token in tokens):
-        return True
-    bare = _STRINGS.sub("", statement)
-    return bare.count("[") + bare.count("{") > bare.count("]") + bare.count("}")

@@ -99,7 +99,7 @@ def earned_by_library(
     With `adapted`, behind adapters too, which takes a minute or two of CPU time a lab. What lab.toml allows is always
     tried behind them: it may earn there alone.
     """
-    listed = {path for name in exercises for path, _ in lab.exercise(name).library}
+    listed = {path for name in exercises for path in lab.exercise(name).library}
     behind = [path for path in library_functions() if adapted or path in listed]
     some = {name: one for name, one in exercises.items() if adapted or lab.exercise(name).library}
     found_by_machine, first = _adapters(course, lab, some, cases, behind) if behind else ({}, {})

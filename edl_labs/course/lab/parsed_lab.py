@@ -90,7 +90,7 @@ class Lab:
     @property
     def parameters(self) -> dict[str, dict[str, Any]]:
         """papermill's parameters for `smoke` and `full`."""
-        return self.toml.parameters
+        return {mode: self.toml.parameters[mode] for mode in ("smoke", "full")}
 
     @property
     def exercises(self) -> tuple[LabExercise, ...]:

@@ -284,7 +284,7 @@ class _Proving:
             hints=hints,
             hostile=self._hostile(one.name),
             declared=self._declared(one.name),
-            library=_from_library(self.library.get(one.name, []), dict(one.library)),
+            library=_from_library(self.library.get(one.name, []), one.library),
             pairs=self._pairs(one.name),
         )
 

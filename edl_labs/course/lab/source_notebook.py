@@ -107,7 +107,9 @@ def _explain_cells(lab: Lab, cell: Cell, cell_id: str) -> list[dict[str, Any]]:
     question = _nbgrader(f"{name}_question", locked=True)
     answer = _nbgrader(name, grade=True, solution=True, points=exercise.points)
     answer_id = "answer" + cell_id.removeprefix("explain")
-    solution = "\n".join([exercise.model_answer, "", RUBRIC_HEAD, "", *(f"* {line}" for line in exercise.rubric)])
+    solution = "\n".join(
+        [exercise.model_answer.strip(), "", RUBRIC_HEAD, "", *(f"* {line}" for line in exercise.rubric)]
+    )
     return [
         _notebook_cell("markdown", cell_id, cell.source, {"nbgrader": question}),
         _notebook_cell("markdown", answer_id, solution, {"nbgrader": answer}),

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from edl_labs.course.course_folder import Course
-from edl_labs.course.lab.lab_toml import key_lines, read_lab_toml
+from edl_labs.course.lab.lab_toml import read_lab_toml
 from edl_labs.course.lab.read import read_lab
+from edl_labs.course.toml_file import key_lines
 from edl_labs.errors import SourceError
 from tests.unit.course.lab import kit
 
