@@ -7,53 +7,23 @@ file in which a course says what is its own: dates, lateness, hosts, limits.
 
 from __future__ import annotations
 
-import difflib
-import math
 import os
 import re
 import sys
-import tomllib
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import Field, dataclass, fields
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from edl_labs.checks.lab_exercises import module_path
 from edl_labs.course.assignment import Assignment, load_assignment
-from edl_labs.course.sandbox.limits import Limits
 from edl_labs.errors import SourceError, UsageError
 
-FILE = "course.toml"
-
-
-def read_course_file(root: Path) -> dict[str, Any]:
-    """What course.toml of the course in `root` says; empty where there is no such file, UsageError for no TOML."""
-    try:
-        return tomllib.loads((root / FILE).read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return {}
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise UsageError(f"{FILE} cannot be read", why=str(error), next="correct the line") from None
-
-
-def refuse_unknown(keys: Iterable[str], known: Collection[str], *, where: str) -> None:
-    """UsageError for a key that is not `known`, with the one that was meant, as far as can be told."""
-    for key in keys:
-        if key not in known:
-            near = difflib.get_close_matches(key, known, n=1)
-            raise wrong(f"{where} has no {key!r}", "", f"did you mean {near[0]}?" if near else _may_have(known))
-
-
-def wrong(what: str, why: str, then: str) -> UsageError:
-    """What is wrong with the file."""
-    return UsageError(f"{FILE}: {what}", why=why, next=then)
-
-
-def _may_have(known: Collection[str]) -> str:
-    return f"it may have {', '.join(known)}"
-
+if TYPE_CHECKING:
+    from edl_labs.course.course_file import CourseFile
+    from edl_labs.course.sandbox.limits import Limits
 
 # jsonschema imports it, where it is installed, for the formats of internet names; it builds 38 parsers when imported.
 _GRAMMARS = "rfc3987_syntax"
@@ -218,21 +188,23 @@ class CourseFolder:
         return directory
 
     @cached_property
-    def limits(self) -> Limits:
-        """The limits of grading: those of `[limits]` in course.toml, else the usual ones."""
-        return set_limits(read_course_file(self.root).get("limits", {}))
+    def file(self) -> CourseFile:
+        """What course.toml says."""
+        from edl_labs.course.course_file import read_course_file  # msgspec, which students need not have
+
+        return read_course_file(self.root)
 
     @cached_property
+    def limits(self) -> Limits:
+        """The limits of grading: those of `[limits]` in course.toml, else the usual ones."""
+        from edl_labs.course.course_file import set_limits
+
+        return set_limits(self.file.limits)
+
+    @property
     def all_cells(self) -> bool:
         """Whether grading runs demonstrations too: `[grading] all_cells` of course.toml."""
-        table = read_course_file(self.root).get("grading", {})
-        if not isinstance(table, Mapping):
-            raise wrong("grading is not a table", f"it is {table!r}", "write [grading]")
-        refuse_unknown(table, ("all_cells",), where="[grading]")
-        found = table.get("all_cells", False)
-        if not isinstance(found, bool):
-            raise wrong(f"all_cells is {found!r}", "it is neither true nor false", "write all_cells = true")
-        return found
+        return self.file.grading.all_cells
 
     @property
     def db_url(self) -> str:
@@ -287,25 +259,3 @@ def _around(start: Path | str | None, name: str, *, called: str, then: str) -> P
 def _handed_in(student: Path, assignment: str) -> bool:
     entry = student / assignment
     return not student.is_symlink() and (entry.is_symlink() or entry.exists())
-
-
-def set_limits(table: Any) -> Limits:
-    """The usual limits, changed as `[limits]` of course.toml says; UsageError for what it cannot mean."""
-    if not isinstance(table, Mapping):
-        raise wrong("limits is not a table", f"it is {table!r}", "write [limits]")
-    known = {limit.name: limit for limit in fields(Limits)}
-    refuse_unknown(table, known, where="[limits]")
-    changed: dict[str, Any] = {name: _limit(known[name], value) for name, value in table.items()}
-    found = Limits(**changed)
-    if found.notebook_s > found.cpu_s:
-        why = f"a notebook may take notebook_s = {found.notebook_s:g}, and a process that computes all of it would end"
-        raise wrong(f"cpu_s is {found.cpu_s}", why, f"write cpu_s = {math.ceil(found.notebook_s)} or more")
-    return found
-
-
-def _limit(limit: Field[Any], value: Any) -> int | float:
-    least, most, whole = limit.metadata["least"], limit.metadata["most"], type(limit.default) is int
-    if type(value) in ((int,) if whole else (int, float)) and least <= value <= most:
-        return int(value) if whole else float(value)
-    why = f"it is {'a whole number' if whole else 'a number'} from {least:_} to {most:_}"
-    raise wrong(f"{limit.name} is {value!r}", why, f"write for example {limit.name} = {limit.default:_}")

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from edl_labs.course.course_folder import read_course_file
+from edl_labs.course.course_file import read_course_file
 from edl_labs.errors import UsageError
 
 _NEEDED = ("group", "id")
@@ -51,10 +51,10 @@ def read_groups(root: Path, assignment: str) -> Groups:
 
 def _listed(root: Path, assignment: str) -> dict[str, str]:
     """The groups of the file that course.toml names."""
-    name = read_course_file(root).get("course", {}).get("groups", "")
+    name = read_course_file(root).course.groups
     if not name:
         return {}
-    path = root / str(name)
+    path = root / name
     try:
         lines = list(csv.DictReader(path.read_text(encoding="utf-8-sig").splitlines()))
     except (OSError, UnicodeDecodeError, csv.Error) as error:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from edl_labs.course.course_folder import FILE, Course
+from edl_labs.course.course_folder import Course
 from edl_labs.errors import UsageError
 from edl_labs.values import Value
 
@@ -79,7 +79,7 @@ def make_course(
     called = name or root.name.replace("_", " ").replace("-", " ").strip().capitalize() or "Labs"
     texts = {
         "nbgrader_config.py": _CONFIG,
-        FILE: _TOML,
+        "course.toml": _TOML,
         ".gitignore": _IGNORE,
         "README.md": _README,
     }

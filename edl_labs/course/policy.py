@@ -10,13 +10,9 @@ from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from edl_labs.course.course_folder import read_course_file, refuse_unknown, wrong
+from edl_labs.course.course_file import Dates, read_course_file, wrong
 
 DAY_S = 86_400.0  # a day's seconds, by definition
-_TOP = ("course", "late", "limits", "grading", "assignment")
-_COURSE = ("name", "version", "install", "timezone", "roster", "repository", "groups")
-_LATE = ("grace_minutes", "per_day", "at_most", "closes_after_days")
-_ASSIGNMENT = ("name", "due", "extensions")
 
 
 @dataclass(frozen=True)
@@ -98,101 +94,43 @@ def read_policy(root: Path) -> CoursePolicy:
 
     UsageError, with the place, for anything that it cannot mean.
     """
-    return _Reader(root).policy(read_course_file(root))
+    file = read_course_file(root)
+    about, late, zone = file.course, file.late, _timezone(file.course.timezone)
+    dates: dict[str, DueDates] = {}
+    for one in file.assignments:
+        if one.name in dates:
+            raise wrong(f"{one.name} is listed twice", "", "keep one [[assignment]] for each name")
+        dates[one.name] = _dates(one, zone)
+    return CoursePolicy(
+        name=about.name,
+        timezone=zone,
+        roster=root / about.roster if about.roster else None,
+        late=LatePolicy(late.grace_minutes * 60, late.per_day, late.at_most, late.closes_after_days * DAY_S),
+        assignments=dates,
+    )
 
 
-@dataclass
-class _Reader:
-    root: Path
-    zone: tzinfo = UTC
-
-    def policy(self, data: dict[str, Any]) -> CoursePolicy:
-        self.known(data, _TOP, "the file")
-        about, late = self.table(data, "course", _COURSE), self.table(data, "late", _LATE)
-        self.zone = self.timezone(about.get("timezone", "UTC"))
-        entries = data.get("assignment", [])
-        if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
-            raise wrong("assignment is not a list of tables", "", "write [[assignment]] above each")
-        dates: dict[str, DueDates] = {}
-        for entry in entries:
-            found = self.dates(entry)
-            if found.name in dates:
-                raise wrong(f"{found.name} is listed twice", "", "keep one [[assignment]] for each name")
-            dates[found.name] = found
-        roster, _ = self.text(about, "roster"), self.text(about, "groups")
-        return CoursePolicy(
-            name=self.text(about, "name"),
-            timezone=self.zone,
-            roster=self.root / roster if roster else None,
-            late=self.late(late),
-            assignments=dates,
-        )
-
-    def late(self, table: dict[str, Any]) -> LatePolicy:
-        grace = self.number(table, "grace_minutes", 0.0, most=math.inf)
-        return LatePolicy(
-            grace_s=grace * 60,
-            per_day=self.number(table, "per_day", 0.0, most=1.0),
-            at_most=self.number(table, "at_most", 1.0, most=1.0),
-            closes_after_s=self.number(table, "closes_after_days", math.inf, most=math.inf) * DAY_S,
-        )
-
-    def dates(self, entry: dict[str, Any]) -> DueDates:
-        self.known(entry, _ASSIGNMENT, "[[assignment]]")
-        name = self.text(entry, "name")
-        if not name:
-            raise wrong("an [[assignment]] has no name", "", 'write name = "lab01_gpu_basics"')
-        due = self.moment(entry["due"], f"due of {name}") if "due" in entry else None
-        later = entry.get("extensions", {})
-        if not isinstance(later, dict):
-            raise wrong(
-                f"extensions of {name} is not a table", "", f'write [assignment.extensions] and "id" = {_EXAMPLE}'
-            )
-        extensions = {str(who): self.moment(when, f"the extension of {who}") for who, when in later.items()}
-        for who, when in extensions.items():
-            if due is None or when < due:
-                why = f"{name} is due {due.isoformat() if due else 'never'}"
-                raise wrong(f"the extension of {who} ends before {name} is due", why, "give a later time")
-        return DueDates(name, due, extensions)
-
-    def moment(self, value: Any, what: str) -> datetime:
-        if isinstance(value, date) and not isinstance(value, datetime):
-            value = datetime.combine(value, time(23, 59, 59))
-        if not isinstance(value, datetime):
-            raise wrong(f"{what} is {value!r}", "that is not a time", f"write {_EXAMPLE} without quotation marks")
-        return (value if value.tzinfo else value.replace(tzinfo=self.zone)).astimezone(UTC)
-
-    def timezone(self, name: Any) -> tzinfo:
-        try:
-            return UTC if name == "UTC" else ZoneInfo(name)
-        except Exception:
-            raise wrong(f"there is no timezone {name!r}", "", 'write for example timezone = "Europe/Berlin"') from None
-
-    def table(self, data: dict[str, Any], key: str, names: tuple[str, ...]) -> dict[str, Any]:
-        found = data.get(key, {})
-        if not isinstance(found, dict):
-            raise wrong(f"{key} is not a table", "", f"write [{key}]")
-        self.known(found, names, f"[{key}]")
-        return found
-
-    def known(self, table: dict[str, Any], names: tuple[str, ...], where: str) -> None:
-        refuse_unknown(table, names, where=where)
-
-    def text(self, table: dict[str, Any], key: str) -> str:
-        value = table.get(key, "")
-        if not isinstance(value, str):
-            raise wrong(f"{key} is {value!r}", "that is not text", f'write {key} = "..."')
-        return value
-
-    def number(self, table: dict[str, Any], key: str, default: float, *, most: float) -> float:
-        value = table.get(key, default)
-        if type(value) not in (int, float) or not 0 <= value <= most:
-            raise wrong(
-                f"{key} is {value!r}",
-                f"it is a number from 0 to {most:g}",
-                f"write for example {key} = {0.1 if most <= 1 else 7}",
-            )
-        return float(value)
+def _dates(entry: Dates, zone: tzinfo) -> DueDates:
+    due = None if entry.due is None else _moment(entry.due, f"due of {entry.name}", zone)
+    extensions = {who: _moment(when, f"the extension of {who}", zone) for who, when in entry.extensions.items()}
+    for who, when in extensions.items():
+        if due is None or when < due:
+            why = f"{entry.name} is due {due.isoformat() if due else 'never'}"
+            raise wrong(f"the extension of {who} ends before {entry.name} is due", why, "give a later time")
+    return DueDates(entry.name, due, extensions)
 
 
-_EXAMPLE = "2026-10-01T23:59:00"
+def _moment(value: Any, what: str, zone: tzinfo) -> datetime:
+    if isinstance(value, date) and not isinstance(value, datetime):
+        value = datetime.combine(value, time(23, 59, 59))
+    if not isinstance(value, datetime):
+        need = "write 2026-10-01T23:59:00 without quotation marks"
+        raise wrong(f"{what} is {value!r}", "that is not a time", need)
+    return (value if value.tzinfo else value.replace(tzinfo=zone)).astimezone(UTC)
+
+
+def _timezone(name: str) -> tzinfo:
+    try:
+        return UTC if name == "UTC" else ZoneInfo(name)
+    except Exception:
+        raise wrong(f"there is no timezone {name!r}", "", 'write for example timezone = "Europe/Berlin"') from None

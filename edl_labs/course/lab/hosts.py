@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from urllib.parse import quote
 
-from edl_labs.course.course_folder import read_course_file
-from edl_labs.errors import UsageError
+from edl_labs.course.course_file import read_course_file, wrong
 
 # Variables that these hosts set, and nobody else.
 HOST_VARIABLES = ("COLAB_RELEASE_TAG", "KAGGLE_KERNEL_RUN_TYPE")
@@ -39,14 +38,11 @@ def hosted(source: str, *, module: str, install: str) -> str:
 
 def repository(root: Path) -> str:
     """OWNER/NAME of the course's public repository, from `[course] repository` of course.toml; empty when not said."""
-    about = read_course_file(root).get("course", {})
-    if not isinstance(about, dict):
-        raise UsageError("course.toml: course is not a table", why=f"it is {about!r}", next="write [course]")
-    found = about.get("repository", "")
-    parts = str(found).removeprefix("https://github.com/").removesuffix(".git").strip("/").split("/")
+    found = read_course_file(root).course.repository
+    parts = found.removeprefix("https://github.com/").removesuffix(".git").strip("/").split("/")
     if found and len(parts) != 2:
         why = "badges need the owner and the name of a repository"
-        raise UsageError(f"course.toml: repository is {found!r}", why=why, next='write repository = "owner/name"')
+        raise wrong(f"repository is {found!r}", why, 'write repository = "owner/name"')
     return "/".join(parts) if found else ""
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from edl_labs import __version__
-from edl_labs.course.course_folder import read_course_file, wrong
+from edl_labs.course.course_file import read_course_file, wrong
 from edl_labs.course.lab.hosts import repository
 from edl_labs.course.lab.own_wheel import distribution, is_own_course
 
@@ -38,8 +38,7 @@ def install_line(root: Path) -> InstallLine:
     `install` is a requirement (`edl-labs==1.0.0`), the address of a wheel, or a wheel in the course's folder.
     """
     own = distribution(root) if is_own_course(root) else None
-    about = read_course_file(root).get("course", {})
-    said = str(about.get("install", "")) if isinstance(about, dict) else ""
+    said = read_course_file(root).course.install
     if "+judge" in said or "%2Bjudge" in said:
         why = "it holds what draws hidden cases"
         raise wrong(f"install is {said!r}, an instructors' wheel", why, "name the wheel that `edl-labs wheel` makes")

@@ -15,7 +15,8 @@ from typing import Any
 
 from edl_labs import __version__
 from edl_labs.checks.lab_exercises import COURSES
-from edl_labs.course.course_folder import Course, read_course_file, wrong
+from edl_labs.course.course_file import read_course_file, wrong
+from edl_labs.course.course_folder import Course
 from edl_labs.course.own_files import own_files
 from edl_labs.errors import UsageError
 
@@ -55,12 +56,11 @@ def is_own_course(root: Path) -> bool:
 
 def distribution(root: Path) -> Distribution:
     """What the wheel of the course in `root` is called; UsageError for a version that pip would refuse."""
-    about = read_course_file(root).get("course", {})
-    said = {key: str(about.get(key, "")) for key in ("name", "version", "install")} if isinstance(about, dict) else {}
-    version = said.get("version") or "0.1.0"
+    about = read_course_file(root).course
+    version = about.version or "0.1.0"
     if not _VERSION.fullmatch(version):
         raise wrong(f"version is {version!r}", "pip would refuse it", 'write version = "1.0.0"')
-    found = Distribution(said.get("name") or root.name, version, said.get("install", ""))
+    found = Distribution(about.name or root.name, version, about.install)
     return found if found.install else Distribution(found.title, version, f"{found.project}=={version}")
 
 

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from edl_labs.checks.lab_exercises import exercises_folder
-from edl_labs.course.course_folder import FILE, Course, CourseFolder, read_course_file
+from edl_labs.course.course_file import FILE, read_course_file
+from edl_labs.course.course_folder import Course, CourseFolder
 from edl_labs.course.grade.secret_cases import class_draws
 from edl_labs.course.lab.own_wheel import is_own_course
 from edl_labs.course.lab.publish import build_wheel
@@ -98,10 +99,10 @@ def gradescope_zip(
 
 def _how_to_grade(course: CourseFolder) -> str:
     """What course.toml says of grading; class, groups and dates are Gradescope's own there."""
-    known = read_course_file(course.root)
-    tables = {name: known[name] for name in ("limits", "grading") if name in known}
-    lines = ((f"[{name}]", *(f"{key} = {json.dumps(value)}" for key, value in t.items())) for name, t in tables.items())
-    return "".join(f"{line}\n" for table in lines for line in table)
+    said = read_course_file(course.root)
+    limits = (f"{name} = {json.dumps(value)}" for name, value in said.limits.items())
+    lines = ("[limits]", *limits, "[grading]", f"all_cells = {json.dumps(said.grading.all_cells)}")
+    return "".join(f"{line}\n" for line in lines)
 
 
 def _course_files(course: CourseFolder, assignment: str) -> Iterator[tuple[str, Path]]:

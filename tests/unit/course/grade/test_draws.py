@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from edl_labs.checks.lab_exercises import load_lab
-from edl_labs.course.course_folder import set_limits
+from edl_labs.course.course_file import set_limits
 from edl_labs.course.grade.secret_cases import Draws, class_draws
 from edl_labs.course.grade.submission import Submission, SubmittedCell
 from edl_labs.course.sandbox.limits import DEFAULTS

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from edl_labs.course.assignment import Assignment
-from edl_labs.course.course_folder import CourseFolder, set_limits
+from edl_labs.course.course_file import set_limits
+from edl_labs.course.course_folder import CourseFolder
 from edl_labs.course.grade.graded_notebook import graded_notebook
 from edl_labs.course.grade.plan import MarkingPlan, PlannedCell
 from edl_labs.course.grade.run_record import ProbedRun
