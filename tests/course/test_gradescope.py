@@ -115,7 +115,7 @@ def test_what_course_toml_says_of_grading_goes_along_and_the_files_that_it_names
         archive.extractall(tmp_path / "there")
     there = CourseFolder(tmp_path / "there" / "course")
 
-    assert (240, True) == (there.limits.cell_s, there.whole)
+    assert (240, True) == (there.limits.cell_s, there.all_cells)
     assert {} == read_groups(there.root, LAB).by_student
     assert "ana" in read_groups(own, LAB).by_student
 
