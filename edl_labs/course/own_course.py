@@ -13,6 +13,11 @@ from edl_labs.errors import UsageError
 from edl_labs.values import Value
 
 _FIRST_LAB = "lab01_medians"
+# The steps of nbgrader's GenerateAssignment, in its order (0.9.6).
+GENERATE_STEPS = (
+    *("IncludeHeaderFooter", "InstantiateTests", "LockCells", "ClearSolutions", "ClearOutput", "CheckCellMetadata"),
+    *("ComputeChecksums", "SaveCells", "ClearHiddenTests", "ClearMarkScheme", "ComputeChecksums", "CheckCellMetadata"),
+)
 _CONFIG = '''\
 """An nbgrader course: source = build/source, release = labs, the class = course/. What you add below comes last."""
 
@@ -107,9 +112,6 @@ def configure(c: Any, config_file: str, *, course_id: str = "edl") -> None:
     c.CourseDirectory.db_url = os.environ.get("EDL_LABS_DB", f"sqlite:///{root / 'course' / 'gradebook.db'}")
     c.CourseDirectory.include = ["*.ipynb", "timestamp.txt", "submission_secret.txt"]  # nothing else beside a notebook
 
-    # A stub of ours raises NotImplementedError, which check() calls "not attempted".
-    c.ClearSolutions.code_stub = {"python": "raise NotImplementedError"}
-
     # Students' code runs in a sandbox and is judged from outside it: no output of a notebook is ever read as a score.
     ours, theirs = "edl_labs.course.grade.preprocessors", "nbgrader.preprocessors"
     c.Autograde.pre_convert_hook = f"{ours}.set_files_aside"
@@ -122,11 +124,17 @@ def configure(c: Any, config_file: str, *, course_id: str = "edl") -> None:
     # A student's own name, and the folder's, are text in formgrader's page, whatever is in them; model answer and
     # rubric stand there alone.
     plugins = "edl_labs.course.marks.nbgrader_plugins"
-    c.HTMLExporter.preprocessors = [f"{plugins}.EscapedNames", f"{plugins}.NotesForGraders"]
+    c.HTMLExporter.preprocessors = [f"{plugins}.{name}" for name in ("EscapedNames", "NotesForGraders", "TableBorders")]
 
     # Comments of feedback.toml are spelt out, and every page can be released, whichever way the work came in.
     head = "nbconvert.preprocessors.CSSHTMLHeaderPreprocessor"
     c.GenerateFeedback.preprocessors = [f"{theirs}.GetGrades", head, f"{plugins}.ReadyForRelease"]
+
+    # nbgrader's own steps, then ours: what its command writes is what `edl-labs build` writes, byte for byte.
+    c.GenerateAssignment.preprocessors = [
+        *(f"{theirs}.{step}" for step in GENERATE_STEPS),
+        f"{plugins}.ReleaseStamp",
+    ]
 
     # Due dates, extensions and what lateness costs are in course.toml; without that file nbgrader's own rules hold.
     c.AssignLatePenalties.plugin_class = f"{plugins}.CourseLatePolicy"

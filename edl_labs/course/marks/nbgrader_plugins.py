@@ -1,6 +1,6 @@
 """What nbgrader loads by name: the late policy of course.toml, an exporter of marks, what graders read, and feedback.
 
-Names in its pages are escaped here, too.
+Names in its pages are escaped here, tables get borders, and releases get the stamp of `edl-labs build`.
 
 `c.AssignLatePenalties.plugin_class = "edl_labs.course.marks.nbgrader_plugins.CourseLatePolicy"`, and
 `nbgrader export --exporter=edl_labs.course.marks.nbgrader_plugins.MarksExporter`.
@@ -8,6 +8,7 @@ Names in its pages are escaped here, too.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from html import escape
 from pathlib import Path
@@ -33,6 +34,11 @@ from edl_labs.course.marks.student_marks import class_marks
 from edl_labs.course.policy import read_policy
 from edl_labs.errors import UsageError
 
+_TABLES = """\
+<style>
+.rendered_html table { border-collapse: collapse; margin: .75em 0; }
+.rendered_html th, .rendered_html td { border: 1px solid #bbb; padding: .3em .75em; }
+</style>"""
 _NAMES = ("student", "first_name", "last_name", "notebook_path", "filename")
 
 
@@ -46,6 +52,37 @@ class EscapedNames(Preprocessor):
         """The notebook as it is, its names escaped for HTML."""
         escaped = {key: escape(plain_name(resources[key])) for key in _NAMES if isinstance(resources.get(key), str)}
         resources.update(escaped)
+        return nb, resources
+
+
+class TableBorders(Preprocessor):
+    """For nbgrader's HTMLExporter: tables of prose have borders and padding, which its pages leave out.
+
+    The style sheet is a cell of the page: nbconvert's templates set the page's own list of sheets after this.
+    """
+
+    def __init__(self, **traits: Any) -> None:
+        super().__init__(**{"enabled": True, **traits})
+
+    def preprocess(self, nb: Any, resources: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+        """The notebook as it is shown; the file stays as it was."""
+        from nbformat.v4 import new_markdown_cell
+
+        nb.cells = [new_markdown_cell(_TABLES, id="table-borders"), *nb.cells]
+        return nb, resources
+
+
+class ReleaseStamp(NbGraderPreprocessor):
+    """For `nbgrader generate_assignment`: the metadata that `edl-labs build` gives a release."""
+
+    def preprocess(self, nb: Any, resources: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+        """The released notebook with its digest; one that no lab made stays as it is."""
+        from nbformat import from_dict, writes
+
+        from edl_labs.course.lab.source_notebook import stamped
+
+        if "edl_labs" in nb.metadata:
+            nb.metadata = from_dict(stamped(json.loads(writes(nb)))["metadata"])
         return nb, resources
 
 

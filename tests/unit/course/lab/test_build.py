@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy
 import pytest
+from traitlets.config import Config
 
 from edl_labs.checks import plain_data
 from edl_labs.course.assignment import load_assignment
@@ -20,6 +21,7 @@ from edl_labs.course.lab import build as build_module
 from edl_labs.course.lab.build import build
 from edl_labs.course.lab.goldens import alike, rounded
 from edl_labs.course.lab.parsed_lab import Lab
+from edl_labs.course.own_course import configure
 from edl_labs.errors import EdlError
 from tests.sampling import few
 from tests.unit.course.lab import kit
@@ -32,6 +34,23 @@ def generated(course: Course) -> dict[str, bytes]:
     """Every generated file and its bytes."""
     places = (course.labs, course.goldens, course.source)
     return {course.shown(p): p.read_bytes() for place in places for p in sorted(place.rglob("*")) if p.is_file()}
+
+
+def test_nbgraders_generate_assignment_writes_the_same_bytes(built: Course) -> None:
+    from nbgrader.converters import GenerateAssignment
+    from nbgrader.coursedir import CourseDirectory
+
+    config = Config()
+    configure(config, str(built.root / "nbgrader_config.py"))
+    config.CourseDirectory.assignment_id = kit.LAB
+    config.GenerateAssignment.no_database = True
+    config.SaveCells.enabled = False
+    config.GenerateAssignment.force = True
+    made = (built.root / NOTEBOOK).read_bytes()
+    (built.root / NOTEBOOK).write_bytes(b"{}")
+    GenerateAssignment(coursedir=CourseDirectory(config=config), config=config).start()
+
+    assert made == (built.root / NOTEBOOK).read_bytes()
 
 
 def test_a_build_makes_notebooks_goldens_and_the_table(course: Course) -> None:
