@@ -23,7 +23,7 @@ from torch import nn
 from edl_labs.bench import measure
 from edl_labs.device import Device, describe
 from edl_labs.errors import EdlError
-from edl_labs.predict import predict
+from edl_labs.predict import predict_step
 from edl_labs.units import percent, seconds
 
 TARGET = 0.08  # of the median error, as on published steps
@@ -88,7 +88,7 @@ def predictions(loads: Sequence[Workload], machine: str) -> list[OwnStep]:
         for compiled in (False, True):
             step = OwnStep(name, compiled)
             try:
-                told = predict(
+                told = predict_step(
                     make().train(), example().to("meta"), machine, dtype="amp_bf16", compiled=compiled,
                     optimizer="momentum",
                 )  # fmt: skip

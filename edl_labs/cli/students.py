@@ -33,10 +33,10 @@ def doctor(
     """What machine is this, what will work on it, what will be skipped and why."""
     if sandbox:
         _try_escapes(as_json=as_json)
-    from edl_labs.course.run.doctor import diagnose as examined
+    from edl_labs.course.run.doctor import examine_machine
 
     with ProgressLines(quiet=True) as progress:
-        report = examined(lab, progress=progress)
+        report = examine_machine(lab, progress=progress)
     found = _ceilings(quiet=as_json) if machine and report.ok and not lab else None
     if as_json:
         emit({**report.to_json(), "machine": None if found is None else found.to_json()})

@@ -26,7 +26,7 @@ _HOMES = {
     **dict.fromkeys(("tensor_core_kernel", "kernel_report", "KernelKind", "KernelReport"), "kernel_names"),
     **dict.fromkeys(("tf32_state", "TF32State"), "_rates_here"),
     **dict.fromkeys(("amp_report", "AmpReport", "training_step"), "_amp_report"),
-    **dict.fromkeys(("predict_amp", "Prediction"), "_predict_amp"),
+    **dict.fromkeys(("predict_amp", "AmpPrediction"), "_predict_amp"),
     **dict.fromkeys(("Rates", "rates_here"), "_rates_here"),
     **dict.fromkeys(("training_gradients", "recorded_gradients"), "gradients"),
     **dict.fromkeys(("underflow_report", "UnderflowReport", "Fate", "log2_histogram"), "_underflow_report"),

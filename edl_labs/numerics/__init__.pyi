@@ -39,7 +39,7 @@ from edl_labs.numerics._memory_plan import MemoryMoment as MemoryMoment
 from edl_labs.numerics._memory_plan import MemoryPlan as MemoryPlan
 from edl_labs.numerics._memory_plan import memory_plan as memory_plan
 from edl_labs.numerics._memory_plan import tape_of as tape_of
-from edl_labs.numerics._predict_amp import Prediction as Prediction
+from edl_labs.numerics._predict_amp import AmpPrediction as AmpPrediction
 from edl_labs.numerics._predict_amp import predict_amp as predict_amp
 from edl_labs.numerics._rates_here import Rates as Rates
 from edl_labs.numerics._rates_here import TF32State as TF32State

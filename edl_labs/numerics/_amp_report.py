@@ -13,7 +13,7 @@ from edl_labs.bench.results import Comparison
 from edl_labs.errors import UsageError
 from edl_labs.hardware import lookup
 from edl_labs.numerics._autocast_table import lower_dtype
-from edl_labs.numerics._predict_amp import Prediction, predict_amp
+from edl_labs.numerics._predict_amp import AmpPrediction, predict_amp
 from edl_labs.numerics._rates_here import Rates, TF32State, check_rates, rates_here, tf32_state
 from edl_labs.units import percent, seconds
 from edl_labs.values import Value
@@ -23,7 +23,7 @@ from edl_labs.values import Value
 class AmpReport(Value):
     """What AMP should do, what it did (`measured` is None where the machine is not here), and why they differ."""
 
-    prediction: Prediction
+    prediction: AmpPrediction
     measured: Comparison | None
     tf32: TF32State
     explanation: tuple[str, ...]
@@ -110,7 +110,7 @@ def _device_rates(device_type: str, dtype: Any) -> Rates:
     return Rates.of(chip)
 
 
-def _explain(predicted: Prediction, measured: Comparison | None) -> list[str]:
+def _explain(predicted: AmpPrediction, measured: Comparison | None) -> list[str]:
     if measured is None:
         return [f"not measured: there is no {predicted.device} to measure on here, the figures above are modelled"]
     row = measured.rows[0]
@@ -122,7 +122,7 @@ def _explain(predicted: Prediction, measured: Comparison | None) -> list[str]:
     return [*lines, _gap(predicted, measured, low, high, light)]
 
 
-def _gap(predicted: Prediction, measured: Comparison, low: float, high: float, light: float) -> str:
+def _gap(predicted: AmpPrediction, measured: Comparison, low: float, high: float, light: float) -> str:
     """One sentence on the distance between the predicted and the measured speed-up."""
     if measured.verdict == "inconclusive":
         return "too noisy to compare with the prediction: give a larger budget_s, on a quiet machine"

@@ -52,7 +52,7 @@ class StepCost(Value):
 
 
 @dataclass(frozen=True, repr=False)
-class Prediction(Value):
+class AmpPrediction(Value):
     """What AMP should do to a step: `speedup` if every product runs at its dtype's rate, `speedup_low` if misaligned
     ones do not; `reasons` are what stands in its way, the largest first."""
 
@@ -103,7 +103,7 @@ class Prediction(Value):
 
 def predict_amp(
     model: Any, inputs: Any, rates: Rates, *, dtype: Any, backward: bool = True, device_type: str = "cuda"
-) -> Prediction:
+) -> AmpPrediction:
     """What AMP to `dtype` should do to one step of `model(*inputs)` on a device with these rates."""
     low_dtype = short_dtype(dtype)
     before = trace(model, inputs, device_type=device_type)
@@ -117,7 +117,7 @@ def predict_amp(
     products = sum(kernel.flops for call in after for kernel in call.kernels)
     share = sum(flop for _, flop in misaligned) / products if products else 0.0
     used_tf32 = pricing.uses_tf32(before)
-    return Prediction(
+    return AmpPrediction(
         device=rates.name,
         dtype=low_dtype,
         full=full,

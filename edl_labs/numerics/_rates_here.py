@@ -13,7 +13,7 @@ from edl_labs.device import cpu_model
 from edl_labs.errors import UsageError
 from edl_labs.hardware import Accelerator
 from edl_labs.roofline import Ceiling, Machine, MemoryLevel
-from edl_labs.roofline.microbenchmarks.kernels import Kernel, measure_all, memory_kernels, product_kernel
+from edl_labs.roofline.microbenchmarks.kernels import TimedKernel, measure_all, memory_kernels, product_kernel
 from edl_labs.roofline.operators.counted_call import short_dtype
 from edl_labs.values import Value
 
@@ -65,7 +65,7 @@ def rates_here(dtype: Any, *, budget_s: float = 0.3) -> Rates:
         for kind in (torch.float32, dtype)
     }
     (copy,) = memory_kernels("copy", _COPIED_BYTES, device="cpu", workers=None)
-    kernels = {**products, "copy": copy, "launch": Kernel("a small call", 1.0, lambda: small + small)}
+    kernels = {**products, "copy": copy, "launch": TimedKernel("a small call", 1.0, lambda: small + small)}
     found = measure_all(kernels, clock, until_s=clock.now_s() + budget_s)
     return Rates(
         name=cpu_model(),

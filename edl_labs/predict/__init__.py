@@ -1,8 +1,8 @@
 """How fast would my step be on that GPU? Time, memory, limiter and reasons, from the model alone, with an interval.
 
 >>> import torch
->>> from edl_labs.predict import predict
->>> step = predict(torch.nn.Linear(1024, 1024).eval(), torch.empty(64, 1024, device="meta"), "T4", dtype="fp16")
+>>> from edl_labs.predict import predict_step
+>>> step = predict_step(torch.nn.Linear(1024, 1024).eval(), torch.empty(64, 1024, device="meta"), "T4", dtype="fp16")
 >>> step.machine, step.limiter
 ('T4', 'launch')
 """
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from edl_labs.predict.machine_card import MachineCard
     from edl_labs.predict.machine_comparison import MachineComparison, compare_machines
     from edl_labs.predict.many_gpus import Spread
-    from edl_labs.predict.step_predictor import predict
+    from edl_labs.predict.step_predictor import predict_step
 
 _HOMES = {
     "DearOperator": "forecast",
@@ -30,7 +30,7 @@ _HOMES = {
     "Spread": "many_gpus",
     "calibrate": "calibration",
     "compare_machines": "machine_comparison",
-    "predict": "step_predictor",
+    "predict_step": "step_predictor",
 }
 __all__ = [
     "DearOperator",
@@ -41,7 +41,7 @@ __all__ = [
     "Spread",
     "calibrate",
     "compare_machines",
-    "predict",
+    "predict_step",
 ]
 
 

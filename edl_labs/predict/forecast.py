@@ -120,7 +120,7 @@ class Prediction(Value, Drawn):
         self, *, batch: int | None = None, dtype: str | None = None, compiled: bool | None = None,
         checkpoint: bool | str | None = None, machine: Any = None, gpus: Any = None,
     ) -> Prediction:  # fmt: skip
-        """The same step with one choice or several changed; `gpus` is a number, or what `predict(cluster=)` takes.
+        """The same step with one choice or several changed; `gpus` is a number, or what `predict_step(cluster=)` takes.
 
         `batch` changes the first dimension of every tensor of the example that has the old one.
         """
@@ -128,7 +128,7 @@ class Prediction(Value, Drawn):
             raise UsageError(
                 "this prediction cannot ask what if",
                 why="it was read from JSON, which does not hold the model",
-                next="call predict(model, example, …) again",
+                next="call predict_step(model, example, …) again",
             )
         changes = {"batch": batch, "dtype": dtype, "compiled": compiled, "checkpoint": checkpoint}
         changes |= {"machine": machine, "cluster": gpus}

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from edl_labs.errors import UsageError
 from edl_labs.predict.forecast import Prediction
 from edl_labs.predict.machine_card import MachineCard
-from edl_labs.predict.step_predictor import predict
+from edl_labs.predict.step_predictor import predict_step
 from edl_labs.presenters import present
 from edl_labs.units import byte_count, percent, seconds
 from edl_labs.values import Value
@@ -97,5 +97,5 @@ def compare_machines(
         cards.append(MachineCard.of(card, price_per_hour=float(price)))
     if not cards:
         raise UsageError("no machines to compare", next='give some, as ["T4", "A100-80GB", "H100"]')
-    first = predict(step_or_model, example, cards[0], **options)
+    first = predict_step(step_or_model, example, cards[0], **options)
     return MachineComparison((first, *(first.what_if(machine=card) for card in cards[1:])))

@@ -55,7 +55,7 @@ class _Asked:
     efficiencies: Efficiencies
 
 
-def predict(
+def predict_step(
     step_or_model: Any,
     example: Any,
     machine: Any = "H100",
@@ -85,7 +85,7 @@ def predict(
 
     >>> import torch
     >>> layers = torch.nn.Sequential(torch.nn.Linear(4096, 4096), torch.nn.GELU()).eval()
-    >>> found = predict(layers, torch.empty(8192, 4096, device="meta"), "A100-80GB", dtype="bf16")
+    >>> found = predict_step(layers, torch.empty(8192, 4096, device="meta"), "A100-80GB", dtype="bf16")
     >>> found.limiter, found.fits, found.low_s < found.step_s < found.high_s
     ('compute', 'yes', True)
     """

@@ -4,10 +4,10 @@ from edl_labs.roofline import gemm as gemm
 from edl_labs.roofline import network as network
 from edl_labs.roofline import work as work
 from edl_labs.roofline._bound import Bound as Bound
-from edl_labs.roofline._bound import Diagnosis as Diagnosis
+from edl_labs.roofline._bound import LimiterReport as LimiterReport
 from edl_labs.roofline._bound import attainable_flop_per_s as attainable_flop_per_s
 from edl_labs.roofline._bound import bound as bound
-from edl_labs.roofline._bound import diagnose as diagnose
+from edl_labs.roofline._bound import find_limiter as find_limiter
 from edl_labs.roofline._bound import roof as roof
 from edl_labs.roofline._ceilings import ceilings as ceilings
 from edl_labs.roofline._count import Count as Count

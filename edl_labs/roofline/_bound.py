@@ -120,7 +120,7 @@ def roof(machine: Machine, work: Work) -> Ceiling:
 
 
 @dataclass(frozen=True, repr=False)
-class Diagnosis(Value):
+class LimiterReport(Value):
     """What limits an operation ('compute', 'memory' or 'latency') and the steps that led there, in words."""
 
     limiter: str
@@ -135,14 +135,14 @@ class Diagnosis(Value):
         return "\n".join((*self.steps, f"limited by {self.limiter}"))
 
 
-def diagnose(
+def find_limiter(
     machine: Machine,
     work: Work,
     *,
     parallel_items: int | None = None,
     level: str | None = None,
     time_s: float | None = None,
-) -> Diagnosis:
+) -> LimiterReport:
     """What limits `work`, by deck [002]'s recipe: the machine's units and FLOP:byte, the work's intensity, parallelism.
 
     `parallel_items` says into how many independent pieces (output tiles, thread blocks) the work falls; fewer than the
@@ -162,7 +162,7 @@ def diagnose(
     if found.limiter == "latency":
         limiter = "latency"
         steps.append(f"the smallest operation takes {seconds(machine.latency_s)}, this one {seconds(found.light_s)}")
-    return Diagnosis(limiter, intensity, ridge, parallel_items, machine.units, tuple(steps), found)
+    return LimiterReport(limiter, intensity, ridge, parallel_items, machine.units, tuple(steps), found)
 
 
 def _intensity_steps(machine: Machine, work: Work, found: Bound) -> tuple[str, str]:

@@ -19,7 +19,7 @@ from edl_labs.hardware import Accelerator, accelerator, dtype_name
 from edl_labs.roofline.machine_ceilings import DOUBTFUL, Ceiling, Machine, MemoryLevel
 from edl_labs.roofline.microbenchmarks import fastest_kernels
 from edl_labs.roofline.microbenchmarks.compiled_streams import cache_folder, compiled_streams
-from edl_labs.roofline.microbenchmarks.kernels import Kernel, Workers, block_rate, link_kernels, measure_all
+from edl_labs.roofline.microbenchmarks.kernels import TimedKernel, Workers, block_rate, link_kernels, measure_all
 
 # A promise to users: a notebook waits this long, once; a GPU's cell is to be done within 10 s, search included.
 CPU_BUDGET_S, GPU_BUDGET_S = 12.0, 7.0
@@ -238,7 +238,7 @@ def _latency_s(device: str, clock: Clock) -> float:
     import torch
 
     one = torch.ones((), device=device)
-    kernel = Kernel("in-place addition of one number", 1.0, lambda: one.add_(1.0))
+    kernel = TimedKernel("in-place addition of one number", 1.0, lambda: one.add_(1.0))
     return 1.0 / block_rate(kernel, clock, calls=_LAUNCHES)
 
 

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 from edl_labs.errors import UsageError
 from edl_labs.trace.analysed_trace import AnalysedTrace, step_times_s
 from edl_labs.trace.causes import CAUSES
-from edl_labs.trace.dependency_graph import Act, DependencyGraph, Node
+from edl_labs.trace.dependency_graph import Act, DependencyGraph, DependencyNode
 from edl_labs.trace.errors import TraceError
 from edl_labs.trace.loops import Loop
 from edl_labs.trace.trace_table import Trace
@@ -79,7 +79,7 @@ def without(graph: DependencyGraph, cause: str, *, copy_speedup: float = 1.0) ->
     return replace(graph, acts=tuple(acts), nodes=tuple(nodes))
 
 
-def _node(node: Node, cause: str, copy_speedup: float) -> Node:
+def _node(node: DependencyNode, cause: str, copy_speedup: float) -> DependencyNode:
     if cause == "copy" and node.cause == "copy":
         # A lane of its own: kernels no longer queue behind it. What a read waited for besides is still to come.
         lag_s = node.lag_s if node.is_read else 0.0
@@ -119,7 +119,7 @@ def _room(queue: deque[int], number: int, done: list[float], depth: int, arrives
     return arrives
 
 
-def _lag(graph: DependencyGraph, node: Node, *, late: bool) -> float:
+def _lag(graph: DependencyGraph, node: DependencyNode, *, late: bool) -> float:
     """The node's own lag while it starts for the same reason as in the trace, else the usual one of the other."""
     if late != node.queued or node.lag_s > _ELSEWHERE_S:
         return node.lag_s

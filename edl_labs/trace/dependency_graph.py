@@ -31,7 +31,7 @@ _WAITS = ("sync", "copy call", "alloc", "queue full")
 
 
 @dataclass(slots=True)
-class Node:
+class DependencyNode:
     """A device operation; starts `lag_s` after its launch has arrived, lane and engine are free, `after` is over.
 
     `is_read`: the host waits for what it brings.
@@ -76,7 +76,7 @@ class DependencyGraph:
     """
 
     acts: tuple[Act, ...]
-    nodes: tuple[Node, ...]
+    nodes: tuple[DependencyNode, ...]
     steps: int
     launched_lag_s: float
     queued_lag_s: float
@@ -164,7 +164,7 @@ def _issued(
     return sorted(placed, key=lambda n: (placed[n][0], placed[n][1], device.operations[n].start_s)), placed
 
 
-def _nodes(trace: Trace, operations: list[DeviceOperation], arrivals: list[float]) -> list[Node]:
+def _nodes(trace: Trace, operations: list[DeviceOperation], arrivals: list[float]) -> list[DependencyNode]:
     exclusive = _exclusive(operations)
     lane_end: dict[int, float] = defaultdict(float)
     engine_end: dict[str, float] = defaultdict(float)
@@ -178,7 +178,7 @@ def _nodes(trace: Trace, operations: list[DeviceOperation], arrivals: list[float
         lag_s = max(operation.start_s - base, 0.0)
         after = _dependency(ends, operations, number, lag_s)
         nodes.append(
-            Node(
+            DependencyNode(
                 operation.cause,
                 operation.end_s - operation.start_s,
                 operation.stream,

@@ -60,14 +60,14 @@ class Loss:
     activations: Any = field(repr=False, compare=False)
 
 
-class TrainingJob:
+class SmallTraining:
     """A regression with a small network. Its methods do the arithmetic, and issue to `gpu` what a GPU would do.
 
     `order` lists the batch of each step, `parameters` the names of the weights.
 
     >>> plan = JobPlan(seed=1, order=(0, 1, 0), layers=2, width=4, samples=6, batch_bytes=4096, read_s=1e-4,
     ...     forward_s=1e-5, backward_s=2e-5, convert_s=5e-6, update_s=2e-6, trim_s=1e-4)
-    >>> job = TrainingJob(VirtualGPU("A100"), plan)
+    >>> job = SmallTraining(VirtualGPU("A100"), plan)
     >>> loss = job.forward(job.to_device(job.read(0)))
     >>> job.backward(loss)
     >>> job.update_all()

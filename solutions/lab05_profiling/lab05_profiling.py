@@ -71,7 +71,7 @@ from edl_labs.plots.trace_pictures import draw_nested
 from edl_labs.trace import TorchLoop, attach, diagnose, side_by_side
 from edl_labs.virtual import VirtualGPU, VirtualMachine
 from edl_labs.virtual.loop import as_timeline, step_s, step_spans
-from edl_labs.virtual.training import JobPlan, TrainingJob
+from edl_labs.virtual.training import JobPlan, SmallTraining
 
 
 def small_net(width=96):
@@ -556,7 +556,7 @@ def example_job():
     plan = JobPlan(
         seed=7, order=(2, 0, 1, 3, 3, 1, 0, 2, 2, 1, 0, 3, 1, 2), **sizes, **costs
     )
-    return TrainingJob(VirtualGPU(VirtualMachine.of("A100").warm()), plan)
+    return SmallTraining(VirtualGPU(VirtualMachine.of("A100").warm()), plan)
 
 
 # %%
@@ -582,7 +582,7 @@ predict("which_six", "The six are")
 predict("all_mended", "Without them, the run is faster", unit="times")
 
 # %% [markdown]
-# All that you need is in `help(TrainingJob)`:
+# All that you need is in `help(SmallTraining)`:
 #
 # | call | |
 # |---|---|

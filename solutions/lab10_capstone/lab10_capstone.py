@@ -620,12 +620,12 @@ if mended:
 predict("h100", "A step on an H100 is faster", unit="times")
 
 # %%
-from edl_labs.predict import predict as predicted_step
+from edl_labs.predict import predict_step
 
 block = torch.nn.TransformerEncoderLayer(1024, 16, 4096, batch_first=True)
 model = torch.nn.TransformerEncoder(block, 2, enable_nested_tensor=False)
 tokens = torch.empty(16, 512, 1024, device="meta")
-first = predicted_step(model, tokens, "A100-80GB", dtype="amp_bf16", optimizer="adamw")
+first = predict_step(model, tokens, "A100-80GB", dtype="amp_bf16", optimizer="adamw")
 
 # %%
 with revealed("h100") as truth:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from edl_labs.hardware import accelerator
-from edl_labs.roofline import Machine, attainable_flop_per_s, bound, diagnose, gemm, work
+from edl_labs.roofline import Machine, attainable_flop_per_s, bound, find_limiter, gemm, work
 from edl_labs.units import percent
 
 from .decks import quotation, quotations
@@ -213,8 +213,8 @@ def test_few_tiles_are_latency_limited_whatever_their_intensity():
 
     assert [32, 32] == tiles
     assert "508" == f"{long.intensity_flop_per_byte:.0f}"
-    assert ["latency", "latency"] == [diagnose(a100, one, parallel_items=32).limiter for one in (long, tall)]
-    assert "compute" == diagnose(a100, long, parallel_items=108).limiter
+    assert ["latency", "latency"] == [find_limiter(a100, one, parallel_items=32).limiter for one in (long, tall)]
+    assert "compute" == find_limiter(a100, long, parallel_items=108).limiter
     assert [] == says("has 508 FLOP/B", "1024 × 1024 is 32 tiles: 76 of 108 SMs", "124.1 FLOP/B")
 
 

@@ -52,7 +52,7 @@ class DoctorReport(Value):
         return 0 if self.ok else 2
 
 
-def diagnose(lab: str = "", *, progress: Callable[[int, int, str], None] | None = None) -> DoctorReport:
+def examine_machine(lab: str = "", *, progress: Callable[[int, int, str], None] | None = None) -> DoctorReport:
     """Looks at everything, one finding after the other; no finding can stop the others.
 
     With `lab`, a name or its beginning (`lab04`), at what every lab needs and at each package that this lab can use;

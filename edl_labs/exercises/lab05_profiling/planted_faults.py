@@ -9,7 +9,7 @@ from edl_labs.errors import Wrong
 from edl_labs.exercises.lab05_profiling.changed_losses import batch_is_lacking, cause_of_change, trained
 from edl_labs.exercises.recorded_programs import replayed, written
 from edl_labs.virtual import Replay, VirtualGPU, VirtualMachine
-from edl_labs.virtual.training import JobPlan, Loss, TrainingJob
+from edl_labs.virtual.training import JobPlan, Loss, SmallTraining
 
 MENDS = ("reading", "copying", "host reads", "optimizer", "memory", "layout")
 DRAWS = 2  # a mend that only suits one job shows on the other
@@ -67,9 +67,9 @@ class Planted:
         )
 
 
-def job_of(case: Any) -> TrainingJob:
+def job_of(case: Any) -> SmallTraining:
     """A fresh job of a case, on a fresh machine."""
-    return TrainingJob(VirtualGPU(machine_of(case)), plan_of(case))
+    return SmallTraining(VirtualGPU(machine_of(case)), plan_of(case))
 
 
 def machine_of(case: Any) -> VirtualMachine:

@@ -12,7 +12,7 @@ from edl_labs.device import Device
 from edl_labs.errors import EdlError
 from edl_labs.roofline.microbenchmarks.kernels import (
     STREAMS,
-    Kernel,
+    TimedKernel,
     Workers,
     best_of,
     block_rate,
@@ -157,7 +157,7 @@ def fastest_memory_kernels(
     *,
     capacities: list[tuple[str, float]],
     sweep: Sweep,
-) -> dict[str, Kernel]:
+) -> dict[str, TimedKernel]:
     """For each level and pattern the kernel and the working set that were fastest in the sweep."""
     chosen = {}
     for name in [*(name for name, _ in capacities), "main"]:
@@ -183,7 +183,7 @@ def _beyond(capacities: Sequence[tuple[str, float]], largest_bytes: int) -> floa
     return min(4 * capacities[-1][1] if capacities else 0.0, largest_bytes)
 
 
-def _ready(kernel: Kernel, stamp: Device, clock: Clock) -> Kernel:
+def _ready(kernel: TimedKernel, stamp: Device, clock: Clock) -> TimedKernel:
     """On CUDA, many calls in one graph: launches would otherwise be what is timed."""
     if stamp.kind != "cuda":
         return kernel
@@ -196,14 +196,14 @@ def _ready(kernel: Kernel, stamp: Device, clock: Clock) -> Kernel:
             kernel.run()
 
     replay = captured(several, None, AcceleratorClock(stamp.device))
-    return Kernel(kernel.name, kernel.amount * calls, replay)
+    return TimedKernel(kernel.name, kernel.amount * calls, replay)
 
 
 def fastest_products(
     device: str, dtypes: tuple[str, ...], clock: Clock, *, until_s: float = math.inf
-) -> tuple[dict[str, Kernel], dict[str, str]]:
+) -> tuple[dict[str, TimedKernel], dict[str, str]]:
     """The fastest shape for each dtype, and why dtypes are missing; no larger shape is begun past a dtype's share."""
-    found: dict[str, Kernel] = {}
+    found: dict[str, TimedKernel] = {}
     refused: dict[str, str] = {}
     for place, dtype in enumerate(dtypes):
         share_s = (until_s - clock.now_s()) / (len(dtypes) - place)
@@ -220,7 +220,7 @@ def fastest_products(
     return found, refused
 
 
-def _product(dtype: str, device: str, clock: Clock, *, until_s: float = math.inf) -> Kernel:
+def _product(dtype: str, device: str, clock: Clock, *, until_s: float = math.inf) -> TimedKernel:
     best = product_kernel(dtype, _PROBE, device=device)
     rate = block_rate(best, clock)
     shapes = [(side, side, side) for side in _CPU_SIDES] if device == "cpu" else _GPU_SHAPES

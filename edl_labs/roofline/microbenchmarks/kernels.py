@@ -38,7 +38,7 @@ _STALE_ROUNDS, _STALE_PRECISION = 10, 0.02
 
 
 @dataclass(frozen=True)
-class Kernel:
+class TimedKernel:
     """A call that does `amount` (bytes or FLOPs), and a name that says how."""
 
     name: str
@@ -48,14 +48,14 @@ class Kernel:
 
 def memory_kernels(
     pattern: str, working_set_bytes: int, *, device: str, workers: Workers | None, named: str = ""
-) -> list[Kernel]:
+) -> list[TimedKernel]:
     """Candidates that go over `working_set_bytes`, all streams together, in one access pattern.
 
     With the name of one of them, memory is taken for its kind alone.
     """
     if workers is None:
         return _torch_kernels(pattern, working_set_bytes, device=device)
-    kernels: list[Kernel] = []
+    kernels: list[TimedKernel] = []
     compiled = workers.streams is not None
     if not named.startswith("torch"):
         kernels += (_compiled_kernels if compiled else _numpy_kernels)(pattern, working_set_bytes, workers)
@@ -83,7 +83,7 @@ class Workers:
         self._pool.shutdown()
 
 
-def _compiled_kernels(pattern: str, working_set_bytes: int, workers: Workers) -> list[Kernel]:
+def _compiled_kernels(pattern: str, working_set_bytes: int, workers: Workers) -> list[TimedKernel]:
     streams, number = workers.streams, STREAMS[pattern]
     if streams is None:
         return []
@@ -91,10 +91,10 @@ def _compiled_kernels(pattern: str, working_set_bytes: int, workers: Workers) ->
     jobs = [job for job, _ in made]
     name = {"read": "sum", "copy": "negation", "triad": "a + 2·b"}[pattern]
     amount = sum(moved for _, moved in made)
-    return [Kernel(f"compiled {name}, {workers.count} threads", amount, lambda: workers.run(jobs))]
+    return [TimedKernel(f"compiled {name}, {workers.count} threads", amount, lambda: workers.run(jobs))]
 
 
-def _numpy_kernels(pattern: str, working_set_bytes: int, workers: Workers) -> list[Kernel]:
+def _numpy_kernels(pattern: str, working_set_bytes: int, workers: Workers) -> list[TimedKernel]:
     import numpy as np
 
     values = max(256, working_set_bytes // STREAMS[pattern] // _ITEM // workers.count)
@@ -118,10 +118,10 @@ def _numpy_kernels(pattern: str, working_set_bytes: int, workers: Workers) -> li
     jobs = [job() for _ in range(workers.count)]
     amount = workers.count * rows * values * _ITEM * STREAMS[pattern]
     name = {"read": "maximum", "copy": "negation", "triad": "sum of two"}[pattern]
-    return [Kernel(f"numpy {name}, {workers.count} threads", amount, lambda: workers.run(jobs))]
+    return [TimedKernel(f"numpy {name}, {workers.count} threads", amount, lambda: workers.run(jobs))]
 
 
-def _torch_kernels(pattern: str, working_set_bytes: int, *, device: str) -> list[Kernel]:
+def _torch_kernels(pattern: str, working_set_bytes: int, *, device: str) -> list[TimedKernel]:
     import torch
 
     values = max(256, working_set_bytes // STREAMS[pattern] // _ITEM)
@@ -129,17 +129,17 @@ def _torch_kernels(pattern: str, working_set_bytes: int, *, device: str) -> list
     first = torch.ones(values, device=device)
     if pattern == "read":
         return [
-            Kernel("torch sum", amount, lambda: torch.sum(first)),
-            Kernel("torch amax", amount, lambda: torch.amax(first)),
+            TimedKernel("torch sum", amount, lambda: torch.sum(first)),
+            TimedKernel("torch amax", amount, lambda: torch.amax(first)),
         ]
     target = torch.ones(values, device=device)
     if pattern == "copy":
-        return [Kernel("torch copy_", amount, lambda: target.copy_(first))]
+        return [TimedKernel("torch copy_", amount, lambda: target.copy_(first))]
     second = torch.ones(values, device=device)
-    return [Kernel("torch add, a + s·b", amount, lambda: torch.add(first, second, alpha=2.0, out=target))]
+    return [TimedKernel("torch add, a + s·b", amount, lambda: torch.add(first, second, alpha=2.0, out=target))]
 
 
-def product_kernel(dtype: str, shape: tuple[int, int, int], *, device: str) -> Kernel:
+def product_kernel(dtype: str, shape: tuple[int, int, int], *, device: str) -> TimedKernel:
     """C = A·B of random values (m, n, k) in one dtype; raises RuntimeError where torch has no kernel for it here.
 
     Random, because zeros and constants draw less power: a GPU then keeps a clock that real data never sees.
@@ -147,7 +147,7 @@ def product_kernel(dtype: str, shape: tuple[int, int, int], *, device: str) -> K
     m, n, k = shape
     left, right = _operand(dtype, (m, k), device=device), _operand(dtype, (n, k), device=device)
     name = f"{m} × {n} × {k}"
-    return Kernel(name, 2.0 * m * n * k, _product(dtype, left, right, device=device))
+    return TimedKernel(name, 2.0 * m * n * k, _product(dtype, left, right, device=device))
 
 
 def _operand(dtype: str, shape: tuple[int, int], *, device: str) -> Any:
@@ -204,7 +204,7 @@ def tf32(*, allowed: bool) -> Iterator[None]:
         matmul.allow_tf32 = before
 
 
-def link_kernels(device: str, *, nbytes: int = 128 << 20) -> dict[str, Kernel]:
+def link_kernels(device: str, *, nbytes: int = 128 << 20) -> dict[str, TimedKernel]:
     """Copies between host and device, pinned and pageable, each way."""
     import torch
 
@@ -219,12 +219,12 @@ def link_kernels(device: str, *, nbytes: int = 128 << 20) -> dict[str, Kernel]:
         def to_host(here: Any = here) -> None:
             here.copy_(there, non_blocking=True)
 
-        kernels[f"host to device, {kind}"] = Kernel("128 MiB", nbytes, to_device)
-        kernels[f"device to host, {kind}"] = Kernel("128 MiB", nbytes, to_host)
+        kernels[f"host to device, {kind}"] = TimedKernel("128 MiB", nbytes, to_device)
+        kernels[f"device to host, {kind}"] = TimedKernel("128 MiB", nbytes, to_host)
     return kernels
 
 
-def best_of(kernels: Sequence[Kernel], clock: Clock, *, blocks: int = BLOCKS) -> tuple[Kernel, float]:
+def best_of(kernels: Sequence[TimedKernel], clock: Clock, *, blocks: int = BLOCKS) -> tuple[TimedKernel, float]:
     """The candidate with the highest rate, and that rate, from a few short blocks of each."""
     if not kernels:
         raise EdlError("no kernel to time", why="every candidate was refused", next="leave this dtype out")
@@ -233,13 +233,13 @@ def best_of(kernels: Sequence[Kernel], clock: Clock, *, blocks: int = BLOCKS) ->
     )
 
 
-def block_rate(kernel: Kernel, clock: Clock, *, calls: int | None = None, blocks: int = BLOCKS) -> float:
+def block_rate(kernel: TimedKernel, clock: Clock, *, calls: int | None = None, blocks: int = BLOCKS) -> float:
     """Amount per second in the fastest of a few blocks, each so long that its start does not matter."""
     count = calls_for(kernel, clock) if calls is None else calls
     return kernel.amount * count / min(_block_s(kernel, clock, count) for _ in range(blocks))
 
 
-def calls_for(kernel: Kernel, clock: Clock) -> int:
+def calls_for(kernel: TimedKernel, clock: Clock) -> int:
     """How many calls make a block: one that was warm tells."""
     _block_s(kernel, clock, 1)
     once = max(_block_s(kernel, clock, 1), clock.resolution_s, 1e-9)
@@ -247,7 +247,7 @@ def calls_for(kernel: Kernel, clock: Clock) -> int:
 
 
 def measure_all(
-    kernels: Mapping[str, Kernel],
+    kernels: Mapping[str, TimedKernel],
     clock: Clock,
     *,
     until_s: float,
@@ -294,7 +294,7 @@ def ceiling(rates: Sequence[float], *, note: str = "") -> Ceiling:
     return Ceiling(middle, low, ordered[-1], note)
 
 
-def _block_s(kernel: Kernel, clock: Clock, calls: int) -> float:
+def _block_s(kernel: TimedKernel, clock: Clock, calls: int) -> float:
     clock.synchronize()
     start = clock.now_s()
     for _ in range(calls):

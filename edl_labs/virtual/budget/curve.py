@@ -16,7 +16,7 @@ from edl_labs.virtual.budget.exact_net import SAMPLES, WIDTH, ExactNet, outer, r
 from edl_labs.virtual.budget.trainer import INPUT_DTYPES, OPTIMIZER_PASSES
 from edl_labs.virtual.budget.training_job import TrainingJob
 from edl_labs.virtual.cluster.engine import ClusterEngine
-from edl_labs.virtual.cluster.meetings import Node
+from edl_labs.virtual.cluster.meetings import RankOperation
 
 WEIGHTS, GRADIENTS, MOMENTUM, LOSSES, TOLD = range(5)  # the tensors that a Trainer makes first
 _NAMES = ("weights", "gradients", "momentum", "losses", "losses on the host")
@@ -84,7 +84,7 @@ class TrainingFlow:
         slots = zip(*self._told, strict=True)
         return tuple(sum(math.nan if one is None else one.total for one in slot) / each for slot in slots)
 
-    def _take(self, node: Node) -> None:
+    def _take(self, node: RankOperation) -> None:
         entry, rank = node.entry, node.rank
         if node.meeting is not None:
             self._sum(node)
@@ -167,7 +167,7 @@ class TrainingFlow:
             self.versions[rank][i] += 1
             self._sums[rank][i] = _Slot(0.0 * slot.total)
 
-    def _sum(self, node: Node) -> None:
+    def _sum(self, node: RankOperation) -> None:
         _require(node.entry["op"] == "all_reduce" and node.entry["reduce"] == "sum")
         _require(node.entry["algorithm"] == "ring" and not node.entry["group"])
         first, stop = self._layer(node.entry["reads"][0], GRADIENTS)

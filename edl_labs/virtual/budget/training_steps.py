@@ -16,7 +16,7 @@ from edl_labs.values import Value
 from edl_labs.virtual.budget.replay import TrainingRun
 from edl_labs.virtual.budget.training_job import TrainingJob
 from edl_labs.virtual.cluster.machine import ATTOSECONDS
-from edl_labs.virtual.cluster.meetings import COMPUTE, MARK, PART, TO_DEVICE, Node
+from edl_labs.virtual.cluster.meetings import COMPUTE, MARK, PART, TO_DEVICE, RankOperation
 from edl_labs.virtual.errors import ReplayError
 from edl_labs.virtual.timeline import Span, Timeline
 
@@ -119,8 +119,8 @@ class _Gpu:
 
     def __init__(self, run: TrainingRun) -> None:
         graph = run.replay.engine.graph
-        self.nodes: list[Node] = [node for node in graph.nodes if node.rank == 0 and node.done is not None]
-        self.before: dict[int, list[Node]] = defaultdict(list)
+        self.nodes: list[RankOperation] = [node for node in graph.nodes if node.rank == 0 and node.done is not None]
+        self.before: dict[int, list[RankOperation]] = defaultdict(list)
         for node in self.nodes:
             for other in node.followers or ():
                 if other.gate is not node:
@@ -134,7 +134,7 @@ class _Gpu:
         marks = {node.index: node for node in self.nodes if node.entry["op"] in ("synchronize", "sync_stream")}
         self.issued: list[int] = []
         self.loads: list[Interval] = []
-        self.waits: list[tuple[int, int, Node]] = []
+        self.waits: list[tuple[int, int, RankOperation]] = []
         now = 0
         for index, entry in enumerate(program):
             now += overhead
@@ -184,7 +184,7 @@ class _Gpu:
         yield from self._by_host(now, last)
         yield _column("others"), last, end
 
-    def _waited(self, node: Node, low: int, high: int) -> Iterator[tuple[int, int, int]]:
+    def _waited(self, node: RankOperation, low: int, high: int) -> Iterator[tuple[int, int, int]]:
         """What an operation waited for between two moments, the latter no later than its start."""
         stack = [(node, low, high)]
         while stack:
@@ -233,7 +233,7 @@ class _Gpu:
                 yield _span(letter, _name(node, job), _nanoseconds(node.start), _nanoseconds(node.done))
 
 
-def _name(node: Node, job: TrainingJob) -> str:
+def _name(node: RankOperation, job: TrainingJob) -> str:
     if node.engine == COMPUTE:
         name = str(node.entry["name"])
         kind = name.rstrip("0123456789 ")

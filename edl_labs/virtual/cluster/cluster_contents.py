@@ -15,7 +15,7 @@ from itertools import accumulate, pairwise
 
 from edl_labs.values import Value
 from edl_labs.virtual.cluster.engine import ClusterEngine
-from edl_labs.virtual.cluster.meetings import Node
+from edl_labs.virtual.cluster.meetings import RankOperation
 from edl_labs.virtual.cluster.program import TensorForm, elements
 from edl_labs.virtual.errors import ReplayError
 from edl_labs.virtual.intervals import Part, aligned, between, write
@@ -97,7 +97,7 @@ class ClusterContents:
         found = self.memory[rank][named[-1]]
         return tuple(ClusterPart(start, stop, tuple(map(_term, total))) for start, stop, total in found)
 
-    def _local(self, node: Node) -> None:
+    def _local(self, node: RankOperation) -> None:
         entry, rank = node.entry, node.rank
         read = [self._read(rank, part) for part in entry.get("reads", ())]
         op = entry["op"]
@@ -112,7 +112,7 @@ class ClusterContents:
         else:
             self._write(rank, entry["writes"][0], read[0])
 
-    def _together(self, nodes: list[Node]) -> None:
+    def _together(self, nodes: list[RankOperation]) -> None:
         kind = nodes[0].entry["op"]
         given = [self._joined(node.rank, node.entry.get("reads", ())) for node in nodes]
         if kind in ("send", "recv"):
@@ -136,13 +136,13 @@ class ClusterContents:
         elif kind == "all_to_all":
             self._exchange(nodes, given)
 
-    def _exchange(self, nodes: list[Node], given: list[list[Part[Sum]]]) -> None:
+    def _exchange(self, nodes: list[RankOperation], given: list[list[Part[Sum]]]) -> None:
         cuts = [_cuts(node.entry["reads"], len(nodes)) for node in nodes]
         for place, node in enumerate(nodes):
             own = [_cut(parts, *cuts[at][place]) for at, parts in enumerate(given)]
             self._put(node, _after_each_other(own))
 
-    def _deal(self, nodes: list[Node], whole: list[Part[Sum]]) -> None:
+    def _deal(self, nodes: list[RankOperation], whole: list[Part[Sum]]) -> None:
         for (start, stop), node in zip(_cuts(nodes[0].entry["reads"], len(nodes)), nodes, strict=True):
             self._put(node, _cut(whole, start, stop))
 
@@ -166,7 +166,7 @@ class ClusterContents:
     def _joined(self, rank: int, parts: Iterable[list[int]]) -> list[Part[Sum]]:
         return _after_each_other([self._read(rank, part) for part in parts])
 
-    def _put(self, node: Node, parts: list[Part[Sum]]) -> None:
+    def _put(self, node: RankOperation, parts: list[Part[Sum]]) -> None:
         start = 0
         for region in node.entry["writes"]:
             stop = start + region[2] - region[1]

@@ -15,8 +15,8 @@ from edl_labs.virtual.cluster.meetings import (
     MARK,
     PART,
     Meeting,
-    Node,
     Plan,
+    RankOperation,
     RankSide,
     Signature,
     difference,
@@ -47,7 +47,7 @@ class ClusterGraph:
 
     def __init__(self, machine: ClusterMachine) -> None:
         self.machine = machine
-        self.nodes: list[Node] = []
+        self.nodes: list[RankOperation] = []
         self.meetings: dict[Any, Meeting] = {}
         self.everyone = tuple(range(machine.ranks))
         self.sides = [RankSide(rank, self.everyone) for rank in range(machine.ranks)]
@@ -197,11 +197,11 @@ class ClusterGraph:
     def _sync_stream(self, side: RankSide, index: int, entry: Entry) -> None:
         self._hold_host(side, index, entry, self._so_far(side, index, side.lane(entry)))
 
-    def _hold_host(self, side: RankSide, index: int, entry: Entry, after: list[Node]) -> None:
+    def _hold_host(self, side: RankSide, index: int, entry: Entry, after: list[RankOperation]) -> None:
         gate = self._node(side, index, entry, MARK, 0, after)
         side.gate, side.host = gate, 0
 
-    def _so_far(self, side: RankSide, index: int, stream: int) -> list[Node]:
+    def _so_far(self, side: RankSide, index: int, stream: int) -> list[RankOperation]:
         """What a stream has been given so far: few nodes, whose end is the end of all."""
         waits, tail = side.waits.get(stream), side.tails.get(stream)
         if not waits:
@@ -290,7 +290,7 @@ class ClusterGraph:
         side.gate, side.host = node, 0
         self._join(("store", number), node, self.everyone, ("new_group", ranks, "", ()))
 
-    def _join(self, key: Any, node: Node, ranks: tuple[int, ...], said: Signature) -> None:
+    def _join(self, key: Any, node: RankOperation, ranks: tuple[int, ...], said: Signature) -> None:
         meeting = self.meetings.get(key)
         if meeting is None:
             meeting = self.meetings[key] = Meeting(ranks, said)
@@ -299,9 +299,11 @@ class ClusterGraph:
         meeting.nodes[node.rank] = node
         node.meeting = meeting
 
-    def _node(self, side: RankSide, index: int, entry: Entry, engine: int, cost: int, after: list[Node]) -> Node:
+    def _node(
+        self, side: RankSide, index: int, entry: Entry, engine: int, cost: int, after: list[RankOperation]
+    ) -> RankOperation:
         nodes = self.nodes
-        node = Node(side.rank, index, entry, engine, cost, len(nodes), len(after))
+        node = RankOperation(side.rank, index, entry, engine, cost, len(nodes), len(after))
         nodes.append(node)
         for other in after:
             followers = other.followers

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from edl_labs.values import Value
 from edl_labs.virtual.cluster.engine import ClusterEngine
 from edl_labs.virtual.cluster.machine import ATTOSECONDS, Faults
-from edl_labs.virtual.cluster.meetings import Meeting, Node
+from edl_labs.virtual.cluster.meetings import Meeting, RankOperation
 
 MISMATCH, DEADLOCK, MISSING, LOST = "mismatch", "deadlock", "missing", "lost"
 _END = "the end of its program"
@@ -47,7 +47,7 @@ class Hang(Value):
 
 def find_hang(engine: ClusterEngine, faults: Faults) -> Hang | None:
     """What keeps a played program from its end; None where it has ended."""
-    first: dict[int, Node] = {}
+    first: dict[int, RankOperation] = {}
     for node in engine.graph.nodes:
         if node.done is None and not node.pending and node.meeting is not None and node.start >= 0:
             first.setdefault(node.rank, node)
@@ -96,7 +96,7 @@ def _fewest_first(calls: dict[str, list[int]]) -> list[tuple[str, list[int]]]:
     return sorted(calls.items(), key=lambda item: (len(item[1]), item[1]))[:_SHOWN]
 
 
-def _missing(first: dict[int, Node]) -> tuple[Node, int] | None:
+def _missing(first: dict[int, RankOperation]) -> tuple[RankOperation, int] | None:
     """A call for which a rank waits, and the first rank that never makes its part of it."""
     for node in first.values():
         assert node.meeting is not None
@@ -106,7 +106,7 @@ def _missing(first: dict[int, Node]) -> tuple[Node, int] | None:
     return None
 
 
-def _wait(rank: int, node: Node | None, end: int, faults: Faults) -> ClusterWait:
+def _wait(rank: int, node: RankOperation | None, end: int, faults: Faults) -> ClusterWait:
     if rank in faults.lost and node is None:
         return ClusterWait(rank, -1, "lost", faults.lost[rank])
     if node is None:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from edl_labs.virtual.cluster.cluster_graph import ClusterGraph
 from edl_labs.virtual.cluster.collective_costs import CollectiveCosts, CollectivePlan
 from edl_labs.virtual.cluster.machine import ATTOSECONDS, Faults
-from edl_labs.virtual.cluster.meetings import MARK, PART, Meeting, Node, uneven_exchange
+from edl_labs.virtual.cluster.meetings import MARK, PART, Meeting, RankOperation, uneven_exchange
 from edl_labs.virtual.errors import VirtualClusterError
 
 
@@ -31,8 +31,8 @@ class ClusterEngine:
     def __init__(self, graph: ClusterGraph, faults: Faults) -> None:
         machine = graph.machine
         self.graph, self.machine = graph, machine
-        self.order: list[Node] = []
-        self.carried: dict[Node, Carried] = {}
+        self.order: list[RankOperation] = []
+        self.carried: dict[RankOperation, Carried] = {}
         self.sent: dict[tuple[int, int], float] = defaultdict(float)
         self.busy: dict[tuple[int, int], int] = defaultdict(int)
         self.end = 0
@@ -47,7 +47,7 @@ class ClusterEngine:
         self._into = [[0] * machine.ranks for _ in machine.levels]
         self._port_out: dict[tuple[int, int], int] = defaultdict(int)
         self._port_into: dict[tuple[int, int], int] = defaultdict(int)
-        self._ready: list[tuple[int, int, Node]] = []
+        self._ready: list[tuple[int, int, RankOperation]] = []
 
     def run(self) -> None:
         """Play until nothing moves."""
@@ -73,7 +73,7 @@ class ClusterEngine:
             node.start = start
             self._end(node, end)
 
-    def _end(self, node: Node, end: int) -> None:
+    def _end(self, node: RankOperation, end: int) -> None:
         node.done = end
         if end > self.end:
             self.end = end
@@ -88,7 +88,7 @@ class ClusterEngine:
             if not other.pending:
                 heappush(ready, (other.ready, other.seq, other))
 
-    def _arrive(self, node: Node, moment: int) -> None:
+    def _arrive(self, node: RankOperation, moment: int) -> None:
         meeting = node.meeting
         assert meeting is not None
         node.start = moment

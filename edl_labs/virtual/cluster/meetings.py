@@ -14,7 +14,7 @@ MARK, COMPUTE, TO_DEVICE, TO_HOST, PART = range(5)
 Signature = tuple[str, Any, str, Any]  # the call, how many elements, their dtype, and what else it says
 
 
-class Node:
+class RankOperation:
     """One operation of one rank on its way: what it still waits for, when it was ready, began and ended."""
 
     __slots__ = (
@@ -39,8 +39,8 @@ class Node:
         self.rank, self.index, self.entry, self.engine, self.cost = rank, index, entry, engine, cost
         self.seq, self.pending = seq, pending
         self.ready = self.number = self.delay = self.start = 0
-        self.followers: list[Node] | None = None
-        self.gate: Node | None = None
+        self.followers: list[RankOperation] | None = None
+        self.gate: RankOperation | None = None
         self.meeting: Meeting | None = None
         self.done: int | None = None
 
@@ -57,7 +57,7 @@ class Meeting:
 
     def __init__(self, ranks: tuple[int, ...], said: Signature) -> None:
         self.ranks, self.said = ranks, said
-        self.nodes: dict[int, Node] = {}
+        self.nodes: dict[int, RankOperation] = {}
         self.arrived = self.ready = 0
         self.bad = ""
 
@@ -97,13 +97,13 @@ class RankSide:
 
     def __init__(self, rank: int, everyone: tuple[int, ...]) -> None:
         self.rank = rank
-        self.tails: dict[Any, Node] = {}
-        self.waits: dict[int, list[Node]] = defaultdict(list)
-        self.gate: Node | None = None
+        self.tails: dict[Any, RankOperation] = {}
+        self.waits: dict[int, list[RankOperation]] = defaultdict(list)
+        self.gate: RankOperation | None = None
         self.host = 0
         self.streams = 1
-        self.events: list[list[Node]] = []
-        self.works: list[Node] = []
+        self.events: list[list[RankOperation]] = []
+        self.works: list[RankOperation] = []
         self.tensors: list[TensorForm] = []
         self.freed: set[int] = set()
         self.groups = [everyone]

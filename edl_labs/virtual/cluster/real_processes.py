@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from edl_labs.values import Value
 from edl_labs.virtual.cluster.cluster_contents import NOTHING, ClusterContents, Part, Source, Sum
-from edl_labs.virtual.cluster.meetings import Node
+from edl_labs.virtual.cluster.meetings import RankOperation
 from edl_labs.virtual.cluster.program import TensorForm
 from edl_labs.virtual.errors import VirtualClusterError
 
@@ -87,7 +87,7 @@ class MarkedContents(ClusterContents):
         seed = int(str(source[1]), 16) if source[0] < 0 else 5 * source[0] + 3 * int(str(source[1]))
         return (seed % self._modulus + at) % self._modulus + 1.0
 
-    def _local(self, node: Node) -> None:
+    def _local(self, node: RankOperation) -> None:
         super()._local(node)
         if node.entry["op"] == "launch":
             written = [(part[2] - part[1], self._read(node.rank, part)[0][2]) for part in node.entry.get("writes", ())]

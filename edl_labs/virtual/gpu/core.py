@@ -11,7 +11,7 @@ from typing import Any
 
 from edl_labs.virtual.errors import VirtualGPUError
 from edl_labs.virtual.gpu.engine import Engines
-from edl_labs.virtual.gpu.launches import Kernel
+from edl_labs.virtual.gpu.launches import LaunchedKernel
 from edl_labs.virtual.gpu.machine import VirtualMachine
 from edl_labs.virtual.gpu.work_items import COMPUTE, NO_ENGINE, TO_DEVICE, Lane, Operation
 from edl_labs.virtual.quantities import PER_SECOND, picoseconds
@@ -133,7 +133,7 @@ class Core:
         self.lane_done_before, self.done_before = lane.done, engines.last_done
         return True
 
-    def run_alone(self, kernel: Kernel, overhead_ps: int) -> None:
+    def run_alone(self, kernel: LaunchedKernel, overhead_ps: int) -> None:
         """Record and issue a kernel of known duration in the lane that is alone."""
         lane, now = self.alone, self.host_ps
         assert lane is not None
@@ -246,7 +246,7 @@ class Core:
         self.host_ps = moment
 
 
-def _operation(lane: Lane, kernel: Kernel, arrived: int) -> Operation:
+def _operation(lane: Lane, kernel: LaunchedKernel, arrived: int) -> Operation:
     operation = Operation(lane, COMPUTE, kernel.entry["name"], kernel.cost)
     operation.arrived = operation.called = arrived
     return operation

@@ -30,7 +30,7 @@ class KernelOptions(TypedDict, total=False):
     blocks_per_sm: int
 
 
-class Kernel:
+class LaunchedKernel:
     """A kernel ready to be launched: its recorded entry, what it costs, the buffers that it writes.
 
     `ps` is what a kernel takes that has a known duration and the device for itself, and None for others.
@@ -45,12 +45,14 @@ class Kernel:
         self.ps: Any = cost if isinstance(cost, int) else None
 
 
-def kernel(machine: VirtualMachine, name: str, *, stream: Any, duration_s: float | None, work: KernelOptions) -> Kernel:
+def kernel(
+    machine: VirtualMachine, name: str, *, stream: Any, duration_s: float | None, work: KernelOptions
+) -> LaunchedKernel:
     """The kernel that a call of `launch` asks for; VirtualGPUError where no GPU could run it."""
     key = _key(name, duration_s, work)
     known = stream.known.get(key) if key is not None else None
     if known is not None and (work or known.duration_s == duration_s):
-        return cast(Kernel, known)
+        return cast(LaunchedKernel, known)
     label(name)
     made = _launched(machine, stream, {"op": "launch", "name": name, "stream": stream.index}, duration_s, **work)
     if key is not None:
@@ -87,7 +89,7 @@ def _launched(
     elementwise: bool = False,
     blocks: int | None = None,
     blocks_per_sm: int = 1,
-) -> Kernel:
+) -> LaunchedKernel:
     read = written = _NOTHING
     if elementwise or reads is not _NOTHING or writes is not _NOTHING:
         read, written = declare_kernel(stream.gpu, entry, reads, writes, elementwise=elementwise)
@@ -108,7 +110,7 @@ def _launched(
             why="a kernel without blocks takes the whole device",
             next="give blocks= too",
         )
-    return Kernel(entry, cost, entry.get("duration_s"), tuple(part.buffer for part in written))
+    return LaunchedKernel(entry, cost, entry.get("duration_s"), tuple(part.buffer for part in written))
 
 
 def _blocks(entry: dict[str, Any], cost: Cost, blocks: int, per_sm: int) -> Blocks:

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from edl_labs.virtual.errors import VirtualGPUError
 from edl_labs.virtual.gpu.copies import Copy
 from edl_labs.virtual.gpu.core import Core
-from edl_labs.virtual.gpu.launches import Kernel
+from edl_labs.virtual.gpu.launches import LaunchedKernel
 from edl_labs.virtual.gpu.work_items import Lane, Mark
 
 
@@ -32,7 +32,7 @@ class Stream:
     def __init__(self, gpu: Device, index: int, *, priority: int = 0) -> None:
         self.gpu, self.index, self.priority, self.lane = gpu, index, priority, Lane(index, priority)
         # What loops issue again and again is checked and priced once.
-        self.known: dict[Any, Kernel] = {}
+        self.known: dict[Any, LaunchedKernel] = {}
         self.copies: dict[Any, Copy] = {}
         self._records: dict[int, dict[str, Any]] = {}
         self._waits: dict[int, dict[str, Any]] = {}

@@ -22,7 +22,7 @@ from edl_labs.virtual.gpu.buffers import (
 from edl_labs.virtual.gpu.copies import planned
 from edl_labs.virtual.gpu.core import Core
 from edl_labs.virtual.gpu.graphs import GraphContext, graph_context
-from edl_labs.virtual.gpu.launches import Kernel, KernelOptions, kernel
+from edl_labs.virtual.gpu.launches import KernelOptions, LaunchedKernel, kernel
 from edl_labs.virtual.gpu.machine import VirtualMachine, machine, transfer_ps
 from edl_labs.virtual.gpu.player import played
 from edl_labs.virtual.gpu.streams import StreamContext, not_a_stream, own_stream
@@ -157,7 +157,7 @@ class VirtualGPU:
                     return
         self._launch(kernel(self.machine, name, stream=stream, duration_s=duration_s, work=work), stream)
 
-    def _launch(self, kernel: Kernel, stream: streams.Stream) -> None:
+    def _launch(self, kernel: LaunchedKernel, stream: streams.Stream) -> None:
         core, name = self.core, kernel.entry["name"]
         if name in core.loaded and kernel.ps is not None and core.enter(stream.lane):
             core.run_alone(kernel, self._launch_ps)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from edl_labs.roofline import Machine, bound, diagnose, gemm, work
+from edl_labs.roofline import Machine, bound, find_limiter, gemm, work
 from edl_labs.virtual.cluster import ClusterMachine, CollectiveCosts
 
 SEEDS = range(1, 6)
@@ -115,7 +115,7 @@ def test_diagnose_agrees_with_the_library(solution, exercises, seed):
         )
         m, n = (layer[name] for name in (("m", "n") if layer["kind"] == "gemm" else ("batch", "outputs")))
         tiles = gemm.quantization(m, n, 1, tile=(given["tile_m"], given["tile_n"]), sms=given["sms"]).tiles
-        right = diagnose(machine, _priced(layer), parallel_items=tiles).limiter
+        right = find_limiter(machine, _priced(layer), parallel_items=tiles).limiter
 
         assert right.replace("compute", "math") == solution["diagnose"](layer, given)
 

@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from edl_labs.errors import EdlError, UsageError
-from edl_labs.predict import predict
+from edl_labs.predict import predict_step
 from edl_labs.predict.recorded_step import record_step
 
 X = torch.randn(4, 8)
@@ -54,7 +54,7 @@ REFUSED = {
 def test_what_cannot_be_predicted_is_said_with_a_way_on(name, caplog):
     model, example, options, what, way_on = REFUSED[name]
     with pytest.raises(EdlError) as told:
-        predict(model, example, **{"machine": "T4"} | options)
+        predict_step(model, example, **{"machine": "T4"} | options)
     assert what in str(told.value)
     assert "why:" in str(told.value)
     assert way_on in str(told.value).split("next:")[1]
@@ -63,12 +63,12 @@ def test_what_cannot_be_predicted_is_said_with_a_way_on(name, caplog):
 
 def test_a_refused_example_names_both_dtypes():
     with pytest.raises(EdlError, match="float32 and float16"):
-        predict(nn.Linear(8, 8).half(), X, "T4")
+        predict_step(nn.Linear(8, 8).half(), X, "T4")
 
 
 def test_a_model_in_half_on_the_cpu_is_predicted_as_it_is():
     model = nn.Sequential(nn.Linear(64, 64), nn.LayerNorm(64)).half()
-    found = predict(model, torch.randn(32, 64).half(), "T4", optimizer="adamw")
+    found = predict_step(model, torch.randn(32, 64).half(), "T4", optimizer="adamw")
     assert {one.dtype for one in found.dearest if one.name in ("addmm", "mm")} == {"fp16"}
     assert next(model.parameters()).dtype is torch.float16
 
@@ -93,12 +93,12 @@ def test_a_function_of_autograd_is_followed_both_ways():
         def forward(self, x):
             return Square.apply(self.inner(x))
 
-    found = predict(Model(), torch.randn(32, 64), "A100-80GB", optimizer="adamw")
+    found = predict_step(Model(), torch.randn(32, 64), "A100-80GB", optimizer="adamw")
     assert sum(one.calls for one in found.dearest if one.name == "mul" and one.phase == "backward") == 2
 
 
 def test_recurrent_layers_are_predicted_and_said_to_be_too_slow():
-    found = predict(nn.LSTM(8, 16), torch.randn(5, 2, 8), "T4")
+    found = predict_step(nn.LSTM(8, 16), torch.randn(5, 2, 8), "T4")
     assert found.step_s > 0
     assert any("LSTM" in note and "cuDNN" in note for note in found.notes)
     assert "cuDNN" in repr(found)
@@ -119,4 +119,4 @@ def test_checkpoints_pay_in_products_what_they_save_in_memory():
 
 def test_usage_errors_are_usage_errors():
     with pytest.raises(UsageError):
-        predict(nn.Linear(8, 8), X, "T4", dtype="float16")
+        predict_step(nn.Linear(8, 8), X, "T4", dtype="float16")

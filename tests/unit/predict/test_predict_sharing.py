@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from edl_labs.predict import Spread, predict
+from edl_labs.predict import Spread, predict_step
 from edl_labs.predict.compiled_kernels import fused, graph_of, remade_bytes
 from edl_labs.predict.many_gpus import sharded, spread_held
 from edl_labs.predict.recorded_step import record_step
@@ -43,7 +43,7 @@ def test_weights_that_are_read_once_are_read_in_parts():
     """A decoder's step moves weights alone: two GPUs read half of them each."""
     model, x = nn.Linear(16384, 16384, bias=False).eval(), torch.empty(1, 16384, device="meta")
     times = [
-        predict(model, x, "A100-80GB", dtype="bf16", cluster={"gpus": n, "tp": n}).works["product"] for n in (1, 2)
+        predict_step(model, x, "A100-80GB", dtype="bf16", cluster={"gpus": n, "tp": n}).works["product"] for n in (1, 2)
     ]
     assert 1.6 < times[0] / times[1] < 2.0
 
@@ -68,8 +68,8 @@ def test_shards_divide_what_they_hold_and_gather_what_runs():
 def test_the_peak_is_that_of_the_shards_and_not_of_the_whole():
     with torch.device("meta"):
         model, x = nn.Sequential(*(Block(1024) for _ in range(8))), torch.empty(8, 1024)
-    whole = predict(model, x, "A100-80GB", dtype="bf16", optimizer="adamw")
-    parts = predict(model, x, "A100-80GB", dtype="bf16", optimizer="adamw", cluster={"gpus": 64, "zero": 3})
+    whole = predict_step(model, x, "A100-80GB", dtype="bf16", optimizer="adamw")
+    parts = predict_step(model, x, "A100-80GB", dtype="bf16", optimizer="adamw", cluster={"gpus": 64, "zero": 3})
     assert whole.peak_phase == "optimizer"
     assert parts.peak_phase == "backward"
     assert "gathered" in parts.held
@@ -99,7 +99,7 @@ def test_what_is_made_again_is_not_saved():
             nn.Sequential(nn.Linear(64, 4096), nn.GELU(), nn.Tanh(), nn.Sigmoid(), nn.Linear(4096, 8)),
             torch.empty(4096, 64),
         )
-    eager = predict(model, x, "A100-80GB")
+    eager = predict_step(model, x, "A100-80GB")
     assert eager.what_if(compiled=True).held["activations"] < eager.held["activations"]
 
 
@@ -109,7 +109,7 @@ def test_a_picture_shows_what_the_step_waits_for():
     with torch.device("meta"):
         model, x = nn.Sequential(*(Block(256) for _ in range(4))), torch.empty(512, 256)
     slow = {"gpus": 16, "outside_byte_per_s": 1e8}
-    found = predict(model, x, "A100-80GB", dtype="bf16", optimizer="adamw", cluster=slow)
+    found = predict_step(model, x, "A100-80GB", dtype="bf16", optimizer="adamw", cluster=slow)
     assert found.works["communication"] == found.limits["communication"] > 0.5 * found.step_s
     assert sum(found.works.values()) == pytest.approx(sum(found.limits.values()))
     _, axes = subplots()

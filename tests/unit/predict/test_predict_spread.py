@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from edl_labs.cli import app
 from edl_labs.errors import EdlError
-from edl_labs.predict import MachineCard, calibrate, predict
+from edl_labs.predict import MachineCard, calibrate, predict_step
 
 
 class Block(nn.Module):
@@ -30,7 +30,9 @@ def stack(width=2048, depth=8):
 
 @pytest.fixture(scope="module")
 def alone():
-    return predict(stack(), torch.empty(4096, 2048, device="meta"), "A100-80GB", dtype="amp_bf16", optimizer="adamw")
+    return predict_step(
+        stack(), torch.empty(4096, 2048, device="meta"), "A100-80GB", dtype="amp_bf16", optimizer="adamw"
+    )
 
 
 def test_data_parallel_takes_no_less_and_fast_links_hide_it(alone):
@@ -86,7 +88,7 @@ def test_calibration_makes_a_card_that_predict_takes():
     card = calibrate(FakeBench())
     again = MachineCard.from_json(json.dumps(card.to_json()))
     model, x = stack().eval(), torch.empty(4096, 2048, device="meta")
-    measured, assumed = (predict(model, x, machine, dtype="bf16") for machine in (again, "A100-80GB"))
+    measured, assumed = (predict_step(model, x, machine, dtype="bf16") for machine in (again, "A100-80GB"))
 
     assert card == again
     assert dict(card.product_flop_per_s)["bf16"] == pytest.approx(240e12)
@@ -105,7 +107,7 @@ def test_a_faster_measured_product_makes_a_faster_step():
             return super().product_s(dtype, size) / 1.2
 
     model, x = stack().eval(), torch.empty(4096, 2048, device="meta")
-    slow, fast = (predict(model, x, calibrate(bench()), dtype="bf16").step_s for bench in (FakeBench, Faster))
+    slow, fast = (predict_step(model, x, calibrate(bench()), dtype="bf16").step_s for bench in (FakeBench, Faster))
 
     assert fast < 0.95 * slow
 

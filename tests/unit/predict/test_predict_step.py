@@ -11,7 +11,7 @@ from torch import nn
 from edl_labs.errors import EdlError, UsageError
 from edl_labs.hardware import accelerator
 from edl_labs.numerics import autocast_table, memory_plan
-from edl_labs.predict import MachineCard, MachineComparison, Prediction, compare_machines, predict
+from edl_labs.predict import MachineCard, MachineComparison, Prediction, compare_machines, predict_step
 from edl_labs.predict.recorded_step import record_step
 from edl_labs.roofline import Machine
 
@@ -47,9 +47,9 @@ class Attends(nn.Module):
 
 
 def test_large_products_are_compute_small_ones_launch_and_pointwise_memory():
-    large = predict(mlp(8192).eval(), empty(8192, 8192), "A100-80GB", dtype="bf16")
-    small = predict(mlp(64, 8).eval(), empty(1, 64), "A100-80GB", dtype="bf16")
-    pointwise = predict(nn.GELU().eval(), empty(4096, 65536), "A100-80GB")
+    large = predict_step(mlp(8192).eval(), empty(8192, 8192), "A100-80GB", dtype="bf16")
+    small = predict_step(mlp(64, 8).eval(), empty(1, 64), "A100-80GB", dtype="bf16")
+    pointwise = predict_step(nn.GELU().eval(), empty(4096, 65536), "A100-80GB")
 
     assert ("compute", "launch", "memory") == (large.limiter, small.limiter, pointwise.limiter)
 
@@ -57,7 +57,7 @@ def test_large_products_are_compute_small_ones_launch_and_pointwise_memory():
 def test_no_step_is_faster_than_the_datasheets_roofline_and_intervals_hold_it():
     for machine in ("T4", "A10", "A100-80GB", "H100", "B200"):
         for dtype in ("fp32", "amp_fp16"):
-            found = predict(mlp(4096).train(), empty(4096, 4096), machine, dtype=dtype, optimizer="momentum")
+            found = predict_step(mlp(4096).train(), empty(4096, 4096), machine, dtype=dtype, optimizer="momentum")
 
             assert 0 < found.light <= 1, (machine, dtype)
             assert 0 < found.mfu <= 1, (machine, dtype)
@@ -66,9 +66,9 @@ def test_no_step_is_faster_than_the_datasheets_roofline_and_intervals_hold_it():
 
 def test_a_card_at_its_power_limit_does_not_hold_its_printed_rate():
     t4, limited = (
-        predict(mlp(4096).eval(), empty(8192, 4096), name, dtype="fp16") for name in ("T4", "A100-80GB-150W")
+        predict_step(mlp(4096).eval(), empty(8192, 4096), name, dtype="fp16") for name in ("T4", "A100-80GB-150W")
     )
-    free = predict(mlp(4096).eval(), empty(8192, 4096), "A100-80GB", dtype="fp16")
+    free = predict_step(mlp(4096).eval(), empty(8192, 4096), "A100-80GB", dtype="fp16")
 
     assert t4.mfu < 0.45, "24 of 65 TFLOP/s at 70 W, as published"
     assert free.mfu > 0.6
@@ -77,7 +77,7 @@ def test_a_card_at_its_power_limit_does_not_hold_its_printed_rate():
 
 def test_products_off_sixteen_bytes_and_tile_sized_leftovers_cost():
     aligned, odd = (
-        predict(nn.Linear(4096, n).eval(), empty(4096, 4096), "A100-80GB", dtype="fp16") for n in (4096, 4095)
+        predict_step(nn.Linear(4096, n).eval(), empty(4096, 4096), "A100-80GB", dtype="fp16") for n in (4096, 4095)
     )
 
     assert odd.step_s > 1.5 * aligned.step_s
@@ -130,14 +130,14 @@ def test_the_peak_is_that_of_the_memory_plan():
         device="cuda",
         optimizer="momentum",
     )
-    found = predict(model, x, "T4", optimizer="momentum")
+    found = predict_step(model, x, "T4", optimizer="momentum")
 
     # The plan knows nothing of what cuBLAS works in.
     assert plan.peak_bytes == pytest.approx(found.peak_bytes - found.held["workspaces"], rel=0.05)
 
 
 def test_what_if_changes_one_choice_and_leaves_the_rest():
-    found = predict(mlp().train(), empty(64, 1024), "T4", dtype="fp32", optimizer="adamw")
+    found = predict_step(mlp().train(), empty(64, 1024), "T4", dtype="fp32", optimizer="adamw")
 
     assert 256 == found.what_if(batch=256).batch
     assert "amp_fp16" == found.what_if(dtype="amp_fp16").dtype
@@ -148,7 +148,7 @@ def test_what_if_changes_one_choice_and_leaves_the_rest():
 
 def test_compiled_steps_have_fewer_kernels_and_move_less():
     model, x = nn.Sequential(nn.ReLU(), nn.Tanh(), nn.GELU(), nn.Sigmoid()).eval(), empty(1024, 65536)
-    eager = predict(model, x, "A100-80GB")
+    eager = predict_step(model, x, "A100-80GB")
     compiled = eager.what_if(compiled=True)
 
     assert 4 == sum(one.calls for one in eager.dearest)
@@ -166,7 +166,7 @@ def test_checkpoints_run_blocks_again_and_hold_less():
             return x + self.down(torch.relu(self.up(x)))
 
     model = nn.Sequential(*(Block() for _ in range(8)))
-    found = predict(model, empty(4096, 256), "A100-80GB", dtype="amp_bf16")
+    found = predict_step(model, empty(4096, 256), "A100-80GB", dtype="amp_bf16")
     kept = found.what_if(checkpoint=True)
 
     assert kept.peak_bytes < 0.75 * found.peak_bytes
@@ -186,7 +186,7 @@ def test_a_function_is_a_whole_step_and_nothing_of_it_changes():
         optimizer.step()
         return loss.item()
 
-    found = predict(step, (torch.zeros(8, 32), torch.zeros(8, dtype=torch.long)), "H100")
+    found = predict_step(step, (torch.zeros(8, 32), torch.zeros(8, dtype=torch.long)), "H100")
 
     assert "step" == found.model
     assert found.is_training
@@ -199,7 +199,7 @@ def test_a_function_is_a_whole_step_and_nothing_of_it_changes():
 
 
 def test_json_holds_the_result_and_reads_back():
-    found = predict(mlp().eval(), empty(8, 1024), "T4")
+    found = predict_step(mlp().eval(), empty(8, 1024), "T4")
     again = Prediction.from_json(json.dumps(found.to_json()))
 
     assert found == again
@@ -208,7 +208,7 @@ def test_json_holds_the_result_and_reads_back():
 
 
 def test_the_timeline_is_as_long_as_the_step():
-    found = predict(mlp(4096).eval(), empty(4096, 4096), "A100-80GB", dtype="bf16")
+    found = predict_step(mlp(4096).eval(), empty(4096, 4096), "A100-80GB", dtype="bf16")
 
     assert found.step_s == pytest.approx(found.timeline.makespan_s, rel=0.1)
     assert json.dumps(found.timeline.to_chrome_trace())
@@ -227,7 +227,7 @@ def test_operators_that_nobody_knows_make_it_at_least():
         def forward(self, x):
             return torch.ops.edl_labs_tests.secret(x)
 
-    found = predict(Uses().eval(), empty(8, 8), "T4")
+    found = predict_step(Uses().eval(), empty(8, 8), "T4")
 
     assert ("secret",) == found.unknown
     assert "at least" in str(found)
@@ -239,14 +239,14 @@ def test_bad_input_is_told_in_a_sentence():
             return x * 2 if x.sum() > 0 else x
 
     for call, said in (
-        (lambda: predict(3, empty(1)), "cannot be run"),
-        (lambda: predict(mlp(), empty(8, 1024), "H800"), "no accelerator"),
-        (lambda: predict(mlp(), empty(8, 1024), dtype="fp12"), "no dtype"),
-        (lambda: predict(mlp(), empty(8, 1024), optimizer="adan"), "no optimizer"),
-        (lambda: predict(mlp(), empty(8, 1000)), "cannot be run on this example"),
-        (lambda: predict(Looks().eval(), empty(8)), "looks at values"),
-        (lambda: predict(mlp(), empty(8, 1024), cluster={"gpus": 8, "tp": 3}), "8 GPUs are not"),
-        (lambda: predict(mlp(), empty(8, 1024), accumulate=0), "accumulate"),
+        (lambda: predict_step(3, empty(1)), "cannot be run"),
+        (lambda: predict_step(mlp(), empty(8, 1024), "H800"), "no accelerator"),
+        (lambda: predict_step(mlp(), empty(8, 1024), dtype="fp12"), "no dtype"),
+        (lambda: predict_step(mlp(), empty(8, 1024), optimizer="adan"), "no optimizer"),
+        (lambda: predict_step(mlp(), empty(8, 1000)), "cannot be run on this example"),
+        (lambda: predict_step(Looks().eval(), empty(8)), "looks at values"),
+        (lambda: predict_step(mlp(), empty(8, 1024), cluster={"gpus": 8, "tp": 3}), "8 GPUs are not"),
+        (lambda: predict_step(mlp(), empty(8, 1024), accumulate=0), "accumulate"),
     ):
         with pytest.raises(EdlError, match=said):
             call()

@@ -11,7 +11,17 @@ from hypothesis import strategies as st
 
 from edl_labs.bench.detectors.machine_limits import bound_s
 from edl_labs.errors import EdlError, UsageError
-from edl_labs.roofline import Ceiling, Machine, MemoryLevel, Work, attainable_flop_per_s, bound, diagnose, gemm, work
+from edl_labs.roofline import (
+    Ceiling,
+    Machine,
+    MemoryLevel,
+    Work,
+    attainable_flop_per_s,
+    bound,
+    find_limiter,
+    gemm,
+    work,
+)
 
 DECK = Machine.simple("deck", peak_flop_per_s=6e12, bandwidth_byte_per_s=300e9, units=20, latency_s=5e-6)
 LAYERED = Machine(
@@ -95,13 +105,13 @@ def test_measuring_refuses_times_below_the_nearest_memory():
 
 
 def test_the_recipe_asks_for_parallelism_too():
-    full = diagnose(DECK, work.gemm(4096, 4096, 4096), parallel_items=512)
-    few = diagnose(DECK, work.gemm(4096, 4096, 4096), parallel_items=19)
+    full = find_limiter(DECK, work.gemm(4096, 4096, 4096), parallel_items=512)
+    few = find_limiter(DECK, work.gemm(4096, 4096, 4096), parallel_items=19)
 
     assert ("compute", "latency") == (full.limiter, few.limiter)
     assert "19 independent pieces leave idle some of the units" in few.steps
-    assert "memory" == diagnose(DECK, work.elementwise(10**8)).limiter
-    assert "latency" == diagnose(DECK, work.elementwise(100)).limiter
+    assert "memory" == find_limiter(DECK, work.elementwise(10**8)).limiter
+    assert "latency" == find_limiter(DECK, work.elementwise(100)).limiter
 
 
 def test_a_machine_from_the_table_has_its_datasheet_peaks():
@@ -118,7 +128,7 @@ def test_machines_survive_json():
 
 
 def test_bounds_and_diagnoses_are_plain_data():
-    found = diagnose(DECK, Work(6e9, 0, 1e6), parallel_items=3, time_s=1.0)
+    found = find_limiter(DECK, Work(6e9, 0, 1e6), parallel_items=3, time_s=1.0)
 
     assert "latency" == json.loads(json.dumps(found.to_json()))["limiter"]
     assert 1e-3 == json.loads(json.dumps(found.bound.to_json()))["fraction_of_light"]
@@ -151,7 +161,7 @@ def test_tiles_and_waves_are_rounded_up():
         lambda: bound(DECK, Work(1, 0, 1), time_s=0),
         lambda: bound("H100", Work(1, 0, 1)),
         lambda: bound(DECK, {"flops": 1}),
-        lambda: diagnose(DECK, Work(1, 0, 1), parallel_items=0),
+        lambda: find_limiter(DECK, Work(1, 0, 1), parallel_items=0),
         lambda: attainable_flop_per_s(DECK, -1),
         lambda: gemm.quantization(8, 8, 8, tile=(8,), sms=1),
         lambda: gemm.quantization(8, 8, 0, tile=(8, 8), sms=1),
@@ -177,14 +187,14 @@ def test_bad_input_is_told_what_why_and_next(call):
     ],
 )
 def test_the_diagnosis_names_the_ridge_of_the_unit_that_takes_longest(done, limiter, words):
-    found = diagnose(Machine.of("H200"), done)
+    found = find_limiter(Machine.of("H200"), done)
 
     assert limiter == found.limiter
     assert words in found.steps[1]
 
 
 def test_bytes_alone_need_no_ceiling_for_arithmetic():
-    found = diagnose(DECK, Work(0, 0, 3e9, "bf16"))
+    found = find_limiter(DECK, Work(0, 0, 3e9, "bf16"))
 
     assert (0.01, 0.0) == pytest.approx((found.bound.time_s, found.ridge_flop_per_byte))
     assert ("memory", "the work: no arithmetic, bytes of memory alone") == (found.limiter, found.steps[1])

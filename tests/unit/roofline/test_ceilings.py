@@ -18,7 +18,7 @@ from edl_labs.roofline.machine_ceilings import card
 from edl_labs.roofline.microbenchmarks import compiled_streams, fastest_kernels
 from edl_labs.roofline.microbenchmarks.kernels import (
     STREAMS,
-    Kernel,
+    TimedKernel,
     Workers,
     best_of,
     block_rate,
@@ -50,7 +50,7 @@ class Scripted:
         def run():
             self.time_s += amount / rate * slow(next(calls))
 
-        return Kernel(name, amount, run)
+        return TimedKernel(name, amount, run)
 
 
 def test_a_rate_is_amount_over_time():
@@ -258,7 +258,7 @@ def test_what_is_known_is_not_measured_again_while_others_are():
 
     def counted(name, slow):
         kernel = clock.kernel(name, 1e6, 1e9, slow=slow)
-        return Kernel(name, 1e6, lambda: (runs.__setitem__(name, runs[name] + 1), kernel.run()))
+        return TimedKernel(name, 1e6, lambda: (runs.__setitem__(name, runs[name] + 1), kernel.run()))
 
     found = measure_all(
         {"calm": counted("calm", lambda n: 1.0), "noisy": counted("noisy", lambda n: 1 + n % 11)}, clock, until_s=1e9

@@ -6,13 +6,13 @@ import json
 
 import pytest
 
-from edl_labs.roofline import Machine, Point, bound, diagnose, gemm, place, work
+from edl_labs.roofline import Machine, Point, bound, find_limiter, gemm, place, work
 
 H200 = Machine.of("H200")
 PRODUCT = work.gemm(64, 64, 64)
 RESULTS = (
     *(H200, H200.peak("fp16"), PRODUCT, bound(H200, PRODUCT), bound(H200, PRODUCT, time_s=1.0)),
-    *(diagnose(H200, PRODUCT, parallel_items=3), place(H200, Point("product", PRODUCT, 1.0))),
+    *(find_limiter(H200, PRODUCT, parallel_items=3), place(H200, Point("product", PRODUCT, 1.0))),
     gemm.quantization(100, 100, 100, tile=(64, 64), sms=3),
 )
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from edl_labs.virtual import VirtualGPU, VirtualGPUError, VirtualMachine, replay
-from edl_labs.virtual.training import JobPlan, TrainingJob
+from edl_labs.virtual.training import JobPlan, SmallTraining
 
 PLAN = JobPlan(
     seed=3,
@@ -27,7 +27,7 @@ PLAN = JobPlan(
 
 @pytest.fixture
 def job():
-    return TrainingJob(VirtualGPU(VirtualMachine(launch_overhead_s=5e-6)), PLAN)
+    return SmallTraining(VirtualGPU(VirtualMachine(launch_overhead_s=5e-6)), PLAN)
 
 
 def launches(job):
@@ -65,7 +65,7 @@ def test_gradients_are_those_of_torch(job):
 def test_updating_one_by_one_or_all_at_once_is_the_same_step():
     losses = []
     for fused in (True, False):
-        job = TrainingJob(VirtualGPU("A100"), PLAN)
+        job = SmallTraining(VirtualGPU("A100"), PLAN)
         batch = job.to_device(job.read(1))
         job.backward(job.forward(batch))
         if fused:
@@ -96,7 +96,7 @@ def test_converted_weights_cost_one_kernel_a_parameter_once(job):
 
 
 def test_the_same_plan_gives_the_same_losses_on_any_machine():
-    losses = [TrainingJob(VirtualGPU(model), PLAN).forward for model in ("V100", "H200")]
+    losses = [SmallTraining(VirtualGPU(model), PLAN).forward for model in ("V100", "H200")]
     first, second = (f.__self__.item(f(f.__self__.to_device(f.__self__.read(0)))) for f in losses)
 
     assert first == second

@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 from edl_labs.course.run import doctor
-from edl_labs.course.run.doctor import DoctorReport, Row, diagnose
+from edl_labs.course.run.doctor import DoctorReport, Row, examine_machine
 from edl_labs.errors import UsageError
 
 
 def looks(monkeypatch: pytest.MonkeyPatch, **named: Any) -> DoctorReport:
     monkeypatch.setattr(doctor, "_LOOKS", named)
-    return diagnose()
+    return examine_machine()
 
 
 def test_every_finding_is_there_with_a_state_and_a_step(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -24,7 +24,7 @@ def test_every_finding_is_there_with_a_state_and_a_step(monkeypatch: pytest.Monk
         monkeypatch.setitem(doctor._LOOKS, slow, lambda slow=slow: Row(slow, "ok", "not tried in this test"))
     seen: list[tuple[int, int, str]] = []
 
-    report = diagnose(progress=lambda *step: seen.append(step))
+    report = examine_machine(progress=lambda *step: seen.append(step))
     assert list(doctor._LOOKS) == [row.name for row in report.rows]
     assert {row.state for row in report.rows} <= {"ok", "warn", "missing"}
     assert all(row.next for row in report.rows if row.state != "ok")
@@ -92,7 +92,7 @@ def test_the_doctor_of_one_lab_names_each_package_that_its_cells_can_use(monkeyp
     monkeypatch.setattr(doctor, "_version", lambda name: versions.get(name, "9.9"))
     monkeypatch.setattr(subprocess, "run", lambda command, **_: SimpleNamespace(returncode=0, stdout="", stderr=""))
 
-    rows = {row.name: row for row in diagnose("lab04").rows}
+    rows = {row.name: row for row in examine_machine("lab04").rows}
 
     assert ("missing", 'pip install "edl-labs[lab]"') == (rows["h5py"].state, rows["h5py"].next)
     assert "the formats parquet and arrow will be left out" in rows["pyarrow"].what
@@ -127,7 +127,7 @@ def test_the_general_doctor_says_of_a_lab_what_it_will_leave_out(monkeypatch: py
 
 def test_an_unknown_lab_is_refused_with_the_nearest_name() -> None:
     with pytest.raises(UsageError) as caught:
-        diagnose("lab04_data_pipeline")
+        examine_machine("lab04_data_pipeline")
 
     assert "did you mean lab04_data_pipelines?" == caught.value.next
 
