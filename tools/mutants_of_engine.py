@@ -1,0 +1,235 @@
+"""Do tests notice small mistakes in the engine? python -m tools.mutants_of_engine [--count N] [--also COMMIT].
+
+The mistakes are fixed: drawn by a seed from `checks/`, `course/grade/` and `course/sandbox/` of a base commit, each
+named by its function and the text of the node that it changes. Those count whose function and node are in the tree
+where this runs (and in `--also`, so that two trees are asked the same), wherever the function is now. Each is made in
+a copy of the committed tree, and the fast unit tests that belong to the module are run on it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import copy
+import hashlib
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from tools.count_tokens import texts_of
+
+BASE, SEED, COUNT = "ebedfed7", 38, 200
+AREAS = {
+    "edl_labs/checks/": "tests/unit/checks",
+    "edl_labs/course/grade/": "tests/unit/course/grade",
+    "edl_labs/course/sandbox/": "tests/unit/course/sandbox",
+}
+LONGEST_S, TOGETHER_S = 2.0, 15.0  # of one test, and of a module's
+_PATIENCE = 4.0  # times that long a mutant's tests may take; the rest is an endless loop
+_PAIRS = (
+    *((ast.Lt, ast.LtE), (ast.Gt, ast.GtE), (ast.Eq, ast.NotEq), (ast.Is, ast.IsNot), (ast.In, ast.NotIn)),
+    *((ast.And, ast.Or), (ast.Add, ast.Sub), (ast.FloorDiv, ast.Mult), (ast.Mult, ast.Div)),
+)
+_SWAPPED: dict[type[ast.AST], type[ast.AST]] = {old: new for pair in _PAIRS for old, new in (pair, pair[::-1])}
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """One mistake: the `number`-th node of a function that reads `text`, changed in its way."""
+
+    path: str
+    function: str
+    text: str
+    number: int
+
+    @property
+    def key(self) -> str:
+        """Its name, the same in every tree."""
+        return f"{self.path}::{self.function}::{self.text}::{self.number}"
+
+
+def functions(tree: ast.AST, prefix: str = "") -> Iterator[tuple[str, ast.AST]]:
+    """Each function and method by its qualified name; what is nested in it belongs to it."""
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, _FUNCTIONS):
+            yield prefix + node.name, node
+        elif isinstance(node, ast.ClassDef):
+            yield from functions(node, f"{prefix}{node.name}.")
+
+
+def changed(node: ast.AST) -> ast.AST | None:
+    """The node with a mistake in it, where one is made."""
+    match node:
+        case ast.Compare(ops=[op]) if type(op) in _SWAPPED:
+            return _with(node, ops=[_SWAPPED[type(op)]()])
+        case ast.BoolOp(op=op) | ast.BinOp(op=op) if type(op) in _SWAPPED:
+            return _with(node, op=_SWAPPED[type(op)]())
+        case ast.UnaryOp(op=ast.Not(), operand=operand):
+            return operand
+        case ast.Constant(value=bool(value)):
+            return ast.Constant(not value)
+        case ast.Constant(value=int(value) | float(value)):
+            return ast.Constant(value + 1)
+        case ast.Return(value=ast.expr()):
+            return ast.Return(None)
+        case ast.Expr(value=ast.Call()):
+            return ast.Pass()
+    return None
+
+
+def _with(node: ast.AST, **fields: Any) -> ast.AST:
+    made = copy.copy(node)
+    for name, value in fields.items():
+        setattr(made, name, value)
+    return made
+
+
+def sites(function: ast.AST) -> Iterator[tuple[str, int, ast.AST]]:
+    """(text, number among those of the same text, node) of all that can be changed in a function."""
+    seen: dict[str, int] = {}
+    for node in ast.walk(function):
+        if changed(node) is not None:
+            text = f"{type(node).__name__} {ast.unparse(node)}"
+            yield text, seen.setdefault(text, 0), node
+            seen[text] += 1
+
+
+def mutants(texts: Mapping[str, str]) -> list[Mutant]:
+    """All of a tree, in an order that hangs on the seed alone."""
+    found = [
+        Mutant(path, name, text, number)
+        for path, source in texts.items()
+        if path.startswith(tuple(AREAS))
+        for name, function in functions(ast.parse(source))
+        for text, number, _ in sites(function)
+    ]
+    return sorted(found, key=lambda one: hashlib.sha256(f"{SEED}/{one.key}".encode()).digest())
+
+
+class Tree:
+    """A tree in which mutants are looked up."""
+
+    def __init__(self, texts: Mapping[str, str]) -> None:
+        self.texts = {path: text for path, text in texts.items() if path.startswith("edl_labs/")}
+        self._homes: dict[str, list[str]] = {}
+        for path, text in self.texts.items():
+            for name, _ in functions(ast.parse(text)):
+                self._homes.setdefault(name, []).append(path)
+
+    @cache  # noqa: B019  (a tree is there as long as the process)
+    def home(self, mutant: Mutant) -> str | None:
+        """The file that has the mutant's function, its own or the only one, with the node; None where none has."""
+        homes = self._homes.get(mutant.function, [])
+        path = mutant.path if mutant.path in homes else homes[0] if len(homes) == 1 else None
+        return path if path is not None and self.changed(mutant, path) is not None else None
+
+    def changed(self, mutant: Mutant, path: str) -> str | None:
+        """The file's text with the mistake in it."""
+        module = ast.parse(self.texts[path])
+        function = dict(functions(module))[mutant.function]
+        for text, number, node in sites(function):
+            if (text, number) == (mutant.text, mutant.number):
+                made = _Replacing(node).visit(module)
+                return ast.unparse(ast.fix_missing_locations(made)) + "\n"
+        return None
+
+
+class _Replacing(ast.NodeTransformer):
+    def __init__(self, old: ast.AST) -> None:
+        self._old = old
+
+    def visit(self, node: ast.AST) -> Any:
+        """The changed node in the place of the old one."""
+        return changed(node) if node is self._old else self.generic_visit(node)
+
+
+class Bench:
+    """A copy of the committed tree in which tests are run."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        archive = subprocess.run(["git", "archive", "HEAD"], check=True, capture_output=True).stdout
+        subprocess.run(["tar", "-x", "-C", str(root)], input=archive, check=True)
+        self.env = {**os.environ, "PYTHONPATH": str(root), "MPLBACKEND": "agg"}
+
+    @cache  # noqa: B019  (as above)
+    def tests(self, path: str) -> tuple[str, ...]:
+        """The fast tests that belong to a module: of its area, named after it or importing it, that pass unchanged."""
+        area = next(tests for start, tests in AREAS.items() if path.startswith(start))
+        stem, dotted = Path(path).stem.strip("_"), path.removesuffix(".py").replace("/", ".")
+        files = [str(one.relative_to(self.root)) for one in sorted((self.root / "tests/unit").rglob("test_*.py"))]
+        mine = [one for one in files if stem in Path(one).stem or dotted in (self.root / one).read_text()]
+        asked = mine or [one for one in files if one.startswith(area)]
+        done = self._pytest(*asked[:6], "--durations=0", "--durations-min=0", "-rA", limit_s=240.0)
+        passed = set(re.findall(r"^PASSED (\S+)", done.stdout, re.MULTILINE))
+        took: dict[str, float] = {}
+        for seconds, test in re.findall(r"^([\d.]+)s \w+ +(\S+)", done.stdout, re.MULTILINE):
+            took[test] = took.get(test, 0.0) + float(seconds)
+        chosen: list[str] = []
+        left_s = TOGETHER_S
+        for test in sorted(took.keys() & passed, key=lambda one: (took[one], one)):
+            if took[test] <= min(LONGEST_S, left_s):
+                chosen.append(test)
+                left_s -= took[test]
+        return tuple(chosen)
+
+    def is_killed(self, path: str, text: str) -> bool | None:
+        """Whether a test fails, or never ends, with this text in place of a file's; None where it has no tests."""
+        tests, file = self.tests(path), self.root / path
+        if not tests:
+            return None
+        before = file.read_text(encoding="utf-8")
+        file.write_text(text, encoding="utf-8")
+        try:
+            names = self.root / "tests_of_mutant.txt"
+            names.write_text("\n".join(tests))
+            return self._pytest(f"@{names}", "-x", limit_s=_PATIENCE * TOGETHER_S).returncode != 0
+        except subprocess.TimeoutExpired:
+            return True
+        finally:
+            file.write_text(before, encoding="utf-8")
+
+    def _pytest(self, *arguments: str, limit_s: float) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "pytest", "-q", "-m", "not slow and not browser", *arguments]
+        return subprocess.run(command, cwd=self.root, env=self.env, capture_output=True, text=True, timeout=limit_s)
+
+
+def main() -> int:
+    """Ask the first mutants that are there, and say how many are noticed."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--count", type=int, default=COUNT)
+    parser.add_argument("--base", default=BASE)
+    parser.add_argument("--also", help="a commit that must have the function and the node, too")
+    parser.add_argument("--json", type=Path, help="where each mutant's verdict is written")
+    asked = parser.parse_args()
+    here = Tree(texts_of("HEAD"))
+    trees = [here, *([Tree(texts_of(asked.also))] if asked.also else [])]
+    fixed = [one for one in mutants(texts_of(asked.base)) if all(tree.home(one) for tree in trees)][: asked.count]
+    verdicts: list[dict[str, Any]] = []
+    with tempfile.TemporaryDirectory(prefix="edl-mutants-") as folder:
+        bench = Bench(Path(folder))
+        for mutant in fixed:
+            path = here.home(mutant) or mutant.path
+            killed = bench.is_killed(path, here.changed(mutant, path) or "")
+            verdicts.append({**asdict(mutant), "at": path, "killed": killed})
+            print(f"{len(verdicts)}/{len(fixed)} {'-' if killed is None else killed} {mutant.key}", file=sys.stderr)
+            if asked.json:
+                asked.json.write_text(json.dumps(verdicts, indent=1))
+    counts = {verdict: sum(one["killed"] is verdict for one in verdicts) for verdict in (True, False, None)}
+    print(
+        f"{len(verdicts)} mutants: {counts[True]} killed, {counts[False]} survive, {counts[None]} without a fast test"
+    )
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
