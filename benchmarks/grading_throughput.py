@@ -40,8 +40,8 @@ GRADE = """
 import json, sys
 from pathlib import Path
 from edl_labs.course.grade.classrun import grade
-from edl_labs.course.course_folder import CourseFolder
-course, jobs, all_cells = CourseFolder(Path(sys.argv[2])), int(sys.argv[3]), sys.argv[4] == "all"
+from edl_labs.course.course_folder import Course as Repository
+course, jobs, all_cells = Repository(Path(sys.argv[2])), int(sys.argv[3]), sys.argv[4] == "all"
 report = grade(sys.argv[1], course=course, jobs=jobs, all_cells=all_cells, only=sys.argv[5:])
 print(json.dumps(report.to_json()))
 """

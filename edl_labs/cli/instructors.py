@@ -100,7 +100,7 @@ def grade(
     """Grade a whole class in sandboxes, judged from outside, into nbgrader's gradebook; resumes where it stopped."""
     need_instructor_tools()
     need_system("grading", fences=not unsafe)
-    from edl_labs.course.course_folder import CourseFolder
+    from edl_labs.course.course_folder import Course
     from edl_labs.course.grade.classrun import grade as grade_class
     from edl_labs.course.grade.cluster.backends import make_backend
     from edl_labs.course.grade.cluster.grading_units import spread_class
@@ -142,7 +142,7 @@ def grade(
             all_cells=all_cells or None,
             progress=tell,
         )
-        remarks = course_remarks(CourseFolder.find())
+        remarks = course_remarks(Course.find_class())
     if as_json:
         emit(report.to_json())
     else:
@@ -269,12 +269,12 @@ def report(
 ) -> None:
     """The class at a glance: a histogram for each exercise, the most frequent mistakes, flags, and what looks alike."""
     need_instructor_tools()
-    from edl_labs.course.course_folder import CourseFolder
+    from edl_labs.course.course_folder import Course
     from edl_labs.course.marks.class_page import write_report
     from edl_labs.course.marks.class_report import class_report
     from edl_labs.course.marks.leaderboard import leaderboards_or_none
 
-    course = CourseFolder.find()
+    course = Course.find_class()
     found, solutions = class_report(assignment, course=course, least_alike=alike)
     path = out or course.grading(assignment).parent.parent / "reports" / f"{assignment}.html"
     boards = leaderboards_or_none(assignment, course)

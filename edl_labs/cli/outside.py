@@ -92,7 +92,7 @@ def leaderboard(
 ) -> None:
     """Who came nearest to light in what is graded so far; ties go to less memory, then to less money."""
     need_instructor_tools()
-    from edl_labs.course.course_folder import CourseFolder
+    from edl_labs.course.course_folder import Course
     from edl_labs.course.marks.entry_timelines import is_over
     from edl_labs.course.marks.leaderboard import found_entry, leaderboards
 
@@ -109,7 +109,7 @@ def leaderboard(
         page.follow()
     boards = leaderboards(assignment, named=named)
     if page is not None:
-        shows = is_over(CourseFolder.find(), assignment) if instructor is None else instructor
+        shows = is_over(Course.find_class(), assignment) if instructor is None else instructor
         page.write(boards, instructor=shows)
         if not shows:
             print("the page has no timeline of the instructor's: --instructor adds it", file=sys.stderr)

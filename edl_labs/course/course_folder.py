@@ -1,8 +1,6 @@
 """A course: where everything lies that its authors write, and that nbgrader collects and grades.
 
-`Course` is what authors see, found by its `solutions/`; `CourseFolder` is what class runs see, found by its
-`nbgrader_config.py`: who handed in, which gradebook, which limits. Often both are one folder. `course.toml` is the one
-file in which a course says what is its own: dates, lateness, hosts, limits.
+Authors find it by its `solutions/`, class runs by its `nbgrader_config.py`; often both lie in one folder.
 """
 
 from __future__ import annotations
@@ -59,9 +57,10 @@ def use_own_exercises(root: Path) -> None:
 
 @dataclass(frozen=True)
 class Course:
-    """The paths of the course in `root`; it need not be this repository."""
+    """The course in `root`; it need not be this repository. `db_url_override` is another gradebook than nbgrader's."""
 
     root: Path
+    db_url_override: str = ""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "root", Path(self.root).resolve())
@@ -101,9 +100,22 @@ class Course:
 
     @classmethod
     def find(cls, start: Path | str | None = None) -> Course:
-        """The course around `start` (default: the working directory); UsageError when there is none."""
+        """The course with `solutions/` around `start` (default: the working directory); else UsageError."""
         then = "change to the repository's folder; students need no course: edl-labs start"
         return cls(_around(start, "solutions", called="a solutions/ folder", then=then))
+
+    @classmethod
+    def find_class(cls, start: Path | None = None, *, db_url: str = "") -> Course:
+        """The course with `nbgrader_config.py` around `start` (default: the working directory); else UsageError."""
+        called, then = "an nbgrader_config.py", "change to the course's folder"
+        return cls(_around(start, "nbgrader_config.py", called=called, then=then), db_url)
+
+    @classmethod
+    def around(cls, directory: Any, config: Any) -> Course:
+        """The course of a running nbgrader command, its options and configuration included."""
+        course = cls(Path(directory.root), str(directory.db_url))
+        course.__dict__.update(directory=directory, config=config)
+        return course
 
     def lab_names(self) -> list[str]:
         """The labs in solutions/, in order; SourceError for a folder that is not named like a lab."""
@@ -143,27 +155,6 @@ class Course:
             os.environ.pop("EDL_LABS_EXERCISES", None)
             if before is not None:
                 os.environ["EDL_LABS_EXERCISES"] = before
-
-
-@dataclass(frozen=True)
-class CourseFolder:
-    """A course whose nbgrader_config.py lies in `root`. `db_url` overrides the one configured there."""
-
-    root: Path
-    db_url_override: str = ""
-
-    @classmethod
-    def find(cls, start: Path | None = None, *, db_url: str = "") -> CourseFolder:
-        """The course around `start` (default: the working directory)."""
-        called, then = "an nbgrader_config.py", "change to the course's folder"
-        return cls(_around(start, "nbgrader_config.py", called=called, then=then), db_url)
-
-    @classmethod
-    def around(cls, directory: Any, config: Any) -> CourseFolder:
-        """The course of a running nbgrader command, its options and configuration included."""
-        course = cls(Path(directory.root), str(directory.db_url))
-        course.__dict__.update(directory=directory, config=config)
-        return course
 
     @cached_property
     def config(self) -> Any:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from edl_labs.course.course_folder import CourseFolder
+from edl_labs.course.course_folder import Course as Repository
 from edl_labs.course.grade.judge_process import Judge
 from edl_labs.course.grade.mark import Examiner
 from edl_labs.course.grade.probe_run import PlanRunner
@@ -34,7 +34,7 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
     course = Course(root)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("EDL_LABS_EXERCISES", str(course.exercises))
-        folder = CourseFolder(course.root)
+        folder = Repository(course.root)
         assignment = folder.assignment(LAB)
         course.submit("victim", course.answered())
         with KernelPool(limits=LIMITS, preload=PRELOAD) as pool, Judge(LIMITS) as judge:

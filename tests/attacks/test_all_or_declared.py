@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from edl_labs.course.course_folder import CourseFolder
+from edl_labs.course.course_folder import Course
 from edl_labs.course.grade.declared_cells import declared_plan
 from edl_labs.course.grade.graded_notebook import graded_notebook
 from edl_labs.course.grade.mark import Examiner
@@ -32,7 +32,7 @@ def examiner(bench: Bench) -> Iterator[Examiner]:
     """The bench's, for the fixture lab with cells that show things between its exercises."""
     assignment = with_showing(bench.assignment)
     runner = replace(bench.examiner.runner, assignment=assignment)
-    folder = CourseFolder(bench.course.root).grading(LAB) / "references"
+    folder = Course(bench.course.root).grading(LAB) / "references"
     solution = replace(bench.examiner.solution, assignment=assignment, _process=None, _folder=None)
     known = reference(runner, seed=SEED, folder=folder)
     yield Examiner(runner, known, bench.examiner.judge, solution)

@@ -11,7 +11,7 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from edl_labs.course.course_folder import CourseFolder
+from edl_labs.course.course_folder import Course as Repository
 from edl_labs.course.grade import grader
 from edl_labs.course.grade.classrun import grade
 from edl_labs.course.grade.graded_notebook import graded_notebook
@@ -126,7 +126,7 @@ def test_class_of_a_thousand_malformed_notebooks_is_graded(
         course.submit(f"m{number:04}", data)
     for number in range(5):
         course.submit(f"healthy{number}", course.answered({"area": f"# {number}\narea = lambda w, h: w * h"}))
-    report = grade(LAB, course=CourseFolder(course.root), limits=Limits(cell_s=4.0, notebook_s=60.0))
+    report = grade(LAB, course=Repository(course.root), limits=Limits(cell_s=4.0, notebook_s=60.0))
     rows = [row for row in report.rows if row.student.startswith("m")]
 
     assert 1000 == len(rows)

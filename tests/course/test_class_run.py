@@ -18,7 +18,7 @@ from random import Random
 
 import pytest
 
-from edl_labs.course.course_folder import CourseFolder
+from edl_labs.course.course_folder import Course as Repository
 from edl_labs.course.grade import classrun, grader, result
 from edl_labs.course.grade.classrun import ClassProgress, ClassReport, grade
 from edl_labs.course.grade.grader import Grader
@@ -84,7 +84,7 @@ def numbered(course: Course, number: int, *, sleep_s: float = 0.0) -> None:
 
 
 def run(course: Course, **options: object) -> ClassReport:
-    return grade(LAB, course=CourseFolder(course.root), **options)  # type: ignore[arg-type]
+    return grade(LAB, course=Repository(course.root), **options)  # type: ignore[arg-type]
 
 
 def stored_marks(course: Course) -> dict[str, tuple[float | None, ...]]:
@@ -119,7 +119,7 @@ def test_class_has_a_row_for_everyone_and_progress_counts_them(course: Course):
 
 
 def test_second_run_repeats_nothing_and_changes_nothing(graded: Course):
-    seed, marks = class_draws(CourseFolder(graded.root).grading(LAB)).seed, stored_marks(graded)
+    seed, marks = class_draws(Repository(graded.root).grading(LAB)).seed, stored_marks(graded)
     again = run(graded)
 
     assert ["kept"] * 3 == [row.state for row in again.rows]
@@ -142,7 +142,7 @@ def test_what_was_graded_without_a_sandbox_is_in_the_report(course: Course):
     wrong = {"area": solve_cell("area", body="return width + height")}
     course.submit("s00", course.answered(wrong))
     run(course, level=Level.UNSAFE)
-    overview, _ = class_report(LAB, course=CourseFolder(course.root))
+    overview, _ = class_report(LAB, course=Repository(course.root))
 
     (area,) = (one for one in overview.exercises if one.name == "area")
     assert (("the area is wrong", 1),) == area.mistakes
@@ -193,7 +193,7 @@ def test_nothing_to_grade_is_said(course: Course):
 def test_two_runs_of_one_assignment_do_not_meet(course: Course):
     numbered(course, 0)
     with (
-        classrun._alone(CourseFolder(course.root).grading(LAB)),
+        classrun._alone(Repository(course.root).grading(LAB)),
         pytest.raises(UsageError, match="is being graded"),
     ):
         run(course)
@@ -309,8 +309,7 @@ from pathlib import Path
 from edl_labs.course.sandbox.kernel import pool
 pool.USUAL_IMPORTS = {PRELOAD!r}
 from edl_labs.course.grade.classrun import grade
-from edl_labs.course.course_folder import CourseFolder
-grade({LAB!r}, course=CourseFolder(Path(sys.argv[1])), jobs=1, progress=lambda p: print(p.done, flush=True))
+grade({LAB!r}, course=Repository(Path(sys.argv[1])), jobs=1, progress=lambda p: print(p.done, flush=True))
 """
 
 
@@ -476,7 +475,7 @@ def killed_run(course: Course, *, done: int, later_s: float) -> None:
 
 def pages_of(course: Course) -> dict[str, bytes]:
     """Everyone's feedback page."""
-    folder = CourseFolder(course.root)
+    folder = Repository(course.root)
     feedback(LAB, course=folder)
     students = folder.students(LAB)
     return {s: (folder.path("feedback", student=s, assignment=LAB) / f"{LAB}.html").read_bytes() for s in students}
@@ -492,7 +491,7 @@ def forget(course: Course) -> None:
 
 @pytest.mark.slow
 def test_the_same_submission_has_the_same_draw_however_often_it_is_graded(graded: Course):
-    known = CourseFolder(graded.root)
+    known = Repository(graded.root)
     first, again = (run(graded, fresh=fresh) for fresh in (False, True))
     draws = class_draws(known.grading(LAB))
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from edl_labs.course.course_folder import CourseFolder
+from edl_labs.course.course_folder import Course as Repository
 from edl_labs.course.grade.classrun import grade
 from edl_labs.course.grade.cluster.backends import LocalBackend, RayBackend, SlurmBackend, make_backend
 from edl_labs.course.grade.cluster.grading_units import Unit, leased_gpu, read_unit, spread, spread_class
@@ -41,27 +41,27 @@ def a_class(released: Course, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 
 def marks(course: Course) -> dict[str, dict[str, float | None]]:
-    return {student: course.scores(student) for student in CourseFolder(course.root).students(LAB)}
+    return {student: course.scores(student) for student in Repository(course.root).students(LAB)}
 
 
 def merged(course: Course) -> tuple[set[str], dict[str, dict[str, float | None]]]:
     """The states of the rows after merging what units left, and the marks in the gradebook."""
-    report = grade(LAB, course=CourseFolder(course.root), seed=SEED)
+    report = grade(LAB, course=Repository(course.root), seed=SEED)
     return {row.state for row in report.rows}, marks(course)
 
 
 @pytest.mark.slow
 def test_units_on_this_machine_leave_results_that_only_need_merging(a_class: Callable[[str, int], Course]):
     plain, course = a_class("plain", 3), a_class("units", 3)
-    grade(LAB, course=CourseFolder(plain.root), seed=SEED)
+    grade(LAB, course=Repository(plain.root), seed=SEED)
     told: list[tuple[int, int]] = []
     codes = spread_class(
-        LAB, LocalBackend(2), course=CourseFolder(course.root), seed=SEED, progress=lambda *at: told.append(at)
+        LAB, LocalBackend(2), course=Repository(course.root), seed=SEED, progress=lambda *at: told.append(at)
     )
 
     assert ((0,), [(1, 1)]) == (codes, told)
     assert ({"kept"}, marks(plain)) == merged(course)
-    assert () == spread_class(LAB, LocalBackend(2), course=CourseFolder(course.root), seed=SEED)
+    assert () == spread_class(LAB, LocalBackend(2), course=Repository(course.root), seed=SEED)
 
 
 @pytest.mark.slow
@@ -69,7 +69,7 @@ def test_submitit_runs_units_as_jobs(a_class: Callable[[str, int], Course]):
     pytest.importorskip("submitit", reason="submitit is not installed: pip install 'edl-labs[cluster]'")
     course = a_class("jobs", 3)
     backend = SlurmBackend(cluster="local", logs=course.root / "jobs")
-    folder = CourseFolder(course.root)
+    folder = Repository(course.root)
     codes = spread(LAB, backend, course=folder, students=folder.students(LAB), seed=SEED, students_a_unit=2)
 
     assert (0, 0) == codes
@@ -95,7 +95,7 @@ def test_a_ray_cluster_that_loses_a_node_gives_the_same_gradebook(
     monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
     monkeypatch.setenv("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
     plain, course = a_class("plain", 8), a_class("spread", 8)
-    grade(LAB, course=CourseFolder(plain.root), seed=SEED)
+    grade(LAB, course=Repository(plain.root), seed=SEED)
     cluster = head_node()
     try:
         second = cluster.add_node(num_cpus=1, node_ip_address="127.0.0.3")
@@ -107,7 +107,7 @@ def test_a_ray_cluster_that_loses_a_node_gives_the_same_gradebook(
                 lost.set()
                 cluster.remove_node(second, allow_graceful=False)
 
-        folder = CourseFolder(course.root)
+        folder = Repository(course.root)
         backend = RayBackend(cluster.address)
         codes = spread(
             LAB, backend, course=folder, students=folder.students(LAB), seed=SEED, students_a_unit=1, progress=lose
@@ -170,8 +170,8 @@ def test_an_unknown_backend_is_refused_with_those_there_are():
 @pytest.mark.slow
 def test_what_was_graded_without_a_gpu_does_not_stand_in_for_what_was_with_one(a_class: Callable[[str, int], Course]):
     course = a_class("gpu", 1)
-    plain = grade(LAB, course=CourseFolder(course.root), seed=SEED)
-    on_gpu = grade(LAB, course=CourseFolder(course.root), seed=SEED, on_gpu=True)
+    plain = grade(LAB, course=Repository(course.root), seed=SEED)
+    on_gpu = grade(LAB, course=Repository(course.root), seed=SEED, on_gpu=True)
 
     assert ["graded", "failed"] == [plain.rows[0].state, on_gpu.rows[0].state]
     assert "none was leased here" in on_gpu.rows[0].remarks[0]
@@ -191,7 +191,7 @@ class Noting:
 @pytest.mark.slow
 def test_a_class_graded_as_needed_is_sent_out_again_when_it_is_asked_for_whole(a_class: Callable[[str, int], Course]):
     course = a_class("needed", 1)
-    folder, sent = CourseFolder(course.root), Noting()
+    folder, sent = Repository(course.root), Noting()
     grade(LAB, course=folder, seed=SEED, all_cells=False)
     spread_class(LAB, sent, course=folder, seed=SEED, all_cells=False)
 

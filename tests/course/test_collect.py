@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from edl_labs.course.course_folder import CourseFolder
+from edl_labs.course.course_folder import Course as Repository
 from edl_labs.course.marks.archives import BadArchive
 from edl_labs.course.marks.collect import CollectReport, collect
 from edl_labs.errors import NothingToDo, UsageError
@@ -38,7 +38,7 @@ def archive(course: Course, files: dict[str, bytes], name: str = "submissions.zi
 
 def take(course: Course, source: Path, kind: str = "canvas", **options: object) -> CollectReport:
     options = {"roster": course.root / "roster.csv", **options}
-    return collect(LAB, source, kind=kind, course=CourseFolder(course.root), **options)  # type: ignore[arg-type]
+    return collect(LAB, source, kind=kind, course=Repository(course.root), **options)  # type: ignore[arg-type]
 
 
 def submitted(course: Course, student: str) -> Path:

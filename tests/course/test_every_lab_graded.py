@@ -10,7 +10,6 @@ from typer.testing import CliRunner
 
 from edl_labs.cli import app
 from edl_labs.course.course_folder import Course as Repository
-from edl_labs.course.course_folder import CourseFolder
 from edl_labs.course.grade.classrun import grade
 from edl_labs.course.lab.parsed_lab import Lab
 from edl_labs.course.lab.read import read_labs
@@ -49,8 +48,8 @@ def test_a_class_run_gives_the_marks_that_proofs_give(
     for exercise, notebook in mistakes.items():
         course.submit(f"wrong-{exercise}", notebook)
     with pytest.raises(NothingToDo):
-        leaderboards(name, course=CourseFolder(course.root))
-    report = grade(name, course=CourseFolder(course.root), jobs=2)
+        leaderboards(name, course=Repository(course.root))
+    report = grade(name, course=Repository(course.root), jobs=2)
     marks = {row.student: dict(row.marks) for row in report.rows}
     full = {one.name: one.points for one in lab.exercises if one.kind == "code" and not one.optional}
 
@@ -63,7 +62,7 @@ def test_a_class_run_gives_the_marks_that_proofs_give(
 
 def the_board_ranks(course: Course, monkeypatch: pytest.MonkeyPatch) -> None:
     """The graded class has a leaderboard, whose page names nobody."""
-    (board,) = leaderboards(SCORED, course=CourseFolder(course.root))
+    (board,) = leaderboards(SCORED, course=Repository(course.root))
     monkeypatch.chdir(course.root)
     done = CliRunner().invoke(app, ["leaderboard", SCORED, "--html", "board.html"])
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from edl_labs.course.course_folder import CourseFolder
+from edl_labs.course.course_folder import Course as Repository
 from edl_labs.course.grade import grader
 from edl_labs.course.grade.classrun import grade
 from edl_labs.course.lab.source_notebook import RUBRIC_HEAD
@@ -34,7 +34,7 @@ def graded(released: Course, folder: Path, monkeypatch: pytest.MonkeyPatch) -> t
     monkeypatch.setattr(grader, "ALWAYS", ("edl_labs", "numpy"))
     course.submit("ada", course.answered(prose="So."))
     course.submit("bob", course.answered({"area": solve_cell("area", body="return 0")}, prose="So."))
-    report = grade(LAB, course=CourseFolder(course.root))
+    report = grade(LAB, course=Repository(course.root))
     return course, {row.student: row.points for row in report.rows if row.points is not None}
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from edl_labs.checks import Outcome
-from edl_labs.course.course_folder import CourseFolder
+from edl_labs.course.course_folder import Course as Repository
 from edl_labs.course.grade.result import Result
 from edl_labs.course.grade.secret_cases import class_draws
 from edl_labs.course.grade.submission import Unreadable
@@ -31,9 +31,9 @@ TEST_KEYS |= {"visibility", "extra_data"}
 
 
 @pytest.fixture
-def folder(released: Course, monkeypatch: pytest.MonkeyPatch) -> CourseFolder:
+def folder(released: Course, monkeypatch: pytest.MonkeyPatch) -> Repository:
     monkeypatch.setenv("EDL_LABS_EXERCISES", str(released.exercises))
-    return CourseFolder(released.root)
+    return Repository(released.root)
 
 
 @pytest.fixture
@@ -51,7 +51,7 @@ def result(*outcomes: Outcome, **more: object) -> Result:
     return Result("key", LAB, "namespaces", outcomes, **more)  # type: ignore[arg-type]
 
 
-def test_each_exercise_is_a_test_in_the_labs_order_and_prose_is_left_to_a_person(folder: CourseFolder):
+def test_each_exercise_is_a_test_in_the_labs_order_and_prose_is_left_to_a_person(folder: Repository):
     wrong = outcome("area", "wrong", 0.0, what="the area is wrong", case_text="area(2, 3)", printed="secret")
     found = results(folder.assignment(LAB), result(outcome("halves", "partly", 1.0), wrong, notes=("it was mended",)))
     area, halves = found["tests"]
@@ -67,7 +67,7 @@ def test_each_exercise_is_a_test_in_the_labs_order_and_prose_is_left_to_a_person
     assert {key for test in found["tests"] for key in test} <= TEST_KEYS
 
 
-def test_who_sends_what_cannot_be_read_is_told_at_once(folder: CourseFolder):
+def test_who_sends_what_cannot_be_read_is_told_at_once(folder: Repository):
     found = unread(folder.assignment(LAB), Unreadable("the notebook is empty", why="0 bytes", next="save it first"))
 
     assert "the notebook is empty\n  why: 0 bytes\n  next: save it first" == found["output"]
@@ -84,9 +84,7 @@ def test_results_are_there_whole_or_not_at_all(tmp_path: Path):
     assert {"tests": []} == json.loads((tmp_path / "results" / "results.json").read_text())
 
 
-def test_the_zip_has_its_scripts_at_the_root_and_the_classs_own_draws(
-    folder: CourseFolder, wheel: Path, tmp_path: Path
-):
+def test_the_zip_has_its_scripts_at_the_root_and_the_classs_own_draws(folder: Repository, wheel: Path, tmp_path: Path):
     made = gradescope_zip(LAB, tmp_path / "out.zip", course=folder, wheel=wheel)
     with zipfile.ZipFile(made.archive) as archive:
         modes = {entry.filename: entry.external_attr >> 16 for entry in archive.infolist()}
@@ -104,39 +102,39 @@ def test_the_zip_has_its_scripts_at_the_root_and_the_classs_own_draws(
 
 
 def test_what_course_toml_says_of_grading_goes_along_and_the_files_that_it_names_do_not(
-    folder: CourseFolder, wheel: Path, tmp_path: Path
+    folder: Repository, wheel: Path, tmp_path: Path
 ):
     own = shutil.copytree(folder.root, tmp_path / "own")
     (own / "groups.csv").write_text("group,id\nred,ana\n")
     said = '[course]\nname = "Mine"\nroster = "no.csv"\ngroups = "groups.csv"\n'
     (own / "course.toml").write_text(f"{said}[limits]\ncell_s = 240\n[grading]\nall_cells = true\n")
-    made = gradescope_zip(LAB, tmp_path / "out.zip", course=CourseFolder(own), wheel=wheel)
+    made = gradescope_zip(LAB, tmp_path / "out.zip", course=Repository(own), wheel=wheel)
     with zipfile.ZipFile(made.archive) as archive:
         archive.extractall(tmp_path / "there")
-    there = CourseFolder(tmp_path / "there" / "course")
+    there = Repository(tmp_path / "there" / "course")
 
     assert (240, True) == (there.limits.cell_s, there.all_cells)
     assert {} == read_groups(there.root, LAB).by_student
     assert "ana" in read_groups(own, LAB).by_student
 
 
-def test_a_course_of_ones_own_is_told_which_wheel_it_needs(folder: CourseFolder, tmp_path: Path):
+def test_a_course_of_ones_own_is_told_which_wheel_it_needs(folder: Repository, tmp_path: Path):
     own = shutil.copytree(folder.root, tmp_path / "own")
     shutil.copytree(own / "exercises", own / "edl_labs" / "exercises")
     with pytest.raises(UsageError, match="the wheel that grades is missing") as caught:
-        gradescope_zip(LAB, tmp_path / "out.zip", course=CourseFolder(own))
+        gradescope_zip(LAB, tmp_path / "out.zip", course=Repository(own))
 
     assert "--wheel FILE" in caught.value.next
 
 
-def test_a_wheel_without_the_judge_is_refused(folder: CourseFolder, tmp_path: Path):
+def test_a_wheel_without_the_judge_is_refused(folder: Repository, tmp_path: Path):
     with pytest.raises(UsageError, match="this wheel cannot grade"):
         gradescope_zip(LAB, tmp_path / "out.zip", course=folder, wheel=Path("edl_labs-1.0-py3-none-any.whl"))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("handed_in", ["one wrong", "cut off"])
-def test_its_autograder_grades_a_submission(folder: CourseFolder, wheel: Path, tmp_path: Path, handed_in: str):
+def test_its_autograder_grades_a_submission(folder: Repository, wheel: Path, tmp_path: Path, handed_in: str):
     """The harness's own layout: the zip unpacked to source/, the script beside it, the upload in submission/."""
     made, root = gradescope_zip(LAB, tmp_path / "out.zip", course=folder, wheel=wheel), tmp_path / "autograder"
     with zipfile.ZipFile(made.archive) as archive:

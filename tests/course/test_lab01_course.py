@@ -11,7 +11,6 @@ import nbformat
 import pytest
 
 from edl_labs.course.course_folder import Course as Repository
-from edl_labs.course.course_folder import CourseFolder
 from edl_labs.course.grade.classrun import grade
 from edl_labs.course.lab.parsed_lab import Lab
 from edl_labs.course.lab.read import read_lab
@@ -58,7 +57,7 @@ def class01(tmp_path_factory: pytest.TempPathFactory) -> Class01:
             course.submit(f"wrong{number}", mistaken(course, wrong.exercise, wrong.code))
         with pytest.MonkeyPatch.context() as patch:
             patch.delenv("EDL_LABS_EXERCISES", raising=False)
-            report = grade(LAB01, course=CourseFolder(course.root), jobs=2)
+            report = grade(LAB01, course=Repository(course.root), jobs=2)
         (root / "marks.json").write_text(json.dumps({row.student: dict(row.marks) for row in report.rows}))
 
     course = Course(once(tmp_path_factory, "lab01", make), LAB01, own_exercises=False)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from edl_labs.course.course_folder import CourseFolder
+from edl_labs.course.course_folder import Course as Repository
 from edl_labs.course.grade import grader
 from edl_labs.course.grade.classrun import grade
 from edl_labs.course.marks.class_page import write_report
@@ -56,7 +56,7 @@ def make_graded(root: Path, source: Path) -> None:
     with zipfile.ZipFile(root / "in.zip", "w") as packed:
         packed.writestr(f"alvarezjose_101_9001_{LAB}.ipynb", json.dumps(wrong))
         packed.writestr(f"oneilann_102_9002_{LAB}.ipynb", json.dumps(evil))
-    folder = CourseFolder(root)
+    folder = Repository(root)
     collect(LAB, root / "in.zip", kind="canvas", course=folder, roster=root / "roster.csv", times=root / "times.csv")
     graded = grade(LAB, course=folder, jobs=2)
     assert ["graded", "graded"] == [row.state for row in graded.rows], graded.rows
@@ -76,8 +76,8 @@ def course(
     return course
 
 
-def folder(course: Course) -> CourseFolder:
-    return CourseFolder(course.root)
+def folder(course: Course) -> Repository:
+    return Repository(course.root)
 
 
 def mark_by_hand(course: Course, student: str, points: float, comment: str = "") -> None:

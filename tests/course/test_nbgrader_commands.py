@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from edl_labs.course.course_folder import CourseFolder
+from edl_labs.course.course_folder import Course as Repository
 from edl_labs.course.grade import grader
 from edl_labs.course.grade.classrun import grade
 from edl_labs.course.marks.feedback import feedback
@@ -102,7 +102,7 @@ def test_pages_of_a_class_run_can_be_released_too(course: Course, tmp_path: Path
     home = tmp_path / "student"
     ada = hand_in_by_exchange(course, home)
     course.submit("cleo", course.answered(prose="Because."))
-    folder = CourseFolder(course.root)
+    folder = Repository(course.root)
 
     assert ["graded", "graded"] == [row.state for row in grade(LAB, course=folder, jobs=2).rows]
     assert {ada, "cleo"} == feedback(LAB, course=folder).pages.keys()

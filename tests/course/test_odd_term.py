@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import nbformat
 import pytest
 
-from edl_labs.course.course_folder import CourseFolder
+from edl_labs.course.course_folder import Course as Repository
 from edl_labs.course.grade import grader
 from edl_labs.course.grade.classrun import ClassReport, grade
 from edl_labs.course.marks.class_page import write_report
@@ -84,7 +84,7 @@ class Term:
     """A course that went from hand-in to pages."""
 
     course: Course
-    folder: CourseFolder
+    folder: Repository
     taken: CollectReport
     graded: ClassReport
     back: FeedbackReport
@@ -99,7 +99,7 @@ class Term:
 def term(released: Course, tmp_path_factory: pytest.TempPathFactory) -> Term:
     root = tmp_path_factory.mktemp("odd") / "course"
     shutil.copytree(released.root, root)
-    course, folder = Course(root), CourseFolder(root)
+    course, folder = Course(root), Repository(root)
     sent = hand_ins(course)
     (root / "course.toml").write_text(POLICY)
     (root / "roster.csv").write_text(

@@ -14,7 +14,7 @@ import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell
 
-from edl_labs.course.course_folder import CourseFolder
+from edl_labs.course.course_folder import Course as Repository
 from edl_labs.course.grade import grader
 from edl_labs.course.grade.classrun import grade
 from edl_labs.course.marks.class_page import write_report
@@ -87,7 +87,7 @@ def test_no_name_in_a_page_runs(released: Course, tmp_path: Path, monkeypatch: p
     folders = [name for name in NAMES if not {"\0", "/", "\udcff"} & set(name)]
     for name in ("ada", *folders):
         course.submit(name, course.answered(prose="So."))
-    folder = CourseFolder(course.root)
+    folder = Repository(course.root)
     rows = grade(LAB, course=folder, jobs=1).rows
     feedback(LAB, course=folder)
     report, solutions = class_report(LAB, course=folder)
@@ -118,7 +118,7 @@ def test_nothing_in_a_page_runs(
     evasions = [text.replace(BEACON, address).replace("127.0.0.1:9", address.split("/")[2]) for text in ALL]
     course.submit("mallory", hostile(course, evasions))
     course.submit("ada", course.answered(prose="So."))
-    folder = CourseFolder(course.root)
+    folder = Repository(course.root)
     assert {"graded"} == {row.state for row in grade(LAB, course=folder, jobs=1).rows}
     course.nbgrader("generate_feedback", LAB, "--student=mallory", "--force")
     pages = {"nbgrader's feedback": course.root / "course" / "feedback" / "mallory" / LAB / f"{LAB}.html"}

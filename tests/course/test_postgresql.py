@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from edl_labs.course.course_folder import CourseFolder
+from edl_labs.course.course_folder import Course as Repository
 from edl_labs.course.grade import grader
 from edl_labs.course.grade.classrun import grade
 from tests.course.course_fixture import LAB, POINTS, SOLUTIONS, Course
@@ -65,7 +65,7 @@ def test_class_is_graded_into_postgresql_and_again_changes_nothing(
     monkeypatch.setattr(grader, "ALWAYS", ("edl_labs", "numpy"))
     for number in range(3):
         course.submit(f"s{number}", course.answered({"area": f"# {number}\narea = lambda w, h: w * h"}, prose="So."))
-    reports = [grade(LAB, course=CourseFolder(course.root, db_url)) for _ in range(2)]
+    reports = [grade(LAB, course=Repository(course.root, db_url)) for _ in range(2)]
     full = float(sum(POINTS[name] for name in SOLUTIONS))
 
     assert [[full] * 3] * 2 == [[row.points for row in report.rows] for report in reports]

@@ -10,7 +10,7 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from edl_labs.course.course_folder import CourseFolder
+from edl_labs.course.course_folder import Course
 from edl_labs.course.grade import grader
 from edl_labs.course.grade.classrun import ClassReport, grade
 from edl_labs.course.lab.build import build
@@ -37,7 +37,7 @@ def submit(root: Path, student: str, **answers: str) -> None:
 
 
 @pytest.fixture
-def graded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[CourseFolder, ClassReport]:
+def graded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Course, ClassReport]:
     """Three students: all right, practice wrong, practice not attempted."""
     monkeypatch.delenv("EDL_LABS_EXERCISES", raising=False)
     monkeypatch.setattr(grader, "ALWAYS", PRELOAD)  # without torch: these tests need none
@@ -50,12 +50,12 @@ def graded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[CourseFolde
     submit(root, "all", doubled_time=DOUBLED, quadrupled_time=QUADRUPLED.format(4))
     submit(root, "wrong", doubled_time=DOUBLED, quadrupled_time=QUADRUPLED.format(1))
     submit(root, "idle", doubled_time=DOUBLED)
-    folder = CourseFolder(root)
+    folder = Course(root)
     return folder, grade(kit.LAB, course=folder)
 
 
 @pytest.mark.slow
-def test_practice_is_worth_nothing_from_the_gradebook_to_the_export(graded: tuple[CourseFolder, ClassReport]) -> None:
+def test_practice_is_worth_nothing_from_the_gradebook_to_the_export(graded: tuple[Course, ClassReport]) -> None:
     course, report = graded
 
     assert {"all": 2.0, "wrong": 2.0, "idle": 2.0} == {row.student: row.points for row in report.rows}
@@ -70,7 +70,7 @@ def test_practice_is_worth_nothing_from_the_gradebook_to_the_export(graded: tupl
 
 
 @pytest.mark.slow
-def test_practice_is_told_in_feedback_and_counted_in_the_report(graded: tuple[CourseFolder, ClassReport]) -> None:
+def test_practice_is_told_in_feedback_and_counted_in_the_report(graded: tuple[Course, ClassReport]) -> None:
     course, _ = graded
 
     pages = {

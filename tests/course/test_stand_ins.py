@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from edl_labs.course.assignment import Assignment
-from edl_labs.course.course_folder import CourseFolder
+from edl_labs.course.course_folder import Course as Repository
 from edl_labs.course.grade.grader import Grader
 from edl_labs.course.grade.plan import make_plan
 from edl_labs.course.grade.reference import lean
@@ -33,7 +33,7 @@ PAIRS = {
 @contextmanager
 def grader_of(root: Path, lab: str) -> Iterator[tuple[Course, Grader]]:
     course = make_lab_course(root / "course", lab)
-    folder = CourseFolder(course.root)
+    folder = Repository(course.root)
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv("EDL_LABS_EXERCISES", raising=False)
         with Grader(folder, folder.assignment(lab), seed=11) as grader:
@@ -65,7 +65,7 @@ def test_what_builds_on_a_stub_has_its_points(tmp_path: Path, lab: str):
 def test_every_pair_of_the_labs_is_here(tmp_path: Path):
     found = {}
     for lab in PAIRS:
-        folder = CourseFolder(make_lab_course(tmp_path / lab, lab).root)
+        folder = Repository(make_lab_course(tmp_path / lab, lab).root)
         exercises = folder.assignment(lab).exercises
         found[lab] = {exercise.name: exercise.uses[0] for exercise in exercises if exercise.uses}
 
@@ -73,7 +73,7 @@ def test_every_pair_of_the_labs_is_here(tmp_path: Path):
 
 
 def test_a_class_travels_as_nothing_but_what_its_exercise_makes_of_a_library(tmp_path: Path):
-    assignment: Assignment = CourseFolder(make_lab_course(tmp_path, "lab03_mixed_precision").root).assignment(
+    assignment: Assignment = Repository(make_lab_course(tmp_path, "lab03_mixed_precision").root).assignment(
         "lab03_mixed_precision"
     )
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from edl_labs.course.course_folder import CourseFolder
+from edl_labs.course.course_folder import Course as Repository
 from edl_labs.course.grade import grader
 from edl_labs.course.grade.classrun import grade
 from edl_labs.course.marks.class_report import class_report
@@ -164,7 +164,7 @@ def test_a_term(term: Course):
     present = [one for one in students if one.kind.handed_in]
     healthy = [one for one in present if not one.kind.broken]
     write_lists(term, students)
-    folder = CourseFolder(term.root)
+    folder = Repository(term.root)
     labs = {LAB: ("canvas", canvas), SECOND_LAB: ("moodle", moodle)}
     for lab, (kind, pack) in labs.items():
         taken = collect(
@@ -217,7 +217,7 @@ def exercise(lab: str, name: str) -> str:
     return second_name(name) if lab == SECOND_LAB else name
 
 
-def mark_by_hand(folder: CourseFolder, lab: str, students: list[Someone]) -> None:
+def mark_by_hand(folder: Repository, lab: str, students: list[Someone]) -> None:
     with open_book(folder) as book:
         for one in students:
             found = book.find_grade(exercise(lab, "why_square"), lab, lab, one.id)
@@ -230,11 +230,11 @@ def total(one: Someone, lab: str, **mended: float) -> float:
     return points - one.penalty(points)
 
 
-def totals(folder: CourseFolder, lab: str) -> dict[str, float]:
+def totals(folder: Repository, lab: str) -> dict[str, float]:
     return {marks.student: marks.points for marks in class_marks(folder, lab)}
 
 
-def check_canvas_export(term: Course, folder: CourseFolder, students: list[Someone], healthy: list[Someone]) -> None:
+def check_canvas_export(term: Course, folder: Repository, students: list[Someone], healthy: list[Someone]) -> None:
     rows = [[f"{one.last}, {one.first}", str(1000 + one.number), ""] for one in students]
     template, out = term.root / "canvas_grades.csv", term.root / "canvas_out.csv"
     template.write_text(table(f"Student,ID,{LAB} (7)", rows), encoding="utf-8")
@@ -250,7 +250,7 @@ def check_canvas_export(term: Course, folder: CourseFolder, students: list[Someo
     assert not [row["Student"] for row in written.values() if row["Student"].startswith("=")]
 
 
-def check_csv_export(term: Course, folder: CourseFolder, healthy: list[Someone]) -> None:
+def check_csv_export(term: Course, folder: Repository, healthy: list[Someone]) -> None:
     out = term.root / "marks.csv"
     export(SECOND_LAB, kind="csv", out=out, course=folder)
     rows = list(csv.DictReader(io.StringIO(out.read_text(encoding="utf-8-sig"))))
@@ -258,7 +258,7 @@ def check_csv_export(term: Course, folder: CourseFolder, healthy: list[Someone])
     assert [one.id for one in healthy] == sorted(row["student"] for row in rows)
 
 
-def check_regrade(term: Course, folder: CourseFolder, healthy: list[Someone]) -> None:
+def check_regrade(term: Course, folder: Repository, healthy: list[Someone]) -> None:
     """Half-right halves now give three quarters; only they change, and marks given by hand stay."""
     module = term.exercises / f"{LAB}.py"
     module.write_text(module.read_text().replace("else 0.5", "else 0.75"))

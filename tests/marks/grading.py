@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from itertools import count
 
-from edl_labs.course.course_folder import CourseFolder
+from edl_labs.course.course_folder import Course as Repository
 from edl_labs.course.grade.classrun import ProgressHook, grade
 from edl_labs.course.grade.secret_cases import Draws
 from edl_labs.course.grade.submission import parse
@@ -28,7 +28,7 @@ def graded(
     Which draw counts for a student depends on the folder's name, so names are chosen for it. A cell that measures may
     never end with an attack's answers; no honest one takes a tenth of CELL_S.
     """
-    folder = CourseFolder(course.root)
+    folder = Repository(course.root)
     students: dict[tuple[str, int], str] = {}
     _record_seed(folder, course.lab)
     for submission, draws in asked:
@@ -48,7 +48,7 @@ def graded(
     return marks
 
 
-def _record_seed(folder: CourseFolder, lab: str) -> None:
+def _record_seed(folder: Repository, lab: str) -> None:
     path = folder.grading(lab) / "seed.json"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps({"seed": SEED, "draws": DRAWS}))

@@ -18,7 +18,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
-from edl_labs.course.course_folder import CourseFolder
+from edl_labs.course.course_folder import Course
 from edl_labs.course.grade.files import copy_exchange_files, is_disk_full, write_atomically
 from edl_labs.course.grade.gradebook import Writer, read_timestamp
 from edl_labs.course.grade.grader import Grader, Step, begin_pool
@@ -119,7 +119,7 @@ _TRIES = 2  # what is lost by chance, a kernel or a judge, is not lost twice
 def grade(
     assignment: str,
     *,
-    course: CourseFolder | None = None,
+    course: Course | None = None,
     jobs: int | None = None,
     seed: int | None = None,
     only: Sequence[str] = (),
@@ -136,7 +136,7 @@ def grade(
     was graded; `all_cells` runs a notebook's demonstrations too; `on_gpu` enters what units on
     machines with a GPU worked out. NothingToDo when nobody handed in.
     """
-    course = course or CourseFolder.find()
+    course = course or Course.find_class()
     level, limits = level or best_level(), limits or course.limits
     began = time.monotonic()
     with _begun(level, limits, on_gpu=on_gpu) as begun, _seldom_collected():
@@ -208,7 +208,7 @@ def _seldom_collected() -> Iterator[None]:
 
 
 @contextmanager
-def _room_told(course: CourseFolder, rows: Mapping[str, StudentRow], students: Sequence[str]) -> Iterator[None]:
+def _room_told(course: Course, rows: Mapping[str, StudentRow], students: Sequence[str]) -> Iterator[None]:
     """EdlError for a disk that is full, wherever it showed: what is kept, and that the run goes on from there."""
     try:
         yield
@@ -344,7 +344,7 @@ def _merged(grader: Grader, writer: Writer, student: str, result: Result, state:
     return StudentRow(student, state, points, most, flags, remarks, tuple(result.points.items()), result.usage)
 
 
-def put_autograded(course: CourseFolder, store: ResultStore, student: str, result: Result) -> None:
+def put_autograded(course: Course, store: ResultStore, student: str, result: Result) -> None:
     """The graded notebook where formgrader and `nbgrader generate_feedback` look for it."""
     folder = course.path("autograded", student=student, assignment=result.assignment)
     path = folder / f"{result.assignment}.ipynb"

@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import Any
 
 from edl_labs.course.assignment import CHECK_PREFIX, Assignment
-from edl_labs.course.course_folder import CourseFolder
+from edl_labs.course.course_folder import Course
 from edl_labs.course.grade.files import write_atomically
 from edl_labs.course.grade.result import Result
 from edl_labs.course.policy import CoursePolicy, enter_dates, enter_extension, read_policy
@@ -26,7 +26,7 @@ MAX_TIMESTAMP_BYTES = 200  # a date with its zone takes 40
 class Writer:
     """Writes results of one assignment; use it in a `with`, in one thread."""
 
-    def __init__(self, course: CourseFolder, assignment: Assignment) -> None:
+    def __init__(self, course: Course, assignment: Assignment) -> None:
         self.course, self.assignment = course, assignment
         self._ledger = _ledger(course, assignment.name)
         self._policy = read_policy(course.root)
@@ -124,11 +124,11 @@ class Writer:
                 book.update_or_create_source_cell(cell.grade_id, name, name, checksum=meta.get("checksum"), **kept)
 
 
-def _ledger(course: CourseFolder, assignment: str) -> Path:
+def _ledger(course: Course, assignment: str) -> Path:
     return course.grading(assignment) / "prose"
 
 
-def prose_answers(course: CourseFolder, assignment: str, student: str) -> dict[str, str]:
+def prose_answers(course: Course, assignment: str, student: str) -> dict[str, str]:
     """The SHA-256 of each answer in prose that a student's marks are for, by exercise; empty where none is known."""
     try:
         return dict(json.loads((_ledger(course, assignment) / f"{student}.json").read_text(encoding="utf-8")))
@@ -136,7 +136,7 @@ def prose_answers(course: CourseFolder, assignment: str, student: str) -> dict[s
         return {}
 
 
-def settle_penalties(course: CourseFolder, book: Any, policy: CoursePolicy, submissions: Iterable[Any]) -> None:
+def settle_penalties(course: Course, book: Any, policy: CoursePolicy, submissions: Iterable[Any]) -> None:
     """Extensions and late penalties as nbgrader's AssignLatePenalties computes them, with the configured plugin."""
     from nbgrader.preprocessors import AssignLatePenalties
 

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from edl_labs.checks import Exercise
 from edl_labs.course.assignment import Assignment
-from edl_labs.course.course_folder import CourseFolder
+from edl_labs.course.course_folder import Course
 from edl_labs.course.grade.broken_cells import tell_broken_cells
 from edl_labs.course.grade.graded_notebook import graded_notebook
 from edl_labs.course.grade.judge_process import FreeJudge, Judge, Judged
@@ -158,7 +158,7 @@ class Grader:
 
     def __init__(
         self,
-        course: CourseFolder,
+        course: Course,
         assignment: Assignment,
         *,
         seed: int | None = None,

@@ -17,7 +17,7 @@ import nbformat
 from nbformat.notebooknode import NotebookNode
 from nbgrader.preprocessors import NbGraderPreprocessor
 
-from edl_labs.course.course_folder import CourseFolder
+from edl_labs.course.course_folder import Course
 from edl_labs.course.grade.files import OF_EXCHANGE
 from edl_labs.course.grade.gradebook import Writer
 from edl_labs.course.grade.graded_notebook import graded_notebook
@@ -99,11 +99,11 @@ def _move(entry: Path, away: Path) -> None:
     shutil.move(entry, target)
 
 
-def _where(step: NbGraderPreprocessor, resources: dict[str, Any]) -> tuple[CourseFolder, str, str]:
+def _where(step: NbGraderPreprocessor, resources: dict[str, Any]) -> tuple[Course, str, str]:
     """The course that the running converter works on, the assignment, the student."""
     converter = step.parent.parent
     about = resources["nbgrader"]
-    course = CourseFolder.around(converter.coursedir, step.config)
+    course = Course.around(converter.coursedir, step.config)
     if about["notebook"] != about["assignment"]:
         raise EdlError(
             f"{about['notebook']} is not a notebook of {about['assignment']}",
@@ -121,7 +121,7 @@ class _Held:
         self._grader: Grader | None = None
         self._timer: threading.Timer | None = None
 
-    def grader(self, course: CourseFolder, name: str) -> _Held:
+    def grader(self, course: Course, name: str) -> _Held:
         """The grader of an assignment; use it in a `with`."""
         self._lock.acquire()
         try:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from edl_labs.course.course_folder import CourseFolder
+from edl_labs.course.course_folder import Course
 from edl_labs.course.grade.files import write_atomically
 from edl_labs.course.marks.hand_ins import hand_ins
 from edl_labs.course.marks.lms.learning_system import ClassMember, MarksFinder, first_and_last
@@ -59,7 +59,7 @@ def send_to_canvas(
     course_number: int,
     assignment_number: int,
     token: str,
-    course: CourseFolder | None = None,
+    course: Course | None = None,
     send: bool = False,
     wait: Callable[[float], object] = time.sleep,
 ) -> CanvasReport:
@@ -67,7 +67,7 @@ def send_to_canvas(
 
     UsageError for a wrong address, number or token; EdlError when Canvas does not enter the marks.
     """
-    course = course or CourseFolder.find()
+    course = course or Course.find_class()
     marks = class_marks(course, assignment)
     numbers = {student: known.user for student, known in hand_ins(course, assignment).items()}
     with _told(url):

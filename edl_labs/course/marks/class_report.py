@@ -12,7 +12,7 @@ from itertools import pairwise
 
 from edl_labs.checks.lab_facts import facts
 from edl_labs.course.assignment import Assignment
-from edl_labs.course.course_folder import CourseFolder
+from edl_labs.course.course_folder import Course
 from edl_labs.course.grade.grader import Grader
 from edl_labs.course.grade.plan import MarkingPlan, make_plan
 from edl_labs.course.grade.result import Result
@@ -94,10 +94,10 @@ class ClassOverview(Value):
 
 
 def class_report(
-    assignment: str, *, course: CourseFolder | None = None, least_alike: float = 0.8
+    assignment: str, *, course: Course | None = None, least_alike: float = 0.8
 ) -> tuple[ClassOverview, dict[str, dict[str, str]]]:
     """The report on a graded class, and the solutions by student and exercise that it compared."""
-    course = course or CourseFolder.find()
+    course = course or Course.find_class()
     known = course.assignment(assignment)
     marks = class_marks(course, assignment)
     unread = unread_submissions(course, known)
@@ -158,7 +158,7 @@ class _ClassRead:
     at_work: list[float] = field(default_factory=list)
 
 
-def _read_class(course: CourseFolder, known: Assignment, students: Sequence[str]) -> _ClassRead:
+def _read_class(course: Course, known: Assignment, students: Sequence[str]) -> _ClassRead:
     read = _ClassRead()
     with Grader(course, known, level=Level.NAMESPACES) as grader:  # it reads, and runs nothing
         for student in students:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from edl_labs.course.assignment import Assignment
-from edl_labs.course.course_folder import CourseFolder
+from edl_labs.course.course_folder import Course
 from edl_labs.course.grade.files import write_atomically
 from edl_labs.course.grade.plan import refuse_other_lab
 from edl_labs.course.grade.submission import Unreadable, parse
@@ -83,7 +83,7 @@ def collect(
     source: Path,
     *,
     kind: str,
-    course: CourseFolder | None = None,
+    course: Course | None = None,
     roster: Path | None = None,
     times: Path | None = None,
     pattern: str = "",
@@ -96,7 +96,7 @@ def collect(
     Everything is read and checked before anything is written; what a newer hand-in replaces is kept beside it.
     """
     upload = _reader(kind, pattern)
-    course = course or CourseFolder.find()
+    course = course or Course.find_class()
     graded = course.assignment(assignment)
     policy = read_policy(course.root)
     listed = roster or policy.roster
@@ -138,7 +138,7 @@ def _remarks_on_times(times: Path | None, moments: dict[str, datetime], known: R
     return [f"{times.name} has times for ids that nobody in the class has: {', '.join(strangers[:5])}{more}"]
 
 
-def _earlier(course: CourseFolder, assignment: str) -> set[str]:
+def _earlier(course: Course, assignment: str) -> set[str]:
     """Whose notebook is there from a download that was collected before."""
     places = {s: course.path("submitted", student=s, assignment=assignment) for s in hand_ins(course, assignment)}
     return {student for student, place in places.items() if (place / f"{assignment}.ipynb").is_file()}
@@ -166,7 +166,7 @@ class _Choice:
 
 @dataclass(frozen=True)
 class _Collector:
-    course: CourseFolder
+    course: Course
     graded: Assignment
     policy: CoursePolicy
     moments: dict[str, datetime]
@@ -304,7 +304,7 @@ def _put_time(path: Path, moment: datetime | None, *, new: bool) -> None:
         path.unlink(missing_ok=True)
 
 
-def _enter_students(course: CourseFolder, roster: Roster) -> None:
+def _enter_students(course: Course, roster: Roster) -> None:
     """Put names and addresses of the class into the gradebook; nobody is removed."""
     with open_book(course) as book:
         for student in roster.students:

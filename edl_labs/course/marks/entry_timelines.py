@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from io import StringIO
 from typing import Any
 
-from edl_labs.course.course_folder import CourseFolder
+from edl_labs.course.course_folder import Course
 from edl_labs.course.policy import read_policy
 from edl_labs.errors import EdlError
 from edl_labs.units import seconds
@@ -107,7 +107,7 @@ def signed(time_s: float) -> str:
     return f"{'−' if time_s < 0 else '+'}{seconds(abs(time_s))}"
 
 
-def is_over(course: CourseFolder, assignment: str, *, now: datetime | None = None) -> bool:
+def is_over(course: Course, assignment: str, *, now: datetime | None = None) -> bool:
     """Whether the assignment's last due date in course.toml, extensions too, has passed; False where it has none."""
     dates = read_policy(course.root).dates(assignment)
     moments = [moment for moment in (dates.due, *dates.extensions.values()) if moment is not None]

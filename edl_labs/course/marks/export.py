@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from edl_labs.course.course_folder import CourseFolder
+from edl_labs.course.course_folder import Course
 from edl_labs.course.grade.files import write_atomically
 from edl_labs.course.marks.hand_ins import hand_ins
 from edl_labs.course.marks.lms import exports_as, read_list
@@ -43,7 +43,7 @@ def export(
     *,
     kind: str,
     out: Path,
-    course: CourseFolder | None = None,
+    course: Course | None = None,
     template: Path | None = None,
     column: str = "",
 ) -> ExportReport:
@@ -52,7 +52,7 @@ def export(
     `template` is the file downloaded from there, which comes back with one column filled (`column`, or the one that
     the system has for the assignment). `csv` is a table of its own, one row a student, and needs no such file.
     """
-    course = course or CourseFolder.find()
+    course = course or Course.find_class()
     system = exports_as(kind)
     marks = class_marks(course, assignment)
     if system.FILLS_A_FILE and template is None:

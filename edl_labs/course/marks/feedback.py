@@ -14,7 +14,7 @@ from typing import Any
 
 from edl_labs.checks.score import MIME
 from edl_labs.course.assignment import Assignment
-from edl_labs.course.course_folder import CourseFolder
+from edl_labs.course.course_folder import Course
 from edl_labs.course.grade.files import add_exchange_files, copy_exchange_files, write_atomically
 from edl_labs.course.grade.plan import refuse_other_lab
 from edl_labs.course.grade.student_names import check_folder, plain_name
@@ -65,13 +65,13 @@ class FeedbackReport(Value):
 def feedback(
     assignment: str,
     *,
-    course: CourseFolder | None = None,
+    course: Course | None = None,
     only: Sequence[str] = (),
     archive: Path | None = None,
     progress: Callable[[int, int, str], None] | None = None,
 ) -> FeedbackReport:
     """Write a page for each student with marks; `archive` is a zip of them as the learning system takes it back."""
-    course = course or CourseFolder.find()
+    course = course or Course.find_class()
     known = course.assignment(assignment)
     titles = [cell.exercise for cell in known.cells if cell.role in ("check", "answer")]
     unread = {who: why for who, why in unread_submissions(course, known).items() if not only or who in only}
@@ -135,7 +135,7 @@ def page_of(
     return render("feedback.html", assignment=assignment, body=body, **about)
 
 
-def unread_submissions(course: CourseFolder, known: Assignment) -> dict[str, Unreadable]:
+def unread_submissions(course: Course, known: Assignment) -> dict[str, Unreadable]:
     """Who handed in what cannot be graded, and why."""
     found = {}
     for student in course.students(known.name):
@@ -158,7 +158,7 @@ def _told_of(problem: Unreadable | None) -> str:
     return "" if problem is None else ": ".join(filter(None, (problem.what, problem.why)))
 
 
-def _marks(course: CourseFolder, assignment: str, unread: Mapping[str, Unreadable]) -> tuple[StudentMarks, ...]:
+def _marks(course: Course, assignment: str, unread: Mapping[str, Unreadable]) -> tuple[StudentMarks, ...]:
     """Everyone's marks; none, and no error, where all that came in cannot be graded."""
     try:
         return class_marks(course, assignment)
@@ -255,7 +255,7 @@ def _read(path: Path) -> Any:
     return from_dict(json.loads(path.read_text(encoding="utf-8")))
 
 
-def _pack(archive: Path, pages: dict[str, Path], course: CourseFolder, assignment: str) -> None:
+def _pack(archive: Path, pages: dict[str, Path], course: Course, assignment: str) -> None:
     if archive.suffix.lower() != ".zip":
         raise UsageError(f"{archive.name} does not end in .zip", next="call it feedback.zip, for example")
     known, data = hand_ins(course, assignment), io.BytesIO()

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from edl_labs.checks.lab_exercises import exercises_folder
-from edl_labs.course.course_file import FILE, read_course_file
-from edl_labs.course.course_folder import Course, CourseFolder
+from edl_labs.course.course_file import FILE
+from edl_labs.course.course_folder import Course
 from edl_labs.course.grade.secret_cases import class_draws
 from edl_labs.course.lab.own_wheel import is_own_course
 from edl_labs.course.lab.publish import build_wheel
@@ -64,14 +64,14 @@ class GradescopeZip(Value):
 
 
 def gradescope_zip(
-    assignment: str, out: Path, *, course: CourseFolder | None = None, wheel: Path | None = None, unsafe: bool = False
+    assignment: str, out: Path, *, course: Course | None = None, wheel: Path | None = None, unsafe: bool = False
 ) -> GradescopeZip:
     """Write the zip `out` for one lab, with the class's own draws of secret cases.
 
     `wheel` is the instructors' wheel of edl_labs; without it, it is built, which needs a checkout. `unsafe` lets the
     autograder grade without a sandbox where none works; it refuses otherwise. UsageError for a wheel that cannot grade.
     """
-    course = course or CourseFolder.find()
+    course = course or Course.find_class()
     known = course.assignment(assignment)
     if wheel is not None and "+judge" not in wheel.name:
         why = f"{wheel.name} lacks the judge's parts"
@@ -97,15 +97,15 @@ def gradescope_zip(
     return GradescopeZip(out.as_posix(), tuple(files), sum(known.points.values()) - by_hand, by_hand)
 
 
-def _how_to_grade(course: CourseFolder) -> str:
+def _how_to_grade(course: Course) -> str:
     """What course.toml says of grading; class, groups and dates are Gradescope's own there."""
-    said = read_course_file(course.root)
+    said = course.file
     limits = (f"{name} = {json.dumps(value)}" for name, value in said.limits.items())
     lines = ("[limits]", *limits, "[grading]", f"all_cells = {json.dumps(said.grading.all_cells)}")
     return "".join(f"{line}\n" for line in lines)
 
 
-def _course_files(course: CourseFolder, assignment: str) -> Iterator[tuple[str, Path]]:
+def _course_files(course: Course, assignment: str) -> Iterator[tuple[str, Path]]:
     """What grading one lab needs of a course, where nbgrader looks for it there; no other lab's."""
     yield "nbgrader_config.py", course.root / "nbgrader_config.py"
     for step in ("source", "release"):

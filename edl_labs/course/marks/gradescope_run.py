@@ -17,7 +17,7 @@ from typing import Any
 from edl_labs.checks import Outcome
 from edl_labs.checks.outcome_display import outcome_text
 from edl_labs.course.assignment import Assignment
-from edl_labs.course.course_folder import CourseFolder
+from edl_labs.course.course_folder import Course
 from edl_labs.course.grade.grader import Grader
 from edl_labs.course.grade.judge_process import public
 from edl_labs.course.grade.result import Result
@@ -37,7 +37,7 @@ def grade_one(root: Path) -> dict[str, Any]:
     with tempfile.TemporaryDirectory(prefix="edl-gradescope-") as folder:
         place = Path(folder, "course")
         shutil.copytree(root / "source" / "course", place)
-        course = CourseFolder(place)
+        course = Course(place)
         known = course.assignment(name)
         _hand_in(root / "submission", course.path("submitted", student=student, assignment=name))
         level = _level(unsafe=settings["unsafe"])

@@ -6,7 +6,7 @@ import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from edl_labs.course.course_folder import CourseFolder
+from edl_labs.course.course_folder import Course
 from edl_labs.course.grade.files import write_atomically
 
 
@@ -29,23 +29,23 @@ class HandIn:
         return bool(self.number and other.number and self.number > other.number)
 
 
-def collected_folder(course: CourseFolder, assignment: str) -> Path:
+def collected_folder(course: Course, assignment: str) -> Path:
     """Where notes on an assignment's notebooks are kept, and the notebooks that newer ones replaced."""
     return course.grading(assignment).parent.parent / "collected" / assignment
 
 
-def write_hand_in(course: CourseFolder, assignment: str, student: str, known: HandIn) -> None:
+def write_hand_in(course: Course, assignment: str, student: str, known: HandIn) -> None:
     """Keep what is known of a student's notebook."""
     text = json.dumps(asdict(known), sort_keys=True)
     write_atomically(collected_folder(course, assignment) / f"{student}.json", text.encode())
 
 
-def read_hand_in(course: CourseFolder, assignment: str, student: str) -> HandIn | None:
+def read_hand_in(course: Course, assignment: str, student: str) -> HandIn | None:
     """What is known of a student's notebook; None when nothing was collected, or the note cannot be read."""
     return _read(collected_folder(course, assignment) / f"{student}.json")
 
 
-def hand_ins(course: CourseFolder, assignment: str) -> dict[str, HandIn]:
+def hand_ins(course: Course, assignment: str) -> dict[str, HandIn]:
     """What is known of everyone's notebooks, by student."""
     found = ((path.stem, _read(path)) for path in sorted(collected_folder(course, assignment).glob("*.json")))
     return {student: known for student, known in found if known is not None}

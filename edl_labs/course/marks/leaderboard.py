@@ -10,7 +10,7 @@ from typing import Any
 
 from edl_labs.checks._judge import Outcome
 from edl_labs.checks.lab_exercises import load_lab
-from edl_labs.course.course_folder import CourseFolder
+from edl_labs.course.course_folder import Course
 from edl_labs.course.grade.files import write_atomically
 from edl_labs.course.grade.grader import Grader
 from edl_labs.course.grade.result import Result
@@ -65,15 +65,13 @@ class Leaderboard(Value):
     standings: tuple[Standing, ...]
 
 
-def leaderboards(
-    assignment: str, *, course: CourseFolder | None = None, named: bool = False
-) -> tuple[Leaderboard, ...]:
+def leaderboards(assignment: str, *, course: Course | None = None, named: bool = False) -> tuple[Leaderboard, ...]:
     """A leaderboard for each exercise of the assignment that has entries, from what is graded so far.
 
     NobodyRanked where no result has one yet, NothingToDo where none of its exercises has a score. Nothing is graded,
     and nobody without points is on it.
     """
-    course = course or CourseFolder.find()
+    course = course or Course.find_class()
     known = course.assignment(assignment)
     if not any(hasattr(one.spec, "entry") for one in load_lab(assignment)):
         why = "none of its exercises has a score"
@@ -100,7 +98,7 @@ def _board(assignment: str, name: str, outcomes: Mapping[str, Outcome], names: M
     return Leaderboard(assignment, name, tuple(replace(r, timelines=outcomes[r.student].timelines) for r in rows))
 
 
-def leaderboards_or_none(assignment: str, course: CourseFolder) -> tuple[Leaderboard, ...]:
+def leaderboards_or_none(assignment: str, course: Course) -> tuple[Leaderboard, ...]:
     """The leaderboards with pseudonyms; none where the assignment has no exercise with a score."""
     try:
         return leaderboards(assignment, course=course)
@@ -201,7 +199,7 @@ def found_entry(boards: Iterable[Leaderboard], name: str) -> tuple[Leaderboard, 
     return *found, timelines
 
 
-def _outcomes(grader: Grader, course: CourseFolder, assignment: str, student: str) -> tuple[Outcome, ...]:
+def _outcomes(grader: Grader, course: Course, assignment: str, student: str) -> tuple[Outcome, ...]:
     folder = course.path("submitted", student=student, assignment=assignment)
     try:
         submission = read_submission(folder, assignment, limits=grader.limits)

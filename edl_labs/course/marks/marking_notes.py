@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from edl_labs.course.course_folder import CourseFolder
+from edl_labs.course.course_folder import Course
 from edl_labs.course.lab.source_notebook import RUBRIC_HEAD, text
 from edl_labs.errors import UsageError
 
@@ -36,7 +36,7 @@ class MarkingNotes:
     rubric: tuple[str, ...] = ()
 
 
-def marking_notes(course: CourseFolder, assignment: str) -> dict[str, MarkingNotes]:
+def marking_notes(course: Course, assignment: str) -> dict[str, MarkingNotes]:
     """The notes by exercise, from nbgrader's source notebook; none where there is no such notebook."""
     path = course.path("source", student=".", assignment=assignment) / f"{assignment}.ipynb"
     try:

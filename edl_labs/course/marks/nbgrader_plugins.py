@@ -19,7 +19,7 @@ from nbgrader.plugins import ExportPlugin, LateSubmissionPlugin
 from nbgrader.preprocessors import NbGraderPreprocessor
 from traitlets.config import Config
 
-from edl_labs.course.course_folder import CourseFolder
+from edl_labs.course.course_folder import Course
 from edl_labs.course.grade.files import add_exchange_files, write_atomically
 from edl_labs.course.grade.student_names import plain_name
 from edl_labs.course.marks.lms.folder import plain_table
@@ -104,7 +104,7 @@ class MarksExporter(ExportPlugin):
     def export(self, gradebook: Any) -> None:
         """Write one file for each assignment: `marks.csv`, or what `--to` says (with the lab's name when several)."""
         names = [str(name) for name in self.assignment] or [a.name for a in gradebook.assignments]
-        course = CourseFolder(Path(str(Config(self.config).CourseDirectory.get("root", "") or Path.cwd())))
+        course = Course(Path(str(Config(self.config).CourseDirectory.get("root", "") or Path.cwd())))
         to = Path(self.to or "marks.csv")
         wanted = {str(student) for student in self.student}
         for name in names:
@@ -122,7 +122,7 @@ class ReadyForRelease(NbGraderPreprocessor):
 
     def preprocess(self, nb: Any, resources: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
         """The graded notebook with its comments as students read them."""
-        course = CourseFolder.around(self.parent.parent.coursedir, self.config)
+        course = Course.around(self.parent.parent.coursedir, self.config)
         saved = saved_comments(course.root)
         for cell in nb.cells:
             about = cell.metadata.get("nbgrader", {})
@@ -162,10 +162,10 @@ class NotesForGraders(Preprocessor):
         nb.cells = cells
         return nb, resources
 
-    def _course(self) -> CourseFolder:
+    def _course(self) -> Course:
         from nbgrader.coursedir import CourseDirectory
 
-        return CourseFolder.around(CourseDirectory(config=self.config), self.config)
+        return Course.around(CourseDirectory(config=self.config), self.config)
 
 
 def _cell_for_graders(name: str, notes: MarkingNotes, saved: Mapping[str, str], problem: str) -> Any:

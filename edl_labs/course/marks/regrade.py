@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from edl_labs.course.assignment import CHECK_PREFIX
-from edl_labs.course.course_folder import CourseFolder
+from edl_labs.course.course_folder import Course
 from edl_labs.course.grade.classrun import put_autograded
 from edl_labs.course.grade.gradebook import Writer
 from edl_labs.course.grade.grader import Grader
@@ -56,7 +56,7 @@ def regrade(
     assignment: str,
     exercises: Sequence[str],
     *,
-    course: CourseFolder | None = None,
+    course: Course | None = None,
     apply: bool = False,
     jobs: int | None = None,
     progress: Callable[[int, int, str], None] | None = None,
@@ -65,7 +65,7 @@ def regrade(
 
     Other exercises keep their marks, and marks and comments given by hand stay.
     """
-    course = course or CourseFolder.find()
+    course = course or Course.find_class()
     known = course.assignment(assignment)
     wanted = tuple(dict.fromkeys(exercises))
     judged = {cell.exercise for cell in known.cells if cell.role == "check"}
@@ -126,9 +126,7 @@ def _attempted(result: Result, wanted: Sequence[str]) -> bool:
     )
 
 
-def _changes(
-    course: CourseFolder, assignment: str, results: dict[str, Result], wanted: Sequence[str]
-) -> tuple[Change, ...]:
+def _changes(course: Course, assignment: str, results: dict[str, Result], wanted: Sequence[str]) -> tuple[Change, ...]:
     found = []
     with open_book(course) as book:
         for student, result in results.items():
@@ -152,7 +150,7 @@ def _grades(book: Any, assignment: str, student: str) -> list[Any]:
         return []
 
 
-def _enter(course: CourseFolder, grader: Grader, results: dict[str, Result], changes: Sequence[Change]) -> None:
+def _enter(course: Course, grader: Grader, results: dict[str, Result], changes: Sequence[Change]) -> None:
     """Write the changed marks, in one transaction, then the notebooks that show them."""
     name = grader.assignment.name
     with Writer(course, grader.assignment):

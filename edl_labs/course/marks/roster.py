@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from edl_labs.course.course_folder import CourseFolder
+from edl_labs.course.course_folder import Course
 from edl_labs.course.groups import read_groups
 from edl_labs.course.marks.lms import SYSTEMS, class_list_of, read_list
 from edl_labs.course.marks.lms.learning_system import ClassMember, names_folders
@@ -129,7 +129,7 @@ def unknown_keys(moments: Mapping[str, datetime], roster: Roster | None) -> tupl
     return tuple(sorted(key for key in moments if roster is not None and roster.find(key) is None))
 
 
-def course_remarks(course: CourseFolder, roster: Roster | None = None) -> tuple[str, ...]:
+def course_remarks(course: Course, roster: Roster | None = None) -> tuple[str, ...]:
     """What course.toml and its groups name that is not there: assignments that nobody released, ids that nobody has.
 
     Said and not refused: a lab may come later, and a student may have left.

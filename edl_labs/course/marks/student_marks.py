@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from edl_labs.course.assignment import CHECK_PREFIX
-from edl_labs.course.course_folder import CourseFolder
+from edl_labs.course.course_folder import Course
 from edl_labs.course.grade.gradebook import own_programs, prose_answers, quiet, settle_penalties
 from edl_labs.course.groups import read_groups
 from edl_labs.course.marks.marking_notes import SavedComments, saved_comments, spelt_out
@@ -71,7 +71,7 @@ class StudentMarks:
 
 
 @contextmanager
-def open_book(course: CourseFolder) -> Iterator[Any]:
+def open_book(course: Course) -> Iterator[Any]:
     """The course's gradebook, made when it is not there."""
     with own_programs(), quiet():
         from nbgrader.api import Gradebook
@@ -86,7 +86,7 @@ def open_book(course: CourseFolder) -> Iterator[Any]:
             book.close()
 
 
-def class_marks(course: CourseFolder, assignment: str) -> tuple[StudentMarks, ...]:
+def class_marks(course: Course, assignment: str) -> tuple[StudentMarks, ...]:
     """Everyone's marks in `assignment`, by id, late penalties computed anew. NothingToDo when there are none."""
     with open_book(course) as book:
         submissions = _graded(book, assignment)
@@ -99,13 +99,13 @@ def class_marks(course: CourseFolder, assignment: str) -> tuple[StudentMarks, ..
     return found
 
 
-def full_names(course: CourseFolder) -> dict[str, str]:
+def full_names(course: Course) -> dict[str, str]:
     """What the gradebook calls each student, by id; without a name there, the id."""
     with open_book(course) as book:
         return {who.id: f"{who.first_name or ''} {who.last_name or ''}".strip() or who.id for who in book.students}
 
 
-def settle(course: CourseFolder, book: Any, assignment: str, submissions: list[Any]) -> None:
+def settle(course: Course, book: Any, assignment: str, submissions: list[Any]) -> None:
     """Compute late penalties anew: nbgrader does so when it grades, before marks are given by hand."""
     policy = read_policy(course.root)
     enter_dates(book, policy, assignment)
@@ -113,7 +113,7 @@ def settle(course: CourseFolder, book: Any, assignment: str, submissions: list[A
     settle_penalties(course, book, policy, submissions)
 
 
-def _share_in_groups(course: CourseFolder, assignment: str, submissions: list[Any]) -> None:
+def _share_in_groups(course: Course, assignment: str, submissions: list[Any]) -> None:
     """Give a group's other members the mark and comment of prose that one of them has, where they wait for one.
 
     Whoever was marked by hand keeps that mark; a member who handed in other prose is waited for.

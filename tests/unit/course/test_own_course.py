@@ -9,7 +9,7 @@ import pytest
 
 from edl_labs.checks import lab_exercises
 from edl_labs.checks.lab_exercises import forget
-from edl_labs.course.course_folder import Course, CourseFolder, use_own_exercises
+from edl_labs.course.course_folder import Course, use_own_exercises
 from edl_labs.course.lab.build import build
 from edl_labs.course.lab.prove import prove
 from edl_labs.course.own_course import make_course
@@ -25,7 +25,7 @@ def test_a_new_course_builds_is_proved_and_is_ready_to_grade(tmp_path: Path, mon
     root = tmp_path / "my-course"
     report = make_course(root, name='A "good" course')
     inside = root / "solutions" / report.lab
-    folder = CourseFolder.find(inside)
+    folder = Course.find_class(inside)
 
     assert root == folder.root == Course.find(inside).root
     assert build(Course(root), check=True).ok

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from edl_labs.checks.lab_exercises import exercises_folder
-from edl_labs.course.course_folder import CourseFolder
+from edl_labs.course.course_folder import Course
 from edl_labs.course.grade.classrun import chosen
 from edl_labs.course.grade.cluster.backends import Backend
 from edl_labs.course.grade.files import write_atomically
@@ -72,7 +72,7 @@ def run_unit(path: Path) -> int:
     """Grade a unit; its exit code. What went wrong is written to standard error, one line a student."""
     unit = read_unit(path)
     os.environ.update(unit.environment())
-    course = CourseFolder(Path(unit.course))
+    course = Course(Path(unit.course))
     failed = 0
     known, gpu = course.assignment(unit.assignment), leased_gpu(os.environ) if unit.gpu else None
     level = Level(unit.level)
@@ -123,7 +123,7 @@ def spread_class(
     assignment: str,
     backend: Backend,
     *,
-    course: CourseFolder | None = None,
+    course: Course | None = None,
     only: Sequence[str] = (),
     seed: int | None = None,
     level: Level | None = None,
@@ -132,7 +132,7 @@ def spread_class(
     progress: Callable[[int, int], None] | None = None,
 ) -> tuple[int, ...]:
     """`spread` for everyone who handed in, or those whose names match a pattern of `only`."""
-    course = course or CourseFolder.find()
+    course = course or Course.find_class()
     course.assignment(assignment)
     students = chosen(course.students(assignment), only)
     return spread(
@@ -151,7 +151,7 @@ def spread(
     assignment: str,
     backend: Backend,
     *,
-    course: CourseFolder,
+    course: Course,
     students: Sequence[str],
     seed: int | None = None,
     level: Level | None = None,

@@ -11,7 +11,7 @@ import pytest
 
 from edl_labs.course.assignment import Assignment
 from edl_labs.course.course_file import set_limits
-from edl_labs.course.course_folder import CourseFolder
+from edl_labs.course.course_folder import Course
 from edl_labs.course.grade.graded_notebook import graded_notebook
 from edl_labs.course.grade.plan import MarkingPlan, PlannedCell
 from edl_labs.course.grade.run_record import ProbedRun
@@ -30,14 +30,14 @@ USUAL_KEY = (
 DOCS = Path(__file__).parents[4] / "docs" / "grading.md"
 
 
-def course(folder: Path, text: str) -> CourseFolder:
+def course(folder: Path, text: str) -> Course:
     (folder / "course.toml").write_text(text, encoding="utf-8")
-    return CourseFolder(folder)
+    return Course(folder)
 
 
 def test_the_usual_limits_name_results_as_they_always_did(tmp_path: Path):
     assert USUAL_KEY == DEFAULTS.key()
-    assert USUAL_KEY == CourseFolder(tmp_path).limits.key()
+    assert USUAL_KEY == Course(tmp_path).limits.key()
     assert USUAL_KEY == set_limits({"cell_s": 120}).key()
 
 
@@ -111,7 +111,7 @@ def test_a_set_limit_cuts_what_is_shown(tmp_path: Path):
 
 
 def test_a_course_may_ask_for_every_cell(tmp_path: Path):
-    assert not CourseFolder(tmp_path).all_cells
+    assert not Course(tmp_path).all_cells
     assert course(tmp_path, "[grading]\nall_cells = true\n").all_cells
     read_policy(tmp_path)
 

@@ -11,7 +11,7 @@ from urllib.parse import parse_qs, urlparse
 
 import pytest
 
-from edl_labs.course.course_folder import CourseFolder
+from edl_labs.course.course_folder import Course
 from edl_labs.course.marks import canvas_api
 from edl_labs.course.marks.canvas_api import CanvasReport, read_canvas_times, send_to_canvas, write_canvas_times
 from edl_labs.course.marks.hand_ins import HandIn
@@ -116,7 +116,7 @@ def sent(canvas: Canvas, *, token: str = "good", number: int = 8, send: bool = T
         course_number=7,
         assignment_number=number,
         token=token,
-        course=CourseFolder.__new__(CourseFolder),
+        course=Course.__new__(Course),
         send=send,
         wait=lambda seconds: None,
     )

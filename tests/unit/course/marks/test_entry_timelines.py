@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from edl_labs.checks import Outcome
 from edl_labs.cli import app
-from edl_labs.course.course_folder import CourseFolder
+from edl_labs.course.course_folder import Course
 from edl_labs.course.grade.judge_process import public
 from edl_labs.course.marks import leaderboard
 from edl_labs.course.marks.entry_timelines import NOT_KEPT, compact_svg, entry_timelines, is_over
@@ -160,7 +160,7 @@ def test_a_trace_is_of_one_entry() -> None:
 
 
 def test_the_instructors_program_is_shown_once_the_last_date_is_over(tmp_path: Path) -> None:
-    course = CourseFolder(tmp_path)
+    course = Course(tmp_path)
     at = datetime(2031, 5, 3, tzinfo=UTC)
     assert not is_over(course, LAB, now=at)  # no course.toml, no date
     dates = "due = 2031-05-01\nextensions = { ana = 2031-05-04 }\n"

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from edl_labs.cli import app, outside
 from edl_labs.cli.outside import hidden
-from edl_labs.course.course_folder import CourseFolder
+from edl_labs.course.course_folder import Course
 from edl_labs.course.marks import leaderboard
 from edl_labs.course.marks.leaderboard import Leaderboard, pseudonyms, ranks, standings, write_page
 from edl_labs.errors import NothingToDo
@@ -119,7 +119,7 @@ def test_following_says_what_it_waits_for_then_who_came_and_leaves_a_page_that_s
 def test_following_a_lab_without_a_score_ends_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(REPOSITORY)
     # A fresh checkout has no built notebooks, and none is looked into.
-    monkeypatch.setattr(CourseFolder, "assignment", lambda *_: None)
+    monkeypatch.setattr(Course, "assignment", lambda *_: None)
     done = CliRunner().invoke(app, ["leaderboard", "lab01_gpu_basics", "--html", str(tmp_path / "a.html"), "--follow"])
 
     assert isinstance(done.exception, NothingToDo)

@@ -11,7 +11,7 @@ from nbformat import from_dict
 from nbformat.v4 import new_markdown_cell, new_notebook
 from traitlets.config import Config
 
-from edl_labs.course.course_folder import CourseFolder
+from edl_labs.course.course_folder import Course
 from edl_labs.course.lab.source_notebook import RUBRIC_HEAD
 from edl_labs.course.marks.marking_notes import marking_notes, saved_comments
 from edl_labs.course.marks.nbgrader_plugins import NotesForGraders
@@ -35,7 +35,7 @@ def root(tmp_path: Path) -> Path:
 
 def shown(root: Path, resources: dict[str, str]) -> str:
     """The page's cells, as formgrader's exporter would get them."""
-    config = Config(CourseFolder(root).config)
+    config = Config(Course(root).config)
     graded = from_dict(new_notebook(cells=[new_markdown_cell("Mine.", metadata=ANSWER)]))
     made, _ = NotesForGraders(config=config).preprocess(graded, resources)
     return "\n".join(cell.source for cell in made.cells)
@@ -61,7 +61,7 @@ def test_every_other_page_has_none_of_it(root: Path):
 
 
 def test_the_notes_are_read_line_by_line_and_a_lab_without_source_has_none(root: Path):
-    course = CourseFolder(root)
+    course = Course(root)
 
     assert ("1 point: says so.", "1 point: derives it.") == marking_notes(course, "lab01_mine")["why"].rubric
     assert {} == marking_notes(course, "lab02_other")

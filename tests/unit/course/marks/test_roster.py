@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from edl_labs.course.course_folder import CourseFolder
+from edl_labs.course.course_folder import Course
 from edl_labs.course.marks.lms.learning_system import ClassMember
 from edl_labs.course.marks.roster import (
     Roster,
@@ -150,7 +150,7 @@ def test_ids_and_assignments_that_nobody_knows_are_said(tmp_path: Path) -> None:
         '[[assignment]]\nname = "lab01_mien"\n'
         f'[[assignment]]\nname = "lab01_mine"\ndue = 2026-11-01\n{late}'
     )
-    said = course_remarks(CourseFolder(tmp_path))
+    said = course_remarks(Course(tmp_path))
 
     assert "no assignment lab01_mien (did you mean lab01_mine?)" in said[0]
     assert "lab01_mine has an extension for s3, an id that nobody has" in said[1]
