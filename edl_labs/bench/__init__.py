@@ -8,8 +8,7 @@ True
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import Any
+from edl_labs.arguments import lazy_facade
 
 _HOMES = {
     "measure": "_measure",
@@ -27,13 +26,4 @@ _HOMES = {
     "unload_ipython_extension": "magics",
 }
 __all__ = sorted(_HOMES)
-
-
-def __getattr__(name: str) -> Any:
-    if name in _HOMES:
-        return getattr(import_module(f"edl_labs.bench.{_HOMES[name]}"), name)
-    raise AttributeError(f"edl_labs.bench has no {name!r}; it has {', '.join(__all__)}")
-
-
-def __dir__() -> list[str]:
-    return __all__
+__getattr__, __dir__ = lazy_facade(__name__, _HOMES)

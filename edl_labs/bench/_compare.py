@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from edl_labs import stats
+from edl_labs.arguments import checked_arguments, require_fraction
 from edl_labs.bench._measure import RESTART_BELOW, checked_budget, step_s
 from edl_labs.bench.detectors import Detection, get_ready
 from edl_labs.bench.equal_outputs import compare_outputs
@@ -43,6 +44,7 @@ _LOOKS = 5  # the least of five seldom all fall into a burst
 _DRIFT_NOTED = 0.2  # a processor's clock seldom moves times by more: what does is told in words
 
 
+@checked_arguments(candidates='Pass functions by name: compare({"eager": f, "compiled": g}).')
 def compare(
     candidates: Mapping[str, Callable[..., Any]],
     *,
@@ -72,7 +74,7 @@ def compare(
     True
     """
     budget_s = checked_budget(budget_s)
-    _check(candidates, band, precision)
+    _check(candidates, band=band, precision=precision, level=level)
     clock = clock_in_use(list(candidates.values()), inputs) if clock is None else clock
     wall, started = time.perf_counter(), clock.now_s()
     begin = started
@@ -115,16 +117,21 @@ def compare(
     )
 
 
-def _check(candidates: Mapping[str, Callable[..., Any]], band: float, precision: float | None) -> None:
-    if not isinstance(candidates, Mapping) or len(candidates) < 2 or not all(map(callable, candidates.values())):
+def _check(candidates: Mapping[str, Callable[..., Any]], *, band: float, precision: float | None, level: float) -> None:
+    require_fraction(level=level)
+    if len(candidates) < 2:
         raise UsageError(
-            "compare needs at least two functions, each with a name",
-            why="a ratio has two sides",
-            next='compare({"eager": f, "compiled": g})',
+            f"compare() needs two functions or more, got {len(candidates)}.",
+            why="A ratio has two sides.",
+            next='Pass functions by name: compare({"eager": f, "compiled": g}).',
         )
-    for name, value in (("band", band), ("precision", 1.0 if precision is None else precision)):
-        if not 0 <= value < math.inf:
-            raise UsageError(f"{name}={value}", why="it is a relative difference", next="0.005 means half a per cent")
+    for name, value in (("band", band), ("precision", precision)):
+        if value is not None and not 0 <= value < 1:
+            raise UsageError(
+                f"{name} must be 0 or more and below 1, got {value!r}.",
+                why="It is a relative difference: 0.005 means half a per cent.",
+                next=f"Pass {name}={value / 100:g} for {value:g} %." if value >= 1 else f"Pass {name}=0.005.",
+            )
 
 
 def _look(

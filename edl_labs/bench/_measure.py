@@ -11,6 +11,7 @@ from statistics import fmean
 from typing import Any
 
 from edl_labs import stats
+from edl_labs.arguments import checked_arguments, require_fraction, require_positive
 from edl_labs.bench import detectors
 from edl_labs.bench.results import ONE_COLD_CALL, ClockFacts, Measurement
 from edl_labs.bench.timing.blocks import ArgumentPool, FirstCall, Runner, label
@@ -21,7 +22,6 @@ from edl_labs.bench.timing.reachable_objects import clock_in_use
 from edl_labs.bench.timing.warmup import LEAST_BLOCK_S, BlockPlan, Sampler, first_call_note, overrun_note, warm_up
 from edl_labs.clock import Clock, is_processor_time
 from edl_labs.device import budget_here, stamp_for
-from edl_labs.errors import UsageError
 from edl_labs.units import counted
 
 MOST_BLOCKS = 4000  # the interval no longer narrows noticeably, and results stay small
@@ -42,6 +42,7 @@ _LEAST_BUDGET_S = 0.02
 _PATIENCE_S = 3.0
 
 
+@checked_arguments(fn="Pass the function itself, without its parentheses: measure(f), or measure(lambda: f(x)).")
 def measure(
     fn: Callable[..., Any],
     *,
@@ -71,7 +72,7 @@ def measure(
     True
     """
     budget_s = checked_budget(budget_s)
-    _check_callable(fn)
+    require_fraction(level=level)
     clock = clock_in_use(fn, inputs) if clock is None else clock
     wall, begin = time.perf_counter(), clock.now_s()
     detectors.get_ready()
@@ -123,22 +124,8 @@ def step_s(runner: Runner, plan: BlockPlan) -> float:
 
 def checked_budget(budget_s: float) -> float:
     """The budget as a positive number of seconds, as small as is honest where that is wanted; else UsageError."""
-    if isinstance(budget_s, bool) or not isinstance(budget_s, (int, float)) or not 0 < budget_s < math.inf:
-        raise UsageError(
-            f"a budget of {budget_s!r} s",
-            why="a measurement takes some time, and has to end",
-            next="give budget_s in seconds, such as 0.4",
-        )
+    require_positive(budget_s=budget_s)
     return budget_here(float(budget_s), least_s=_LEAST_BUDGET_S)
-
-
-def _check_callable(fn: Any) -> None:
-    if not callable(fn):
-        raise UsageError(
-            f"measure({repr(fn)[:40]}) has nothing to call",
-            why=f"a {type(fn).__name__} is not a function",
-            next="give the function itself, without its parentheses: measure(f), or measure(lambda: f(x))",
-        )
 
 
 class _Run:

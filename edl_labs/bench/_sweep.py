@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from edl_labs.arguments import checked_arguments
 from edl_labs.bench._measure import measure
 from edl_labs.bench.results import Measurement
 from edl_labs.errors import EdlError, UsageError
@@ -53,6 +54,7 @@ class Sweep(Value):
         return drawn
 
 
+@checked_arguments()
 def sweep(
     fn: Callable[..., Any],
     grid: Mapping[str, Iterable[Any]] | Iterable[Mapping[str, Any]],

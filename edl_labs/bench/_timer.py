@@ -12,6 +12,7 @@ from statistics import median
 from types import TracebackType
 from typing import ParamSpec, TypeVar
 
+from edl_labs.arguments import checked_arguments
 from edl_labs.bench.detectors import mistake
 from edl_labs.bench.results import Mistake
 from edl_labs.bench.timing.reachable_objects import clock_in_use
@@ -66,6 +67,7 @@ class Timer:
     (3, 3)
     """
 
+    @checked_arguments()
     def __init__(
         self,
         name: str = "region",

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 
+from edl_labs.arguments import checked_arguments
 from edl_labs.graph.kernel_groups import ON_CHIP_BYTES, Kernel, Partition, broken_rule, made_by, read_bytes
 from edl_labs.graph.operator_graph import Graph
 
 _MOST_NODES = 64  # in a kernel: inductor's limit (max_fusion_size), which keeps kernels from spilling registers
 
 
+@checked_arguments()
 def fusions(graph: Graph, *, epilogues: bool = True, on_chip_bytes: int = ON_CHIP_BYTES) -> Partition:
     """Kernels for a graph, joined two by two, the pair that saves most bytes first. Not always the fewest bytes.
 

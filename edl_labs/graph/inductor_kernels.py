@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from edl_labs.arguments import checked_arguments
 from edl_labs.errors import EdlError
 from edl_labs.values import Value
 
@@ -47,6 +48,7 @@ class InductorRun(Value):
         )
 
 
+@checked_arguments()
 def inductor_run(model: Any, *example: Any, recorded: str = "", here: bool = True) -> InductorRun:
     """The kernels of `torch.compile(model)(*example)`, without gradients; compiles, so it takes seconds.
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from edl_labs.arguments import checked_arguments
 from edl_labs.graph.graph_parts import Node, TensorFacts
 from edl_labs.graph.operator_graph import Graph
 from edl_labs.units import byte_count, counted
@@ -14,6 +15,7 @@ from edl_labs.values import Value
 _ORDERS = {"NCHW": (3, 2, 1, 0), "NHWC": (1, 3, 2, 0)}  # dimensions from the innermost one
 
 
+@checked_arguments()
 def memory_format(tensor: TensorFacts) -> str:
     """NCHW, NHWC, both (one channel or one pixel: the same bytes in the same places) or neither; "" if not 4-D."""
     if len(tensor.shape) != 4:
@@ -103,6 +105,7 @@ def _is_image(graph: Graph, node: Node) -> bool:
     return any(len(graph.tensors[name].shape) == 4 for name in node.makes)
 
 
+@checked_arguments()
 def as_traced(graph: Graph) -> LayoutPlan:
     """The layouts that the tensors have in the graph: PyTorch's, which hands on what it is given."""
     found = {}
@@ -114,12 +117,14 @@ def as_traced(graph: Graph) -> LayoutPlan:
     return LayoutPlan(graph, found)
 
 
+@checked_arguments()
 def layer_by_layer(graph: Graph) -> LayoutPlan:
     """NCHW for all that convolutions do not make, which copies before and behind each of them."""
     images = [node for node in graph.nodes if _is_image(graph, node)]
     return LayoutPlan(graph, {node.name: "NHWC" if _is_convolution(node) else "NCHW" for node in images})
 
 
+@checked_arguments()
 def propagated(graph: Graph) -> LayoutPlan:
     """Each node in the layout of what it reads first, from the convolutions on: one copy where nothing breaks it."""
     found: dict[str, str] = {}

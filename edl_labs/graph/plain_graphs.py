@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from edl_labs.arguments import checked_arguments
 from edl_labs.graph.graph_parts import Node
 from edl_labs.graph.kernel_groups import ON_CHIP_BYTES, Kernel, Partition
 from edl_labs.graph.operator_graph import Graph
@@ -12,6 +13,7 @@ from edl_labs.graph.operator_graph import Graph
 _ITEMSIZE = 4  # float32, of which a row on the chip is made here
 
 
+@checked_arguments()
 def plain_graph(graph: Graph, *, on_chip_bytes: int = ON_CHIP_BYTES) -> dict[str, Any]:
     """The operators of a forward pass: dicts of `nodes`, `bytes`, `outputs`, `saved` (none), and the `longest_row`.
 
@@ -43,6 +45,7 @@ def _plain_node(graph: Graph, node: Node, named: Mapping[str, str]) -> dict[str,
     }
 
 
+@checked_arguments()
 def partition_of(graph: Graph, kernels: Iterable[Mapping[str, Sequence[str]]]) -> Partition:
     """The partition that plain kernels, dicts of `nodes` and `writes`, make of a graph."""
     first = {node.name: node.makes[0] for node in graph.nodes}
@@ -50,6 +53,7 @@ def partition_of(graph: Graph, kernels: Iterable[Mapping[str, Sequence[str]]]) -
     return Partition(graph, tuple(made))
 
 
+@checked_arguments()
 def plain_net(graph: Graph, *, layout: str) -> list[dict[str, Any]]:
     """A chain of layers on images, as dicts of `name`, `op`, `inputs` and `shape`, a `weight` for convolutions.
 

@@ -9,6 +9,7 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
+from edl_labs.arguments import checked_arguments
 from edl_labs.errors import EdlError
 from edl_labs.hardware.device_names import DeviceName, taken_apart
 from edl_labs.hardware.peaks import Accelerator, Rate
@@ -66,6 +67,7 @@ def lookup(reported_name: str, *, sm_count: int | None = None, memory_bytes: int
     return found[0] if len(found) == 1 else None
 
 
+@checked_arguments()
 def accelerator(name: str) -> Accelerator:
     """The accelerator with this table key, alias or name: 'A100-80GB', 'H100', or what torch and nvidia-smi print.
 

@@ -9,6 +9,7 @@ from functools import cache
 from importlib import resources
 from typing import Any, TypeVar
 
+from edl_labs.arguments import checked_arguments
 from edl_labs.errors import EdlError
 
 
@@ -65,11 +66,13 @@ def topologies() -> tuple[Topology, ...]:
     return _read()[1]
 
 
+@checked_arguments()
 def link(key: str) -> Link:
     """The link with this key, whatever its case; EdlError where there is none."""
     return _found(key, links(), "link")
 
 
+@checked_arguments()
 def topology(key: str) -> Topology:
     """The node with this key, whatever its case; EdlError where there is none.
 

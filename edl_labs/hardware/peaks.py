@@ -7,6 +7,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+from edl_labs.arguments import checked_arguments
 from edl_labs.errors import EdlError
 
 # Transfers per second and lane. Generations 3 to 5 encode 128 bits in 130; 6 sends 242 bytes of 256 (PCI-SIG).
@@ -28,6 +29,7 @@ _KNOWN = ("fp64", "fp32", "tf32", "fp16", "bf16", "fp8", "int8")
 UNITS = ("tensor", "cuda")
 
 
+@checked_arguments()
 def flop_rate(*, sm_count: int, fma_per_clock_per_sm: float, clock_hz: float) -> float:
     """Peak FLOP/s of a processor: SMs x multiply-adds per clock and SM x 2 x clock (deck [002]).
 
@@ -48,6 +50,7 @@ def flop_rate(*, sm_count: int, fma_per_clock_per_sm: float, clock_hz: float) ->
     return sm_count * fma_per_clock_per_sm * 2 * clock_hz
 
 
+@checked_arguments()
 def pcie_byte_per_s(generation: int, lanes: int = 16) -> float:
     """Peak bytes per second of a PCIe link in one direction, after line encoding.
 

@@ -6,12 +6,14 @@ import copy
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+from edl_labs.arguments import checked_arguments
 from edl_labs.errors import UsageError
 
 if TYPE_CHECKING:
     from torch import nn
 
 
+@checked_arguments()
 def fold_batch_norms(model: nn.Module) -> nn.Module:
     """A copy of the model for inference, without the batch norms that stand right behind a layer with weights.
 

@@ -7,6 +7,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from edl_labs.arguments import checked_arguments
 from edl_labs.errors import UsageError
 from edl_labs.values import Value
 
@@ -68,6 +69,7 @@ class IntegerGrid(Value):
         return torch.tensor(self.scale).view(shape), torch.tensor(self.zero_point, dtype=torch.float32).view(shape)
 
 
+@checked_arguments()
 def integer_grid(
     values: Any,
     *,
@@ -89,8 +91,18 @@ def integer_grid(
     """
     _check(method, bits, share)
     tensor = _tensor(values)
+    if axis is not None and not -tensor.ndim <= axis < tensor.ndim:
+        raise UsageError(
+            f"axis is {axis}, and the values have {tensor.ndim} dimensions.",
+            why="Each index of that dimension has a scale of its own.",
+            next="Pass an axis from 0 to the last dimension, or None for one scale.",
+        )
     if not tensor.numel() or not bool(tensor.isfinite().all()):
-        raise UsageError("a grid needs values that are numbers", why="some are NaN or infinite, or there are none")
+        raise UsageError(
+            "A grid needs finite numbers.",
+            why="The values are empty, or some are NaN or infinite.",
+            next="Remove those values, or fix what computes them.",
+        )
     top = 2 ** (bits - 1) - 1
     lowest = -top if symmetric else -top - 1
     parts = [tensor] if axis is None else list(tensor.unbind(axis))
@@ -100,12 +112,19 @@ def integer_grid(
     return IntegerGrid(tuple(one[0] for one in found), tuple(one[1] for one in found), lowest, top, axis)
 
 
+@checked_arguments()
 def sqnr_db(values: Any, rounded: Any) -> float:
     """The signal over the noise of rounding, in decibel: 10 log10(sum of squares / sum of squared errors).
 
     Six more are one bit more. Infinite where nothing was rounded.
     """
     exact, near = _tensor(values).double(), _tensor(rounded).double()
+    if exact.shape != near.shape:
+        raise UsageError(
+            f"The values have shape {tuple(exact.shape)}, the rounded ones {tuple(near.shape)}.",
+            why="Each value is compared with its own rounding.",
+            next="Pass two tensors of one shape.",
+        )
     noise = float(((exact - near) ** 2).sum())
     signal = float((exact**2).sum())
     if noise == 0:
@@ -116,7 +135,14 @@ def sqnr_db(values: Any, rounded: Any) -> float:
 def _tensor(values: Any) -> Any:
     import torch
 
-    return torch.as_tensor(values).detach().to(torch.float32)
+    try:
+        return torch.as_tensor(values).detach().to(torch.float32)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise UsageError(
+            f"Expected numbers, got {type(values).__name__}.",
+            why=str(error).splitlines()[0],
+            next="Pass a tensor, an array or a list of numbers.",
+        ) from None
 
 
 def _check(method: str, bits: int, share: float) -> None:

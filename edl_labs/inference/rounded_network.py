@@ -7,10 +7,12 @@ from collections.abc import Iterable
 from functools import partial
 from typing import Any
 
+from edl_labs.arguments import checked_arguments
 from edl_labs.errors import UsageError
 from edl_labs.inference.integer_grids import IntegerGrid, integer_grid
 
 
+@checked_arguments()
 def rounded_network(
     model: Any,
     batches: Iterable[Any],
@@ -35,7 +37,9 @@ def rounded_network(
     seen = list(batches)
     if not isinstance(model, nn.Sequential) or not seen:
         raise UsageError(
-            "a Sequential and batches to calibrate on are asked for", next="give nn.Sequential(...) and a list"
+            f"rounded_network() needs an nn.Sequential and batches, got {type(model).__name__} and {len(seen)}.",
+            why="Layers are rounded in order, each calibrated on what the ones before it return.",
+            next="Pass nn.Sequential(...) and a list of inputs.",
         )
     rounded = copy.deepcopy(model).eval()
     with torch.no_grad():

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from edl_labs.arguments import checked_arguments
 from edl_labs.errors import UsageError
 
 if TYPE_CHECKING:
@@ -13,7 +15,8 @@ if TYPE_CHECKING:
 _PLACES = 16  # groups of four places of two bits are in 16 bits, as tensor cores of 2-byte types read them
 
 
-def two_of_four_mask(weight: torch.Tensor) -> torch.Tensor:
+@checked_arguments()
+def two_of_four_mask(weight: torch.Tensor | Sequence[Sequence[float]]) -> torch.Tensor:
     """Where a weight (outputs x inputs, as in `nn.Linear`) is kept: the two largest magnitudes of four inputs each.
 
     A tensor of bools. Of equal magnitudes the earlier ones are kept. UsageError where inputs are no multiple of four.
@@ -52,7 +55,8 @@ class TwoOfFour:
         return groups.scatter_(2, at, self.values.unflatten(1, (-1, 2))).flatten(1)
 
 
-def pack_two_of_four(weight: torch.Tensor) -> TwoOfFour:
+@checked_arguments()
+def pack_two_of_four(weight: torch.Tensor | Sequence[Sequence[float]]) -> TwoOfFour:
     """A weight's kept half, two of each four inputs: what `two_of_four_mask` keeps, whatever the others are.
 
     Inputs must be a multiple of 16; else UsageError. A pruned weight comes back from `dense()` as it was.

@@ -7,8 +7,7 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import Any
+from edl_labs.arguments import lazy_facade
 
 _HOMES = {
     "FloatFormat": "_float_format",
@@ -32,13 +31,4 @@ _HOMES = {
     **dict.fromkeys(("underflow_report", "UnderflowReport", "Fate", "log2_histogram"), "_underflow_report"),
 }
 __all__ = sorted(_HOMES)
-
-
-def __getattr__(name: str) -> Any:
-    if name in _HOMES:
-        return getattr(import_module(f"edl_labs.numerics.{_HOMES[name]}"), name)
-    raise AttributeError(f"edl_labs.numerics has no {name!r}; it has {', '.join(__all__)}")
-
-
-def __dir__() -> list[str]:
-    return __all__
+__getattr__, __dir__ = lazy_facade(__name__, _HOMES)

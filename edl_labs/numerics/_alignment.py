@@ -9,12 +9,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from numbers import Integral
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from edl_labs.arguments import checked_arguments
 from edl_labs.errors import UsageError
 from edl_labs.numerics._float_format import FORMATS, float_format
 from edl_labs.units import percent
 from edl_labs.values import Value
+
+if TYPE_CHECKING:
+    import torch
 
 RULES_BYTES = (16, 128)  # decks [000] and [002], as said above
 _TABLE = ("int8", "fp8", "fp16", "bf16", "tf32", "fp64")
@@ -75,6 +79,7 @@ class Alignment(Value):
         return f"{rule}; {bad or 'all aligned'}"
 
 
+@checked_arguments()
 def alignment_multiple(dtype: Any, *, rule_bytes: int = 16) -> int:
     """The multiple that a contiguous size should be of: the rule's bytes over the bytes of an element.
 
@@ -92,6 +97,7 @@ def alignment_multiple(dtype: Any, *, rule_bytes: int = 16) -> int:
     return max(1, rule_bytes // element_bytes(dtype))
 
 
+@checked_arguments()
 def alignment(sizes: Mapping[str, int], dtype: Any, *, rule_bytes: int = 16) -> Alignment:
     """How each named size stands to the rule.
 
@@ -124,7 +130,8 @@ def alignment_table() -> tuple[tuple[str, int, int], ...]:
     )
 
 
-def model_alignment(model: Any, dtype: Any = "fp16", *, rule_bytes: int = 16) -> dict[str, Alignment]:
+@checked_arguments()
+def model_alignment(model: torch.nn.Module, dtype: Any = "fp16", *, rule_bytes: int = 16) -> dict[str, Alignment]:
     """The alignment of each linear and convolution layer's inputs and outputs, by the layer's name.
 
     A grouped convolution counts the channels of one group, which is what its matrix product sees.

@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 
+from edl_labs.arguments import checked_arguments
 from edl_labs.bench.results import Comparison
 from edl_labs.errors import UsageError
 from edl_labs.hardware import lookup
@@ -37,8 +38,9 @@ class AmpReport(Value):
         return "\n".join([repr(self.prediction), *self.explanation])
 
 
+@checked_arguments()
 def amp_report(
-    model: Any,
+    model: torch.nn.Module,
     inputs: Any,
     *,
     dtype: Any = None,
@@ -65,8 +67,14 @@ def amp_report(
     return AmpReport(predicted, measured, tf32_state(), tuple(_explain(predicted, measured)))
 
 
+@checked_arguments()
 def training_step(
-    model: Any, inputs: Any, *, device_type: str, dtype: Any = None, loss: Callable[[Any], torch.Tensor] | None = None
+    model: torch.nn.Module,
+    inputs: Any,
+    *,
+    device_type: str,
+    dtype: Any = None,
+    loss: Callable[[Any], torch.Tensor] | None = None,
 ) -> Callable[[], None]:
     """One forward and backward pass of a copy of `model` as a function, under autocast to `dtype` if given."""
     device = torch.device(device_type)

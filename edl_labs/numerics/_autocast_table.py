@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from edl_labs.arguments import checked_arguments
 from edl_labs.errors import UsageError
 from edl_labs.numerics._float_format import torch_dtype
 from edl_labs.numerics.autocast_trace import DEVICE_TYPES, TorchCall, trace
@@ -81,6 +82,7 @@ class AutocastTable(Value):
         return "\n".join([f"autocast to {self.dtype} on {self.device_type}:", *lines])
 
 
+@checked_arguments()
 def autocast_table(model: Any, inputs: Any, *, device_type: str = "cuda", dtype: Any = None) -> AutocastTable:
     """Which operator of `model(*inputs)` runs in which dtype under autocast, and what comes out of it.
 
@@ -97,6 +99,7 @@ def autocast_table(model: Any, inputs: Any, *, device_type: str = "cuda", dtype:
     return AutocastTable(device_type, short_dtype(chosen), rows)
 
 
+@checked_arguments()
 def autocast_differences(model: Any, inputs: Any, *, dtype: Any = None) -> tuple[Difference, ...]:
     """The operators that autocast treats differently on CPU and on CUDA, in the order of the forward pass.
 

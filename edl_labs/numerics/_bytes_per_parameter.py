@@ -8,10 +8,14 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, fields
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from edl_labs.arguments import checked_arguments
 from edl_labs.errors import UsageError
 from edl_labs.values import Value
+
+if TYPE_CHECKING:
+    import torch
 
 PARTS = ("weights", "master", "gradients", "optimizer")
 
@@ -121,6 +125,7 @@ class ParameterBytes(Value):
         return f"{self.recipe.precision} {self.recipe.optimizer}: {self.resident:g} B a parameter = {text}{extra}"
 
 
+@checked_arguments()
 def bytes_per_parameter(recipe: Recipe | str, **changes: Any) -> ParameterBytes:
     """Bytes per parameter that a recipe keeps on each GPU. A text such as 'amp adam' names precision and optimiser.
 
@@ -165,7 +170,8 @@ def reconcile_amp() -> Reconciliation:
     return Reconciliation(*(bytes_per_parameter(f"{name} adam") for name in ("half+master", "both+fp32grad", "amp")))
 
 
-def training_state(model: Any, optimizer: Any = None) -> dict[str, int]:
+@checked_arguments()
+def training_state(model: torch.nn.Module, optimizer: Any = None) -> dict[str, int]:
     """Bytes that a torch model and its optimiser hold right now, counted: weights, gradients, optimizer, buffers.
 
     Storages that are shared (tied weights) count once.

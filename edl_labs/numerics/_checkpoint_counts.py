@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from edl_labs.arguments import checked_arguments
 from edl_labs.errors import UsageError
 
 
+@checked_arguments()
 def checkpointed_peak(layers: int, segments: int, *, saved_per_layer: int = 1) -> int:
     """How many tensors are saved at once when `layers` equal layers are checkpointed in `segments` equal parts.
 
@@ -24,6 +26,7 @@ def checkpointed_peak(layers: int, segments: int, *, saved_per_layer: int = 1) -
     return segments - 1 + saved_per_layer * (layers // segments + layers % segments)
 
 
+@checked_arguments()
 def checkpointing_slots(layers: int, segments: int) -> int:
     """Activations held by the textbook's scheme: one per segment and one segment in full, c + ceil(n / c).
 

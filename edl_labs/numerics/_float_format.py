@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
+from edl_labs.arguments import checked_arguments
 from edl_labs.errors import UsageError
 from edl_labs.numerics import arrays
 
@@ -332,6 +333,7 @@ _ALIASES = {
 }
 
 
+@checked_arguments()
 def float_format(name: Any) -> FloatFormat:
     """The format called `name`: a `FloatFormat` itself, a name such as 'fp16', or a torch dtype.
 
@@ -351,6 +353,7 @@ def float_format(name: Any) -> FloatFormat:
     return found
 
 
+@checked_arguments()
 def torch_dtype(fmt: Any) -> torch.dtype:
     """The torch dtype of a format; UsageError where torch has none (tf32, e2m1fn, formats of your own)."""
     fmt = float_format(fmt)

@@ -13,6 +13,7 @@ from typing import Any
 import torch
 from torch.overrides import TorchFunctionMode
 
+from edl_labs.arguments import checked_arguments, require_positive
 from edl_labs.errors import EdlError, UsageError
 from edl_labs.numerics.step_memory import CATEGORIES, Held, StepRecorder, run_steps, timeline
 from edl_labs.presenters import Drawn
@@ -81,6 +82,7 @@ class MemoryPlan(Value, Drawn):
         return f"{text}; {self.advice}" if self.advice else text
 
 
+@checked_arguments()
 def memory_plan(
     model: torch.nn.Module,
     example: Any,
@@ -108,6 +110,8 @@ def memory_plan(
     >>> plan.peak.held_bytes["parameters"], plan.peak.held_bytes["inputs"]
     (324, 64)
     """
+    if budget is not None:
+        require_positive(budget=budget)
     target = Machine.of(machine) if isinstance(machine, str) else machine
     inputs = tuple(example) if isinstance(example, (tuple, list)) else (example,)
     if optimizer not in OPTIMIZERS:
@@ -127,6 +131,7 @@ def memory_plan(
     return plan if budget is None else _within(plan, budget)
 
 
+@checked_arguments()
 def tape_of(model: torch.nn.Module, example: Any, machine: Machine | str) -> Tape:
     """The layers of a model as a Tape: containers are opened, every other child is a layer.
 

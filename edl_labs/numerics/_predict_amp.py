@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from edl_labs.arguments import checked_arguments
 from edl_labs.numerics._alignment import alignment_multiple
 from edl_labs.numerics._rates_here import Rates, tf32_state
 from edl_labs.numerics.autocast_trace import TorchCall, TracedKernel, trace
@@ -101,6 +102,7 @@ class AmpPrediction(Value):
         )
 
 
+@checked_arguments()
 def predict_amp(
     model: Any, inputs: Any, rates: Rates, *, dtype: Any, backward: bool = True, device_type: str = "cuda"
 ) -> AmpPrediction:

@@ -8,13 +8,14 @@ from typing import Any
 
 import torch
 
+from edl_labs.arguments import checked_arguments, require_positive
 from edl_labs.clock import HostClock
 from edl_labs.device import cpu_model
 from edl_labs.errors import UsageError
 from edl_labs.hardware import Accelerator
+from edl_labs.numerics._float_format import float_format
 from edl_labs.roofline import Ceiling, Machine, MemoryLevel
 from edl_labs.roofline.microbenchmarks.kernels import TimedKernel, measure_all, memory_kernels, product_kernel
-from edl_labs.roofline.operators.counted_call import short_dtype
 from edl_labs.values import Value
 
 # What a kernel costs the host in eager torch: the launch itself and the dispatch before it.
@@ -54,16 +55,16 @@ class Rates(Value):
         return Machine(self.name, (memory,), products, {"fp32": Ceiling(self.other_flop_per_s), **others})
 
 
+@checked_arguments()
 def rates_here(dtype: Any, *, budget_s: float = 0.3) -> Rates:
     """What this CPU reaches, measured: products of 512 x 512 in fp32 and `dtype`, a copy, the cost of a small call.
 
     Takes about `budget_s`, and six rounds of all four at least.
     """
+    require_positive(budget_s=budget_s)
     clock, small = HostClock(), torch.ones(1)
-    products = {
-        short_dtype(kind): product_kernel(short_dtype(kind), (_SIDE,) * 3, device="cpu")
-        for kind in (torch.float32, dtype)
-    }
+    kinds = ("fp32", float_format(dtype).name)
+    products = {kind: product_kernel(kind, (_SIDE,) * 3, device="cpu") for kind in kinds}
     (copy,) = memory_kernels("copy", _COPIED_BYTES, device="cpu", workers=None)
     kernels = {**products, "copy": copy, "launch": TimedKernel("a small call", 1.0, lambda: small + small)}
     found = measure_all(kernels, clock, until_s=clock.now_s() + budget_s)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -13,7 +13,9 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
+from edl_labs.arguments import checked_arguments
 from edl_labs.errors import UsageError
+from edl_labs.roofline.operators.recorded_run import explained
 from edl_labs.units import byte_count
 from edl_labs.values import Value
 
@@ -53,7 +55,8 @@ class _Held:
 class SavedTensors:
     """Counts what autograd holds while it is entered: now (`count`, `held_bytes`) and at the most."""
 
-    def __init__(self, parameters: Any = ()) -> None:
+    @checked_arguments()
+    def __init__(self, parameters: Iterable[torch.Tensor] = ()) -> None:
         self._left_out = {_place(parameter) for parameter in parameters}
         # Storages of what is alive: how many saved tensors share one, and its size.
         self._storages: dict[Any, list[int]] = {}
@@ -126,6 +129,7 @@ class LiveTensors(TorchDispatchMode):
         self.live_bytes -= self._seen.pop(place)
 
 
+@checked_arguments()
 def saved_activations(
     model: Callable[..., Any], inputs: Any, *, loss: Callable[[Any], torch.Tensor] | None = None, backward: bool = True
 ) -> SavedActivations:
@@ -144,7 +148,8 @@ def saved_activations(
     parameters = list(model.parameters()) if isinstance(model, torch.nn.Module) else []
     counter = SavedTensors(parameters)
     with counter.watching(), LiveTensors() as live:
-        output = model(*inputs)
+        with explained(model, inputs):
+            output = model(*inputs)
         value = _sum(output) if loss is None else loss(output)
         after = counter.count, counter.held_bytes
         if backward:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from edl_labs.arguments import checked_arguments
 from edl_labs.errors import UsageError
 from edl_labs.numerics import arrays
 from edl_labs.numerics._float_format import FloatFormat, float_format
@@ -106,6 +107,7 @@ class UnderflowReport(Value):
         return "\n".join([head, str(self.total), *rows])
 
 
+@checked_arguments()
 def underflow_report(tensors: Any, fmt: Any, *, scale: float = 1.0) -> UnderflowReport:
     """The fractions of `tensors` (one, several, or named ones) flushed, subnormal, normal and overflowed in `fmt`.
 
@@ -144,6 +146,7 @@ def named_tensors(tensors: Any) -> list[tuple[str, Any]]:
     return pairs
 
 
+@checked_arguments()
 def log2_histogram(values: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Exponents `floor(log2(abs(x)))`, without gaps, and how many finite numbers that are not zero have each."""
     given = np.abs(arrays.float64(values).ravel())

@@ -10,13 +10,15 @@ import torch
 from torch import nn
 from torch.nn import functional
 
+from edl_labs.arguments import checked_arguments, require_amount
 from edl_labs.errors import UsageError
 
 # A detector that a laptop trains in two seconds.
 _CLASSES, _SIZE, _BATCH = 6, 32, 8
 
 
-def recorded_gradients(model: Any, loss: Callable[[], torch.Tensor]) -> dict[str, torch.Tensor]:
+@checked_arguments()
+def recorded_gradients(model: torch.nn.Module, loss: Callable[[], torch.Tensor]) -> dict[str, torch.Tensor]:
     """The gradients of one backward pass of `loss()`: 'layer output' of each leaf module and 'name' of each parameter.
 
     `loss` runs the model and returns one number. Gradients of the parameters are left in place; those of an earlier
@@ -47,12 +49,14 @@ def recorded_gradients(model: Any, loss: Callable[[], torch.Tensor]) -> dict[str
     return {name: gradient.detach().clone() for name, gradient in (kept | grads).items()}
 
 
+@checked_arguments()
 def training_gradients(*, steps: int = 28, seed: int = 0) -> dict[str, torch.Tensor]:
     """Gradients of a small detector after `steps` steps of training in fp32 on the CPU: about two seconds.
 
     Like the network of deck [002], it classifies every place of an image, and its loss is a mean over all of them:
     most places are easy background, so that most gradients are tiny. The data are drawn from `seed`.
     """
+    require_amount(steps=steps)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         model = _detector()

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from edl_labs.arguments import checked_arguments
 from edl_labs.units import percent
 from edl_labs.values import Value
 
@@ -109,6 +110,7 @@ class KernelReport(Value):
         return "\n".join(lines)
 
 
+@checked_arguments()
 def tensor_core_kernel(name: str) -> KernelKind:
     """Whether the kernel called `name` uses tensor cores: yes, no, or None where the name does not tell.
 
@@ -129,6 +131,7 @@ def tensor_core_kernel(name: str) -> KernelKind:
     )
 
 
+@checked_arguments()
 def kernel_report(kernels: Mapping[str, float] | Iterable[str]) -> KernelReport:
     """How much of the kernels' time tensor cores took; `kernels` maps names to seconds, or names each launch.
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from edl_labs import stats
+from edl_labs.arguments import checked_arguments
 from edl_labs.errors import UsageError
 from edl_labs.units import percent, seconds
 from edl_labs.values import Value
@@ -69,6 +70,7 @@ class Fault(Value):
         )
 
 
+@checked_arguments()
 def fault_of_times(
     loader_s: Sequence[float],
     step_s: Sequence[float],

@@ -14,6 +14,7 @@ from functools import partial
 from itertools import count
 from typing import Any, cast
 
+from edl_labs.arguments import checked_arguments
 from edl_labs.errors import EdlError, UsageError
 from edl_labs.pipeline._within import TookTooLong, too_long, within
 from edl_labs.pipeline.worker_notes import NONE, NOTES, Failure, NotingCollate, Watched
@@ -32,6 +33,7 @@ _LOOK_S, _GRACE_S = 0.25, 1.0
 _END = object()
 
 
+@checked_arguments()
 def feed(
     dataset: Any,
     *,
@@ -59,10 +61,16 @@ def feed(
     import torch
     from torch.utils.data import DataLoader
 
-    if workers < 0 or prefetch < 1 or not 0 <= nice <= 19 or (batches is None) == (batch_size is None):
+    if (
+        workers < 0
+        or prefetch < 1
+        or (batch_size is not None and batch_size < 1)
+        or not 0 <= nice <= 19
+        or (batches is None) == (batch_size is None)
+    ):
         raise UsageError(
             f"feed(batch_size={batch_size}, workers={workers}, prefetch={prefetch}, nice={nice})",
-            why="it takes workers >= 0, prefetch >= 1, nice from 0 to 19, and either batch_size or batches",
+            why="it takes batch_size >= 1 or batches, workers >= 0, prefetch >= 1, and nice from 0 to 19",
             next="feed(dataset, batch_size=32, workers=2)",
         )
     context = torch.multiprocessing.get_context(start_method or ("fork" if _can_fork() else "spawn"))

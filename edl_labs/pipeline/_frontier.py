@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from edl_labs.arguments import checked_arguments
 from edl_labs.errors import UsageError
 from edl_labs.pipeline.batching import (
     Batches,
@@ -50,6 +51,7 @@ class Packing(Value):
         return Waste(len(self.bins), samples, self.real_tokens, computed, largest, self.real_pairs, attended)
 
 
+@checked_arguments()
 def pack(lengths: Iterable[int], capacity: int) -> Packing:
     """First-fit-decreasing: the longest first, each into the first row that has room; at most 11/9 of the best + 6/9.
 
@@ -74,6 +76,7 @@ def pack(lengths: Iterable[int], capacity: int) -> Packing:
     return Packing(tuple(map(tuple, bins)), capacity, sum(sizes), longest, rooms.comparisons, pairs)
 
 
+@checked_arguments()
 def pack_arrays(
     samples: Sequence[Any], bins: Iterable[Iterable[int]], *, capacity: int, pad: int = 0
 ) -> dict[str, np.ndarray]:
@@ -99,7 +102,8 @@ def pack_arrays(
     return {"tokens": tokens, "segments": segments, "positions": positions}
 
 
-def segment_mask(segments: Any, *, causal: bool = False) -> np.ndarray:
+@checked_arguments()
+def segment_mask(segments: Sequence[Any] | np.ndarray, *, causal: bool = False) -> np.ndarray:
     """Which token may attend to which: bool of shape (..., n, n), true inside one sample, never from or to padding.
 
     >>> segment_mask([1, 1, 2, 0]).astype(int).tolist()
@@ -164,6 +168,7 @@ class Shuffling(Value):
     permutation: bool
 
 
+@checked_arguments()
 def shuffling(
     lengths: Iterable[int], batches: Iterable[Iterable[int]], *, next_epoch: Iterable[Iterable[int]] | None = None
 ) -> Shuffling:
@@ -272,6 +277,7 @@ def token_time(*, token_s: float = 1e-6, overhead_s: float = 2e-3) -> StepTime:
     return lambda rows, width: overhead_s + token_s * rows * width
 
 
+@checked_arguments()
 def frontier(
     lengths: Iterable[int],
     *,

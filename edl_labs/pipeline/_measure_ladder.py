@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from itertools import cycle
 from typing import TYPE_CHECKING, Any
 
+from edl_labs.arguments import checked_arguments
 from edl_labs.clock import Clock
 from edl_labs.errors import UsageError
 from edl_labs.pipeline.errors import BrokenSample
@@ -97,12 +98,13 @@ def augmented(
     return scaled
 
 
+@checked_arguments()
 def collate(samples: Sequence[Any]) -> torch.Tensor:
     """A batch as one tensor (n, 3, crop, crop)."""
     import numpy as np
     import torch
 
-    shapes = {sample.shape for sample in samples}
+    shapes = {np.shape(sample) for sample in samples}
     if len(shapes) != 1:
         raise UsageError(
             f"the samples of a batch have the shapes {sorted(shapes)}",
@@ -112,6 +114,7 @@ def collate(samples: Sequence[Any]) -> torch.Tensor:
     return torch.from_numpy(np.stack(samples))
 
 
+@checked_arguments()
 def image_stages(
     store: Store,
     *,
@@ -242,6 +245,7 @@ class Ladder(Value, Drawn):
         return "\n".join([*rows, *(f"{name:10} {'-':>10}   {why}" for name, why in self.left_out.items())])
 
 
+@checked_arguments()
 def measure_ladder(
     stages: Sequence[Stage],
     samples: Sequence[Any],

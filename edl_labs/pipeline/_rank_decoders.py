@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import cycle
 
+from edl_labs.arguments import checked_arguments
 from edl_labs.errors import UsageError
 from edl_labs.pipeline._run_loader import run_loader
 from edl_labs.pipeline.jpeg import Decoder, agreement, decoders
@@ -76,6 +77,7 @@ class _Decoding:
         return int(self.decode(self.samples[sample], sample=f"sample {sample}")[0, 0, 0])
 
 
+@checked_arguments()
 def rank_decoders(
     samples: Sequence[bytes],
     *,

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sized
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
 from edl_labs import stats
+from edl_labs.arguments import checked_arguments, require_positive
 from edl_labs.errors import UsageError
 from edl_labs.pipeline._feed import feed
 from edl_labs.values import Value
@@ -28,8 +29,9 @@ class LoaderRun(Value):
     waited_share: float
 
 
+@checked_arguments()
 def run_loader(
-    dataset: Any,
+    dataset: Sized,
     *,
     batch_size: int,
     workers: int,
@@ -45,6 +47,7 @@ def run_loader(
 
     The first batches, which fill queues and caches, do not count.
     """
+    require_positive(seconds=seconds, limit_s=limit_s)
     if not len(dataset) or batch_size < 1:
         raise UsageError(
             f"run_loader on {len(dataset)} samples with batch_size={batch_size}",

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
+from edl_labs.arguments import checked_arguments
 from edl_labs.errors import EdlError
 
 T = TypeVar("T")
@@ -22,6 +23,7 @@ class TookTooLong(EdlError):
     """Something was waited for longer than its limit."""
 
 
+@checked_arguments()
 def within(limit_s: float, fn: Callable[[], T], *, what: str) -> T:
     """What `fn` returns, or TookTooLong, naming `what`, when it does not return within `limit_s`.
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+from edl_labs.arguments import checked_arguments
 from edl_labs.errors import UsageError
 from edl_labs.units import percent
 from edl_labs.values import Value
@@ -18,12 +19,14 @@ if TYPE_CHECKING:
 Batches = list[list[int]]
 
 
+@checked_arguments()
 def random_batches(samples: int, batch_size: int, *, seed: int = 0, epoch: int = 0) -> Batches:
     """An epoch in random order, cut into batches; each sample once, the same for the same seed and epoch."""
     order = _shuffled(samples, seed, epoch)
     return _cut(order, positive(batch_size, "batch_size"))
 
 
+@checked_arguments()
 def bucket_batches(
     lengths: Iterable[int], batch_size: int, *, window: int = 50, seed: int = 0, epoch: int = 0
 ) -> Batches:
@@ -46,6 +49,7 @@ def bucket_batches(
     return batches
 
 
+@checked_arguments()
 def budget_batches(
     lengths: Iterable[int], max_tokens: int, *, window: int = 2000, multiple: int = 1, seed: int = 0, epoch: int = 0
 ) -> Batches:
@@ -69,7 +73,8 @@ def budget_batches(
     return batches
 
 
-def pad_collate(samples: Sequence[Any], *, pad: int = 0, multiple: int = 1) -> dict[str, np.ndarray]:
+@checked_arguments()
+def pad_collate(samples: Sequence[Sequence[int]], *, pad: int = 0, multiple: int = 1) -> dict[str, np.ndarray]:
     """A batch of token sequences as rectangles: `tokens` and `mask` (int64 and bool arrays), and `lengths`.
 
     >>> pad_collate([[1, 2, 3], [4]])["tokens"].tolist()
@@ -125,6 +130,7 @@ class Waste(Value):
         return f"{percent(self.fraction)} padding: {self.padded_tokens:,} of {self.computed_tokens:,} tokens"
 
 
+@checked_arguments()
 def waste(lengths: Iterable[int], batches: Iterable[Iterable[int]] | None = None, *, multiple: int = 1) -> Waste:
     """The `Waste` of padding each batch (numbers of samples) to its longest, rounded up to `multiple`.
 

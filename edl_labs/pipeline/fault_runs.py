@@ -8,12 +8,14 @@ from contextlib import nullcontext
 from itertools import repeat
 from typing import Any
 
+from edl_labs.arguments import checked_arguments, require_amount
 from edl_labs.clock import Clock, HostClock
 from edl_labs.errors import UsageError
 from edl_labs.pipeline._fault_of_times import Fault, fault_of_times
 from edl_labs.pipeline._within import alarm, can_alarm, within
 
 
+@checked_arguments()
 def mock_loader(loader: Iterable[Any], *, batches: int | None = None, limit_s: float = 60.0) -> Iterator[Any]:
     """One real batch of `loader`, again and again: what the step could do if data were free.
 
@@ -38,8 +40,10 @@ def mock_trainer(batch: Any) -> None:
     """A step that drops its batch: what the loader could do if training were free."""
 
 
+@checked_arguments()
 def sleeping_step(duration_s: float) -> Callable[[Any], None]:
     """A step on a device that takes no CPU: the caller sleeps for `duration_s`."""
+    require_amount(duration_s=duration_s)
 
     def step(batch: Any) -> None:
         time.sleep(duration_s)
@@ -47,8 +51,10 @@ def sleeping_step(duration_s: float) -> Callable[[Any], None]:
     return step
 
 
+@checked_arguments()
 def busy_step(duration_s: float, *, clock: Callable[[], float] = time.thread_time) -> Callable[[Any], None]:
     """A step on this CPU: it uses `duration_s` of processor time, longer where others want the core."""
+    require_amount(duration_s=duration_s)
 
     def step(batch: Any) -> None:
         end = clock() + duration_s
@@ -66,6 +72,7 @@ _OF_STEP = {
 }
 
 
+@checked_arguments()
 def whose_fault(
     loader: Iterable[Any] | Callable[[], Iterable[Any]],
     step: Callable[[Any], Any],

@@ -9,6 +9,7 @@ from functools import cache
 from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
+from edl_labs.arguments import checked_arguments
 from edl_labs.errors import EdlError, UsageError
 from edl_labs.pipeline.errors import BrokenSample, needed
 from edl_labs.values import Value
@@ -27,6 +28,7 @@ _IN_SCAN = re.compile(rb"\xff[^\x00\xff\xd0-\xd7]")
 _FRAMES = {*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC}
 
 
+@checked_arguments()
 def jpeg_size(data: bytes, *, sample: str = "the image") -> tuple[int, int]:
     """(height, width) as the frame header says; BrokenSample where the header is missing.
 
@@ -54,6 +56,7 @@ def jpeg_size(data: bytes, *, sample: str = "the image") -> tuple[int, int]:
     raise BrokenSample(sample, f"its header ends after {len(data):,} bytes")
 
 
+@checked_arguments()
 def check_jpeg(data: bytes, *, sample: str = "the image") -> None:
     """BrokenSample where a JPEG is cut off: some decoders fill the rest with grey and say nothing.
 
@@ -152,6 +155,7 @@ def missing_decoders() -> dict[str, str]:
     return {name: note for name, (works, note) in _availability().items() if not works}
 
 
+@checked_arguments()
 def decoder(name: str) -> Decoder:
     """One decoder; UsageError saying why where it is not there."""
     found = decoders()
@@ -167,6 +171,7 @@ def decoder(name: str) -> Decoder:
     )
 
 
+@checked_arguments()
 def agreement(samples: Sequence[bytes], chosen: Mapping[str, Callable[..., Any]] | None = None) -> list[Agreement]:
     """What must hold before speeds are compared: each decoder's images against the first one's."""
     import numpy as np

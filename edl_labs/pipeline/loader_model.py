@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from threading import BrokenBarrierError
 from typing import Any, cast
 
+from edl_labs.arguments import checked_arguments, require_amount, require_positive
 from edl_labs.device import usable_cores
 from edl_labs.errors import EdlError, UsageError
 from edl_labs.pipeline._within import too_long
@@ -61,6 +62,9 @@ class LoaderModel(Value, Drawn):
     waited_s: float = 0.0
 
     def __post_init__(self) -> None:
+        require_positive(batch_size=self.batch_size)
+        names = ("worker_s", "handoff_s", "main_s", "step_s")
+        require_amount(**{name: getattr(self, name) for name in names})
         if not 0 <= self.waited_s <= self.worker_s:
             raise UsageError(
                 f"waited_s is {self.waited_s!r} of worker_s {self.worker_s!r}",
@@ -76,6 +80,7 @@ class LoaderModel(Value, Drawn):
 
     def sample_per_s(self, workers: int) -> float:
         """The predicted throughput: the least bound, less what workers that also wait lose when many want a core."""
+        require_amount(workers=workers)
         if workers == 0 or not self.waited_s:
             return min(self.bounds(workers).values())
         bounds, slow = self._settled(workers)
@@ -118,6 +123,7 @@ class LoaderModel(Value, Drawn):
         return most
 
 
+@checked_arguments()
 def sharing_rate(workers: int, cores: float, *, core_s: float, waited_s: float) -> float:
     """Rounds a second of `workers` that each wait `waited_s`, then want a core for `core_s`, and share `cores` evenly.
 
@@ -127,6 +133,8 @@ def sharing_rate(workers: int, cores: float, *, core_s: float, waited_s: float) 
     >>> [round(sharing_rate(workers, 2, core_s=10e-3, waited_s=40e-3)) for workers in (1, 2, 8, 64)]
     [20, 40, 147, 200]
     """
+    require_amount(workers=workers, core_s=core_s, waited_s=waited_s)
+    require_positive(cores=cores)
     if not core_s:
         return workers / (waited_s or _NOTHING_S)
     if not waited_s:
@@ -138,6 +146,7 @@ def sharing_rate(workers: int, cores: float, *, core_s: float, waited_s: float) 
     return served / sum(weights) / core_s
 
 
+@checked_arguments()
 def fit_contention(rates: Mapping[int, float], *, cores: int | None = None, waited_share: float = 0.0) -> Contention:
     """The `Contention` that fits the measured rates of 1, 2, ... processes best (least squares on the slowdown).
 
@@ -159,6 +168,7 @@ def fit_contention(rates: Mapping[int, float], *, cores: int | None = None, wait
     return Contention(round(sigma, 6), cores, dict(rates), round(waited_share, 6))
 
 
+@checked_arguments()
 def measure_contention(
     work: Callable[[], Any], *, processes: Sequence[int] | None = None, seconds: float = 0.5, rounds: int = 3
 ) -> Contention:
@@ -256,6 +266,7 @@ class _Ready:
         return self.batch.clone()
 
 
+@checked_arguments()
 def measure_handoff(batch: Any, *, batches: int = 120) -> tuple[float, float]:
     """(seconds in the worker, seconds in the main process) of processor time to hand over a batch like `batch`.
 
@@ -264,6 +275,12 @@ def measure_handoff(batch: Any, *, batches: int = 120) -> tuple[float, float]:
     """
     from edl_labs.bench import measure
 
+    if batches < 4:
+        raise UsageError(
+            f"batches must be 4 or more, got {batches}.",
+            why="A run with a quarter of the batches is subtracted, so that starting does not count.",
+            next="Pass batches=120.",
+        )
     short, long = (_handoff_cpu_s(batch, count) for count in (batches // 4, batches))
     gap = batches - batches // 4
     worker_s, main_s = ((b - a) / gap for a, b in zip(short, long, strict=True))

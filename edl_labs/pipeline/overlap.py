@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from edl_labs.arguments import checked_arguments, require_amount, require_positive
 from edl_labs.errors import UsageError
 from edl_labs.values import Value
 from edl_labs.virtual import Span, Timeline, VirtualGPU, VirtualMachine
@@ -33,11 +34,13 @@ class Overlap(Value):
         return self.both_s / self.copy_s if self.copy_s else 0.0
 
 
+@checked_arguments()
 def overlap_of_timeline(line: Timeline) -> Overlap:
     """The `Overlap` of a VirtualGPU's timeline."""
     return Overlap(line.busy_s("copy"), line.busy_s("kernel"), line.overlap_s("copy", "kernel"), line.makespan_s)
 
 
+@checked_arguments()
 def overlap_of_trace(trace: Mapping[str, Any] | str | Path) -> Overlap:
     """The `Overlap` of a Chrome trace: torch.profiler's, or a VirtualGPU's; a path to one, or its parsed JSON.
 
@@ -56,6 +59,7 @@ def overlap_of_trace(trace: Mapping[str, Any] | str | Path) -> Overlap:
     return overlap_of_timeline(Timeline(moved))
 
 
+@checked_arguments()
 def virtual_overlap(
     *,
     batches: int = 16,
@@ -107,6 +111,7 @@ def virtual_overlap(
     return gpu
 
 
+@checked_arguments()
 def ideal_makespan_s(*, batches: int, load_s: float, copy_s: float, step_s: float) -> float:
     """The shortest time of a loop in which each batch is loaded, copied, then used, and each side does one at a time.
 
@@ -115,9 +120,12 @@ def ideal_makespan_s(*, batches: int, load_s: float, copy_s: float, step_s: floa
     >>> ideal_makespan_s(batches=4, load_s=1.0, copy_s=1.0, step_s=2.0)
     10.0
     """
+    require_positive(batches=batches)
+    require_amount(load_s=load_s, copy_s=copy_s, step_s=step_s)
     return load_s + copy_s + step_s + (batches - 1) * max(load_s, copy_s, step_s)
 
 
+@checked_arguments()
 def device_overlap(
     device: str = "cuda", *, batch_bytes: int = 64_000_000, batches: int = 12, pin_memory: bool = True, streams: int = 2
 ) -> Overlap:

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from edl_labs.arguments import checked_arguments
 from edl_labs.errors import UsageError
 from edl_labs.units import byte_count, percent
 from edl_labs.values import Value
@@ -44,6 +45,7 @@ class CacheState(Value):
         return f"page cache: {self.word}, {percent(self.fraction)} of {byte_count(self.nbytes)} in memory"
 
 
+@checked_arguments()
 def cache_state(paths: Path | str | Iterable[Path | str]) -> CacheState:
     """The `CacheState` of a file, of several, or of all files in a folder, from mincore."""
     nbytes = resident = 0
@@ -56,6 +58,7 @@ def cache_state(paths: Path | str | Iterable[Path | str]) -> CacheState:
     return CacheState(nbytes, resident)
 
 
+@checked_arguments()
 def make_cold(paths: Path | str | Iterable[Path | str]) -> CacheState:
     """Write files back and ask the kernel to drop their pages (posix_fadvise DONTNEED, no root); the state after it.
 
@@ -76,6 +79,7 @@ def make_cold(paths: Path | str | Iterable[Path | str]) -> CacheState:
     return cache_state(found)
 
 
+@checked_arguments()
 def require_cold(paths: Path | str | Iterable[Path | str]) -> CacheState:
     """`make_cold`, or UsageError where the files are not cold after it: a cold figure is never a warm one."""
     state = make_cold(paths)
@@ -88,6 +92,7 @@ def require_cold(paths: Path | str | Iterable[Path | str]) -> CacheState:
     )
 
 
+@checked_arguments()
 def make_warm(paths: Path | str | Iterable[Path | str]) -> CacheState:
     """Read files once, so that they are in the page cache; the state after it."""
     found = _files(paths)

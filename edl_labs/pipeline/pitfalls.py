@@ -7,11 +7,12 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Sized
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from edl_labs.arguments import checked_arguments
 from edl_labs.errors import UsageError
 from edl_labs.pipeline._feed import feed
 from edl_labs.pipeline._run_loader import LoaderRun, run_loader
@@ -21,6 +22,7 @@ from edl_labs.values import Value
 _SHARED = Path("/dev/shm")
 
 
+@checked_arguments()
 def start_cost_s(method: str, *, imports: str = "torch", limit_s: float = 60.0) -> float:
     """Seconds from asking for a worker to its first line of work, its imports included, with 'fork' or 'spawn'.
 
@@ -79,6 +81,7 @@ if __name__ == "__main__":
 """
 
 
+@checked_arguments()
 def main_dataset(method: str, *, limit_s: float = 60.0) -> MainOutcome:
     """The `MainOutcome` of a data set defined in a `__main__` without a file, as in a notebook's cells.
 
@@ -129,6 +132,7 @@ class SeedReport(Value):
     repeated_next_epoch: int
 
 
+@checked_arguments()
 def seed_report(source: str, *, workers: int = 2, limit_s: float = 60.0) -> SeedReport:
     """The `SeedReport` of two epochs with `source`: 'shared', 'worker' or 'sample'.
 
@@ -150,6 +154,7 @@ def seed_report(source: str, *, workers: int = 2, limit_s: float = 60.0) -> Seed
     return SeedReport(source, workers, len(first), len(set(first)), len(set(first) & set(second)))
 
 
+@checked_arguments()
 def private_growth_bytes(items: Sequence[Any], *, limit_s: float = 60.0) -> int:
     """How much memory of its own a forked worker takes for only reading all `items`, which it shared at first.
 
@@ -207,6 +212,7 @@ class SharedMemory(Value):
         return f"the queue holds up to {byte_count(self.needed_bytes)} of shared memory, {room}"
 
 
+@checked_arguments()
 def shared_memory(batch_bytes: int, *, workers: int, prefetch: int = 2) -> SharedMemory:
     """The `SharedMemory` of a loader: `prefetch` batches for each worker, one in the making each, and one in use.
 
@@ -221,8 +227,9 @@ def shared_memory(batch_bytes: int, *, workers: int, prefetch: int = 2) -> Share
     return SharedMemory(needed, None if usage is None else usage.free, None if usage is None else usage.total)
 
 
+@checked_arguments()
 def too_many_workers(
-    dataset: Any,
+    dataset: Sized,
     *,
     batch_size: int = 16,
     workers: Sequence[int] = (1, 2, 4, 8),

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from edl_labs.arguments import checked_arguments
 from edl_labs.errors import UsageError
 from edl_labs.values import Value
 
@@ -73,6 +74,7 @@ def split(before: Meter, after: Meter) -> TimeSplit:
     return TimeSplit(wall_s, core_s, queued_s)
 
 
+@checked_arguments()
 def measure_waiting(work: Callable[[], Any], *, seconds: float = 0.2, read: Callable[[], Meter] = meter) -> TimeSplit:
     """The mean `TimeSplit` of a call of `work`, repeated for `seconds` after one that does not count.
 

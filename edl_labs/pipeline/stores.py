@@ -15,6 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from edl_labs.arguments import checked_arguments
 from edl_labs.errors import EdlError, UsageError
 from edl_labs.pipeline.errors import BrokenSample, disk_errors, refuse_full
 from edl_labs.pipeline.synthetic_data import DataSet
@@ -138,6 +139,7 @@ class Store:
         return payload
 
 
+@checked_arguments()
 def write(data: DataSet, folder: Path | str, *, format: str = "raw", shard_bytes: int = 4_000_000) -> Store:
     """`data` as a `Store` in a new `folder`, all of it or nothing; shards of a tar store hold up to `shard_bytes`.
 

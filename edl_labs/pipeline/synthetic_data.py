@@ -13,6 +13,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from edl_labs.arguments import checked_arguments
 from edl_labs.errors import UsageError
 from edl_labs.pipeline.batching import positive
 from edl_labs.pipeline.errors import disk_errors, needed
@@ -49,6 +50,7 @@ class DataSet:
         return as_array(self.samples[sample], self.kind)
 
 
+@checked_arguments()
 def as_array(payload: bytes, kind: str) -> np.ndarray:
     """The bytes of a sample as an array: int32 tokens or float32 columns."""
     import numpy as np
@@ -58,6 +60,7 @@ def as_array(payload: bytes, kind: str) -> np.ndarray:
     return np.frombuffer(payload, dtype=np.int32 if kind == "tokens" else np.float32)
 
 
+@checked_arguments()
 def image_set(
     count: int = 64, *, size: tuple[int, int] = (375, 500), quality: int = 90, seed: int = 0, folder: Path | None = None
 ) -> DataSet:
@@ -72,6 +75,7 @@ def image_set(
     return _cached("image", name, count, folder, lambda: _images(count, height, width, quality, seed))
 
 
+@checked_arguments()
 def token_set(
     count: int = 2000,
     *,
@@ -92,6 +96,7 @@ def token_set(
     return _cached("tokens", name, count, folder, lambda: _tokens(count, median_length, sigma, longest, seed))
 
 
+@checked_arguments()
 def table_set(count: int = 10_000, *, columns: int = 16, seed: int = 0, folder: Path | None = None) -> DataSet:
     """Rows of `columns` float32: numbers that go together, as the columns of real tables do."""
     columns = positive(columns, "columns")

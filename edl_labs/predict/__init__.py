@@ -9,8 +9,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from edl_labs.arguments import lazy_facade
 
 if TYPE_CHECKING:
     from edl_labs.predict.calibration import calibrate
@@ -43,9 +44,4 @@ __all__ = [
     "compare_machines",
     "predict_step",
 ]
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+__getattr__, __dir__ = lazy_facade(__name__, _HOMES)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Protocol
 
+from edl_labs.arguments import checked_arguments
 from edl_labs.clock import EventClock
 from edl_labs.errors import EdlError
 from edl_labs.predict.machine_card import MachineCard
@@ -32,6 +33,7 @@ class Bench(Protocol):
         """(seconds of a small kernel on the GPU, seconds of the host for one operation)."""
 
 
+@checked_arguments()
 def calibrate(bench: Bench | None = None, *, progress: Callable[[int, int, str], None] | None = None) -> MachineCard:
     """A card of this machine's GPU with measured figures; EdlError where there is none.
 

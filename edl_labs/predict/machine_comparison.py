@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from edl_labs.arguments import checked_arguments
 from edl_labs.errors import UsageError
 from edl_labs.predict.forecast import Prediction
 from edl_labs.predict.machine_card import MachineCard
@@ -77,6 +78,7 @@ class MachineComparison(Value):
         return "\n".join([*lines, self.verdict])
 
 
+@checked_arguments()
 def compare_machines(
     step_or_model: Any,
     example: Any,
@@ -96,6 +98,10 @@ def compare_machines(
         price = (price_per_hour or {}).get(machine if isinstance(machine, str) else card.key, card.price_per_hour)
         cards.append(MachineCard.of(card, price_per_hour=float(price)))
     if not cards:
-        raise UsageError("no machines to compare", next='give some, as ["T4", "A100-80GB", "H100"]')
+        raise UsageError(
+            "machines must name at least one GPU, got an empty list.",
+            why="The step is predicted once for each of them.",
+            next='Pass some, such as ["T4", "A100-80GB", "H100"].',
+        )
     first = predict_step(step_or_model, example, cards[0], **options)
     return MachineComparison((first, *(first.what_if(machine=card) for card in cards[1:])))

@@ -75,7 +75,9 @@ class Spread:
             spread = cls(**given)
         else:
             raise UsageError(
-                f"a {type(given).__name__} is no cluster", next='say cluster=8, or {"gpus": 16, "tp": 8, "zero": 1}'
+                f"cluster must be a number of GPUs or a dict, got {type(given).__name__}.",
+                why="A number alone means data parallelism; a dict adds tensor and pipeline parallelism.",
+                next='Pass cluster=8, or {"gpus": 16, "tp": 8, "zero": 1}.',
             )
         whole = all(isinstance(value, int) and value >= 1 for value in (spread.gpus, spread.tp, spread.pp))
         dp = spread.dp or (spread.gpus // (spread.tp * spread.pp) if whole else 0)

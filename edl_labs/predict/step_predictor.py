@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from torch.utils._pytree import tree_map_only
 
+from edl_labs.arguments import checked_arguments, require_positive
 from edl_labs.errors import UsageError
 from edl_labs.predict.compiled_kernels import fused, remade_bytes
 from edl_labs.predict.efficiencies import Efficiencies
@@ -55,8 +56,12 @@ class _Asked:
     efficiencies: Efficiencies
 
 
+@checked_arguments(
+    step_or_model="Pass an nn.Module, or a function that does one step, and an example of its input.",
+    dtype="Pass dtype='amp_bf16', or one of fp32, tf32, amp_fp16, fp16 and bf16.",
+)
 def predict_step(
-    step_or_model: Any,
+    step_or_model: Callable[..., Any],
     example: Any,
     machine: Any = "H100",
     *,
@@ -89,14 +94,7 @@ def predict_step(
     >>> found.limiter, found.fits, found.low_s < found.step_s < found.high_s
     ('compute', 'yes', True)
     """
-    if not callable(step_or_model):
-        raise UsageError(
-            f"a {type(step_or_model).__name__} cannot be run",
-            why="a prediction follows a model, or a function that does one step",
-            next="give an nn.Module or a function, and an example of what it is called with",
-        )
-    if not isinstance(accumulate, int) or accumulate < 1:
-        raise UsageError(f"accumulate is {accumulate!r}", why="passes are whole", next="say accumulate=1 or more")
+    require_positive(accumulate=accumulate)
     asked = _Asked(
         getattr(step_or_model, "_orig_mod", step_or_model), example, machine, dtype,
         compiled or hasattr(step_or_model, "_orig_mod"), optimizer, cluster, loss, checkpoint, accumulate, graphed,

@@ -8,8 +8,7 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import Any
+from edl_labs.arguments import lazy_facade
 
 _HOMES = {
     "Work": "work",
@@ -31,18 +30,7 @@ _HOMES = {
     "place_all": "_place",
     "roof": "_bound",
     "you_are_here": "_place",
+    **dict.fromkeys(("gemm", "network", "work"), ""),
 }
-_MODULES = ("gemm", "network", "work")
-__all__ = sorted([*_HOMES, *_MODULES])
-
-
-def __getattr__(name: str) -> Any:
-    if name in _HOMES:
-        return getattr(import_module(f"edl_labs.roofline.{_HOMES[name]}"), name)
-    if name in _MODULES:
-        return import_module(f"edl_labs.roofline.{name}")
-    raise AttributeError(f"edl_labs.roofline has no {name!r}; it has {', '.join(__all__)}")
-
-
-def __dir__() -> list[str]:
-    return __all__
+__all__ = sorted(_HOMES)
+__getattr__, __dir__ = lazy_facade(__name__, _HOMES)

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+from edl_labs.arguments import checked_arguments
 from edl_labs.errors import EdlError, UsageError
 from edl_labs.roofline.machine_ceilings import Ceiling, Machine, MemoryLevel
 from edl_labs.roofline.sizes import check_amount, check_rate, check_sizes
@@ -69,6 +70,7 @@ class Bound(Value):
         return f"{text}; took {seconds(self.measured_s or 0.0)}, {self.fraction_of_light:.3g} of the speed of light"
 
 
+@checked_arguments()
 def bound(
     machine: Machine,
     work: Work,
@@ -114,6 +116,7 @@ def bound(
     )
 
 
+@checked_arguments()
 def roof(machine: Machine, work: Work) -> Ceiling:
     """The flat roof over `work`: that of the unit which takes longer, for contractions or for other arithmetic."""
     return _busiest(machine, work)[0]
@@ -135,6 +138,7 @@ class LimiterReport(Value):
         return "\n".join((*self.steps, f"limited by {self.limiter}"))
 
 
+@checked_arguments()
 def find_limiter(
     machine: Machine,
     work: Work,
@@ -219,6 +223,7 @@ def _check_machine_and_work(machine: Any, work: Any) -> None:
         )
 
 
+@checked_arguments()
 def attainable_flop_per_s(
     machine: Machine, intensity_flop_per_byte: float, *, dtype: object = "fp32", level: str | None = None
 ) -> float:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from edl_labs.arguments import checked_arguments
 from edl_labs.clock import AcceleratorClock, Clock, EventClock, HostClock
 from edl_labs.device import Device, best_device, budget_here, describe
 from edl_labs.errors import UsageError
@@ -41,6 +42,7 @@ _TAKEN_AGAIN: set[Path] = set()
 Progress = Callable[[int, int, str], None]
 
 
+@checked_arguments()
 def ceilings(
     device: object = None,
     *,

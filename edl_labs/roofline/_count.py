@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from edl_labs.arguments import checked_arguments
 from edl_labs.errors import UsageError
 from edl_labs.presenters import Drawn
 from edl_labs.roofline.work import Work
@@ -133,7 +134,8 @@ class Count(Value, Drawn):
         return f"{text}; other FLOPs unknown for {', '.join(others)}" if others else text
 
 
-def count(model: Any, *inputs: Any, backward: bool = True, **keywords: Any) -> Count:
+@checked_arguments()
+def count(model: Callable[..., Any], *inputs: Any, backward: bool = True, **keywords: Any) -> Count:
     """The FLOPs and bytes of one run of `model(*inputs, **keywords)`, and of its backward pass.
 
     The model runs as it is, where it is, in its own mode: dropout, batch norm and the device's choice of kernels count
@@ -154,10 +156,6 @@ def count(model: Any, *inputs: Any, backward: bool = True, **keywords: Any) -> C
 
     from edl_labs.roofline.operators.recorded_run import record
 
-    if not callable(model):
-        raise UsageError(
-            f"a {type(model).__name__} cannot be run", why="count needs a model", next="give an nn.Module or a function"
-        )
     model = getattr(model, "_orig_mod", model)
     modules = {}
     if isinstance(model, torch.nn.Module):

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from edl_labs.arguments import checked_arguments
 from edl_labs.errors import EdlError
 from edl_labs.roofline._bound import Bound, bound, roof
 from edl_labs.roofline.machine_ceilings import DOUBTFUL, Ceiling, Machine
@@ -99,6 +100,7 @@ class Placed(Value):
         return f"{text} are needed"
 
 
+@checked_arguments()
 def place(machine: Machine, point: Point) -> Placed:
     """The point under its roof; AboveRoof where it lies higher by more than both intervals and 2 %."""
     found = bound(machine, point.work, time_s=point.time_s, level=point.level, pattern=point.pattern)
@@ -108,11 +110,13 @@ def place(machine: Machine, point: Point) -> Placed:
     return Placed(point, found)
 
 
+@checked_arguments()
 def place_all(machine: Machine, points: Iterable[Point]) -> tuple[Placed, ...]:
     """Every point under its roof, the one that loses most time first; AboveRoof at the first that is above it."""
     return tuple(sorted((place(machine, point) for point in points), key=lambda placed: -placed.lost_s))
 
 
+@checked_arguments()
 def you_are_here(placed: Iterable[Placed]) -> str:
     """In words: the points that lose most time, and what limits each."""
     ranked = sorted(placed, key=lambda one: -one.lost_s)

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from edl_labs.arguments import checked_arguments
 from edl_labs.device import Device
 from edl_labs.errors import EdlError, UsageError
 from edl_labs.hardware import Accelerator, accelerator, dtype_name
@@ -135,6 +136,7 @@ class Machine(Value):
         return cls(name, (memory,), roofs, units=units, latency_s=latency_s)
 
     @classmethod
+    @checked_arguments(entry='Name an accelerator, such as Machine.of("H200").')
     def of(cls, entry: str | Accelerator) -> Machine:
         """The machine that the datasheet promises for an accelerator of the hardware table, dense, such as 'H200'."""
         chip = accelerator(entry) if isinstance(entry, str) else entry

@@ -15,7 +15,7 @@ from tests.unit import house
 ROOT = Path(__file__).resolve().parents[2]
 MODULES = house.read_package(ROOT)
 LEVELS = {
-    **dict.fromkeys(("errors", "units", "stats", "values", "presenters", "palette"), 0),
+    **dict.fromkeys(("arguments", "errors", "units", "stats", "values", "presenters", "palette"), 0),
     **dict.fromkeys(("device", "clock", "virtual", "hardware"), 1),
     "bench": 2,
     "roofline": 3,

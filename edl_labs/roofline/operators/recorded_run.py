@@ -25,7 +25,7 @@ def record(
     recorder = Recorder(modules)
     given = inputs, keywords
     place = as_fake(model, given) if _is_on_meta(model, given) else nullcontext(given)
-    with _explained(model, inputs), place as given, _as_before(model, given):
+    with explained(model, inputs), place as given, _as_before(model, given):
         inputs, keywords = given
         with nullcontext() if backward else torch.no_grad(), recorder:
             out = model(*inputs, **keywords)
@@ -142,7 +142,8 @@ def _as_before(model: Any, given: Any) -> Iterator[None]:
 
 
 @contextmanager
-def _explained(model: Any, inputs: tuple[Any, ...]) -> Iterator[None]:
+def explained(model: Any, inputs: tuple[Any, ...]) -> Iterator[None]:
+    """Inside, whatever a model raises becomes an EdlError with what to check first."""
     try:
         yield
     except (EdlError, KeyboardInterrupt):
@@ -150,7 +151,7 @@ def _explained(model: Any, inputs: tuple[Any, ...]) -> Iterator[None]:
     except Exception as error:
         first = (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise EdlError(
-            f"{_name(model)} cannot be run to be counted",
+            f"{_name(model)} cannot run on these inputs.",
             why=f"{type(error).__name__}: {first[:200]}",
             next=_next(model, inputs),
         ) from error
@@ -165,7 +166,7 @@ def _name(model: Any) -> str:
 def _next(model: Any, inputs: tuple[Any, ...]) -> str:
     kinds = {tensor.device.type for tensor in [*_held(model), *tensors(inputs)]}
     if "meta" in kinds and len(kinds) == 1:
-        return "this model needs values, which meta tensors lack: count it on the CPU, with a small batch"
+        return "This model needs values, which meta tensors lack: run it on the CPU, with a small batch."
     if len(kinds) > 1:
-        return f"model and inputs lie on {', '.join(sorted(kinds))}: bring both to one device"
-    return "give inputs that model(*inputs) takes: count runs it once"
+        return f"Move model and inputs to one device; they are on {', '.join(sorted(kinds))}."
+    return "Pass inputs that model(*inputs) takes: it runs once."

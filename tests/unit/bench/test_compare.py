@@ -377,7 +377,7 @@ def test_a_side_that_raises_is_named():
 
 @pytest.mark.parametrize("bad", [{}, {"a": abs}, {"a": abs, "b": 3}, [abs, abs]])
 def test_what_is_no_comparison_is_refused(bad):
-    with pytest.raises(UsageError, match="at least two functions"):
+    with pytest.raises(UsageError, match="compare\\(\\) needs"):
         compare(bad)
 
 

@@ -34,7 +34,7 @@ def test_keys_are_found_whatever_their_case_and_an_unknown_one_names_its_neighbo
     with pytest.raises(EdlError, match="no node '8xH10'") as caught:
         topology("8xH10")
     assert "the nearest: 8xH100" in caught.value.next
-    with pytest.raises(EdlError, match="no link"):
+    with pytest.raises(EdlError, match="needs text, got None"):
         link(None)  # type: ignore[arg-type]
 
 

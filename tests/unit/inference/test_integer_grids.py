@@ -161,7 +161,7 @@ def test_bad_settings_are_told(options, said):
 
 @pytest.mark.parametrize("values", [[math.nan], [math.inf, 1.0], []])
 def test_values_that_are_no_numbers_are_told(values):
-    with pytest.raises(UsageError, match="a grid needs values that are numbers"):
+    with pytest.raises(UsageError, match="A grid needs finite numbers"):
         integer_grid(values)
     with pytest.raises(UsageError, match="a grid along dimension 2"):
         integer_grid(torch.ones(1, 1, 1), axis=2).integers(torch.ones(2))

@@ -80,7 +80,7 @@ def test_a_rounded_network_is_near_and_nearer_with_more_bits():
 
     assert near[4] < near[6] - 8 < near[8] - 16
     assert near[8] > 30
-    with pytest.raises(UsageError, match="a Sequential and batches"):
+    with pytest.raises(UsageError, match=r"needs an nn\.Sequential and batches, got Sequential and 0"):
         rounded_network(model, [])
 
 

@@ -89,7 +89,7 @@ def test_all_zeros_have_no_fractions() -> None:
 
 @pytest.mark.parametrize("scale", [0, -1.0, math.inf, math.nan, "8"])
 def test_a_scale_that_is_none_is_refused(scale) -> None:
-    with pytest.raises(UsageError, match="a scale of"):
+    with pytest.raises(UsageError, match=r"a scale of|scale must be a number"):
         underflow_report([1.0], "fp16", scale=scale)
 
 

@@ -38,7 +38,13 @@ REFUSED = {
     "weights in half, inputs not": (nn.Linear(8, 8).half(), X, {}, "cannot be run", "model(*example)"),
     "no layers": (nn.Sequential(), X, {}, "does nothing", "the model that does the work"),
     "no samples": (nn.Linear(8, 8), torch.empty(0, 8), {}, "does nothing", "at least one sample"),
-    "a dtype of torch": (nn.Linear(8, 8), X, {"dtype": torch.float16}, "no dtype is called", "'amp_fp16'"),
+    "a dtype of torch": (
+        nn.Linear(8, 8),
+        X,
+        {"dtype": torch.float16},
+        "dtype must be text or None",
+        "amp_fp16",
+    ),
     "an unknown dtype": (nn.Linear(8, 8), X, {"dtype": "int3"}, "no dtype is called", "amp_bf16"),
     "an unknown GPU": (nn.Linear(8, 8), X, {"machine": "RTX 9999"}, "no accelerator", "one of these keys"),
     "no GPU": (nn.Linear(8, 8), X, {"machine": None}, "is no machine", "H100"),
@@ -46,7 +52,7 @@ REFUSED = {
     "an unknown optimizer": (nn.Linear(8, 8), X, {"optimizer": "lion"}, "no optimizer is called", "fused_adamw"),
     "an unknown way to checkpoint": (nn.Linear(8, 8), X, {"checkpoint": "all"}, "checkpointed", "selective"),
     "nothing to checkpoint": (nn.Linear(8, 8), X, {"checkpoint": True}, "no stack of equal blocks", "in the model"),
-    "a number": (3, X, {}, "cannot be run", "nn.Module or a function"),
+    "a number": (3, X, {}, "predict() needs a function, got int.", "nn.Module, or a function"),
 }
 
 

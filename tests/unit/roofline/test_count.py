@@ -395,8 +395,8 @@ class NeedsValues(nn.Module):
 @pytest.mark.parametrize(
     ("call", "why", "next_step"),
     [
-        (lambda: count(NeedsValues(), torch.ones(3, device="meta")), "", "count it on the CPU"),
-        (lambda: count(nn.Linear(3, 3), torch.ones(3, device="meta")), "", "bring both to one device"),
+        (lambda: count(NeedsValues(), torch.ones(3, device="meta")), "", "run it on the CPU"),
+        (lambda: count(nn.Linear(3, 3), torch.ones(3, device="meta")), "", "to one device"),
         (lambda: count(nn.Linear(3, 3), torch.ones(2, 4)), "mat1 and mat2", "inputs that model"),
         (lambda: count(nn.Linear(3, 3)), "missing 1 required positional argument", "inputs that model"),
     ],
@@ -405,7 +405,7 @@ def test_a_model_that_cannot_run_is_explained(call, why, next_step):
     with pytest.raises(EdlError) as caught:
         call()
 
-    assert "cannot be run to be counted" in caught.value.what
+    assert "cannot run on these inputs" in caught.value.what
     assert why in caught.value.why
     assert next_step in caught.value.next
 

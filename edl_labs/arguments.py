@@ -1,0 +1,285 @@
+"""Arguments of public functions, checked against their annotations: a wrong call is refused in a sentence.
+
+>>> @checked_arguments(steps="Pass steps=1 or more.")
+... def train(steps: int, names: Sequence[str] = ()) -> int:
+...     return steps
+>>> train("3")
+Traceback (most recent call last):
+...
+edl_labs.errors.UsageError: train() needs a whole number, got the text '3'.
+  why:  `steps` is declared as `int`.
+  next: Pass steps=1 or more.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import math
+import numbers
+import operator
+import os
+import re
+import typing
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from difflib import get_close_matches
+from importlib import import_module
+from itertools import islice
+from types import NoneType, UnionType
+from typing import Any, ParamSpec, TypeVar
+
+from edl_labs.errors import UsageError
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+_LOOKED_AT = 100  # items of a long list that are checked: a wrong kind of list is wrong from its first item
+_SHOWN_LETTERS = 40  # of a text in a message: a third of a line
+# What annotations name, and modules import for type checkers alone.
+_HEAVY = {"torch": "torch", "nn": "torch.nn", "np": "numpy"}
+_NOUNS: Mapping[Any, str] = {
+    int: "whole number", float: "number", str: "text", bool: "bool", bytes: "bytes object", NoneType: "None",
+    Callable: "function", Mapping: "dict", dict: "dict",
+}  # fmt: skip
+
+
+_KINDS: Mapping[Any, str] = {tuple: "tuple", Iterable: "iterable", Iterator: "iterator"}
+
+
+def checked_arguments(**advice: str) -> Callable[[Callable[P, T]], Callable[P, T]]:
+    """A decorator: UsageError for an argument that does not fit its annotation, or for a library that is missing.
+
+    `advice` has the `next` of parameters that deserve a sentence of their own. Annotations that cannot be evaluated at
+    run time, and values inside of iterators, are not checked.
+    """
+
+    def decorate(function: Callable[P, T]) -> Callable[P, T]:
+        checks = functools.cache(lambda: _checks_of(function))
+        name = function.__qualname__.removesuffix(".__init__").rpartition("<locals>.")[2]
+
+        @functools.wraps(function)
+        def call(*args: P.args, **keywords: P.kwargs) -> T:
+            try:
+                _check(name, checks(), args, keywords, advice)
+                return function(*args, **keywords)
+            except ModuleNotFoundError as error:
+                raise missing_library(f"{name}()", error) from error
+
+        return call
+
+    return decorate
+
+
+def missing_library(who: str, error: ModuleNotFoundError) -> Exception:
+    """What to raise where an import failed: UsageError for a library, the error itself for a module of this package."""
+    name = (error.name or "").partition(".")[0]
+    if name in ("", "edl_labs"):
+        return error
+    return UsageError(
+        f"{who} needs {name}, which is not installed here.",
+        why="The part of the library that you called computes with it.",
+        next=f"Run `pip install {name}`, and restart the kernel.",
+    )
+
+
+def lazy_facade(package: str, homes: Mapping[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """`__getattr__` and `__dir__` of a package whose names are imported at their first use.
+
+    `homes` has the module of each name, in the package unless it starts with "edl_labs."; "" is a module of that name.
+    """
+
+    def get(name: str) -> Any:
+        if name not in homes:
+            raise AttributeError(f"{package} has no {name!r}; it has {', '.join(sorted(homes))}")
+        home = homes[name] if homes[name].startswith("edl_labs.") else f"{package}.{homes[name] or name}"
+        try:
+            return getattr(import_module(home), name) if homes[name] else import_module(home)
+        except ModuleNotFoundError as error:
+            raise missing_library(f"{package}.{name}", error) from error
+
+    return get, lambda: sorted(homes)
+
+
+def require_positive(**values: float) -> None:
+    """UsageError for the first value that is not a finite number above 0."""
+    _require(values, "positive", lambda value: 0 < value < math.inf)
+
+
+def require_amount(**values: float) -> None:
+    """UsageError for the first value that is negative or not a finite number."""
+    _require(values, "0 or more", lambda value: 0 <= value < math.inf)
+
+
+def require_fraction(**values: float) -> None:
+    """UsageError for the first value that is not between 0 and 1, both left out."""
+    _require(values, "between 0 and 1", lambda value: 0 < value < 1)
+
+
+def _require(values: Mapping[str, Any], words: str, holds: Callable[[Any], bool]) -> None:
+    for name, value in values.items():
+        if not fits(value, float) or not holds(value):
+            raise UsageError(
+                f"{name} must be {words}, got {_shown(value)}.",
+                why="No other value has a meaning here.",
+                next=f"Pass {name} as a number that is {words}.",
+            )
+
+
+class _Names(dict[str, Any]):
+    """Libraries that annotations name, imported when one is met."""
+
+    def __missing__(self, name: str) -> Any:
+        if name not in _HEAVY:
+            raise KeyError(name)
+        return import_module(_HEAVY[name])
+
+
+def _checks_of(function: Callable[..., Any]) -> tuple[inspect.Signature, dict[str, Any]]:
+    signature = inspect.signature(function)
+    scope = inspect.unwrap(function).__globals__
+    hints = {}
+    for name, parameter in signature.parameters.items():
+        hint = parameter.annotation
+        try:
+            hints[name] = eval(hint, scope, _Names()) if isinstance(hint, str) else Any
+        except (NameError, AttributeError, TypeError):
+            hints[name] = Any
+    return signature, hints
+
+
+def _check(
+    function: str, checks: tuple[inspect.Signature, dict[str, Any]], args: Any, keywords: Any, advice: Mapping[str, str]
+) -> None:
+    signature, hints = checks
+    try:
+        given = signature.bind(*args, **keywords).arguments
+    except TypeError as error:
+        raise _unbound(function, signature, error) from None
+    first = next((name for name in signature.parameters if name not in ("self", "cls")), "")
+    for name, value in given.items():
+        parameter = signature.parameters[name]
+        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD) or fits(value, hints[name]):
+            continue
+        words = wording(hints[name])
+        subject = f"{function}() needs" if name == first else f"{name} must be"
+        raise UsageError(
+            f"{subject} {words}, got {_shown(value, hints[name])}.",
+            why=f"`{name}` is declared as `{parameter.annotation}`.",
+            next=advice.get(name, f"Pass {words}; help({function}) describes each argument."),
+        )
+
+
+def _unbound(function: str, signature: inspect.Signature, error: TypeError) -> UsageError:
+    names = [name for name in signature.parameters if name not in ("self", "cls")]
+    unknown = re.search(r"unexpected keyword argument '(\w+)'", str(error))
+    near = get_close_matches(unknown[1], names, n=1, cutoff=0.5) if unknown else []
+    return UsageError(
+        f"{function}() {error}.",
+        why=f"Its arguments are {', '.join(names)}.",
+        next=f"Use {near[0]}=…" if near else f"help({function}) describes each argument.",
+    )
+
+
+def fits(value: Any, hint: Any) -> bool:
+    """Whether a value can be what an annotation says; numbers of numpy and torch are numbers."""
+    origin, parts = typing.get_origin(hint) or hint, typing.get_args(hint)
+    if origin is Any:
+        return True
+    if origin in (typing.Union, UnionType):
+        return any(fits(value, part) for part in parts)
+    if origin is typing.Literal:
+        return value in parts
+    if origin in (float, int):
+        return _is_whole(value) if origin is int else _is_real(value)
+    if origin is bool:
+        return isinstance(value, bool) or type(value).__name__ == "bool"
+    if origin is None:
+        return value is None
+    if isinstance(origin, type) and issubclass(origin, Mapping):
+        return isinstance(value, Mapping) and (not parts or (_all(value, parts[0]) and _all(value.values(), parts[1])))
+    if origin is tuple or (isinstance(origin, type) and _is_collection(origin)):
+        return _fits_items(value, origin, parts)
+    if getattr(origin, "_is_protocol", False):
+        return any(hasattr(value, name) for name in vars(origin) if not name.startswith("_"))
+    return not isinstance(origin, type) or origin is object or isinstance(value, origin)
+
+
+def _is_real(value: Any) -> bool:
+    real = isinstance(value, numbers.Real) or (hasattr(value, "__float__") and getattr(value, "ndim", 1) == 0)
+    return real and not isinstance(value, bool)
+
+
+def _is_whole(value: Any) -> bool:
+    try:
+        operator.index(value)
+    except TypeError:
+        return False
+    return not isinstance(value, bool) and not getattr(value, "ndim", 0)
+
+
+def _is_collection(origin: type) -> bool:
+    return origin is list or origin in (Sequence, Iterable, Iterator)
+
+
+def _fits_items(value: Any, origin: Any, parts: tuple[Any, ...]) -> bool:
+    if isinstance(value, (str, bytes)) or (origin is not Iterable and isinstance(value, Mapping)):
+        return False
+    if origin is Iterator:
+        return hasattr(value, "__next__")
+    if not (hasattr(value, "__iter__") or hasattr(value, "__getitem__")):
+        return False
+    if origin is not Iterable and not hasattr(value, "__len__"):
+        return False
+    if origin is tuple and parts and parts[-1] is not ...:
+        return len(value) == len(parts) and all(map(fits, value, parts))
+    return not isinstance(value, (list, tuple, Mapping)) or not parts or _all(value, parts[0])
+
+
+def _all(values: Iterable[Any], hint: Any) -> bool:
+    return all(fits(value, hint) for value in islice(values, _LOOKED_AT))
+
+
+def wording(hint: Any) -> str:
+    """An annotation in words: 'a function', 'a dict of text to function', 'a number or None'."""
+    origin, parts = typing.get_origin(hint), typing.get_args(hint)
+    if origin in (typing.Union, UnionType):
+        words = list(dict.fromkeys(wording(part) for part in parts))
+        words = [word for word in words if word != "text" or "a path" not in words]
+        return ", ".join(words[:-1]) + " or " + words[-1] if len(words) > 1 else words[0]
+    if origin is typing.Literal:
+        return "one of " + ", ".join(map(repr, parts))
+    noun = _noun(hint)
+    if noun in ("None", "text"):
+        return noun
+    return f"{'an' if noun[0].lower() in 'aeio' else 'a'} {noun}"
+
+
+def _noun(hint: Any) -> str:
+    origin, parts = typing.get_origin(hint) or hint, typing.get_args(hint)
+    if isinstance(origin, type) and issubclass(origin, Mapping) and parts and Any not in parts:
+        return f"dict of {_noun(parts[0])} to {_noun(parts[1])}"
+    if origin is tuple or (isinstance(origin, type) and _is_collection(origin)):
+        kind = _KINDS.get(origin, "list")
+        named = parts and parts[0] not in (Any, ...)
+        return f"{kind} of {_noun(parts[0])}s" if named else kind
+    if origin in (typing.Union, UnionType):
+        return re.sub(r"^an? ", "", wording(hint))
+    if isinstance(origin, type) and issubclass(origin, os.PathLike):
+        return "path"
+    return _NOUNS.get(origin) or str(getattr(origin, "__name__", origin))
+
+
+def _shown(value: Any, hint: Any = float) -> str:
+    if isinstance(value, str):
+        return f"the text {value!r:.{_SHOWN_LETTERS}}"
+    numeric = any(one in (int, float, bool) for one in (hint, *typing.get_args(hint)))
+    if value is None or (numeric and isinstance(value, (bool, int, float))):
+        return repr(value)
+    if isinstance(value, Mapping) and value:
+        key, item = next(iter(value.items()))
+        return f"{_kind(value)} of {_kind(key)} to {_kind(item)}"
+    return f"{_kind(value)} of {_kind(value[0])}" if isinstance(value, (list, tuple)) and value else _kind(value)
+
+
+def _kind(value: Any) -> str:
+    return "function" if inspect.isroutine(value) else type(value).__name__
