@@ -217,7 +217,7 @@ def _is_whole(value: Any) -> bool:
     return not isinstance(value, bool) and not getattr(value, "ndim", 0)
 
 
-def _is_collection(origin: type) -> bool:
+def _is_collection(origin: Any) -> bool:
     return origin is list or origin in (Sequence, Iterable, Iterator)
 
 
@@ -278,7 +278,11 @@ def _shown(value: Any, hint: Any = float) -> str:
     if isinstance(value, Mapping) and value:
         key, item = next(iter(value.items()))
         return f"{_kind(value)} of {_kind(key)} to {_kind(item)}"
-    return f"{_kind(value)} of {_kind(value[0])}" if isinstance(value, (list, tuple)) and value else _kind(value)
+    if not isinstance(value, (list, tuple)) or not value:
+        return _kind(value)
+    parts = typing.get_args(hint) if _is_collection(typing.get_origin(hint)) else ()
+    wrong = next((place for place, item in enumerate(value) if parts and not fits(item, parts[0])), 0)
+    return f"{_kind(value)} with {_shown(value[wrong], parts[0] if parts else Any)} at index {wrong}"
 
 
 def _kind(value: Any) -> str:

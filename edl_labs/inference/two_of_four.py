@@ -23,8 +23,7 @@ def two_of_four_mask(weight: torch.Tensor | Sequence[Sequence[float]]) -> torch.
     """
     import torch
 
-    weight = _checked(weight, multiple=4)
-    groups = weight.abs().unflatten(1, (-1, 4))
+    groups = _checked(weight, multiple=4).abs().unflatten(1, (-1, 4))
     best = groups.argsort(dim=2, descending=True, stable=True)[..., :2]
     return torch.zeros_like(groups, dtype=torch.bool).scatter_(2, best, True).flatten(1)
 
@@ -67,16 +66,16 @@ def pack_two_of_four(weight: torch.Tensor | Sequence[Sequence[float]]) -> TwoOfF
     """
     import torch
 
-    weight = _checked(weight, multiple=_PLACES)
-    kept = two_of_four_mask(weight)
-    values = weight[kept].view(len(weight), -1)
-    places = kept.nonzero()[:, 1].view(len(weight), -1) % 4
+    dense = _checked(weight, multiple=_PLACES)
+    kept = two_of_four_mask(dense)
+    values = dense[kept].view(len(dense), -1)
+    places = kept.nonzero()[:, 1].view(len(dense), -1) % 4
     shifts = torch.arange(0, _PLACES, 2)
     words = (places.unflatten(1, (-1, 8)) << shifts).sum(2)
     return TwoOfFour(values, words.to(torch.int16))
 
 
-def _checked(weight: Any, *, multiple: int) -> Any:
+def _checked(weight: Any, *, multiple: int) -> torch.Tensor:
     import torch
 
     weight = torch.as_tensor(weight).detach()

@@ -335,9 +335,9 @@ def _names(place: Path) -> frozenset[str] | None:
         return frozenset()
     names: set[str] = set()
     for node in ast.parse(path.read_text(encoding="utf-8")).body:
-        if isinstance(node, ast.FunctionDef) and node.name == "__getattr__":
-            return None
         names |= defined(node)
+    if "__getattr__" in names:
+        return None
     return frozenset(n for n in names if not n.startswith("_"))
 
 

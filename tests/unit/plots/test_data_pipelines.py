@@ -8,7 +8,7 @@ import pytest
 
 from edl_labs.pipeline import DecoderRanks, Ladder, Rung, frontier
 from edl_labs.pipeline._rank_decoders import DecoderRow
-from edl_labs.plots import pipeline as pictures
+from edl_labs.plots import data_pipelines as pictures
 from edl_labs.virtual import HDD, VirtualWorkers
 
 
