@@ -52,7 +52,7 @@ REFUSED = {
     "an unknown optimizer": (nn.Linear(8, 8), X, {"optimizer": "lion"}, "no optimizer is called", "fused_adamw"),
     "an unknown way to checkpoint": (nn.Linear(8, 8), X, {"checkpoint": "all"}, "checkpointed", "selective"),
     "nothing to checkpoint": (nn.Linear(8, 8), X, {"checkpoint": True}, "no stack of equal blocks", "in the model"),
-    "a number": (3, X, {}, "predict() needs a function, got int.", "nn.Module, or a function"),
+    "a number": (3, X, {}, "predict_step() needs a function, got int.", "nn.Module, or a function"),
 }
 
 
