@@ -110,7 +110,8 @@ def configure(c: Any, config_file: str, *, course_id: str = "edl") -> None:
     for step in ("submitted", "autograded", "feedback", "solution"):
         setattr(c.CourseDirectory, f"{step}_directory", f"course/{step}")
     c.CourseDirectory.db_url = os.environ.get("EDL_LABS_DB", f"sqlite:///{root / 'course' / 'gradebook.db'}")
-    c.CourseDirectory.include = ["*.ipynb", "timestamp.txt", "submission_secret.txt"]  # nothing else beside a notebook
+    # A notebook, what it imports, and what nbgrader's exchange needs; nothing else.
+    c.CourseDirectory.include = ["*.ipynb", "*.py", "timestamp.txt", "submission_secret.txt"]
 
     # Students' code runs in a sandbox and is judged from outside it: no output of a notebook is ever read as a score.
     ours, theirs = "edl_labs.course.grade.preprocessors", "nbgrader.preprocessors"

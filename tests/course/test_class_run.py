@@ -181,6 +181,17 @@ def test_nobodys_trouble_is_anothers(course: Course):
     assert 1 == report.exit_code
 
 
+def test_a_students_own_module_is_imported_in_their_sandbox_alone(course: Course):
+    imports = course.answered({"area": "from helpers import area"})
+    for student in ("with", "without"):
+        path = course.submit(student, imports)
+    path.parent.parent.parent.joinpath("with", LAB, "helpers.py").write_text("def area(w, h):\n    return w * h\n")
+    rows = {row.student: row for row in run(course).rows}
+
+    assert {"with": 2.0, "without": 0.0} == {who: dict(row.marks)["area"] for who, row in rows.items()}
+    assert not [remark for remark in rows["with"].remarks if "not used" in remark]
+
+
 def test_only_grades_the_students_that_match(graded: Course):
     assert ["s01"] == [row.student for row in run(graded, only=["*1"]).rows]
 

@@ -195,6 +195,19 @@ def test_another_systems_download_is_read_by_a_pattern(course: Course, pattern: 
     assert "not used, since a lab is one notebook: essay.pdf" in report.rows[0].remarks
 
 
+def test_own_modules_come_along_and_go_with_the_notebook_that_imports_them(course: Course):
+    first = {f"oneilann_102_9002_{LAB}.ipynb": b"1", "oneilann_102_9003_helpers-1.py": b"x = 1"}
+    report = take(course, archive(course, {**first, "oneilann_102_9004_my notes.py": b""}))
+    place = submitted(course, "ann").parent
+
+    assert b"x = 1" == (place / "helpers.py").read_bytes()
+    assert ("its own modules: helpers.py", "not used, since a lab is one notebook: my notes.py") == (
+        report.rows[0].remarks[:2]
+    )
+    take(course, archive(course, {f"oneilann_102_9010_{LAB}.ipynb": b"2"}))
+    assert [f"{LAB}.ipynb"] == [path.name for path in place.iterdir()]
+
+
 def test_of_several_attempts_the_newest_by_its_name_counts(course: Course):
     names = [f"Lab_ana_attempt_2026-11-{day}-10-00-00_x.ipynb" for day in (20, 21, 19)]
     pattern = r"Lab_(?P<user>\w+)_attempt_(?P<time>[\d-]+)_(?P<file>.+)"

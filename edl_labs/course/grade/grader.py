@@ -9,12 +9,13 @@ from __future__ import annotations
 import ast
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
+from types import MappingProxyType
 
 from edl_labs.checks import Exercise
 from edl_labs.course.assignment import Assignment
@@ -288,9 +289,9 @@ class Grader:
         for draw in range(self.draws.count):
             self._secrets(draw).wait()
 
-    def new_kernel(self) -> SandboxKernel:
-        """A fresh kernel with what lies beside the released notebook."""
-        return self.pool().kernel(files=self.assignment.files)
+    def new_kernel(self, modules: Mapping[str, bytes] = MappingProxyType({})) -> SandboxKernel:
+        """A fresh kernel with what is beside the released notebook, and a student's own `modules`."""
+        return self.pool().kernel(files={**modules, **self.assignment.files})
 
     def _solutions_kernel(self) -> SandboxKernel:
         """A fresh kernel for the solution: the first is the one in which imports were tried."""

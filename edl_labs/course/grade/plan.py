@@ -6,7 +6,7 @@ of a cell the one with work in it counts.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
 from edl_labs.course.assignment import PARAMETERS, Assignment, KnownCell
@@ -60,6 +60,8 @@ class MarkingPlan:
 
     cells: tuple[PlannedCell, ...]
     notes: tuple[Note, ...]
+    modules: Mapping[str, bytes] = field(default_factory=dict)
+    """The student's own Python files, which the cells may import."""
 
     @property
     def tampered(self) -> bool:
@@ -107,7 +109,8 @@ def make_plan(assignment: Assignment, submission: Submission) -> MarkingPlan:
     planner.place_all()
     planner.put_back()
     planner.check_below_answers()
-    return MarkingPlan(tuple(planner.cells), (*(Note(text) for text in submission.notes), *planner.notes))
+    notes = (*(Note(text) for text in submission.notes), *planner.notes)
+    return MarkingPlan(tuple(planner.cells), notes, submission.modules)
 
 
 def refuse_other_lab(assignment: Assignment, submission: Submission) -> None:

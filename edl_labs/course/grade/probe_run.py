@@ -80,10 +80,10 @@ class Sink(Protocol):
 
 @dataclass(frozen=True)
 class PlanRunner:
-    """Runs plans of one assignment, in kernels from `new_kernel` that hold its files."""
+    """Runs plans of one assignment, in kernels from `new_kernel` that hold its files, and those it is called with."""
 
     assignment: Assignment
-    new_kernel: Callable[[], SandboxKernel]
+    new_kernel: Callable[..., SandboxKernel]
     limits: Limits = DEFAULTS
     watch: Callable[[str], None] = lambda where: None
     """Told the cell or the exercise at each step, as it begins."""
@@ -189,7 +189,8 @@ class _Walk:
     def _through_one_kernel(self, done: int) -> int:
         """Run all cells before `done` again and go on from there; the first step that is not done."""
         index, began_s = 0, time.monotonic()
-        with self.runner.new_kernel() as kernel:
+        modules = (self.plan.modules,) if self.plan.modules else ()
+        with self.runner.new_kernel(*modules) as kernel:
             self.deadline += time.monotonic() - began_s  # what a kernel's start takes is ours
             started_cpu_s = kernel.stats().cpu_s
             if self.runner.assignment.own_exercises:

@@ -9,7 +9,8 @@ import json
 import os
 import re
 import stat
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,7 @@ _ARCHIVES = {
 _SAVE_AGAIN = "open the notebook in JupyterLab, save it, and hand in that file"
 _FOUR_HIGH = re.compile(rb"[\x80-\xff]{4}")
 _CONFLICT = re.compile(rb"^<{7} .*?^={7}\r?$.*?^>{7} ", re.MULTILINE | re.DOTALL)
+_MOST_MODULES = 20  # a lab is one notebook; what stands beside it are a few helpers
 _SUFFIXES = (".zip", ".gz", ".tgz", ".tar", ".bz2", ".xz", ".7z", ".rar")
 
 
@@ -59,6 +61,8 @@ class Submission:
     cells: tuple[SubmittedCell, ...]
     notes: tuple[str, ...] = ()
     lab: str = ""
+    modules: Mapping[str, bytes] = field(default_factory=dict)
+    """The student's own Python files beside the notebook, by name."""
 
     @cached_property
     def digest(self) -> str:
@@ -70,6 +74,8 @@ class Submission:
         for number, outputs in enumerate(cell.outputs for cell in self.cells):
             if outputs:
                 found.update(f"{number}/{len(outputs)}".encode() + outputs)
+        for name, source in sorted(self.modules.items()):
+            found.update(f"{name}/{len(source)}".encode() + source)
         return found.hexdigest()
 
 
@@ -103,7 +109,8 @@ def find_notebook(folder: Path, name: str) -> tuple[Path, tuple[str, ...]]:
     expected = folder / f"{name}.ipynb"
     entries = sorted(entry for entry in folder.iterdir() if not entry.name.startswith("."))
     notebooks = [entry for entry in entries if entry.suffix == ".ipynb"]
-    others = [e.name for e in entries if e not in notebooks and e.name not in (*OF_EXCHANGE, "feedback")]
+    used = (*notebooks, *_modules(folder))
+    others = [e.name for e in entries if e not in used and e.name not in (*OF_EXCHANGE, "feedback")]
     notes = (f"not used: {', '.join(others[:5])}",) if others else ()
     if expected in notebooks:
         return expected, notes
@@ -122,7 +129,19 @@ def read_submission(folder: Path, name: str, *, limits: Limits = DEFAULTS) -> Su
     """The submission in `folder`; raises Unreadable, and nothing else, when it cannot be read."""
     path, notes = find_notebook(folder, name)
     submission = parse(read_bytes(path, most=limits.submission_bytes), limits=limits)
-    return replace(submission, notes=(*notes, *submission.notes))
+    modules: dict[str, bytes] = {}
+    for module in _modules(folder):
+        modules[module.name] = read_bytes(module, most=limits.source_bytes)
+    if sum(map(len, modules.values())) > limits.source_bytes:
+        why = f"together at most {limits.source_bytes:,} bytes are read"
+        raise Unreadable("the Python files beside the notebook are too long", why=why, next="hand in what it imports")
+    return replace(submission, notes=(*notes, *submission.notes), modules=modules)
+
+
+def _modules(folder: Path) -> list[Path]:
+    """Plain Python files that a notebook in the folder can import, in order."""
+    found = (path for path in sorted(folder.glob("*.py")) if path.stem.isidentifier())
+    return [path for path in found if path.is_file() and not path.is_symlink()][:_MOST_MODULES]
 
 
 def read_bytes(path: Path, *, most: int) -> bytes:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -152,6 +152,8 @@ class _Choice:
     remarks: tuple[str, ...]
     by: ClassMember | None = None
     """Who of the group handed it in, where that was another one."""
+    modules: Mapping[str, bytes] = field(default_factory=dict)
+    """Python files that were handed in with it, by the name under which the notebook imports them."""
 
     @property
     def of_team(self) -> bool:
@@ -215,12 +217,15 @@ class _Collector:
         one, notebook = ranked[-1]
         if len({entry.data for _, entry in found}) > 1:
             remarks.append(f"{len(found)} notebooks, took {notebook.name}")
-        others = sorted({entry.name for _, entry in everything if not entry.is_notebook})
+        modules = _own_modules(everything)
+        others = sorted({e.name for _, e in everything if not e.is_notebook and _module_name(e) not in modules})
+        if modules:
+            remarks.append(f"its own modules: {', '.join(sorted(modules))}")
         if others:
             remarks.append(f"not used, since a lab is one notebook: {', '.join(others[:5])}")
         if one.team:
             remarks.append(f"handed in by the group {one.team}")
-        return _Choice(student, one, notebook, tuple(remarks))
+        return _Choice(student, one, notebook, tuple(remarks), modules=modules)
 
     def write(self, choice: _Choice) -> Collected:
         """Put a chosen notebook in its place, unless a newer one is there."""
@@ -242,6 +247,8 @@ class _Collector:
                 row, state=OLDER, file=file, remarks=(*choice.remarks, "a newer one has been collected before")
             )
         state = self._put(notebook, data, student.id)
+        for module in {*place.glob("*.py"), *(place / name for name in choice.modules)}:
+            self._put(module, choice.modules.get(module.name), student.id)
         if before is not None and before.sha256 == record.sha256:
             record = replace(record, submitted=record.submitted or before.submitted)
         least = self._least_late(student) if one.late and not record.submitted else None
@@ -258,19 +265,21 @@ class _Collector:
             return (f"{problem.what}: {problem.why}" if problem.why else problem.what), ()
         return "", submission.notes
 
-    def _put(self, notebook: Path, data: bytes, student: str) -> str:
-        if notebook.is_symlink() or (notebook.exists() and not notebook.is_file()):
-            raise UsageError(f"{notebook.name} of {student} is not a file", next="move it away, then collect again")
-        if not notebook.exists():
-            write_atomically(notebook, data)
-            return NEW
-        old = notebook.read_bytes()
+    def _put(self, path: Path, data: bytes | None, student: str) -> str:
+        """Write a file, or remove it where there is none any more; what was there before is kept."""
+        if path.is_symlink() or (path.exists() and not path.is_file()):
+            raise UsageError(f"{path.name} of {student} is not a file", next="move it away, then collect again")
+        old = path.read_bytes() if path.exists() else None
         if old == data:
             return KEPT
-        name = f"{hashlib.sha256(old).hexdigest()[:16]}.ipynb"
-        write_atomically(collected_folder(self.course, self.assignment) / "replaced" / student / name, old)
-        write_atomically(notebook, data)
-        return REPLACED
+        if old is not None:
+            name = f"{hashlib.sha256(old).hexdigest()[:16]}{path.suffix}"
+            write_atomically(collected_folder(self.course, self.assignment) / "replaced" / student / name, old)
+        if data is None:
+            path.unlink()
+        else:
+            write_atomically(path, data)
+        return NEW if old is None else REPLACED
 
     def _moment(self, choice: _Choice) -> datetime | None:
         who = choice.by or choice.student
@@ -334,6 +343,18 @@ def _uploads(
         if progress is not None:
             progress(number, entry.name)
     return uploads, unnamed
+
+
+def _own_modules(everything: list[tuple[Upload, Entry]]) -> dict[str, bytes]:
+    """The Python files that a notebook can import, by name; of several with one name, the newest."""
+    found = ((one, entry) for one, entry in everything if _module_name(entry))
+    return {_module_name(entry): entry.data for _, entry in sorted(found, key=lambda pair: pair[0].number)}
+
+
+def _module_name(entry: Entry) -> str:
+    """The name under which a file is imported, without the number of a resubmission; empty for any other file."""
+    stem, _ = attempt(entry.name.removesuffix(".py"))
+    return f"{stem}.py" if entry.name.endswith(".py") and stem.isidentifier() else ""
 
 
 def _files(one: Upload) -> list[Entry]:
