@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from edl_labs.trace import TraceError, attribute, read_trace
-from edl_labs.trace import _read_trace as reader_module
+from edl_labs.trace import TraceError, attribute, event_stream, read_trace
 from tests.unit.trace.loops import run
 
 KINETO: list[dict[str, Any]] = [
@@ -61,7 +60,7 @@ def test_self_time_leaves_out_children(tmp_path: Path) -> None:
 def test_the_size_of_the_chunks_is_no_matter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, chunk: int) -> None:
     path = written(tmp_path, deviceProperties=[{"name": "x" * 50}])
     whole = read_trace(path)
-    monkeypatch.setattr(reader_module, "_CHUNK", chunk)
+    monkeypatch.setattr(event_stream, "_CHUNK", chunk)
     again = read_trace(path)
 
     assert whole.names == again.names
