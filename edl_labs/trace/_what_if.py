@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 from edl_labs.errors import UsageError
 from edl_labs.trace.analysed_trace import AnalysedTrace, step_times_s
 from edl_labs.trace.causes import CAUSES
-from edl_labs.trace.dependency_graph import Act, DependencyGraph, DependencyNode
+from edl_labs.trace.dependency_graph import TO_HOST, Act, DependencyGraph, DependencyNode
 from edl_labs.trace.errors import TraceError
 from edl_labs.trace.loops import Loop
 from edl_labs.trace.trace_table import Trace
@@ -74,16 +74,35 @@ def without(graph: DependencyGraph, cause: str, *, copy_speedup: float = 1.0) ->
     launched: set[int] = set()
     # What is before the first step and after the last is no part of the question: it stays as it is.
     steps = range(graph.steps)
-    nodes = (_node(node, cause, copy_speedup) if node.step in steps else node for node in graph.nodes)
+    before = _before_in_lane(graph) if cause == "copy" else {}
+    nodes = (
+        _node(node, cause, copy_speedup, before.get(number, -1)) if node.step in steps else node
+        for number, node in enumerate(graph.nodes)
+    )
     acts = (_act(act, cause, launched) if act.step in steps else act for act in graph.acts)
     return replace(graph, acts=tuple(acts), nodes=tuple(nodes))
 
 
-def _node(node: DependencyNode, cause: str, copy_speedup: float) -> DependencyNode:
+def _before_in_lane(graph: DependencyGraph) -> dict[int, int]:
+    """By copy to the host the operation before it in its lane, which made what it brings."""
+    last: dict[int, int] = {}
+    found: dict[int, int] = {}
+    for number, node in enumerate(graph.nodes):
+        if node.engine == TO_HOST:
+            found[number] = last.get(node.lane, -1)
+        last[node.lane] = number
+    return found
+
+
+def _node(node: DependencyNode, cause: str, copy_speedup: float, before: int) -> DependencyNode:
     if cause == "copy" and node.cause == "copy":
-        # A lane of its own: kernels no longer queue behind it. What a read waited for besides is still to come.
-        lag_s = node.lag_s if node.is_read else 0.0
-        return replace(node, lane=-2, duration_s=node.duration_s / copy_speedup, lag_s=lag_s)
+        if node.lag_s > _ELSEWHERE_S and not node.is_upload:
+            # What it waited for besides is still to come, and holds all that is queued behind it.
+            return replace(node, duration_s=node.duration_s / copy_speedup)
+        # Kernels no longer queue behind it.
+        lane = -4 if before >= 0 else -2
+        after = node.after if node.after >= 0 else before
+        return replace(node, lane=lane, duration_s=node.duration_s / copy_speedup, lag_s=0.0, after=after)
     if cause == "sync" and (node.cause == "sync" or node.is_read):
         return replace(node, lane=-3, engine="nothing", duration_s=0.0, lag_s=0.0)
     if cause == node.cause:

@@ -26,6 +26,8 @@ _ISSUE_S = 5e-6
 _ENDLESS = 10**9
 # Sums of times within a trace differ by less than this for rounding alone.
 _SAME_MOMENT_S = 1e-12
+# The engine of copies that bring something to the host.
+TO_HOST = "copy to host"
 _WIDE = re.compile(r"^synchronize$|Device|Ctx|Context|Free")
 _WAITS = ("sync", "copy call", "alloc", "queue full")
 
@@ -34,7 +36,7 @@ _WAITS = ("sync", "copy call", "alloc", "queue full")
 class DependencyNode:
     """A device operation; starts `lag_s` after its launch has arrived, lane and engine are free, `after` is over.
 
-    `is_read`: the host waits for what it brings.
+    `is_read`: the host waits for what it brings; `is_upload`: the host waits until it is over.
     """
 
     cause: str
@@ -46,6 +48,7 @@ class DependencyNode:
     after: int = -1
     step: int = 0
     is_read: bool = False
+    is_upload: bool = False
 
 
 @dataclass(slots=True)
@@ -100,11 +103,13 @@ def dependency_graph(
     operations = [device.operations[number] for number in order]
     nodes = _nodes(trace, operations, [placed[number][1] for number in order])
     acts = _acts(trace, stretches, blocking)
-    reads = {read.copy for read in blocking.values() if read.is_read}
+    held = {copy.copy: copy for copy in blocking.values()}
     for place, (number, node) in enumerate(zip(order, nodes, strict=True)):
         at, arrives_s = placed[number]
         acts[at].issues.append((place, max(arrives_s - stretches[at].start_s, 0.0)))
-        node.step, node.is_read = acts[at].step, operations[place].event in reads
+        copy = held.get(operations[place].event)
+        node.step = acts[at].step
+        node.is_read, node.is_upload = copy is not None and copy.is_read, copy is not None and not copy.is_read
     _waits(acts, stretches, operations)
     launched = [node.lag_s for node in nodes if not node.queued and node.cause == "compute"]
     queued = [node.lag_s for node in nodes if node.queued and node.after < 0]
@@ -196,7 +201,7 @@ def _nodes(trace: Trace, operations: list[DeviceOperation], arrivals: list[float
 def _engine(trace: Trace, operation: DeviceOperation) -> str:
     if operation.cause in ("compute", "communication"):
         return operation.cause
-    return "copy to host" if is_to_host(trace, operation.event) else "copy to device"
+    return TO_HOST if is_to_host(trace, operation.event) else "copy to device"
 
 
 def _exclusive(operations: list[DeviceOperation]) -> bool:
