@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from edl_labs.course.run.run_report import ExerciseResult
     from edl_labs.course.start import StartReport
     from edl_labs.roofline import Machine
-    from edl_labs.trace import Diagnosis
+    from edl_labs.trace import Diagnosis, RanksDiagnosis
 
 
 def add_to(app: typer.Typer) -> None:
@@ -161,43 +161,52 @@ def _show_check(report: CheckReport) -> None:
 
 
 def diagnose(
-    file: Annotated[Path, typer.Argument(help="A trace: JSON of torch.profiler, plain or .gz, or nsys SQLite.")],
+    files: Annotated[
+        list[Path], typer.Argument(help="Traces, one a rank: JSON of torch.profiler, plain or .gz, or nsys SQLite.")
+    ],
     rank: Annotated[int | None, typer.Option(help="One rank only, counted from 0.")] = None,
     html: Annotated[Path | None, typer.Option(help="Where the report goes (FILE.diagnosis.html).")] = None,
     open_it: Annotated[bool, typer.Option("--open/--no-open", help="Show the report in a browser.")] = True,
     as_json: AsJson = False,
 ) -> None:
     """Where the time of a traced loop goes, the potential speed-up if each cause is fixed, and which habits to drop."""
-    reports = _diagnosed(file, rank)
+    reports, across = _diagnosed(files, rank)
     if as_json:
-        emit({"schema": 1, "ranks": [report.to_json() for report in reports]})
+        tree = {"schema": 1, "ranks": [report.to_json() for report in reports]}
+        emit({**tree, "across": {**across.to_json(), "reports": []}} if across else tree)
         return
-    for report in reports:
-        print(report.text(), end="\n\n")
-    if len(reports) > 1:
-        slowest = max(reports, key=lambda report: report.attribution.wall_s)
-        print(f"the slowest of {len(reports)} ranks is {slowest.name}: {slowest.verdict}")
-    _show_page(reports, html or Path(f"{file.name}.diagnosis.html"), open_it=open_it)
+    if across:
+        print(across.text(), end="\n\n")
+    print((across.slowest if across else reports[0]).text(), end="\n\n")
+    _show_page(reports, across, html or Path(f"{files[0].name}.diagnosis.html"), open_it=open_it)
 
 
-def _diagnosed(file: Path, rank: int | None) -> list[Diagnosis]:
+def _diagnosed(files: list[Path], rank: int | None) -> tuple[list[Diagnosis], RanksDiagnosis | None]:
+    """The diagnosis of each rank, and where there are several, of all of them together."""
     from dataclasses import replace
 
-    from edl_labs.trace import diagnose, read_ranks, read_trace
+    from edl_labs.errors import UsageError
+    from edl_labs.trace import diagnose, diagnose_ranks, read_ranks, read_trace
 
-    if rank is not None:
-        return [replace(diagnose(read_trace(file, rank=rank)), name=f"{file.name}, rank {rank}")]
-    traces = read_ranks(file)
-    names = [f"{file.name}, rank {number}" if len(traces) > 1 else file.name for number in range(len(traces))]
-    return [replace(diagnose(trace), name=name) for trace, name in zip(traces, names, strict=True)]
+    if rank is not None and len(files) == 1:
+        return [replace(diagnose(read_trace(files[0], rank=rank)), name=f"{files[0].name}, rank {rank}")], None
+    if len(files) == 1 and len(traces := read_ranks(files[0])) == 1:
+        return [replace(diagnose(traces[0]), name=files[0].name)], None
+    across = diagnose_ranks(files)
+    chosen = [report for report, of in zip(across.reports, across.ranks, strict=True) if rank in (None, of.rank)]
+    if not chosen:
+        known = ", ".join(str(summary.rank) for summary in across.ranks)
+        raise UsageError(f"no file is of rank {rank}", why=f"the ranks are {known}", next="give one of these")
+    return chosen, across if rank is None else None
 
 
-def _show_page(reports: list[Diagnosis], path: Path, *, open_it: bool) -> None:
+def _show_page(reports: list[Diagnosis], across: RanksDiagnosis | None, path: Path, *, open_it: bool) -> None:
     import webbrowser
+    from html import escape
 
     from edl_labs.course.pages.shell import render
 
-    parts = [report.html() for report in reports]
+    parts = [*([f"<pre>{escape(across.text())}</pre>"] if across else []), *(report.html() for report in reports)]
     path.write_text(render("diagnosis.html", title=f"Diagnosis of {reports[0].name}", parts=parts), encoding="utf-8")
     print(f"report with pictures: {path}")
     if open_it and sys.stdout.isatty():

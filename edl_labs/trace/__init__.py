@@ -5,6 +5,7 @@ from __future__ import annotations
 from edl_labs.trace._antipatterns import Finding, antipatterns
 from edl_labs.trace._attribute import RULE, Attribution, StepShares, attribute
 from edl_labs.trace._diagnose import Diagnosis, diagnose
+from edl_labs.trace._diagnose_ranks import RanksDiagnosis, RankSummary, diagnose_ranks
 from edl_labs.trace._read_trace import read_ranks, read_trace
 from edl_labs.trace._what_if import Ablation, WhatIf, ablate, most_to_gain, what_if
 from edl_labs.trace.analysed_trace import AnalysedTrace, Blame
@@ -33,6 +34,8 @@ __all__ = [
     "Event",
     "Finding",
     "Loop",
+    "RankSummary",
+    "RanksDiagnosis",
     "Samples",
     "SideBySide",
     "StepShares",
@@ -49,6 +52,7 @@ __all__ = [
     "attach",
     "attribute",
     "diagnose",
+    "diagnose_ranks",
     "most_to_gain",
     "read_ranks",
     "read_trace",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -18,7 +18,7 @@ from edl_labs.trace._what_if import Ablation, WhatIf, most_to_gain
 from edl_labs.trace.analysed_trace import AnalysedTrace
 from edl_labs.trace.causes import BY_NAME
 from edl_labs.trace.loops import Loop, VirtualLoop
-from edl_labs.trace.notes import MISSING, is_device_missing, notes_of
+from edl_labs.trace.notes import MISSING, is_device_missing, notes_of, other_ranks
 from edl_labs.trace.trace_table import Trace
 from edl_labs.units import percent, seconds
 from edl_labs.values import Value
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 # Characters of a whole bar: a line of the report fits a terminal's.
 _BAR = 30
+# Names of kernels reach thousands of characters; the beginning tells which it is.
+_LONGEST = 90
 # Shares below this are not shown: they round to nothing.
 _LEAST = 0.005
 # A gain this much above its share, as a part of the step, needs a word of explanation.
@@ -101,7 +103,7 @@ class Diagnosis(Value):
         if not self.gains:
             return ""
         gain = self.gains[0]
-        off = f"{percent(abs(gain.replay_error), digits=2)} off"
+        off = f"{percent(round(abs(gain.replay_error), 3), digits=2)} off"
         said = f"replayed unchanged, a step takes {seconds(gain.replayed_s)} (traced {seconds(gain.before_s)}, {off})"
         if gain.is_reliable:
             return said
@@ -136,20 +138,31 @@ def diagnose(loop: Any, *, steps: int = 12, skip: int | None = None, verify: int
     cause, where the loop can.
     """
     trace, running = _recorded(loop, steps)
-    first = (1 if len(trace.steps) >= 3 else 0) if skip is None else skip
-    analysed = AnalysedTrace(trace)
+    name = running.name if running else (Path(loop).name if isinstance(loop, (str, os.PathLike)) else "trace")
+    found = diagnosed(trace, name=name, skip=skip)
+    ablations = tuple(_verified(running, found.gains, steps, verify)) if running else ()
+    return replace(found, ablations=ablations, notes=(*other_ranks(trace), *found.notes))
+
+
+def diagnosed(trace: Trace, *, name: str, skip: int | None = None) -> Diagnosis:
+    """The diagnosis of a trace, as one of all ranks: what is known of the others is not noted."""
+    first, analysed = first_step(trace, skip), AnalysedTrace(trace)
     is_missing = is_device_missing(trace)
-    gains = () if is_missing else most_to_gain(analysed, skip=first)
     return Diagnosis(
-        name=running.name if running else (Path(loop).name if isinstance(loop, (str, os.PathLike)) else "trace"),
+        name=name,
         attribution=attribute(analysed, skip=first),
-        gains=gains,
-        ablations=tuple(_verified(running, gains, steps, verify)) if running else (),
+        gains=() if is_missing else most_to_gain(analysed, skip=first),
+        ablations=(),
         findings=antipatterns(analysed, skip=first),
         notes=notes_of(trace),
         is_device_missing=is_missing,
         analysed=analysed,
     )
+
+
+def first_step(trace: Trace, skip: int | None) -> int:
+    """How many steps are left out at the beginning: one to warm up, unless there are fewer than three."""
+    return (1 if len(trace.steps) >= 3 else 0) if skip is None else skip
 
 
 def _recorded(loop: Any, steps: int) -> tuple[Trace, Loop | None]:
@@ -228,8 +241,12 @@ def _share(found: Attribution, cause: str) -> str:
     share, (low, high) = found.shares[cause], found.intervals[cause]
     doubt = "" if math.isnan(low) else f" [{percent(low, digits=2)}, {percent(high, digits=2)}]"
     blames = found.blames[cause]
-    blame = f"  {blames[0].line or blames[0].what}" if blames else ""
+    blame = f"  {_short(blames[0].line or blames[0].what)}" if blames else ""
     return f"  {cause:<13} {'█' * max(round(share * _BAR), 1):<{_BAR}} {percent(share, digits=3):>7}{doubt:<18}{blame}"
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= _LONGEST else f"{name[: _LONGEST - 1]}…"
 
 
 def _gain(diagnosis: Diagnosis, gain: WhatIf) -> str:

@@ -11,6 +11,8 @@ _DATA = re.compile(
     r"dataloader|data_?loading|\bdata\b|next_?batch|(get|load|fetch)_?(batch|data)|collate|\binput_?pipeline\b",
     re.IGNORECASE,
 )
+# What torch calls a collective of a CPU: it has no other event, and covers what runs beside it.
+_ON_CPU = re.compile(r"(gloo|mpi|ucc):")
 EMPTY_CACHE = re.compile(r"empty_?cache", re.IGNORECASE)
 
 
@@ -62,6 +64,7 @@ TABLE = (
         colour=BLUE,
         hatch="xx",
         kinds=("communication",),
+        words=_ON_CPU,
     ),
     Cause(
         name="copy",

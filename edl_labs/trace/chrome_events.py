@@ -18,6 +18,7 @@ _BYTES = ("bytes", "Bytes", "size", "moved_bytes")
 _DEVICE_FROM = NUMBER["kernel"]
 # The format's unit of time, in seconds.
 _MICROSECOND = 1e-6
+_COLLECTIVE = ("Collective name", "Process Group Name", "dtype", "In msg nelems", "Out msg nelems", "Seq")
 # What a trace says of itself that is kept with it.
 _KEPT = ("deviceProperties", "traceName", "schemaVersion", "distributedInfo")
 # Beyond this a float cannot tell neighbouring microseconds apart.
@@ -113,15 +114,16 @@ class ChromeEvents:
         row = self._rows.get(place)
         if row is None:
             row = self._rows[place] = self._table.row(self._row_names.get(place, f"{place[0]}/{place[1]}"))
+        collective = -1
         if kind >= _DEVICE_FROM:
             stream = self._lane(args, event.get("pid"), stream, row)
             self._devices.setdefault(row, args.get("device") if type(args) is dict else None)
             # What torch knows of the collective that a kernel is part of.
-            if kind == NUMBER["kernel"] and args and "Collective name" in args:
-                kind = NUMBER["communication"]
+            if label := _collective(args):
+                kind, collective = NUMBER["communication"], self._table.name(label)
         self._table.add(
             kind, self._table.name(name), row=row, start=start, end=start + duration, link=link, stream=stream,
-            moved_bytes=moved, line=line,
+            moved_bytes=moved, line=line, collective=collective,
         )  # fmt: skip
 
     def _left_out(self, category: str, duration: Any) -> None:
@@ -185,6 +187,13 @@ class ChromeEvents:
 
 def _origin(meta: dict[str, Any], *, torch: bool) -> str:
     return "torch.profiler" if torch or "deviceProperties" in meta or "schemaVersion" in meta else "a Chrome trace"
+
+
+def _collective(args: Any) -> str:
+    """What a collective is called in all ranks: its name, group, sizes and number, as far as torch says them."""
+    if type(args) is not dict or "Collective name" not in args:
+        return ""
+    return " ".join(str(args[key]) for key in _COLLECTIVE if key in args)
 
 
 def _first(args: dict[str, Any], keys: tuple[str, ...]) -> int:

@@ -104,6 +104,11 @@ def is_collective(kernel: str) -> bool:
     return bool(_LIBRARY.match(last) or _NAMESPACE.match(name)) and not _COMPUTES.search(last)
 
 
+def is_host_collective(name: str) -> bool:
+    """Whether an annotation of the host is a collective's."""
+    return bool(_CALL.match(name))
+
+
 def with_communication(trace: Trace) -> Trace:
     """The trace of one process, kernels launched inside a collective's call as communication, whatever their names."""
     named = [bool(_CALL.match(name)) for name in trace.names]

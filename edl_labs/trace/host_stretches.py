@@ -80,6 +80,9 @@ def _causes(trace: Trace, reads: Set[int], waits: Set[int], places: np.ndarray) 
     found: list[str | None] = []
     names, kinds = [trace.names[name] for name in trace.name.tolist()], [KINDS[kind] for kind in trace.kind.tolist()]
     named = {name: named_cause(name) for name in trace.names}
+    if trace.uses_device:
+        # There the device shows what communicates; the host's part of it is launching.
+        named = {name: None if cause == "communication" else cause for name, cause in named.items()}
     on_device, links = trace.uses_device, trace.link.tolist()
     longest_s = [] if on_device else _longest_part_s(trace, places)
     for i, (kind, name, around) in enumerate(zip(kinds, names, trace.parent.tolist(), strict=True)):

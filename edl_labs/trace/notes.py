@@ -19,8 +19,8 @@ MISSING = (
 
 
 def notes_of(trace: Trace) -> tuple[str, ...]:
-    """Each note as a sentence: device events that are missing, several devices or ranks, and what was not read."""
-    return (*_device_missing(trace), *_devices(trace), *_ranks(trace), *_unread(trace))
+    """Each note as a sentence: device events that are missing, several devices, and what was not read."""
+    return (*_device_missing(trace), *_devices(trace), *_unread(trace))
 
 
 def is_device_missing(trace: Trace) -> bool:
@@ -57,13 +57,14 @@ def _devices(trace: Trace) -> list[str]:
     return [f"{what}: a moment counts as busy when any of them is, so idle time of one device alone is not shown"]
 
 
-def _ranks(trace: Trace) -> list[str]:
+def other_ranks(trace: Trace) -> tuple[str, ...]:
+    """A note where the trace is one rank of several, and says so."""
     world: dict[str, Any] = trace.meta.get("distributedInfo") or {}
     size = world.get("world_size")
     if type(size) is not int or size < 2:
-        return []
+        return ()
     what = f"this is rank {world.get('rank', 'unknown')} of {size}"
-    return [f"{what}: waiting for other ranks counts as communication; diagnose all ranks' files together to see it"]
+    return (f"{what}: waiting for other ranks counts as communication; diagnose all ranks' files together to see it",)
 
 
 def _unread(trace: Trace) -> list[str]:

@@ -72,7 +72,8 @@ def _part(trace: Trace, mine: np.ndarray, rank: int) -> Trace:
     """The events of one rank, its time from its own first event."""
     first_s = float(trace.start_s[mine].min())
     used, rows = np.unique(trace.row[mine], return_inverse=True)
-    columns = {name: getattr(trace, name)[mine] for name in ("kind", "name", "link", "stream", "moved_bytes", "line")}
+    kept = ("kind", "name", "link", "stream", "moved_bytes", "line", "collective")
+    columns = {name: getattr(trace, name)[mine] for name in kept}
     return replace(
         trace,
         **columns,

@@ -62,7 +62,8 @@ class Trace:
     """All events of a trace in the order of their starts; time counts in seconds from the first one.
 
     `kind`, `name`, `row` and `line` are numbers into KINDS, `names`, `rows` and `names`; `link` is the correlation that
-    a call and what it issued have in common; -1 stands for unknown. `origin` says what wrote the trace.
+    a call and what it issued have in common; `collective` is the number of a name that all ranks of a collective have
+    in common; -1 stands for unknown. `origin` says what wrote the trace.
     """
 
     names: tuple[str, ...]
@@ -76,6 +77,7 @@ class Trace:
     stream: np.ndarray
     moved_bytes: np.ndarray
     line: np.ndarray
+    collective: np.ndarray
     origin: str = "unknown"
     meta: Mapping[str, Any] = field(default_factory=dict)
 
@@ -226,7 +228,7 @@ class TableBuilder:
     def __init__(self) -> None:
         self._names: dict[str, int] = {}
         self._rows: dict[str, int] = {}
-        self._ints = {name: array("i") for name in ("name", "row", "stream", "line")}
+        self._ints = {name: array("i") for name in ("name", "row", "stream", "line", "collective")}
         self._longs = {name: array("q") for name in ("link", "moved_bytes")}
         self._kind = array("B")
         self._start, self._end = array("d"), array("d")
@@ -254,6 +256,7 @@ class TableBuilder:
         stream: int = -1,
         moved_bytes: int = -1,
         line: int = -1,
+        collective: int = -1,
     ) -> None:
         """Keep one event; all times in the same unit."""
         self._kind.append(kind)
@@ -262,6 +265,7 @@ class TableBuilder:
         ints["row"].append(row)
         ints["stream"].append(stream)
         ints["line"].append(line)
+        ints["collective"].append(collective)
         longs["link"].append(link)
         longs["moved_bytes"].append(moved_bytes)
         self._start.append(start)
