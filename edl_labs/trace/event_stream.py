@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 import zlib
 from collections.abc import Callable
 from typing import IO, Any
 
-from edl_labs.trace.broken_json import fault, is_open, stopped_at, unreal_time
 from edl_labs.trace.errors import TraceError
 
 # Read at a time: 4 MB, however large the file is.
@@ -16,6 +16,20 @@ _CHUNK = 1 << 22
 # No event takes 64 MB: a value that does is broken.
 _LONGEST = 1 << 26
 _SPACE = " \t\r\n"
+# What is no JSON, and is found in traces.
+_NUMBER = re.compile(r"[-+]?(nan|inf(inity)?)\b", re.IGNORECASE)
+_PYTHON = re.compile(r"(True|False|None)\b")
+# A time that JSON has no number for; Python's json writes such values, and reads them.
+_TIME = re.compile(r'"(?:ts|dur)"\s*:\s*(-?(?:NaN|Infinity))')
+_WORDS = {
+    "Expecting ',' delimiter": "a comma is missing",
+    "Expecting ':' delimiter": "a colon is missing",
+    "Expecting property name enclosed in double quotes": "a name in double quotes is missing",
+    "Illegal trailing comma before end of object": "a comma has nothing after it",
+    "Invalid control character at": "a line break is inside a text: its closing quote is missing",
+    "Invalid \\escape": "a backslash stands before a character that cannot be escaped; write it twice",
+    "Invalid \\uXXXX escape": "\\u needs four hexadecimal digits",
+}
 
 Take = Callable[[dict[str, Any]], None]
 Note = Callable[[str, Any], None]
@@ -124,8 +138,8 @@ class EventStream:
                 value, at = self._scan(self._text, self._at)
             except (ValueError, StopIteration) as error:
                 # A whole chunk further and still no value: it is not the chunk's end that breaks it.
-                if self._ended or grown > _LONGEST or not is_open(error, self._text):
-                    raise self._broken(stopped_at(error), getattr(error, "msg", "Expecting value"), error) from error
+                if self._ended or grown > _LONGEST or not _is_open(error, self._text):
+                    raise self._broken(_stopped_at(error), getattr(error, "msg", "Expecting value"), error) from error
                 grown += self._more()
                 continue
             if at == len(self._text) and not self._ended:
@@ -144,7 +158,7 @@ class EventStream:
 
     def _check_times(self, end: int) -> None:
         self._unreal.clear()
-        if found := unreal_time(self._text, self._at, end):
+        if found := _unreal_time(self._text, self._at, end):
             raise self._broken(found[0], "")
 
     def _expect(self, mark: str) -> None:
@@ -212,3 +226,42 @@ def foreign(label: str, why: str) -> TraceError:
         why=why,
         next="give the JSON of torch.profiler's export_chrome_trace, of VirtualGPU, or nsys export --type sqlite",
     )
+
+
+def _stopped_at(error: ValueError | StopIteration) -> int:
+    """The place in the text at which the decoder stopped."""
+    return error.pos if isinstance(error, json.JSONDecodeError) else int(getattr(error, "value", 0) or 0)
+
+
+def _is_open(error: ValueError | StopIteration, text: str) -> bool:
+    """Whether the text ends inside the value, so that more of it may complete the value."""
+    message = getattr(error, "msg", "")
+    # A word or a number at the very end may go on.
+    return message.startswith("Unterminated string") or _stopped_at(error) >= len(text.rstrip()) - len("-Infinity")
+
+
+def fault(text: str, at: int, message: str = "") -> str:
+    """What is wrong at a place.
+
+    >>> fault("[{'ph': 'X'}]", 2, "Expecting property name enclosed in double quotes")
+    'single quotes are used; JSON has double quotes'
+    >>> fault('{"dur": nan}', 8, "Expecting value")
+    '`nan` is not a number in JSON'
+    """
+    mark = text[at : at + 1]
+    if mark == "'":
+        return "single quotes are used; JSON has double quotes"
+    if found := _NUMBER.match(text, at):
+        return f"`{found[0]}` is not a number in JSON"
+    if found := _PYTHON.match(text, at):
+        return f"`{found[0]}` is a word of Python; JSON has true, false and null"
+    if message == "Expecting ',' delimiter" and text[:at].rstrip().endswith('"'):
+        return "a comma is missing, or a quote inside a text has no backslash"
+    known = next((words for start, words in _WORDS.items() if message.startswith(start)), "")
+    return known or f"{mark!r} does not begin a JSON value"
+
+
+def _unreal_time(text: str, start: int, end: int) -> tuple[int, str] | None:
+    """(place, the word) of a time that is NaN or infinite between two places; None where there is none."""
+    found = _TIME.search(text, start, end)
+    return (found.start(1), found[1]) if found else None
