@@ -1,5 +1,8 @@
 """Numbers in few bits: formats, underflow, autocast, memory per parameter, and whether AMP can help.
 
+Memory of a training step is recorded (`memory_plan`, `saved_activations`) or in closed form (`bytes_per_parameter`,
+`checkpointed_peak`) here, and simulated in `virtual.memory`.
+
 >>> from edl_labs.numerics import FP16, underflow_report
 >>> FP16.round(1e-8), underflow_report([1e-8], FP16, scale=65536).normal
 (0.0, 1.0)
@@ -17,7 +20,7 @@ _HOMES = {
     **dict.fromkeys(
         ("Recipe", "ParameterBytes", "bytes_per_parameter", "reconcile_amp", "training_state"), "_bytes_per_parameter"
     ),
-    **dict.fromkeys(("saved_activations", "SavedActivations", "SavedTensors", "LiveTensors"), "_saved_activations"),
+    **dict.fromkeys(("saved_activations", "SavedActivations", "SavedTensors"), "_saved_activations"),
     **dict.fromkeys(("memory_plan", "MemoryPlan", "MemoryMoment", "tape_of"), "_memory_plan"),
     **dict.fromkeys(("checkpointed_peak", "checkpointing_slots"), "_checkpoint_counts"),
     **dict.fromkeys(("alignment", "alignment_multiple", "alignment_table", "model_alignment"), "_alignment"),

@@ -45,7 +45,6 @@ from edl_labs.numerics._rates_here import Rates as Rates
 from edl_labs.numerics._rates_here import TF32State as TF32State
 from edl_labs.numerics._rates_here import rates_here as rates_here
 from edl_labs.numerics._rates_here import tf32_state as tf32_state
-from edl_labs.numerics._saved_activations import LiveTensors as LiveTensors
 from edl_labs.numerics._saved_activations import SavedActivations as SavedActivations
 from edl_labs.numerics._saved_activations import SavedTensors as SavedTensors
 from edl_labs.numerics._saved_activations import saved_activations as saved_activations

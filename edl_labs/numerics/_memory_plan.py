@@ -15,7 +15,7 @@ from torch.overrides import TorchFunctionMode
 
 from edl_labs.arguments import checked_arguments, require_positive
 from edl_labs.errors import EdlError, UsageError
-from edl_labs.numerics.step_memory import CATEGORIES, Held, StepRecorder, run_steps, timeline
+from edl_labs.numerics.step_memory import CATEGORIES, StepRecorder, StorageRecord, run_steps, timeline
 from edl_labs.presenters import Drawn
 from edl_labs.roofline import Machine, bound, count
 from edl_labs.roofline.operators.recorded_run import as_fake, tensors
@@ -152,8 +152,8 @@ class _Block:
 
     name: str
     stop: int = 0
-    outputs: tuple[Held, ...] = ()
-    reads: tuple[Held, ...] = ()
+    outputs: tuple[StorageRecord, ...] = ()
+    reads: tuple[StorageRecord, ...] = ()
 
 
 def _recorded(
@@ -304,7 +304,7 @@ def _moment(recorder: StepRecorder, at: int, held: Counter[str]) -> MemoryMoment
     return MemoryMoment(operation, phase, {name: held[name] for name in CATEGORIES})
 
 
-def _owners(held: list[Held], at: int) -> tuple[tuple[str, int], ...]:
+def _owners(held: list[StorageRecord], at: int) -> tuple[tuple[str, int], ...]:
     """The modules that hold most activations after operation `at`."""
     sizes: Counter[str] = Counter()
     for one in held:

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from edl_labs.arguments import checked_arguments
 from edl_labs.errors import UsageError
+from edl_labs.numerics.step_memory import StepRecorder
 from edl_labs.roofline.operators.recorded_run import explained
 from edl_labs.units import byte_count
 from edl_labs.values import Value
@@ -100,35 +100,6 @@ class SavedTensors:
         self.peak_bytes = max(self.peak_bytes, self.held_bytes)
 
 
-class LiveTensors(TorchDispatchMode):
-    """Counts the bytes of all storages made while it is entered that are still alive: now, and at the most."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.live_bytes = self.peak_bytes = 0
-        self._seen: dict[int, int] = {}
-
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        kwargs = kwargs or {}
-        given = {t.untyped_storage()._cdata for t in _tensors((args, kwargs))}
-        result = func(*args, **kwargs)
-        for tensor in _tensors(result):
-            storage = tensor.untyped_storage()
-            if storage._cdata not in given and storage._cdata not in self._seen:
-                self._note(storage)
-        return result
-
-    def _note(self, storage: torch.UntypedStorage) -> None:
-        place, nbytes = storage._cdata, storage.nbytes()
-        self._seen[place] = nbytes
-        self.live_bytes += nbytes
-        self.peak_bytes = max(self.peak_bytes, self.live_bytes)
-        weakref.finalize(storage, self._let_go, place)
-
-    def _let_go(self, place: int) -> None:
-        self.live_bytes -= self._seen.pop(place)
-
-
 @checked_arguments()
 def saved_activations(
     model: Callable[..., Any], inputs: Any, *, loss: Callable[[Any], torch.Tensor] | None = None, backward: bool = True
@@ -147,7 +118,7 @@ def saved_activations(
     inputs = inputs if isinstance(inputs, (tuple, list)) else (inputs,)
     parameters = list(model.parameters()) if isinstance(model, torch.nn.Module) else []
     counter = SavedTensors(parameters)
-    with counter.watching(), LiveTensors() as live:
+    with counter.watching(), StepRecorder({}) as live:
         with explained(model, inputs):
             output = model(*inputs)
         value = _sum(output) if loss is None else loss(output)
@@ -159,7 +130,7 @@ def saved_activations(
         counter.peak_count_bytes,
         counter.peak_bytes,
         *after,
-        live_peak_bytes=live.peak_bytes,
+        live_peak_bytes=live.peak_bytes(),
         backward_ran=backward,
     )
 

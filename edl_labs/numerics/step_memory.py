@@ -18,7 +18,7 @@ CATEGORIES = ("parameters", "inputs", "gradients", "optimizer", "activations", "
 
 
 @dataclass(eq=False)
-class Held:
+class StorageRecord:
     """One storage: its bytes, when it was made and let go (in operations), by which module, and what it is for."""
 
     nbytes: int
@@ -40,13 +40,13 @@ class StepRecorder(TorchDispatchMode):
     def __init__(self, modules: dict[torch.nn.Module, str], *, cuda: bool = False) -> None:
         super().__init__()
         self._cuda = cuda
-        self.held: list[Held] = []
+        self.held: list[StorageRecord] = []
         self.operations: list[str] = []
         self.marks: list[tuple[int, str]] = []
         self.phase = ""
         self._names = modules
         self._stack = [""]
-        self._live: dict[int, Held] = {}
+        self._live: dict[int, StorageRecord] = {}
         self._parameters: set[int] = set()
         self._hooks: list[Any] = []
 
@@ -91,10 +91,14 @@ class StepRecorder(TorchDispatchMode):
             if held is not None and held.category in ("temporaries", "activations"):
                 held.category = category
 
-    def held_by(self, found: Iterable[torch.Tensor]) -> list[Held]:
+    def held_by(self, found: Iterable[torch.Tensor]) -> list[StorageRecord]:
         """The records of these tensors' storages."""
         places = (tensor.untyped_storage()._cdata for tensor in found)
         return [self._live[place] for place in places if place in self._live]
+
+    def peak_bytes(self) -> int:
+        """The most bytes at any moment, of storages that were noted or made while it was entered."""
+        return max((sum(live.values()) for _, live in timeline(self, 0, len(self.operations))), default=0)
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
@@ -115,9 +119,9 @@ class StepRecorder(TorchDispatchMode):
         """Where fake CPU tensors stand in for CUDA's, a lone number that the optimizer makes counts its steps."""
         return self._cuda and tensor.device.type == "cpu" and self.phase == "optimizer" and tensor.dim() == 0
 
-    def _note(self, storage: torch.UntypedStorage) -> Held:
+    def _note(self, storage: torch.UntypedStorage) -> StorageRecord:
         size = rounded(storage.nbytes()) if self._cuda and storage.nbytes() else storage.nbytes()
-        held = Held(size, len(self.operations), self.phase, self._stack[-1])
+        held = StorageRecord(size, len(self.operations), self.phase, self._stack[-1])
         self.held.append(held)
         self._live[storage._cdata] = held
         weakref.finalize(storage, self._let_go, storage._cdata)

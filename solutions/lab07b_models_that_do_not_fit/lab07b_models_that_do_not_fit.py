@@ -68,7 +68,8 @@ Progress("lab07b_models_that_do_not_fit")
 # compared to the all-reduce of plain data parallel training?
 
 # %% given
-from edl_labs.roofline.network import StateBytes, zero_bytes_per_parameter, zero_calls
+from edl_labs.numerics import bytes_per_parameter
+from edl_labs.roofline.network import zero_calls
 from edl_labs.virtual.cluster import ShardedLayers
 
 # %%
@@ -80,11 +81,10 @@ predict(
 with revealed("times_the_bytes") as truth:
     sent = {}
     for stage in (0, 3):
-        calls = zero_calls(
-            stage, 7.5e9, ranks=64, state=StateBytes(weights=2, gradients=2)
-        )
+        calls = zero_calls(stage, 7.5e9, ranks=64)
         sent[stage] = sum(call.sent_bytes(64) for call in calls)
-        held = 7.5e9 * zero_bytes_per_parameter(stage, ranks=64)
+        kept = bytes_per_parameter("half+master adam", zero_stage=stage, gpus=64)
+        held = 7.5e9 * kept.resident
         told = f"{byte_count(held)} held, {byte_count(sent[stage])} sent"
         print(f"modelled, stage {stage}: {told}")
     truth(sent[3] / sent[0])

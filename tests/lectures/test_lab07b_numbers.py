@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from edl_labs.roofline.network import StateBytes, zero_bytes_per_parameter, zero_calls
+from edl_labs.numerics import bytes_per_parameter
+from edl_labs.roofline.network import zero_calls
 
 NAME = "lab07b_models_that_do_not_fit"
 LAB = Path(__file__).resolve().parents[2] / "solutions" / NAME / f"{NAME}.py"
@@ -20,14 +21,14 @@ def says(*texts: str) -> list[str]:
 
 
 def test_what_7_5_billion_parameters_hold_on_one_gpu_and_on_64():
-    assert 120e9 == 7.5e9 * zero_bytes_per_parameter(0, ranks=64)
-    assert 1.875e9 == 7.5e9 * zero_bytes_per_parameter(3, ranks=64)
+    kept = [bytes_per_parameter("half+master adam", zero_stage=stage, gpus=64).of(7_500_000_000) for stage in (0, 3)]
+
+    assert [120e9, 1.875e9] == kept
     assert [] == says("7.5 billion parameters are 120 GB on every GPU; sharded over 64, they are 1.9 GB")
 
 
 def test_a_sharded_step_sends_half_as_much_again():
-    state = StateBytes(weights=2, gradients=2)
-    sent = [sum(call.sent_bytes(64) for call in zero_calls(stage, 7.5e9, ranks=64, state=state)) for stage in (0, 3)]
+    sent = [sum(call.sent_bytes(64) for call in zero_calls(stage, 7.5e9, ranks=64)) for stage in (0, 3)]
 
     assert 1.5 == pytest.approx(sent[1] / sent[0])
     assert [] == says("Half as much again")

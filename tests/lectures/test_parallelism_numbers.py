@@ -6,14 +6,14 @@ import re
 
 import pytest
 
+from edl_labs.numerics import bytes_per_parameter
 from edl_labs.roofline import work
-from edl_labs.roofline.network import StateBytes, zero_bytes_per_parameter, zero_calls
+from edl_labs.roofline.network import zero_calls
 from edl_labs.virtual.cluster import ClusterMachine, CollectiveCosts
 
 from .decks import quotation
 
 SHAPES = [(512, 512, 512), (1024, 1024, 64), (4096, 4096, 64)]
-AMP_OF_DECK_002 = StateBytes(weights=6, gradients=4, optimizer=8)
 
 
 def row(name: str, shape: tuple[int, int, int]) -> tuple[float, float, float]:
@@ -71,9 +71,9 @@ def test_the_decks_network_has_the_ridge_in_collectives_too(minibatch):
 def test_zero_saves_memory_and_wins_no_speed():
     """Deck [002]'s table, "Speed: No, Memory: Yes": no stage sends less than plain data parallelism."""
     speed, memory = quotation("002_methods", r"DeepSpeed Zero\t(\w+)\t(\w+)")
-    kept = [zero_bytes_per_parameter(stage, ranks=8, state=AMP_OF_DECK_002) for stage in (0, 1, 2, 3)]
+    recipes = [bytes_per_parameter("both+fp32grad adam", zero_stage=stage, gpus=8) for stage in (0, 1, 2, 3)]
     sent = [sum(one.sent_bytes(8) for one in zero_calls(stage, 1e9, ranks=8)) for stage in (0, 1, 2, 3)]
 
     assert ("No", "Yes") == (speed, memory)
-    assert [18.0, 11.0, 7.5, 2.25] == kept
+    assert [18.0, 7.5, 4.0, 2.25] == [recipe.resident for recipe in recipes]
     assert min(sent) == sent[0] < sent[3]

@@ -7,7 +7,8 @@ import pytest
 from edl_labs.exercises.lab07b_models_that_do_not_fit.cluster_layouts import every_layout, sequences
 from edl_labs.exercises.lab07b_models_that_do_not_fit.judge.drawn_layouts import job_bytes, job_s
 from edl_labs.exercises.ranks_in_turn import run_in_turn
-from edl_labs.roofline.network import StateBytes, zero_bytes_per_parameter, zero_calls
+from edl_labs.numerics import bytes_per_parameter
+from edl_labs.roofline.network import zero_calls
 from edl_labs.virtual.cluster import PipelineStage, ShardedLayers, VirtualCluster
 from edl_labs.virtual.errors import VirtualClusterError
 
@@ -80,9 +81,11 @@ def test_heads_and_columns_that_do_not_divide_are_drawn(exercises, seed):
 def test_stages_of_zero_are_the_librarys_where_nothing_is_padded_or_frozen(solution, stage):
     each = {"weights": 2, "gradients": 2, "optimizer": 12}
     recipe = {"layers": [8000, 16000], "frozen": 0, "micro_batches": 3, **each}
-    calls = zero_calls(stage, 24000, ranks=8, state=StateBytes(**each), micro_batches=3)
+    calls = zero_calls(stage, 24000, ranks=8, micro_batches=3)
 
-    assert 24000 * zero_bytes_per_parameter(stage, ranks=8) == solution["held_bytes"](stage, 8, recipe)
+    kept = bytes_per_parameter("half+master adam", zero_stage=stage, gpus=8)
+
+    assert kept.of(24000) == solution["held_bytes"](stage, 8, recipe)
     assert sum(call.sent_bytes(8) for call in calls) == solution["sent_bytes"](stage, 8, recipe)
 
 

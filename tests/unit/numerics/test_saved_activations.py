@@ -11,7 +11,8 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.utils.checkpoint import checkpoint_sequential
 
 from edl_labs.errors import UsageError
-from edl_labs.numerics import LiveTensors, checkpointed_peak, checkpointing_slots, saved_activations
+from edl_labs.numerics import checkpointed_peak, checkpointing_slots, saved_activations
+from edl_labs.numerics.step_memory import StepRecorder, timeline
 
 
 def tower(layers: int, width: int = 8) -> nn.Sequential:
@@ -95,15 +96,18 @@ def test_shapes_alone_are_enough() -> None:
 
 
 def test_live_bytes_go_back_to_nothing() -> None:
-    with LiveTensors() as live:
+    with StepRecorder({}) as live:
         a = torch.ones(100)
         b = a + 1
         view = b[:10]
         del a, b
-        assert 400 == live.live_bytes
+        view += 1
         del view
+        torch.ones(1)
 
-    assert (0, 800) == (live.live_bytes, live.peak_bytes)
+    held = [sum(held.values()) for _, held in timeline(live, 0, len(live.operations))]
+    assert [400, 800, 400, 4, 0] == held
+    assert 800 == live.peak_bytes()
 
 
 def test_the_textbooks_minimum_is_at_the_square_root() -> None:
