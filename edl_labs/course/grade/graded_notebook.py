@@ -16,6 +16,7 @@ from edl_labs.course.grade.judge_process import public
 from edl_labs.course.grade.plan import MarkingPlan, PlannedCell
 from edl_labs.course.grade.run_record import ProbedRun
 from edl_labs.course.grade.without_scripts import (
+    ReadingAllowance,
     outputs_without_scripts,
     pictures_without_scripts,
     prose_without_scripts,
@@ -35,10 +36,10 @@ def graded_notebook(
     assignment: Assignment, plan: MarkingPlan, run: ProbedRun, *, limits: Limits = DEFAULTS
 ) -> dict[str, Any]:
     """The notebook as nbformat 4.5, valid whatever the student handed in."""
-    left_bytes = limits.shown_bytes
+    left_bytes, allowance = limits.shown_bytes, ReadingAllowance()
     cells = []
     for index, cell in enumerate(plan.cells):
-        made = _cell(index, cell)
+        made = _cell(index, cell, allowance)
         if cell.kind == "code":
             outputs = run.outputs.get(index, [])
             if index in run.not_run:
@@ -47,7 +48,7 @@ def graded_notebook(
                 outputs = [_said(_AS_HANDED_IN), *before, *outputs]
             elif not cell.probes:
                 outputs = _with_pictures(outputs, cell, limits)
-            outputs = _verdict(cell, run) if cell.probes else outputs_without_scripts(outputs)
+            outputs = _verdict(cell, run) if cell.probes else outputs_without_scripts(outputs, allowance)
             made["outputs"], left_bytes = _kept(outputs, left_bytes, limits.shown_lines)
             made["execution_count"] = run.counts.get(index)
             made["metadata"]["edl_labs"] = {"in_grading": _what_was_done(index, cell, run)}
@@ -68,11 +69,11 @@ def solution_outputs(outcome: Outcome) -> list[dict[str, Any]]:
     ]
 
 
-def _cell(index: int, cell: PlannedCell) -> dict[str, Any]:
+def _cell(index: int, cell: PlannedCell, allowance: ReadingAllowance) -> dict[str, Any]:
     known = cell.known if cell.keeps_id or (cell.known and not cell.known.role) else None
     pictures = pictures_without_scripts(cell.attachments) if cell.kind == "markdown" else {}
     released = cell.known is not None and cell.source.strip() == cell.known.source.strip()
-    source = cell.source if cell.kind == "code" or released else prose_without_scripts(cell.source, pictures)
+    source = cell.source if cell.kind == "code" or released else prose_without_scripts(cell.source, pictures, allowance)
     head = {"cell_type": cell.kind, "id": known.id if known else f"student-{index}"}
     made: dict[str, Any] = {**head, "source": source, "metadata": _metadata(known)}
     if pictures:

@@ -56,24 +56,40 @@ _TEX = re.compile(
     r"\\(?=(?:href|url|style|class|cssId|require|bbox|html\w*|data\w*|includegraphics|unicode|mmlToken)(?![A-Za-z]))"
 )
 _APART = "\u2060"  # a word joiner: of no width, and the command is none any more
-_READ_LETTERS = 20_000  # a long answer has 5,000; mistune's time grows with the square of hostile texts
+_READ_LETTERS = 10_000  # a long answer has 5,000; mistune's time grows with the square of hostile texts
+_READ_ALL_LETTERS = 100_000  # of one notebook: 4 s of hostile texts
 _DEEPEST = 100  # levels of tags: honest pages have ten, and Python's own readers end at a thousand
 _END = "<p>end of the cell</p>"  # tells whether something before it was left open
 _TICKED = re.compile(r'<input class="task-list-item-checkbox" type="checkbox" disabled( checked)?\s*/?>')
 _SVG = re.compile(r"<svg\b.*?</svg\s*>", re.IGNORECASE | re.DOTALL)
+_SVG_END = re.compile(r"</svg\s*>", re.IGNORECASE)
 _ATTACHED = re.compile(r"attachment:([^)\s]+)")
 _RASTER = ("image/png", "image/jpeg", "image/gif", "image/webp")
 _LEFT_OUT = "[something that a browser would run was left out here]"
 
 
-def outputs_without_scripts(outputs: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+class ReadingAllowance:
+    """How many letters of markdown are still rendered of one notebook."""
+
+    def __init__(self) -> None:
+        self.left = _READ_ALL_LETTERS
+
+    def covers(self, text: str) -> bool:
+        """Whether `text` is still rendered; it counts from then on."""
+        self.left -= len(text)
+        return len(text) <= _READ_LETTERS and self.left >= 0
+
+
+def outputs_without_scripts(
+    outputs: Iterable[dict[str, Any]], allowance: ReadingAllowance | None = None
+) -> list[dict[str, Any]]:
     """Outputs of nbformat with nothing in them that a browser runs; cards of checks are made anew from Scores."""
     kept: list[dict[str, Any]] = []
     for output in outputs:
         if "data" not in output:
             kept.append(output)
             continue
-        data = _bundle(output["data"])
+        data = _bundle(output["data"], allowance or ReadingAllowance())
         card = _card(data.get(MIME))
         if card is not None:
             data["text/html"] = outcome_html(card)
@@ -85,17 +101,23 @@ def outputs_without_scripts(outputs: Iterable[dict[str, Any]]) -> list[dict[str,
 
 def html_without_scripts(html: str) -> str:
     """HTML of which only what is allowed is left; empty where nothing is."""
-    found = _cleaned(_SVG.sub(_as_image, html))
+    # Behind the last drawing's end each further beginning would be looked for to the end of the text.
+    end = max((found.end() for found in _SVG_END.finditer(html)), default=0)
+    found = _cleaned(_SVG.sub(_as_image, html[:end]) + html[end:])
     return found if _depth(found) <= _DEEPEST else ""
 
 
-def prose_without_scripts(source: str, attachments: Mapping[str, Mapping[str, str]] | None = None) -> str:
+def prose_without_scripts(
+    source: str,
+    attachments: Mapping[str, Mapping[str, str]] | None = None,
+    allowance: ReadingAllowance | None = None,
+) -> str:
     """Markdown whose rendering is allowed to the last tag: as it is, else what is left of it, else its text."""
     if not source.strip():
         return source
     known = attachments or {}
     text = _ATTACHED.sub(lambda found: found[0] if found[1] in known else f"missing:{found[1]}", source)
-    if len(text) <= _READ_LETTERS:
+    if (allowance or ReadingAllowance()).covers(text):
         html = _rendered(text, known)
         if _allowed(html):
             return text
@@ -116,14 +138,18 @@ def pictures_without_scripts(attachments: Mapping[str, Mapping[str, str]] | None
     return kept
 
 
-def _bundle(data: Mapping[str, Any]) -> dict[str, Any]:
+def _bundle(data: Mapping[str, Any], allowance: ReadingAllowance) -> dict[str, Any]:
     """What of a MIME bundle can be shown, the first of two that are shown as one kind."""
     found: dict[str, Any] = {}
     for kind, value in data.items():
         if kind == MIME:
             found[kind] = value
         elif kind in _SHOWN_KINDS:
-            text = _SHOWN_KINDS[kind](value if isinstance(value, str) else "".join(value))
+            text = value if isinstance(value, str) else "".join(value)
+            if kind == "text/markdown":
+                text = prose_without_scripts(text, allowance=allowance)
+            else:
+                text = _SHOWN_KINDS[kind](text)
             if text or kind == "text/plain":
                 found.setdefault("text/html" if kind == "image/svg+xml" else kind, text)
     return found

@@ -19,14 +19,24 @@ from edl_labs.course.grade.result import Result
 from edl_labs.course.grade.submission import Submission, read_submission
 from edl_labs.course.groups import Groups, read_groups
 from edl_labs.course.marks.feedback import unread_submissions
-from edl_labs.course.marks.similarity import TELLS_COMMON, Cluster, Pair, similar_clusters, similar_pairs
+from edl_labs.course.marks.similarity import (
+    TELLS_COMMON,
+    Cluster,
+    Pair,
+    similar_clusters,
+    similar_pairs,
+    solution_prints,
+)
 from edl_labs.course.marks.student_marks import StudentMarks, class_marks
 from edl_labs.course.sandbox import Level
 from edl_labs.errors import EdlError
 from edl_labs.values import Value
 
 # No lab imports from there, and the build refuses one that does.
-_IMPORTS_EXERCISES = re.compile(r"edl_labs\s*\.\s*exercises\b|from\s+edl_labs\s+import\b[^\n]*\bexercises\b")
+# Apart, so that no text takes more than one pass.
+_EXERCISES_PATH, _FROM_LIBRARY, _EXERCISES_NAME = map(
+    re.compile, (r"edl_labs\s*\.\s*exercises\b", r"from\s+edl_labs\s+import\b", r"\bexercises\b")
+)
 _HINT = re.compile(r'"hint (\d) of \d(?:, the last)? for (\w{1,60}): ')  # as its output begins in a notebook's JSON
 _BINS = 5  # bars that fit beside each other on a narrow page
 _LEAST_RUNS = 5  # cells: of fewer, nothing can be said of a lab of forty
@@ -140,8 +150,9 @@ def likenesses(
     """
     staff = [cell.source for cell in known.cells if cell.kind == "code"]
     answers = [*staff, *(cell.solution for cell in known.cells if cell.kind == "code"), *_code_of_hints(known)]
-    pairs = similar_pairs(own, staff=staff if len(own) >= TELLS_COMMON else answers, least=least)
-    return pairs, similar_clusters(own, staff=answers, least=least)
+    prints = {student: solution_prints(work) for student, work in own.items()}
+    pairs = similar_pairs(prints, staff=staff if len(own) >= TELLS_COMMON else answers, least=least)
+    return pairs, similar_clusters(prints, staff=answers, least=least)
 
 
 @dataclass
@@ -210,7 +221,9 @@ def minutes_at_work(submission: Submission) -> float | None:
 
 def imports_exercises(source: str) -> bool:
     """Whether a cell reaches for the exercises' own modules or the judge's part of them, however it imports them."""
-    return bool(_IMPORTS_EXERCISES.search(source))
+    lines = ((line, _FROM_LIBRARY.search(line)) for line in source.split("\n"))
+    named = (_EXERCISES_NAME.search(line, found.end()) for line, found in lines if found)
+    return bool(_EXERCISES_PATH.search(source)) or any(named)
 
 
 def _own_work(plan: MarkingPlan) -> dict[str, str]:

@@ -16,12 +16,17 @@ from dataclasses import dataclass
 from itertools import combinations
 from statistics import median
 
+from edl_labs.course.grade.bounded_call import bounded_call
+
 NOISE = 8  # tokens: shorter runs, such as the head of a loop, are in everybody's code
 WINDOW = 5  # keeps about a third of the fingerprints, and finds every shared run of 12 tokens
 _SKIPPED = (tokenize.COMMENT, tokenize.NL, tokenize.ENCODING, tokenize.ENDMARKER)
 _LEAST_MEMBERS = 3  # two are a pair
 TELLS_COMMON = 8  # students: of fewer, two who copied are a quarter of the class
 _COMMON_SHARE = 0.25  # what every fourth student writes is the natural way, not a copy
+
+
+_Prints = Mapping[str, Mapping[str, frozenset[int]]]
 
 
 @dataclass(frozen=True)
@@ -59,21 +64,27 @@ def fingerprints(source: str) -> frozenset[int]:
     return frozenset(_winnowed(hashes))
 
 
+def solution_prints(solutions: Mapping[str, str]) -> dict[str, frozenset[int]]:
+    """The fingerprints of one student's code, by exercise; none where reading it takes too long."""
+    found = bounded_call(_all_prints, [*solutions.values()]) or [[] for _ in solutions]
+    return {name: frozenset(prints) for name, prints in zip(solutions, found, strict=True)}
+
+
 def similar_pairs(
-    solutions: Mapping[str, Mapping[str, str]], *, staff: Iterable[str] = (), least: float = 0.8, least_shared: int = 12
+    solutions: _Prints, *, staff: Iterable[str] = (), least: float = 0.8, least_shared: int = 12
 ) -> list[Pair]:
     """Pairs of students who share at least `least` of the smaller one's fingerprints, the most alike first.
 
-    `solutions` is code by student and exercise; `staff` is code that everyone was given. Fingerprints of more than a
-    quarter of a class of `TELLS_COMMON` or more are the natural way to write it, and do not count; for a smaller class
-    `staff` should have the solution, too.
+    `solutions` are fingerprints by student and exercise; `staff` is code that all were given. Fingerprints of more than
+    a quarter of a class of `TELLS_COMMON` or more are the natural way to write it, and do not count; for a smaller
+    class `staff` should have the solution, too.
     """
     prints = _own_prints(solutions, staff)
     return _pairs(prints, without=_common(prints), least=least, least_shared=least_shared)
 
 
 def similar_clusters(
-    solutions: Mapping[str, Mapping[str, str]], *, staff: Iterable[str] = (), least: float = 0.8, least_shared: int = 12
+    solutions: _Prints, *, staff: Iterable[str] = (), least: float = 0.8, least_shared: int = 12
 ) -> list[Cluster]:
     """Clusters of students whose solutions are alike, the largest first: copying by many looks common, and is not.
 
@@ -102,15 +113,13 @@ def _cluster(pairs: list[Pair]) -> Cluster:
     return Cluster(tuple(names), median(pair.share for pair in pairs), tuple(where))
 
 
-_Prints = Mapping[str, Mapping[str, frozenset[int]]]
+def _all_prints(sources: list[str]) -> list[list[int]]:
+    return [[*fingerprints(source)] for source in sources]
 
 
-def _own_prints(solutions: Mapping[str, Mapping[str, str]], staff: Iterable[str]) -> _Prints:
+def _own_prints(solutions: _Prints, staff: Iterable[str]) -> _Prints:
     given = frozenset[int]().union(*(fingerprints(text) for text in staff))
-    return {
-        student: {name: fingerprints(text) - given for name, text in cells.items()}
-        for student, cells in solutions.items()
-    }
+    return {student: {name: prints - given for name, prints in cells.items()} for student, cells in solutions.items()}
 
 
 def _pairs(prints: _Prints, *, without: frozenset[int], least: float, least_shared: int) -> list[Pair]:

@@ -6,7 +6,14 @@ import random
 
 import pytest
 
-from edl_labs.course.marks.similarity import NOISE, WINDOW, fingerprints, similar_clusters, similar_pairs
+from edl_labs.course.marks.similarity import (
+    NOISE,
+    WINDOW,
+    fingerprints,
+    similar_clusters,
+    similar_pairs,
+    solution_prints,
+)
 
 ONE = """
 def finish(program, launch):
@@ -34,8 +41,13 @@ RENAMED = ONE.replace("host", "h").replace("device", "gpu_t").replace("launch", 
 
 
 def pairs(solutions: dict[str, str], **options: object) -> list[tuple[str, str]]:
-    found = similar_pairs({who: {"finish": text} for who, text in solutions.items()}, **options)  # type: ignore[arg-type]
+    found = similar_pairs(prints(solutions), **options)  # type: ignore[arg-type]
     return [(pair.first, pair.second) for pair in found]
+
+
+def prints(solutions: dict[str, str]) -> dict[str, dict[str, frozenset[int]]]:
+    """The fingerprints of a class, where each student answers one exercise."""
+    return {who: {"finish": fingerprints(text)} for who, text in solutions.items()}
 
 
 def test_renaming_and_comments_hide_nothing() -> None:
@@ -48,6 +60,10 @@ def test_code_that_everyone_was_given_does_not_count() -> None:
 
 def test_what_a_large_part_of_the_class_writes_does_not_count() -> None:
     assert [] == pairs({f"s{n}": ONE for n in range(20)})
+
+
+def test_fingerprints_are_read_in_a_process_of_its_own() -> None:
+    assert {"a": fingerprints(ONE), "b": frozenset()} == solution_prints({"a": ONE, "b": ""})
 
 
 def test_short_answers_are_never_alike() -> None:
@@ -83,11 +99,11 @@ def varied(number: int) -> str:
 @pytest.mark.parametrize(("ring", "others"), [(5, 9), (26, 74), (3, 4)])
 def test_a_ring_is_found_however_large_a_part_of_the_class_it_is(ring: int, others: int) -> None:
     code = {f"r{n:02}": [ONE, RENAMED][n % 2] for n in range(ring)} | {f"s{n:02}": varied(n) for n in range(others)}
-    found = similar_clusters({who: {"finish": text} for who, text in code.items()})
+    found = similar_clusters(prints(code))
 
     assert [tuple(f"r{n:02}" for n in range(ring))] == [cluster.students for cluster in found]
     assert ("finish",) == found[0].exercises
 
 
 def test_what_the_solution_or_a_hint_says_is_no_ring() -> None:
-    assert [] == similar_clusters({f"s{n}": {"finish": ONE} for n in range(9)}, staff=[RENAMED])
+    assert [] == similar_clusters(prints({f"s{n}": ONE for n in range(9)}), staff=[RENAMED])
