@@ -4,7 +4,36 @@ from __future__ import annotations
 
 import copyreg
 import os
+from collections.abc import Collection, Mapping
 from typing import Any
+
+HOLE = "…"  # where a value is left out
+
+
+class Sentence(str):
+    """Text that knows the template and the values it was made of, so that nobody needs to read them back from it.
+
+    >>> said = Sentence("{name} came back as {value}", name="area", value=7)
+    >>> said, said.without_values(shown={"area"})
+    ('area came back as 7', 'area came back as …')
+    """
+
+    template: str
+    values: Mapping[str, str]
+
+    def __new__(cls, template: str, /, **values: object) -> Sentence:
+        texts = {name: str(value) for name, value in values.items()}
+        self = super().__new__(cls, template.format_map(texts))
+        self.template, self.values = template, texts
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copies, and what travels, are plain text."""
+        return str, (str.__str__(self),)
+
+    def without_values(self, *, shown: Collection[str] = ()) -> str:
+        """The sentence with "…" in place of each value, but for those that may be `shown`."""
+        return self.template.format_map({name: text if text in shown else HOLE for name, text in self.values.items()})
 
 
 class EdlError(Exception):
@@ -20,7 +49,7 @@ class EdlError(Exception):
 
     def __init__(self, what: str, *, why: str = "", next: str = "") -> None:
         super().__init__(what)
-        self.what, self.why, self.next = str(what), str(why), str(next)
+        self.what, self.why, self.next = (t if type(t) is Sentence else str(t) for t in (what, why, next))
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Travels between processes, whatever a subclass's constructor asks for."""
@@ -56,13 +85,18 @@ class NothingToDo(EdlError):
 
 
 class PlainDataError(EdlError):
-    """A value is not plain data, or its bytes are not a plain-data message."""
+    """A value is not plain data, or its bytes are not a plain-data message. `what` is a template of the `values`."""
+
+    def __init__(self, what: str, *, why: str = "", next: str = "", **values: object) -> None:
+        super().__init__(what, why=why, next=next)
+        self.what: Sentence = Sentence(what, **values)
 
 
 class Wrong(EdlError):
     """What `compare` raises: the evidence is not right. The student reads what, why and next.
 
-    `keeps` is the fraction of the case that is right all the same: its points stay, and the sentence is told.
+    `keeps` is the fraction of the case that is right: its points stay. With `values`, the three texts are templates of
+    them: grading a secret case leaves the values out.
 
     >>> raise Wrong("the scale grew too early", why="2 clean steps, interval 3", next='hint("dynamic_scale")')
     Traceback (most recent call last):
@@ -72,8 +106,9 @@ class Wrong(EdlError):
       next: hint("dynamic_scale")
     """
 
-    def __init__(self, what: str, *, why: str = "", next: str = "", keeps: float = 0.0) -> None:
-        super().__init__(what, why=why, next=next)
+    def __init__(self, what: str, *, why: str = "", next: str = "", keeps: float = 0.0, **values: object) -> None:
+        texts = [Sentence(text, **values) if values else text for text in (what, why, next)]
+        super().__init__(texts[0], why=texts[1], next=texts[2])
         self.keeps = keeps
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from edl_labs.checks import plain_data
 from edl_labs.checks._exercise import Exercise
-from edl_labs.checks._judge import MISFORMED, Outcome, is_of_form, judge
+from edl_labs.checks._judge import MISFORMED, RAISED, Outcome, is_of_form, judge
 from edl_labs.checks.caught_output import Printed, caught_output
 from edl_labs.checks.evidence import LAST, collect
 from edl_labs.checks.evidence_form import yours
@@ -24,8 +24,7 @@ from edl_labs.checks.score import Score
 from edl_labs.checks.time_limit import TookTooLong, time_limit, told_when_slow
 from edl_labs.errors import EdlError, UsageError
 
-_UNDEFINED = re.compile(r"name '(\w+)' is not defined.*", re.DOTALL)
-_ARGUMENTS = re.compile(r"your code raised TypeError: (\w+)\(\) ((?:got|takes|missing) .*argument.*)", re.DOTALL)
+_REFUSED = re.compile(r"(\w+)\(\) ((?:got|takes|missing) .*argument.*)", re.DOTALL)  # Python's words for a wrong call
 _HINTS_SHOWN: dict[str, int] = {}
 _SLOW_S = 10.0  # most checks take less than 1 s; after so long people wonder
 _MAX_LINES = 20  # half a screen
@@ -142,14 +141,16 @@ def _is_broken(lab: LabFacts, used: str, names: dict[str, Any], printed: Printed
 
 def _with_signature(outcome: Outcome) -> Outcome:
     """An answer of another kind, and a function that takes other arguments, are told by what the cell asks for."""
-    called = _ARGUMENTS.match(outcome.what)
-    if not called and not outcome.what.startswith(MISFORMED):
+    template, values = getattr(outcome.what, "template", ""), getattr(outcome.what, "values", {})
+    if template == MISFORMED:
+        asked = asked_for(outcome.lab, outcome.name)
+        return replace(outcome, next=f"return what is asked for: {asked}") if asked else outcome
+    called = _REFUSED.match(values["message"]) if template == RAISED and values["type"] == "TypeError" else None
+    asked = asked_for(outcome.lab, outcome.name) if called else ""
+    if not called or f"`{called[1]}(" not in asked:
         return outcome
-    asked = asked_for(outcome.lab, outcome.name)
-    if called and f"`{called[1]}(" in asked:
-        what = f"{called[1]} takes other arguments than those that it is called with"
-        return replace(outcome, what=what, why=called[2], next=f"keep the line with def as it was: {asked}")
-    return replace(outcome, next=f"return what is asked for: {asked}") if asked and not called else outcome
+    what = f"{called[1]} takes other arguments than those that it is called with"
+    return replace(outcome, what=what, why=called[2], next=f"keep the line with def as it was: {asked}")
 
 
 def _collected(
@@ -171,11 +172,9 @@ def _collected(
 def _cell_above(lab: LabFacts, records: list[dict[str, Any]], names: dict[str, Any]) -> tuple[str, str, str] | None:
     """What, why and next where the code needs a name that another cell of the lab defines, and that is not there."""
     error: dict[str, str] = next((record["error"] for record in records if "error" in record), {})
-    found = _UNDEFINED.fullmatch(error.get("message", "")) if error.get("type") == "NameError" else None
-    if found is None or found[1] in names:
-        return None
-    cell = defining_cell(lab.lab, found[1])
-    what = f"{found[1]} is not there: {cell} defines it, and it has not run"
+    name = error.get("name", "")
+    cell = defining_cell(lab.lab, name) if name and name not in names else ""
+    what = f"{name} is not there: {cell} defines it, and it has not run"
     why = "the kernel was started again, or a cell was left out; that is no mistake in your code"
     return (what, why, RUN_ABOVE) if cell else None
 

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from edl_labs.checks._exercise import Exercise
 from edl_labs.checks.evidence_form import Misfit, fitted, plain_lists, shown
-from edl_labs.errors import Wrong
+from edl_labs.errors import Sentence, Wrong
 from edl_labs.values import Value
 
 STATES = ("not attempted", "wrong", "partly", "passed")
-MISFORMED = "another kind of answer is asked for"
-_PATH = re.compile(r"^value(\[[^\]]*\])*")  # where in the evidence: no student has seen that
-_AN_EXCEPTION = re.compile(r"object of type (Exception|\w+Error),")
+# Templates of sentences that `check` says more to.
+MISFORMED = "another kind of answer is asked for: {problem}"
+RAISED = "your code raised {type}: {message}"
+READABLE = Sentence("return the numbers, lists or arrays that the text above the cell asks for")
 _MOST_KEPT = 0.99  # what is wrong costs something, whatever it keeps
 MOST_KEPT_BYTES = 400_000  # of timelines as JSON: those of two programs at their own bound, and half as much again
-INCOMPARABLE = "the result could not be compared"
+INCOMPARABLE = Sentence("the result could not be compared")
 
 
 @dataclass(frozen=True, repr=False)
@@ -108,22 +108,27 @@ def _one(exercise: Exercise, case: Any, record: Any, want: Any) -> tuple[float, 
     except Wrong as wrong:
         return min(_award(wrong.keeps), _MOST_KEPT), wrong
     except Misfit as problem:
-        return (
-            0.0,
-            Wrong(
-                f"another kind of answer is asked for: {problem}",  # graded classes are shown known sentences
-                why="what kind of answer came is looked at before its values",
-                next="compare what your function returns with what the text above the cell asks for",
-            ),
+        return 0.0, _wrong(
+            MISFORMED,
+            why="what kind of answer came is looked at before its values",
+            next="compare what your function returns with what the text above the cell asks for",
+            problem=problem,
         )
     except MemoryError:
-        return 0.0, Wrong(INCOMPARABLE, why="comparing it took too much memory", next="return less data")
+        return 0.0, _wrong(INCOMPARABLE, why="comparing it took too much memory", next="return less data")
     except Exception as error:
-        return 0.0, Wrong(
+        return 0.0, _wrong(
             INCOMPARABLE,
-            why=f"it has a form that the comparison cannot read ({type(error).__name__})",
-            next="return the numbers, lists or arrays that the text above the cell asks for",
+            why="it has a form that the comparison cannot read ({type})",
+            next=READABLE,
+            type=type(error).__name__,
         )
+
+
+def _wrong(what: str, *, why: str, next: str, **values: object) -> Wrong:
+    """A mistake in the engine's own words: templates, also where they have no values."""
+    texts = [Sentence(text, **values) for text in (what, why, next)]
+    return Wrong(texts[0], why=texts[1], next=texts[2])
 
 
 def _throughout(exercise: Exercise, cases: list[Any], records: list[Any], want: list[Any]) -> Wrong | None:
@@ -209,64 +214,80 @@ def _award(result: Any) -> float:
 
 
 def _value(exercise: Exercise, case: Any, record: Any) -> Any:
-    if isinstance(record, dict) and "value" in record:
+    """The value in a record; the mistake that a record without one tells of is raised."""
+    if not isinstance(record, dict):
+        record = {}
+    if "value" in record:
         return record["value"]
-    if isinstance(record, dict) and isinstance(record.get("error"), dict):
-        error = {key: str(record["error"].get(key, "")) for key in ("type", "message", "line")}
-        raised = getattr(exercise.spec, "raised", None)  # says what raising this means here, or None
-        known = raised(case, error["type"]) if raised is not None else None
-        if known is not None:
-            raise known
-        at = f"at `{error['line']}`" if error["line"] else "in your code"
-        raise Wrong(
-            f"your code raised {error['type']}: {error['message']}".rstrip(": "),
-            why=at,
-            next=f'run it on the inputs shown, then check("{exercise.name}") again',
-        )
-    if isinstance(record, dict) and "unplain" in record:
-        if _AN_EXCEPTION.search(str(record["unplain"])):
-            raise Wrong(
-                "an exception came back as the answer",
-                why="whoever calls the function goes on as if nothing had happened",
-                next="write `raise` in front of it, not `return`",
-            )
-        raise Wrong(
-            _PATH.sub("what came back", str(record["unplain"]), count=1),
-            why="results are compared as plain numbers, text, lists, dicts, arrays or tensors",
-            next="return those instead of an object of your own",
-        )
-    if isinstance(record, dict) and "interrupted" in record:
-        raise Wrong(
+    if isinstance(record.get("error"), dict):
+        raise _raised(exercise, case, {key: str(record["error"].get(key, "")) for key in ("type", "message", "line")})
+    if "unplain" in record:
+        raise _unplain(str(record["unplain"]), str(record.get("kind", "")))
+    if "interrupted" in record:
+        raise _wrong(
             "the check was interrupted",
             why="it was stopped while your code ran",
             next="look for a loop that never ends, then check again",
         )
-    if isinstance(record, dict) and "too_long" in record:
-        raise Wrong(
-            f"your code was still running after {exercise.timeout_s:g} s, and was stopped",
+    if "too_long" in record:
+        raise _wrong(
+            "your code was still running after {limit} s, and was stopped",
             why="that is the limit for all cases together; the cases after this one were not run",
             next="look for a loop that never ends, or for a wait that never ends; try it on the inputs shown",
+            limit=f"{exercise.timeout_s:g}",
         )
-    raise Wrong("there is no result for this case", why="nothing came back", next="restart the kernel and run all")
+    raise _wrong("there is no result for this case", why="nothing came back", next="restart the kernel and run all")
+
+
+def _raised(exercise: Exercise, case: Any, error: dict[str, str]) -> Wrong:
+    """What an exception means: what the spec's `raised(case, type)` says of it, else the exception itself."""
+    raised = getattr(exercise.spec, "raised", None)
+    known: Wrong | None = raised(case, error["type"]) if raised is not None else None
+    message = error["message"].rstrip(": ")
+    return known or _wrong(
+        RAISED if message else "your code raised {type}",
+        why="at `{line}`" if error["line"] else "in your code",
+        next='run it on the inputs shown, then check("{exercise}") again',
+        exercise=exercise.name,
+        **{**error, "message": message},
+    )
+
+
+def _unplain(text: str, kind: str) -> Wrong:
+    if kind == "Exception" or kind.endswith("Error"):
+        return _wrong(
+            "an exception came back as the answer",
+            why="whoever calls the function goes on as if nothing had happened",
+            next="write `raise` in front of it, not `return`",
+        )
+    return _wrong(
+        "{text}",
+        why="results are compared as plain numbers, text, lists, dicts, arrays or tensors",
+        next="return those instead of an object of your own",
+        text=text,
+    )
 
 
 def _not_attempted(exercise: Exercise, records: list[Any], points: float) -> Outcome | None:
     last = records[-1] if records and isinstance(records[-1], dict) else {}
     if "stub" in last:
-        return Outcome(
-            *(exercise.name, exercise.lab, "not attempted", 0.0, points),
-            what="not attempted yet",
+        said = _wrong(
+            "not attempted yet",
             why="the cell above still raises NotImplementedError",
-            next=f'replace it with your code, run the cell, then check again; hint("{exercise.name}") helps',
+            next='replace it with your code, run the cell, then check again; hint("{exercise}") helps',
+            exercise=exercise.name,
         )
-    if "missing" in last:
-        return Outcome(
-            *(exercise.name, exercise.lab, "not attempted", 0.0, points),
-            what=f"there is no {last['missing']!s} in this notebook yet",
+    elif "missing" in last:
+        said = _wrong(
+            "there is no {name} in this notebook yet",
             why="the cell that defines it has not run since the kernel was started, or it defines another name",
             next="run the cells above (Run, Run All Above Selected Cell), keep the name given there, then check again",
+            name=last["missing"],
         )
-    return None
+    else:
+        return None
+    place = (exercise.name, exercise.lab, "not attempted", 0.0, points)
+    return Outcome(*place, what=said.what, why=said.why, next=said.next)
 
 
 def _outcome(
@@ -282,10 +303,11 @@ def _outcome(
     earned = round(most * (fraction if math.isfinite(fraction) else 0.0), 4)
     state = "passed" if earned >= most else "partly" if earned > 0 else "wrong"
     if wrong is None and state != "passed":
-        wrong = Wrong(
+        wrong = _wrong(
             "part of the credit is missing",
             why="some cases are only partly right",
-            next=f'hint("{exercise.name}") says where to look',
+            next='hint("{exercise}") says where to look',
+            exercise=exercise.name,
         )
     told = wrong if state != "passed" and wrong is not None else Wrong("")
     show = getattr(exercise.spec, "show", None)

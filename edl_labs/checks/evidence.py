@@ -11,7 +11,7 @@ from edl_labs.checks import plain_data
 from edl_labs.checks._exercise import Exercise
 from edl_labs.checks.global_state import fresh_global_state
 from edl_labs.checks.time_limit import TookTooLong
-from edl_labs.errors import PlainDataError
+from edl_labs.errors import PlainDataError, Sentence
 
 MAX_TEXT = 2000  # characters: a long exception's message, a screen of text
 # Records after which no further case is run.
@@ -48,10 +48,11 @@ def collect(
 ) -> list[dict[str, Any]]:
     """One record a case: `{"value": ...}`, or what happened instead.
 
-    The others are `{"stub": True}` (NotImplementedError), `{"missing": name}`, `{"unplain": text}` and
-    `{"error": {"type", "message", "line"}}`. Each case begins with fresh global settings and the same random numbers.
-    `references` are names that take the place of the notebook's own while the probe runs. Stops after a stub or a
-    missing name. Nothing that student code raises gets out, except a KeyboardInterrupt's record.
+    The others are `{"stub": True}` (NotImplementedError), `{"missing": name}`, `{"unplain": text, "kind": type}` and
+    `{"error": {"type", "message", "line"}}`, with the "name" that a NameError lacks. Each case begins with fresh global
+    settings and the same random numbers. `references` are names that take the place of the notebook's own while the
+    probe runs. Stops after a stub or a missing name. Nothing that student code raises gets out, except a
+    KeyboardInterrupt's record.
     """
     records: list[dict[str, Any]] = []
     with _standing_in(namespace, references or {}):
@@ -72,7 +73,7 @@ def _one(exercise: Exercise, namespace: dict[str, Any], case: Any) -> dict[str, 
     except Missing as missing:
         return {"missing": missing.missing}
     except PlainDataError as error:
-        return {"unplain": _text(error.what)}
+        return _unplain(error.what)
     except KeyboardInterrupt:
         return {"interrupted": True}
     except TookTooLong:
@@ -81,12 +82,21 @@ def _one(exercise: Exercise, namespace: dict[str, Any], case: Any) -> dict[str, 
         return {"error": _describe(error, namespace)}
 
 
+def _unplain(said: Sentence) -> dict[str, str]:
+    """The record of a result that is not plain data. No student has seen where in the evidence it lies."""
+    values = {**said.values, "where": "what came back"}
+    return {"unplain": _text(said.template.format_map(values)), "kind": _text(values.get("kind", ""))}
+
+
 def _describe(error: BaseException, namespace: Mapping[str, Any]) -> dict[str, Any]:
+    name = ""
     try:
         message = str(error)
+        name = (error.name if type(error) is NameError else "") or ""
     except BaseException:
         message = ""
-    return {"type": _text(type(error).__name__), "message": _text(message), "line": _student_line(error, namespace)}
+    told = {"type": _text(type(error).__name__), "message": _text(message), "line": _student_line(error, namespace)}
+    return {**told, "name": _text(name)} if name else told
 
 
 def _student_line(error: BaseException, namespace: Mapping[str, Any]) -> str:

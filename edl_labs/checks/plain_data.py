@@ -49,14 +49,21 @@ def encode(value: Any, *, max_bytes: int = MAX_BYTES) -> bytes:
     header = json.dumps(writer.node(value, "value", 0), allow_nan=False, separators=(",", ":")).encode()
     size = len(header) + sum(map(len, buffers))
     if size > max_bytes:
-        raise PlainDataError(f"the data has {size:,} bytes; at most {max_bytes:,} travel", next="return less data")
+        raise PlainDataError(
+            "the data has {size} bytes; at most {most} travel",
+            size=f"{size:,}",
+            most=f"{max_bytes:,}",
+            next="return less data",
+        )
     return b"".join([MAGIC, len(header).to_bytes(8, "little"), header, *buffers])
 
 
 def decode(message: bytes, *, max_bytes: int = MAX_BYTES, max_nodes: int = MAX_NODES) -> Any:
     """The value in a message that `encode` wrote; PlainDataError, and nothing else, for any other bytes."""
     if len(message) > max_bytes + len(MAGIC) + 8:
-        raise PlainDataError(f"the message has {len(message):,} bytes; at most {max_bytes:,} are read")
+        raise PlainDataError(
+            "the message has {size} bytes; at most {most} are read", size=f"{len(message):,}", most=f"{max_bytes:,}"
+        )
     start = len(MAGIC) + 8
     if message[: len(MAGIC)] != MAGIC or len(message) < start:
         raise PlainDataError("the bytes are not a plain-data message")
@@ -176,7 +183,9 @@ class _Writer:
     def node(self, value: Any, where: str, depth: int) -> Any:
         self.nodes += 1
         if depth > MAX_DEPTH or self.nodes > MAX_NODES:
-            raise PlainDataError(f"{where} is nested too deeply or has too many parts", next="return less data")
+            raise PlainDataError(
+                "{where} is nested too deeply or has too many parts", where=where, next="return less data"
+            )
         if type(value) not in _EXACT:
             value = plain_form(value, most=MAX_NODES - self.nodes + 1)
         kind = type(value)
@@ -202,12 +211,12 @@ class _Writer:
         try:
             value.encode()
         except UnicodeEncodeError:
-            raise PlainDataError(f"{where} is text with half a surrogate pair") from None
+            raise PlainDataError("{where} is text with half a surrogate pair", where=where) from None
         return value
 
     def _int(self, value: int, where: str) -> int:
         if value.bit_length() > MAX_INT_BITS:
-            raise PlainDataError(f"{where} is an integer of more than {MAX_INT_BITS} bits")
+            raise PlainDataError("{where} is an integer of more than {bits} bits", where=where, bits=MAX_INT_BITS)
         return value
 
     def _array(self, value: Any, where: str) -> Any:
@@ -218,7 +227,9 @@ class _Writer:
         if torch is not None and type(value) is torch.Tensor:
             return self._tensor(torch, value, where)
         raise PlainDataError(
-            f"{where} is an object of type {type(value).__name__}, not plain data",
+            "{where} is an object of type {kind}, not plain data",
+            where=where,
+            kind=type(value).__name__,
             why="evidence is None, bool, int, float, str, lists, dicts with text keys, numpy arrays and CPU tensors",
             next="return numbers, lists or arrays",
         )
@@ -226,9 +237,18 @@ class _Writer:
     def _tensor(self, torch: Any, value: Any, where: str) -> Any:
         name = str(value.dtype).removeprefix("torch.")
         if name not in TENSOR_DTYPES or value.layout != torch.strided or value.is_meta or value.is_nested:
-            raise PlainDataError(f"{where} is a tensor of {name} ({value.layout}), which does not travel")
+            raise PlainDataError(
+                "{where} is a tensor of {dtype} ({layout}), which does not travel",
+                where=where,
+                dtype=name,
+                layout=value.layout,
+            )
         if value.numel() * value.element_size() > self.max_bytes:
-            raise PlainDataError(f"{where} is a tensor of {value.numel():,} elements, which is too large to travel")
+            raise PlainDataError(
+                "{where} is a tensor of {count} elements, which is too large to travel",
+                where=where,
+                count=f"{value.numel():,}",
+            )
         flat = value.detach().to("cpu").resolve_conj().resolve_neg().contiguous().reshape(-1)
         raw = flat.view(torch.uint8).numpy().tobytes() if flat.numel() else b""
         return self._buffer("t", name, tuple(value.shape), raw)
@@ -236,7 +256,9 @@ class _Writer:
     def _buffer(self, tag: str, dtype: str, shape: tuple[int, ...], raw: bytes) -> Any:
         start, self.offset = self.offset, self.offset + len(raw)
         if self.offset > self.max_bytes:
-            raise PlainDataError(f"the arrays have more than {self.max_bytes:,} bytes", next="return less data")
+            raise PlainDataError(
+                "the arrays have more than {most} bytes", most=f"{self.max_bytes:,}", next="return less data"
+            )
         self.buffers.append(raw)
         return {tag: [dtype, list(shape), start]}
 
@@ -253,7 +275,7 @@ class _Reader:
             return tree
         if isinstance(tree, int):
             if tree.bit_length() > MAX_INT_BITS:
-                raise PlainDataError(f"the message has an integer of more than {MAX_INT_BITS} bits")
+                raise PlainDataError("the message has an integer of more than {bits} bits", bits=MAX_INT_BITS)
             return tree
         if isinstance(tree, float):
             return tree
@@ -307,5 +329,7 @@ def _tensor(dtype: str, shape: list[int], raw: bytes) -> Any:
 
 def _key(key: Any, where: str) -> str:
     if not issubclass(type(key), str):
-        raise PlainDataError(f"{where} has the key {key!r}; keys of plain data are text", next="write str(key)")
+        raise PlainDataError(
+            "{where} has the key {key}; keys of plain data are text", where=where, key=repr(key), next="write str(key)"
+        )
     return str.__str__(key)

@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from edl_labs.checks import Exercise, Outcome, plain_data
-from edl_labs.checks._judge import INCOMPARABLE
+from edl_labs.checks._judge import INCOMPARABLE, READABLE
 from edl_labs.checks.worker import Worker, WorkerGone
 from edl_labs.checks.worker_process import Server, limit_memory
 from edl_labs.course.grade.known_sentences import withheld, without_texts
@@ -183,10 +183,7 @@ class ComputingTime:
         return Taken(wall_s, cpu_s, waited_s=wall_s - cpu_s)
 
 
-_READABLE = "return the numbers, lists or arrays that the text above the cell asks for"
-
-
-def unjudged(exercise: Exercise, points: float, *, why: str, what: str = "", then: str = _READABLE) -> Outcome:
+def unjudged(exercise: Exercise, points: float, *, why: str, what: str = "", then: str = READABLE) -> Outcome:
     """The outcome of evidence that cannot be compared."""
     text = what or INCOMPARABLE
     return Outcome(

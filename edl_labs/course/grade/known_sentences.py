@@ -1,8 +1,9 @@
-"""What a student is told of secret cases: sentences that stand in our own modules, with everything else left out.
+"""What a student is told of secret cases: templates without their values, and sentences of the lab's own modules.
 
-A mistake's text may quote a case, or what the student's code returned or raised, which can be the case again. So of a
-text nothing is kept but a sentence of the lab's or the engine's source; what was filled into it becomes "…". What can
-be said is a fixed list, whatever a submission does.
+A mistake's text may quote a case, or what the student's code returned or raised, which can be the case again. The
+engine's sentences know their template and values (`Sentence`): the values are left out. Exercises fill in theirs, so
+that of their texts nothing is kept but a sentence of the lab's source; what was filled into it becomes "…". What can be
+said is a fixed list, whatever a submission does.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import ast
 import builtins
 import importlib
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -19,33 +20,33 @@ from typing import Any
 
 from edl_labs.checks import Outcome
 from edl_labs.checks.lab_exercises import exercises_folder, load_lab, module_path
+from edl_labs.errors import HOLE, Sentence
 
-HOLE = "…"
 UNKNOWN = "it is not right in a case that you do not see"
-RAISED = "your code raised "  # and the name of one of Python's own exceptions
 UNPLAIN = "the result holds something that is not plain data"
 WITHHELD = "values of these cases are withheld; your own check shows everything about the public ones"
 _PACKAGE = Path(__file__).resolve().parents[2]
-_OURS = ("checks", "course/grade", "course/sandbox/kernel")  # whose sentences a verdict may be made of
 _WORD = re.compile(r"[A-Za-z]{2,}")
 _WORDS_A_HOLE = 2  # a sentence with fewer of its own says nothing without what was filled in
 
 
 @dataclass(frozen=True)
 class Sentences:
-    """The sentences of a lab. A template's parts have a hole between each two; `words` may fill a hole."""
+    """The sentences of a lab's modules. A template's parts have a hole between each two; `words` may fill a hole."""
 
     whole: frozenset[str]
     templates: tuple[tuple[str, ...], ...]
     words: frozenset[str]
 
     def told(self, text: str) -> str:
-        """The sentence that `text` is, with "…" for what was filled in; empty when it is none of ours.
+        """The sentence that `text` is, with "…" for what was filled in; empty when it is none that we know.
 
         >>> Sentences(frozenset(), (("", " is wrong: try ", ""),), frozenset({"sum"})).told("7.25 is wrong: try sum")
         '… is wrong: try sum'
         """
-        if text in self.whole or (text.startswith(RAISED) and text.removeprefix(RAISED) in self.words):
+        if isinstance(text, Sentence):
+            return text.without_values(shown=self.words)
+        if text in self.whole:
             return text
         found = (parts for parts in self.templates if _fillings(parts, text) is not None)
         best = max(found, key=lambda parts: sum(map(len, parts)), default=None)
@@ -100,18 +101,17 @@ def _sentences(lab: str, folder: Path) -> Sentences:
     path = module_path(lab, folder)
     modules = sorted(path.parent.glob("*.py")) if path.name == "__init__.py" else [path]
     shared = [p for p in (_PACKAGE / "exercises").glob("*.py") if not p.name.startswith("lab")]
-    ours = [file for part in _OURS for file in (_PACKAGE / part).glob("*.py")]
     found: list[tuple[str, ...]] = []
     words = {exercise.name for exercise in load_lab(lab)}
     for exercise in load_lab(lab):
         named = {name: getattr(exercise.spec, name) for name in dir(type(exercise.spec)) if not name.startswith("_")}
         words |= {value for value in named.values() if isinstance(value, str)}
-    for file in (*modules, *shared, *ours):
+    for file in (*modules, *shared):
         tree, names = ast.parse(file.read_text(encoding="utf-8")), _constants_of(file, lab)
         found += [parts for node in ast.walk(tree) if (parts := _parts(node, names))]
         words |= {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute) and _is_student(node.value)}
     words |= {name for name, one in vars(builtins).items() if isinstance(one, type) and issubclass(one, Exception)}
-    words.add("an exception")
+    words |= {"an exception", UNPLAIN}
     unique = dict.fromkeys(found)
     return Sentences(
         frozenset(parts[0] for parts in unique if len(parts) == 1),
@@ -183,10 +183,3 @@ def _filled(text: str, middle: list[str]) -> list[str] | None:
             return None
         found.append(before)
     return [*found, text]
-
-
-def every(lab: str) -> Iterator[str]:
-    """Every sentence that can be told of a lab, its holes as they are shown."""
-    known = sentences(lab)
-    yield from known.whole
-    yield from (HOLE.join(parts) for parts in known.templates)

@@ -6,8 +6,8 @@ import math
 from typing import Any
 
 from edl_labs.checks import exercise
-from edl_labs.checks.lent_inputs import Lent, judge_lent
 from edl_labs.errors import Wrong
+from edl_labs.exercises.lent_inputs import Lent, judge_lent
 from edl_labs.units import counted
 
 _SAME = 1e-5  # of the outputs' length, promised in the text

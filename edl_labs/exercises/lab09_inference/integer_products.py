@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from edl_labs.checks import close, exercise
-from edl_labs.checks.lent_inputs import Lent, judge_lent
 from edl_labs.errors import Wrong
+from edl_labs.exercises.lent_inputs import Lent, judge_lent
 
 _SAME = 1e-7  # of a multiplier: float32 will do
 _BEFORE = ("ahead of bias", "ahead of zero points", "ahead of both", "multiplier")

@@ -6,9 +6,9 @@ import math
 from typing import Any
 
 from edl_labs.checks import close, exercise
-from edl_labs.checks.lent_inputs import Lent, judge_lent
 from edl_labs.errors import Wrong
 from edl_labs.exercises.lab09_inference.range_symptoms import WITHIN, expected_error, is_grid, told_least, told_range
+from edl_labs.exercises.lent_inputs import Lent, judge_lent
 
 METHODS = ("max", "percentile", "least")
 _WHOLE = 1e-9  # of a step: far above the rounding of three operations on numbers up to 255

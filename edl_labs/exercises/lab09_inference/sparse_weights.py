@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from edl_labs.checks import close, exercise
-from edl_labs.checks.lent_inputs import Lent, judge_lent
 from edl_labs.errors import Wrong
+from edl_labs.exercises.lent_inputs import Lent, judge_lent
 
 _PACKED = {"values": "float64", "places": "uint8"}
 _SAME = 1e-9  # of the product's size: float64, added in another order

@@ -8,7 +8,6 @@ from statistics import fmean, median
 from typing import Any, ClassVar
 
 from edl_labs.checks import exercise
-from edl_labs.checks.lent_inputs import Lent, judge_lent
 from edl_labs.errors import Wrong
 from edl_labs.exercises.lab09b_serving.served_loads import (
     both_futures,
@@ -19,6 +18,7 @@ from edl_labs.exercises.lab09b_serving.served_loads import (
     passing,
     steps_of,
 )
+from edl_labs.exercises.lent_inputs import Lent, judge_lent
 from edl_labs.units import counted, seconds
 from edl_labs.virtual.server import ServerReplay, serve_batches
 

@@ -6,9 +6,9 @@ import math
 from typing import Any
 
 from edl_labs.checks import close, exercise
-from edl_labs.checks.lent_inputs import Lent, judge_lent
 from edl_labs.errors import Wrong
 from edl_labs.exercises.lab09b_serving.sequence_counts import judge_fits
+from edl_labs.exercises.lent_inputs import Lent, judge_lent
 from edl_labs.units import byte_count, counted
 
 _SAME = 1e-9  # of a weight: float64, added in another order

@@ -6,8 +6,8 @@ import math
 from typing import Any
 
 from edl_labs.checks import close, exercise
-from edl_labs.checks.lent_inputs import Lent, judge_lent
 from edl_labs.errors import Wrong
+from edl_labs.exercises.lent_inputs import Lent, judge_lent
 from edl_labs.units import byte_rate, flop_rate, seconds
 
 _NEVER = 1e30  # a rate that takes no time: what is left is the other side of the roof

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 
-from edl_labs.checks.lent_inputs import Lent, judge_lent
 from edl_labs.errors import Wrong
+from edl_labs.exercises.lent_inputs import Lent, judge_lent
 
 
 def test_an_untouched_input_and_a_copy_that_is_changed_are_fine():
