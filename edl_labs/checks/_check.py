@@ -19,7 +19,7 @@ from edl_labs.checks.lab_cells import RUN_ABOVE, asked_for, defining_cell
 from edl_labs.checks.lab_exercises import load_lab
 from edl_labs.checks.lab_facts import LabFacts, lab_of
 from edl_labs.checks.outcome_display import Hint, show_outcome, show_running, shown_hint
-from edl_labs.checks.progress import failing_case, latest_lab, remember
+from edl_labs.checks.progress import failing_case, notebook_lab, remember
 from edl_labs.checks.score import Score
 from edl_labs.checks.time_limit import TookTooLong, time_limit, told_when_slow
 from edl_labs.errors import EdlError, UsageError
@@ -55,7 +55,7 @@ def hint(name: str = "", number: int | None = None) -> Any:
     A notebook shows it at once, wherever in a cell it is asked for.
     """
     try:
-        hints = lab_of(name, recent=latest_lab(), verb="hint").exercise(name).hints
+        hints = lab_of(name, recent=notebook_lab(), verb="hint").exercise(name).hints
     except EdlError as error:
         return shown_hint(Hint(str(name), 0, 0, str(error)))
     if not hints:
@@ -74,7 +74,7 @@ def case(name: str, number: int | None = None) -> Any:
     from a few numbers, such as a seed, the tensors come. Each call gives a new copy. UsageError where the exercise has
     no such case.
     """
-    known = lab_of(name, recent=latest_lab(), verb="case")
+    known = lab_of(name, recent=notebook_lab(), verb="case")
     cases, _ = known.golden(name)
     chosen = number if number is not None else (failing_case(name) or 0) + 1
     if not isinstance(chosen, int) or not 1 <= chosen <= len(cases):
@@ -87,7 +87,7 @@ def case(name: str, number: int | None = None) -> Any:
 def _outcome(name: str, names: dict[str, Any], printed: Printed, *, alone: bool = False) -> Outcome:
     """What an exercise comes to; `alone` leaves out what it builds on, so that a chain of them stays bounded."""
     try:
-        lab = lab_of(name, recent=latest_lab())
+        lab = lab_of(name, recent=notebook_lab())
         return _judged(lab, name, names, printed, alone=alone)
     except EdlError as error:
         return Outcome(str(name or "check()"), "", "not attempted", 0.0, 0.0, error.what, error.why, error.next)

@@ -116,13 +116,16 @@ def _read(path: Path, _changed: int) -> LabFacts:
 def lab_of(name: str, *, recent: str = "", verb: str = "check") -> LabFacts:
     """The facts of the lab that has the exercise `name`; UsageError with the nearest name when none has.
 
-    When no name is near, the error lists the exercises of the lab `recent`. `verb` is what was called.
+    No other lab is looked at where `recent`, which the notebook says it is, has it. When no name is near, the error
+    lists the exercises of that lab. `verb` is what was called.
     """
     import difflib
 
+    if recent and facts_path(recent).is_file() and any(e.name == name for e in facts(recent).exercises):
+        return facts(recent)
     names: list[str] = []
     recent_names: list[str] = []
-    for lab in sorted(built_labs(), key=lambda lab: lab != recent):  # two courses may have an exercise of one name
+    for lab in built_labs():
         found = facts(lab)
         names += [e.name for e in found.exercises]
         recent_names = [e.name for e in found.exercises] if found.lab == recent else recent_names

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from ipywidgets import HTML
 
 _LATEST: dict[tuple[str, str], Outcome] = {}
+_DECLARED = [""]  # the lab of the latest Progress
 _WIDGETS: list[tuple[str, Any]] = []
 _MAPS: dict[str, list[Any]] = {}  # by lab: handles of the maps that a notebook shows
 _MAPS_KEPT = 4  # two stand in a lab; who runs their cells again leaves older ones behind
@@ -72,9 +73,9 @@ def failing_case(name: str) -> int | None:
     return next((outcome.case_index for (_, known), outcome in _LATEST.items() if known == name), None)
 
 
-def latest_lab() -> str:
-    """The lab whose check was asked for most recently in this process; empty when none was."""
-    return next((lab for lab, _ in reversed(_LATEST) if lab), "")
+def notebook_lab() -> str:
+    """The lab that this notebook says it is: by `Progress("lab")`, or by its latest check; empty while it has not."""
+    return next((lab for lab, _ in reversed(_LATEST) if lab), _DECLARED[-1])
 
 
 class Progress:
@@ -87,6 +88,7 @@ class Progress:
     def __init__(self, lab: str) -> None:
         self.lab = lab
         self.facts: LabFacts = facts(lab)
+        _DECLARED[:] = [lab]
 
     @property
     def outcomes(self) -> dict[str, Outcome | None]:

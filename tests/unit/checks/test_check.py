@@ -30,6 +30,7 @@ pytestmark = pytest.mark.usefixtures("numbers")
 @pytest.fixture(autouse=True)
 def _fresh(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(progress, "_LATEST", {})
+    monkeypatch.setattr(progress, "_DECLARED", [""])
     monkeypatch.setattr(_check, "_HINTS_SHOWN", {})
 
 
@@ -455,6 +456,16 @@ def test_a_case_gives_what_its_exercise_makes_of_it(monkeypatch: pytest.MonkeyPa
     first, second = case("double", 1)
 
     assert first == second
+
+
+def test_no_lab_but_the_one_that_the_notebook_names_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lab_facts, "built_labs", lambda: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        lab_facts.lab_of("double")
+
+    Progress(course.LAB)
+
+    assert 2.0 == check("double", {"double": lambda x: 2 * x})
 
 
 @pytest.fixture
