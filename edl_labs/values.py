@@ -48,6 +48,11 @@ class Value:
     ROWS: ClassVar[str] = ""
     """The field or property whose items are the rows of `to_frame`; the value itself is the one row when empty."""
 
+    def __init_subclass__(cls, **keywords: Any) -> None:
+        super().__init_subclass__(**keywords)
+        if "__eq__" not in cls.__dict__:
+            cls.__eq__ = _equal  # type: ignore[method-assign]  # set before @dataclass, which then keeps it
+
     @classmethod
     def kind_name(cls) -> str:
         """The value of `kind` in its JSON."""
@@ -87,6 +92,23 @@ class Value:
     def __repr__(self) -> str:
         parts = (f"{field.name}={_glance(getattr(self, field.name))}" for field in _fields(self) if field.repr)
         return f"{type(self).__name__}({', '.join(parts)})"
+
+
+def _equal(value: Any, other: object) -> bool:
+    """Equality of results: as a dataclass has it, but NaN equals NaN, so that a value equals its round trip."""
+    if type(value) is not type(other):
+        return NotImplemented
+    names = [field.name for field in _fields(value) if field.compare]
+    return all(_same(getattr(value, name), getattr(other, name)) for name in names)
+
+
+def _same(one: Any, other: Any) -> bool:
+    if isinstance(one, Mapping) and isinstance(other, Mapping):
+        return one.keys() == other.keys() and all(_same(one[key], other[key]) for key in one)
+    if isinstance(one, (tuple, list)) and type(one) is type(other):
+        return len(one) == len(other) and all(map(_same, one, other))
+    is_nan = isinstance(one, float) and isinstance(other, float) and one != one and other != other
+    return is_nan or one is other or bool(one == other)
 
 
 def as_tree(value: Any) -> Any:

@@ -124,11 +124,11 @@ class Prediction(Value, Drawn):
 
         `batch` changes the first dimension of every tensor of the example that has the old one.
         """
-        if self.source is None:
+        if self.source is None or self.source.again is None:
             raise UsageError(
-                "this prediction cannot ask what if",
-                why="it was read from JSON, which does not hold the model",
-                next="call predict_step(model, example, …) again",
+                "This prediction cannot be asked what_if().",
+                why="It was read from JSON or came from another process, without the model.",
+                next="Call predict_step(model, example, …) again",
             )
         changes = {"batch": batch, "dtype": dtype, "compiled": compiled, "checkpoint": checkpoint}
         changes |= {"machine": machine, "cluster": gpus}
@@ -189,8 +189,12 @@ _FULL_OF_MANY = 1.13
 class Source:
     """What a prediction was made from: how to make another, and its kernels in time."""
 
-    again: Callable[[dict[str, Any]], Prediction]
+    again: Callable[[dict[str, Any]], Prediction] | None
     spans: tuple[tuple[str, float, float], ...]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Travels between processes as its kernels in time; the model stays where it is."""
+        return Source, (None, self.spans)
 
     def timeline(self) -> Timeline:
         """Kernels of `(name, seconds, host seconds before its launch)`, on a VirtualGPU."""

@@ -118,8 +118,9 @@ def _unique_bytes(found: list[torch.Tensor]) -> int:
 def _as_before(model: Any, given: Any) -> Iterator[None]:
     """Buffers, gradients (those of leaves among the inputs too) and random numbers are afterwards as before."""
     modules = list(model.modules()) if isinstance(model, torch.nn.Module) else []
-    # By name as well as by value: a forward pass may put another tensor in a buffer's place.
-    named = [(module, dict(module._buffers)) for module in modules]
+    # By name as well as by value: a forward pass may put another tensor in a buffer's place. A TorchScript module has
+    # no dict of buffers to put back.
+    named = [(one, dict(one._buffers)) for one in modules if not isinstance(one, torch.jit.ScriptModule)]
     buffers = [(buffer, buffer.clone()) for buffer in model.buffers()] if modules else []
     leaves = [*_parameters(model), *(tensor for tensor in tensors(given) if tensor.is_leaf)]
     gradients = [(leaf, leaf.grad) for leaf in leaves]
