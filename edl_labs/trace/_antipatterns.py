@@ -9,10 +9,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from statistics import median
 
-from edl_labs.trace.analysed_trace import AnalysedTrace
+from edl_labs.arguments import checked_arguments
+from edl_labs.trace.analysed_trace import AnalysedTrace, TraceLike
 from edl_labs.trace.causes import EMPTY_CACHE
 from edl_labs.trace.device_work import DeviceOperation
-from edl_labs.trace.trace_table import KINDS, Trace
+from edl_labs.trace.trace_table import KINDS
 from edl_labs.units import seconds
 from edl_labs.values import Value
 
@@ -55,7 +56,8 @@ class Finding(Value):
     cost_s: float
 
 
-def antipatterns(trace: Trace | AnalysedTrace, *, skip: int | None = None) -> tuple[Finding, ...]:
+@checked_arguments()
+def antipatterns(trace: TraceLike, *, skip: int | None = None) -> tuple[Finding, ...]:
     """The habits found in the steady state of a trace, the dearest first."""
     analysed = AnalysedTrace.of(trace)
     seen = _Seen(analysed, (1 if len(analysed.trace.steps) >= 3 else 0) if skip is None else skip)

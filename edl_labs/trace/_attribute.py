@@ -11,8 +11,9 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from edl_labs.arguments import checked_arguments
 from edl_labs.presenters import Drawn
-from edl_labs.trace.analysed_trace import AnalysedTrace, Blame, Places
+from edl_labs.trace.analysed_trace import AnalysedTrace, Blame, Places, TraceLike
 from edl_labs.trace.causes import CAUSES, HOLDS, LATE
 from edl_labs.trace.device_work import DeviceWork
 from edl_labs.trace.host_stretches import Stretch
@@ -187,7 +188,8 @@ class Attribution(Value, Drawn):
         return super().from_fields({**tree, "steps": tree["by_step"], "intervals": intervals})
 
 
-def attribute(trace: Trace | AnalysedTrace, *, skip: int = 0, level: float = 0.95, seed: int = 0) -> Attribution:
+@checked_arguments()
+def attribute(trace: TraceLike, *, skip: int = 0, level: float = 0.95, seed: int = 0) -> Attribution:
     """Each step's wall time in exclusive shares that sum to 1, by the rule in `RULE`.
 
     Steps are those of the trace's marks; one ends when the last device operation that it issued ends, so that work the

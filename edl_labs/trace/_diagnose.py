@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from edl_labs.arguments import checked_arguments
 from edl_labs.errors import UsageError
 from edl_labs.presenters import present
 from edl_labs.trace._antipatterns import Finding, antipatterns
@@ -130,6 +131,7 @@ class Diagnosis(Value):
         return {"text/plain": self.text(), "text/html": self.html()}
 
 
+@checked_arguments()
 def diagnose(loop: Any, *, steps: int = 12, skip: int | None = None, verify: int = 1) -> Diagnosis:
     """Where a loop's time goes, the potential speed-up if each cause is fixed, and which habits to drop.
 

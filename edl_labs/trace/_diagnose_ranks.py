@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
+from edl_labs.arguments import checked_arguments
 from edl_labs.errors import UsageError
 from edl_labs.trace._diagnose import Diagnosis, diagnosed, first_step
 from edl_labs.trace._read_trace import read_ranks
@@ -112,6 +113,7 @@ def _cells(rank: RankSummary) -> tuple[str, ...]:
     return (str(rank.rank), *times, overlap, seconds(rank.waits_s), seconds(rank.waited_for_s), rank.verdict)
 
 
+@checked_arguments()
 def diagnose_ranks(sources: Iterable[str | os.PathLike[str] | Trace], *, skip: int | None = None) -> RanksDiagnosis:
     """One report over the ranks of a run, from a file a rank, files with several ranks, or traces.
 

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
+from edl_labs.arguments import checked_arguments
 from edl_labs.trace.chrome_events import ChromeEvents
 from edl_labs.trace.errors import TraceError
 from edl_labs.trace.event_stream import EventStream, Note, Take, foreign, truncated
@@ -20,6 +21,7 @@ from edl_labs.units import counted
 _Source = str | os.PathLike[str] | dict[str, Any] | list[Any]
 
 
+@checked_arguments()
 def read_trace(source: _Source, *, rank: int | None = None) -> Trace:
     """The table of a trace: a Chrome trace of torch.profiler or VirtualGPU, an nsys export to SQLite, or parsed JSON.
 
@@ -39,6 +41,7 @@ def read_trace(source: _Source, *, rank: int | None = None) -> Trace:
     return ranks[rank]
 
 
+@checked_arguments()
 def read_ranks(source: _Source) -> tuple[Trace, ...]:
     """A table for each rank of a trace, in the order of their processes; one for most files."""
     if isinstance(source, (dict, list)):

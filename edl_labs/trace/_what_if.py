@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import Any, ClassVar
 
+from edl_labs.arguments import checked_arguments
 from edl_labs.errors import UsageError
-from edl_labs.trace.analysed_trace import AnalysedTrace, step_times_s
+from edl_labs.trace.analysed_trace import AnalysedTrace, TraceLike, step_times_s
 from edl_labs.trace.causes import CAUSES
 from edl_labs.trace.dependency_graph import TO_HOST, Act, DependencyGraph, DependencyNode
 from edl_labs.trace.errors import TraceError
@@ -211,9 +212,8 @@ def finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def what_if(
-    trace: Trace | AnalysedTrace, cause: str, *, skip: int | None = None, copy_speedup: float | None = None
-) -> WhatIf:
+@checked_arguments()
+def what_if(trace: TraceLike, cause: str, *, skip: int | None = None, copy_speedup: float | None = None) -> WhatIf:
     """The gain from removing a cause, by running the dependency graph of the trace again without it.
 
     A gain is mostly less than the cause's share of wall time, since the next cause then limits, and can be more, since
@@ -223,9 +223,8 @@ def what_if(
     return _answers(AnalysedTrace.of(trace), (cause,), skip=skip, copy_speedup=copy_speedup)[0]
 
 
-def most_to_gain(
-    trace: Trace | AnalysedTrace, *, skip: int | None = None, copy_speedup: float | None = None
-) -> tuple[WhatIf, ...]:
+@checked_arguments()
+def most_to_gain(trace: TraceLike, *, skip: int | None = None, copy_speedup: float | None = None) -> tuple[WhatIf, ...]:
     """`what_if` for every cause that can be removed, the largest gain first."""
     found = _answers(AnalysedTrace.of(trace), CAUSES, skip=skip, copy_speedup=copy_speedup)
     return tuple(sorted(found, key=lambda answer: -answer.gain_s))
@@ -311,6 +310,7 @@ class Ablation(Value):
         return {"before_s": self.before_s, "after_s": self.after_s, "gain_s": self.gain_s, "speedup": speedup}
 
 
+@checked_arguments()
 def ablate(loop: Loop, cause: str, *, steps: int = 12) -> Ablation:
     """Run a loop without a cause, and put the gain beside the one predicted from the unchanged loop's trace."""
     if cause not in loop.ablations():

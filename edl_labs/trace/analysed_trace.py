@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from bisect import bisect_left, bisect_right
@@ -12,6 +13,8 @@ from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
 
+from edl_labs.arguments import require_amount
+from edl_labs.trace._read_trace import read_trace
 from edl_labs.trace.blocking_copies import BlockingCopy, blocking_copies
 from edl_labs.trace.dependency_graph import DependencyGraph, dependency_graph
 from edl_labs.trace.device_work import DeviceWork, device_work, issuing_calls, tiny_reads
@@ -114,9 +117,11 @@ class AnalysedTrace:
     trace: Trace
 
     @classmethod
-    def of(cls, trace: Trace | AnalysedTrace) -> AnalysedTrace:
-        """The trace as analysed; itself where it is already."""
-        return trace if isinstance(trace, AnalysedTrace) else cls(trace)
+    def of(cls, trace: TraceLike) -> AnalysedTrace:
+        """The trace as analysed, from a file's path too; itself where it is already."""
+        if isinstance(trace, AnalysedTrace):
+            return trace
+        return cls(trace if isinstance(trace, Trace) else read_trace(trace))
 
     @cached_property
     def device(self) -> DeviceWork:
@@ -153,6 +158,7 @@ class AnalysedTrace:
 
         A step ends when the last device operation that it issued ends, so that work the device still owes is counted.
         """
+        require_amount(skip=skip)
         steps = self.trace.steps
         if not steps[skip:]:
             raise TraceError(
@@ -205,3 +211,7 @@ class AnalysedTrace:
 def step_times_s(bounds: list[float]) -> list[float]:
     """The wall times of the steps between bounds that take any, or 0 s where none does."""
     return [end - start for start, end in pairwise(bounds) if end > start] or [0.0]
+
+
+# What every question about a trace takes: its table, what is known of it already, or a file's path.
+TraceLike = Trace | AnalysedTrace | str | os.PathLike[str]

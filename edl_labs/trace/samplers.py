@@ -19,6 +19,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from edl_labs.arguments import checked_arguments
 from edl_labs.errors import UsageError
 from edl_labs.units import percent, seconds
 from edl_labs.values import Value
@@ -131,6 +132,7 @@ def parse_raw(text: str) -> dict[tuple[str, ...], int]:
     return dict(found)
 
 
+@checked_arguments()
 def attach(pid: int | None = None, *, duration_s: float = 2.0, rate_hz: int = 100) -> Samples:
     """Sample a running process with py-spy, this one unless `pid` says otherwise (call it from a cell of its own).
 
@@ -234,6 +236,7 @@ class SideBySide(Value):
         return "" if share is None else percent(share, digits=2)
 
 
+@checked_arguments()
 def side_by_side(script: str | os.PathLike[str], *, rate_hz: int = 200, timeout_s: float = 120.0) -> SideBySide:
     """Run a program plainly and under each tool that is at hand; a tool that is not says why in `missing`."""
     path = Path(script).resolve()

@@ -22,6 +22,7 @@ from edl_labs import numerics as n
 from edl_labs import pipeline as p
 from edl_labs import predict as pr
 from edl_labs import roofline as r
+from edl_labs import trace as t
 from edl_labs.arguments import checked_arguments, fits, wording
 from edl_labs.clock import Clock, HostClock
 from edl_labs.errors import EdlError, UsageError
@@ -102,6 +103,12 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
     "a grid of text": (lambda: i.integer_grid("abc"), "Expected numbers, got str."),
     "a grid's axis": (lambda: i.integer_grid([1.0], axis=7), "axis is 7, and the values have 1 dimension"),
     "noise of two shapes": (lambda: i.sqnr_db([1.0, 2.0], [1.0]), "The values have shape (2,), the rounded ones (1,)"),
+    "shares of a number": (lambda: t.attribute(3), "attribute() needs a Trace, an AnalysedTrace or a path, got int."),
+    "shares of no file": (lambda: t.attribute("/no/such.json"), "cannot read such.json"),
+    "gain from a number": (lambda: t.what_if(3, "copy"), "what_if() needs a Trace, an AnalysedTrace or a path"),
+    "habits of a number": (lambda: t.antipatterns(3), "antipatterns() needs a Trace, an AnalysedTrace or a path"),
+    "run a number without copies": (lambda: t.ablate(3, "copy"), "ablate() needs a Loop, got int."),
+    "read a number": (lambda: t.read_trace(3), "read_trace() needs a path, a dict or a list, got int."),
     "fusions of a number": (lambda: g.fusions(3), "fusions() needs a Graph, got int."),
 }
 # fmt: on

@@ -122,3 +122,17 @@ def test_a_registered_presenter_shows_a_value_and_an_unknown_way_is_refused() ->
     assert repr(WHOLE) == present("text for a test", WHOLE)
     with pytest.raises(UsageError, match="nothing here makes a smell"):
         present("smell", WHOLE)
+
+
+def test_a_value_with_nan_equals_its_round_trip_and_no_other() -> None:
+    @dataclass(frozen=True, repr=False)
+    class Spread(Value):
+        ends: tuple[float, float]
+        by_name: dict[str, float]
+
+    spread = Spread((math.nan, 1.0), {"copy": float("nan")})
+
+    assert spread == Spread.from_json(spread.to_json())
+    assert spread != Spread((math.nan, 2.0), {"copy": math.nan})
+    assert spread != Spread((math.nan, 1.0), {"copy": 0.0})
+    assert spread != (math.nan, 1.0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 
 import pytest
 import torch
@@ -282,3 +283,13 @@ def test_every_nvidia_card_of_the_table_has_its_boards_power():
 
     assert {one.key for one in table()} == set(BOARD_POWER_W)
     assert accelerator("T4").key in BOARD_POWER_W
+
+
+def test_a_prediction_travels_between_processes_without_its_model():
+    step = predict_step(mlp().eval(), empty(64, 1024), "T4")
+    other = pickle.loads(pickle.dumps(step))
+
+    assert step == other
+    assert step.timeline == other.timeline
+    with pytest.raises(UsageError, match="came from another process"):
+        other.what_if(batch=2)

@@ -618,3 +618,14 @@ def test_operators_that_multiply_nothing_hide_no_product(fn):
 
     assert () == counted.unknown_products
     assert counted.work()
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@pytest.mark.parametrize("made", [torch.jit.script, lambda model: torch.jit.trace(model, torch.zeros(3, 8))])
+def test_a_torchscript_module_counts_as_the_module_that_it_was_made_from(made):
+    model = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.BatchNorm1d(16), nn.Linear(16, 4))
+    x = torch.randn(3, 8)
+    counted = count(model, x)
+
+    assert counted.contraction_flops == count(made(model), x).contraction_flops
+    assert counted.contraction_flops == count(made(model), x).contraction_flops

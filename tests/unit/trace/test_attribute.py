@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 
-from edl_labs.trace import TracedGPU, TraceError, attribute
+from edl_labs.errors import UsageError
+from edl_labs.trace import TracedGPU, TraceError, antipatterns, attribute, most_to_gain, read_trace, what_if
+from edl_labs.virtual import VirtualGPU
 from tests.unit.trace.loops import QUIET, traced
 
 LAUNCH_S = 5e-6
@@ -105,3 +110,20 @@ def test_skipping_every_step_is_refused() -> None:
 
 def test_the_attribution_is_plain_data_with_a_schema() -> None:
     assert 1 == attribute(traced()).to_json()["schema"]
+
+
+def test_every_question_takes_a_file_where_it_takes_a_trace(tmp_path: Path) -> None:
+    gpu = VirtualGPU()
+    for _ in range(4):
+        gpu.launch("k", duration_s=1e-4)
+        gpu.synchronize()
+    path = tmp_path / "trace.json"
+    path.write_text(json.dumps(gpu.timeline.to_chrome_trace()), encoding="utf-8")
+    trace = read_trace(path)
+
+    assert attribute(trace).shares == attribute(path).shares == attribute(str(path)).shares
+    assert what_if(trace, "sync") == what_if(path, "sync")
+    assert most_to_gain(trace) == most_to_gain(path)
+    assert antipatterns(trace) == antipatterns(path)
+    with pytest.raises(UsageError, match=r"skip must be 0 or more, got -1"):
+        attribute(trace, skip=-1)
