@@ -6,8 +6,8 @@ import pytest
 
 from edl_labs.errors import UsageError
 from edl_labs.trace import ABLATIONS, TracedGPU, TraceError, VirtualLoop, ablate, most_to_gain, what_if
-from edl_labs.trace._what_if import simulate
 from edl_labs.trace.analysed_trace import AnalysedTrace
+from edl_labs.trace.graph_replay import simulate
 from tests.data.loops import drawn_spec
 from tests.unit.trace.loops import QUIET, held_then_busy, traced
 
