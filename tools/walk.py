@@ -29,11 +29,12 @@ REPOSITORY = Path(__file__).resolve().parents[1]
 _TO = "EDL_LABS_WALK"  # where child processes write their walks
 _CHILD = """
 import os, sys
-if os.environ.get("EDL_LABS_WALK") and "-m" in sys.orig_argv[:6] and "edl_labs" in " ".join(sys.orig_argv):
+if os.environ.get("EDL_LABS_WALK") and "-P" not in sys.orig_argv and "edl_labs" in " ".join(sys.orig_argv):
     sys.path.insert(0, {root!r})
     from tools.walk import follow_child
     follow_child()
 """
+"""Follows what the package starts, by `-m` or as a worker; not the kernels' parent, which is started with -P."""
 
 
 @dataclass
@@ -78,7 +79,7 @@ def follow_child() -> None:
     """Write the walk of this process, line by line: it may be killed at any time."""
     from multiprocessing import current_process  # noqa: F401  (before the first line, not amid them)
 
-    module = next((one for one in sys.orig_argv if one.startswith("edl_labs")), "")
+    module = next((one for one in sys.orig_argv if one.startswith("edl_labs")), "").partition(":")[0]
     out = (Path(os.environ[_TO]) / f"{module}.{os.getpid()}").open("w", buffering=1)
     Walk(note=lambda thread, name: print(thread, name, file=out)).follow()
 
