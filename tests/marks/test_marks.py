@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from edl_labs.checks.lab_exercises import lab_names
 from tests.marks.grading import Marks, graded
-from tests.marks.oracle import DATA, as_recorded, differences, path_of, read_marks, write_marks
+from tests.marks.oracle import as_recorded, differences, path_of, read_marks, write_marks
 from tests.marks.submissions import full_marks, lab_of, make_oracle_course, submissions
 
-RECORDED = sorted(path.stem for path in DATA.glob("*.toml"))
 SAMPLE = "lab08b_layouts"  # the cheapest lab
 SAMPLED = ("solution", "named", "constant", "wrong 03")
 
@@ -39,7 +39,7 @@ def test_a_sample_of_marks_is_as_recorded(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(3600)  # some 150 submissions, on a machine that may do other things too
-@pytest.mark.parametrize("name", RECORDED)
+@pytest.mark.parametrize("name", lab_names())
 def test_every_mark_is_as_recorded(name: str, tmp_path: Path) -> None:
     recorded = read_marks(name)
 
@@ -48,7 +48,7 @@ def test_every_mark_is_as_recorded(name: str, tmp_path: Path) -> None:
     assert [] == differences(name, recorded, found, full=full_marks(lab_of(name)))
 
 
-@pytest.mark.parametrize("name", RECORDED)
+@pytest.mark.parametrize("name", lab_names())
 def test_every_submission_is_recorded_and_the_solution_has_full_marks(name: str) -> None:
     lab, recorded = lab_of(name), read_marks(name)
     carried = [one for rows in recorded.values() for one in rows if "." in one]
