@@ -5,75 +5,25 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from edl_labs.course.course_folder import LAB_NAME, Course
 from edl_labs.course.lab.build import Progress, build
-from edl_labs.course.lab.exercise_kinds import KINDS, ExerciseKind, kind_called
 from edl_labs.course.lab.parsed_lab import Lab
 from edl_labs.course.lab.read import read_lab
 from edl_labs.course.lab.source import NAME
 from edl_labs.errors import EdlError, UsageError
 from edl_labs.values import Value
 
-# `@name@` and the words of the solutions (`@v@` and so on) are filled in, so that no line of one is in this file.
-TITLE = """\
-# %% [markdown]
-# # @title@
-#
-# After this lab you can
-#
-# * say what one slow run does to a mean, and what it does to a median.
-#
-# **About @minutes@ minutes.** Cell 1 is for the title, the outcomes and the minutes; replace this text by your own.
-
-# %% setup
-try:
-    from edl_labs import Progress, check, hint  # noqa: F401
-except ModuleNotFoundError as error:
-    raise ModuleNotFoundError(
-        "edl_labs is not installed in this kernel; labs/README.md says how"
-    ) from error
-
-# %% parameters
-repeats = 5
-"""
-
-TOML = """\
-title = "@title@"
-minutes = @minutes@
-device = "any"
-
-[parameters.smoke]
-repeats = 3
-
-[parameters.full]
-repeats = 5
-"""
-
-MODULE = '''\
-"""The exercises of @lab@."""
-
-from __future__ import annotations
-'''
-
-
-_WORDS = {"v": "in_order", "w": "stream", "u": "handle", "l": "layer"}
-
-
-def filled(template: str, **values: str) -> str:
-    """`template` with each `@key@` replaced; KeyError when one has no value."""
-    for key, value in {**_WORDS, **values}.items():
-        template = template.replace(f"@{key}@", value)
-    left = re.search(r"@([a-z]+)@", template)
-    if left:
-        raise KeyError(left[1])
-    return template
-
-
+_TEMPLATES = Path(__file__).with_name("templates")
+_FIRST = '"""The exercises of {lab}."""\n\nfrom __future__ import annotations\n'
+KINDS = ("function", "gpu", "cluster", "explain")
 MINUTES = 60  # what a new lab says until its author knows better
 MINUTES_OF = {"explain": 12, "code": 10}  # by the rates of docs/authoring.md, for what the templates ask
 
@@ -98,7 +48,9 @@ def new(
     `kind` is function, gpu (a program on a VirtualGPU), cluster (one for each rank) or explain (prose). Nothing is
     changed when a name is bad or taken, or when the lab does not build afterwards.
     """
-    templates = kind_called(kind)
+    if kind not in KINDS:
+        why = f"there are {', '.join(KINDS)}"
+        raise UsageError(f"there is no kind {kind!r}", why=why, next="--kind function")
     if not LAB_NAME.fullmatch(lab):
         raise UsageError(
             f"{lab!r} is not a lab's name",
@@ -118,9 +70,9 @@ def new(
     if exists:
         known = read_lab(course, lab)
         minutes = _own_minutes(known, kind)
-        texts = _exercise_texts(course, known, name, templates, minutes=minutes)
+        texts = _exercise_texts(course, known, name, kind, minutes=minutes)
     else:
-        texts = _lab_texts(course, lab, name, templates)
+        texts = _lab_texts(course, lab, name, kind)
     built = _write_and_build(course, lab, texts, progress)
     return NewReport(lab, name, tuple(course.shown(path) for path in texts), built, minutes)
 
@@ -155,39 +107,48 @@ def _reserved(name: str) -> bool:
     )
 
 
-def _lab_texts(course: Course, lab: str, name: str, kind: ExerciseKind) -> dict[Path, str]:
-    if not kind.module:
+def _lab_texts(course: Course, lab: str, name: str, kind: str) -> dict[Path, str]:
+    if kind == "explain":
         why, then = "what is marked by hand alone has nothing to build", f"edl-labs new {lab}, then add the question"
         raise UsageError("a lab begins with an exercise in code", why=why, next=then)
     module = course.exercise_module(lab)
     for path in (module, course.goldens / f"{lab}.json", course.labs / lab):
         if path.exists():
             raise UsageError(f"{course.shown(path)} exists already", next="remove it, or choose another name")
-    words = lab.partition("_")[2].replace("_", " ")
-    values = {"title": words[0].upper() + words[1:], "minutes": str(MINUTES), "lab": lab}
+    values = {"title": _words(lab.partition("_")[2]), "minutes": MINUTES}
     folder = course.solutions / lab
-    heading = "1. One slow run" if kind is KINDS["function"] else f"1. {_words(name)}"
-    source = filled(TITLE, **values) + filled(kind.cells, name=name, heading=heading)
+    heading = "1. One slow run" if kind == "function" else f"1. {_words(name)}"
     return {
-        folder / f"{lab}.py": source,
-        folder / "lab.toml": filled(TOML, **values) + filled(kind.toml, name=name),
+        folder / f"{lab}.py": _filled("lab.py", **values) + _filled(f"{kind}/cells.py", name=name, heading=heading),
+        folder / "lab.toml": _filled("lab.toml", **values) + _filled(f"{kind}/exercise.toml", name=name),
         **_wrong_texts(folder, name, kind),
-        module: _module_text(filled(MODULE, **values), name, kind),
+        module: _module_text(_FIRST.format(lab=lab), name, kind),
     }
 
 
-def _exercise_texts(course: Course, lab: Lab, name: str, kind: ExerciseKind, *, minutes: int) -> dict[Path, str]:
+def _exercise_texts(course: Course, lab: Lab, name: str, kind: str, *, minutes: int) -> dict[Path, str]:
     source, toml = lab.folder / f"{lab.name}.py", lab.folder / "lab.toml"
-    text, facts, table = _ended(source), _ended(toml), filled(kind.toml, name=name)
+    text, facts, table = _ended(source), _ended(toml), _filled(f"{kind}/exercise.toml", name=name)
     if minutes:
         text, facts = _longer_said(lab, text, by=minutes), _longer(lab, facts, by=minutes)
         table = re.sub(r"^points = .*$", rf"\g<0>\nminutes = {minutes}", table, count=1, flags=re.MULTILINE)
     return {
-        source: _inserted(lab, text, filled(kind.cells, name=name, heading=_words(name))),
+        source: _inserted(lab, text, _filled(f"{kind}/cells.py", name=name, heading=_words(name))),
         toml: facts + table,
         **_wrong_texts(lab.folder, name, kind),
-        **(_module_texts(course, lab.name, name, kind) if kind.module else {}),
+        **({} if kind == "explain" else _module_texts(course, lab.name, name, kind)),
     }
+
+
+def _filled(template: str, **values: Any) -> str:
+    """A template's text. Names in solutions are filled in too, so that no line of one can be read in the package."""
+    words = {"v": "in_order", "w": "stream", "u": "handle", "l": "layer"}
+    return _templates().get_template(f"{template}.jinja").render(**words, **values)
+
+
+@cache
+def _templates() -> Environment:
+    return Environment(loader=FileSystemLoader(_TEMPLATES), undefined=StrictUndefined, keep_trailing_newline=True)
 
 
 def _longer(lab: Lab, toml: str, *, by: int) -> str:
@@ -208,12 +169,13 @@ def _words(name: str) -> str:
     return name.replace("_", " ").capitalize()
 
 
-def _module_text(text: str, name: str, kind: ExerciseKind) -> str:
+def _module_text(text: str, name: str, kind: str) -> str:
     """The text of a module with the exercise's class at its end, and its imports where they are not there yet."""
-    return _with_imports(text, kind.imports) + filled(kind.module, name=name, **{"class": _class(name)})
+    imports, _, code = _filled(f"{kind}/class.py", name=name, class_name=_class(name)).partition("\n\n\n")
+    return _with_lines(text, [line for line in imports.split("\n") if line not in text]) + f"\n\n{code}"
 
 
-def _module_texts(course: Course, lab: str, name: str, kind: ExerciseKind) -> dict[Path, str]:
+def _module_texts(course: Course, lab: str, name: str, kind: str) -> dict[Path, str]:
     """The class in the lab's one module, or as a module of its own that the lab's folder lists."""
     module = course.exercise_module(lab)
     if module.name != "__init__.py":
@@ -221,7 +183,7 @@ def _module_texts(course: Course, lab: str, name: str, kind: ExerciseKind) -> di
     topic = module.parent / f"{name}.py"
     if topic.exists():
         raise UsageError(f"{course.shown(topic)} exists already", next="choose another name")
-    return {topic: _module_text(filled(MODULE, lab=lab), name, kind), module: _listing(_ended(module), lab, name)}
+    return {topic: _module_text(_FIRST.format(lab=lab), name, kind), module: _listing(_ended(module), lab, name)}
 
 
 def _listing(text: str, lab: str, name: str) -> str:
@@ -250,26 +212,15 @@ def _inserted(lab: Lab, text: str, exercise: str) -> str:
     return "\n".join(lines[:at]).rstrip("\n") + "\n" + exercise + "\n" + "\n".join(lines[at:])
 
 
-def _wrong_texts(folder: Path, name: str, kind: ExerciseKind) -> dict[Path, str]:
-    texts = {folder / "wrong" / f"{name}_{what}.py": filled(text, name=name) for what, text in kind.wrong.items()}
+def _wrong_texts(folder: Path, name: str, kind: str) -> dict[Path, str]:
+    texts = {}
+    for template in sorted((_TEMPLATES / kind).glob("wrong_*")):
+        what = template.name.removeprefix("wrong_").removesuffix(".jinja")
+        texts[folder / "wrong" / f"{name}_{what}"] = _filled(f"{kind}/wrong_{what}", name=name)
     for path in texts:
         if path.exists():
             raise UsageError(f"{path.parent.name}/{path.name} exists already", next="remove it, or choose another name")
     return texts
-
-
-def _with_imports(text: str, imports: Iterable[str]) -> str:
-    """The module with those of the import lines' names that it does not have yet."""
-    import ast
-
-    tree = ast.parse(text)
-    bound = {alias.asname or alias.name for n in tree.body if isinstance(n, ast.ImportFrom) for alias in n.names}
-    needed = []
-    for line in imports:
-        start, _, names = line.partition(" import ")
-        missing = [name for name in names.split(", ") if name not in bound]
-        needed += [f"{start} import {', '.join(missing)}"] if missing else []
-    return _with_lines(text, needed)
 
 
 def _with_lines(text: str, imports: list[str]) -> str:

@@ -7,12 +7,14 @@ import sys
 from pathlib import Path
 
 import pytest
+from jinja2 import UndefinedError
 
 from edl_labs.course.course_folder import Course
+from edl_labs.course.lab import scaffold
 from edl_labs.course.lab.build import build
 from edl_labs.course.lab.prove import prove
 from edl_labs.course.lab.read import read_lab
-from edl_labs.course.lab.scaffold import filled, new
+from edl_labs.course.lab.scaffold import new
 from edl_labs.errors import UsageError
 from tests.sampling import few
 from tests.unit.course.lab import kit
@@ -199,9 +201,5 @@ def test_a_lab_that_does_not_build_afterwards_is_taken_back(built: Course) -> No
 
 
 def test_a_template_with_a_forgotten_value_cannot_be_written() -> None:
-    with pytest.raises(KeyError, match="name"):
-        filled('@exercise("@name@")\n', lab="x")
-
-
-def test_decorators_are_no_places_to_fill() -> None:
-    assert '@exercise("a")\n@other\n' == filled('@exercise("@name@")\n@other\n', name="a")
+    with pytest.raises(UndefinedError, match="name"):
+        scaffold._filled("function/class.py", class_name="X")
