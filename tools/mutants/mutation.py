@@ -291,11 +291,8 @@ class _Mutating:
                 seed += 1
             times = max(1.0, len(cases) / usual)
             want = self._records(None, cases, times=times)
-            alive = [one for one in alive if self._gives(one, cases, want, times=times)]
+            records = {one: self._records(one, cases, times=times) for one in alive}
+            alive = [one for one, got in records.items() if got is not None and alike(got, want)]
             left -= len(cases)
             step(f"equivalent mutants of {self.name}, {max(left, 0)} cases left", 0)
         return {one.identity for one in mutants if one not in alive}
-
-    def _gives(self, mutant: Mutant, cases: list[Any], want: Any, *, times: float) -> bool:
-        got = self._records(mutant, cases, times=times)
-        return got is not None and alike(got, want)
