@@ -12,7 +12,7 @@ import nbformat
 import pytest
 
 from edl_labs.course.course_folder import Course as Repository
-from edl_labs.course.grade import grader
+from edl_labs.course.grade import class_kernels
 from edl_labs.course.grade.classrun import grade
 from edl_labs.course.grade.graded_notebook import graded_notebook
 from edl_labs.course.grade.plan import make_plan
@@ -119,7 +119,7 @@ def test_class_of_a_thousand_malformed_notebooks_is_graded(
     shutil.copytree(bench.course.root, tmp_path / "course")
     course = Course(tmp_path / "course")
     monkeypatch.setenv("EDL_LABS_EXERCISES", str(course.exercises))
-    monkeypatch.setattr(grader, "ALWAYS", ("edl_labs", "numpy"))
+    monkeypatch.setattr(class_kernels, "ALWAYS", ("edl_labs", "numpy"))
     rng, honest = random.Random(99), course.answered()
     for number in range(1000):
         _, data = draw(rng, honest)

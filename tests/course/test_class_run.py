@@ -19,14 +19,14 @@ from random import Random
 import pytest
 
 from edl_labs.course.course_folder import Course as Repository
-from edl_labs.course.grade import classrun, grader, result
+from edl_labs.course.grade import class_kernels, classrun, grader, result
+from edl_labs.course.grade.class_results import ClassResults
 from edl_labs.course.grade.classrun import ClassProgress, ClassReport, grade
-from edl_labs.course.grade.grader import Grader
 from edl_labs.course.grade.secret_cases import class_draws
 from edl_labs.course.grade.submission import read_submission
 from edl_labs.course.marks.class_report import class_report
 from edl_labs.course.marks.feedback import feedback
-from edl_labs.course.sandbox import Level
+from edl_labs.course.sandbox import Level, best_level
 from edl_labs.course.sandbox.kernel import pool as kernel_pool
 from edl_labs.errors import EdlError, NothingToDo, UsageError
 from tests.course.course_fixture import LAB, POINTS, SOLUTIONS, Course, solve_cell
@@ -39,7 +39,7 @@ PRELOAD = ("edl_labs", "numpy", "edl_labs.checks.evidence")
 @pytest.fixture(autouse=True)
 def light(monkeypatch: pytest.MonkeyPatch) -> None:
     """Kernels without torch: these tests are about the class, not about what is imported."""
-    monkeypatch.setattr(grader, "ALWAYS", PRELOAD)
+    monkeypatch.setattr(class_kernels, "ALWAYS", PRELOAD)
 
 
 @pytest.fixture
@@ -317,6 +317,7 @@ def test_killed_run_goes_on_where_it_was(course: Course, after_s: float):
 _GRADER = f"""
 import sys
 from pathlib import Path
+from edl_labs.course.course_folder import Course as Repository
 from edl_labs.course.sandbox.kernel import pool
 pool.USUAL_IMPORTS = {PRELOAD!r}
 from edl_labs.course.grade.classrun import grade
@@ -438,7 +439,9 @@ def test_kernels_that_cannot_import_the_package_are_told_once_at_the_start(
 ):
     for number in range(2):
         numbered(course, number)
-    monkeypatch.setattr(grader, "_IMPORTS", grader._IMPORTS.replace("try:", "try:\n    import no_such_module"))
+    monkeypatch.setattr(
+        class_kernels, "_IMPORTS", class_kernels._IMPORTS.replace("try:", "try:\n    import no_such_module")
+    )
     with pytest.raises(UsageError, match="kernels cannot import edl_labs") as told:
         run(course)
 
@@ -511,8 +514,7 @@ def test_the_same_submission_has_the_same_draw_however_often_it_is_graded(graded
     assert [row.marks for row in first.rows] == [row.marks for row in again.rows]
     for student in known.students(LAB):
         submission = read_submission(known.path("submitted", student=student, assignment=LAB), LAB)
-        with Grader(known, known.assignment(LAB)) as one:
-            found = one.stored(submission, student)
+        found = ClassResults(known, known.assignment(LAB), level=best_level()).stored(submission, student)
 
         assert found is not None
         assert draws.number(student, submission.digest) == found.draw

@@ -10,7 +10,7 @@ import nbformat
 import pytest
 
 from edl_labs.course.course_folder import Course as Repository
-from edl_labs.course.grade import grader
+from edl_labs.course.grade import class_kernels
 from edl_labs.course.grade.classrun import grade
 from edl_labs.course.lab.source_notebook import RUBRIC_HEAD
 from tests.course.browser import NEEDS_BROWSER
@@ -31,7 +31,7 @@ def graded(released: Course, folder: Path, monkeypatch: pytest.MonkeyPatch) -> t
     shutil.copytree(released.root, folder)
     course = Course(folder)
     monkeypatch.setenv("EDL_LABS_EXERCISES", str(course.exercises))
-    monkeypatch.setattr(grader, "ALWAYS", ("edl_labs", "numpy"))
+    monkeypatch.setattr(class_kernels, "ALWAYS", ("edl_labs", "numpy"))
     course.submit("ada", course.answered(prose="So."))
     course.submit("bob", course.answered({"area": solve_cell("area", body="return 0")}, prose="So."))
     report = grade(LAB, course=Repository(course.root))

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from edl_labs.course.course_folder import Course as Repository
-from edl_labs.course.grade import grader
+from edl_labs.course.grade import class_kernels
 from edl_labs.course.grade.classrun import grade
 from edl_labs.course.marks.class_page import write_report
 from edl_labs.course.marks.class_report import class_report
@@ -67,7 +67,7 @@ def course(
     released: Course, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> Course:
     """A graded course of its own for one test."""
-    monkeypatch.setattr(grader, "ALWAYS", PRELOAD)
+    monkeypatch.setattr(class_kernels, "ALWAYS", PRELOAD)
     monkeypatch.setenv("EDL_LABS_EXERCISES", str(released.exercises))
     ready = once(tmp_path_factory, "term_graded", lambda root: make_graded(root, released.root))
     shutil.copytree(ready, tmp_path / "course")

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from edl_labs.course.course_folder import Course as Repository
-from edl_labs.course.grade import grader
+from edl_labs.course.grade import class_kernels
 from edl_labs.course.grade.classrun import grade
 from edl_labs.course.marks.feedback import feedback
 from tests.course.course_fixture import LAB, Course
@@ -42,7 +42,7 @@ def course(released: Course, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     with (course.root / "nbgrader_config.py").open("a") as config:
         config.write(f"\nc.Exchange.root = {str(exchange)!r}\n")
     monkeypatch.setenv("EDL_LABS_EXERCISES", str(course.exercises))
-    monkeypatch.setattr(grader, "ALWAYS", ("edl_labs", "numpy", "edl_labs.checks.evidence"))
+    monkeypatch.setattr(class_kernels, "ALWAYS", ("edl_labs", "numpy", "edl_labs.checks.evidence"))
     return course
 
 

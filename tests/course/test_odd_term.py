@@ -10,7 +10,7 @@ import nbformat
 import pytest
 
 from edl_labs.course.course_folder import Course as Repository
-from edl_labs.course.grade import grader
+from edl_labs.course.grade import class_kernels
 from edl_labs.course.grade.classrun import ClassReport, grade
 from edl_labs.course.marks.class_page import write_report
 from edl_labs.course.marks.class_report import class_report
@@ -112,7 +112,7 @@ def term(released: Course, tmp_path_factory: pytest.TempPathFactory) -> Term:
         (root / "in" / name / f"{LAB}.ipynb").write_bytes(data)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("EDL_LABS_EXERCISES", str(course.exercises))
-        patch.setattr(grader, "ALWAYS", ("edl_labs", "numpy", "edl_labs.checks.evidence"))
+        patch.setattr(class_kernels, "ALWAYS", ("edl_labs", "numpy", "edl_labs.checks.evidence"))
         taken = collect(LAB, root / "in", kind="dir", course=folder, times=root / "times.csv")
         graded = grade(LAB, course=folder, jobs=2)
         with open_book(folder) as book:

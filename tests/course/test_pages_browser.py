@@ -15,7 +15,7 @@ import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell
 
 from edl_labs.course.course_folder import Course as Repository
-from edl_labs.course.grade import grader
+from edl_labs.course.grade import class_kernels
 from edl_labs.course.grade.classrun import grade
 from edl_labs.course.marks.class_page import write_report
 from edl_labs.course.marks.class_report import class_report
@@ -80,7 +80,7 @@ def test_no_name_in_a_page_runs(released: Course, tmp_path: Path, monkeypatch: p
     shutil.copytree(released.root, tmp_path / "course")
     course = Course(tmp_path / "course")
     monkeypatch.setenv("EDL_LABS_EXERCISES", str(course.exercises))
-    monkeypatch.setattr(grader, "ALWAYS", ("edl_labs", "numpy"))
+    monkeypatch.setattr(class_kernels, "ALWAYS", ("edl_labs", "numpy"))
     called = "".join(name for name in NAMES if name.isprintable())
     course.nbgrader("db", "student", "add", "ada", f"--first-name=Ada{called}", f"--last-name=Lovelace{called}")
     # Zero and slash are in no file's name; what is no UTF-8 makes nbgrader's own lists fail.
@@ -114,7 +114,7 @@ def test_nothing_in_a_page_runs(
     shutil.copytree(released.root, tmp_path / "course")
     course, (address, asked) = Course(tmp_path / "course"), beacon
     monkeypatch.setenv("EDL_LABS_EXERCISES", str(course.exercises))
-    monkeypatch.setattr(grader, "ALWAYS", ("edl_labs", "numpy"))
+    monkeypatch.setattr(class_kernels, "ALWAYS", ("edl_labs", "numpy"))
     evasions = [text.replace(BEACON, address).replace("127.0.0.1:9", address.split("/")[2]) for text in ALL]
     course.submit("mallory", hostile(course, evasions))
     course.submit("ada", course.answered(prose="So."))

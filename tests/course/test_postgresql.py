@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from edl_labs.course.course_folder import Course as Repository
-from edl_labs.course.grade import grader
+from edl_labs.course.grade import class_kernels
 from edl_labs.course.grade.classrun import grade
 from tests.course.course_fixture import LAB, POINTS, SOLUTIONS, Course
 
@@ -62,7 +62,7 @@ def test_class_is_graded_into_postgresql_and_again_changes_nothing(
     shutil.copytree(released.root, tmp_path / "course")
     course = Course(tmp_path / "course")
     monkeypatch.setenv("EDL_LABS_EXERCISES", str(course.exercises))
-    monkeypatch.setattr(grader, "ALWAYS", ("edl_labs", "numpy"))
+    monkeypatch.setattr(class_kernels, "ALWAYS", ("edl_labs", "numpy"))
     for number in range(3):
         course.submit(f"s{number}", course.answered({"area": f"# {number}\narea = lambda w, h: w * h"}, prose="So."))
     reports = [grade(LAB, course=Repository(course.root, db_url)) for _ in range(2)]

@@ -11,7 +11,7 @@ import nbformat
 import pytest
 
 from edl_labs.course.course_folder import Course
-from edl_labs.course.grade import grader
+from edl_labs.course.grade import class_kernels
 from edl_labs.course.grade.classrun import ClassReport, grade
 from edl_labs.course.lab.build import build
 from edl_labs.course.marks.class_page import write_report
@@ -40,7 +40,7 @@ def submit(root: Path, student: str, **answers: str) -> None:
 def graded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Course, ClassReport]:
     """Three students: all right, practice wrong, practice not attempted."""
     monkeypatch.delenv("EDL_LABS_EXERCISES", raising=False)
-    monkeypatch.setattr(grader, "ALWAYS", PRELOAD)  # without torch: these tests need none
+    monkeypatch.setattr(class_kernels, "ALWAYS", PRELOAD)  # without torch: these tests need none
     root = tmp_path / "course"
     course = kit.write_course(root)
     kit.add_second(course, uses=', uses=("doubled_time",)', worth="optional = true")

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from edl_labs.course.course_folder import Course as Repository
-from edl_labs.course.grade import grader
+from edl_labs.course.grade import class_kernels
 from edl_labs.course.grade.classrun import grade
 from edl_labs.course.marks.class_report import class_report
 from edl_labs.course.marks.collect import collect
@@ -151,7 +151,7 @@ def term(released: Course, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> C
     """A course of two labs with a class, due dates and a roster."""
     shutil.copytree(released.root, tmp_path / "course")
     course = Course(tmp_path / "course")
-    monkeypatch.setattr(grader, "ALWAYS", ("edl_labs", "numpy", "edl_labs.checks.evidence"))
+    monkeypatch.setattr(class_kernels, "ALWAYS", ("edl_labs", "numpy", "edl_labs.checks.evidence"))
     monkeypatch.setenv("EDL_LABS_EXERCISES", str(course.exercises))
     add_second_lab(course)
     due = "".join(f'[[assignment]]\nname = "{lab}"\ndue = 2026-11-01T12:00:00Z\n' for lab in (LAB, SECOND_LAB))

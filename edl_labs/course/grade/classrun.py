@@ -19,9 +19,10 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from edl_labs.course.course_folder import Course
+from edl_labs.course.grade.class_kernels import begin_pool
 from edl_labs.course.grade.files import copy_exchange_files, is_disk_full, write_atomically
 from edl_labs.course.grade.gradebook import Writer, read_timestamp
-from edl_labs.course.grade.grader import Grader, Step, begin_pool
+from edl_labs.course.grade.grader import Grader, Step
 from edl_labs.course.grade.result import Result, ResultStore, UsingValue
 from edl_labs.course.grade.run_record import Usage
 from edl_labs.course.grade.student_names import plain_name
@@ -159,11 +160,13 @@ def grade(
                 all_cells=all_cells,
                 begun=begun,
             )
-            grader.store.remove_parts()
+            grader.results.store.remove_parts()
             with grader:
                 _run(grader, Writer(course, known), students, rows, jobs=jobs, progress=progress)
     in_order = tuple(rows[student] for student in students)
-    return ClassReport(assignment, grader.level.value, grader.seed, jobs, time.monotonic() - began, in_order)
+    return ClassReport(
+        assignment, grader.results.level.value, grader.results.draws.seed, jobs, time.monotonic() - began, in_order
+    )
 
 
 @dataclass(frozen=True)
@@ -337,7 +340,7 @@ def _merged(grader: Grader, writer: Writer, student: str, result: Result, state:
     submitted = grader.course.path("submitted", student=student, assignment=grader.assignment.name)
     timestamp, problem = read_timestamp(submitted)
     late_s = writer.merge(student, result, timestamp=timestamp)
-    put_autograded(grader.course, grader.store, student, result)
+    put_autograded(grader.course, grader.results.store, student, result)
     points, most = writer.total(student)
     flags = (*result.flags, "late") if late_s > 0 else result.flags
     remarks = (*result.notes, *_told(result), *([problem] if problem else []))

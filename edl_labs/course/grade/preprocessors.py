@@ -56,7 +56,7 @@ class JudgeOutside(NbGraderPreprocessor):
         course, name, student = _where(self, resources)
         with _HELD.grader(course, name) as grader:
             result, _ = grader.grade(student)
-            notebook = nbformat.read(grader.store.notebook_path(result.key), as_version=4)
+            notebook = nbformat.read(grader.results.store.notebook_path(result.key), as_version=4)
         resources[_GRADED] = result
         for event in result.events:
             self.log.warning("%s: %s: %s %s", student, event.where, event.kind, event.why)
@@ -128,7 +128,7 @@ class _Held:
             assignment = course.assignment(name)
             held = self._grader
             known = (course.root, assignment.digest, course.limits)
-            if held is None or (held.course.root, held.assignment.digest, held.limits) != known:
+            if held is None or (held.course.root, held.assignment.digest, held.results.limits) != known:
                 self.close()
                 self._grader = Grader(course, assignment)
         except BaseException:

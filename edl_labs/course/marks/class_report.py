@@ -13,7 +13,7 @@ from itertools import pairwise
 from edl_labs.checks.lab_facts import facts
 from edl_labs.course.assignment import Assignment
 from edl_labs.course.course_folder import Course
-from edl_labs.course.grade.grader import Grader
+from edl_labs.course.grade.class_results import ClassResults
 from edl_labs.course.grade.plan import MarkingPlan, make_plan
 from edl_labs.course.grade.result import Result
 from edl_labs.course.grade.submission import Submission, read_submission
@@ -28,7 +28,6 @@ from edl_labs.course.marks.similarity import (
     solution_prints,
 )
 from edl_labs.course.marks.student_marks import StudentMarks, class_marks
-from edl_labs.course.sandbox import Level
 from edl_labs.errors import EdlError
 from edl_labs.values import Value
 
@@ -171,23 +170,23 @@ class _ClassRead:
 
 def _read_class(course: Course, known: Assignment, students: Sequence[str]) -> _ClassRead:
     read = _ClassRead()
-    with Grader(course, known, level=Level.NAMESPACES) as grader:  # it reads, and runs nothing
-        for student in students:
-            folder = course.path("submitted", student=student, assignment=known.name)
-            try:
-                submission = read_submission(folder, known.name, limits=grader.limits)
-            except EdlError:
-                continue  # marks of a hand-in that is no longer there
-            found = grader.graded(submission, student)
-            if found is not None:
-                read.results[student] = found
-            plan = make_plan(known, submission)
-            read.solutions[student] = _own_work(plan)
-            read.importing += [student] if any(imports_exercises(cell.source) for cell in plan.cells) else []
-            at_work = minutes_at_work(submission)
-            read.at_work += [] if at_work is None else [at_work]
-            for name, number in shown_hints(submission).items():
-                read.hints.setdefault(name, []).append(number)
+    kept = ClassResults(course, known)
+    for student in students:
+        folder = course.path("submitted", student=student, assignment=known.name)
+        try:
+            submission = read_submission(folder, known.name, limits=kept.limits)
+        except EdlError:
+            continue  # marks of a hand-in that is no longer there
+        found = kept.graded(submission, student)
+        if found is not None:
+            read.results[student] = found
+        plan = make_plan(known, submission)
+        read.solutions[student] = _own_work(plan)
+        read.importing += [student] if any(imports_exercises(cell.source) for cell in plan.cells) else []
+        at_work = minutes_at_work(submission)
+        read.at_work += [] if at_work is None else [at_work]
+        for name, number in shown_hints(submission).items():
+            read.hints.setdefault(name, []).append(number)
     return read
 
 

@@ -11,13 +11,12 @@ from typing import Any
 from edl_labs.checks._judge import Outcome
 from edl_labs.checks.lab_exercises import load_lab
 from edl_labs.course.course_folder import Course
+from edl_labs.course.grade.class_results import ClassResults
 from edl_labs.course.grade.files import write_atomically
-from edl_labs.course.grade.grader import Grader
 from edl_labs.course.grade.result import Result
 from edl_labs.course.grade.submission import read_submission
 from edl_labs.course.marks.entry_timelines import NOT_KEPT, EntryTimelines, entry_timelines, panels, signed
 from edl_labs.course.pages.shell import render
-from edl_labs.course.sandbox import Level
 from edl_labs.errors import EdlError, NothingToDo, UsageError
 from edl_labs.units import seconds
 from edl_labs.values import Value
@@ -81,12 +80,12 @@ def leaderboards(assignment: str, *, course: Course | None = None, named: bool =
     if not course.grading(assignment).is_dir():  # a grader would draw the class's seed
         raise nothing
     entered: dict[str, dict[str, Outcome]] = {}
-    with Grader(course, known, level=Level.NAMESPACES) as grader:  # it reads, and runs nothing
-        secret = str(grader.draws.seed).encode()
-        for student in course.students(assignment):
-            for outcome in _outcomes(grader, course, assignment, student):
-                if ranks(outcome.entry):
-                    entered.setdefault(outcome.name, {})[student] = outcome
+    kept = ClassResults(course, known)
+    secret = str(kept.draws.seed).encode()
+    for student in course.students(assignment):
+        for outcome in _outcomes(kept, course, assignment, student):
+            if ranks(outcome.entry):
+                entered.setdefault(outcome.name, {})[student] = outcome
     if not entered:
         raise nothing
     names = {} if named else pseudonyms({who for some in entered.values() for who in some}, secret)
@@ -199,11 +198,11 @@ def found_entry(boards: Iterable[Leaderboard], name: str) -> tuple[Leaderboard, 
     return *found, timelines
 
 
-def _outcomes(grader: Grader, course: Course, assignment: str, student: str) -> tuple[Outcome, ...]:
+def _outcomes(kept: ClassResults, course: Course, assignment: str, student: str) -> tuple[Outcome, ...]:
     folder = course.path("submitted", student=student, assignment=assignment)
     try:
-        submission = read_submission(folder, assignment, limits=grader.limits)
+        submission = read_submission(folder, assignment, limits=kept.limits)
     except EdlError:
         return ()
-    result: Result | None = grader.graded(submission, student)
+    result: Result | None = kept.graded(submission, student)
     return result.outcomes if result is not None else ()

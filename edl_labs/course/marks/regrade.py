@@ -169,4 +169,4 @@ def _enter(course: Course, grader: Grader, results: dict[str, Result], changes: 
         settle(course, book, name, submissions)
         book.db.commit()
     for student in sorted(touched):
-        put_autograded(course, grader.store, student, results[student])
+        put_autograded(course, grader.results.store, student, results[student])

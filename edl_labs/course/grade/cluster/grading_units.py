@@ -175,16 +175,16 @@ def spread(
             Unit(
                 *about,
                 tuple(missing[i : i + students_a_unit]),
-                grader.seed,
-                grader.level.value,
+                grader.results.draws.seed,
+                grader.results.level.value,
                 own,
                 gpu,
-                grader.draws.count,
-                grader.all_cells,
+                grader.results.draws.count,
+                grader.results.all_cells,
             )
             for i in range(0, len(missing), students_a_unit)
         ]
-        folder = grader.folder / "units" / f"{os.getpid()}"
+        folder = grader.results.folder / "units" / f"{os.getpid()}"
     paths = []
     for number, unit in enumerate(units):
         path = folder / f"{number:05}.json"
@@ -204,8 +204,8 @@ def spread(
 def _missing(grader: Grader, student: str) -> bool:
     folder = grader.course.path("submitted", student=student, assignment=grader.assignment.name)
     try:
-        submission = read_submission(folder, grader.assignment.name, limits=grader.limits)
-        return grader.stored(submission, student, all_cells=grader.all_cells) is None
+        submission = read_submission(folder, grader.assignment.name, limits=grader.results.limits)
+        return grader.results.stored(submission, student) is None
     except EdlError:
         return False  # grading says what is wrong with it, and needs no machine for that
 

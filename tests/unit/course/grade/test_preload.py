@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from edl_labs.course.assignment import Assignment, KnownCell
-from edl_labs.course.grade.grader import ALWAYS, BEHIND_OPTIMIZERS, imported, preload_of
+from edl_labs.course.grade.class_kernels import ALWAYS, BEHIND_OPTIMIZERS, imported, preload_of
 
 
 def assignment(*sources: str, name: str = "lab01_gpu_basics", own: bool = False) -> Assignment:
@@ -66,7 +66,7 @@ def test_a_class_run_starts_without_grammars_of_internet_names():
 @pytest.mark.slow
 def test_finding_out_imports_nothing():
     code = (
-        "import sys\nfrom edl_labs.course.grade.grader import preload_of\n"
+        "import sys\nfrom edl_labs.course.grade.class_kernels import preload_of\n"
         "from edl_labs.course.assignment import Assignment, KnownCell\n"
         "text = 'import torchvision.ops\\nfrom edl_labs.plots import style'\n"
         "preload_of(Assignment('x', (KnownCell('code', 'a', text, text, {}),), (), {}, {}, True))\n"

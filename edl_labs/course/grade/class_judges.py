@@ -1,0 +1,74 @@
+"""The judge's processes of a class: those that compare, the one that draws cases, and those that hold the solution."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from edl_labs.checks import Exercise
+from edl_labs.course.assignment import Assignment
+from edl_labs.course.grade.judge_process import FreeJudge, Judge, Judged
+from edl_labs.course.grade.reference_process import ReferenceProcess
+from edl_labs.course.sandbox import Limits
+from edl_labs.errors import EdlError
+
+
+class ClassJudges:
+    """As many processes as ever work at a time; threads may share it."""
+
+    def __init__(self, assignment: Assignment, limits: Limits, stopping: threading.Event) -> None:
+        self._assignment, self._limits, self._stopping = assignment, limits, stopping
+        self._lock, self._drawing = threading.Lock(), threading.Lock()
+        self._known: dict[bytes, Judged] = {}
+        self._started: list[Judge | ReferenceProcess] = []
+        self._free: list[Judge] = []
+        self._free_solutions: list[ReferenceProcess] = []
+        self._drawer: Judge | None = None
+
+    def close(self) -> None:
+        """End every process."""
+        with self._lock:
+            started = [*self._started]
+        for process in started:
+            process.close()
+
+    def judge(self) -> FreeJudge:
+        """A way for one submission to whichever judge is free."""
+        return FreeJudge(self._free, self._new_judge)
+
+    def launch(self) -> None:
+        """Let one judge start beside what the caller does meanwhile."""
+        self._free.append(self._new_judge())
+
+    @contextmanager
+    def solution(self) -> Iterator[ReferenceProcess]:
+        """A process for the solution's functions, for one submission at a time; it starts when it is first called."""
+        try:
+            found = self._free_solutions.pop()
+        except IndexError:
+            found = ReferenceProcess(self._assignment, self._limits)
+            with self._lock:
+                self._started.append(found)
+        try:
+            yield found
+        finally:
+            self._free_solutions.append(found)
+
+    def draw(self, exercise: Exercise, seed: int) -> bytes:
+        """Cases from the one process that draws: threads come one after the other."""
+        with self._drawing:
+            if self._drawer is None:
+                self._drawer = self._new_judge()
+            return self._drawer.draw(exercise, seed)
+
+    def _new_judge(self) -> Judge:
+        """One that starts while its caller goes on, and knows what all others judged."""
+        lab = "" if self._assignment.own_exercises else self._assignment.name
+        judge = Judge(self._limits, lab=lab, known=self._known)
+        with self._lock:
+            if self._stopping.is_set():
+                raise EdlError("the run was stopped")
+            self._started.append(judge)
+        judge.launch()
+        return judge
