@@ -5,7 +5,6 @@ Nothing in a program is trusted: it may come from a process that somebody tamper
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, partial
@@ -13,7 +12,7 @@ from typing import Any, NamedTuple, cast
 
 from edl_labs.errors import EdlError
 from edl_labs.virtual.errors import ReplayDisagreement, ReplayError, shown
-from edl_labs.virtual.quantities import MAX_NAME, MAX_SECONDS
+from edl_labs.virtual.quantities import MAX_NAME, MAX_SECONDS, is_number
 
 # A program of this many operations replays in seconds, which a judge waits for.
 MAX_REPLAYED = 300_000
@@ -23,12 +22,7 @@ Check = Callable[[object], bool]
 
 def number(highest: float) -> Check:
     """Numbers from 0 to `highest`."""
-    return lambda value: type(value) in (int, float) and _within(value, highest)
-
-
-def _within(value: Any, highest: float) -> bool:
-    # Comparing first keeps a huge integer from being turned into a float.
-    return 0 <= value <= highest and math.isfinite(value)
+    return lambda value: is_number(value, 0, highest)
 
 
 def whole(highest: int, lowest: int = 0) -> Check:
@@ -177,18 +171,17 @@ class Program:
             f"the program has more than {at_most:,} operations", why=self.limit, next="measure with fewer calls"
         )
 
-    def done_again(self, play: Callable[[Entry], Any], index: int, entry: Entry) -> Any:
-        """What `play` returns for an operation; ReplayError for whatever keeps the machine from doing it."""
+    def done_again(self, play: Callable[[Entry], Any], index: int, entry: Entry, *, owner: str = "the program") -> Any:
+        """What `play` returns for an operation of `owner`; ReplayError for whatever keeps the machine from doing it."""
         try:
             return play(entry)
         except ReplayError:
             raise
         except EdlError as error:
-            what = f"operation {index} of the program cannot be: {error.what}"
+            what = f"operation {index} of {owner} cannot be: {error.what}"
             raise ReplayError(what, why=error.why, next=error.next) from error
         except LookupError:
-            problem = f"is a {entry['op']} of something that the program did not make"
-            raise self.malformed(index, problem) from None
+            raise self.malformed(index, f"is a {entry['op']} of something that {owner} did not make") from None
 
     def malformed(self, index: int, problem: str) -> ReplayError:
         """The error for an entry that is not an operation."""

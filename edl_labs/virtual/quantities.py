@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from typing import Any
 
@@ -21,6 +22,12 @@ def whole_number(value: Any) -> int | None:
         return None if isinstance(value, bool) else operator.index(value)
     except TypeError:
         return None
+
+
+def is_number(value: Any, lowest: float, highest: float) -> bool:
+    """Whether `value` is a plain int or float from `lowest` to `highest`, and finite."""
+    # Comparing first keeps a huge integer from being turned into a float.
+    return type(value) in (int, float) and lowest <= value <= highest and math.isfinite(value)
 
 
 def picoseconds(seconds: object, what: str) -> int:

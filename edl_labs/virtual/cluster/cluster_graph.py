@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import marshal
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 
 from edl_labs.virtual.cluster.local_work import LocalWork
@@ -94,7 +95,7 @@ class ClusterGraph:
                 entry = self._checked(index, raw, key, side.rank)
                 if index in left_out:
                     continue
-                plan = self._follow(side, index, entry)
+                plan = PROGRAM.done_again(partial(self._follow, side, index), index, entry, owner=f"rank {side.rank}")
                 if plan is None:
                     continue
                 plans[key] = plan
@@ -108,20 +109,10 @@ class ClusterGraph:
 
     def _follow(self, side: RankSide, index: int, entry: Entry) -> Plan | None:
         """The plan of an operation that takes an engine or links; anything else is done at once."""
-        op = entry["op"]
-        try:
-            if op in self._plan:
-                return self._plan[op](side, entry)
-            side.host += self._overhead
-            self._act[op](side, index, entry)
-        except ReplayError:
-            raise
-        except VirtualClusterError as error:
-            what = f"operation {index} of rank {side.rank} cannot be: {error.what}"
-            raise ReplayError(what, why=error.why, next=error.next) from None
-        except LookupError:
-            problem = f"is a {entry['op']} of something that rank {side.rank} did not make"
-            raise PROGRAM.malformed(index, problem) from None
+        if entry["op"] in self._plan:
+            return self._plan[entry["op"]](side, entry)
+        side.host += self._overhead
+        self._act[entry["op"]](side, index, entry)
         return None
 
     def _checked(self, index: int, raw: Any, key: bytes, rank: int) -> Entry:

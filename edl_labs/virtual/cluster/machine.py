@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -13,7 +12,7 @@ from edl_labs.hardware import topology
 from edl_labs.virtual.errors import VirtualClusterError, shown
 from edl_labs.virtual.gpu.machine import VirtualMachine
 from edl_labs.virtual.gpu.machine import machine as gpu_machine
-from edl_labs.virtual.quantities import MAX_SECONDS
+from edl_labs.virtual.quantities import MAX_SECONDS, is_number
 
 MAX_RANKS = 1024  # twice what the issue asks for; an all_to_all of as many has a million messages
 _FASTEST = 1e18  # bytes per second: far beyond any link
@@ -43,9 +42,9 @@ class LinkLevel:
             value = getattr(self, part)
             if type(value) is not int or not 1 <= value <= MAX_RANKS:
                 raise _refused(f"{part} of {self.name}", value, f"a whole number from 1 to {MAX_RANKS}", f"{part}=8")
-        if not _number(self.alpha_s, 0, MAX_SECONDS):
+        if not is_number(self.alpha_s, 0, MAX_SECONDS):
             raise _refused(f"alpha_s of {self.name}", self.alpha_s, "seconds from 0", "alpha_s=5e-6")
-        if not _number(self.byte_per_s, 1, _FASTEST):
+        if not is_number(self.byte_per_s, 1, _FASTEST):
             raise _refused(f"byte_per_s of {self.name}", self.byte_per_s, "a rate from 1", "byte_per_s=50e9")
 
 
@@ -74,7 +73,7 @@ class ClusterMachine:
             raise _refused("levels", self.levels, "one LinkLevel or more", 'LinkLevel("network", 8, 5e-6, 50e9)')
         if type(self.gpu) is not VirtualMachine:
             raise _refused("gpu", self.gpu, "a VirtualMachine", 'gpu=VirtualMachine.of("H100")')
-        if not _number(self.call_overhead_s, 0, MAX_SECONDS):
+        if not is_number(self.call_overhead_s, 0, MAX_SECONDS):
             raise _refused("call_overhead_s", self.call_overhead_s, "seconds from 0", "call_overhead_s=5e-6")
         if type(self.name) is not str or len(self.name) > 100:
             raise _refused("name", self.name, "a short text", 'name="two nodes"')
@@ -102,7 +101,7 @@ class ClusterMachine:
         inside, outside = node.inside, node.outside
         levels = [LinkLevel(inside.key, node.ranks, inside.alpha_s, inside.byte_per_s)]
         rack = nodes_per_rack if type(nodes_per_rack) is int else -1
-        if rack < 0 or not _number(oversubscription, 1e-3, 1e6) or (rack and nodes > rack and nodes % rack):
+        if rack < 0 or not is_number(oversubscription, 1e-3, 1e6) or (rack and nodes > rack and nodes % rack):
             raise _refused("nodes_per_rack", nodes_per_rack, "a divisor of nodes, or 0", "nodes=8, nodes_per_rack=4")
         racked = 0 < rack < nodes
         if nodes > 1 and not (racked and rack == 1):
@@ -182,8 +181,8 @@ class Faults:
             numbers = [*self.slow_ranks.values(), *self.slow_links.values()]
             ranks = [*self.slow_ranks, *self.lost, *(rank for _, rank in self.slow_links)]
             good = all(type(rank) is int for rank in [*ranks, *(part for pair in self.skipped for part in pair)])
-            good = good and all(_number(value, 1e-6, 1e6) for value in numbers) and all(map(_pair, self.skipped))
-            good = good and all(_number(value, 0, MAX_SECONDS) for value in self.lost.values())
+            good = good and all(is_number(value, 1e-6, 1e6) for value in numbers) and all(map(_pair, self.skipped))
+            good = good and all(is_number(value, 0, MAX_SECONDS) for value in self.lost.values())
         except (TypeError, ValueError, AttributeError):
             good = False
         if not good:
@@ -205,10 +204,6 @@ def cluster_machine(value: object, **overrides: Any) -> ClusterMachine:
     if isinstance(value, Mapping):
         return ClusterMachine.from_dict(value).replace(**overrides)
     return ClusterMachine.of(value, **overrides)  # type: ignore[arg-type]
-
-
-def _number(value: object, lowest: float, highest: float) -> bool:
-    return type(value) in (int, float) and math.isfinite(value) and lowest <= value <= highest  # type: ignore
 
 
 def _refused(what: str, value: object, want: str, example: str) -> VirtualClusterError:

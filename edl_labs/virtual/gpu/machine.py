@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,7 +11,7 @@ from edl_labs.hardware import Accelerator, accelerator, dtype_name
 from edl_labs.virtual.errors import VirtualGPUError, shown
 from edl_labs.virtual.gpu.buffers import Region
 from edl_labs.virtual.gpu.work_items import KernelWork, Regions
-from edl_labs.virtual.quantities import MAX_SECONDS, PER_SECOND, flop_count, picoseconds, whole_bytes
+from edl_labs.virtual.quantities import MAX_SECONDS, PER_SECOND, flop_count, is_number, picoseconds, whole_bytes
 
 _MAX_RATE = 1e18  # an exabyte a second, or a thousand chips in one
 
@@ -173,9 +172,9 @@ def _check(name: str, value: Any) -> None:
         good, want = type(value) is int and 0 <= value <= 10**18, "a whole number of bytes"
     elif name.endswith("_s") and not name.endswith("_per_s"):
         lowest = 1e-12 if name == "clock_resolution_s" else 0.0
-        good, want = _number(value, lowest, MAX_SECONDS), f"seconds from {lowest:g} to {MAX_SECONDS:g}"
+        good, want = is_number(value, lowest, MAX_SECONDS), f"seconds from {lowest:g} to {MAX_SECONDS:g}"
     else:
-        good, want = _number(value, 1.0, _MAX_RATE), f"a rate from 1 to {_MAX_RATE:g}"
+        good, want = is_number(value, 1.0, _MAX_RATE), f"a rate from 1 to {_MAX_RATE:g}"
     if not good:
         raise VirtualGPUError(f"{name} is {shown(value)}", why=f"it must be {want}", next=f"set {name} accordingly")
 
@@ -185,10 +184,6 @@ def _checked_peaks(peaks: Mapping[str, float]) -> dict[str, float]:
     for rate in checked.values():
         _check("peak_flop_per_s of a dtype", rate)
     return checked
-
-
-def _number(value: Any, lowest: float, highest: float) -> bool:
-    return type(value) in (int, float) and math.isfinite(value) and lowest <= value <= highest
 
 
 def kernel_cost(

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from edl_labs.virtual.errors import VirtualWorkersError, shown
-from edl_labs.virtual.quantities import MAX_BYTES, MAX_SECONDS
+from edl_labs.virtual.quantities import MAX_BYTES, MAX_SECONDS, is_number
 
 _MAX_RATE = 1e18  # an exabyte a second: beyond any machine
 _WHOLE = {"cores": (1, 4096), "channels": (1, 4096), "cache_bytes": (0, MAX_BYTES), "page_bytes": (512, 2**30)}
@@ -118,13 +117,11 @@ def _fits(name: str, given: Any) -> bool:
         return type(given) is str and 0 < len(given) <= 200
     if name in _WHOLE:
         return type(given) is int and _WHOLE[name][0] <= given <= _WHOLE[name][1]
-    if type(given) not in (int, float) or not math.isfinite(given):
-        return False
     if name.endswith("_per_s"):
-        return bool(0 < given <= _MAX_RATE)
+        return is_number(given, 0, _MAX_RATE) and given > 0
     if name == "clock_resolution_s":
-        return bool(1e-12 <= given <= 1.0)
-    return bool(0 <= given <= (10 if name == "contention" else MAX_SECONDS))
+        return is_number(given, 1e-12, 1.0)
+    return is_number(given, 0, 10 if name == "contention" else MAX_SECONDS)
 
 
 def _range(name: str) -> str:

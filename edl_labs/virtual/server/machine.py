@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from edl_labs.hardware import Accelerator, accelerator
 from edl_labs.virtual.errors import VirtualServerError, shown
-from edl_labs.virtual.quantities import PER_SECOND
+from edl_labs.virtual.quantities import PER_SECOND, is_number
 
 _MAX_COUNT, _MAX_RATE = 10**15, 1e24  # beyond any model and any machine
 _FREE_FOR_CACHE = 0.9  # a tenth stays for activations (vLLM: nine tenths of all memory, less the weights)
@@ -103,12 +102,12 @@ class ServerMachine:
         if not isinstance(self.shape, DecoderShape):
             object.__setattr__(self, "shape", DecoderShape(**self.shape))
         for name in ("flop_per_s", "memory_byte_per_s"):
-            _require(_is_between(getattr(self, name), 1e-9, _MAX_RATE), name, getattr(self, name), "a positive rate")
+            _require(is_number(getattr(self, name), 1e-9, _MAX_RATE), name, getattr(self, name), "a positive rate")
         for name in ("blocks", "block_tokens", "most_sequences", "most_output_tokens"):
             given = getattr(self, name)
             _require(type(given) is int and 1 <= given <= 10**9, name, given, "a whole number from 1")
         for name in ("step_s", "sequence_s"):
-            _require(_is_between(getattr(self, name), 0.0, 1e3), name, getattr(self, name), "seconds from 0")
+            _require(is_number(getattr(self, name), 0.0, 1e3), name, getattr(self, name), "seconds from 0")
         _require(type(self.padded) is bool, "padded", self.padded, "True or False")
         _require(type(self.name) is str and 0 < len(self.name) <= 200, "name", self.name, "a short text")
 
@@ -176,10 +175,6 @@ def server_machine(model: ServerMachine | Mapping[str, Any], **parameters: Any) 
             why=str(error),
             next=f"it has {', '.join(one.name for one in dataclasses.fields(ServerMachine))}",
         ) from None
-
-
-def _is_between(value: object, low: float, high: float) -> bool:
-    return type(value) in (int, float) and math.isfinite(value) and low <= value <= high  # type: ignore[arg-type,operator]
 
 
 def _require(fits: bool, name: str, given: object, form: str) -> None:
