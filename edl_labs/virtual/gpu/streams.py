@@ -12,7 +12,7 @@ from edl_labs.virtual.gpu.launches import LaunchedKernel
 from edl_labs.virtual.gpu.work_items import Lane, Mark
 
 
-class Device(Protocol):
+class StreamOwner(Protocol):
     """What streams and events need of the VirtualGPU that made them."""
 
     core: Core
@@ -29,7 +29,7 @@ class Stream:
 
     __slots__ = ("_records", "_waits", "copies", "gpu", "index", "known", "lane", "priority")
 
-    def __init__(self, gpu: Device, index: int, *, priority: int = 0) -> None:
+    def __init__(self, gpu: StreamOwner, index: int, *, priority: int = 0) -> None:
         self.gpu, self.index, self.priority, self.lane = gpu, index, priority, Lane(index, priority)
         # What loops issue again and again is checked and priced once.
         self.known: dict[Any, LaunchedKernel] = {}
@@ -103,7 +103,7 @@ class Event:
 
     __slots__ = ("enable_timing", "gpu", "index", "mark")
 
-    def __init__(self, gpu: Device, index: int, *, enable_timing: bool) -> None:
+    def __init__(self, gpu: StreamOwner, index: int, *, enable_timing: bool) -> None:
         self.gpu, self.index, self.enable_timing = gpu, index, enable_timing
         self.mark: Mark | None = None
 
@@ -149,7 +149,7 @@ class Event:
 class StreamContext:
     """`with gpu.stream(s):` makes `s` the current stream inside the block."""
 
-    def __init__(self, gpu: Device, stream: Stream) -> None:
+    def __init__(self, gpu: StreamOwner, stream: Stream) -> None:
         self._gpu, self._stream = gpu, stream
         self._before: list[Stream] = []
 
@@ -164,7 +164,7 @@ class StreamContext:
         self._gpu.set_stream(self._before.pop())
 
 
-def own_stream(gpu: Device, stream: object) -> Stream:
+def own_stream(gpu: StreamOwner, stream: object) -> Stream:
     """`stream`, or the current one for None; VirtualGPUError if it belongs elsewhere."""
     if stream is None:
         return gpu.current_stream()
@@ -182,7 +182,7 @@ def not_a_stream(stream: object) -> VirtualGPUError:
     )
 
 
-def own_event(gpu: Device, event: object, *, use: str) -> Event:
+def own_event(gpu: StreamOwner, event: object, *, use: str) -> Event:
     """`event`; VirtualGPUError if it belongs elsewhere."""
     if not isinstance(event, Event):
         raise VirtualGPUError(
@@ -197,7 +197,7 @@ def own_event(gpu: Device, event: object, *, use: str) -> Event:
     return event
 
 
-def _mark_of(gpu: Device, event: object) -> Mark:
+def _mark_of(gpu: StreamOwner, event: object) -> Mark:
     """The point whose time is to be taken; VirtualGPUError if the event was never recorded."""
     mark = own_event(gpu, event, use="take the time of").mark
     if mark is None:

@@ -182,7 +182,7 @@ class DiskQueue:
 
 
 @dataclass
-class PageCache:
+class CachedPages:
     """The pages of files that are in memory, the least recently used leaving first; `capacity` in pages."""
 
     page_bytes: int

@@ -9,10 +9,10 @@ from typing import Any
 
 from edl_labs.virtual.errors import VirtualWorkersError
 from edl_labs.virtual.loader.discrete_events import (
+    CachedPages,
     Cores,
     DiskQueue,
     Events,
-    PageCache,
     Process,
     Resume,
     Run,
@@ -43,7 +43,7 @@ class LoaderEngine:
         self.cores = Cores(self.events, machine.cores, machine.contention)
         self.counts = StorageCounts()
         self.disks = [DiskQueue(disk, self.events, self.counts, self.note) for disk in machine.disks]
-        self.cache = PageCache(machine.page_bytes, machine.cache_bytes // machine.page_bytes)
+        self.cache = CachedPages(machine.page_bytes, machine.cache_bytes // machine.page_bytes)
         self.files: list[FileFacts] = []
         self.loaders: list[Loader] = []
         self.spans: list[Span] = []

@@ -23,7 +23,7 @@ _ALIGNMENT = 256  # of arrays in global memory, as cudaMalloc gives it
 
 
 @dataclass
-class Lane:
+class ThreadPath:
     """A thread on its path: the next step, the next place, what it holds, and the barriers that it has passed."""
 
     thread: int
@@ -92,7 +92,7 @@ class WarpEngine:
         for block in self.arriving(range(elements_of(entry["grid"]))):
             first = block * per_block
             lanes = [
-                Lane(
+                ThreadPath(
                     thread,
                     entry["paths"][entry["threads"][first + thread]],
                     iter(entry["places"][starts[first + thread] : starts[first + thread + 1]]),
@@ -128,7 +128,7 @@ class WarpEngine:
 class _BlockRun:
     """A block of a launch: its warps, its shared memory."""
 
-    def __init__(self, engine: WarpEngine, entry: Entry, block: int, lanes: list[Lane]) -> None:
+    def __init__(self, engine: WarpEngine, entry: Entry, block: int, lanes: list[ThreadPath]) -> None:
         self.engine, self.entry, self.block = engine, entry, block
         self.warps = [lanes[at : at + LANES] for at in range(0, len(lanes), LANES)]
         self.shared, base = [], 0
@@ -161,7 +161,7 @@ class _BlockRun:
         for memory in self.shared:
             self.engine.keep_touches(memory)
 
-    def _note_missing(self, waiting: list[Lane]) -> None:
+    def _note_missing(self, waiting: list[ThreadPath]) -> None:
         """A barrier that some threads of the block do not come by: they have ended."""
         lanes = sum(map(len, self.warps))
         if len(waiting) < lanes:
@@ -169,7 +169,7 @@ class _BlockRun:
             came = f"{len(waiting)} of {lanes} threads come by line {line}"
             self.engine.missed.append(f"block {self.block} of launch {self.engine.launches}: {came}")
 
-    def _hang(self, waiting: list[Lane], why: str) -> None:
+    def _hang(self, waiting: list[ThreadPath], why: str) -> None:
         self.engine.hangs.append(f"block {self.block} of launch {self.engine.launches}: {len(waiting)} threads, {why}")
 
     def _advance(self, number: int) -> None:
@@ -193,7 +193,7 @@ class _BlockRun:
                 for lane in group:
                     lane.is_waiting = True
 
-    def _released(self, warp: list[Lane]) -> bool:
+    def _released(self, warp: list[ThreadPath]) -> bool:
         """Let lanes go on that wait for their warp alone; False where there are none, or they wait for each other."""
         waiting = [lane for lane in warp if lane.step is not None]
         ops = {lane.step[0] for lane in waiting}
@@ -208,7 +208,7 @@ class _BlockRun:
             lane.at, lane.is_waiting = lane.at + 1, False
         return True
 
-    def _shuffle(self, warp: list[Lane], waiting: list[Lane]) -> None:
+    def _shuffle(self, warp: list[ThreadPath], waiting: list[ThreadPath]) -> None:
         offered = {lane.thread % LANES: self._value(lane, lane.step[3]) for lane in waiting}
         for lane in waiting:
             own, op, number = lane.thread % LANES, lane.step[0], lane.step[2]
@@ -217,7 +217,7 @@ class _BlockRun:
                 source = own
             lane.values.append(offered.get(source) or self._missing("a shuffle", lane, source))
 
-    def _access(self, number: int, group: list[Lane]) -> None:
+    def _access(self, number: int, group: list[ThreadPath]) -> None:
         op, pc, which = group[0].step[:3]
         memory = self.engine.arrays[which] if which >= 0 else self.shared[-1 - which]
         itemsize, line = ITEMSIZES[memory.dtype], self.entry["lines"][pc]
@@ -241,21 +241,21 @@ class _BlockRun:
                 memory.cells[place] = stored(added, memory.dtype)
             lane.at += 1
 
-    def _read(self, memory: Memory, place: int, lane: Lane) -> Cell:
+    def _read(self, memory: Memory, place: int, lane: ThreadPath) -> Cell:
         if memory.is_shared and place not in memory.cells:
             return self._missing(memory.name, lane, place)
         return self.engine.read(memory, place)
 
-    def _missing(self, what: str, lane: Lane, place: int) -> Cell:
+    def _missing(self, what: str, lane: ThreadPath, place: int) -> Cell:
         self.engine.undefined.append((what, place, lane.thread))
         return Cell(self.engine.origins.leaf("nothing", place), float("nan"))
 
-    def _arithmetic(self, lane: Lane) -> None:
+    def _arithmetic(self, lane: ThreadPath) -> None:
         op, _, first, second = lane.step
         lane.values.append(computed(self.engine.origins, op, self._value(lane, first), self._value(lane, second)))
         lane.at += 1
 
-    def _value(self, lane: Lane, source: int | float) -> Cell:
+    def _value(self, lane: ThreadPath, source: int | float) -> Cell:
         if type(source) is float:
             return Cell(self.engine.origins.constant(source), source)
         return lane.values[source]  # type: ignore[index]

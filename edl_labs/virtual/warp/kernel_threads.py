@@ -33,7 +33,7 @@ class Dim3(NamedTuple):
     z: int
 
 
-class Recording(Protocol):
+class KernelRecording(Protocol):
     """What a thread needs of the launch that it belongs to."""
 
     grid: Dim3
@@ -207,7 +207,7 @@ class KernelThread:
 
     warpsize = LANES
 
-    def __init__(self, record: Recording, block: Dim3, thread: Dim3) -> None:
+    def __init__(self, record: KernelRecording, block: Dim3, thread: Dim3) -> None:
         self.record = record
         self.blockIdx, self.threadIdx = block, thread
         self.blockDim, self.gridDim = record.block, record.grid

@@ -27,7 +27,7 @@ class LayerState:
 
 
 @dataclass(frozen=True)
-class Change:
+class MemoryChange:
     """`delta` bytes more on the device for `owner` at `time_ps`, by operation `index` of the program."""
 
     time_ps: int
@@ -43,7 +43,7 @@ class TapeEngine:
         self.tape = tape
         self.layers = [LayerState() for _ in tape.layers]
         self.gradients: set[int] = set()
-        self.changes: list[Change] = []
+        self.changes: list[MemoryChange] = []
         self.compute_ps = self.out_ps = self.in_ps = self.end_ps = 0
         self.busy_ps = {"compute": 0, "copy out": 0, "copy in": 0}
         self.recomputed_ps = self.waited_ps = self.index = 0
@@ -186,7 +186,7 @@ class TapeEngine:
 
     def _change(self, time_ps: int, delta: int, owner: str) -> None:
         if delta:
-            self.changes.append(Change(time_ps, self.index, delta, owner))
+            self.changes.append(MemoryChange(time_ps, self.index, delta, owner))
 
     def _name(self, i: int) -> str:
         return self.tape.layers[i].name
