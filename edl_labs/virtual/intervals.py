@@ -1,4 +1,4 @@
-"""Values over stretches of positions, cut where something was written: what replays know of each byte or element.
+"""Interval maps: one value for each part of a range of positions, as replays keep for bytes and elements.
 
 A map is a list of parts (start, stop, value) in order, without gaps.
 """
@@ -20,7 +20,7 @@ def _same(value: V) -> V:
 
 
 def split(parts: list[Part[V]], position: int, *, copied: Callable[[V], V] = _same) -> int:
-    """Make a part start at `position`, and give its number; both halves of a cut part have its value, one `copied`."""
+    """Make a part start at `position`, and return its number; the second half of a cut part has a `copied` value."""
     at = bisect_right(parts, position, key=itemgetter(0)) - 1
     start, stop, value = parts[at]
     if position == start:
@@ -46,9 +46,9 @@ def between(parts: Sequence[Part[V]], start: int, stop: int) -> list[Part[V]]:
 
 
 def write(parts: list[Part[V]], new: Sequence[Part[V]]) -> int:
-    """Put `new` parts, which follow one another, in the place of what was there; gives how many parts that were.
+    """Replace what was there by `new` parts, which follow one another; returns how many parts were replaced.
 
-    Equal neighbours become one, so that what is written in chunks ends as one part.
+    Equal neighbours are merged, so that what is written in chunks ends as one part.
 
     >>> parts = [(0, 9, "a")]
     >>> write(parts, [(2, 4, "b"), (4, 5, "b")]), parts
@@ -75,7 +75,7 @@ def _merged(parts: Iterable[Part[V]]) -> list[Part[V]]:
 
 
 def aligned(several: Sequence[Sequence[Part[V]]], size: int) -> Iterator[tuple[int, int, list[V]]]:
-    """Maps of one size side by side: each stretch in which none of them changes, with the value of each.
+    """Each range in which none of several maps of one size changes, with the value of each map.
 
     >>> list(aligned([[(0, 2, "a"), (2, 3, "b")], [(0, 3, "c")]], 3))
     [(0, 2, ['a', 'c']), (2, 3, ['b', 'c'])]

@@ -46,7 +46,7 @@ def flag(value: object) -> bool:
 
 
 def anything(value: object) -> bool:
-    """Whatever: the machine checks it when it plays the operation, or it only has to equal the replayed value."""
+    """Any value: the machine checks it when it plays the operation, or it only has to equal the replayed value."""
     return True
 
 
@@ -77,10 +77,10 @@ def _unplayed(machine: Any, entry: Entry) -> Any:
 class OperationKind:
     """One kind of operation: its fields with a check each, and what a machine does with it.
 
-    `play(machine, entry)` does it again and gives what the call returned; a machine that plays whole programs at once
-    has none. `misfit(machine, entry)` says in words what of a well-formed entry this machine or what came before
-    excludes ("" for nothing). `charge(machine, entry)` is for how many operations it counts against a replay's limit.
-    `compares(entry)` tells whether it recorded a value, which has to be the replayed one.
+    `play(machine, entry)` repeats it and returns what the call returned; a machine that plays whole programs at once
+    has none. `misfit(machine, entry)` says why a well-formed entry does not fit this machine or what came before it
+    ("" where it fits). `charge(machine, entry)` is the number of operations that it counts for against a replay's
+    limit. `compares(entry)` tells whether it recorded a value, which has to equal the replayed one.
     """
 
     required: Mapping[str, Check] = field(default_factory=dict)
@@ -120,7 +120,7 @@ class Program:
     def replayed(
         self, machine: Any, program: object, *, at_most: int = MAX_REPLAYED
     ) -> Iterator[tuple[int, Entry, Any]]:
-        """The operations of a program with their numbers, each done again on `machine`, with what it returned.
+        """The operations of a program with their numbers, each repeated on `machine`, with what it returned.
 
         ReplayDisagreement where a recorded value is not the replayed one, ReplayError for anything that is no program
         of this machine or longer than `at_most`: never anything else, whatever it is.
@@ -166,7 +166,7 @@ class Program:
         )
 
     def too_many(self, at_most: int) -> ReplayError:
-        """The error for a program that is longer than anybody should wait for."""
+        """The error for a program that takes too long to replay."""
         return ReplayError(
             f"the program has more than {at_most:,} operations", why=self.limit, next="measure with fewer calls"
         )
