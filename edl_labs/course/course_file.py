@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Meta, Struct, field, structs
 
 from edl_labs.course.sandbox.limits import Limits
-from edl_labs.course.toml_file import Misfit, misfit, nearest
+from edl_labs.course.toml_file import Misfit, key_lines, line_of, misfit, nearest
 from edl_labs.errors import UsageError
 
 FILE = "course.toml"
@@ -97,7 +97,8 @@ _SAID = {
 def read_course_file(root: Path) -> CourseFile:
     """What course.toml of the course in `root` says: empty where there is no such file, UsageError for a wrong one."""
     try:
-        data = tomllib.loads((root / FILE).read_text(encoding="utf-8"))
+        text = (root / FILE).read_text(encoding="utf-8")
+        data = tomllib.loads(text)
     except FileNotFoundError:
         return CourseFile()
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
@@ -105,18 +106,20 @@ def read_course_file(root: Path) -> CourseFile:
     try:
         return msgspec.convert(data, CourseFile)
     except msgspec.ValidationError as error:
-        raise _refusal(misfit(error, data)) from None
+        found = misfit(error, data)
+        raise _refusal(found, line_of(key_lines(text), found.path)) from None
 
 
-def _refusal(found: Misfit) -> UsageError:
+def _refusal(found: Misfit, line: int) -> UsageError:
     table, _, key = found.key.rpartition(".")
     if found.unknown:
         where = f"[[{table}]]" if table == "assignment" else f"[{table}]" if table else "the file"
         known = [one.encode_name for one in structs.fields(_TABLES[table])]
-        return wrong(f"{where} has no {key!r}", "", nearest(key, known))
+        return wrong(f"{where} has no {key!r}", f"line {line} sets it", nearest(key, known))
     usual = (f"{key} is {{value!r}}", "that is not text", f'write {key} = "..."')
     what, why, then = _SAID.get(found.key, usual)
-    return wrong(what.format(value=found.value), why.format(value=found.value), then)
+    why = why.format(value=found.value)
+    return wrong(what.format(value=found.value), f"line {line}" + (f": {why}" if why else ""), then)
 
 
 def wrong(what: str, why: str, then: str) -> UsageError:

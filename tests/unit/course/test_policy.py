@@ -89,3 +89,22 @@ def test_what_it_cannot_mean_is_refused(tmp_path: Path, change: tuple[str, str],
 def test_a_second_entry_for_one_lab_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="twice"):
         policy(tmp_path, GOOD + '[[assignment]]\nname = "lab01_gpu_basics"\n')
+
+
+@pytest.mark.parametrize(
+    ("change", "line", "then"),
+    [
+        (("per_day = 0.1", "per_dya = 0.1"), 7, "did you mean per_day?"),
+        (("per_day = 0.1", "per_day = 10"), 7, "write for example per_day = 0.1"),
+        (("due = 2026", "deu = 2026"), 12, "did you mean due?"),
+        (('name = "lab01_gpu_basics"', ""), 10, 'write name = "lab01_gpu_basics"'),
+    ],
+)
+def test_a_refusal_says_the_line_and_what_to_write(
+    tmp_path: Path, change: tuple[str, str], line: int, then: str
+) -> None:
+    with pytest.raises(UsageError) as refused:
+        policy(tmp_path, GOOD.replace(*change))
+
+    assert refused.value.why.startswith(f"line {line}")
+    assert then == refused.value.next
