@@ -66,7 +66,7 @@ def _flames(trace: Trace) -> tuple[float, list[tuple[int, float, float, str]]]:
         elif parent[i] in paths or not stepped:
             path = (*paths.get(parent[i], ()), trace.names[trace.name[i]])
         else:
-            # What is around the steps or beside them is not the loop.
+            # What is around the steps or between them is not the loop.
             continue
         if len(path) > _FLAME_ROWS:
             continue
@@ -154,7 +154,7 @@ _SPAN_KINDS = {
     "kernel": "kernel",
     "copy": "copy",
 }
-# A share below this is a bar that nobody sees.
+# A share below this is a bar that is not visible.
 _LEAST = 0.004
 _QUEUE_TITLE = "launch queue in the same step: at 0 the device waits for the host"
 # A picture of a step that takes no time is as wide as the profilers' unit.
@@ -243,7 +243,7 @@ def queue_depth(trace: Trace | AnalysedTrace) -> tuple[list[float], list[int]]:
 
 
 def draw_diagnosis(diagnosis: Diagnosis) -> Figure:
-    """The four pictures of a diagnosis in one figure; without a device gains stand in the place of the queue."""
+    """The four pictures of a diagnosis in one figure; without a device gains replace the queue."""
     trace, analysed = diagnosis.trace, diagnosis.analysis()
     figure, grid = subplots(2, 2, figsize=(12, 7), gridspec_kw={"width_ratios": [3, 2]})
     start_s, end_s = _middle_step(analysed)
@@ -269,7 +269,7 @@ def draw_gains(axes: Axes, diagnosis: Diagnosis, *, title: str = "") -> Axes:
         axes.plot([ablation.after_s] * len(places), places, "D", color=TEXT, label="tried")
     axes.axvline(diagnosis.attribution.wall_s, color=TEXT, linestyle=":")
     axes.set(yticks=range(len(gains)), yticklabels=[f"no {gain.cause}" for gain in gains])
-    axes.set_title(title or "a step without each cause; dotted: as it is")
+    axes.set_title(title or "a step without each cause; dotted: as traced")
     axes.xaxis.set_major_formatter(lambda value, _: seconds(value))
     return dress(axes)
 

@@ -58,7 +58,7 @@ class Finding(Value):
 
 @checked_arguments()
 def antipatterns(trace: TraceLike, *, skip: int | None = None) -> tuple[Finding, ...]:
-    """The habits found in the steady state of a trace, the dearest first."""
+    """The habits found in the steady state of a trace, the most expensive first."""
     analysed = AnalysedTrace.of(trace)
     seen = _Seen(analysed, (1 if len(analysed.trace.steps) >= 3 else 0) if skip is None else skip)
     found = [finding for look in _LOOKS for finding in look(seen)]

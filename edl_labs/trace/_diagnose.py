@@ -83,7 +83,7 @@ class Diagnosis(Value):
         """The verdict and what usually helps."""
         if self.is_device_missing:
             return MISSING
-        return BY_NAME[self.attribution.dominant].told(on_device=self.attribution.on_device)
+        return BY_NAME[self.attribution.dominant].verdict_and_advice(on_device=self.attribution.on_device)
 
     @property
     def shares(self) -> dict[str, float]:

@@ -19,7 +19,7 @@ from edl_labs.trace.trace_table import Trace, TraceEvent
 from edl_labs.units import percent, seconds
 from edl_labs.values import Value
 
-# Waiting for less than this part of a step delays nobody in practice.
+# Waiting for less than this part of a step does not matter in practice.
 _BALANCED = 0.01
 # A pair of ranks is not worth a line below this part of a step.
 _LEAST_WAIT = 0.005
@@ -117,8 +117,8 @@ def _cells(rank: RankSummary) -> tuple[str, ...]:
 def diagnose_ranks(sources: Iterable[str | os.PathLike[str] | Trace], *, skip: int | None = None) -> RanksDiagnosis:
     """One report over the ranks of a run, from a file a rank, files with several ranks, or traces.
 
-    Collectives are matched by name, group and order. All ranks leave one together, so whoever is in it for the shortest
-    time arrived last, and the others wait for that rank: no clocks are compared.
+    Collectives are matched by name, group and order. All ranks leave one together, so the rank that spends the least
+    time in it arrived last, and the others wait for it: no clocks are compared.
     """
     named = [pair for source in sources for pair in _traces(source)]
     if not named:

@@ -153,14 +153,14 @@ class Ablation(Value):
 
     @property
     def error(self) -> float:
-        """How far the predicted time without the cause lies from the real one, relative to it."""
+        """How far the predicted time without the cause is from the real one, relative to it."""
         if self.after_s <= 0:
             return abs(self.predicted.after_s) / self.before_s if self.before_s else 0.0
         return abs(self.predicted.after_s / self.after_s - 1.0)
 
     @property
     def gain_error(self) -> float:
-        """How far the predicted gain lies from the real one, relative to it; nan where there was no real gain."""
+        """How far the predicted gain is from the real one, relative to it; nan where there was no real gain."""
         return abs(self.predicted.gain_s / self.gain_s - 1.0) if self.gain_s > 0 else float("nan")
 
     @property
@@ -172,7 +172,7 @@ class Ablation(Value):
 
 @checked_arguments()
 def ablate(loop: Loop, cause: str, *, steps: int = 12) -> Ablation:
-    """Run a loop without a cause, and put the gain beside the one predicted from the unchanged loop's trace."""
+    """Run a loop without a cause, and compare the gain with the one predicted from the unchanged loop's trace."""
     if cause not in loop.ablations():
         raise UsageError(
             f"{loop.name} cannot run without {cause!r}",

@@ -45,7 +45,7 @@ class Places:
 
     The line is the one noted with the event, or the innermost Python frame outside of libraries, or the innermost
     annotation that is not a step; '' where the trace has none. `meta["sampled_lines"]` of a trace are lines that were
-    seen beside it, with their moments.
+    sampled while it was recorded, with their times.
     """
 
     def __init__(self, trace: Trace, calls: Mapping[int, int]) -> None:
@@ -69,7 +69,7 @@ class Places:
         return event >= 0 and KINDS[self._trace.kind[event]] in DEVICE_KINDS
 
     def sampled(self, stretches: Iterable[tuple[float, float]]) -> Counter[str]:
-        """How often each line was seen during stretches that follow each other, where lines were sampled beside."""
+        """How often each line was seen during stretches that follow each other, where lines were sampled."""
         found: Counter[str] = Counter()
         for start_s, end_s in stretches:
             low, high = bisect_left(self._moments, start_s), bisect_right(self._moments, end_s)
@@ -85,14 +85,14 @@ def _of_library(name: str) -> bool:
     """
     found = _FILE.match(name)
     standard = found is not None and found["top"] in sys.stdlib_module_names
-    # A module of one's own may be called like one of the standard library: then it lies here.
+    # A module of one's own may be called like one of the standard library: then it is a file here.
     return bool(_LIBRARIES.search(name)) or (standard and not Path(name.partition("(")[0]).exists())
 
 
 def _lines(trace: Trace) -> list[str]:
     """By event its own line, else that of what is around it; an annotation's name where nothing around has a line."""
     frames = [name if _FRAME.match(name) and not _of_library(name) else "" for name in trace.names]
-    # The last is that of line -1, which stands for unknown.
+    # The last is that of line -1, which means unknown.
     noted = [*("" if _LIBRARIES.search(name) else name for name in trace.names), ""]
     lines: list[str] = []
     marks: list[str] = []
@@ -154,7 +154,7 @@ class AnalysedTrace:
         return [start for start, _ in self.trace.steps]
 
     def step_bounds(self, *, skip: int = 0) -> list[float]:
-        """n + 1 moments with n steps of wall time between them, behind the first `skip`.
+        """n + 1 moments with n steps of wall time between them, after the first `skip`.
 
         A step ends when the last device operation that it issued ends, so that work the device still owes is counted.
         """
@@ -194,7 +194,7 @@ class AnalysedTrace:
         for operation in self.device.operations:
             issued_s = float(self.trace.start_s[operation.call]) if operation.call >= 0 else operation.start_s
             step = bisect_right(self.step_starts, issued_s) - 1
-            # What is issued behind the last step belongs to no step.
+            # What is issued after the last step belongs to no step.
             if step >= 0 and (step < last or issued_s <= self.trace.steps[last][1]):
                 done[step] = max(done[step], operation.end_s)
         return [found or end for found, (_, end) in zip(done, self.trace.steps, strict=True)]

@@ -1,4 +1,4 @@
-"""The causes among which wall time is shared out: one row each says what is charged to it, how it is told and drawn."""
+"""The causes among which wall time is shared out: a row each says what is charged to it, its words and its colour."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _DATA = re.compile(
     r"dataloader|data_?loading|\bdata\b|next_?batch|(get|load|fetch)_?(batch|data)|collate|\binput_?pipeline\b",
     re.IGNORECASE,
 )
-# What torch calls a collective of a CPU: it has no other event, and covers what runs beside it.
+# What torch calls a collective of a CPU: it has no other event, and covers what runs meanwhile.
 _ON_CPU = re.compile(r"(gloo|mpi|ucc):")
 EMPTY_CACHE = re.compile(r"empty_?cache", re.IGNORECASE)
 
@@ -21,10 +21,10 @@ class Cause:
     """One cause: its verdict and what usually helps, its colour and hatching, and which events are charged to it.
 
     `kinds` are the kinds of events that are charged to it; `words` the names of annotations that are, and `encloses`
-    says that what lies inside such an event is charged to it as well. A cause that `holds` can keep the host waiting
+    says that what is inside such an event is charged to it as well. A cause that `holds` can keep the host waiting
     for the device; one that is `late` comes too late for the device because something held the host before it.
     `without` says how a VirtualGPU runs without it, and is empty where it cannot. `on_cpu` replaces verdict and advice
-    where nothing runs beside the host.
+    where there is no device.
     """
 
     name: str
@@ -40,7 +40,7 @@ class Cause:
     without: str = ""
     on_cpu: tuple[str, str] | None = None
 
-    def told(self, *, on_device: bool) -> tuple[str, str]:
+    def verdict_and_advice(self, *, on_device: bool) -> tuple[str, str]:
         """The verdict when this cause dominates, and what usually helps."""
         return (self.verdict, self.advice) if on_device or self.on_cpu is None else self.on_cpu
 
@@ -73,7 +73,7 @@ TABLE = (
         colour=PURPLE,
         kinds=("copy", "copy call"),
         holds=True,
-        without="copies from pinned memory, beside the compute",
+        without="copies from pinned memory, in a stream of their own",
     ),
     Cause(
         name="launch",
@@ -117,7 +117,7 @@ TABLE = (
     Cause(
         name="host",
         verdict="host-bound",
-        advice="move work out of the loop's Python, or behind the launches",
+        advice="move work out of the loop's Python, or after the launches",
         colour=GREY,
         hatch="//",
         late=True,

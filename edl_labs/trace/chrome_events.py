@@ -179,7 +179,7 @@ class ChromeEvents:
             self._virtual |= args.get("name") == "VirtualGPU"
 
     def _flow(self, event: dict[str, Any]) -> None:
-        """VirtualGPU's arrows come right behind the event they start or end at: they name its link after the fact."""
+        """VirtualGPU's arrows come right after the event they start or end at: they name its link after the fact."""
         number = event.get("id")
         if type(number) is int:
             self._table.link_last(number)

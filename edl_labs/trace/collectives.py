@@ -1,4 +1,4 @@
-"""Which device work communicates: told by the collective that launched it, by metadata, or by the function's own name.
+"""Which device work communicates: known from the collective that launched it, metadata, or the function's own name.
 
 Graph replays have neither annotation nor metadata, so that names count: the function's own name, template arguments,
 parameters and return type cut, read as words. Nothing is looked for inside a longer name: `warp_all_reduce_softmax`
@@ -40,20 +40,20 @@ _CORE = (
     r"(all_?reduces?|all_?gathers?(_?v)?|reduce_?scatters?(_?v)?|all_?to_?alls?(_?v(dev)?)?|allto?allv?|send_?recv"
     r"|cross_device_reduce|collective_permute|multimem_broadcast|lamport_style_one_shot_all_reduce)"
 )
-# Words that may come before and behind: where the data go, by which algorithm, in which type, fused with what.
+# Words that may come before and after: where the data go, by which algorithm, in which type, fused with what.
 _BEFORE = (
     "multimem|multi|mem|one|two|shot|oneshot|twoshot|stage|ring|tree|hierarchical|hybrid|cube|mesh|cross|device|intra"
     "|inter|node|intranode|internode|custom|quick|fast|lamport|symm|symmetric|memory|nvls|nvlink|ll|simple|double"
     "|binary|p2p|p|peer|gpu|ipc|ub|mnnvl|trtllm|vllm|sgl|sglang|fbgemm|moe|nccl|kernel|push|pull|low|latency|inplace"
     "|ccl|sycl|aiter|car|d|copy|engine"
 )
-_BEHIND = (
+_AFTER = (
     f"{_BEFORE}|kernels|naive|fusion|fused|add|residual|rms|rmsnorm|norm|quant|fp|bf|f|half|float|bfloat|int|uint|sum"
     "|max|min|avg|prod|sync|async|in|out|of|place|outofplace|collnet|direct|chain|send|recv|put|get|write|read|store"
     "|load|oop|rr|rw|rs|bidirectional|prototype|opt|small|large|medium|packed|vec|vectorized|start|done|v|lastdim"
     "|butterfly|with|signal|signals|barrier|hdim|t|u|impl|prepare|metadata|dim|tma|nbi|wait|flag|flags"
 )
-_COLLECTIVE = re.compile(rf"((({_BEFORE})|\d+)_)*{_CORE}(_(({_BEHIND})|\d+))*")
+_COLLECTIVE = re.compile(rf"((({_BEFORE})|\d+)_)*{_CORE}(_(({_AFTER})|\d+))*")
 _MANGLED = re.compile(r"_Z(TS)?(N[KrV]*)?L?")
 _PART = re.compile(r"(St)?(\d+)")
 _UNNAMED = re.compile(r"\(anonymous namespace\)::|<unnamed>::|\{lambda[^}]*\}|\[clone [^]]*\]|\.kd$")

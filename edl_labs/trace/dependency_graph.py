@@ -94,10 +94,10 @@ class DependencyGraph:
 def dependency_graph(
     trace: Trace, host: HostStretches, device: DeviceWork, blocking: Mapping[int, BlockingCopy]
 ) -> DependencyGraph:
-    """The dependency graph of a trace. What waits for what across streams is told from ends that meet starts."""
+    """The dependency graph of a trace. What waits for what across streams is seen from ends that meet starts."""
     stretches = _cut(host.stretches, trace.steps[0][0], trace.steps[-1][1])
     if len(stretches) > 1 and stretches[-1].event < 0:
-        # Behind the last event the host does nothing; it is the device that goes on.
+        # After the last event the host does nothing; only the device goes on.
         stretches = stretches[:-1]
     order, placed = _issued(trace, device, stretches, blocking)
     operations = [device.operations[number] for number in order]

@@ -27,7 +27,7 @@ _WORDS = {
     "Expecting property name enclosed in double quotes": "a name in double quotes is missing",
     "Illegal trailing comma before end of object": "a comma has nothing after it",
     "Invalid control character at": "a line break is inside a text: its closing quote is missing",
-    "Invalid \\escape": "a backslash stands before a character that cannot be escaped; write it twice",
+    "Invalid \\escape": "a backslash is before a character that cannot be escaped; write it twice",
     "Invalid \\uXXXX escape": "\\u needs four hexadecimal digits",
 }
 

@@ -141,7 +141,7 @@ def _longest_part_s(trace: Trace, places: np.ndarray) -> list[float]:
     np.minimum.at(least_s, places[places >= 0], trace.self_s[places >= 0])
     found = np.where(places >= 0, np.append(least_s, 0.0)[places], trace.self_s).tolist()
     parents, kinds = trace.parent.tolist(), trace.kind.tolist()
-    # What is inside an event comes behind it in the table.
+    # What is inside an event comes after it in the table.
     for event in range(len(parents) - 1, -1, -1):
         if parents[event] >= 0 and kinds[event] == NUMBER["operator"]:
             found[parents[event]] = max(found[parents[event]], found[event])

@@ -111,8 +111,8 @@ _ROUNDS = 5
 class TorchLoop:
     """`step()` on this machine, or `step(batch)` for the batches of `data`, which are asked for under 'dataloader'.
 
-    `without` gives the step to run for a cause that is to be left out; beside these, loops with `data` can run on one
-    cached batch, and loops on a GPU without host reads. Lines of one's own code are sampled beside the run;
+    `without` gives the step to run for a cause that is to be left out; loops with `data` can also run on one cached
+    batch, and loops on a GPU without host reads. Lines of one's own code are sampled during the run;
     `with_stack=True` records each Python frame, at several times the cost of an operator.
     """
 

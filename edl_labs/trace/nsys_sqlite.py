@@ -50,7 +50,7 @@ _UNREAD = re.compile(
 
 @dataclass(frozen=True)
 class _Words:
-    """What numbers of a file stand for: strings, kinds of copies, kinds of memory."""
+    """What numbers of a file mean: strings, kinds of copies, kinds of memory."""
 
     strings: Mapping[int, str]
     copies: Mapping[int, str]

@@ -25,7 +25,7 @@ _TOUCH_S = 1e-6
 def by_rank(trace: Trace, processes: Sequence[Any], *, label: str) -> tuple[Trace, ...]:
     """A trace for each process that issues device work (without a device: that marks steps); itself where it is one.
 
-    `processes` says by row which process it belongs to. TraceError where the work of two cannot be told apart.
+    `processes` says by row which process it belongs to. TraceError where the work of two cannot be separated.
     """
     issuing = trace.select("launch", "copy call") if trace.on_device else trace.select("step")
     ranks = _in_order(processes[row] for row in trace.row[issuing].tolist())
@@ -36,9 +36,9 @@ def by_rank(trace: Trace, processes: Sequence[Any], *, label: str) -> tuple[Trac
         owner, count = votes.most_common(1)[0]
         if count < _MOST * votes.total():
             raise TraceError(
-                f"{label} holds {len(ranks)} ranks that cannot be told apart",
-                why=f"work that {len(votes)} of their processes issued lies on the one row {trace.rows[row]}",
-                next="give each rank's file by itself",
+                f"{label} holds {len(ranks)} ranks that cannot be separated",
+                why=f"work that {len(votes)} of their processes issued is on the one row {trace.rows[row]}",
+                next="give a file for each rank",
             )
         owners[row] = owner
     owner_of = np.array([ranks.index(owner) if owner in ranks else -1 for owner in owners])

@@ -33,7 +33,7 @@ _LIBRARY_FOLDERS = (
 )
 _IDLE = "no thread in it was busy: threads that wait are not sampled"
 # Linux's prctl.h.
-_PR_SET_PTRACER, _ANYONE, _NOBODY = 0x59616D61, -1, 0
+_PR_SET_PTRACER, _ANYONE, _NO_PROCESS = 0x59616D61, -1, 0
 
 
 def code_line(file: str, line: int, function: str) -> str:
@@ -49,7 +49,7 @@ _EVERY_S = 1e-3
 
 
 class LineSampler:
-    """Sees from a thread beside which line of one's own code this thread is at: `with LineSampler() as seen: ...`.
+    """Sees from another thread at which line of one's own code this thread is: `with LineSampler() as seen: ...`.
 
     `lines` are (seconds since the epoch, 'file.py(12): function') of the innermost frame outside of libraries.
     """
@@ -152,13 +152,13 @@ def attach(pid: int | None = None, *, duration_s: float = 2.0, rate_hz: int = 10
     try:
         return _sampled(tool, target, duration_s, rate_hz)
     finally:
-        _let_look(_NOBODY)
+        _let_look(_NO_PROCESS)
 
 
 def find_tool(name: str) -> str | None:
     """The path of a command of this environment, or of the system."""
-    beside = Path(sys.executable).parent / name
-    return str(beside) if beside.exists() else shutil.which(name)
+    here = Path(sys.executable).parent / name
+    return str(here) if here.exists() else shutil.which(name)
 
 
 def _sampled(tool: str, pid: int, duration_s: float, rate_hz: int) -> Samples:
@@ -190,13 +190,13 @@ def why_not(stderr: str) -> str:
 def _forbidden() -> str:
     scope = _YAMA.read_text(encoding="utf-8").strip() if _YAMA.exists() else ""
     if scope in ("1", "2", "3"):
-        who = {"1": "parents may trace their children alone", "2": "only root may trace", "3": "nobody may trace"}
+        who = {"1": "a process may trace only its children", "2": "only root may trace", "3": "no process may trace"}
         return f"kernel.yama.ptrace_scope is {scope}, {who[scope]}; next: py-spy record -- python program.py"
     return "containers drop SYS_PTRACE; next: start it with --cap-add SYS_PTRACE, or run the program under py-spy"
 
 
 def _let_look(who: int) -> None:
-    """Let anyone, so a child too, look at this process where Linux's Yama would allow parents alone; or nobody more."""
+    """Let any process look at this one where Linux's Yama would allow its parents alone, or none any more."""
     if sys.platform == "linux" and _YAMA.exists():
         import ctypes
 
@@ -261,7 +261,7 @@ def _plain_s(path: Path, timeout_s: float) -> float:
         raise UsageError(
             f"{path.name} does not run to its end",
             why=(error.strip().splitlines() or [f"it ended with status {code}"])[-1],
-            next="mend the program, or give it longer with timeout_s, and compare again",
+            next="fix the program, or give it longer with timeout_s, and compare again",
         )
     return taken_s
 

@@ -38,7 +38,7 @@ _SLACK_S = 2e-9
 
 @dataclass(frozen=True, slots=True)
 class TraceEvent:
-    """One row of the table, as a value. `link` joins a device's work to its call; -1 stands for unknown."""
+    """One row of the table, as a value. `link` joins a device's work to its call; -1 means unknown."""
 
     index: int
     kind: str
@@ -63,7 +63,7 @@ class Trace:
 
     `kind`, `name`, `row` and `line` are numbers into KINDS, `names`, `rows` and `names`; `link` is the correlation that
     a call and what it issued have in common; `collective` is the number of a name that all ranks of a collective have
-    in common; -1 stands for unknown. `origin` says what wrote the trace.
+    in common; -1 means unknown. `origin` says what wrote the trace.
     """
 
     names: tuple[str, ...]

@@ -36,8 +36,8 @@ def as_html(diagnosis: Diagnosis) -> str:
 
 def alternative(diagnosis: Diagnosis) -> str:
     """What the pictures say, for those who do not see them."""
-    told = ", ".join(f"{cause} {percent(diagnosis.shares[cause], digits=2)}" for cause in diagnosis.shown_shares())
-    return f"{diagnosis.verdict}: {told}"
+    shares = ", ".join(f"{cause} {percent(diagnosis.shares[cause], digits=2)}" for cause in diagnosis.shown_shares())
+    return f"{diagnosis.verdict}: {shares}"
 
 
 def _share_rows(diagnosis: Diagnosis) -> list[tuple[str, ...]]:
@@ -98,8 +98,8 @@ class StepExplorer(LiveOrStill):
         """One line about a step: its time, and its largest shares."""
         chosen = self.diagnosis.attribution.steps[step]
         ranked = sorted(chosen.seconds.items(), key=lambda item: -item[1])[:3]
-        told = ", ".join(f"{cause} {percent(s / chosen.wall_s, digits=2)}" for cause, s in ranked if s > 0)
-        return f"step {step}: {seconds(chosen.wall_s)}; {told}"
+        shares = ", ".join(f"{cause} {percent(s / chosen.wall_s, digits=2)}" for cause, s in ranked if s > 0)
+        return f"step {step}: {seconds(chosen.wall_s)}; {shares}"
 
     def widget(self) -> Any:
         """The live picture (an ipywidgets.VBox)."""

@@ -115,7 +115,7 @@ def special_cases() -> list[Case]:
         Case(
             "cuda: a long time before and after the steps",
             _lead_in,
-            Truth("GPU-bound", {"compute": 800, "host": 195, "launch": 5}, ("host", 1000 / 805), device_us=(800, 0)),
+            Truth("GPU-bound", {"compute": 800, "host": 195, "launch": 5}, ("host", 1000 / 805)),
         ),
         Case(
             "cuda: two devices of one process",

@@ -59,7 +59,7 @@ def test_a_process_that_is_none_is_a_reason() -> None:
 
 
 @pytest.mark.parametrize(
-    ("scope", "words"), [("1", "parents"), ("2", "only root"), ("3", "nobody"), ("0", "SYS_PTRACE")]
+    ("scope", "words"), [("1", "only its children"), ("2", "only root"), ("3", "no process"), ("0", "SYS_PTRACE")]
 )
 def test_why_it_is_forbidden_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, scope: str, words: str) -> None:
     setting = tmp_path / "ptrace_scope"

@@ -114,7 +114,7 @@ def test_ranks_whose_kernels_lie_on_one_row_are_refused() -> None:
     first, second = (run(**LOOPS[loop]).trace() for loop in ("sync", "data"))
     events = [*kineto(first, pid=1, device=0), *kineto(second, pid=2, device=0)]
 
-    with pytest.raises(TraceError, match="cannot be told apart"):
+    with pytest.raises(TraceError, match="cannot be separated"):
         read_trace(events)
 
 
