@@ -121,6 +121,8 @@ def as_tree(value: Any) -> Any:
         return value if math.isfinite(value) else str(value)
     if isinstance(value, os.PathLike):
         return os.fspath(value)
+    if isinstance(value, str):
+        return str(value)  # a subclass, such as a Sentence, is no plain data to every encoder
     if isinstance(value, Mapping):
         return {str(key): as_tree(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):

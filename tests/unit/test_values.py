@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from edl_labs.errors import UsageError
+from edl_labs.errors import Sentence, UsageError
 from edl_labs.presenters import present, register_presenter
 from edl_labs.values import Value
 
@@ -136,3 +136,9 @@ def test_a_value_with_nan_equals_its_round_trip_and_no_other() -> None:
     assert spread != Spread((math.nan, 2.0), {"copy": math.nan})
     assert spread != Spread((math.nan, 1.0), {"copy": 0.0})
     assert spread != (math.nan, 1.0)
+
+
+def test_json_holds_plain_text_where_the_value_holds_a_sentence() -> None:
+    tree = Part(Sentence("{name} is wrong", name="area"), 1.0).to_json()
+
+    assert (str, "area is wrong") == (type(tree["name"]), tree["name"])
