@@ -15,7 +15,7 @@ from typing import Annotated
 import typer
 
 from edl_labs import __version__
-from edl_labs.cli import authors, instructors, maintainers, outside, planners, students
+from edl_labs.cli import authors, graders, instructors, maintainers, outside, planners, students
 from edl_labs.errors import EdlError, UsageError
 
 # Where several extras bring a package, the first of these is named; other extras are asked for where they are used.
@@ -77,5 +77,5 @@ def _root(
         raise typer.Exit
 
 
-for _module in (students, planners, authors, maintainers, instructors, outside):
+for _module in (students, planners, authors, maintainers, instructors, graders, outside):
     _module.add_to(app)

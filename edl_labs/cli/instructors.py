@@ -1,8 +1,7 @@
-"""Commands of those who give a course: course, collect, grade, feedback, export, regrade, report."""
+"""Commands of those who give a course: course, collect, feedback, export, regrade, report."""
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,11 +11,9 @@ import typer
 
 from edl_labs.cli.authors import need_instructor_tools, need_system
 from edl_labs.cli.output import AsJson, ProgressLines, emit, print_board, stop, table
-from edl_labs.errors import UsageError
 from edl_labs.units import counted
 
 if TYPE_CHECKING:
-    from edl_labs.course.grade.classrun import ClassProgress, ClassReport
     from edl_labs.course.marks.class_report import ExerciseOverview
 
 _NAMES_SHOWN = 20  # about three lines of a terminal
@@ -25,7 +22,7 @@ Assignment = Annotated[str, typer.Argument(help="The lab.")]
 
 def add_to(app: typer.Typer) -> None:
     """Add this module's commands."""
-    for command in (course, collect, grade, feedback, export, regrade, report):
+    for command in (course, collect, feedback, export, regrade, report):
         app.command()(command)
 
 
@@ -79,96 +76,6 @@ def collect(
         if found.missing:
             print(f"nothing from {counted(len(found.missing), 'student')}: {_first(found.missing)}", file=sys.stderr)
     stop(found.exit_code)
-
-
-def grade(
-    assignment: Annotated[str, typer.Argument(help="The lab that was handed in.")],
-    jobs: Annotated[int | None, typer.Option("-j", "--jobs", min=1, help="Submissions at a time.")] = None,
-    seed: Annotated[int | None, typer.Option(help="Draw other secret cases; recorded for the class.")] = None,
-    only: Annotated[list[str] | None, typer.Option(help="Students, or patterns such as 's1*'; repeatable.")] = None,
-    fresh: Annotated[bool, typer.Option("--fresh", help="Grade again what was graded.")] = False,
-    all_cells: Annotated[
-        bool, typer.Option("--all-cells", help="Run demonstrations too, which no mark needs.")
-    ] = False,
-    unsafe: Annotated[bool, typer.Option("--unsafe", help="No sandbox; results are marked untrusted.")] = False,
-    backend: Annotated[str, typer.Option(help="Where: local, ray or slurm. Machines share the course's folder.")] = "",
-    address: Annotated[str, typer.Option(help="The Ray cluster's address.")] = "",
-    partition: Annotated[str, typer.Option(help="The Slurm partition.")] = "",
-    gpus: Annotated[float, typer.Option(min=0, help="GPUs leased for each task of Ray or Slurm.")] = 0.0,
-    as_json: AsJson = False,
-) -> None:
-    """Grade a whole class in sandboxes, judged from outside, into nbgrader's gradebook; resumes where it stopped."""
-    need_instructor_tools()
-    need_system("grading", fences=not unsafe)
-    from edl_labs.course.course_folder import Course
-    from edl_labs.course.grade.classrun import grade as grade_class
-    from edl_labs.course.grade.cluster.backends import make_backend
-    from edl_labs.course.grade.cluster.grading_units import spread_class
-    from edl_labs.course.marks.roster import course_remarks
-    from edl_labs.course.sandbox import Level
-
-    level = Level.UNSAFE if unsafe else None
-    if backend:
-        if fresh:
-            why = "machines work out the results that are missing, and keep the others"
-            raise UsageError("--fresh and --backend do not go together", why=why, next="leave one of them out")
-        where = make_backend(backend, jobs=jobs or 2, address=address, partition=partition, gpus=gpus)
-        with ProgressLines(quiet=as_json) as progress:
-            spread_class(
-                assignment,
-                where,
-                only=only or (),
-                seed=seed,
-                level=level,
-                gpu=gpus > 0,
-                all_cells=all_cells or None,
-                progress=lambda done, total: progress(done, total, "units"),
-            )
-    with ProgressLines(quiet=as_json) as progress:
-
-        def tell(so_far: ClassProgress) -> None:
-            if as_json:
-                print(json.dumps(so_far.to_json()), file=sys.stderr, flush=True)
-            progress(so_far.done, so_far.total, _so_far(so_far))
-
-        report = grade_class(
-            assignment,
-            jobs=jobs,
-            seed=seed,
-            only=only or (),
-            fresh=fresh,
-            level=level,
-            on_gpu=bool(backend) and gpus > 0,
-            all_cells=all_cells or None,
-            progress=tell,
-        )
-        remarks = course_remarks(Course.find_class())
-    if as_json:
-        emit(report.to_json())
-    else:
-        _show_class(report)
-        for remark in remarks:
-            print(remark, file=sys.stderr)
-    stop(report.exit_code)
-
-
-def _so_far(now: ClassProgress) -> str:
-    left = "" if now.left_s is None else f", about {now.left_s:.0f} s left"
-    flags = "".join(f", {number} {flag}" for flag, number in now.flags)
-    slow = "".join(f"; {who} has been at {where} for {seconds:.0f} s" for who, where, seconds in now.slow)
-    done = f"{now.student}: {now.per_minute:.1f} a minute" if now.student else "nobody is done yet"
-    return f"{done}{left}{flags}{slow}"
-
-
-def _show_class(report: ClassReport) -> None:
-    rows = []
-    for row in report.rows:
-        points = "not graded" if row.points is None else f"{row.points:g}/{row.max_points:g}"
-        rows.append([row.student, points, row.state, ", ".join(row.flags)])
-        for remark in row.remarks:
-            print(f"{row.student}: {remark}", file=sys.stderr)
-    table(report.assignment, ["student", "points", "state", "flags"], rows)
-    print(f"{counted(len(rows), 'submission')} in {report.wall_s:.1f} s, sandbox: {report.level}, seed {report.seed}")
 
 
 def feedback(

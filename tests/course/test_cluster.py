@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
-import os
 import shutil
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +14,8 @@ import pytest
 
 from edl_labs.course.course_folder import Course as Repository
 from edl_labs.course.grade.classrun import grade
-from edl_labs.course.grade.cluster.backends import LocalBackend, RayBackend, SlurmBackend, make_backend
-from edl_labs.course.grade.cluster.grading_units import Unit, leased_gpu, read_unit, spread, spread_class
+from edl_labs.course.grade.ray_shards import grade_on_ray, machine_problem
+from edl_labs.course.grade.shards import Shard, grade_shard, leased_gpu, prepare
 from edl_labs.errors import UsageError
 from tests.course.course_fixture import LAB, Course, solve_cell
 
@@ -45,35 +43,76 @@ def marks(course: Course) -> dict[str, dict[str, float | None]]:
 
 
 def merged(course: Course) -> tuple[set[str], dict[str, dict[str, float | None]]]:
-    """The states of the rows after merging what units left, and the marks in the gradebook."""
-    report = grade(LAB, course=Repository(course.root), seed=SEED)
+    """The states of the rows after merging what shards left, and the marks in the gradebook."""
+    report = grade(LAB, course=Repository(course.root))
     return {row.state for row in report.rows}, marks(course)
 
 
+def books(course: Course) -> list[Path]:
+    return sorted(course.root.rglob("gradebook.db"))
+
+
+def test_shards_of_a_class_that_is_not_prepared_are_refused(a_class: Callable[[str, int], Course]):
+    course = Repository(a_class("unprepared", 1).root)
+
+    with pytest.raises(UsageError, match="is not prepared"):
+        grade_shard(LAB, Shard(1, 2), course=course)
+    assert not (course.grading(LAB) / "seed.json").exists()
+
+
 @pytest.mark.slow
-def test_units_on_this_machine_leave_results_that_only_need_merging(a_class: Callable[[str, int], Course]):
-    plain, course = a_class("plain", 3), a_class("units", 3)
+def test_shards_leave_results_that_only_need_merging(a_class: Callable[[str, int], Course]):
+    plain, course = a_class("plain", 3), a_class("shards", 3)
     grade(LAB, course=Repository(plain.root), seed=SEED)
-    told: list[tuple[int, int]] = []
-    codes = spread_class(
-        LAB, LocalBackend(2), course=Repository(course.root), seed=SEED, progress=lambda *at: told.append(at)
+    before = [path.read_bytes() for path in books(course)]
+    folder = Repository(course.root)
+    prepare(LAB, course=folder, seed=SEED)
+    reports = [grade_shard(LAB, Shard(number, 2), course=folder) for number in (1, 2, 2)]
+
+    assert [(2, 0), (1, 0), (0, 1)] == [(one.graded, one.kept) for one in reports]
+    assert [0, 0, 0] == [one.exit_code for one in reports]
+    assert before == [path.read_bytes() for path in books(course)]
+    assert ({"kept"}, marks(plain)) == merged(course)
+
+
+@pytest.mark.slow
+def test_a_shard_is_one_command(a_class: Callable[[str, int], Course]):
+    course = a_class("command", 2)
+    command = [sys.executable, "-c", "from edl_labs.cli import main; main()", "grade", LAB]
+    refused, prepared, shard = (
+        subprocess.run([*command, *options], cwd=course.root, capture_output=True, text=True, timeout=240)
+        for options in (["--shard", "1/1"], ["--prepare", "--seed", "5"], ["--shard", "1/1"])
     )
 
-    assert ((0,), [(1, 1)]) == (codes, told)
-    assert ({"kept"}, marks(plain)) == merged(course)
-    assert () == spread_class(LAB, LocalBackend(2), course=Repository(course.root), seed=SEED)
+    assert 2 == refused.returncode
+    assert f"edl-labs grade {LAB} --prepare" in refused.stderr
+    assert f"{LAB} is prepared: seed 5\n" == prepared.stdout
+    assert "shard 1/1: 2 graded, 0 kept, 0 unreadable\n" == shard.stdout
 
 
-@pytest.mark.slow
-def test_submitit_runs_units_as_jobs(a_class: Callable[[str, int], Course]):
-    pytest.importorskip("submitit", reason="submitit is not installed: pip install 'edl-labs[cluster]'")
-    course = a_class("jobs", 3)
-    backend = SlurmBackend(cluster="local", logs=course.root / "jobs")
-    folder = Repository(course.root)
-    codes = spread(LAB, backend, course=folder, students=folder.students(LAB), seed=SEED, students_a_unit=2)
+def test_shards_share_a_class_without_a_rest():
+    students = [f"s{number}" for number in range(10)]
+    parts = [Shard(number, 4).of(students) for number in range(1, 5)]
 
-    assert (0, 0) == codes
-    assert {"kept"} == merged(course)[0]
+    assert sorted(students) == sorted(student for part in parts for student in part)
+    assert {2, 3} == {len(part) for part in parts}
+
+
+@pytest.mark.parametrize("text", ["", "3", "0/8", "9/8", "1/0", "a/b", "-1/2"])
+def test_what_names_no_shard_is_refused(text: str):
+    with pytest.raises(UsageError, match="names no shard"):
+        Shard.parse(text)
+
+
+def test_a_machine_says_why_it_cannot_grade(tmp_path: Path):
+    mark = tmp_path / "mark"
+    missing = machine_problem(sys.executable, str(mark), {}, 60.0)
+    mark.write_bytes(b"")
+
+    assert f"{tmp_path} is not the folder that the other machines see there" == missing
+    assert "there is no /nowhere/python" == machine_problem("/nowhere/python", str(mark), {}, 60.0)
+    assert "cannot import edl_labs" in machine_problem("/usr/bin/false", str(mark), {}, 60.0)
+    assert "" == machine_problem(sys.executable, str(mark), {}, 60.0)
 
 
 def head_node() -> Any:
@@ -94,8 +133,10 @@ def test_a_ray_cluster_that_loses_a_node_gives_the_same_gradebook(
     pytest.importorskip("ray", reason="ray is not installed: pip install 'edl-labs[cluster]'")
     monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
     monkeypatch.setenv("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
-    plain, course = a_class("plain", 8), a_class("spread", 8)
+    plain, course = a_class("plain", 4), a_class("spread", 4)
     grade(LAB, course=Repository(plain.root), seed=SEED)
+    folder = Repository(course.root)
+    prepare(LAB, course=folder, seed=SEED)
     cluster = head_node()
     try:
         second = cluster.add_node(num_cpus=1, node_ip_address="127.0.0.3")
@@ -107,51 +148,13 @@ def test_a_ray_cluster_that_loses_a_node_gives_the_same_gradebook(
                 lost.set()
                 cluster.remove_node(second, allow_graceful=False)
 
-        folder = Repository(course.root)
-        backend = RayBackend(cluster.address)
-        codes = spread(
-            LAB, backend, course=folder, students=folder.students(LAB), seed=SEED, students_a_unit=1, progress=lose
-        )
+        codes = grade_on_ray(LAB, cluster.address, course=folder, progress=lose)
     finally:
         cluster.shutdown()
 
     assert lost.is_set()
-    assert [0] * 8 == list(codes)
+    assert [0, 0] == list(codes)
     assert ({"kept"}, marks(plain)) == merged(course)
-
-
-@pytest.mark.slow  # the test above runs the same command, twice, through a backend
-def test_a_unit_is_one_command_over_one_file(a_class: Callable[[str, int], Course], tmp_path: Path):
-    course = a_class("one", 1)
-    path = tmp_path / "unit.json"
-    Unit(str(course.root), LAB, ("s00",), SEED, "unsafe", str(course.exercises)).write(path)
-    env = dict(os.environ, PYTHONPATH=os.pathsep.join(filter(None, sys.path)))
-    command = [sys.executable, "-m", "edl_labs.course.grade.cluster.grading_units", str(path)]
-    codes = [subprocess.run(command, env=env, cwd=tmp_path, timeout=120).returncode for _ in range(2)]
-
-    assert [0, 0] == codes
-    assert 1 == len(list((course.root / "course" / "grading" / LAB / "results").glob("*.json")))
-
-
-@pytest.mark.parametrize(
-    "text", ["", "[]", '{"schema": 2}', '{"schema": 1, "course": "c"}', '{"schema": 1, "students": 3}']
-)
-def test_what_is_no_specification_is_refused_with_a_reason(text: str, tmp_path: Path):
-    path = tmp_path / "bad.json"
-    path.write_text(text)
-    with pytest.raises(UsageError, match="does not describe a unit of grading"):
-        read_unit(path)
-
-
-def test_specifications_of_before_gpus_still_read(tmp_path: Path):
-    path = tmp_path / "unit.json"
-    unit = Unit("c", LAB, ("a",), 1, "unsafe")
-    unit.write(path)
-    data = json.loads(path.read_text())
-    del data["gpu"]
-    path.write_text(json.dumps(data))
-
-    assert unit == read_unit(path)
 
 
 def test_the_leased_gpu_is_the_one_that_the_cluster_names():
@@ -160,11 +163,6 @@ def test_the_leased_gpu_is_the_one_that_the_cluster_names():
     for said in ("", "GPU-8f", "none"):
         with pytest.raises(UsageError, match="no GPU was leased"):
             leased_gpu({"CUDA_VISIBLE_DEVICES": said})
-
-
-def test_an_unknown_backend_is_refused_with_those_there_are():
-    with pytest.raises(UsageError, match="local, ray, slurm"):
-        make_backend("cloud", jobs=1)
 
 
 @pytest.mark.slow
@@ -177,27 +175,10 @@ def test_what_was_graded_without_a_gpu_does_not_stand_in_for_what_was_with_one(a
     assert "none was leased here" in on_gpu.rows[0].remarks[0]
 
 
-class Noting:
-    """A backend that runs nothing, and keeps what it was asked for."""
-
-    def __init__(self) -> None:
-        self.units: list[Unit] = []
-
-    def run(self, paths: Sequence[Path]) -> Iterator[tuple[Path, int]]:
-        self.units += map(read_unit, paths)
-        return iter([(path, 0) for path in paths])
-
-
 @pytest.mark.slow
-def test_a_class_graded_as_needed_is_sent_out_again_when_it_is_asked_for_whole(a_class: Callable[[str, int], Course]):
-    course = a_class("needed", 1)
-    folder, sent = Repository(course.root), Noting()
+def test_a_class_graded_as_declared_is_graded_again_when_all_cells_are_asked_for(a_class: Callable[[str, int], Course]):
+    folder = Repository(a_class("declared", 1).root)
     grade(LAB, course=folder, seed=SEED, all_cells=False)
-    spread_class(LAB, sent, course=folder, seed=SEED, all_cells=False)
+    shards = [grade_shard(LAB, Shard(1, 1), course=folder, all_cells=all_cells) for all_cells in (False, True)]
 
-    assert [] == sent.units
-
-    spread_class(LAB, sent, course=folder, seed=SEED, all_cells=True)
-
-    assert [(("s00",), True)] == [(unit.students, unit.whole) for unit in sent.units]
-    assert Unit("c", LAB, ("a",), 1, "unsafe").whole
+    assert [(0, 1), (1, 0)] == [(one.graded, one.kept) for one in shards]

@@ -15,7 +15,7 @@ from edl_labs.cli import app, not_installed
 # Import names of what no plain install brings, as pyproject's extras list it.
 HIDDEN = (
     "nbgrader", "jupytext", "nbconvert", "hatchling", "jsonschema", "latex2mathml", "msgspec", "nh3", "papermill",
-    "psutil", "pyseccomp", "torchvision", "canvasapi", "psycopg", "ray", "submitit", "jupyterlab", "pandas", "h5py",
+    "psutil", "pyseccomp", "torchvision", "canvasapi", "psycopg", "ray", "jupyterlab", "pandas", "h5py",
 )  # fmt: skip
 CALLS = {
     "doctor": ["--sandbox"],

@@ -185,7 +185,7 @@ class ClassKernels:
         if self._on_gpu and self._gpu is None:
             why = "this class is graded on GPUs, and none was leased here"
             raise EdlError(
-                "the submission was not graded", why=why, next="grade again with the same --backend and --gpus"
+                "the submission was not graded", why=why, next="grade again with --shard or --ray, and the same --gpus"
             )
         preload, begun = preload_of(self._assignment), self._begun
         self._begun = None

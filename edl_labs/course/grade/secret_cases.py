@@ -13,6 +13,8 @@ from pathlib import Path
 
 from edl_labs.course.grade.files import write_atomically
 
+_RECORD = "seed.json"
+
 
 @dataclass(frozen=True)
 class SecretCases:
@@ -50,13 +52,18 @@ class Draws:
         return int.from_bytes(hmac.digest(str(self.seed).encode(), f"draw {number}".encode(), "sha256")[:6], "big")
 
 
+def has_seed(folder: Path) -> bool:
+    """Whether the seed of a class is recorded there."""
+    return (folder / _RECORD).is_file()
+
+
 def class_draws(folder: Path, *, seed: int | None = None, count: int = 1) -> Draws:
     """The class's draws: those of the given seed, else the recorded ones, else `count` new ones. They are recorded.
 
     A record without a count is of a class that has one draw for everybody; a given seed draws once, too, unless it
     comes with the count of its class.
     """
-    path = folder / "seed.json"
+    path = folder / _RECORD
     if seed is None and path.is_file():
         known = json.loads(path.read_text(encoding="utf-8"))
         return Draws(int(known["seed"]), int(known.get("draws", 1)))

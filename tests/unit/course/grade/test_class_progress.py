@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from edl_labs.cli.instructors import _so_far
+from edl_labs.cli.graders import _so_far
 from edl_labs.course.grade.classrun import StudentRow, _Done, _next_done, _progress, _Queues, _slow
 from edl_labs.course.grade.grader import Step
 from edl_labs.errors import EdlError

@@ -1,0 +1,180 @@
+"""The command `grade`: a class on this machine, in shards, or on a Ray cluster."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from edl_labs.cli.authors import need_instructor_tools, need_system
+from edl_labs.cli.output import AsJson, ProgressLines, emit, stop, table
+from edl_labs.errors import UsageError
+from edl_labs.units import counted
+
+if TYPE_CHECKING:
+    from edl_labs.course.grade.classrun import ClassProgress, ClassReport
+    from edl_labs.course.sandbox import Level
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add this module's command."""
+    app.command()(grade)
+
+
+def grade(
+    assignment: Annotated[str, typer.Argument(help="The lab that was handed in.")],
+    jobs: Annotated[int | None, typer.Option("-j", "--jobs", min=1, help="Submissions at a time.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Draw other secret cases; recorded for the class.")] = None,
+    only: Annotated[list[str] | None, typer.Option(help="Students, or patterns such as 's1*'; repeatable.")] = None,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Grade again what was graded.")] = False,
+    all_cells: Annotated[
+        bool, typer.Option("--all-cells", help="Run demonstrations too, which no mark needs.")
+    ] = False,
+    unsafe: Annotated[bool, typer.Option("--unsafe", help="No sandbox; results are marked untrusted.")] = False,
+    prepared: Annotated[
+        bool, typer.Option("--prepare", help="Grade nobody: record the seed that shards need.")
+    ] = False,
+    shard: Annotated[str, typer.Option(help="Grade one part of the class, 3/8; results only, no gradebook.")] = "",
+    ray: Annotated[str, typer.Option(help="Grade on the Ray cluster at this address, or auto.")] = "",
+    gpus: Annotated[float, typer.Option(min=0, help="GPUs leased for each shard; its kernels see one.")] = 0.0,
+    as_json: AsJson = False,
+) -> None:
+    """Grade a whole class in sandboxes, judged from outside, into nbgrader's gradebook; resumes where it stopped."""
+    need_instructor_tools()
+    need_system("grading", fences=not unsafe)
+    from edl_labs.course.course_folder import Course
+    from edl_labs.course.grade.classrun import grade as grade_class
+    from edl_labs.course.marks.roster import course_remarks
+    from edl_labs.course.sandbox import Level
+
+    level = Level.UNSAFE if unsafe else None
+    if sum(map(bool, (prepared, shard, ray))) > 1 or (fresh and (shard or ray)) or (seed is not None and shard):
+        why = "--prepare records the seed, --shard grades a part with it, --ray does both; shards keep what is graded"
+        raise UsageError("these options do not go together", why=why, next="use one of --prepare, --shard, --ray")
+    if prepared or ray:
+        _prepare(assignment, seed=seed, level=level, gpus=gpus, as_json=as_json)
+    if prepared:
+        return
+    if shard:
+        _grade_shard(assignment, shard, only, jobs=jobs, level=level, gpus=gpus, all_cells=all_cells, as_json=as_json)
+        return
+    if ray:
+        _grade_on_ray(assignment, ray, only, unsafe=unsafe, all_cells=all_cells, gpus=gpus, as_json=as_json)
+    with ProgressLines(quiet=as_json) as progress:
+
+        def tell(so_far: ClassProgress) -> None:
+            if as_json:
+                print(json.dumps(so_far.to_json()), file=sys.stderr, flush=True)
+            progress(so_far.done, so_far.total, _so_far(so_far))
+
+        report = grade_class(
+            assignment,
+            jobs=jobs,
+            seed=None if ray else seed,
+            only=only or (),
+            fresh=fresh,
+            level=level,
+            on_gpu=gpus > 0,
+            all_cells=all_cells or None,
+            progress=tell,
+        )
+        remarks = course_remarks(Course.find_class())
+    if as_json:
+        emit(report.to_json())
+    else:
+        _show_class(report)
+        for remark in remarks:
+            print(remark, file=sys.stderr)
+    stop(report.exit_code)
+
+
+def _prepare(assignment: str, *, seed: int | None, level: Level | None, gpus: float, as_json: bool) -> None:
+    from edl_labs.course.course_folder import Course
+    from edl_labs.course.grade.shards import prepare
+
+    found = prepare(assignment, course=Course.find_class(), seed=seed, level=level, on_gpu=gpus > 0)
+    if as_json:
+        emit({"assignment": assignment, "seed": found})
+    else:
+        print(f"{assignment} is prepared: seed {found}")
+
+
+def _grade_shard(
+    assignment: str,
+    shard: str,
+    only: Sequence[str] | None,
+    *,
+    jobs: int | None,
+    level: Level | None,
+    gpus: float,
+    all_cells: bool,
+    as_json: bool,
+) -> None:
+    from edl_labs.course.course_folder import Course
+    from edl_labs.course.grade.shards import Shard, grade_shard, leased_gpu
+
+    options: dict[str, Any] = {"only": only or (), "jobs": jobs or 1, "level": level, "all_cells": all_cells or None}
+    with ProgressLines(quiet=as_json) as progress:
+        report = grade_shard(
+            *(assignment, Shard.parse(shard)),
+            course=Course.find_class(),
+            gpu=leased_gpu(os.environ) if gpus > 0 else None,
+            progress=progress,
+            **options,
+        )
+    if as_json:
+        emit(report.to_json())
+    else:
+        for student, why in report.failed:
+            print(f"{student}: {why}", file=sys.stderr)
+        print(f"shard {report.shard}: {report.graded} graded, {report.kept} kept, {report.unreadable} unreadable")
+    stop(report.exit_code)
+
+
+def _grade_on_ray(
+    assignment: str,
+    address: str,
+    only: Sequence[str] | None,
+    *,
+    unsafe: bool,
+    all_cells: bool,
+    gpus: float,
+    as_json: bool,
+) -> None:
+    from edl_labs.course.course_folder import Course
+    from edl_labs.course.grade.ray_shards import grade_on_ray
+
+    flags = {"--unsafe": unsafe, "--all-cells": all_cells}
+    options = [name for name, is_set in flags.items() if is_set] + (["--gpus", str(gpus)] if gpus else [])
+    with ProgressLines(quiet=as_json) as progress:
+        grade_on_ray(
+            *(assignment, address),
+            course=Course.find_class(),
+            options=options,
+            only=only or (),
+            gpus=gpus,
+            progress=lambda done, total: progress(done, total, "shards"),
+        )
+
+
+def _so_far(now: ClassProgress) -> str:
+    left = "" if now.left_s is None else f", about {now.left_s:.0f} s left"
+    flags = "".join(f", {number} {flag}" for flag, number in now.flags)
+    slow = "".join(f"; {who} has been at {where} for {seconds:.0f} s" for who, where, seconds in now.slow)
+    done = f"{now.student}: {now.per_minute:.1f} a minute" if now.student else "nobody is done yet"
+    return f"{done}{left}{flags}{slow}"
+
+
+def _show_class(report: ClassReport) -> None:
+    rows = []
+    for row in report.rows:
+        points = "not graded" if row.points is None else f"{row.points:g}/{row.max_points:g}"
+        rows.append([row.student, points, row.state, ", ".join(row.flags)])
+        for remark in row.remarks:
+            print(f"{row.student}: {remark}", file=sys.stderr)
+    table(report.assignment, ["student", "points", "state", "flags"], rows)
+    print(f"{counted(len(rows), 'submission')} in {report.wall_s:.1f} s, sandbox: {report.level}, seed {report.seed}")
