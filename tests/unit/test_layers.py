@@ -32,7 +32,6 @@ ALLOWED: dict[tuple[str, str], str] = {}
 # A stem that stands twice because its subject forces it, with the reason.
 SAME_STEM: dict[str, str] = {
     "errors": "each part's own messages",
-    "cluster": "GPUs that learn together, and machines that grade together",
     "judge": "each lab's own draws of hidden cases",
 }
 # A group of modules, or of neighbours in one folder, that import each other, with the reason.
