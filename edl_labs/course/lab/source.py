@@ -32,24 +32,14 @@ Refuse = Callable[[str, str], SourceError]
 _FORMS = 'setup, parameters, given, solve="name", check="name" or explain="name"'
 
 
-@dataclass(frozen=True)
-class Marker:
-    """What a marker line says: the kind of its cell, and the role and name of that cell, if it has them."""
+def marker(kind: str, role: str | None = None, name: str | None = None) -> str:
+    """The line that starts a cell.
 
-    kind: str
-    role: str | None = None
-    name: str | None = None
-
-    @property
-    def words(self) -> str:
-        """The role as it is written; empty when there is none."""
-        return f'{self.role}="{self.name}"' if self.name else self.role or ""
-
-    @property
-    def line(self) -> str:
-        """The marker as it is written."""
-        kind = ["[markdown]"] if self.kind == "markdown" else []
-        return " ".join(filter(None, ["# %%", *kind, self.words]))
+    >>> marker("code"), marker("markdown", "explain", "why")
+    ('# %%', '# %% [markdown] explain="why"')
+    """
+    words = ("# %%", "[markdown]" if kind == "markdown" else "", f'{role}="{name}"' if name else role)
+    return " ".join(filter(None, words))
 
 
 def looks_like_marker(line: str) -> bool:
@@ -57,8 +47,8 @@ def looks_like_marker(line: str) -> bool:
     return bool(_LIKE.match(line) or _HALF.match(line))
 
 
-def read_marker(text: str, *, file: str, line: int) -> Marker:
-    """The marker in a line; SourceError for anything that is not exactly one."""
+def read_marker(text: str, *, file: str, line: int) -> tuple[str, str | None, str | None]:
+    """(kind, role, name) of the cell that a line starts; SourceError for anything that is not exactly a marker."""
 
     def refuse(what: str, next: str) -> SourceError:
         return SourceError(what, file=file, line=line, why=f"the line is {text!r}", next=next)
@@ -75,11 +65,14 @@ def read_marker(text: str, *, file: str, line: int) -> Marker:
         kind, words = "markdown", words[1:]
     if len(words) > 1:
         raise refuse(f"a cell has one role; this one has {len(words)}", "split the cell, or remove a word")
-    marker = Marker(kind, *_role(words[0], refuse)) if words else Marker(kind)
-    if marker.line != text:
-        raise refuse("malformed cell marker", f"write {marker.line}")
-    _check_kind(marker, refuse)
-    return marker
+    role, name = _role(words[0], refuse) if words else (None, None)
+    right = marker(kind, role, name)
+    if right != text:
+        raise refuse("malformed cell marker", f"write {right}")
+    needs = "markdown" if role == "explain" else "code"
+    if role and kind != needs:
+        raise refuse(f"a cell with the role {role} is a {needs} cell", f"write {marker(needs, role, name)}")
+    return kind, role, name
 
 
 def _words(text: str) -> list[str]:
@@ -106,13 +99,6 @@ def _role(word: str, refuse: Refuse) -> tuple[str, str | None]:
     raise refuse(f"unknown marker word {role or word!r}", f"did you mean {near[0]}?" if near else f"roles are {_FORMS}")
 
 
-def _check_kind(marker: Marker, refuse: Refuse) -> None:
-    needs = "markdown" if marker.role == "explain" else "code"
-    if marker.role and marker.kind != needs:
-        right = Marker(needs, marker.role, marker.name).line
-        raise refuse(f"a cell with the role {marker.role} is a {needs} cell", f"write {right}")
-
-
 BEGIN, END = "### BEGIN SOLUTION", "### END SOLUTION"
 STUB = ("# YOUR CODE HERE", "raise NotImplementedError()")
 _REGION_LIKE = re.compile(r"\s*#+\s*(?:begin|end)[\W_]*(\w+)", re.IGNORECASE)
@@ -131,11 +117,6 @@ class Cell:
     line: int
     first: int
     file: str
-
-    @property
-    def marker(self) -> Marker:
-        """The marker that starts this cell."""
-        return Marker(self.kind, self.role, self.name)
 
     @property
     def label(self) -> str:
@@ -210,17 +191,17 @@ def _refuse_text_before(lines: list[str], file: str) -> None:
 
 
 def _cell(lines: list[str], line: int, file: str) -> Cell:
-    marker = read_marker(lines[0], file=file, line=line)
+    kind, role, name = read_marker(lines[0], file=file, line=line)
     read = jupytext.reads("\n".join(lines), PERCENT).cells
     written = [number for number, text in enumerate(lines[1:], start=1) if text.strip()]
     first = line + (written[0] if written else 1)
-    cell = Cell(marker.role, marker.name, marker.kind, read[0].source.strip("\n"), line, first, file)
+    cell = Cell(role, name, kind, read[0].source.strip("\n"), line, first, file)
     if not written:
         raise cell.error("the cell is empty", next="write something into it, or remove its marker")
     if len(read) > 1:
         why = f"jupytext reads {len(read)} cells"
         raise cell.error("a line of this cell starts another", why=why, next='start no comment with "In["')
-    if marker.kind == "markdown":
+    if kind == "markdown":
         _check_prose(cell, lines[written[0] : written[-1] + 1])
     _check_text(cell)
     return cell

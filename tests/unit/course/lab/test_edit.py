@@ -70,9 +70,8 @@ def test_spacing_and_odd_cells_survive_too(case: str) -> None:
 def test_spacing_that_no_formatter_leaves_is_made_usual_and_nothing_else(case: str) -> None:
     text = as_text(as_notebook(OTHER_SPACING[case], lab="lab80_x"))
 
-    assert [(c.marker, c.source.rstrip()) for c in parse(OTHER_SPACING[case], file="x")] == [
-        (c.marker, c.source) for c in parse(text, file="x")
-    ]
+    before, after = parse(OTHER_SPACING[case], file="x"), parse(text, file="x")
+    assert [(c.kind, c.role, c.source.rstrip()) for c in before] == [(c.kind, c.role, c.source) for c in after]
     assert text == as_text(as_notebook(text, lab="lab80_x"))
 
 

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import pytest
 
-from edl_labs.course.lab.source import Marker, parse
+from edl_labs.course.lab.source import marker, parse
 from edl_labs.errors import SourceError
 
 BEFORE = "# %% [markdown]\n# # Title\n\n"
 GOOD = {
-    "# %%": Marker("code"),
-    "# %% [markdown]": Marker("markdown"),
-    "# %% setup": Marker("code", "setup"),
-    "# %% parameters": Marker("code", "parameters"),
-    "# %% given": Marker("code", "given"),
-    '# %% solve="a_1"': Marker("code", "solve", "a_1"),
-    '# %% check="a"': Marker("code", "check", "a"),
-    '# %% [markdown] explain="a"': Marker("markdown", "explain", "a"),
+    "# %%": ("code", None, None),
+    "# %% [markdown]": ("markdown", None, None),
+    "# %% setup": ("code", "setup", None),
+    "# %% parameters": ("code", "parameters", None),
+    "# %% given": ("code", "given", None),
+    '# %% solve="a_1"': ("code", "solve", "a_1"),
+    '# %% check="a"': ("code", "check", "a"),
+    '# %% [markdown] explain="a"': ("markdown", "explain", "a"),
 }
 BAD = {
     '#%% solve="x"': "malformed cell marker",
@@ -63,8 +63,8 @@ def test_a_marker_gives_kind_role_and_name(line: str) -> None:
 
     cell = parse(f"{BEFORE}{line}\n{body}\n", file="lab.py")[1]
 
-    assert GOOD[line] == cell.marker
-    assert line == cell.marker.line
+    assert GOOD[line] == (cell.kind, cell.role, cell.name)
+    assert line == marker(cell.kind, cell.role, cell.name)
 
 
 @pytest.mark.parametrize("line", BAD)
