@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from edl_labs.plots.style import BLUE, GREEN, GREY, HATCHING, ON_COLOUR, ORANGE, PURPLE, RED, TEXT, dress, subplots
-from edl_labs.units import byte_count, percent, seconds
+from edl_labs.units import byte_count, percent
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -30,10 +30,9 @@ def draw_prediction(axes: Axes, prediction: Any, *, title: str | None = None) ->
         seen.add(limit)
         axes.barh(place, share * 100, color=colour, hatch=hatch, edgecolor=HATCHING, linewidth=0, label=label)
     axes.set(yticks=range(len(bars)), yticklabels=[name for name, *_ in bars], xlabel="share of the step [%]")
-    doubt = f"{seconds(prediction.step_s)} ({seconds(prediction.low_s)} to {seconds(prediction.high_s)})"
     limit = f"limited by {prediction.limiter}, {percent(prediction.limits[prediction.limiter] / prediction.step_s)}"
     many = f"{prediction.gpus} × " if prediction.gpus > 1 else ""
-    axes.set_title(title or f"{prediction.model} on {many}{prediction.machine}: {doubt}; {limit}")
+    axes.set_title(title or f"{prediction.model} on {many}{prediction.machine}: {prediction.time_text}; {limit}")
     if bars:
         axes.legend(title="limited by", loc="lower right")
     return dress(axes)

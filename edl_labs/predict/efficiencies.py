@@ -87,23 +87,27 @@ class Efficiencies:
     # The best large product, as a share of the tensor cores' datasheet rate: V100 0.90, A100 0.94, RTX 4090 1.0 (its
     # clock is above the printed one), B200 0.78 (tables named above). H100 0.80 there; fitted from these.
     tensor: Mapping[str, float] = field(
-        default_factory=lambda: _frozen(old=0.9162, ga100=0.9035, ga10x=1.039, ada=1.049, hopper=0.6901, blackwell=0.78)
+        default_factory=lambda: _frozen(
+            old=0.9162, ga100=0.9035, ga10x=1.039, ada=1.049, hopper=0.6901, blackwell=0.78, gb20x=1.049
+        )
     )
     # The same on CUDA cores in fp32: V100 0.97, A100 0.98, H100 0.76; GA10x and Ada share half of their lanes with
     # integers, and sgemm keeps 0.7 of them busy (cutlass on A10; power apart).
     cuda: Mapping[str, float] = field(
-        default_factory=lambda: _frozen(old=0.9752, ga100=0.9666, ga10x=0.70, ada=0.7547, hopper=0.8095, blackwell=0.75)
+        default_factory=lambda: _frozen(
+            old=0.9752, ga100=0.9666, ga10x=0.70, ada=0.7547, hopper=0.8095, blackwell=0.75, gb20x=0.75
+        )
     )
     # Joules of a tensor-core FLOP in 16 bits at full clock: T4's 24 TFLOP/s at 70 W, A100 PCIe's 253 at 300 W, the
     # H100's 795 at 700 W; fp32 on CUDA cores: T4's 3.9 TFLOP/s at 70 W, L4's 8.8 at 72 W.
     tensor_j: Mapping[str, float] = field(
         default_factory=lambda: _frozen(
-            old=1.95e-12, ga100=0.95e-12, ga10x=1.1e-12, ada=0.9e-12, hopper=0.62e-12, blackwell=0.38e-12
+            old=1.95e-12, ga100=0.95e-12, ga10x=1.1e-12, ada=0.9e-12, hopper=0.62e-12, blackwell=0.38e-12, gb20x=0.9e-12
         )
     )
     cuda_j: Mapping[str, float] = field(
         default_factory=lambda: _frozen(
-            old=12.5e-12, ga100=9e-12, ga10x=8e-12, ada=6.2e-12, hopper=5e-12, blackwell=4.5e-12
+            old=12.5e-12, ga100=9e-12, ga10x=8e-12, ada=6.2e-12, hopper=5e-12, blackwell=4.5e-12, gb20x=6.2e-12
         )
     )
     # Clocks of GeForce boards in use against the printed boost clock: 1.9 of 1.7 GHz on RTX 3090, 2.7 of 2.5 on 4090.
@@ -154,7 +158,9 @@ class Efficiencies:
     grouped: float = 1.262  # of a product's rate in narrow groups after padding to 16 channels; fitted
     # FlashAttention-2 forward on A100 0.6, on H100 0.4; backward 0.85 of it; older chips have a memory-saving kernel.
     attention: Mapping[str, float] = field(
-        default_factory=lambda: _frozen(old=0.25, ga100=0.4913, ga10x=0.6031, ada=0.6508, hopper=0.4388, blackwell=0.40)
+        default_factory=lambda: _frozen(
+            old=0.25, ga100=0.4913, ga10x=0.6031, ada=0.6508, hopper=0.4388, blackwell=0.40, gb20x=0.6508
+        )
     )
     attention_back: float = 0.80  # of the forward pass's rate, FlashAttention-2's paper
     kernel_s: float = 8.147e-06  # beside a kernel's work: start, last wave, end, and what else a step of many
@@ -163,7 +169,7 @@ class Efficiencies:
     # 10 ms of a ResNet-50 on those that carried V100 and T4 (published latencies at batch 1).
     host_s: Mapping[str, float] = field(
         default_factory=lambda: _frozen(
-            old=5.879e-05, ga100=18e-6, ga10x=14e-6, ada=10e-6, hopper=12e-6, blackwell=11e-6
+            old=5.879e-05, ga100=18e-6, ga10x=14e-6, ada=10e-6, hopper=12e-6, blackwell=11e-6, gb20x=10e-6
         )
     )
     host_backward: float = 0.5  # autograd issues from C++
@@ -190,7 +196,15 @@ class Efficiencies:
 
 
 def family(key: str, architecture: str) -> str:
-    """Which row of the tables a card reads: Ampere is two chips, the A100's and the graphics cards'."""
+    """Which row of the tables a card reads: Ampere and Blackwell are two chips each, a server's and a graphics card's.
+
+    A GB202's SM does the 256 multiply-adds a clock of Ada's where it accumulates in fp32 (half of its rate on GeForce;
+    appendices A of NVIDIA's Ada and RTX Blackwell architecture white papers), and both are made in TSMC's 4N, so that
+    tensor cores, energy and attention are Ada's until measured rows say otherwise; all of its lanes do fp32 and
+    integers, and its memory is GDDR7. A B200's SM does 4096.
+    """
     if architecture == "Ampere" and not key.startswith(("A100", "A30")):
         return "ga10x"
+    if architecture == "Blackwell" and key.startswith("RTX"):
+        return "gb20x"
     return FAMILY.get(architecture, "hopper")

@@ -35,10 +35,10 @@ class Prediction(Value, Drawn):
 
     `low_s` to `high_s` hold the step in four cases of five. `limits` are seconds by what they went into: compute,
     memory, launch (the GPU waits for the host) and communication; `works` by what was done: products, convolutions,
-    attention, moving bytes. `light` is the share of the datasheet's roofline that
-    the step reaches, `mfu` the products of the model alone against the datasheet's rate. `peak_bytes` are those of one
-    GPU, `held` by category. `fits` is yes, no or unsure. `unknown` names operators that nothing is known of: the step
-    then takes at least `step_s`. `measured` figures are the card's own, `assumed` come from tables.
+    attention, moving bytes. `light` is the share of the datasheet's roofline that the step reaches, `mfu` the products
+    of the model alone against the datasheet's rate. `peak_bytes` are those of one GPU, `held` by category. `fits` is
+    yes, no or unsure. `unknown` names operators without a price: `step_s` is then the time of all others, the step
+    takes at least `low_s`, and `high_s` is infinite. `measured` figures are the card's own, `assumed` come from tables.
     """
 
     DERIVED = ("samples_per_s", "limiter", "fits", "at_least")
@@ -88,7 +88,7 @@ class Prediction(Value, Drawn):
 
     @property
     def at_least(self) -> bool:
-        """Whether the step has work that nobody can price, so that it takes at least `step_s`."""
+        """Whether the step has work without a price, so that it takes at least `low_s`."""
         return bool(self.unknown)
 
     @property
@@ -134,14 +134,21 @@ class Prediction(Value, Drawn):
         changes |= {"machine": machine, "cluster": gpus}
         return self.source.again({name: value for name, value in changes.items() if value is not None})
 
+    @property
+    def time_text(self) -> str:
+        """The step's time with its interval, or with its lower bound where some of it has no price."""
+        if self.at_least:
+            return f"at least {seconds(self.low_s)} ({seconds(self.step_s)} without {', '.join(self.unknown)})"
+        return f"{seconds(self.step_s)} ({seconds(self.low_s)} to {seconds(self.high_s)})"
+
     def __str__(self) -> str:
-        bound = "at least " if self.at_least else ""
         many = f" on {self.gpus} × {self.machine}" if self.gpus > 1 else f" on {self.machine}"
-        rate = f", {self.samples_per_s:,.4g} samples/s" if self.batch else ""
+        most = self.samples_per_s * self.step_s / self.low_s if self.at_least else self.samples_per_s
+        rate = f", {'at most ' if self.at_least else ''}{most:,.4g} samples/s" if self.batch else ""
+        how = f"{self.dtype}, compiled" if self.compiled else self.dtype
         memory = f"{byte_count(self.peak_bytes)} of {byte_count(self.memory_bytes)} (fits: {self.fits})"
         return (
-            f"{self.model}{many}, {self.dtype}{', compiled' if self.compiled else ''}: {bound}{seconds(self.step_s)} "
-            f"({seconds(self.low_s)} to {seconds(self.high_s)}){rate}; limited by {self.limiter} "
+            f"{self.model}{many}, {how}: {self.time_text}{rate}; limited by {self.limiter} "
             f"({percent(self.limits[self.limiter] / self.step_s)}); memory {memory}"
         )
 
@@ -171,7 +178,7 @@ class Prediction(Value, Drawn):
             "  ".join([*(cell.ljust(width) for cell, width in zip(row, widths, strict=False)), row[5]]) for row in rows
         ]
         if self.unknown:
-            lines.append(f"nothing is known of {', '.join(self.unknown)}: the step takes at least this long")
+            lines.append(f"no time is known for {', '.join(self.unknown)}: the step takes longer than the others alone")
         lines += [f"measured: {', '.join(self.measured) or 'nothing'}; assumed: {', '.join(self.assumed)}", *self.notes]
         return "\n".join(lines)
 

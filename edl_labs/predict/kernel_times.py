@@ -98,7 +98,9 @@ class KernelTimer:
             if unit == "tensor":
                 batch, m, n, k = _padded(product)
         elif unit == "tensor" and not product.aligned:
-            share *= e.misaligned
+            # Narrow loads feed so many multiply-adds an SM and clock, whatever its tensor cores could do: a third of an
+            # A100's, all that a GeForce card does.
+            share *= min(1.0, e.misaligned * _FED_RATE / min(_FED_RATE, self.card.tensor_fma or _FED_RATE))
             why.append("rows off 16 bytes")
         fed = min(1024, self.card.tensor_fma or 1024) if unit == "tensor" else _CUDA_RATE
         tiles = _tiled(batch, m, n, k, unit == "tensor", self.card.sm_count, e.prologue, fed)

@@ -109,6 +109,7 @@ _FREE = frozenset(
     """.split()  # noqa: SIM905 - one name a line would fill a page
 )
 _POOLS = ("pool",)
+_GROUPED = ("_grouped_mm", "_scaled_grouped_mm", "_scaled_grouped_mm_v2")
 
 
 def step_kernels(calls: Iterable[tuple[str, RecordedCall]], *, tf32: bool = False) -> list[StepKernel]:
@@ -137,7 +138,18 @@ class _Lowering:
             self._attention(name, call)
         elif name in ("convolution", "convolution_backward", "cudnn_convolution", "_convolution"):
             self._convolution(name, call)
-        elif name in ("mm", "addmm", "bmm", "baddbmm", "_addmm_activation", "linear", "mkldnn_linear", "addmv", "mv"):
+        elif name in (
+            "mm",
+            *_GROUPED,
+            "addmm",
+            "bmm",
+            "baddbmm",
+            "_addmm_activation",
+            "linear",
+            "mkldnn_linear",
+            "addmv",
+            "mv",
+        ):
             self._product(name, call, work)
         else:
             self._other(name, call, work)
@@ -184,6 +196,8 @@ class _Lowering:
 
     def _product(self, name: str, call: RecordedCall, work: Any) -> None:
         given = [one for one in briefs(call.args) if len(one.shape) >= 1]
+        if name in _GROUPED:
+            return self._grouped_product(name, call, work, *given[:2])
         if name in ("addmm", "baddbmm", "_addmm_activation", "addmv"):
             given = given[1:]
         left, right = given[0], given[1]
@@ -199,6 +213,21 @@ class _Lowering:
         aligned = all(_is_aligned(one) for one in (left, right)) and (n * left.dtype.itemsize) % 16 == 0
         product = Product("gemm", batch, m, n, k, aligned)
         self._add(name, "product", dtype, call, float(work.moved_bytes), product=product, flops=2.0 * batch * m * n * k)
+
+    def _grouped_product(self, name: str, call: RecordedCall, work: Any, left: Brief, right: Brief) -> None:
+        """Products of groups of equal size, which only the offsets' values would tell apart."""
+        (m, k), n = left.shape[-2:], right.shape[-1]
+        groups = max((one.shape[0] for one in (left, right, *briefs(call.out)) if len(one.shape) == 3), default=1)
+        if len(left.shape) < len(right.shape):
+            m = -(-m // groups)
+        elif len(left.shape) > len(right.shape):
+            n = -(-n // groups)
+        elif len(left.shape) == 2:
+            k = -(-k // groups)
+        aligned = all(_is_aligned(one) for one in (left, right))
+        product = Product("gemm", groups, m, n, k, aligned)
+        moved = float(work.moved_bytes)
+        self._add(name, "product", self._dtype(left), call, moved, product=product, flops=float(work.contraction_flops))
 
     def _convolution(self, name: str, call: RecordedCall) -> None:
         is_backward = name.endswith("backward")

@@ -134,6 +134,9 @@ def predicted(asked: _Asked, recording: StepRecording) -> Prediction:
     works = {name: value * (step_s - limits["communication"]) / played.total_s for name, value in played.works.items()}
     works["communication"] = limits["communication"]
     low, high = interval(step_s, works)
+    unknown = tuple(dict.fromkeys(one.name for one in kernels if one.unknown))
+    if unknown:
+        high = math.inf  # nothing bounds what cannot be priced
     return Prediction(
         model=recording.name, machine=card.key, dtype=recording.dtype, compiled=asked.compiled,
         is_training=recording.is_training, gpus=spread.gpus, replicas=spread.dp,
@@ -144,7 +147,7 @@ def predicted(asked: _Asked, recording: StepRecording) -> Prediction:
         light=_light(card, kernels, asked.accumulate) / step_s if step_s else 0.0,
         limits=limits, works=works, phases=dict(played.phases),
         dearest=_dearest(kernels, played, asked.accumulate, step_s),
-        unknown=tuple(dict.fromkeys(one.name for one in kernels if one.unknown)), measured=card.measured,
+        unknown=unknown, measured=card.measured,
         assumed=_assumed(card), notes=tuple(recording.notes), price_per_hour=card.price_per_hour,
         source=Source(lambda changes: _again(asked, recording, changes), _spans(kernels, played, timer, asked)),
     )  # fmt: skip

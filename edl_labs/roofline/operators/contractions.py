@@ -175,6 +175,14 @@ def _cudnn_rnn_backward(args: Any, kwargs: Any, out: Any) -> int:
     return 2 * _cudnn_rnn(args, kwargs, out)
 
 
+def _grouped_mm(args: Any, kwargs: Any, out: Any) -> int:
+    # torch.nn.functional.grouped_mm: offsets cut the rows (2-d times 3-d), the columns (3-d times 2-d) or the summed
+    # dimension (2-d times 2-d) into groups, which together are as many multiply-adds as one product of the whole.
+    left, right = args[0], args[1]
+    groups = left[0] if len(left) == len(right) == 3 else 1
+    return 2 * groups * math.prod(left[-2:]) * right[-1]
+
+
 # These come before torch's: what torch does not count in every version, and what it counts wrongly, is put right here.
 _OURS: dict[Any, Formula] = {
     getattr(aten, name): formula
@@ -194,6 +202,7 @@ _OURS: dict[Any, Formula] = {
         "_addmm_activation": _addmm,
         "linear": _linear,
         "mkldnn_linear": _linear,
+        **dict.fromkeys(("_grouped_mm", "_scaled_grouped_mm", "_scaled_grouped_mm_v2"), _grouped_mm),
         "_trilinear": _trilinear,
         "mkldnn_rnn_layer": _rnn_layer,
         "mkldnn_rnn_layer_backward": _rnn_layer_backward,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import pickle
 
 import pytest
@@ -15,6 +16,7 @@ from edl_labs.numerics import autocast_table, memory_plan
 from edl_labs.predict import MachineCard, MachineComparison, Prediction, compare_machines, predict_step
 from edl_labs.predict.recorded_step import record_step
 from edl_labs.roofline import Machine
+from edl_labs.units import seconds
 
 
 def mlp(width=1024, depth=2):
@@ -231,7 +233,9 @@ def test_operators_that_nobody_knows_make_it_at_least():
     found = predict_step(Uses().eval(), empty(8, 8), "T4")
 
     assert ("secret",) == found.unknown
-    assert "at least" in str(found)
+    assert f"at least {seconds(found.low_s)} ({seconds(found.step_s)} without secret)" in str(found)
+    assert f"at most {found.samples_per_s * found.step_s / found.low_s:,.4g} samples/s" in str(found)
+    assert math.inf == found.high_s
 
 
 def test_bad_input_is_told_in_a_sentence():
@@ -293,3 +297,48 @@ def test_a_prediction_travels_between_processes_without_its_model():
     assert step.timeline == other.timeline
     with pytest.raises(UsageError, match="came from another process"):
         other.what_if(batch=2)
+
+
+class Experts(nn.Module):
+    def __init__(self, grouped):
+        super().__init__()
+        self.grouped, self.weight = grouped, nn.Parameter(torch.empty(8, 2048, 4096, dtype=torch.bfloat16))
+        self.register_buffer("ends", torch.arange(1, 9, dtype=torch.int32) * 1024)
+
+    def forward(self, x):
+        rows = x.unflatten(0, (8, 1024))
+        made = torch._grouped_mm(x, self.weight, offs=self.ends) if self.grouped else torch.bmm(rows, self.weight)
+        return made.square()
+
+
+def test_grouped_products_take_as_long_as_batched_ones_of_equal_groups():
+    x = empty(8192, 2048, dtype=torch.bfloat16)
+    with torch.device("meta"):
+        grouped, batched = (predict_step(Experts(one), x, "H100", dtype="bf16") for one in (True, False))
+
+    assert () == grouped.unknown
+    assert pytest.approx(batched.step_s, rel=0.01) == grouped.step_s
+    assert batched.flops == grouped.flops
+
+
+def test_a_consumer_blackwell_has_the_tensor_cores_of_ada_and_a_server_its_own():
+    families = [MachineCard.of(key).family for key in ("RTX-5090", "B200", "RTX-4090")]
+    with torch.device("meta"):
+        layer = nn.Linear(8192, 8192, bias=False).eval()
+    old, new = (predict_step(layer, empty(8192, 8192), key, dtype="bf16") for key in ("RTX-4090", "RTX-5090"))
+    peaks = [MachineCard.of(key).peak("bf16")[1] for key in ("RTX-4090", "RTX-5090")]
+
+    assert ["gb20x", "blackwell", "ada"] == families
+    assert pytest.approx(peaks[1] / peaks[0], rel=0.05) == old.step_s / new.step_s
+
+
+def test_rows_off_16_bytes_cost_tensor_cores_that_narrow_loads_cannot_feed():
+    def slower(key):
+        with torch.device("meta"):
+            layers = [nn.Linear(4096, width, bias=False).eval() for width in (8192, 8191)]
+        aligned, off = (predict_step(layer, empty(8192, 4096), key, dtype="fp16").step_s for layer in layers)
+        return off / aligned
+
+    assert slower("A100-80GB") > 2.5
+    assert 1.3 < slower("A6000") < 2.5
+    assert slower("RTX-3090") < 1.1

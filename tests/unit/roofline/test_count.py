@@ -581,13 +581,8 @@ def own_product(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
     return x @ y
 
 
-def grouped_mm(x, y):
-    return torch._grouped_mm(x, y, offs=torch.tensor([8, 16], dtype=torch.int32))
-
-
 HIDDEN = {
     "prod": (own_product, (torch.randn(4, 4), torch.randn(4, 4))),
-    "_grouped_mm": (grouped_mm, (torch.randn(16, 32).bfloat16(), torch.randn(2, 32, 16).bfloat16())),
     "linalg_inv_ex": (torch.linalg.inv, (torch.eye(4),)),
     "_euclidean_dist": (torch.cdist, (torch.randn(64, 8), torch.randn(64, 8))),
 }
@@ -620,7 +615,7 @@ def test_operators_that_multiply_nothing_hide_no_product(fn):
     assert counted.work()
 
 
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@pytest.mark.filterwarnings("ignore:.torch.jit", "ignore:Converting a tensor")
 @pytest.mark.parametrize("made", [torch.jit.script, lambda model: torch.jit.trace(model, torch.zeros(3, 8))])
 def test_a_torchscript_module_counts_as_the_module_that_it_was_made_from(made):
     model = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.BatchNorm1d(16), nn.Linear(16, 4))
@@ -629,3 +624,26 @@ def test_a_torchscript_module_counts_as_the_module_that_it_was_made_from(made):
 
     assert counted.contraction_flops == count(made(model), x).contraction_flops
     assert counted.contraction_flops == count(made(model), x).contraction_flops
+
+
+OFFSETS = torch.tensor([8, 16, 24, 32], dtype=torch.int32)
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "products"),
+    [
+        ((32, 16), (4, 16, 24), 32 * 16 * 24),
+        ((4, 8, 16), (16, 32), 8 * 16 * 32),
+        ((8, 32), (32, 24), 8 * 32 * 24),
+        ((4, 8, 16), (4, 16, 24), 4 * 8 * 16 * 24),
+    ],
+    ids=["rows", "columns", "the summed dimension", "no offsets"],
+)
+def test_a_grouped_product_counts_as_its_groups_one_by_one(left, right, products):
+    a, b = (torch.randn(*shape, dtype=torch.bfloat16, requires_grad=True) for shape in (left, right))
+    offsets = None if len(left) == len(right) == 3 else OFFSETS
+    counted = count(lambda a, b: torch._grouped_mm(a, b, offs=offsets).square(), a, b)
+
+    assert 2 * products == counted.direction("forward").contraction_flops
+    assert 4 * products == counted.direction("backward").contraction_flops
+    assert () == counted.unknown_products
