@@ -507,8 +507,8 @@ MEGATRON = {
     "megatron-22b": (6144, 48, 64), "gpt3-175b": (12288, 96, 96), "mt-nlg-530b": (20480, 105, 128),
     "megatron-1t": (25600, 128, 160),
 }  # fmt: skip
-# NVIDIA's phase 2 batches have sequences of one bin of 64 tokens (run_pretraining.sh, phase2_bin_size=64), and more than
-# half of Wikipedia at 512 tokens is padding (Krell et al. 2021, arXiv:2107.02027): 256 tokens, and half a bin of padding.
+# NVIDIA's phase 2 batches hold sequences of one bin of 64 tokens (run_pretraining.sh, phase2_bin_size=64), and more
+# than half of Wikipedia at 512 tokens is padding (Krell et al. 2021, arXiv:2107.02027): 256 tokens, and half a bin.
 _BINNED_TOKENS = 288
 XL = {"transformer-xl-base": (512, 16, 8, 2048, 192, 1), "transformer-xl-large": (1024, 18, 16, 4096, 384, 4)}
 TIMM = {"mobilenetv2_100": "mobilenet_v2", "efficientnet_b0": "efficientnet_b0", "convnext_tiny": "convnext_tiny",
