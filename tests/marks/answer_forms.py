@@ -93,10 +93,10 @@ def boxed(value: Any) -> Any:
     return value
 
 
-def oddly(asked: Any, form: Callable[[Any], Any]) -> Any:
+def oddly(asked: Any, form: Callable[[Any], Any], *, inside: dict[str, Any] | None = None) -> Any:
     """A function, or a class with all its public methods, that gives its answers in that form.
 
-    Callers in the module that defines it get the answers as they are.
+    Callers whose globals are `inside` get the answers as they are.
     """
     if isinstance(asked, type) and issubclass(asked, torch.autograd.Function):
         return asked  # torch calls its methods, and says what they may give
@@ -104,11 +104,11 @@ def oddly(asked: Any, form: Callable[[Any], Any]) -> Any:
 
         def answer(*given: Any, **options: Any) -> Any:
             found = asked(*given, **options)
-            return found if sys._getframe(1).f_globals is globals() else form(found)
+            return found if inside is not None and sys._getframe(1).f_globals is inside else form(found)
 
         return answer
     public = [name for name, value in vars(asked).items() if callable(value) and not name.startswith("_")]
-    methods: dict[str, Any] = {name: oddly(getattr(asked, name), form) for name in public}
+    methods: dict[str, Any] = {name: oddly(getattr(asked, name), form, inside=inside) for name in public}
     if hasattr(asked, "__iter__"):
 
         def items(self: Any) -> Iterator[Any]:

@@ -64,12 +64,17 @@ def _rows(
             yield exercise, points
 
 
+def draws_of(rows: dict[str, list[float]]) -> int:
+    """The draws of a submission that are recorded."""
+    return max(map(len, rows.values()))
+
+
 def differences(lab: str, recorded: Marks, found: Marks, *, full: dict[str, float]) -> list[str]:
     """A line for each mark that differs: lab, submission, exercise, draw, what was expected and what came."""
     lines = []
     for name in recorded:
         for what in dict.fromkeys((*recorded[name], *found[name])):
-            draws = range(max(len(marks[name].get(what, ())) for marks in (recorded, found)))
+            draws = range(min(map(draws_of, (recorded[name], found[name]))))
             before, now = (marks[name].get(what) or [full[what]] * len(draws) for marks in (recorded, found))
             lines += [
                 f"{lab}, {name}, {what}, draw {draw}: expected {before[draw]:g}, got {now[draw]:g}"

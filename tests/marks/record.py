@@ -11,7 +11,7 @@ from pathlib import Path
 from edl_labs.checks.lab_exercises import lab_names
 from edl_labs.course.grade.classrun import ClassProgress
 from tests.marks.grading import graded
-from tests.marks.oracle import as_recorded, differences, path_of, read_marks, write_marks
+from tests.marks.oracle import as_recorded, differences, draws_of, path_of, read_marks, write_marks
 from tests.marks.submissions import DRAWS, full_marks, lab_of, make_oracle_course, submissions
 
 
@@ -20,8 +20,10 @@ def main() -> int:
     asked = _arguments()
     lab = lab_of(asked.lab)
     every = list(submissions(lab))
-    chosen = [(one, min(one.draws, asked.draws)) for one in every if fnmatch.fnmatchcase(one.name, asked.only)]
     recorded = read_marks(lab.name)
+    chosen = [(one, min(one.draws, asked.draws)) for one in every if fnmatch.fnmatchcase(one.name, asked.only)]
+    if asked.compare:
+        chosen = [(one, min(draws, draws_of(recorded[one.name]))) for one, draws in chosen if one.name in recorded]
     with tempfile.TemporaryDirectory(prefix="edl-marks-") as folder:
         course = make_oracle_course(Path(folder), lab.name)
         found = as_recorded(lab, graded(course, chosen, jobs=asked.jobs, progress=_show))

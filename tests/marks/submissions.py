@@ -94,7 +94,7 @@ def _formed(lab: Lab, notebook: NotebookNode, form: str) -> NotebookNode:
     for known in lab.cells:
         if known.role == "solve":
             names = [node.name for node in ast.parse(known.source).body if isinstance(node, _DEFINITIONS)]
-            change = "oddly({0}, {1})" if form in FORMS else "{1}({0})"
+            change = "oddly({0}, {1}, inside=globals())" if form in FORMS else "{1}({0})"
             lines = [f"{name} = {change.format(name, form)}" for name in names]
             cell_of(notebook, str(known.name))["source"] += "\n\n\n" + "\n".join(lines)
     return notebook

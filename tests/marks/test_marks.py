@@ -8,7 +8,7 @@ import pytest
 
 from edl_labs.checks.lab_exercises import lab_names
 from tests.marks.grading import Marks, graded
-from tests.marks.oracle import as_recorded, differences, path_of, read_marks, write_marks
+from tests.marks.oracle import as_recorded, differences, draws_of, path_of, read_marks, write_marks
 from tests.marks.submissions import full_marks, lab_of, make_oracle_course, submissions
 
 SAMPLE = "lab08b_layouts"  # the cheapest lab
@@ -24,7 +24,7 @@ def marks_now(name: str, recorded: Marks, folder: Path, *, jobs: int) -> Marks:
     """What the grader gives for the submissions and draws that are recorded."""
     lab = lab_of(name)
     known = {one.name: one for one in submissions(lab)}
-    asked = [(known[one], max(map(len, rows.values()))) for one, rows in recorded.items()]
+    asked = [(known[one], draws_of(rows)) for one, rows in recorded.items()]
     return as_recorded(lab, graded(make_oracle_course(folder, name), asked, jobs=jobs))
 
 
