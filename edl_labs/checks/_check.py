@@ -80,8 +80,7 @@ def case(name: str, number: int | None = None) -> Any:
     if not isinstance(chosen, int) or not 1 <= chosen <= len(cases):
         raise UsageError(f"{name} has no case {chosen}", why=f"there are {len(cases)}", next=f'case("{name}", 1)')
     given = plain_data.plain_copy(cases[chosen - 1])
-    made = getattr(next(one for one in load_lab(known.lab) if one.name == name).spec, "inputs", None)
-    return given if made is None else made(given)
+    return next(one for one in load_lab(known.lab) if one.name == name).spec.student_inputs(given)
 
 
 def _outcome(name: str, names: dict[str, Any], printed: Printed, *, alone: bool = False) -> Outcome:
@@ -124,7 +123,7 @@ def _judged(lab: LabFacts, name: str, names: dict[str, Any], printed: Printed, *
     outcome = replace(outcome, printed=_printed(texts, outcome.case_index))
     index = outcome.case_index
     if index is not None and index < len(records):
-        answer = yours(exercise.spec, cases[index], records[index])
+        answer = yours(exercise.spec.format_answer, cases[index], records[index])
         outcome = replace(outcome, case_text="\n".join(filter(None, (outcome.case_text, answer))))
     outcome = _with_signature(outcome)
     if alone or outcome.state in ("passed", "not attempted") or is_of_form(exercise, outcome, records, wants):

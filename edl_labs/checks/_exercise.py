@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from edl_labs.checks.spec import ExerciseSpec
 from edl_labs.errors import EdlError, place_of
 
 KINDS = ("code", "explain")
@@ -15,8 +16,7 @@ KINDS = ("code", "explain")
 
 @dataclass(frozen=True)
 class Exercise:
-    """A registered exercise. `spec` holds `probe(student, case)` and `compare(case, got, want)`, and `cases(rng)`
-    unless the lab's `judge/` draws them.
+    """A registered exercise; `spec` is what its author wrote.
 
     `uses` names exercises whose reference stands in when the student's own is wrong; `trusting` marks evidence that
     rests on the student's process; `digits` is how many significant digits of floats a golden keeps; `trains` lowers
@@ -26,7 +26,7 @@ class Exercise:
 
     name: str
     lab: str
-    spec: Any
+    spec: ExerciseSpec
     uses: tuple[str, ...] = ()
     trusting: bool = False
     digits: int = 9
@@ -62,29 +62,11 @@ class Exercise:
 
     def drawing(self) -> Drawing:
         """What draws its cases: the spec's own method, or the judge's; EdlError where that is not installed."""
-        own: Drawing | None = getattr(self.spec, "cases", None)
-        return own or _judges_drawing(self)
-
-    def public_wants(self, cases: list[Any], wants: list[Any]) -> list[Any]:
-        """What goldens may hold of the reference's evidence: all of it, or what the spec's `public(case, want)` leaves.
-
-        A spec has `public` where the evidence itself would be an answer to copy; then `form` says what evidence looks
-        like, since the public reference no longer does.
-        """
-        public = getattr(self.spec, "public", None)
-        return wants if public is None else [public(case, want) for case, want in zip(cases, wants, strict=True)]
-
-    def is_public(self, case: Any) -> bool:
-        """Whether goldens hold a case of the public seed: all, unless the spec has an `is_public(case)` of its own."""
-        own = getattr(self.spec, "is_public", None)
-        return own is None or bool(own(case))
+        return self.spec.cases if self.spec.defines("cases") else _judges_drawing(self)
 
     def combine(self, fractions: list[float]) -> float:
-        """One fraction from one a case: the spec's own `combine`, else 0 if any is 0, else the mean."""
-        own = getattr(self.spec, "combine", None)
-        if own is not None:
-            return float(min(1.0, max(0.0, own(fractions))))
-        return 0.0 if not fractions or min(fractions) <= 0 else sum(fractions) / len(fractions)
+        """The share of the points that the fractions of the cases earn."""
+        return float(min(1.0, max(0.0, self.spec.combine(fractions))))
 
 
 Drawing = Callable[[Any], list[Any]]
@@ -113,24 +95,32 @@ def exercise(
     """
 
     def register(cls: type) -> type:
-        missing = [part for part in ("probe", "compare") if not callable(getattr(cls, part, None))]
+        spec = _with_defaults(cls)
+        missing = [part for part in ("probe", "compare") if not spec.defines(part)]
         if missing:
             raise EdlError(f"exercise {name} has no {' and no '.join(missing)}", next="see CONTRIBUTING.md, exercises")
-        home = lab or _lab_of(cls.__module__)
+        home = lab or _lab_of(spec.__module__)
         known = REGISTERED.get(name)
         if known is not None and known.lab != home:
             raise EdlError(f"exercise {name} is in {known.lab} and in {home}", next="give one of them another name")
         REGISTERED[name] = Exercise(
-            *(name, home, cls(), tuple(uses)),
+            *(name, home, spec(), tuple(uses)),
             trusting=trusting,
             digits=digits,
             trains=trains,
             sleeps=sleeps,
             timeout_s=timeout_s,
         )
-        return cls
+        return spec
 
     return register
+
+
+def _with_defaults(cls: type) -> type[ExerciseSpec]:
+    """The class itself, or with ExerciseSpec as its base where it lacks that."""
+    if issubclass(cls, ExerciseSpec):
+        return cls
+    return type(cls.__name__, (cls, ExerciseSpec), {"__module__": cls.__module__, "__doc__": cls.__doc__})
 
 
 def draws(name: str) -> Callable[[Drawing], Drawing]:

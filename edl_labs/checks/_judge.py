@@ -10,6 +10,7 @@ from typing import Any
 
 from edl_labs.checks._exercise import Exercise
 from edl_labs.checks.evidence_form import Misfit, fitted, plain_lists, shown
+from edl_labs.checks.spec import AS_THE_REFERENCE
 from edl_labs.errors import Sentence, Wrong
 from edl_labs.values import Value
 
@@ -96,7 +97,7 @@ def judge(exercise: Exercise, cases: list[Any], got: Any, want: list[Any], *, po
         ):
             first, first_index = wrong, index
     if first is not None:
-        first = _throughout(exercise, cases, records, want) or first
+        first = _diagnosed(exercise, cases, records, want) or first
     outcome = _outcome(exercise, cases, fractions, first, first_index, points)
     return replace(outcome, entry=_entry(exercise, cases, records)) if outcome.points else outcome
 
@@ -131,29 +132,22 @@ def _wrong(what: str, *, why: str, next: str, **values: object) -> Wrong:
     return Wrong(texts[0], why=texts[1], next=texts[2])
 
 
-def _throughout(exercise: Exercise, cases: list[Any], records: list[Any], want: list[Any]) -> Wrong | None:
-    """The one mistake that explains the answers to all cases; None where the spec knows none, or one has no answer.
-
-    A single case may fit several mistakes. A spec's `throughout(cases, got, want)` sees all, the right ones too.
-    """
-    known = getattr(exercise.spec, "throughout", None)
-    if known is None or len(records) != len(cases):
+def _diagnosed(exercise: Exercise, cases: list[Any], records: list[Any], want: list[Any]) -> Wrong | None:
+    """The one mistake that explains the answers to all cases; None where there is none, or one has no answer."""
+    if len(records) != len(cases):
         return None
     try:
         got = [_formed(exercise, record["value"], right) for record, right in zip(records, want, strict=True)]
-        found = known(cases, got, want)
+        found = exercise.spec.diagnose_all_cases(cases, got, want)
     except Exception:  # no answer to one of the cases, or one of another form: what that case is told stays
         return None
     return found if isinstance(found, Wrong) else None
 
 
 def _entry(exercise: Exercise, cases: list[Any], records: list[Any]) -> dict[str, float]:
-    """What the spec's `entry(cases, got)` says of answers that earn points: finite numbers by name, or nothing."""
-    known = getattr(exercise.spec, "entry", None)
-    if known is None:
-        return {}
+    """What the spec says in numbers of answers that earn points: finite ones by name, or nothing."""
     try:
-        found = known(cases, [record["value"] for record in records])
+        found = exercise.spec.leaderboard_metrics(cases, [record["value"] for record in records])
         numbers = {str(name): float(value) for name, value in found.items()}
     except Exception:  # the mark stands, whatever is said beside it
         return {}
@@ -161,15 +155,13 @@ def _entry(exercise: Exercise, cases: list[Any], records: list[Any]) -> dict[str
 
 
 def kept_timelines(exercise: Exercise, cases: list[Any], got: Any, want: list[Any]) -> dict[str, Any]:
-    """What the spec's `timelines(cases, got, want)` keeps of answers that earned points, for a leaderboard to show.
+    """What the spec keeps of answers that earned points, for a leaderboard to show.
 
     Plain JSON data of at most MOST_KEPT_BYTES, or nothing: the mark stands, whatever is kept beside it.
     """
-    known = getattr(exercise.spec, "timelines", None)
-    if known is None:
-        return {}
     try:
-        text = json.dumps(known(cases, [record["value"] for record in got], want), allow_nan=False)
+        kept = exercise.spec.leaderboard_timelines(cases, [record["value"] for record in got], want)
+        text = json.dumps(kept, allow_nan=False)
         found = json.loads(text)
     except Exception:
         return {}
@@ -178,13 +170,14 @@ def kept_timelines(exercise: Exercise, cases: list[Any], got: Any, want: list[An
 
 def _formed(exercise: Exercise, value: Any, want: Any) -> Any:
     """`value` in the form that `compare` is written for; Misfit where it has another one."""
-    form = getattr(exercise.spec, "form", want)
-    if not getattr(exercise.spec, "loose", False):
+    spec = exercise.spec
+    form = want if spec.answer_form is AS_THE_REFERENCE else spec.answer_form
+    if not spec.skip_type_check:
         value = fitted(value, form)
     elif not _has_arrays(want):
         value = plain_lists(value)
-    if form is not want or getattr(exercise.spec, "loose", False):
-        with suppress(Misfit):  # what `form` cannot say, such as where an int is meant
+    if form is not want or spec.skip_type_check:
+        with suppress(Misfit):  # what a form cannot say, such as where an int is meant
             return fitted(value, want)
     return value
 
@@ -240,9 +233,8 @@ def _value(exercise: Exercise, case: Any, record: Any) -> Any:
 
 
 def _raised(exercise: Exercise, case: Any, error: dict[str, str]) -> Wrong:
-    """What an exception means: what the spec's `raised(case, type)` says of it, else the exception itself."""
-    raised = getattr(exercise.spec, "raised", None)
-    known: Wrong | None = raised(case, error["type"]) if raised is not None else None
+    """What an exception means: what the spec says of it, else the exception itself."""
+    known = exercise.spec.explain_exception(case, error["type"])
     message = error["message"].rstrip(": ")
     return known or _wrong(
         RAISED if message else "your code raised {type}",
@@ -310,8 +302,7 @@ def _outcome(
             exercise=exercise.name,
         )
     told = wrong if state != "passed" and wrong is not None else Wrong("")
-    show = getattr(exercise.spec, "show", None)
-    text = "" if index is None or state == "passed" else shown(cases[index], show)
+    text = "" if index is None or state == "passed" else shown(cases[index], exercise.spec.format_case)
     return Outcome(
         name=exercise.name,
         lab=exercise.lab,

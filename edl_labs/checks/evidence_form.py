@@ -112,19 +112,12 @@ def _kind(value: Any) -> str:
     return "an array" if type(value).__module__ == "numpy" else "a tensor"
 
 
-def yours(spec: Any, case: Any, record: Any) -> str:
-    """What the student's code gave for a case, as text that stands below it; empty where there is nothing to read.
-
-    A spec whose evidence is not what the function returned has its own `yours(case, got)`; one with a `form`, such as a
-    recorded program, shows nothing without it.
-    """
+def yours(format_answer: Callable[[Any, Any], str], case: Any, record: Any) -> str:
+    """What the student's code gave for a case, as text that stands below it; empty where there is nothing to read."""
     if not isinstance(record, dict) or "value" not in record:
         return ""
-    own = getattr(spec, "yours", None)
-    if own is None and hasattr(spec, "form"):
-        return ""
     try:
-        text = own(case, record["value"]) if own is not None else answer_text(record["value"])
+        text = format_answer(case, record["value"])
     except Exception:  # evidence can be anything; what is wrong with it has been said
         return ""
     return f"yours: {text}" if text else ""
@@ -148,16 +141,17 @@ def _short(value: Any) -> Any:
     return {key: _short(item) for key, item in value.items()} if isinstance(value, dict) else value
 
 
-def shown(case: Any, show: Callable[[Any], str] | None = None) -> str:
+def shown(case: Any, format_case: Callable[[Any], str]) -> str:
     """A case's inputs as text, cut to a length that a person reads."""
     try:
-        text = show(case) if show is not None else _lines(case)
+        text = format_case(case)
     except Exception:
         text = repr(case)
     return text if len(text) <= MAX_SHOWN else text[: MAX_SHOWN - 2] + " …"
 
 
-def _lines(case: Any) -> str:
+def case_lines(case: Any) -> str:
+    """A case as text: a line for each of its entries."""
     if isinstance(case, dict):
         return "\n".join(f"{key} = {pprint.pformat(value, compact=True, width=100)}" for key, value in case.items())
     return pprint.pformat(case, compact=True, width=100)

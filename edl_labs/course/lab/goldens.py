@@ -163,9 +163,10 @@ def _wants(course: Course, lab: Lab, registered: dict[str, Exercise]) -> dict[st
             raise EdlError(f"{lab.name}: the solution does not run", why=worker.error, next="mend that cell")
         for name, exercise in registered.items():
             drawn = steady_cases(lab, exercise)
-            cases = [case for case in drawn if exercise.is_public(case)]
+            cases = [case for case in drawn if exercise.spec.is_public(case)]
             records = worker.collect(name, cases, timeout_s=exercise.timeout_s)
-            exact = exercise.public_wants(cases, values(records, exercise=name, lab=lab.name))
+            wants = values(records, exercise=name, lab=lab.name)
+            exact = [exercise.spec.public_want(case, want) for case, want in zip(cases, wants, strict=True)]
             wants = rounded(exact, exercise.digits)
             _check_rounding_is_forgiven(lab, exercise, cases, records, exact=exact, wants=wants)
             found[name] = {"seed": PUBLIC_SEED, "cases": plain_data.to_json(cases), "wants": plain_data.to_json(wants)}

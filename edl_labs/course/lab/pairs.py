@@ -35,7 +35,7 @@ def shown(wrong: WrongAnswer, exercise: Exercise, cases: list[Any], records: Any
     """What the public check shows of a wrong answer that gave `records` for the cases of the public seed."""
     if not isinstance(records, list) or len(records) < len(cases):
         return Shown(wrong, (), None, "")
-    public = [i for i, case in enumerate(cases) if exercise.is_public(case)]
+    public = [i for i, case in enumerate(cases) if exercise.spec.is_public(case)]
     asked, given, right = ([rows[i] for i in public] for rows in (cases, records, wants))
     seen = judge(exercise, asked, given, right, points=1.0)
     return Shown(wrong, [plain_data.encode(record) for record in given], seen.case_index, seen.what)

@@ -72,7 +72,7 @@ def leaderboards(assignment: str, *, course: Course | None = None, named: bool =
     """
     course = course or Course.find_class()
     known = course.assignment(assignment)
-    if not any(hasattr(one.spec, "entry") for one in load_lab(assignment)):
+    if not any(one.spec.defines("leaderboard_metrics") for one in load_lab(assignment)):
         why = "none of its exercises has a score"
         raise NothingToDo(f"{assignment} has no leaderboard", why=why, next=f"edl-labs report {assignment}")
     why = "no graded submission has an exercise with a score"

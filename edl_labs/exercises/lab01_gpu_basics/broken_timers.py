@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from edl_labs.checks import beyond_chance, exercise
+from edl_labs.checks import ExerciseSpec, beyond_chance, exercise
 from edl_labs.errors import Wrong
 from edl_labs.exercises.lab01_gpu_basics.timer_slips import known_timer_slip
 from edl_labs.units import counted, seconds
@@ -24,7 +24,7 @@ SHOWN_CALLS = 4  # their names fit on a line
 
 
 @exercise("broken_timers")
-class BrokenTimers:
+class BrokenTimers(ExerciseSpec):
     """Name what is wrong with a timer from what it reported, the truth and the timeline.
 
     `student.name_fault(report)` gives one of FAULTS; a plain timer and three odd ones of each, corrected for chance and
@@ -44,7 +44,7 @@ class BrokenTimers:
         if got != want:
             raise Wrong(f"this timer's fault is not {got!r}", why=_IF[got], next=_NEXT[got])
 
-    def throughout(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
+    def diagnose_all_cases(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
         """The rule that gives all answers, if it is a known one."""
         return known_timer_slip(cases, got, want)
 
@@ -56,7 +56,7 @@ class BrokenTimers:
         """The share of right answers beyond the plain ones and those that luck can bring."""
         return beyond_chance(fractions, answers=len(FAULTS), shown=len(FAULTS))
 
-    def show(self, case: Any) -> str:
+    def format_case(self, case: Any) -> str:
         rows = [
             f"  {counted(calls, 'call'):>8}: {seconds(value)} a call"
             for calls, value in zip(case["calls"], case["seconds_per_call"], strict=True)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from edl_labs.checks import close, exercise
+from edl_labs.checks import ExerciseSpec, close, exercise
 from edl_labs.errors import Wrong
 
 _KEPT_UNSAID = 0.75  # when to raise is the exercise, and what to say a part of it
 
 
 @exercise("faster_than_light")
-class FasterThanLight:
+class FasterThanLight(ExerciseSpec):
     """Refuse a time that no machine can reach; otherwise say how close to the bound it came.
 
     `student.fraction_of_light(time_s, ...)` raises ValueError for an impossible time, else gives a fraction.
@@ -25,7 +25,7 @@ class FasterThanLight:
             return {"refused": True, "is_explained": bool(str(error).strip()), "fraction": 0.0}
         return {"refused": False, "is_explained": False, "fraction": fraction}
 
-    def raised(self, case: Any, error: str) -> Wrong | None:
+    def explain_exception(self, case: Any, error: str) -> Wrong | None:
         """An impossible time that was refused with something else, or divided by."""
         if error == "ZeroDivisionError" and case["time_s"] == 0 < max(_bounds_s(case)):
             why = (
@@ -50,13 +50,13 @@ class FasterThanLight:
             then = 'raise ValueError("…"), with a text that says what is impossible'
             raise Wrong("the error has no message", why=why, next=then, keeps=_KEPT_UNSAID)
 
-    def yours(self, case: Any, got: Any) -> str:
+    def format_answer(self, case: Any, got: Any) -> str:
         """What came of the time, in words."""
         if not got["refused"]:
             return f"a fraction of {got['fraction']:.7g}"
         return "ValueError" if got["is_explained"] else "ValueError, without a message"
 
-    def throughout(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
+    def diagnose_all_cases(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
         """Another bound than the larger one, that all answers follow."""
         for bound, what, why in _OTHER_BOUNDS:
             expected = [_by_bound(case["time_s"], bound(_bounds_s(case))) for case in cases]

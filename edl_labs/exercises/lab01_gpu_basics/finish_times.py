@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from edl_labs.checks import close, exercise
+from edl_labs.checks import ExerciseSpec, close, exercise
 from edl_labs.errors import Wrong
 from edl_labs.units import counted
 
 
 @exercise("finish_times")
-class FinishTimes:
+class FinishTimes(ExerciseSpec):
     """When the host returns and when the device is done, for a program of asynchronous operations.
 
     `student.finish_times(program, launch_s=)` gives `(host_s, device_s)`; asked for every prefix of a program.
@@ -46,7 +46,7 @@ class FinishTimes:
         if len(got) < len(want):
             raise _unwritten(case, len(got))
 
-    def throughout(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
+    def diagnose_all_cases(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
         """Another unit, or an end that waits, where all answers show it."""
         pairs = [both for ours, theirs in zip(got, want, strict=True) for both in zip(ours, theirs, strict=True)]
         for factor, unit in ((1e6, "microseconds"), (1e3, "milliseconds")):
@@ -60,14 +60,14 @@ class FinishTimes:
             )
         return None
 
-    def yours(self, case: Any, got: Any) -> str:
+    def format_answer(self, case: Any, got: Any) -> str:
         """The last answer in the text's unit: the one for the whole program, unless a part is not written yet."""
         host_s, device_s = got[-1]
         done = len(got) - 1
         after = "the whole program" if done == len(case["program"]) else counted(done, "operation")
         return f"after {after}, host {1e6 * host_s:.1f} µs, device {1e6 * device_s:.1f} µs"
 
-    def show(self, case: Any) -> str:
+    def format_case(self, case: Any) -> str:
         lines = [f"{i}. {name:<14}{1e6 * seconds:8.1f} µs" for i, (name, seconds) in enumerate(case["program"], 1)]
         return "\n".join([f"launch_s = {1e6 * case['launch_s']:.1f} µs", *lines])
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from edl_labs.checks import close, exercise
+from edl_labs.checks import ExerciseSpec, close, exercise
 from edl_labs.errors import Wrong
 from edl_labs.exercises.lab01_gpu_basics.timer_habits import Timed, known_timer_habit
 from edl_labs.exercises.recorded_programs import SYNCS, Window, replayed, windows, written
@@ -20,13 +20,13 @@ FEW_SYNCS = 40  # generous: two are needed, and finding the number of calls may 
 
 
 @exercise("honest_timer")
-class HonestTimer:
+class HonestTimer(ExerciseSpec):
     """Steady-state seconds per call, explained by two readings around a drained run of enough calls.
 
     `student.time_device(fn, gpu)` gives seconds per call; the evidence is the recorded program and that number.
     """
 
-    form: ClassVar[Any] = {"seconds_per_call": 0.0, "program": ""}
+    answer_form: ClassVar[Any] = {"seconds_per_call": 0.0, "program": ""}
 
     def probe(self, student: Any, case: Any) -> Any:
         gpu = VirtualGPU(case["chip"], **case["parameters"])
@@ -39,7 +39,7 @@ class HonestTimer:
         _refuse_other_work(run, case["kernel_s"])
         _judge_timer(run, got["seconds_per_call"], kernel_s=case["kernel_s"])
 
-    def throughout(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
+    def diagnose_all_cases(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
         """A habit that gives the numbers of all machines."""
         timed: list[Timed] = []
         for case, one in zip(cases, got, strict=True):
@@ -48,15 +48,15 @@ class HonestTimer:
                 return None
         return known_timer_habit(timed)
 
-    def public(self, case: Any, want: Any) -> Any:
+    def public_want(self, case: Any, want: Any) -> Any:
         """Nothing: the judge needs no reference, and its program would be a timer to copy."""
         return {}
 
-    def yours(self, case: Any, got: Any) -> str:
+    def format_answer(self, case: Any, got: Any) -> str:
         """The number alone: the program is long."""
         return f"{seconds(got['seconds_per_call'])} a call"
 
-    def show(self, case: Any) -> str:
+    def format_case(self, case: Any) -> str:
         known = case["parameters"]
         return (
             f"a modelled {case['chip']}: a launch takes {seconds(known['launch_overhead_s'])}, the kernel "

@@ -5,25 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from edl_labs.checks import close, exercise
+from edl_labs.checks import ExerciseSpec, close, exercise
 from edl_labs.errors import Wrong
 
 
 @exercise("peak_from_clock")
-class PeakFromClock:
+class PeakFromClock(ExerciseSpec):
     """Peak FLOP/s of a chip from its SMs, multiply-adds per clock and clock.
 
     `student.peak_flop_per_s(row, dtype, sm_count=, clock_mhz=)` gives FLOP/s on the faster unit, or 0.0.
     """
 
-    loose = True  # None, for a dtype that is not there, has a sentence of its own
+    skip_type_check = True  # None, for a dtype that is not there, has a sentence of its own
 
     def probe(self, student: Any, case: Any) -> Any:
         return student.peak_flop_per_s(
             case["row"], case["dtype"], sm_count=case["sm_count"], clock_mhz=case["clock_mhz"]
         )
 
-    def raised(self, case: Any, error: str) -> Wrong | None:
+    def explain_exception(self, case: Any, error: str) -> Wrong | None:
         """A look-up of a dtype that a unit does not have."""
         if error in ("ValueError", "LookupError") and not any(case["dtype"] in unit for unit in case["row"].values()):
             why = f"asked for {case['dtype']}, which no unit of this SM has"
@@ -48,7 +48,7 @@ class PeakFromClock:
         why = f"asked for {case['dtype']} on an SM with {case['row']}"
         raise Wrong(*_peak_mistake(case, ratio), why=why, next=_peak_next(ratio, want))
 
-    def throughout(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
+    def diagnose_all_cases(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
         """What multiply-adds a clock all answers would need, or what they all leave unread."""
         answers = [one for one in zip(cases, got, want, strict=True) if type(one[1]) in (int, float)]
         wrong = [(case, answer, right) for case, answer, right in answers if not close(answer, right, rtol=1e-9)]
@@ -117,7 +117,7 @@ _OTHER_RATES: tuple[tuple[Callable[[_Answers], bool], str, str, str], ...] = (
 
 
 @exercise("petabyte")
-class Petabyte:
+class Petabyte(ExerciseSpec):
     """How long an amount of data takes over a link, whatever units the two are written in.
 
     `student.transfer_s(size, rate, efficiency=)` gives seconds, for sizes like '1 PB' and rates like '6 Gbit/s'.
@@ -128,7 +128,7 @@ class Petabyte:
             return student.transfer_s(case["size"], case["rate"])
         return student.transfer_s(case["size"], case["rate"], efficiency=case["efficiency"])
 
-    def raised(self, case: Any, error: str) -> Wrong | None:
+    def explain_exception(self, case: Any, error: str) -> Wrong | None:
         """A look-up of a unit that stands without a prefix; the first of these is a size in bits as well."""
         bare = [text for text in (case["size"], case["rate"]) if text.split()[1] in _BARE_UNITS]
         if error not in ("KeyError", "IndexError") or not bare:
@@ -143,7 +143,7 @@ class Petabyte:
         if not close(got, want, rtol=1e-6):
             raise _transfer_mistake(case, got / want)
 
-    def throughout(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
+    def diagnose_all_cases(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
         """What was done to every answer, where one case alone does not tell it."""
         why, both = "every answer is a whole number", list(zip(got, want, strict=True))
         if all(close(one, 1 / right) for one, right in both):

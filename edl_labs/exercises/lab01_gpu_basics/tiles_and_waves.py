@@ -7,14 +7,14 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
-from edl_labs.checks import close, exercise
+from edl_labs.checks import ExerciseSpec, close, exercise
 from edl_labs.checks.evidence_form import answer_text
 from edl_labs.errors import Wrong
 from edl_labs.units import counted
 
 
 @exercise("tile_quantization")
-class TileQuantization:
+class TileQuantization(ExerciseSpec):
     """How many tiles cover a matrix, and which share of their work is wasted.
 
     `student.tile_report(m, n, tile_m=, tile_n=)` gives `(tiles, wasted, ragged)`.
@@ -35,7 +35,7 @@ class TileQuantization:
 
 # In earlier notebooks tile_report stands above, and their best_width may call it.
 @exercise("wave_quantization", uses=("tile_quantization",))
-class WaveQuantization:
+class WaveQuantization(ExerciseSpec):
     """How many waves the tiles take, how full they are, and which width below a bound fills them best.
 
     `student.wave_report(tiles, sm_count=)` gives `(waves, efficiency, spare)`; `student.best_width(...)` a width.
@@ -51,7 +51,7 @@ class WaveQuantization:
         except NotImplementedError:  # and wave_report has answered before: the cell is no stub any more
             return _UNWRITTEN
 
-    def raised(self, case: Any, error: str) -> Wrong | None:
+    def explain_exception(self, case: Any, error: str) -> Wrong | None:
         """A search among no widths at all."""
         if (
             case["ask"] == "waves"
@@ -63,7 +63,7 @@ class WaveQuantization:
         then = "every whole number from 1 on is allowed: the bound itself, and widths that are no multiple of tile_n"
         return Wrong("no width was tried where the bound is less than a tile", why=why, next=then)
 
-    def yours(self, case: Any, got: Any) -> str:
+    def format_answer(self, case: Any, got: Any) -> str:
         """The answer, if there is one."""
         return "" if got == _UNWRITTEN else answer_text(got)
 
@@ -79,7 +79,7 @@ class WaveQuantization:
             raise _spare_mistake(case, got[2])
         return None
 
-    def throughout(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
+    def diagnose_all_cases(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
         """Another criterion than the share of wanted elements, which picks every width that came back."""
         asked = [one for one in zip(cases, got, want, strict=True) if one[0]["ask"] == "width"]
         if any(answer != right for case, answer, right in zip(cases, got, want, strict=True) if case["ask"] == "waves"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from edl_labs.checks import exercise
+from edl_labs.checks import ExerciseSpec, exercise
 from edl_labs.errors import Wrong
 from edl_labs.exercises.recorded_programs import replayed, written
 from edl_labs.units import byte_count, counted, percent, seconds
@@ -18,13 +18,13 @@ _NO_BUFFER = -1  # no buffer has this number
 
 
 @exercise("transfer_overlap")
-class TransferOverlap:
+class TransferOverlap(ExerciseSpec):
     """Copy in, compute and copy out in chunks that overlap, without a race, near the best known schedule.
 
     `student.run_overlapped(gpu, nbytes, load=, kernel=)` gives the host buffer that holds the result.
     """
 
-    form: ClassVar[Any] = {"result": 0, "program": ""}
+    answer_form: ClassVar[Any] = {"result": 0, "program": ""}
 
     def probe(self, student: Any, case: Any) -> Any:
         gpu = VirtualGPU(machine_of(case))
@@ -50,11 +50,11 @@ class TransferOverlap:
         known = want.get("makespan_s")
         _judge_time(run, best_s=replayed(want["program"], machine).makespan_s if known is None else known)
 
-    def public(self, case: Any, want: Any) -> Any:
+    def public_want(self, case: Any, want: Any) -> Any:
         """The reference's makespan: its program would be a schedule to copy."""
         return {"makespan_s": replayed(want["program"], machine_of(case)).makespan_s}
 
-    def show(self, case: Any) -> str:
+    def format_case(self, case: Any) -> str:
         machine, nbytes = machine_of(case), case["nbytes"]
         return (
             f"{byte_count(nbytes)} on a modelled {machine.name}: each copy of it takes "

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from edl_labs.checks import close, exercise
+from edl_labs.checks import ExerciseSpec, close, exercise
 from edl_labs.checks.evidence_form import fitted
 from edl_labs.errors import Wrong
 from edl_labs.exercises.lab02_roofline.answer_forms import say
@@ -14,13 +14,13 @@ _SOLVE = "write the intensity as a function of the batch, set it equal to the ri
 
 
 @exercise("minibatch_crossover")
-class MinibatchCrossover:
+class MinibatchCrossover(ExerciseSpec):
     """The batch at which a layer becomes compute-bound, and the width below which none does.
 
     `student.batch_at_ridge(inputs, outputs, ridge=, itemsize=)` and `student.width_limit(ridge=, itemsize=)`.
     """
 
-    loose = True  # a None in place of math.inf is told so
+    skip_type_check = True  # a None in place of math.inf is told so
 
     def probe(self, student: Any, case: Any) -> Any:
         machine = {"ridge": case["ridge"], "itemsize": case["itemsize"]}
@@ -29,7 +29,7 @@ class MinibatchCrossover:
             "width": student.width_limit(**machine),
         }
 
-    def raised(self, case: Any, kind: str) -> Wrong | None:
+    def explain_exception(self, case: Any, kind: str) -> Wrong | None:
         """A division at the width limit itself."""
         sides = case["inputs"] * case["outputs"] / (case["inputs"] + case["outputs"])
         if kind != "ZeroDivisionError" or not math.isclose(2 * sides, case["ridge"] * case["itemsize"], rel_tol=1e-9):
@@ -53,7 +53,7 @@ class MinibatchCrossover:
             why = f"with {case['itemsize']} bytes an element and a ridge of {case['ridge']}"
             raise Wrong(what, why=why, next="let the batch grow for ever: which intensity does a square layer tend to?")
 
-    def throughout(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
+    def diagnose_all_cases(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
         """A search among whole batches, a square layer, or 4 bytes an element, where it gives all answers."""
         answers = zip(cases, got, want, strict=True)
         batches = [(case, answer["batch"], right["batch"]) for case, answer, right in answers]

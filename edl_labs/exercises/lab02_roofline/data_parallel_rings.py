@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from edl_labs.checks import close, exercise
+from edl_labs.checks import ExerciseSpec, close, exercise
 from edl_labs.errors import Wrong
 from edl_labs.exercises.lab02_roofline.answer_forms import say
 from edl_labs.units import counted
@@ -13,7 +13,7 @@ HIDERS = ("weight gradient", "backward")
 
 
 @exercise("network_roofline")
-class NetworkRoofline:
+class NetworkRoofline(ExerciseSpec):
     """Intensity against the network, and the time of a data-parallel step whose gradients are sent in buckets.
 
     `student.network_intensity(batch, nodes=, ...)` and `student.step_s(batch, nodes=, ..., buckets=)`.
@@ -37,7 +37,7 @@ class NetworkRoofline:
             if not close(got[name], want[name]):
                 raise _step_mistake(case, name, got[name], want)
 
-    def throughout(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
+    def diagnose_all_cases(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
         """The FLOPs of the whole backward pass, whatever `behind` says."""
         asked = [(c["behind"], g["intensity"], w) for c, g, w in zip(cases, got, want, strict=True) if "intensity" in w]
         if {behind for behind, *_ in asked} != set(HIDERS):
@@ -50,7 +50,7 @@ class NetworkRoofline:
             next="which of the two products of each weight can hide the sending?",
         )
 
-    def show(self, case: Any) -> str:
+    def format_case(self, case: Any) -> str:
         rows = [
             f"{name} = {value:g}" if type(value) is float else f"{name} = {value!r}" for name, value in case.items()
         ]

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
-from edl_labs.checks import close, exercise
+from edl_labs.checks import ExerciseSpec, close, exercise
 from edl_labs.checks.evidence_form import answer_text
 from edl_labs.errors import Wrong
 from edl_labs.exercises.lab02_roofline.answer_forms import need, say, two_numbers
 
 
 @exercise("fused_or_not")
-class FusedOrNot:
+class FusedOrNot(ExerciseSpec):
     """Arithmetic intensity of a chain of operations, as kernels of their own and as one.
 
     `student.intensities(chain, size_bytes=, keep=)` gives `(unfused, fused)` FLOP per byte.
     """
 
-    loose = True  # `two_numbers` names what is asked for
+    skip_type_check = True  # `two_numbers` names what is asked for
 
     def probe(self, student: Any, case: Any) -> Any:
         chain = [{**step, "reads": list(step["reads"])} for step in case["chain"]]
@@ -26,7 +26,7 @@ class FusedOrNot:
         left = {name: _number(size.get(name)) for name in case["size_bytes"]}
         return answer if left == case["size_bytes"] else {"answer": answer, "left": left}
 
-    def yours(self, case: Any, got: Any) -> str:
+    def format_answer(self, case: Any, got: Any) -> str:
         """The two intensities; what became of the sizes is said where it matters."""
         return answer_text(_apart(got)[0])
 
@@ -43,7 +43,7 @@ class FusedOrNot:
             raise common
         raise _unfused_mistake(case, got[0]) if not same[0] else _fused_mistake(case, got[1])
 
-    def throughout(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
+    def diagnose_all_cases(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
         """The fused chain reads what its first step needs, and nothing later: one case may fit other mistakes too."""
         got = [_apart(answer)[0] for answer in got]
         if not all(close(answer[0], right[0]) for answer, right in zip(got, want, strict=True)):
@@ -58,7 +58,7 @@ class FusedOrNot:
             next="which steps need something from outside the chain?",
         )
 
-    def show(self, case: Any) -> str:
+    def format_case(self, case: Any) -> str:
         steps = [f"  {s['op']}: {', '.join(s['reads'])} -> {s['writes']}  ({s['flop']} FLOP)" for s in case["chain"]]
         sizes = ", ".join(f"{name} {nbytes}" for name, nbytes in case["size_bytes"].items())
         return "\n".join([*steps, f"bytes: {sizes}", f"keep: {', '.join(case['keep'])}"])

@@ -6,14 +6,14 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from edl_labs.checks import beyond_chance, exercise
+from edl_labs.checks import ExerciseSpec, beyond_chance, exercise
 from edl_labs.errors import Wrong
 
 LIMITERS = ("latency", "math", "memory")
 
 
 @exercise("diagnose", uses=("intensity",))
-class Diagnose:
+class Diagnose(ExerciseSpec):
     """Latency, math or memory: what limits a layer on a machine.
 
     `student.diagnose(layer, machine)` gives one of LIMITERS; six of each, corrected for chance.
@@ -29,7 +29,7 @@ class Diagnose:
         if got != want:
             raise Wrong(f"this layer is not limited by {got}", why=_IF[got], next=_NEXT[got])
 
-    def raised(self, case: Any, kind: str) -> Wrong | None:
+    def explain_exception(self, case: Any, kind: str) -> Wrong | None:
         """A field that other kinds of layers have."""
         if kind != "KeyError":
             return None
@@ -40,7 +40,7 @@ class Diagnose:
             next="count the blocks of each kind of layer from the fields that it has",
         )
 
-    def throughout(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
+    def diagnose_all_cases(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
         """Math and memory changed places everywhere, or one wrong count or intensity gives all answers."""
         if got == want:
             return None
@@ -70,7 +70,7 @@ class Diagnose:
         """The share of right answers beyond those that luck can bring."""
         return beyond_chance(fractions, answers=len(LIMITERS))
 
-    def show(self, case: Any) -> str:
+    def format_case(self, case: Any) -> str:
         return "\n".join(
             f"{name}: {', '.join(f'{k} {v:g}' if type(v) is float else f'{k} {v}' for k, v in row.items())}"
             for name, row in case.items()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from edl_labs.checks import close, exercise
+from edl_labs.checks import ExerciseSpec, close, exercise
 from edl_labs.checks.evidence_form import answer_text
 from edl_labs.errors import Wrong
 from edl_labs.exercises.lab02_roofline.answer_forms import say, two_numbers
@@ -27,13 +27,13 @@ _ONE_OF_EACH: list[dict[str, Any]] = [  # small ones, which tell a stub from a w
 
 
 @exercise("intensity")
-class Intensity:
+class Intensity(ExerciseSpec):
     """FLOPs and bytes of deck [002]'s operations, from their shapes.
 
     `student.work_of(op)` gives `(flop, moved_bytes)` of one operation.
     """
 
-    loose = True  # `two_numbers` names what is asked for
+    skip_type_check = True  # `two_numbers` names what is asked for
 
     def probe(self, student: Any, case: Any) -> Any:
         try:
@@ -43,7 +43,7 @@ class Intensity:
                 raise  # the stub
             return {_NOT_WRITTEN: case["kind"]}
 
-    def yours(self, case: Any, got: Any) -> str:
+    def format_answer(self, case: Any, got: Any) -> str:
         """What came back; an operation that raises says so above."""
         return "" if got == {_NOT_WRITTEN: case["kind"]} else answer_text(got)
 
@@ -62,7 +62,7 @@ class Intensity:
         if not close(got[1], want[1], rtol=1e-9):
             raise _byte_mistake(case, got[1], total=want[1] / case["itemsize"])
 
-    def raised(self, case: Any, kind: str) -> Wrong | None:
+    def explain_exception(self, case: Any, kind: str) -> Wrong | None:
         """A key that only some operations have."""
         if kind != "KeyError" or "weight_itemsize" in case:
             return None
@@ -72,7 +72,7 @@ class Intensity:
             next="where it is missing, weights have itemsize bytes as well: op.get(name, other)",
         )
 
-    def show(self, case: Any) -> str:
+    def format_case(self, case: Any) -> str:
         return f"{case['kind']}: " + ", ".join(f"{name} {value}" for name, value in case.items() if name != "kind")
 
 

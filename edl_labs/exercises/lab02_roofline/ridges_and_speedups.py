@@ -6,19 +6,19 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from edl_labs.checks import close, exercise
+from edl_labs.checks import ExerciseSpec, close, exercise
 from edl_labs.errors import Wrong
 from edl_labs.exercises.lab02_roofline.answer_forms import pair, say
 
 
 @exercise("ridge_and_bound")
-class RidgeAndBound:
+class RidgeAndBound(ExerciseSpec):
     """Ridge points of a machine with several roofs, and the shortest possible time of work on it.
 
     `student.ridge_point(machine, dtype, level)` and `student.lower_bound(machine, work)`.
     """
 
-    def raised(self, case: Any, kind: str) -> Wrong | None:
+    def explain_exception(self, case: Any, kind: str) -> Wrong | None:
         """A level or dtype of another machine."""
         if kind != "KeyError":
             return None
@@ -50,7 +50,7 @@ class RidgeAndBound:
                 next="put all times side by side and name the largest",
             )
 
-    def throughout(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
+    def diagnose_all_cases(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
         """Arithmetic alone everywhere; 'compute' is the largest of the names too."""
         arithmetic = [case["work"]["flop"] / _peak(case) for case in cases]
         bounds = [answer["bound"] for answer in got]
@@ -114,13 +114,13 @@ def _bound_mistake(case: Any, time_s: float) -> Wrong:
 
 
 @exercise("amdahl")
-class Amdahl:
+class Amdahl(ExerciseSpec):
     """The speed-up of the whole when some classes of operations become faster.
 
     `student.speedup(classes, faster)` gives the speed-up of the whole.
     """
 
-    def raised(self, case: Any, kind: str) -> Wrong | None:
+    def explain_exception(self, case: Any, kind: str) -> Wrong | None:
         """A class that does not become faster."""
         if kind != "KeyError" or case["classes"].keys() == case["faster"].keys():
             return None
@@ -138,7 +138,7 @@ class Amdahl:
         if not close(got, want):
             raise _speedup_mistake(case, got, want)
 
-    def throughout(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
+    def diagnose_all_cases(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
         """The formulas in _SPEEDUPS that give every answer that came back."""
         found = [told for form, *told in _SPEEDUPS if _gives(form, cases, got)]
         if not found:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from edl_labs.checks import exercise
+from edl_labs.checks import ExerciseSpec, exercise
 from edl_labs.errors import Wrong
 from edl_labs.exercises.lab02_roofline.answer_forms import pair, say
 
@@ -14,7 +14,7 @@ SCALINGS = ("strong", "weak", "none")
 
 
 @exercise("scaling_plan", uses=("network_roofline",))
-class ScalingPlan:
+class ScalingPlan(ExerciseSpec):
     """Strong or weak scaling, and on how many nodes.
 
     `student.plan(job, cluster)` gives `(scaling, nodes)`.
@@ -33,7 +33,7 @@ class ScalingPlan:
         if type(got[1]) is not int or got[1] != want[1]:
             raise _nodes_mistake(case, got, want)
 
-    def throughout(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
+    def diagnose_all_cases(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
         """What all wrong plans have in common, where that tells the mistake."""
         plans = [_Plan.of(*one) for one in zip(cases, got, want, strict=True)]
         wrong = [plan for plan in plans if (plan.how, plan.nodes) != plan.right]

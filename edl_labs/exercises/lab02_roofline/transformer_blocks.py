@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from edl_labs.checks import close, exercise
+from edl_labs.checks import ExerciseSpec, close, exercise
 from edl_labs.errors import Wrong
 from edl_labs.exercises.lab02_roofline.answer_forms import say, two_numbers
 
@@ -13,13 +13,13 @@ _Row = tuple[Any, Any, Any]  # a case, the answer to it, and what the reference 
 
 
 @exercise("count_a_model")
-class CountAModel:
+class CountAModel(ExerciseSpec):
     """FLOPs of a transformer block's contractions, forward and backward, from its shapes.
 
     `student.count_block(shape)` gives `(forward_flop, backward_flop)` within 1 %.
     """
 
-    loose = True  # `two_numbers` names what is asked for
+    skip_type_check = True  # `two_numbers` names what is asked for
 
     def probe(self, student: Any, case: Any) -> Any:
         # What the block's parts come to follows from blocks with more tokens and wider layers: for messages alone.
@@ -35,12 +35,12 @@ class CountAModel:
         if not close(answer[1], right[1], rtol=0.01):
             raise _backward_mistake(case, answer, right)
 
-    def throughout(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
+    def diagnose_all_cases(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
         """Attention or frozen blocks are counted another way in all cases, and all else is right."""
         rows = [(case, answer["asked"], right) for case, answer, right in zip(cases, got, want, strict=True)]
         return _attention_of_kv_heads(rows) or _frozen_for_nothing(rows)
 
-    def show(self, case: Any) -> str:
+    def format_case(self, case: Any) -> str:
         return ", ".join(f"{name} {value}" for name, value in case.items())
 
 

@@ -7,14 +7,14 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from edl_labs.checks import close, exercise
+from edl_labs.checks import ExerciseSpec, close, exercise
 from edl_labs.errors import Wrong
 
 _ANSWERS = ("none", "16 B", "128 B")
 
 
 @exercise("aligned_shapes")
-class AlignedShapes:
+class AlignedShapes(ExerciseSpec):
     """How well a matrix product is aligned, and the padding that makes it fastest.
 
     `student.alignment(shape, bits)` names the rule that a product obeys; `student.best_padding(...)` pads it.
@@ -43,7 +43,7 @@ class AlignedShapes:
         if padded != want["padded"]:
             raise _wrong_padding(case, padded, want["padded"])
 
-    def throughout(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
+    def diagnose_all_cases(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
         """The rules in _RULES and the works in _WORKS that give everything that came back."""
         padded = [
             (case, mine["padded"], right["padded"])
@@ -69,7 +69,7 @@ class AlignedShapes:
                 return Wrong(what, why=why, next=then)
         return None
 
-    def show(self, case: Any) -> str:
+    def format_case(self, case: Any) -> str:
         """The product, and the rates where padding is asked for."""
         text = f"{case['dtype']} ({case['bits']} bits), m, k, n = {case['shape']}"
         return text + (f", FLOP/s {case['rates']}" if case["ask"] == "padding" else "")

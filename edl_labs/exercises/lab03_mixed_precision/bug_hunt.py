@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any, ClassVar
 
-from edl_labs.checks import close, exercise
+from edl_labs.checks import ExerciseSpec, close, exercise
 from edl_labs.checks.plain_data import plain_copy
 from edl_labs.errors import Wrong
 from edl_labs.exercises.lab03_mixed_precision.loop_slips import (
@@ -34,13 +34,13 @@ _ROUNDING = 2.0**-11 + _OF_FP32  # of fp16's normal numbers
 
 
 @exercise("bug_hunt")
-class BugHunt:
+class BugHunt(ExerciseSpec):
     """Five training loops with one fault each, mended.
 
     Five functions of the notebook, each a loop; a fifth of the whole for each that is right on both its cases.
     """
 
-    form: ClassVar[Any] = {"unwritten": True, "weights": [0.0], "scale": 0.0, "values": [0.0]}
+    answer_form: ClassVar[Any] = {"unwritten": True, "weights": [0.0], "scale": 0.0, "values": [0.0]}
 
     def probe(self, student: Any, case: Any) -> Any:
         try:
@@ -72,7 +72,7 @@ class BugHunt:
             )
         _COMPARED[case["loop"]](case, got, want)
 
-    def throughout(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
+    def diagnose_all_cases(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
         """The schedule that follows the growth of the scale, in all its cases, where no loop before it is wrong."""
         rows = list(zip(cases, got, want, strict=True))
         case = next(case for case, mine, right in rows if not self._is_right(case, mine, right))
@@ -99,7 +99,7 @@ class BugHunt:
         loops = [fractions[i : i + EACH] for i in range(0, len(fractions), EACH)]
         return sum(min(loop) >= 1 for loop in loops) / len(LOOPS)
 
-    def show(self, case: Any) -> str:
+    def format_case(self, case: Any) -> str:
         """Which loop, on what."""
         too_large = [i for i, batch in enumerate(case["batches"]) if overflows(batch)]
         more = f", batches {too_large} overflow" if too_large else ""

@@ -6,7 +6,7 @@ import math
 from functools import partial
 from typing import Any
 
-from edl_labs.checks import close, exercise
+from edl_labs.checks import ExerciseSpec, close, exercise
 from edl_labs.errors import Wrong
 
 _LEARNING_RATE = 0.25  # a power of two: weights stay exact
@@ -15,7 +15,7 @@ _LARGEST_FP32 = 2.0**128  # from here on fp32 has only infinity
 
 
 @exercise("dynamic_scale")
-class DynamicScale:
+class DynamicScale(ExerciseSpec):
     """A loss scaler that backs off at once, grows after clean steps, skips bad ones and unscales once.
 
     `student.LossScaler(init_scale=, growth_factor=, backoff_factor=, growth_interval=)`, driven as torch's is.
@@ -57,12 +57,12 @@ class DynamicScale:
                 raise Wrong(what, why=_told(number, step, mine, right, case), next=then)
             clean = 0 if right["skipped"] or right["after"] > right["before"] else clean + 1
 
-    def show(self, case: Any) -> str:
+    def format_case(self, case: Any) -> str:
         """The scaler's settings and the script's length."""
         named = ", ".join(f"{name}={value:g}" for name, value in case["settings"].items())
         return f'LossScaler({named}), {len(case["steps"])} steps of SGD, whose gradients are the case\'s "steps"'
 
-    def yours(self, case: Any, got: Any) -> str:
+    def format_answer(self, case: Any, got: Any) -> str:
         """Nothing: of all steps the message shows the first that is wrong."""
         return ""
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from edl_labs.checks import exercise
+from edl_labs.checks import ExerciseSpec, exercise
 from edl_labs.errors import Wrong
 
 
 @exercise("encode_decode", digits=17)
-class EncodeDecode:
+class EncodeDecode(ExerciseSpec):
     """Codes to numbers and numbers to codes, in any format of sign, exponent and mantissa.
 
     `student.decode(code, fmt)` gives a float, `student.encode(value, fmt)` an int; NaN's sign is free.
@@ -47,11 +47,11 @@ class EncodeDecode:
         why = f"{value!r} in {fmt['name']} is {_bits(right, fmt)}, and {came} came back"
         raise Wrong(_encode_mistake(kind, mine, right, fmt), why=why, next=_encode_next(kind, fmt))
 
-    def yours(self, case: Any, got: Any) -> str:
+    def format_answer(self, case: Any, got: Any) -> str:
         """Nothing: of all codes and values the message shows the one that is wrong, and what came back."""
         return ""
 
-    def show(self, case: Any) -> str:
+    def format_case(self, case: Any) -> str:
         """The format; which of its codes or values went wrong stands in the message."""
         return ", ".join(f"{name} = {value!r}" for name, value in case["format"].items())
 

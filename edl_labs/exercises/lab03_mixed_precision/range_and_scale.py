@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from edl_labs.checks import close, exercise
+from edl_labs.checks import ExerciseSpec, close, exercise
 from edl_labs.errors import Wrong
 from edl_labs.exercises.lab03_mixed_precision.scale_slips import filled_bins, known_scale_slip
 
@@ -14,7 +14,7 @@ _ENDS = ("flushed", "largest", "overflows", "rounded")
 
 
 @exercise("where_it_breaks", uses=("encode_decode",), digits=17)
-class WhereItBreaks:
+class WhereItBreaks(ExerciseSpec):
     """The last number that flushes, the largest, the first that overflows, the first whole number that is rounded.
 
     `student.where_it_breaks(fmt)` gives a dict of four numbers: flushed, largest, overflows, rounded.
@@ -33,7 +33,7 @@ class WhereItBreaks:
                 mistake = _END_MISTAKES[end](case, got[end], want[end])
                 raise Wrong(mistake, why=f"{case['name']}: {end} came back as {got[end]!r}", next=_END_NEXT[end])
 
-    def throughout(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
+    def diagnose_all_cases(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
         """One mistake in the largest numbers of all formats, or one format's number for all formats."""
         return _largest_slip(cases, got, want) or _one_for_all(cases, got, want)
 
@@ -75,7 +75,7 @@ _LARGEST_SLIPS: list[tuple[Callable[[Any, float], float], str, str]] = [
 
 
 @exercise("static_scale", uses=("where_it_breaks",), digits=17)
-class StaticScale:
+class StaticScale(ExerciseSpec):
     """The smallest loss scale that saves 99 % of a histogram of gradients, or a refusal.
 
     `student.static_scale(exponents, counts, fmt)` gives a power of two, or raises ValueError.
@@ -103,11 +103,11 @@ class StaticScale:
         if not close(got["scale"], want["scale"], rtol=1e-12):
             raise _scale_mistake(got["scale"], want["scale"])
 
-    def throughout(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
+    def diagnose_all_cases(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
         """The mistake that gives every answer that came back."""
         return known_scale_slip(cases, got, want)
 
-    def show(self, case: Any) -> str:
+    def format_case(self, case: Any) -> str:
         """The histogram's filled bins, as rows, and which of the others it lists."""
         filled = ", ".join(f"2^{exponent}: {count}" for exponent, count in filled_bins(case))
         none = ", ".join(_empty_bins(case))

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from edl_labs.checks import close, exercise
+from edl_labs.checks import ExerciseSpec, close, exercise
 from edl_labs.errors import Wrong
 
 
 @exercise("bytes_per_parameter")
-class BytesPerParameter:
+class BytesPerParameter(ExerciseSpec):
     """Bytes that a parameter costs on each GPU, resident and at the peak, for drawn recipes.
 
     `student.bytes_per_parameter(recipe)` gives `(resident, peak)` bytes per parameter on each GPU.
@@ -31,7 +31,7 @@ class BytesPerParameter:
             what, then = _peak_mistake(case, got, want)
             raise Wrong(what, why=why, next=then)
 
-    def throughout(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
+    def diagnose_all_cases(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
         """One part of all recipes that have it was left out, or counted too often, and nothing else is wrong."""
         rows = [(case, right[0] - mine[0]) for case, mine, right in zip(cases, got, want, strict=True)]
         off = [row for row in rows if not close(row[1], 0, atol=1e-9)]
@@ -43,7 +43,7 @@ class BytesPerParameter:
                 return Wrong(what, why=why, next=then)
         return None
 
-    def show(self, case: Any) -> str:
+    def format_case(self, case: Any) -> str:
         """The recipe in words."""
         return _words(case)
 

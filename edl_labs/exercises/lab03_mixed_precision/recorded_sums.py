@@ -6,7 +6,7 @@ import hashlib
 import math
 from typing import Any, ClassVar
 
-from edl_labs.checks import exercise
+from edl_labs.checks import ExerciseSpec, exercise
 from edl_labs.errors import Wrong
 from edl_labs.units import counted
 
@@ -17,13 +17,13 @@ _PRIME = 2**61 - 1  # marks of values are added in a field so large that two sum
 
 
 @exercise("accumulate_sum")
-class AccumulateSum:
+class AccumulateSum(ExerciseSpec):
     """A sum that stays right although every intermediate result is rounded to a short format.
 
     `student.sum_low(values)` gives the sum of numbers that know `+` and `-`, each result rounded.
     """
 
-    form: ClassVar[Any] = {"operations": [0], "left": [0], "right": [0], "result": 0}
+    answer_form: ClassVar[Any] = {"operations": [0], "left": [0], "right": [0], "result": 0}
 
     def probe(self, student: Any, case: Any) -> Any:
         tape = Tape(case)
@@ -32,7 +32,7 @@ class AccumulateSum:
         index = result.index if type(result) is Number and result.tape is tape else -1
         return {"operations": tape.operations, "left": tape.left, "right": tape.right, "result": index}
 
-    def public(self, case: Any, want: Any) -> Any:
+    def public_want(self, case: Any, want: Any) -> Any:
         """Nothing: the record of the reference's operations would be the answer."""
         return None
 
@@ -52,7 +52,7 @@ class AccumulateSum:
             raise _off(case, got, mine, exact, error)
         _refuse_other_sums(case, got)
 
-    def show(self, case: Any) -> str:
+    def format_case(self, case: Any) -> str:
         """The format and the first values."""
         some = ", ".join(f"{value:.6g}" for value in case["values"][:4])
         return f"{case['name']}, {len(case['values'])} values: {some}, … (sum {math.fsum(case['values']):.6g})"

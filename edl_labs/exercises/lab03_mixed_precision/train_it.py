@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Any, ClassVar
 
-from edl_labs.checks import close, exercise
+from edl_labs.checks import ExerciseSpec, close, exercise
 from edl_labs.checks.evidence_form import Misfit, plain_lists
 from edl_labs.checks.plain_data import plain_copy
 from edl_labs.device import torch_threads
@@ -26,7 +26,7 @@ _ALLOWED = 1.02  # promised in the lab's text
 
 
 @exercise("train_it", uses=("dynamic_scale",), trusting=True, trains=True)
-class TrainIt:
+class TrainIt(ExerciseSpec):
     """A network whose gradients pass through fp16, trained to fp32's loss with the student's own scaler.
 
     `student.train_in_half(model, batches, optimizer, scaler)` trains; the evidence is the weights it leaves.
@@ -34,7 +34,7 @@ class TrainIt:
     Trusting: whether the student's code sent its gradients through the model that it was given cannot be seen in them.
     """
 
-    form: ClassVar[Any] = {
+    answer_form: ClassVar[Any] = {
         "weights": [0.0],
         "scale": 0.0,
         "zeroed": 0,
@@ -61,7 +61,7 @@ class TrainIt:
             "calls": "".join(scaler.calls),
         }
 
-    def public(self, case: Any, want: Any) -> Any:
+    def public_want(self, case: Any, want: Any) -> Any:
         """The scale alone: trained weights differ from one processor to the next."""
         return {"weights": [], "scale": want["scale"], "zeroed": 0, **_NO_LOSSES}
 
@@ -93,7 +93,7 @@ class TrainIt:
             what, why, then = problem
             raise Wrong(what, why=why, next=then)
 
-    def show(self, case: Any) -> str:
+    def format_case(self, case: Any) -> str:
         """The settings."""
         return f"loss weight {case['loss_weight']:g}, first scale {case['init_scale']:g}, {_STEPS} batches"
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, ClassVar
 
-from edl_labs.checks import exercise
+from edl_labs.checks import ExerciseSpec, exercise
 from edl_labs.errors import Wrong
 from edl_labs.pipeline.batching import bucket_batches
 from edl_labs.units import percent
@@ -21,7 +21,7 @@ _SCRIPTS_SEED = 20_011  # of a script around the sampler; any that no sampler is
 
 
 @exercise("bucket_sampler")
-class BucketSampler:
+class BucketSampler(ExerciseSpec):
     """Batches of like lengths: little waste, every sample once, repeatable, and still shuffled.
 
     `student.BucketSampler(lengths, batch_size=, seed=)`: batches of indices, little padding, still shuffled.
@@ -31,7 +31,7 @@ class BucketSampler:
         try:
             return {**self._seen(student, case), "returned": "", "came": ""}
         except _NoBatches as instead:
-            return {**self.form, **dict(instead.args)}
+            return {**self.answer_form, **dict(instead.args)}
 
     def _seen(self, student: Any, case: Any) -> dict[str, Any]:
         def drawn(seed: int, *epochs: int) -> list[list[list[int]]]:
@@ -74,11 +74,11 @@ class BucketSampler:
             _refuse_order(case, batches)
         _refuse_mates(got["epochs"][0], got["epochs"][1])
 
-    def public(self, case: Any, want: Any) -> Any:
+    def public_want(self, case: Any, want: Any) -> Any:
         """Nothing: what is asked for are properties, and the reference's batches are only one way to have them."""
         return {}
 
-    form: ClassVar[Any] = {
+    answer_form: ClassVar[Any] = {
         "length": 0,
         "epochs": [[[0]]],
         "others_draw": [0],
@@ -87,7 +87,7 @@ class BucketSampler:
         **{name: [[0]] for name in _SINGLE},
     }
 
-    def show(self, case: Any) -> str:
+    def format_case(self, case: Any) -> str:
         return f"{len(case['lengths'])} lengths from {min(case['lengths'])} to {max(case['lengths'])}, batches of " + (
             f"{case['batch_size']}, seed {case['seed']}"
         )

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from edl_labs.checks import exercise
+from edl_labs.checks import ExerciseSpec, exercise
 from edl_labs.checks.plain_forms import plain_form
 from edl_labs.errors import Wrong
 
 
 @exercise("collate_pad")
-class CollatePad:
+class CollatePad(ExerciseSpec):
     """A batch padded to its longest sequence, rounded up, with a mask that follows the lengths.
 
     `student.collate_pad(sequences, pad_id=, multiple=)` gives `(tokens, mask)`, padded to the longest.
@@ -58,7 +58,7 @@ class CollatePad:
                 next="compare one row with its sequence",
             )
 
-    def show(self, case: Any) -> str:
+    def format_case(self, case: Any) -> str:
         return f"pad_id={case['pad_id']}, multiple={case['multiple']}, sequences={case['sequences']}"
 
 

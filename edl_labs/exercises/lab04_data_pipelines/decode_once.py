@@ -6,24 +6,24 @@ import itertools
 from collections.abc import Iterator
 from typing import Any, ClassVar
 
-from edl_labs.checks import exercise
+from edl_labs.checks import ExerciseSpec, exercise
 from edl_labs.errors import Wrong
 
 
 @exercise("decode_once")
-class DecodeOnce:
+class DecodeOnce(ExerciseSpec):
     """The transforms of a chain that may be done once, offline, without changing what the model sees.
 
     `student.move_offline(chain)` gives the places of all transforms that may be done once.
     """
 
-    form: ClassVar[Any] = [0]
+    answer_form: ClassVar[Any] = [0]
 
     def probe(self, student: Any, case: Any) -> Any:
         answer = student.move_offline(case)
         return list(answer) if isinstance(answer, (list, tuple, set, range)) else answer
 
-    def yours(self, case: Any, got: Any) -> str:
+    def format_answer(self, case: Any, got: Any) -> str:
         """The places, with the names of the transforms there."""
         return ", ".join(f"{place} ({case[place]['name']})" for place in got) or "no place"
 
@@ -40,7 +40,7 @@ class DecodeOnce:
         if missing:
             raise _may_move(case, missing[0], want)
 
-    def throughout(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
+    def diagnose_all_cases(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
         """The one rule in _rules that gives every answer."""
         answers = [set(places) for places in got]
         if answers == [set(places) for places in want]:
@@ -80,7 +80,7 @@ class DecodeOnce:
         ((what, (why, then, *_)),) = fitting.items()
         return Wrong(what, why=why, next=then)
 
-    def show(self, case: Any) -> str:
+    def format_case(self, case: Any) -> str:
         return "\n".join(
             f"{place}. {step['name']} ({step['kind']}{', random' if step['random'] else ''})"
             for place, step in enumerate(case)

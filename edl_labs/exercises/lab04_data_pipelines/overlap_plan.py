@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from edl_labs.checks import exercise
+from edl_labs.checks import ExerciseSpec, exercise
 from edl_labs.errors import Wrong
 from edl_labs.exercises.lab04_data_pipelines.feeding_waits import ONE_WAIT, copies_of, host_waits, needless_order
 from edl_labs.exercises.recorded_programs import replayed, written
@@ -18,13 +18,13 @@ _SAMPLE = 16  # bytes that stand for a batch on disk and for its result: enough 
 
 
 @exercise("overlap_plan")
-class OverlapPlan:
+class OverlapPlan(ExerciseSpec):
     """Loading, copying and stepping at the same time with few buffers, within 5 % of the ideal.
 
     `student.feed(gpu, batches, nbytes=, slots=, load=, step=)` trains on all batches, loading ahead of the step.
     """
 
-    form: ClassVar[Any] = {"program": ""}
+    answer_form: ClassVar[Any] = {"program": ""}
 
     def probe(self, student: Any, case: Any) -> Any:
         gpu = VirtualGPU(machine_of(case))
@@ -41,11 +41,11 @@ class OverlapPlan:
         _judge_data(run, case)
         _judge_time(run, case)
 
-    def public(self, case: Any, want: Any) -> Any:
+    def public_want(self, case: Any, want: Any) -> Any:
         """The ideal makespan: the reference's program would be a schedule to copy."""
         return {"ideal_s": ideal_s(case)}
 
-    def show(self, case: Any) -> str:
+    def format_case(self, case: Any) -> str:
         count = len(case["load_s"])
         return (
             f"{count} batches, slots={case['slots']}: loading takes {seconds(sum(case['load_s']) / count)} on "

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from edl_labs.checks import exercise
+from edl_labs.checks import ExerciseSpec, exercise
 from edl_labs.errors import UsageError, Wrong
 from edl_labs.units import counted
 from edl_labs.virtual import ReplayError
@@ -21,14 +21,14 @@ LOOKS = 3  # times n log2 n, promised in the lab's text
 
 
 @exercise("pack_sequences")
-class PackSequences:
+class PackSequences(ExerciseSpec):
     """First-fit-decreasing in O(n log n) comparisons, and the mask that keeps neighbours apart.
 
     `student.pack_sequences(lengths, tree)` gives rows of indices; `student.packed_mask(…)` a mask.
     """
 
     @property
-    def form(self) -> Any:
+    def answer_form(self) -> Any:
         """What evidence looks like."""
         import torch
 
@@ -56,7 +56,7 @@ class PackSequences:
         self._judge_first_fit(case, got)
         _judge_mask(case, got["mask"].numpy(), want["mask"].numpy())
 
-    def throughout(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
+    def diagnose_all_cases(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
         """The one rule by which all sequences of all cases were put where they are, if that is no first fit."""
         told = {self._told(case, one) for case, one in zip(cases, got, strict=True)}
         if _LATER not in told or not told <= {_LATER, _UNPROVEN, ""}:
@@ -109,11 +109,11 @@ class PackSequences:
             ) from None
         _judge_packing(case, run)
 
-    def public(self, case: Any, want: Any) -> Any:
+    def public_want(self, case: Any, want: Any) -> Any:
         """The mask: the packing itself follows from the rules, and its program would be one to copy."""
         return {"mask": want["mask"]}
 
-    def yours(self, case: Any, got: Any) -> str:
+    def format_answer(self, case: Any, got: Any) -> str:
         """The rows; the message speaks of the mask where that is wrong."""
         if got["refused"]:
             return f"ValueError: {got['refused'][:200]}"
@@ -122,7 +122,7 @@ class PackSequences:
         rows, more = ", ".join(map(str, got["rows"][:6])), ", …" if len(got["rows"]) > 6 else ""
         return f"{counted(len(got['rows']), 'row')}: {rows if len(rows) < 400 else rows[:400] + ' …'}{more}"
 
-    def show(self, case: Any) -> str:
+    def format_case(self, case: Any) -> str:
         return (
             f"{len(case['lengths'])} lengths, rows of {case['capacity']}: {str(case['lengths'])[:300]}\n"
             f"mask: {case['mask_lengths']} in a row of {case['mask_capacity']}"

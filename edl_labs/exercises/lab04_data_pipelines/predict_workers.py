@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from edl_labs.checks import close, exercise
+from edl_labs.checks import ExerciseSpec, close, exercise
 from edl_labs.errors import Wrong
 from edl_labs.units import counted
 
@@ -13,13 +13,13 @@ LIMITS = ("workers", "cores", "disk", "step")
 
 
 @exercise("predict_workers")
-class PredictWorkers:
+class PredictWorkers(ExerciseSpec):
     """Batches per second for a number of workers, and which resource stops it there.
 
     `student.predict_workers(workers, machine)` gives `(batch_per_s, limit)`; asked for a sweep of workers.
     """
 
-    loose = True  # `_pair` names what is asked for
+    skip_type_check = True  # `_pair` names what is asked for
 
     def probe(self, student: Any, case: Any) -> Any:
         return [student.predict_workers(workers, dict(case["machine"])) for workers in case["workers"]]
@@ -39,7 +39,7 @@ class PredictWorkers:
                     next="the smallest of the bounds is the one that holds; without workers nothing else runs beside",
                 )
 
-    def throughout(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
+    def diagnose_all_cases(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
         """The one slip that gives every rate of every machine; a single rate may fit several."""
         asked = [
             (case["machine"], workers, _pair(workers, answer)[0], right[0])
@@ -59,7 +59,7 @@ class PredictWorkers:
                 return Wrong(what, why="all of your rates are what that gives", next=then)
         return None
 
-    def show(self, case: Any) -> str:
+    def format_case(self, case: Any) -> str:
         return f"workers {case['workers']}, machine = {case['machine']}"
 
 

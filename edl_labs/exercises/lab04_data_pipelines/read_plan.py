@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Callable, Iterator
 from typing import Any, ClassVar
 
-from edl_labs.checks import exercise
+from edl_labs.checks import ExerciseSpec, exercise
 from edl_labs.errors import Wrong
 from edl_labs.units import byte_count, counted, seconds
 from edl_labs.virtual import Disk, LoaderMachine, VirtualWorkers, WorkersReplay, replay_workers
@@ -17,13 +17,13 @@ _MAX_READS = 5000  # far more than samples are wanted, and still replayed at onc
 
 
 @exercise("read_plan")
-class ReadPlan:
+class ReadPlan(ExerciseSpec):
     """Reads that bring all wanted samples of some shards, near the least time on a modelled disk.
 
     `student.read_plan(wanted, seek_s=, byte_per_s=)` gives reads `(shard, start, stop)` in order.
     """
 
-    form: ClassVar[Any] = [[0, 0, 0]]
+    answer_form: ClassVar[Any] = [[0, 0, 0]]
 
     def probe(self, student: Any, case: Any) -> Any:
         wanted = [tuple(part) for part in case["wanted"]]
@@ -39,7 +39,7 @@ class ReadPlan:
         if mine["time_s"] > (1 + TOLERANCE) * best["time_s"]:
             raise _slow_plan(case, got, mine=mine, best=best)
 
-    def throughout(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
+    def diagnose_all_cases(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
         """The rule by which samples were joined in every case; a single plan may fit several."""
         joined = [sorted(tuple(read) for read in plan) for plan in got]
         for what, then, rule in _RULES:
@@ -54,16 +54,16 @@ class ReadPlan:
             )
         return None
 
-    def yours(self, case: Any, got: Any) -> str:
+    def format_answer(self, case: Any, got: Any) -> str:
         """The first reads of the plan."""
         more = ", …" if len(got) > 4 else ""
         return f"{counted(len(got), 'read')}: {', '.join(str(tuple(read)) for read in got[:4])}{more}"
 
-    def public(self, case: Any, want: Any) -> Any:
+    def public_want(self, case: Any, want: Any) -> Any:
         """What the reference's plan costs: the plan itself would be one to copy."""
         return figures(run_plan(case, want))
 
-    def show(self, case: Any) -> str:
+    def format_case(self, case: Any) -> str:
         parts = ", ".join(str(tuple(part)) for part in case["wanted"][:4])
         return (
             f"{len(case['wanted'])} samples out of {len(case['shard_bytes'])} shards on one disk ({case['disk']}): a "

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from edl_labs.checks import close, exercise
+from edl_labs.checks import ExerciseSpec, close, exercise
 from edl_labs.errors import Wrong
 from edl_labs.units import byte_count, seconds
 from edl_labs.virtual import Disk, LoaderMachine, ReplayError, VirtualWorkers, WorkersReplay, replay_workers
@@ -18,14 +18,14 @@ _READINGS = 400  # all pairs of them are compared: 80,000
 
 
 @exercise("stage_ladder", timeout_s=90)
-class StageLadder:
+class StageLadder(ExerciseSpec):
     """What each stage of a pipeline costs alone and with all before it, from cold, by readings of a clock.
 
     `student.stage_ladder(vw, stages, samples=)` gives `(name, alone_s, cumulative_s)` for each stage, cold.
     """
 
-    form: ClassVar[Any] = {"rungs": [["", 0.0, 0.0]], "program": ""}
-    loose = True
+    answer_form: ClassVar[Any] = {"rungs": [["", 0.0, 0.0]], "program": ""}
+    skip_type_check = True
 
     def probe(self, student: Any, case: Any) -> Any:
         vw = VirtualWorkers(_machine(case))
@@ -44,7 +44,7 @@ class StageLadder:
             plain = []
         return {"rungs": plain, "program": json.dumps(vw.program, separators=(",", ":"))}
 
-    def raised(self, case: Any, error: str) -> Wrong | None:
+    def explain_exception(self, case: Any, error: str) -> Wrong | None:
         """A stage that was called for a sample that there is not: reading is all that raises this."""
         if error != "VirtualWorkersError":
             return None
@@ -93,7 +93,7 @@ class StageLadder:
                     raise _wrong_rung(case, rung, which=which, mine=mine, right=right)
         _refuse_unmeasured(case, rungs, run)
 
-    def yours(self, case: Any, got: Any) -> str:
+    def format_answer(self, case: Any, got: Any) -> str:
         """The ladder; a dict is told of, and not shown."""
         if got["rungs"] and got["rungs"][0][0] == _DICT:
             return ""
@@ -102,11 +102,11 @@ class StageLadder:
         ]
         return "; ".join(rows)
 
-    def public(self, case: Any, want: Any) -> Any:
+    def public_want(self, case: Any, want: Any) -> Any:
         """The ladder, without the program that measured it."""
         return {"rungs": want["rungs"]}
 
-    def show(self, case: Any) -> str:
+    def format_case(self, case: Any) -> str:
         rows = [f"  {stage['name']}: {_told(stage)}" for stage in case["stages"]]
         return "\n".join([f"{case['samples']} samples, a seek takes {seconds(case['seek_s'])}", *rows])
 

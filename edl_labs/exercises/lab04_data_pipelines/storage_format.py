@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from edl_labs.checks import close, exercise
+from edl_labs.checks import ExerciseSpec, close, exercise
 from edl_labs.errors import Wrong
 from edl_labs.units import seconds
 
 
 @exercise("storage_format")
-class StorageFormat:
+class StorageFormat(ExerciseSpec):
     """The cost of a storage format under an access pattern, and the format that it picks.
 
     `student.format_cost_s(form, access, disk)` prices a format; `student.pick_format(…)` names the cheapest.
@@ -44,7 +44,7 @@ class StorageFormat:
                 next="compare what format_cost_s gives for each of them, on this disk and for this access",
             )
 
-    def throughout(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
+    def diagnose_all_cases(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
         """The one slip that gives every cost of every case; a single cost may fit several."""
         asked = [
             (form, case["access"], case["disk"], mine, right)
@@ -59,7 +59,7 @@ class StorageFormat:
                 return Wrong(what, why=_both(form, mine, right), next=then)
         return None
 
-    def show(self, case: Any) -> str:
+    def format_case(self, case: Any) -> str:
         rows = [f"  {form}" for form in case["forms"]]
         return "\n".join([f"access = {case['access']}", f"disk = {case['disk']}", "forms:", *rows])
 

@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-from edl_labs.checks import exercise
+from edl_labs.checks import ExerciseSpec, exercise
 from edl_labs.errors import Wrong
 from edl_labs.exercises.lab04_data_pipelines.prefetcher_symptoms import (
     CLOSED_ELSEWHERE,
@@ -40,7 +40,7 @@ _OURS = "consumer of the check"
 
 
 @exercise("prefetcher", trusting=True, sleeps=True, timeout_s=150)
-class Prefetcher:
+class Prefetcher(ExerciseSpec):
     """A real thread that loads ahead: bounded, in order, with its exceptions, and it ends.
 
     `student.Prefetcher(source, depth=)`: iterate it; `close()` ends its thread.
@@ -73,11 +73,11 @@ class Prefetcher:
                 "the source was left open", why="it ended, and its finally never ran", next="iterate it to its end"
             )
 
-    def yours(self, case: Any, got: Any) -> str:
+    def format_answer(self, case: Any, got: Any) -> str:
         """The items that came; of one that hangs the message says what is known."""
         return "" if got["hangs"] else f"{items_taken(got['taken'])} taken: {str(got['items'])[:200]}"
 
-    def throughout(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
+    def diagnose_all_cases(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
         """What only an endless source shows: all of it is drawn before the first item comes."""
         for case, one in zip(cases, got, strict=True):
             if (
@@ -94,7 +94,7 @@ class Prefetcher:
                 )
         return None
 
-    def show(self, case: Any) -> str:
+    def format_case(self, case: Any) -> str:
         end = f", then raises {case['error']}" if case["error"] else ""
         taken = "all" if case["take"] < 0 else str(case["take"])
         count = "endless" if case["count"] < 0 else counted(case["count"], "item")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from edl_labs.checks import beyond_chance, exercise
+from edl_labs.checks import ExerciseSpec, beyond_chance, exercise
 from edl_labs.errors import Wrong
 from edl_labs.units import seconds
 
@@ -16,7 +16,7 @@ _CLOCK_S = 1e-9  # what timelines are rounded to
 
 
 @exercise("whose_fault")
-class WhoseFault:
+class WhoseFault(ExerciseSpec):
     """Whether a loop is bound by its data, its computation or neither, from its timeline.
 
     `student.whose_fault(timeline)` gives one of VERDICTS; nine loops of each, corrected for chance.
@@ -49,7 +49,7 @@ class WhoseFault:
             next=_NEXT[got],
         )
 
-    def throughout(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
+    def diagnose_all_cases(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
         """The sides, or the rule, by which every loop got its verdict."""
         return _misread_rule(cases, got, want) or _misread_sides(cases, got)
 
@@ -57,7 +57,7 @@ class WhoseFault:
         """The share of right answers beyond those that luck can bring."""
         return beyond_chance(fractions, answers=len(VERDICTS))
 
-    def show(self, case: Any) -> str:
+    def format_case(self, case: Any) -> str:
         spans = case["timeline"]
         rows = [
             f"  {span['row']:<9} {span['kind']:<6} {seconds(span['start_s']):>8} to {seconds(span['end_s'])}"

@@ -7,7 +7,7 @@ import math
 from bisect import bisect_left
 from typing import Any, ClassVar
 
-from edl_labs.checks import close, exercise
+from edl_labs.checks import ExerciseSpec, close, exercise
 from edl_labs.checks.plain_forms import plain_form
 from edl_labs.errors import Wrong
 from edl_labs.exercises.lab05_profiling.timed_model import timed_model
@@ -21,13 +21,13 @@ _RETURNED = "a hook returned a value, which replaces the module's input or outpu
 
 
 @exercise("layer_profiler")
-class LayerProfiler:
+class LayerProfiler(ExerciseSpec):
     """Seconds of every module, forward and backward, with and without what is inside, and a trace file of them.
 
     `LayerProfiler(model, clock)`, a context manager with `table()`, seconds by module, and `trace()`, a file.
     """
 
-    form: ClassVar[Any] = {"table": [["", 0, 0.0, 0.0, 0.0, 0.0]], "trace": "", "program": ""}
+    answer_form: ClassVar[Any] = {"table": [["", 0, 0.0, 0.0, 0.0, 0.0]], "trace": "", "program": ""}
 
     def probe(self, student: Any, case: Any) -> Any:
         import torch
@@ -71,11 +71,11 @@ class LayerProfiler:
             got["trace"], want["trace"], times_s=[reading.value for reading in run.readings if reading.op == "now"]
         )
 
-    def public(self, case: Any, want: Any) -> Any:
+    def public_want(self, case: Any, want: Any) -> Any:
         """The table and the trace; the program is not needed to compare."""
         return {"table": want["table"], "trace": want["trace"]}
 
-    def show(self, case: Any) -> str:
+    def format_case(self, case: Any) -> str:
         lines = [f"launch_overhead_s = {1e6 * case['launch_overhead_s']:.1f} µs, {case['steps']} steps; own kernels:"]
         return "\n".join(lines + list(_shown("model", case["plan"], 1)))
 

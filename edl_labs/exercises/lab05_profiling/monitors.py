@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from edl_labs.checks import exercise
+from edl_labs.checks import ExerciseSpec, exercise
 from edl_labs.errors import Wrong
 from edl_labs.units import byte_rate, si
 
@@ -13,7 +13,7 @@ FULL_PERCENT, SWAPPING_BYTE_PER_S = 90, 1_000_000  # as the lab's text has them
 
 
 @exercise("read_the_monitors")
-class ReadTheMonitors:
+class ReadTheMonitors(ExerciseSpec):
     """The resource that sets the pace, and the cheapest tool that says more about it.
 
     `read_monitors(snapshots, machine, tools)` gives both as words, from what five monitors showed in some seconds.
@@ -47,7 +47,7 @@ class ReadTheMonitors:
         if got[1] != want[1]:
             raise _tool_symptom(case, said=got[1], resource=want[0])
 
-    def throughout(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
+    def diagnose_all_cases(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
         """Another column of nvidia-smi than the load, by which all answers say that the GPUs are busy, or not."""
         rows = [row for row in zip(cases, got, want, strict=True) if row[2][0] != "memory"]
         by_memory = [(mine[0] == "gpu") == _is_full(case, "memory_percent") for case, mine, _ in rows]
@@ -59,7 +59,7 @@ class ReadTheMonitors:
             return Wrong("the memory of the GPUs was taken for their load", why=why, next=then)
         return None
 
-    def show(self, case: Any) -> str:
+    def format_case(self, case: Any) -> str:
         seen = _means(case)
         disk, link = case["machine"]["disk_byte_per_s"], case["machine"]["link_bit_per_s"]
         gpus, cores = (", ".join(f"{share:.0f}" for share in seen[name]) for name in ("gpus", "cores"))

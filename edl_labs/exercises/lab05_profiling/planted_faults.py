@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from edl_labs.checks import close, exercise
+from edl_labs.checks import ExerciseSpec, close, exercise
 from edl_labs.errors import Wrong
 from edl_labs.exercises.lab05_profiling.changed_losses import batch_is_lacking, cause_of_change, trained
 from edl_labs.exercises.recorded_programs import replayed, written
@@ -16,13 +16,13 @@ DRAWS = 2  # a mend that only suits one job shows on the other
 
 
 @exercise("planted")
-class Planted:
+class Planted(ExerciseSpec):
     """A training script with six inefficiencies, mended one by one while its losses stay the same.
 
     `train(job)` gives the losses; one case for each of MENDS and draw, and a mend counts when both draws have it.
     """
 
-    form: ClassVar[Any] = {"losses": [0.0], "unread": 0, "program": "", "lacked": -1}
+    answer_form: ClassVar[Any] = {"losses": [0.0], "unread": 0, "program": "", "lacked": -1}
 
     def probe(self, student: Any, case: Any) -> Any:
         job = job_of(case)
@@ -49,7 +49,7 @@ class Planted:
         _judge_work(run, plan)
         _CHECKS[case["mend"]](run, plan)
 
-    def public(self, case: Any, want: Any) -> Any:
+    def public_want(self, case: Any, want: Any) -> Any:
         """The losses: the program would be the mended script."""
         return {"losses": want["losses"]}
 
@@ -59,7 +59,7 @@ class Planted:
             return 0.0
         return sum(min(fractions[mend :: len(MENDS)]) for mend in range(len(MENDS))) / len(MENDS)
 
-    def show(self, case: Any) -> str:
+    def format_case(self, case: Any) -> str:
         plan = plan_of(case)
         return (
             f"{len(plan.order)} steps over {plan.batches} batches, {len(plan.parameters)} parameters, on a modelled "

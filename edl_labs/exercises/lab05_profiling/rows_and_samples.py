@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from edl_labs.checks import close, exercise
+from edl_labs.checks import ExerciseSpec, close, exercise
 from edl_labs.checks.evidence_form import answer_text
 from edl_labs.errors import Wrong
 from edl_labs.exercises.lab05_profiling.misread_rows import known_difficulty, known_rule, tried
@@ -16,7 +16,7 @@ _FEW = 10
 
 
 @exercise("self_times")
-class SelfTimes:
+class SelfTimes(ExerciseSpec):
     """Self time by name from nested rows of two threads, and the device on which an operator really ran.
 
     `self_times(rows)` gives seconds by name; `ran_on(entry, cpu_flop_per_s=)` says which device did the work.
@@ -48,17 +48,17 @@ class SelfTimes:
                 "ran_on has one answer for each operator", why="there is one question for each", next="return it"
             )
 
-    def throughout(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
+    def diagnose_all_cases(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
         """The difficulty of the rows that was not met, or the rule that was followed for ran_on, in all cases."""
         if any(_wrong_names(mine, right) for mine, right in zip(got, want, strict=True)):
             return known_difficulty(cases, got, want)
         return known_rule(cases, got, want)
 
-    def yours(self, case: Any, got: Any) -> str:
+    def format_answer(self, case: Any, got: Any) -> str:
         """Both answers."""
         return answer_text({"self_times": dict(map(tuple, got["self"])), "ran_on": got["ran"]})
 
-    def show(self, case: Any) -> str:
+    def format_case(self, case: Any) -> str:
         rows = sorted(case["rows"], key=lambda row: (row["thread"], row["start_s"], -row["end_s"]))
         lines = [
             f"  {row['thread']:<9}{1e6 * row['start_s']:9.3f} to {1e6 * row['end_s']:9.3f} µs  {row['name']}"
@@ -70,7 +70,7 @@ class SelfTimes:
 
 
 @exercise("read_a_sampler")
-class ReadASampler:
+class ReadASampler(ExerciseSpec):
     """Own and total shares of the window, own and total seconds of the run, from stack samples.
 
     `sampler_table(samples, rate_hz=, window=)` gives shares of the window and seconds of the run for each frame.
@@ -109,11 +109,11 @@ class ReadASampler:
                     next="divide by the number of samples",
                 )
 
-    def throughout(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
+    def diagnose_all_cases(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
         """What the rows of all cases have in common."""
         return known_reading(cases, got, want)
 
-    def show(self, case: Any) -> str:
+    def format_case(self, case: Any) -> str:
         idle = sum(sample["idle"] for sample in case["samples"])
         head = (
             f"{len(case['samples'])} samples at {case['rate_hz']} Hz, {idle} of them idle; the window is the last "

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from edl_labs.checks import close, exercise
+from edl_labs.checks import ExerciseSpec, close, exercise
 from edl_labs.errors import Wrong
 from edl_labs.exercises.lab05_profiling.wrong_cycles import STATES, known_layout
 from edl_labs.units import seconds
 
 
 @exercise("schedule_states")
-class ScheduleStates:
+class ScheduleStates(ExerciseSpec):
     """What a scheduled profiler does at each step: nothing, warm up, record, or record and save.
 
     `schedule_states(steps, wait=, warmup=, active=, repeat=, skip_first=, stretch=)` gives the state at each step.
@@ -36,16 +36,16 @@ class ScheduleStates:
             if said != right:
                 raise _schedule_symptom(case, step, str(said), want)
 
-    def throughout(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
+    def diagnose_all_cases(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
         """The other rule by which all cycles were laid out."""
         return known_layout(cases, got, want)
 
-    def show(self, case: Any) -> str:
+    def format_case(self, case: Any) -> str:
         return ", ".join(f"{name}={value}" for name, value in case.items())
 
 
 @exercise("utilisation_lies")
-class UtilisationLies:
+class UtilisationLies(ExerciseSpec):
     """The monitor's utilisation, and the share of SMs that are at work, from a timeline of kernels.
 
     `utilisation(kernels, sm_count=, window_s=)` gives nvidia-smi's figure and the share of SMs at work.
@@ -67,7 +67,7 @@ class UtilisationLies:
         if not close(got[1], want[1], rtol=1e-6):
             raise _sm_symptom(case, got, want)
 
-    def throughout(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
+    def diagnose_all_cases(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
         """What was done to both shares, or another formula for one of them, that all answers follow."""
         if any(len(one) != 2 for one in got):
             return None
@@ -85,7 +85,7 @@ class UtilisationLies:
                 return Wrong(what, why=why, next=then)
         return None
 
-    def show(self, case: Any) -> str:
+    def format_case(self, case: Any) -> str:
         lines = [
             f"  {seconds(k['start_s'])} to {seconds(k['end_s'])}: {k['blocks']} blocks" for k in case["kernels"][:8]
         ]

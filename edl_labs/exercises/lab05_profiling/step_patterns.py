@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from edl_labs.checks import beyond_chance, close, exercise
+from edl_labs.checks import ExerciseSpec, beyond_chance, close, exercise
 from edl_labs.checks.evidence_form import answer_text
 from edl_labs.checks.plain_forms import plain_form
 from edl_labs.errors import Wrong
@@ -31,7 +31,7 @@ _NOTHING_S = 5e-9
 
 
 @exercise("name_the_pattern")
-class NameThePattern:
+class NameThePattern(ExerciseSpec):
     """What a step mostly waits for, from its timeline: one of five patterns.
 
     `charges(spans)` gives seconds by pattern and line, `name_the_pattern(spans)` the pattern with most of them.
@@ -54,7 +54,7 @@ class NameThePattern:
             raise Wrong(f"this step is not bound by {name!r}", why=_IF[name], next=_NEXT[name])
         _judge_charges(_by_place(got["charges"]), _by_place(want["charges"]))
 
-    def throughout(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
+    def diagnose_all_cases(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
         """What all wrong charges, or all wrong names, have in common."""
         return known_charge(cases, got, want)
 
@@ -62,12 +62,12 @@ class NameThePattern:
         """The share of right answers beyond those that luck can bring."""
         return beyond_chance(fractions, chance=_COMMONEST)
 
-    def show(self, case: Any) -> str:
+    def format_case(self, case: Any) -> str:
         return _shown(case["spans"])
 
 
 @exercise("blame", uses=("name_the_pattern",))
-class BlamedLine:
+class BlamedLine(ExerciseSpec):
     """The line of the script that costs a step most by a given pattern.
 
     `blame(spans, pattern)` gives the line of the script that costs the step most; corrected for chance.
@@ -96,11 +96,11 @@ class BlamedLine:
             next=TO_THE_WAIT if ran_dry else "charge each stretch of the window to one line, then add up by line",
         )
 
-    def throughout(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
+    def diagnose_all_cases(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
         """Another criterion than the charges of the pattern, which picks every line that came back."""
         return known_criterion(cases, got, want)
 
-    def yours(self, case: Any, got: Any) -> str:
+    def format_answer(self, case: Any, got: Any) -> str:
         """The line."""
         return answer_text(got["line"])
 
@@ -108,12 +108,12 @@ class BlamedLine:
         """The share of right answers beyond those that guessing among a pattern's lines can bring."""
         return beyond_chance(fractions, chance=1 / _LINES)
 
-    def show(self, case: Any) -> str:
+    def format_case(self, case: Any) -> str:
         return f"which line costs most by {_WAY[case['pattern']]}?\n{_shown(case['spans'])}"
 
 
 @exercise("most_to_gain")
-class MostToGain:
+class MostToGain(ExerciseSpec):
     """The speed-up from removing each of five causes, by simulating the step again, and the best of them.
 
     `most_to_gain(step, machine)` gives the best cause to remove, and the speed-up of removing each of CAUSES.
@@ -147,15 +147,15 @@ class MostToGain:
                 next="return the cause with the largest speed-up",
             )
 
-    def throughout(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
+    def diagnose_all_cases(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
         """Another number than the speed-up, a step that was changed, or another removal, where all cases show it."""
         return known_slip(cases, got, want)
 
-    def yours(self, case: Any, got: Any) -> str:
+    def format_answer(self, case: Any, got: Any) -> str:
         """The answer as it was given."""
         return answer_text([got["best"], dict(map(tuple, got["gains"]))])
 
-    def show(self, case: Any) -> str:
+    def format_case(self, case: Any) -> str:
         lines = [f"  {_operation(operation)}" for operation in case["step"]]
         host = {key: value for key, value in case["machine"].items() if key.endswith("overhead_s")}
         return "\n".join([", ".join(f"{key} = {1e6 * value:.3g} µs" for key, value in host.items()), *lines])

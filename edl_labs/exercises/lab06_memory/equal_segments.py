@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from edl_labs.checks import exercise
+from edl_labs.checks import ExerciseSpec, exercise
 from edl_labs.errors import Wrong
 from edl_labs.numerics import checkpointed_peak
 from edl_labs.units import counted
 
 
 @exercise("best_segments")
-class BestSegments:
+class BestSegments(ExerciseSpec):
     """The number of equal segments that holds the fewest tensors, how many those are, and what it costs.
 
     `best_segments(layers, saved_per_layer)` gives (segments, tensors held, layers that run forward again).
@@ -21,7 +21,7 @@ class BestSegments:
     def probe(self, student: Any, case: Any) -> Any:
         return list(student.best_segments(case["layers"], case["saved"]))
 
-    def inputs(self, case: Any) -> Any:
+    def student_inputs(self, case: Any) -> Any:
         """By the names that the function has for them."""
         return {"layers": case["layers"], "saved_per_layer": case["saved"]}
 
@@ -52,7 +52,7 @@ class BestSegments:
             why = f"{segments} segments hold {held}, and so does another number that runs {fewer} less"
             raise Wrong("as few tensors can be had for less time", why=why, next="of equal ones, which costs least?")
 
-    def throughout(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
+    def diagnose_all_cases(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
         """Another order, another goal or another sum that all answers follow."""
         asked = [(case["layers"], case["saved"], *one) for case, one in zip(cases, got, strict=True)]
         if all(
@@ -71,7 +71,7 @@ class BestSegments:
                 return Wrong(what, why=why, next=then)
         return None
 
-    def show(self, case: Any) -> str:
+    def format_case(self, case: Any) -> str:
         """The chain in words."""
         return f"{case['layers']} equal layers, {case['saved']} saved tensors each"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from edl_labs.checks import exercise
+from edl_labs.checks import ExerciseSpec, exercise
 from edl_labs.errors import Wrong
 from edl_labs.units import byte_count
 
@@ -13,7 +13,7 @@ ANSWERS = ("fits", "new segment", "other stream", "fragmented", "too much")
 
 
 @exercise("fragments")
-class Fragments:
+class Fragments(ExerciseSpec):
     """What becomes of a request for memory, and the bytes that `empty_cache` would give back.
 
     `why_oom(segments, request_bytes, stream=, free_bytes=)` gives (one of ANSWERS, bytes).
@@ -35,7 +35,7 @@ class Fragments:
         if got[0] != want[0]:
             raise _SYMPTOMS.get((want[0], got[0]), _other_symptom)(case, got[0])
 
-    def show(self, case: Any) -> str:
+    def format_case(self, case: Any) -> str:
         """The request and the segments, a row each."""
         head = (
             f"{byte_count(case['request_bytes'])} ({case['request_bytes']} bytes) for stream {case['stream']}; the "

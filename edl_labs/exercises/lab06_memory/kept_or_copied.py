@@ -6,7 +6,7 @@ import json
 from contextlib import suppress
 from typing import Any, ClassVar
 
-from edl_labs.checks import exercise
+from edl_labs.checks import ExerciseSpec, exercise
 from edl_labs.errors import Wrong
 from edl_labs.exercises.lab06_memory.plan_symptoms import (
     TRIED,
@@ -24,13 +24,13 @@ _MAX_OPERATIONS = 10_000  # a step of five layers has some twenty
 
 
 @exercise("offload_or_recompute")
-class OffloadOrRecompute:
+class OffloadOrRecompute(ExerciseSpec):
     """A training step that stays within its memory by copies to the host and second runs, in nearly the least time.
 
     `do_step(step, budget_bytes)` does the whole step on a VirtualTape. The evidence is the program.
     """
 
-    form: ClassVar[Any] = {"program": "", "issued": "", "raised": ""}
+    answer_form: ClassVar[Any] = {"program": "", "issued": "", "raised": ""}
 
     def probe(self, student: Any, case: Any) -> Any:
         step, raised = VirtualTape(_tape_of(case)), ""
@@ -47,7 +47,7 @@ class OffloadOrRecompute:
             "raised": raised,
         }
 
-    def public(self, case: Any, want: Any) -> Any:
+    def public_want(self, case: Any, want: Any) -> Any:
         """The time that the best plan takes: its program would be the answer."""
         return {"makespan_s": _replayed(case, want["program"]).makespan_s}
 
@@ -57,7 +57,7 @@ class OffloadOrRecompute:
         except Wrong as wrong:
             raise issue_mistake(_read(got["issued"])) or wrong from None
 
-    def throughout(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
+    def diagnose_all_cases(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
         """What the plans of all cases have in common, where `issue` does what they say."""
         if any(one["raised"] or issue_mistake(_read(one["issued"])) for one in got):
             return None
@@ -96,7 +96,7 @@ class OffloadOrRecompute:
         if run.makespan_s > MOST_TIME * best_s:
             raise _time_symptom(case, run, best_s)
 
-    def show(self, case: Any) -> str:
+    def format_case(self, case: Any) -> str:
         """The layers, the copy engines and the budget."""
         lines = [
             f"  {layer['name']}: {byte_count(layer['activation_bytes'])} kept, {byte_count(layer['output_bytes'])} "

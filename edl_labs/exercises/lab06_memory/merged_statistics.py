@@ -6,7 +6,7 @@ import math
 import struct
 from typing import Any
 
-from edl_labs.checks import exercise
+from edl_labs.checks import ExerciseSpec, exercise
 from edl_labs.errors import Wrong
 
 _MEAN = 1e-5  # of a standard deviation: means differ by much more, and 1e4 in float64 is known to 1e-10 of one
@@ -14,7 +14,7 @@ _VARIANCE = 1e-6  # relative; a difference of squares of 1e4 is off by a thousan
 
 
 @exercise("merge_statistics", digits=13)
-class MergeStatistics:
+class MergeStatistics(ExerciseSpec):
     """Mean and variance of a batch from counts, means and variances of its parts, and batch norm's running ones.
 
     `merge_statistics(parts)` gives (mean, biased variance), `running_statistics(running, parts, momentum=)` the pair
@@ -44,7 +44,7 @@ class MergeStatistics:
         if not _near(got["running"][1], want["running"][1], _VARIANCE * want["running"][1]):
             raise _running_symptom(case, 1, got["running"][1], want)
 
-    def show(self, case: Any) -> str:
+    def format_case(self, case: Any) -> str:
         """The parts, one a line."""
         lines = [f"  {p['count']} values, mean {p['mean']!r}, variance {p['variance']!r}" for p in case["parts"]]
         head = f"momentum {case['momentum']}, running mean and variance before: {tuple(case['running'])}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any, ClassVar
 
-from edl_labs.checks import beyond_chance, exercise
+from edl_labs.checks import ExerciseSpec, beyond_chance, exercise
 from edl_labs.checks.evidence_form import answer_text
 from edl_labs.errors import Wrong
 from edl_labs.exercises.lab06_memory.method_symptoms import FREE, both_hidden, cost_mistake, sign_habit
@@ -18,23 +18,23 @@ _COMMONEST = 0.27
 
 
 @exercise("method_table")
-class MethodTable:
+class MethodTable(ExerciseSpec):
     """The effect of a method on a job: examples a second and bytes, each better (+), worse (-) or the same (0).
 
     `effect(method, job)` gives (speed, memory).
     """
 
-    form: ClassVar[Any] = {"signs": ["", ""], "costs": ""}
+    answer_form: ClassVar[Any] = {"signs": ["", ""], "costs": ""}
 
     def probe(self, student: Any, case: Any) -> Any:
         signs = list(student.effect(case["method"], dict(case["job"])))
         return {"signs": signs, "costs": json.dumps(_costs(student, case["job"]))}
 
-    def yours(self, case: Any, got: Any) -> str:
+    def format_answer(self, case: Any, got: Any) -> str:
         """The signs: what `cost` gives is looked at only to say what is wrong."""
         return answer_text(got["signs"])
 
-    def throughout(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
+    def diagnose_all_cases(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
         """What all answers have in common, where the costs behind them show nothing."""
         answers = [
             (case, tuple(one["signs"]), tuple(right["signs"]))
@@ -71,7 +71,7 @@ class MethodTable:
         """The share of right answers beyond those that luck can bring."""
         return beyond_chance(fractions, chance=_COMMONEST)
 
-    def show(self, case: Any) -> str:
+    def format_case(self, case: Any) -> str:
         """The job in words."""
         job = case["job"]
         held = job["fixed_bytes"] + job["batch"] * job["example_bytes"]

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
 
-from edl_labs.checks import close, exercise
+from edl_labs.checks import ExerciseSpec, close, exercise
 from edl_labs.device import torch_threads
 from edl_labs.errors import Wrong
 from edl_labs.units import counted
@@ -20,7 +20,7 @@ _SAME = 1e-6  # orders of adding differ by 1e-15 in float64, mistakes by percent
 
 
 @exercise("mend_accumulation")
-class MendAccumulation:
+class MendAccumulation(ExerciseSpec):
     """One step of the optimizer for each window of micro-batches, as if the window had been one batch.
 
     `train_accumulated(model, batches, optimizer, window=)` gives the mean loss of each window. A third of the points
@@ -43,7 +43,7 @@ class MendAccumulation:
             "sums": _sums(case, model.scores),
         }
 
-    def inputs(self, case: Any) -> Any:
+    def student_inputs(self, case: Any) -> Any:
         """By the names that the function has for them."""
         model, optimizer = _training(case)
         return {"model": model, "batches": _batches(case), "optimizer": optimizer, "window": case["window"]}
@@ -65,12 +65,12 @@ class MendAccumulation:
             return 0.0
         return sum(min(f for f, at in zip(fractions, _DRAWN, strict=True) if at == one) for one in ASPECTS) / 3
 
-    def yours(self, case: Any, got: Any) -> str:
+    def format_answer(self, case: Any, got: Any) -> str:
         """Steps and losses: dozens of weights are nothing to read."""
         said = ", ".join(f"{float(one):.4g}" for one in got["losses"])
         return f"{counted(len(got['weights']) - 1, 'step')} of the optimizer, losses [{said}]"
 
-    def show(self, case: Any) -> str:
+    def format_case(self, case: Any) -> str:
         """The micro-batches, and what the gradients hold before."""
         counted = [sum(label != IGNORED for label in labels) for labels in case["labels"]]
         before = f"; every gradient already holds {case['before']}" if case["before"] else ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from edl_labs.checks import exercise
+from edl_labs.checks import ExerciseSpec, exercise
 from edl_labs.errors import Wrong
 from edl_labs.units import counted
 
@@ -16,7 +16,7 @@ _OTHER_MASK = 0.2  # of a gradient's length: a mask drawn anew changes far more 
 
 
 @exercise("own_checkpoint", trusting=True)
-class OwnCheckpoint:
+class OwnCheckpoint(ExerciseSpec):
     """A torch.autograd.Function that saves its inputs alone and gives the outputs and gradients of a plain run.
 
     `Checkpoint.apply(run, *inputs)`. Trusting: how many tensors are saved is counted in the student's process.
@@ -55,7 +55,7 @@ class OwnCheckpoint:
             "raised": raised,
         }
 
-    def inputs(self, case: Any) -> Any:
+    def student_inputs(self, case: Any) -> Any:
         """What `apply` is given, and whether that happens under autocast: `Checkpoint.apply(run, *inputs)`."""
         return {"run": _Block(case), "inputs": _inputs(case)[1], "autocast": case["autocast"]}
 
@@ -84,7 +84,7 @@ class OwnCheckpoint:
             then = "put the generator back where it was when the second run is over"
             raise Wrong("the second run moves the random numbers of all that comes after", why=why, next=then)
 
-    def yours(self, case: Any, got: Any) -> str:
+    def format_answer(self, case: Any, got: Any) -> str:
         """How it ran and what it kept, and the first numbers of what came: all of them are nothing to read."""
         lines = [f"run {counted(len(got['runs']), 'time')}, {counted(got['saved'], 'tensor')} saved"]
         for name in ("output", "input_gradient", "weight_gradient"):
@@ -92,7 +92,7 @@ class OwnCheckpoint:
             lines.append(f"{name.replace('_', ' ')} [0, :4]: {first or 'None'}")
         return "\n       ".join(lines)
 
-    def show(self, case: Any) -> str:
+    def format_case(self, case: Any) -> str:
         """What the block does."""
         parts = ["a linear layer and a tanh", f"dropout of {case['dropout']}" if case["dropout"] else ""]
         parts += [f"in {case['autocast']} by autocast" if case["autocast"] else ""]

@@ -7,7 +7,7 @@ from contextlib import suppress
 from itertools import pairwise
 from typing import Any, ClassVar
 
-from edl_labs.checks import exercise
+from edl_labs.checks import ExerciseSpec, exercise
 from edl_labs.errors import Wrong
 from edl_labs.exercises.lab06_memory.placement_habits import Placed, placement_habit, summed_symptom
 from edl_labs.exercises.lab06_memory.stretch_symptoms import (
@@ -36,14 +36,14 @@ def _read_once(text: str, placed: Any) -> Any:
 
 
 @exercise("place_checkpoints")
-class PlaceCheckpoints:
+class PlaceCheckpoints(ExerciseSpec):
     """A training step on a chain of unequal layers that stays within its memory and takes the least time.
 
     `place(layers, budget_bytes)` gives the stretches to run again, `run_step(step, stretches)` does the step on a
     VirtualTape. The evidence is the program; of a `run_step` whose `place` is a stub still, that of a trial.
     """
 
-    form: ClassVar[Any] = {"program": "", "stretches": "", "trial": "", "stopped": "", "raised": ""}
+    answer_form: ClassVar[Any] = {"program": "", "stretches": "", "trial": "", "stopped": "", "raised": ""}
 
     def probe(self, student: Any, case: Any) -> Any:
         step, trial = VirtualTape(tape_of_case(case)), VirtualTape(tape_of_case(case))
@@ -68,7 +68,7 @@ class PlaceCheckpoints:
                 raise
         return _evidence(step, trial, stretches, stopped, raised)
 
-    def public(self, case: Any, want: Any) -> Any:
+    def public_want(self, case: Any, want: Any) -> Any:
         """The time that the best placement takes, and its second runs: its program would be the answer."""
         return _times(case, want)
 
@@ -83,7 +83,7 @@ class PlaceCheckpoints:
             )
             raise found or wrong from None
 
-    def throughout(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
+    def diagnose_all_cases(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
         """What the stretches of all cases have in common, where the step itself is done rightly."""
         if any(one["stretches"] == _UNWRITTEN or _step_symptom(_entries(one["trial"]), one["stopped"]) for one in got):
             return None
@@ -128,7 +128,7 @@ class PlaceCheckpoints:
             raise _peak_symptom(case, run)
         return run
 
-    def show(self, case: Any) -> str:
+    def format_case(self, case: Any) -> str:
         """The layers and the budget."""
         lines = [
             f"  {layer['name']}: {byte_count(layer['activation_bytes'])} kept, {byte_count(layer['output_bytes'])} "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from edl_labs.checks import beyond_chance, exercise
+from edl_labs.checks import ExerciseSpec, beyond_chance, exercise
 from edl_labs.errors import Wrong
 
 ANSWERS = ("no", "noise only", "statistics", "update")
@@ -12,7 +12,7 @@ _ONCE = ("clip", "scaler", "scheduler")
 
 
 @exercise("same_or_not")
-class SameOrNot:
+class SameOrNot(ExerciseSpec):
     """What differs between a step on one large batch and one on its micro-batches: one of ANSWERS.
 
     `what_differs(job)` gives the word for a job of layers and of what is done once a window or once a micro-batch.
@@ -42,7 +42,7 @@ class SameOrNot:
             raise _harmless_norm(case)
         raise _mask_symptom(case, want)
 
-    def throughout(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
+    def diagnose_all_cases(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
         """A habit that all answers show, where one case alone fits several."""
         both = list(zip(cases, got, want, strict=True))
         wrong = [(case, said, right) for case, said, right in both if said != right]
@@ -64,7 +64,7 @@ class SameOrNot:
         """The share of right answers beyond those that luck can bring."""
         return beyond_chance(fractions, answers=len(ANSWERS))
 
-    def show(self, case: Any) -> str:
+    def format_case(self, case: Any) -> str:
         """The layers, and what is done how often."""
         lines = [f"  {', '.join(f'{name} {value}' for name, value in layer.items())}" for layer in case["layers"]]
         done = ", ".join(f"{name}: once a {case[name]}" for name in _ONCE if case[name])

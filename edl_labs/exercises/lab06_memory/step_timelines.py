@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from edl_labs.checks import exercise
+from edl_labs.checks import ExerciseSpec, exercise
 from edl_labs.errors import Wrong
 from edl_labs.units import byte_count
 
@@ -13,7 +13,7 @@ WORD = 4  # bytes of parameters, gradients and states; activations come in bytes
 
 
 @exercise("memory_timeline")
-class MemoryTimeline:
+class MemoryTimeline(ExerciseSpec):
     """Live bytes after each forward and backward pass of the layers, after the step and after zero_grad.
 
     `timeline(layers, optimizer=, first=, set_to_none=)` gives the list, `peak(live)` the largest with its moment.
@@ -45,7 +45,7 @@ class MemoryTimeline:
                 "the moment of the peak is another one", why=why, next="the first place in the list that has it"
             )
 
-    def throughout(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
+    def diagnose_all_cases(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
         """Zeros that are there too early fit an optimizer's state in one case alone."""
         wrong = [(case, one, right) for case, one, right in zip(cases, got, want, strict=True) if one != right]
         if all(
@@ -57,7 +57,7 @@ class MemoryTimeline:
             return Wrong("zeroed gradients are there before any were made", why=why, next=then)
         return None
 
-    def show(self, case: Any) -> str:
+    def format_case(self, case: Any) -> str:
         """The layers and the recipe."""
         first = "first step" if case["first"] else "a later step"
         cleared = "set to None" if case["set_to_none"] else "set to zero"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from edl_labs.checks import close, exercise
+from edl_labs.checks import ExerciseSpec, close, exercise
 from edl_labs.errors import Wrong
 from edl_labs.units import byte_count, byte_rate, seconds
 
@@ -16,7 +16,7 @@ _PARTS = ("rounds inside", "rounds between", "bytes inside", "bytes between", "b
 
 
 @exercise("pick_collective")
-class PickCollective:
+class PickCollective(ExerciseSpec):
     """The seconds of an all-reduce by each algorithm on a cluster of two levels, and the cheapest one's name.
 
     `price(algorithm, job)` gives seconds, `pick(job)` a name. The evidence has the prices, and what each consists of.
@@ -51,7 +51,7 @@ class PickCollective:
                 raise Wrong("the fewest rounds are not always the fastest", why=why, next="bytes take time as well")
             raise Wrong("another algorithm is cheaper", why=why, next="compare the seconds of all four")
 
-    def throughout(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
+    def diagnose_all_cases(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
         """The dearest algorithm was picked in all cases, where the prices are right."""
         for mine, right in zip(got, want, strict=True):
             prices = right["seconds"]
@@ -62,12 +62,12 @@ class PickCollective:
         then = "the least of the four: min, not max"
         return Wrong("the dearest algorithm is picked", why="in all cases; the prices are right", next=then)
 
-    def yours(self, case: Any, got: Any) -> str:
+    def format_answer(self, case: Any, got: Any) -> str:
         """The prices, and the choice."""
         prices = ", ".join(f"{name} {seconds(value)}" for name, value in got["seconds"].items())
         return f"{prices}; picked: {got['pick']}"
 
-    def show(self, case: Any) -> str:
+    def format_case(self, case: Any) -> str:
         """The cluster and the message."""
         links = "; ".join(
             f"{where} {seconds(case[where]['alpha_s'])} and {byte_rate(case[where]['byte_per_s'])}"

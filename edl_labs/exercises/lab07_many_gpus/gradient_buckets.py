@@ -6,7 +6,7 @@ import json
 from operator import index
 from typing import Any, ClassVar
 
-from edl_labs.checks import exercise
+from edl_labs.checks import ExerciseSpec, exercise
 from edl_labs.errors import Wrong
 from edl_labs.exercises.cluster_programs import replayed_programs, require_calls, require_end, written_programs
 from edl_labs.exercises.lab07_many_gpus.bucket_slips import in_common
@@ -60,14 +60,14 @@ class ModelOnRank:
 
 
 @exercise("buckets")
-class Buckets:
+class Buckets(ExerciseSpec):
     """Groups of layers in the order in which they are sent, and the backward pass that sends them.
 
     `plan_buckets(layers, link)` gives the groups, `run_step(dist, model, groups)` issues a rank's step. The evidence is
     the groups and the ranks' programs.
     """
 
-    form: ClassVar[Any] = {"groups": "", "programs": ""}
+    answer_form: ClassVar[Any] = {"groups": "", "programs": ""}
 
     def probe(self, student: Any, case: Any) -> Any:
         planned = student.plan_buckets([{**layer} for layer in case["layers"]], {**case["link"]})
@@ -79,7 +79,7 @@ class Buckets:
         programs = VirtualCluster(_machine(case)).record(program)
         return {"groups": json.dumps(groups), "programs": written_programs(programs)}
 
-    def public(self, case: Any, want: Any) -> Any:
+    def public_want(self, case: Any, want: Any) -> Any:
         """The time of the best groups: they would be the answer."""
         return {"makespan_s": replayed_programs(want["programs"], _machine(case)).makespan_s}
 
@@ -96,7 +96,7 @@ class Buckets:
         if run.makespan_s > MOST_TIME * best_s:
             raise _time_symptom(case, run, groups, best_s)
 
-    def throughout(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
+    def diagnose_all_cases(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
         """The rule behind groups that are too slow, where everything else is right."""
         slow = []
         for case, mine, right in zip(cases, got, want, strict=True):
@@ -109,11 +109,11 @@ class Buckets:
         groups = [_read_groups(case, mine["groups"]) for case, mine in zip(cases, got, strict=True)]
         return in_common(cases, groups, slow[0].why)
 
-    def yours(self, case: Any, got: Any) -> str:
+    def format_answer(self, case: Any, got: Any) -> str:
         """The groups."""
         return f"groups {got['groups']}"
 
-    def show(self, case: Any) -> str:
+    def format_case(self, case: Any) -> str:
         """The layers and the links."""
         link = case["link"]
         lines = [

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from edl_labs.checks import beyond_chance, exercise
+from edl_labs.checks import ExerciseSpec, beyond_chance, exercise
 from edl_labs.errors import Wrong
 from edl_labs.exercises.lab07_many_gpus.hang_slips import ABSENT, ANSWERS, MISMATCHES, WORDS, in_common
 from edl_labs.units import counted
 
 
 @exercise("who_hangs")
-class WhoHangs:
+class WhoHangs(ExerciseSpec):
     """What keeps ranks waiting, and the rank at fault, from what each of them was last seen doing.
 
     `who_hangs(groups, ranks)` gives (one of ANSWERS, a rank); corrected for chance.
@@ -37,7 +37,7 @@ class WhoHangs:
             why = f"rank {got[1]!r}"
             raise Wrong("another rank keeps the others waiting", why=why, next="who is waited for, and does not wait?")
 
-    def throughout(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
+    def diagnose_all_cases(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
         """What all answers that are not right have in common."""
         return in_common(cases, got, want)
 
@@ -45,7 +45,7 @@ class WhoHangs:
         """The share of right answers beyond those that luck can bring."""
         return beyond_chance(fractions, answers=len(ANSWERS))
 
-    def show(self, case: Any) -> str:
+    def format_case(self, case: Any) -> str:
         """The groups, and a line for each rank."""
         groups = "; ".join(f"{name}: {', '.join(map(str, members))}" for name, members in case["groups"].items())
         return "\n".join([groups, *(f"  rank {rank} {_told(one)}" for rank, one in enumerate(case["ranks"]))])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any, ClassVar
 
-from edl_labs.checks import exercise
+from edl_labs.checks import ExerciseSpec, exercise
 from edl_labs.errors import Wrong
 from edl_labs.exercises.cluster_programs import replayed_programs, require_calls, written_programs
 from edl_labs.units import byte_count, byte_rate, seconds
@@ -16,13 +16,13 @@ _ITEM_BYTES = {"fp32": 4, "bf16": 2}
 
 
 @exercise("ring")
-class Ring:
+class Ring(ExerciseSpec):
     """An all-reduce of a buffer, by one rank's sends and receives.
 
     `all_reduce(dist, buffer)` is called on every rank of a VirtualCluster. The evidence is the ranks' programs.
     """
 
-    form: ClassVar[Any] = {"programs": ""}
+    answer_form: ClassVar[Any] = {"programs": ""}
 
     def probe(self, student: Any, case: Any) -> Any:
         def program(dist: Any) -> None:
@@ -30,7 +30,7 @@ class Ring:
 
         return {"programs": written_programs(VirtualCluster(_machine(case)).record(program))}
 
-    def public(self, case: Any, want: Any) -> Any:
+    def public_want(self, case: Any, want: Any) -> Any:
         """The ring's time: its program would be the answer."""
         return {"makespan_s": replayed_programs(want["programs"], _machine(case)).makespan_s}
 
@@ -46,7 +46,7 @@ class Ring:
         if run.makespan_s > MOST_TIME * ring_s:
             raise _time_symptom(case, run, ring_s)
 
-    def raised(self, case: Any, error: str) -> Wrong | None:
+    def explain_exception(self, case: Any, error: str) -> Wrong | None:
         """What an index and a part that do not exist mean where some chunks are empty."""
         chunk = -(-case["numel"] // case["ranks"])
         has_empty = chunk * (case["ranks"] - 1) >= case["numel"]
@@ -56,7 +56,7 @@ class Ring:
             return Wrong("there are fewer chunks than ranks", why=why, next=then)
         return None
 
-    def show(self, case: Any) -> str:
+    def format_case(self, case: Any) -> str:
         """The ranks, the buffer and the links."""
         return (
             f"{case['ranks']} ranks, a buffer of {case['numel']} elements of {case['dtype']}; links of "

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, ClassVar
 
-from edl_labs.checks import close, exercise
+from edl_labs.checks import ExerciseSpec, close, exercise
 from edl_labs.errors import Wrong
 
 _CALLS: dict[str, list[type]] = {"forward": [int], "backward": [int, float]}
@@ -62,13 +62,13 @@ class RecordedDDP:
 
 
 @exercise("no_sync")
-class NoSync:
+class NoSync(ExerciseSpec):
     """A training loop with micro-batches on several ranks: when gradients are sent, and what each token weighs.
 
     `train(ddp, batches, window)` is called on every rank. The evidence is what each rank called.
     """
 
-    form: ClassVar[Any] = {"logs": ""}
+    answer_form: ClassVar[Any] = {"logs": ""}
 
     def probe(self, student: Any, case: Any) -> Any:
         logs = []
@@ -81,7 +81,7 @@ class NoSync:
             logs.append(ddp.log)
         return {"logs": json.dumps(logs)}
 
-    def public(self, case: Any, want: Any) -> Any:
+    def public_want(self, case: Any, want: Any) -> Any:
         """How often the weights are updated: the calls would be the answer."""
         return {"steps": want["logs"].count("step")}
 
@@ -97,7 +97,7 @@ class NoSync:
             done += window
             _judge_step(case, found, part)
 
-    def show(self, case: Any) -> str:
+    def format_case(self, case: Any) -> str:
         """The ranks, the window and the tokens."""
         rows = [f"  rank {rank}: {', '.join(map(str, tokens))} tokens" for rank, tokens in enumerate(case["tokens"])]
         return "\n".join([f"windows of {case['window']} micro-batches", *rows])

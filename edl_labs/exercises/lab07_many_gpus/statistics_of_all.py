@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from edl_labs.checks import exercise
+from edl_labs.checks import ExerciseSpec, exercise
 from edl_labs.errors import Wrong
 from edl_labs.exercises.lab07_many_gpus import batch_norm_slips as slips
 from edl_labs.exercises.ranks_in_turn import distance, listed, run_in_turn, unreadable
@@ -14,7 +14,7 @@ _WORDS = ("running mean", "running variance")
 
 
 @exercise("sync_batch_norm", trusting=True, digits=13)
-class SyncBatchNorm:
+class SyncBatchNorm(ExerciseSpec):
     """A batch norm whose batch lies on several ranks, in unequal parts.
 
     `normalise(x, running, comm, momentum=, eps=)` gives (y, running, kept), `go_back(gradient, kept, comm)` the
@@ -61,19 +61,19 @@ class SyncBatchNorm:
         _judge_gradients(case, got, want)
         _judge_calls("backward", got)
 
-    def inputs(self, case: Any) -> Any:
+    def student_inputs(self, case: Any) -> Any:
         """The rows of all ranks, and what else the functions are given, as tensors."""
         parts, running, upstream = drawn_rows(case)
         given = {name: case[name] for name in ("momentum", "eps")}
         return {"x_of_ranks": parts, "running": running, **given, "gradient_of_ranks": upstream}
 
-    def yours(self, case: Any, got: Any) -> str:
+    def format_answer(self, case: Any, got: Any) -> str:
         """The first numbers of rank 0: all are too many to read."""
         found = {"y": got["outputs"][0], "gradient of x": got["gradients"][0]} if not got["stuck"] else {}
         lines = [f"{name} {', '.join(f'{one:.4g}' for one in values[:4])}, …" for name, values in found.items()]
         return f"rank 0: {'; '.join(lines)}" if lines else got["stuck"]
 
-    def show(self, case: Any) -> str:
+    def format_case(self, case: Any) -> str:
         """The ranks' rows, and where their values lie."""
         rows = ", ".join(map(str, case["rows"]))
         told = f"{case['channels']} channels, {rows} rows on {len(case['rows'])} ranks, values near {case['centre']:g}"

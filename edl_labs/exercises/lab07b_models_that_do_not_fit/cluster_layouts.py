@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Iterator
 from typing import Any
 
-from edl_labs.checks import close, exercise
+from edl_labs.checks import ExerciseSpec, close, exercise
 from edl_labs.errors import Wrong
 from edl_labs.exercises.lab07b_models_that_do_not_fit.layout_slips import CHOICES, CLOSEST, PARTS, SLIPS, priced_alone
 from edl_labs.units import byte_count, byte_rate, seconds
@@ -32,7 +32,7 @@ def sequences(layout: Any) -> int:
 
 
 @exercise("layout")
-class LayoutOfAJob:
+class LayoutOfAJob(ExerciseSpec):
     """Bytes and seconds of any layout of a training step, and the one with the most useful sequences a second.
 
     `layout_bytes(job, layout)` and `layout_s(job, layout)` price one, `place(job)` gives a layout. The evidence has the
@@ -77,7 +77,7 @@ class LayoutOfAJob:
             why = f"{_named(chosen)} has {rates[every.index(chosen)] / best:.0%} of the best one's sequences a second"
             raise Wrong("another layout that fits trains faster", why=why, next="price all of them, and compare")
 
-    def throughout(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
+    def diagnose_all_cases(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
         """The slip that gives every part of all prices; where all are right, the aim that gives all choices."""
         asked = [(case, part, layout) for case in cases for part in PARTS for layout in asked_of(case, part)]
         found, right = (
@@ -93,7 +93,7 @@ class LayoutOfAJob:
                 return Wrong(what, why=why, next=then)
         return None
 
-    def yours(self, case: Any, got: Any) -> str:
+    def format_answer(self, case: Any, got: Any) -> str:
         """The choice, with its price."""
         every = list(every_layout(case))
         if got["chosen"] not in every:
@@ -101,7 +101,7 @@ class LayoutOfAJob:
         at = every.index(got["chosen"])
         return f"{_named(every[at])}: {byte_count(got['bytes'][at])}, {seconds(got['seconds'][at])} a step"
 
-    def show(self, case: Any) -> str:
+    def format_case(self, case: Any) -> str:
         """The model and the cluster."""
         links = "; ".join(
             f"{where} {seconds(case[where]['alpha_s'])} and {byte_rate(case[where]['byte_per_s'])}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any, ClassVar
 
-from edl_labs.checks import exercise
+from edl_labs.checks import ExerciseSpec, exercise
 from edl_labs.errors import Wrong
 from edl_labs.exercises.cluster_programs import replayed_programs, require_end, written_programs
 from edl_labs.units import byte_count, seconds
@@ -16,7 +16,7 @@ _SAME = 1e-6  # relative: sums in another order
 
 
 @exercise("pipeline")
-class Pipeline:
+class Pipeline(ExerciseSpec):
     """A step of a pipeline by GPipe or 1F1B, and the seconds that a stage idles.
 
     `order(schedule, stage, stages, micro)` lists ("forward" or "backward", micro-batch), `run_stage(stage, schedule)`
@@ -24,7 +24,7 @@ class Pipeline:
     program. The evidence is the program of every rank.
     """
 
-    form: ClassVar[Any] = {"programs": "", "idle_s": 0.0}
+    answer_form: ClassVar[Any] = {"programs": "", "idle_s": 0.0}
 
     def probe(self, student: Any, case: Any) -> Any:
         passes = {"forward_s": case["forward_s"], "backward_s": case["backward_s"]}
@@ -38,7 +38,7 @@ class Pipeline:
 
         return {"programs": written_programs(VirtualCluster(_machine(case)).record(program)), "idle_s": float(idle_s)}
 
-    def public(self, case: Any, want: Any) -> Any:
+    def public_want(self, case: Any, want: Any) -> Any:
         """What the schedule takes: its program would be the answer."""
         if case["schedule"] == "interleaved":
             return {"idle_s": want["idle_s"]}
@@ -48,7 +48,7 @@ class Pipeline:
     def compare(self, case: Any, got: Any, want: Any) -> None:
         if case["schedule"] != "interleaved":
             run = replayed_programs(got["programs"], _machine(case))
-            best = want if "makespan_s" in want else self.public(case, want)
+            best = want if "makespan_s" in want else self.public_want(case, want)
             _judge_waiting(case, run)
             _judge_passes(case, run)
             _judge_order(case, run)
@@ -58,7 +58,7 @@ class Pipeline:
         if not math.isclose(got["idle_s"], want["idle_s"], rel_tol=_SAME):
             raise _idle_symptom(case, got["idle_s"])
 
-    def show(self, case: Any) -> str:
+    def format_case(self, case: Any) -> str:
         """The schedule and the sizes."""
         chunks = f", {case['chunks']} chunks of layers a stage" if case["schedule"] == "interleaved" else ""
         return (

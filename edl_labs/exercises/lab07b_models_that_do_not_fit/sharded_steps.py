@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from edl_labs.checks import exercise
+from edl_labs.checks import ExerciseSpec, exercise
 from edl_labs.errors import Wrong
 from edl_labs.exercises.cluster_programs import replayed_programs, require_end, written_programs
 from edl_labs.units import byte_count, byte_rate, seconds
@@ -15,13 +15,13 @@ _PASSES = ("forward", "backward", "update")
 
 
 @exercise("sharded_step")
-class ShardedStep:
+class ShardedStep(ExerciseSpec):
     """A training step of sharded layers within a memory, in nearly the least time.
 
     `sharded_step(layers)` runs on every rank, on ShardedLayers. The evidence is the program of every rank.
     """
 
-    form: ClassVar[Any] = {"programs": ""}
+    answer_form: ClassVar[Any] = {"programs": ""}
 
     def probe(self, student: Any, case: Any) -> Any:
         sizes = {name: case[name] for name in ("elements", "forward_s", "backward_s")}
@@ -31,14 +31,14 @@ class ShardedStep:
 
         return {"programs": written_programs(VirtualCluster(_machine(case)).record(program))}
 
-    def raised(self, case: Any, error: str) -> Wrong | None:
+    def explain_exception(self, case: Any, error: str) -> Wrong | None:
         """What an index beyond the layers means."""
         if error != "IndexError":
             return None
         why = "your code raised IndexError; there is no such layer"
         return Wrong("layers are numbered from 0 to layers.count - 1", why=why, next="look at your ranges")
 
-    def public(self, case: Any, want: Any) -> Any:
+    def public_want(self, case: Any, want: Any) -> Any:
         """The time of the best step: its program would be the answer."""
         return {"makespan_s": replayed_programs(want["programs"], _machine(case)).makespan_s}
 
@@ -51,11 +51,11 @@ class ShardedStep:
         _judge_contents(case, run)
         if max(run.peak_bytes) > case["budget_bytes"] or _is_third_held(run):
             raise _peak_symptom(case, run)
-        best_s = want["makespan_s"] if "makespan_s" in want else self.public(case, want)["makespan_s"]
+        best_s = want["makespan_s"] if "makespan_s" in want else self.public_want(case, want)["makespan_s"]
         if run.makespan_s > MOST_TIME * best_s:
             raise _time_symptom(run, best_s)
 
-    def show(self, case: Any) -> str:
+    def format_case(self, case: Any) -> str:
         """The layers, the ranks and the memory."""
         layers = ", ".join(f"{n:,}" for n in case["elements"])
         return (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from edl_labs.checks import exercise
+from edl_labs.checks import ExerciseSpec, exercise
 from edl_labs.errors import Wrong
 from edl_labs.exercises.ranks_in_turn import distance, listed, run_in_turn, unreadable
 
@@ -17,7 +17,7 @@ _LAST = {"mlp": "down", "attention": "out"}
 
 
 @exercise("split_a_block", trusting=True, digits=13)
-class SplitABlock:
+class SplitABlock(ExerciseSpec):
     """A transformer's two blocks over the ranks of a group, with what the whole ones give.
 
     `shards(block, rank, ranks)` gives a rank's part, `forward(shard, x, comm)` its output. Trusting: the calls of
@@ -78,19 +78,19 @@ class SplitABlock:
             why = f"everything is right, with {max(got['backward'])} all-reduces in the backward pass of a rank"
             raise Wrong("one sum backward is enough", why=why, next="where do the ranks' paths part?")
 
-    def inputs(self, case: Any) -> Any:
+    def student_inputs(self, case: Any) -> Any:
         """The whole block, its input and the gradient of its output, as tensors."""
         block, x, upstream = drawn_block(case)
         return {"block": block, "ranks": case["ranks"], "x": x, "gradient": upstream}
 
-    def yours(self, case: Any, got: Any) -> str:
+    def format_answer(self, case: Any, got: Any) -> str:
         """The shapes of the parts, and the calls: outputs are too many numbers to read."""
         shapes = "; ".join(f"{name}: {', '.join(map(str, rows))}" for name, rows in got["shapes"].items())
         heads = f"; heads: {', '.join(map(str, got['heads']))}" if case["kind"] == "attention" else ""
         calls = [f"{sum(got[way])} all-reduces {way}" for way in ("forward", "backward")]
         return f"{shapes}{heads}; of all ranks {' and '.join(calls)}"
 
-    def raised(self, case: Any, error: str) -> Wrong | None:
+    def explain_exception(self, case: Any, error: str) -> Wrong | None:
         """What a shape that does not fit means where heads do not divide by the ranks."""
         if case["kind"] == "attention" and case["heads"] % case["ranks"] and error == "RuntimeError":
             why = f"{case['heads']} heads on {case['ranks']} ranks, and torch refuses a shape"
@@ -100,7 +100,7 @@ class SplitABlock:
             return Wrong("heads do not divide evenly", why=why, next=then)
         return None
 
-    def show(self, case: Any) -> str:
+    def format_case(self, case: Any) -> str:
         """The block and the ranks."""
         inner = f"{case['heads']} heads" if case["kind"] == "attention" else f"{case['hidden']} hidden channels"
         return f"{case['kind']} of {case['width']} channels, {inner}, on {case['ranks']} ranks"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from typing import Any
 
-from edl_labs.checks import close, exercise
+from edl_labs.checks import ExerciseSpec, close, exercise
 from edl_labs.errors import Wrong
 from edl_labs.exercises.lab07b_models_that_do_not_fit.zero_slips import (
     HELD_SLIPS,
@@ -18,7 +18,7 @@ from edl_labs.exercises.lab07b_models_that_do_not_fit.zero_slips import (
 
 
 @exercise("zero")
-class Zero:
+class Zero(ExerciseSpec):
     """The bytes that a GPU holds between passes, and those that it sends in a step, for each stage of ZeRO.
 
     `held_bytes(stage, ranks, recipe)` and `sent_bytes(stage, ranks, recipe)` give bytes. The evidence has both for all
@@ -50,7 +50,7 @@ class Zero:
                     why = f"stage {stage}: {got['bytes'][name][stage]:g} B {name}; each part alone is right"
                     raise Wrong("the parts of a stage are not added up", why=why, next="weights, gradients, optimizer")
 
-    def throughout(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
+    def diagnose_all_cases(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
         """The slip that gives every byte of all cases, of what is held or else of what is sent."""
         for name, slips in (("held", HELD_SLIPS), ("sent", SENT_SLIPS)):
             found = [one["parts"][name] for one in got]
@@ -62,11 +62,11 @@ class Zero:
             return None
         return None
 
-    def yours(self, case: Any, got: Any) -> str:
+    def format_answer(self, case: Any, got: Any) -> str:
         """The bytes of each stage."""
         return "; ".join(f"{name}: {', '.join(f'{one:g}' for one in got['bytes'][name].values())} B" for name in _SAYS)
 
-    def show(self, case: Any) -> str:
+    def format_case(self, case: Any) -> str:
         """The ranks and the recipe."""
         recipe = case["recipe"]
         each = ", ".join(f"{part} {recipe[part]}" for part in PARTS)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from edl_labs.checks import exercise
+from edl_labs.checks import ExerciseSpec, exercise
 from edl_labs.errors import Wrong
 from edl_labs.exercises.kernel_programs import (
     replayed_kernels,
@@ -22,10 +22,10 @@ _KEPT = 0.5  # of the points, for a transposition that is right and coalesced, a
 
 
 @exercise("coalesced")
-class CoalescedTranspose:
+class CoalescedTranspose(ExerciseSpec):
     """`transpose(gpu, src, dst)` launches kernels on a VirtualWarp; the evidence is what their threads did."""
 
-    form: ClassVar[Any] = {"program": ""}
+    answer_form: ClassVar[Any] = {"program": ""}
 
     def probe(self, student: Any, case: Any) -> Any:
         gpu = VirtualWarp()
@@ -34,7 +34,7 @@ class CoalescedTranspose:
         student.transpose(gpu, src, dst)
         return {"program": written_kernels(gpu)}
 
-    def public(self, case: Any, want: Any) -> Any:
+    def public_want(self, case: Any, want: Any) -> Any:
         """The sectors that there are to move: the program would be the answer."""
         return {"sectors": _least(case)}
 
@@ -50,11 +50,11 @@ class CoalescedTranspose:
         if run.bank_conflicts:
             raise _bank_symptom(run)
 
-    def show(self, case: Any) -> str:
+    def format_case(self, case: Any) -> str:
         """The matrix."""
         return f"src of {case['rows']} x {case['columns']} {case['dtype']}"
 
-    def yours(self, case: Any, got: Any) -> str:
+    def format_answer(self, case: Any, got: Any) -> str:
         """What a profiler would say of it."""
         run = replayed_kernels(got["program"], _arrays(case))
         return "; ".join(map(str, run.accesses[:4]))

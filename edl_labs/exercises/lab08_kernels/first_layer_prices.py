@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from edl_labs.checks import close, exercise
+from edl_labs.checks import ExerciseSpec, close, exercise
 from edl_labs.errors import Wrong
 from edl_labs.exercises.lab08_kernels.stem_slips import HANDED, SAID, SHAPES, TOTALS
 from edl_labs.exercises.slip_digests import digest, named_slip
@@ -16,7 +16,7 @@ PARTS = {"FLOP": {"byte_per_s": _FREE}, "bytes": {"flop_per_s": _FREE}}
 
 
 @exercise("first_layers")
-class FirstLayers:
+class FirstLayers(ExerciseSpec):
     """`stem_s` of each layer alone, of the layers up to each, and of the stem; FLOP alone, bytes alone, and both."""
 
     def probe(self, student: Any, case: Any) -> Any:
@@ -53,7 +53,7 @@ class FirstLayers:
                 "the two times of a layer are not put together", why=why, next="the longer of the two, layer by layer"
             )
 
-    def throughout(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
+    def diagnose_all_cases(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
         """The slip that gives what all layers have alone; where these are right, the one that gives all stems."""
         if not _all_alike(got, want, "alone"):
             return named_slip(cases, _digests(got, "alone"), SAID)
@@ -70,11 +70,11 @@ class FirstLayers:
                 return Wrong(what, why=why, next=then)
         return None
 
-    def inputs(self, case: Any) -> Any:
+    def student_inputs(self, case: Any) -> Any:
         """A stem and a machine."""
         return {"stem": {"input": tuple(case["input"]), "layers": case["layers"]}, "machine": case["machine"]}
 
-    def show(self, case: Any) -> str:
+    def format_case(self, case: Any) -> str:
         """The stem and the machine."""
         layers = ", ".join(_named(one) for one in case["layers"])
         machine = case["machine"]
@@ -83,7 +83,7 @@ class FirstLayers:
             f"{byte_rate(machine['byte_per_s'])}, multiples of {machine['multiple']}"
         )
 
-    def yours(self, case: Any, got: Any) -> str:
+    def format_answer(self, case: Any, got: Any) -> str:
         """The stem's price."""
         return f"{got['seconds']:.4g} s in all"
 

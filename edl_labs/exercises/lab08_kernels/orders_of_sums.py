@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any, ClassVar
 
-from edl_labs.checks import close, exercise
+from edl_labs.checks import ExerciseSpec, close, exercise
 from edl_labs.errors import Wrong
 from edl_labs.exercises.kernel_programs import (
     replayed_kernels,
@@ -23,10 +23,10 @@ _ARRIVALS = 3  # draws of the order of blocks and warps; two tell most loose ord
 
 
 @exercise("order_matters")
-class OrderMatters:
+class OrderMatters(ExerciseSpec):
     """The range of a few values' sums over all orders, and kernels on a VirtualWarp that add up many."""
 
-    form: ClassVar[Any] = {"range": [0.0, 0.0], "program": ""}
+    answer_form: ClassVar[Any] = {"range": [0.0, 0.0], "program": ""}
 
     def probe(self, student: Any, case: Any) -> Any:
         found = student.range_of_sums([*case["values"]], case["fmt"])
@@ -35,7 +35,7 @@ class OrderMatters:
         student.steady_sum(gpu, values, out)
         return {"range": _as_list(found), "program": written_kernels(gpu)}
 
-    def public(self, case: Any, want: Any) -> Any:
+    def public_want(self, case: Any, want: Any) -> Any:
         """The range: the program would be the answer."""
         return {"range": want["range"]}
 
@@ -57,7 +57,7 @@ class OrderMatters:
         _judge_beginning(run)
         _judge_work(run)
 
-    def throughout(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
+    def diagnose_all_cases(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
         """The rule that gives all ranges, where they are not right."""
         found, right = [one["range"] for one in got], [one["range"] for one in want]
         if all(_same(*pair) for pair in zip(found, right, strict=True)):
@@ -74,15 +74,15 @@ class OrderMatters:
                 return Wrong(what, why=why, next=then)
         return None
 
-    def inputs(self, case: Any) -> Any:
+    def student_inputs(self, case: Any) -> Any:
         """What the two functions are called with."""
         return {"values": case["values"], "fmt": case["fmt"], "count": case["count"]}
 
-    def show(self, case: Any) -> str:
+    def format_case(self, case: Any) -> str:
         """The values and the count."""
         return f"{case['values']} in {case['fmt']}; steady_sum of {case['count']} values"
 
-    def yours(self, case: Any, got: Any) -> str:
+    def format_answer(self, case: Any, got: Any) -> str:
         """The range, and what the kernels read."""
         run = replayed_kernels(got["program"], _arrays(case))
         return (

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from edl_labs.checks import exercise
+from edl_labs.checks import ExerciseSpec, exercise
 from edl_labs.errors import Wrong
 from edl_labs.exercises.slip_digests import digest, named_slip
 from edl_labs.virtual.warp import LANES
 
 
 @exercise("warp_paths")
-class WarpPaths:
+class WarpPaths(ExerciseSpec):
     """`issued` for given paths, and `sorted_paths`, an order in which no warp has two of them."""
 
     def probe(self, student: Any, case: Any) -> Any:
@@ -35,17 +35,17 @@ class WarpPaths:
         if _mixed(case, got["order"]):
             raise _unsorted(case, got["order"])
 
-    def throughout(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
+    def diagnose_all_cases(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
         """The slip that gives all counts."""
         if all(one["issued"] == other["issued"] for one, other in zip(got, want, strict=True)):
             return None
         return named_slip(cases, [digest([one["issued"]]) for one in got], SAID)
 
-    def inputs(self, case: Any) -> Any:
+    def student_inputs(self, case: Any) -> Any:
         """What both functions are given."""
         return {"paths": case["paths"], "lengths": case["lengths"], "block": case["block"]}
 
-    def show(self, case: Any) -> str:
+    def format_case(self, case: Any) -> str:
         """Paths with their lengths, and blocks."""
         paths = case["paths"]
         counts = ", ".join(f"{name}: {paths.count(name)} of {length}" for name, length in case["lengths"].items())

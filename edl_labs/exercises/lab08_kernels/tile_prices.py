@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from edl_labs.checks import close, exercise
+from edl_labs.checks import ExerciseSpec, close, exercise
 from edl_labs.errors import Wrong
 from edl_labs.exercises.lab08_kernels.tile_slips import AIMS, SAID, Aim
 from edl_labs.exercises.slip_digests import digest, named_slip
@@ -28,7 +28,7 @@ _NEXT = {
 
 
 @exercise("tile_choice")
-class TileChoice:
+class TileChoice(ExerciseSpec):
     """`product_s` for every tile and split of a chip, whole and part by part, and the choice of `best_tile`."""
 
     def probe(self, student: Any, case: Any) -> Any:
@@ -69,7 +69,7 @@ class TileChoice:
                 why = f"{found:.4g} s for {right:.4g} s with tiles of {one['m']} x {one['n']} in {split} part(s)"
                 raise Wrong(what, why=why, next=_NEXT.get(part, "waves, and with a split what comes after them"))
 
-    def throughout(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
+    def diagnose_all_cases(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
         """The slip that gives every part of all prices; where all are right, the aim that gives all choices."""
         mine, right = (
             [[price for part in PARTS for price in one["parts"][part]] for one in all_] for all_ in (got, want)
@@ -98,11 +98,11 @@ class TileChoice:
                 return Wrong(what, why=why, next=then)
         return None
 
-    def inputs(self, case: Any) -> Any:
+    def student_inputs(self, case: Any) -> Any:
         """What is asked for."""
         return {name: case[name] for name in ("m", "n", "k", "chip")}
 
-    def show(self, case: Any) -> str:
+    def format_case(self, case: Any) -> str:
         """The product and the chip."""
         chip = case["chip"]
         tiles = ", ".join(
@@ -114,7 +114,7 @@ class TileChoice:
             f"splits {chip['splits']}"
         )
 
-    def yours(self, case: Any, got: Any) -> str:
+    def format_answer(self, case: Any, got: Any) -> str:
         """The choice with its price."""
         chosen = tuple(got["chosen"])
         took = f", {got['seconds'][choices(case).index(chosen)]:.4g} s" if chosen in choices(case) else ""

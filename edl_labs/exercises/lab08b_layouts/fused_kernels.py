@@ -6,7 +6,7 @@ import itertools
 import re
 from typing import Any, ClassVar
 
-from edl_labs.checks import exercise
+from edl_labs.checks import ExerciseSpec, exercise
 from edl_labs.errors import Wrong
 from edl_labs.graph.graph_parts import Loop, Node, TensorFacts
 from edl_labs.graph.kernel_groups import Kernel, Partition
@@ -17,23 +17,23 @@ WITHIN = 1.02  # of the fewest bytes, promised in the text
 
 
 @exercise("fuse")
-class Fuse:
+class Fuse(ExerciseSpec):
     """Kernels for a graph of operators: each can run, and together they move nearly the fewest bytes.
 
     `fuse(graph)` gives a list of kernels, each a dict of its `nodes` and of what it `writes`. Replayed on the IR.
     """
 
-    form: ClassVar[Any] = [{"nodes": [""], "writes": [""]}]
+    answer_form: ClassVar[Any] = [{"nodes": [""], "writes": [""]}]
 
     def probe(self, student: Any, case: Any) -> Any:
         names = [node["name"] for node in case["graph"]["nodes"]]
         return _listed(student.fuse(_copied(case["graph"])), names)
 
-    def inputs(self, case: Any) -> Any:
+    def student_inputs(self, case: Any) -> Any:
         """What `fuse` is given."""
         return {"graph": _copied(case["graph"])}
 
-    def public(self, case: Any, want: Any) -> Any:
+    def public_want(self, case: Any, want: Any) -> Any:
         """How many kernels: which they are would be the answer."""
         return {"kernels": len(want), "least_bytes": case["least_bytes"]}
 
@@ -47,11 +47,11 @@ class Fuse:
             why = f"{counted(plan.launches, 'kernel')} move {byte_count(plan.moved_bytes)}, "
             raise Wrong(what, why=why + f"and {byte_count(case['least_bytes'])} are possible", next=then)
 
-    def yours(self, case: Any, got: Any) -> str:
+    def format_answer(self, case: Any, got: Any) -> str:
         """The kernels, with what they write."""
         return "\n       ".join(f"{' + '.join(one['nodes'])} → {', '.join(one['writes']) or 'nothing'}" for one in got)
 
-    def show(self, case: Any) -> str:
+    def format_case(self, case: Any) -> str:
         """Each node with what it reads."""
         graph = case["graph"]
         lines = [f"{one['name']} = {one['kind']}({', '.join(one['reads'])})" for one in graph["nodes"]]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from typing import Any, ClassVar
 
-from edl_labs.checks import exercise
+from edl_labs.checks import ExerciseSpec, exercise
 from edl_labs.errors import Wrong
 from edl_labs.exercises.lab08b_layouts.stride_slips import COPIED, PLACEMENTS, READ
 from edl_labs.exercises.slip_digests import digest, named_slip
@@ -16,13 +16,13 @@ _ANSWERS = (*LAYOUTS, "both", "neither")
 
 
 @exercise("strides")
-class Strides:
+class Strides(ExerciseSpec):
     """Layouts from strides, the bytes that a placement of layouts copies, and the placement with the fewest.
 
     `layout_of(shape, stride)`, `conversions(net, layouts)` for all placements, and `place_layouts(net)`.
     """
 
-    form: ClassVar[Any] = {"read": [""], "copied": [[["", 0]]], "chosen": [["", ""]]}
+    answer_form: ClassVar[Any] = {"read": [""], "copied": [[["", 0]]], "chosen": [["", ""]]}
 
     def probe(self, student: Any, case: Any) -> Any:
         return {
@@ -31,11 +31,11 @@ class Strides:
             "chosen": _items(student.place_layouts(_copied(case["net"]))),
         }
 
-    def inputs(self, case: Any) -> Any:
+    def student_inputs(self, case: Any) -> Any:
         """A net, and the placements that are asked for."""
         return {"tensors": case["tensors"], "net": _copied(case["net"]), "placements": list(placements(case["net"]))}
 
-    def public(self, case: Any, want: Any) -> Any:
+    def public_want(self, case: Any, want: Any) -> Any:
         """The same, a text for each placement: there are a hundred of them."""
         return {**want, "copied": [copies_as_text(_all_copies(one)) for one in want["copied"]]}
 
@@ -63,7 +63,7 @@ class Strides:
             then = "where does the layout have to change at all, and which tensor on the way is the smallest?"
             raise Wrong("another placement copies fewer bytes", why=why, next=then)
 
-    def throughout(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
+    def diagnose_all_cases(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
         """The rule that gives all answers: to the tensors, else to all copies, else all choices."""
         if any(one["read"] != other["read"] for one, other in zip(got, want, strict=True)):
             return named_slip(cases, [digest(one["read"]) for one in got], READ, of="read_slips")
@@ -79,7 +79,7 @@ class Strides:
             ),
         )
 
-    def yours(self, case: Any, got: Any) -> str:
+    def format_answer(self, case: Any, got: Any) -> str:
         """The choice, with what it copies."""
         every, chosen = placements(case["net"]), dict(got["chosen"])
         if chosen not in every:
@@ -87,7 +87,7 @@ class Strides:
         copied = _all_copies(got["copied"][every.index(chosen)])
         return f"{_named(chosen)}; it copies {byte_count(sum(copied.values()))}"
 
-    def show(self, case: Any) -> str:
+    def format_case(self, case: Any) -> str:
         """The net."""
         shown = []
         for node in case["net"]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any, ClassVar
 
-from edl_labs.checks import exercise
+from edl_labs.checks import ExerciseSpec, exercise
 from edl_labs.errors import Wrong
 from edl_labs.exercises.recorded_programs import SYNCS, replayed, written
 from edl_labs.units import byte_count, counted, percent, seconds
@@ -22,13 +22,13 @@ _TOWERS = ("image", "text")
 
 
 @exercise("capture")
-class Capture:
+class Capture(ExerciseSpec):
     """A captured training step, replayed for every batch: right weights and losses, in little more than the best time.
 
     `student.captured_train(gpu, towers, batches)` gives the host buffer with the losses. The evidence is the program.
     """
 
-    form: ClassVar[Any] = {"result": 0, "program": ""}
+    answer_form: ClassVar[Any] = {"result": 0, "program": ""}
 
     def probe(self, student: Any, case: Any) -> Any:
         gpu = VirtualGPU(machine_of(case))
@@ -50,13 +50,13 @@ class Capture:
         _judge_losses(run, case, got["result"], right["losses"])
         _judge_waits(run)
         best_s = want.get("makespan_s")
-        _judge_time(run, case, best_s=self.public(case, want)["makespan_s"] if best_s is None else best_s)
+        _judge_time(run, case, best_s=self.public_want(case, want)["makespan_s"] if best_s is None else best_s)
 
-    def public(self, case: Any, want: Any) -> Any:
+    def public_want(self, case: Any, want: Any) -> Any:
         """The reference's makespan: its program would be the answer."""
         return {"makespan_s": replayed(want["program"], machine_of(case), graphs=True).makespan_s}
 
-    def show(self, case: Any) -> str:
+    def format_case(self, case: Any) -> str:
         plan = case["plan"]
         return (
             f"{counted(case['batches'], 'batch')} of {byte_count(plan['batch_bytes'])} on a modelled {case['chip']}; "

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from typing import Any
 
-from edl_labs.checks import exercise
+from edl_labs.checks import ExerciseSpec, exercise
 from edl_labs.errors import Wrong
 from edl_labs.exercises.lab08c_compilers.guard_slips import SAID, symptom, why_it_fits, why_none_fits
 from edl_labs.exercises.slip_digests import digest
@@ -26,7 +26,7 @@ LINES = (
 
 
 @exercise("guards")
-class Guards:
+class Guards(ExerciseSpec):
     """What torch.compile does at each call, from guards, one dynamic step, a limit, and lines that break.
 
     `Cache(lines)` stands for a compiled function of these lines, and `call(args)` gives the decision on a call. The
@@ -34,11 +34,11 @@ class Guards:
     """
 
     def probe(self, student: Any, case: Any) -> Any:
-        given = self.inputs(copy.deepcopy(case))
+        given = self.student_inputs(copy.deepcopy(case))
         cache = student.Cache(given["lines"])
         return [cache.call(args) for args in given["calls"]]
 
-    def inputs(self, case: Any) -> Any:
+    def student_inputs(self, case: Any) -> Any:
         """The lines, and the arguments of the calls with tensors of the sizes, dtypes and layouts that a case says."""
         calls = [{name: _made(value) for name, value in args.items()} for args in case["calls"]]
         return {"lines": case["lines"], "calls": calls}
@@ -60,7 +60,7 @@ class Guards:
                     why = f"call {at} came out as {mine!r}; it runs {_run_by(case, at)}"
                 raise Wrong(what, why=why, next=then)
 
-    def throughout(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
+    def diagnose_all_cases(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
         """The slip that gives every decision of all cases."""
         if [list(one) for one in got] == [list(one) for one in want]:
             return None
@@ -74,7 +74,7 @@ class Guards:
                 )
         return None
 
-    def show(self, case: Any) -> str:
+    def format_case(self, case: Any) -> str:
         """The lines, and the arguments of each call."""
         lines = [
             f"  if {one['only_if']}: {one['code']}" if one["only_if"] else f"  {one['code']}" for one in case["lines"]

@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-from edl_labs.checks import exercise
+from edl_labs.checks import ExerciseSpec, exercise
 from edl_labs.errors import Wrong
 from edl_labs.units import counted
 
@@ -21,14 +21,14 @@ _PAIR = "y and the peak"
 
 
 @exercise("whole_graph", trusting=True)
-class WholeGraph:
+class WholeGraph(ExerciseSpec):
     """A function of `x` and `bound` that gives what a split one gives, in one graph.
 
     `whole_graph(x, bound)` returns `y` and the peak. Trusting: graphs are counted in the student's process.
     """
 
     def probe(self, student: Any, case: Any) -> Any:
-        given = self.inputs(case)
+        given = self.student_inputs(case)
         answer = student.whole_graph(given["x"].clone(), given["bound"])
         returned = _returned(answer, given["x"])
         if returned != _PAIR:
@@ -41,7 +41,7 @@ class WholeGraph:
             **_split(student.whole_graph, given),
         }
 
-    def inputs(self, case: Any) -> Any:
+    def student_inputs(self, case: Any) -> Any:
         """What `whole_graph` is called with."""
         import torch
 
@@ -57,12 +57,12 @@ class WholeGraph:
         if got["breaks"] or got["graphs"] > 1:
             raise _broken(got)
 
-    def show(self, case: Any) -> str:
+    def format_case(self, case: Any) -> str:
         """The numbers."""
         rows = "\n".join(f"  {row}" for row in case["x"])
         return f"bound {case['bound']}, x\n{rows}"
 
-    def yours(self, case: Any, got: Any) -> str:
+    def format_answer(self, case: Any, got: Any) -> str:
         """What came back, and in how many graphs."""
         if got["returned"] != _PAIR:
             return str(got["returned"])

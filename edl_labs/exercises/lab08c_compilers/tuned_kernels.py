@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any, ClassVar
 
-from edl_labs.checks import exercise
+from edl_labs.checks import ExerciseSpec, exercise
 from edl_labs.errors import Wrong
 from edl_labs.exercises.recorded_programs import SYNCS, replayed, written
 from edl_labs.units import counted, percent, seconds
@@ -18,13 +18,13 @@ _KEY = ("shape", "dtype", "layout")
 
 
 @exercise("autotuner")
-class AutotunerOfKernels:
+class AutotunerOfKernels(ExerciseSpec):
     """A tuner that tries kernels for problems that come often, by honest timing, and runs the fastest from then on.
 
     `Autotuner(candidates, gpu)` has `run(problem)`. The evidence is the program, with a mark before each call.
     """
 
-    form: ClassVar[Any] = {"program": ""}
+    answer_form: ClassVar[Any] = {"program": ""}
 
     def probe(self, student: Any, case: Any) -> Any:
         gpu = VirtualGPU(_machine(case))
@@ -48,11 +48,11 @@ class AutotunerOfKernels:
         best_s = replayed(want["program"], _machine(case)).makespan_s if best_s is None else best_s
         _judge_time(case, calls, spent_s=run.makespan_s, best_s=best_s)
 
-    def public(self, case: Any, want: Any) -> Any:
+    def public_want(self, case: Any, want: Any) -> Any:
         """The reference's makespan."""
         return {"makespan_s": replayed(want["program"], _machine(case)).makespan_s}
 
-    def show(self, case: Any) -> str:
+    def format_case(self, case: Any) -> str:
         """How often each problem comes, and how long the candidates take on it."""
         often = Counter(case["calls"])
         lines = [f"modelled {case['chip']}, {counted(len(case['calls']), 'call')}; candidates take"]

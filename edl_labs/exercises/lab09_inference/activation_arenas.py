@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from edl_labs.checks import exercise
+from edl_labs.checks import ExerciseSpec, exercise
 from edl_labs.errors import Wrong
 from edl_labs.units import byte_count, percent
 
@@ -12,7 +12,7 @@ ROOM = 1.10  # of the least bytes, promised in the lab's text
 
 
 @exercise("memory_plan")
-class ArenaOfActivations:
+class ArenaOfActivations(ExerciseSpec):
     """Lifetimes of activations, what kernels may write over, the least bytes, and an offset for each tensor.
 
     A case has kernels, outputs, sizes and the alignment; `slips` has what known mistakes count as the least bytes. The
@@ -20,7 +20,7 @@ class ArenaOfActivations:
     """
 
     def probe(self, student: Any, case: Any) -> Any:
-        given = self.inputs(case)
+        given = self.student_inputs(case)
         plain = [given["kernels"], given["outputs"]]
         lives = student.lifetimes(*self._fresh(case))
         over = [student.may_overwrite(at, *self._fresh(case), {**case["sizes"]}) for at in range(len(plain[0]))]
@@ -36,7 +36,7 @@ class ArenaOfActivations:
     def _fresh(self, case: Any) -> tuple[Any, Any]:
         return [{**one, "reads": [*one["reads"]]} for one in case["kernels"]], [*case["outputs"]]
 
-    def inputs(self, case: Any) -> Any:
+    def student_inputs(self, case: Any) -> Any:
         """The kernels, outputs, sizes and the alignment."""
         kernels, outputs = self._fresh(case)
         return {"kernels": kernels, "outputs": outputs, "sizes": {**case["sizes"]}, "align": case["align"]}
@@ -50,7 +50,7 @@ class ArenaOfActivations:
             raise _told_least(case, got["least"], want["least"])
         _judge_plan(case, got["offsets"], want)
 
-    def show(self, case: Any) -> str:
+    def format_case(self, case: Any) -> str:
         """The kernels with the bytes that they write, four a line; * writes in place."""
         made, sizes = {one["writes"] for one in case["kernels"]}, case["sizes"]
         inputs = ", ".join(f"{name} {size}" for name, size in sizes.items() if name not in made)
@@ -64,7 +64,7 @@ class ArenaOfActivations:
         )
         return "\n  ".join([head, *rows])
 
-    def yours(self, case: Any, got: Any) -> str:
+    def format_answer(self, case: Any, got: Any) -> str:
         """The least bytes and the plan, in the order of offsets."""
         placed = sorted((at, name) for name, at in got["offsets"])[:8]
         return f"least {got['least']}; offsets {', '.join(f'{name} {at}' for at, name in placed)} …"

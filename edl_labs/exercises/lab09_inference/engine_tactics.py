@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from edl_labs.checks import close, exercise
+from edl_labs.checks import ExerciseSpec, close, exercise
 from edl_labs.errors import Wrong
 from edl_labs.units import percent, seconds
 
@@ -13,7 +13,7 @@ PROBLEMS = ("one format", "fusions", "formats", "all")
 
 
 @exercise("fuse_and_tune")
-class EngineOfTactics:
+class EngineOfTactics(ExerciseSpec):
     """The typical times of tactics, and the fastest engine: with one format, with fusions, with formats, with all.
 
     A case has a network's tactics and, by problem, what known mistakes would choose (`slips`). The evidence has the
@@ -29,7 +29,7 @@ class EngineOfTactics:
             plans[problem] = names if isinstance(names, str) or names is None else [*names]
         return {"typical": typical, "plans": plans}
 
-    def inputs(self, case: Any) -> Any:
+    def student_inputs(self, case: Any) -> Any:
         """The whole problem, by the parameters' names."""
         layers, tactics, reformat_s = asked(case, "all")
         given = {"given": case["given"], "wanted": case["wanted"]}
@@ -43,7 +43,7 @@ class EngineOfTactics:
         for problem in PROBLEMS:
             _judge_plan(case, problem, got["plans"][problem], want["plans"][problem], time_s)
 
-    def raised(self, case: Any, error: str) -> Wrong | None:
+    def explain_exception(self, case: Any, error: str) -> Wrong | None:
         """What a ValueError says: somewhere there was nothing to take the least of."""
         if error != "ValueError":
             return None
@@ -51,7 +51,7 @@ class EngineOfTactics:
         then = "behind a tactic comes layer last + 1: is there a way to every layer, in every format?"
         return Wrong("the search comes to a place that nothing leads to", why=why, next=then)
 
-    def show(self, case: Any) -> str:
+    def format_case(self, case: Any) -> str:
         """The network in a line or two."""
         prices = ", ".join(seconds(one) for one in case["reformat_s"])
         formats = sorted({one["reads"] for one in case["tactics"]})
@@ -60,7 +60,7 @@ class EngineOfTactics:
             f"from {case['given']} to {case['wanted']}; conversions {prices}"
         )
 
-    def yours(self, case: Any, got: Any) -> str:
+    def format_answer(self, case: Any, got: Any) -> str:
         """The engine for the whole problem."""
         return f"with all tactics: {', '.join(map(str, got['plans']['all']))}"
 

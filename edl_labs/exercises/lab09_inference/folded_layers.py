@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from edl_labs.checks import exercise
+from edl_labs.checks import ExerciseSpec, exercise
 from edl_labs.errors import Wrong
 from edl_labs.exercises.lent_inputs import Lent, judge_lent
 from edl_labs.units import counted
@@ -16,7 +16,7 @@ _STATISTICS = ("gain", "shift", "mean", "var", "eps", "batch_mean", "batch_var")
 
 
 @exercise("fold_batch_norm", digits=13)
-class FoldBatchNorm:
+class FoldBatchNorm(ExerciseSpec):
     """Layers as dicts; what comes back gives the same outputs, with as few batch norms as can be.
 
     The evidence is the layers that came back. They are run here, on an input that the case's seed draws.
@@ -52,7 +52,7 @@ class FoldBatchNorm:
             why = f"outputs are right; {counted(kept, 'batch norm')} left, where {needed} would do"
             raise _left_over(before, made, why)
 
-    def raised(self, case: Any, error: str) -> Wrong | None:
+    def explain_exception(self, case: Any, error: str) -> Wrong | None:
         """What a shape that does not fit means where a convolution has groups, or is transposed."""
         if error != "RuntimeError":
             return None
@@ -67,15 +67,15 @@ class FoldBatchNorm:
         why = "torch refuses a shape: dimension 1 has the outputs of one group, and not of all"
         return Wrong(what, why=why, next="take the groups of inputs apart first")
 
-    def inputs(self, case: Any) -> Any:
+    def student_inputs(self, case: Any) -> Any:
         """The layers, with their tensors."""
         return {"layers": drawn_layers(case)}
 
-    def yours(self, case: Any, got: Any) -> str:
+    def format_answer(self, case: Any, got: Any) -> str:
         """The kinds of layers: weights are too many numbers to read."""
         return " → ".join(f"{one['kind']}{_shape_text(one)}" for one in got["layers"])
 
-    def show(self, case: Any) -> str:
+    def format_case(self, case: Any) -> str:
         """The chain."""
         return " → ".join(f"{one['kind']}{_shape_text(_plain(one))}{_settings(one)}" for one in drawn_layers(case))
 

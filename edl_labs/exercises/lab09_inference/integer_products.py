@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from edl_labs.checks import close, exercise
+from edl_labs.checks import ExerciseSpec, close, exercise
 from edl_labs.errors import Wrong
 from edl_labs.exercises.lent_inputs import Lent, judge_lent
 
@@ -24,7 +24,7 @@ _DURING = (  # in the order of judging: what is asked later takes for granted wh
 
 
 @exercise("int8_product")
-class Int8Product:
+class Int8Product(ExerciseSpec):
     """What a layer needs ahead of its inputs, and its int8 outputs.
 
     The evidence has what `ahead` and `int8_product` give for a drawn layer with all but one property taken out
@@ -50,7 +50,7 @@ class Int8Product:
             then = "each property alone is right: which of them meet in one layer?"
             raise Wrong("the parts of the layer are not put together", why=off, next=then)
 
-    def inputs(self, case: Any) -> Any:
+    def student_inputs(self, case: Any) -> Any:
         """The layer's tensors and numbers, by the parameters' names."""
         import torch
 
@@ -64,12 +64,12 @@ class Int8Product:
             **given,
         }
 
-    def yours(self, case: Any, got: Any) -> str:
+    def format_answer(self, case: Any, got: Any) -> str:
         """Offsets and the first outputs."""
         offset, multiplier = got["before"]["ahead of both"], got["before"]["multiplier"]
         return f"offset {_few(offset)}; multiplier {_few(multiplier)}; outputs of the layer {_few(got['layer'])}"
 
-    def show(self, case: Any) -> str:
+    def format_case(self, case: Any) -> str:
         """Sizes and grids."""
         given = _given(case)
         scales = ", ".join(f"{one:.3g}" for one in case["weight_scale"])

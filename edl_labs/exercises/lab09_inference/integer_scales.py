@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from edl_labs.checks import close, exercise
+from edl_labs.checks import ExerciseSpec, close, exercise
 from edl_labs.errors import Wrong
 from edl_labs.exercises.lab09_inference.range_symptoms import WITHIN, expected_error, is_grid, told_least, told_range
 from edl_labs.exercises.lent_inputs import Lent, judge_lent
@@ -15,7 +15,7 @@ _WHOLE = 1e-9  # of a step: far above the rounding of three operations on number
 
 
 @exercise("calibrate", digits=13)
-class Calibrate:
+class Calibrate(ExerciseSpec):
     """Scale and zero point of ranges, integers of tensors, and ranges chosen from histograms by three methods.
 
     The evidence has what `grid`, `integers` and `calibrate` give, in that order of judging. For the least error any
@@ -51,13 +51,13 @@ class Calibrate:
             for seen, found, right in zip(case["histograms"], got["chosen"], want["chosen"], strict=True):
                 _judge_choice(seen, method, found, right)
 
-    def inputs(self, case: Any) -> Any:
+    def student_inputs(self, case: Any) -> Any:
         """The case, with its tensors as tensors."""
         tensors = [{**one, "values": _tensor(one)} for one in case["tensors"]]
         seen = [{name: one[name] for name in ("counts", "edges", "symmetric")} for one in case["histograms"]]
         return {**case, "tensors": tensors, "histograms": seen}
 
-    def yours(self, case: Any, got: Any) -> str:
+    def format_answer(self, case: Any, got: Any) -> str:
         """Scales and zero points."""
         grids = ", ".join(f"({scale:.4g}, {zero:g})" for scale, zero in got["ranges"])
         chosen = "; ".join(
@@ -65,7 +65,7 @@ class Calibrate:
         )
         return f"grids {grids}; from the histograms {chosen}"
 
-    def show(self, case: Any) -> str:
+    def format_case(self, case: Any) -> str:
         """The ranges, and what the histograms hold."""
         ranges = ", ".join(
             f"{one['low']:.3g} to {one['high']:.3g}{' symmetric' if one['symmetric'] else ''}" for one in case["ranges"]

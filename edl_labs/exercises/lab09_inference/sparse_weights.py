@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from edl_labs.checks import close, exercise
+from edl_labs.checks import ExerciseSpec, close, exercise
 from edl_labs.errors import Wrong
 from edl_labs.exercises.lent_inputs import Lent, judge_lent
 
@@ -13,7 +13,7 @@ _SAME = 1e-9  # of the product's size: float64, added in another order
 
 
 @exercise("two_of_four")
-class TwoOfFourWeights:
+class TwoOfFourWeights(ExerciseSpec):
     """A weight of inputs × outputs pruned to two of four inputs, packed, multiplied, and its share of the time.
 
     The evidence has the mask, the packed values and places, the product from packed weights that are handed in, and
@@ -61,7 +61,7 @@ class TwoOfFourWeights:
             raise Wrong("the product from packed weights is another one", why=why, next=then)
         _judge_shares(case, got["shares"], want["shares"])
 
-    def inputs(self, case: Any) -> Any:
+    def student_inputs(self, case: Any) -> Any:
         """The weight, the input and the packed weights as tensors."""
         weight, x = drawn_weight(case)
         packed = {name: _matrix(case["packed"][name], kind) for name, kind in _PACKED.items()}
@@ -73,14 +73,14 @@ class TwoOfFourWeights:
             "tied": _matrix(case["tied"], "float16"),
         }
 
-    def yours(self, case: Any, got: Any) -> str:
+    def format_answer(self, case: Any, got: Any) -> str:
         """The first column of mask and values, the first row of places, the shares."""
         column = "".join("x" if row[0] else "." for row in got["mask"])
         values = ", ".join(f"{row[0]:.3g}" for row in got["values"][:4])
         places = ", ".join(f"{int(one):08b}" for row in got["places"][:2] for one in row[:1])
         return f"first column {column}, values {values} …, places {places} …; shares {got['shares']}"
 
-    def show(self, case: Any) -> str:
+    def format_case(self, case: Any) -> str:
         """Sizes, and the first column."""
         weight, _ = drawn_weight(case)
         column = ", ".join(f"{float(one):.3g}" for one in weight[:8, 0])

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from statistics import fmean, median
 from typing import Any, ClassVar
 
-from edl_labs.checks import exercise
+from edl_labs.checks import ExerciseSpec, exercise
 from edl_labs.errors import Wrong
 from edl_labs.exercises.lab09b_serving.served_loads import (
     both_futures,
@@ -28,14 +28,14 @@ _PADDED = 2.0  # times the tokens that were asked: then most of the work is padd
 
 
 @exercise("batcher")
-class Batcher:
+class Batcher(ExerciseSpec):
     """A batching policy that keeps its limit for 99 of 100 requests, by night and by day, and servers for a demand.
 
     `servers_for(demand_per_s, limit_s, runs)` gives a number, `next_batch(now_s, queue, service, limit_s)` numbers of
     requests. The evidence is the number, and what the policy decides on two loads that part at some moment.
     """
 
-    form: ClassVar[Any] = {"servers": 0, "load": "", "fork": "", "changed": []}
+    answer_form: ClassVar[Any] = {"servers": 0, "load": "", "fork": "", "changed": []}
 
     def probe(self, student: Any, case: Any) -> Any:
         machine, limit_s = machine_of(case), case["limit_s"]
@@ -48,7 +48,7 @@ class Batcher:
         decided = both_futures(case, lambda server: serve_batches(server, policy))
         return {"servers": servers, **decided, "changed": lent.changed()}
 
-    def public(self, case: Any, want: Any) -> Any:
+    def public_want(self, case: Any, want: Any) -> Any:
         """The number of servers: the reference's decisions would be a policy to copy."""
         return {"servers": want["servers"], "load": "", "fork": "", "changed": []}
 
@@ -63,7 +63,7 @@ class Batcher:
         if got["servers"] != want["servers"]:
             raise _miscounted(case, got["servers"], want["servers"])
 
-    def throughout(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
+    def diagnose_all_cases(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
         """Decisions that foresee; where only numbers of servers are wrong, the rule that gives all of them."""
         peeks = foreseen(cases, got)
         if peeks is not None:
@@ -77,7 +77,7 @@ class Batcher:
                 return Wrong(what, why=why, next=then)
         return None
 
-    def yours(self, case: Any, got: Any) -> str:
+    def format_answer(self, case: Any, got: Any) -> str:
         """What the policy reached."""
         try:
             run = judged_futures(case, got)
@@ -89,7 +89,7 @@ class Batcher:
             f"{len(run.requests) / max(1, run.steps):.1f} requests a batch"
         )
 
-    def show(self, case: Any) -> str:
+    def format_case(self, case: Any) -> str:
         """The service, the load, and the demand."""
         machine, load = machine_of(case), load_of(case, "load")
         lengths = sorted(one.prompt_tokens for one in load)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from edl_labs.checks import close, exercise
+from edl_labs.checks import ExerciseSpec, close, exercise
 from edl_labs.errors import Wrong
 from edl_labs.exercises.lab09b_serving.sequence_counts import judge_fits
 from edl_labs.exercises.lent_inputs import Lent, judge_lent
@@ -18,7 +18,7 @@ _SMALL = 0.6  # of a normal number: even scores without their root leave every t
 
 
 @exercise("kv_cache", digits=13)
-class KVCache:
+class KVCache(ExerciseSpec):
     """One token at a time over a cache gives what attention over the whole text gives, and the cache has a size.
 
     `decode(cache, q, k, v)` gives the outputs of a step; `fits(chip, model, tokens)` a number of sequences. Values are
@@ -42,7 +42,7 @@ class KVCache:
             "changed": lent.changed(),
         }
 
-    def inputs(self, case: Any) -> Any:
+    def student_inputs(self, case: Any) -> Any:
         """The cache and the first new token's q, k and v, as tensors."""
         cache, steps = drawn_cache(case)
         q, k, v = steps[0]
@@ -64,13 +64,13 @@ class KVCache:
             why = f"{got['fits'][1]} sequences came for {memory}, of which the weights alone need {byte_count(weights)}"
             raise Wrong("sequences are counted where not even the weights fit", why=why, next="nothing fits: 0")
 
-    def yours(self, case: Any, got: Any) -> str:
+    def format_answer(self, case: Any, got: Any) -> str:
         """The lengths and the count: outputs are too many numbers to read."""
         first = got["outputs"][0]
         shape = f"{len(first)} rows of {len(first[0])} heads" if first and isinstance(first[0], list) else "none"
         return f"outputs of {shape}; lengths {got['lengths']}; {got['fits'][0]} sequences fit"
 
-    def show(self, case: Any) -> str:
+    def format_case(self, case: Any) -> str:
         """The cache, the memory and the model."""
         model = case["model"]
         return (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from edl_labs.checks import close, exercise
+from edl_labs.checks import ExerciseSpec, close, exercise
 from edl_labs.errors import Wrong
 from edl_labs.exercises.lent_inputs import Lent, judge_lent
 from edl_labs.units import byte_rate, flop_rate, seconds
@@ -14,14 +14,14 @@ _NEVER = 1e30  # a rate that takes no time: what is left is the other side of th
 
 
 @exercise("decode_bound")
-class DecodeBound:
+class DecodeBound(ExerciseSpec):
     """A decoder's prefill and decode on a roofline, and the batch at its ridge, with the cache that it reads.
 
     `prefill_s(chip, model, tokens)`, `decode_s(chip, model, batch, context)` and `ridge_batch(chip, model, context)`.
     The evidence has the times on the chip, and on chips that compute, or read, in no time.
     """
 
-    loose = True
+    skip_type_check = True
 
     def probe(self, student: Any, case: Any) -> Any:
         lent = Lent()
@@ -61,7 +61,7 @@ class DecodeBound:
             if found != right:
                 raise _ridge_symptom(case, context, found, right, got["ridge"], want["ridge"])
 
-    def yours(self, case: Any, got: Any) -> str:
+    def format_answer(self, case: Any, got: Any) -> str:
         """The times on the chip, and the batches."""
         both = got["both"]
         times = ", ".join(
@@ -69,7 +69,7 @@ class DecodeBound:
         )
         return f"{times}; ridge at {', '.join(map(str, got['ridge']))}"
 
-    def show(self, case: Any) -> str:
+    def format_case(self, case: Any) -> str:
         """The chip, the model and what is asked."""
         chip, model = case["chip"], case["model"]
         return (

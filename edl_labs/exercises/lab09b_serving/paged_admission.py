@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import groupby
 from typing import Any, ClassVar
 
-from edl_labs.checks import exercise
+from edl_labs.checks import ExerciseSpec, exercise
 from edl_labs.errors import Wrong
 from edl_labs.exercises.lab09b_serving.served_loads import (
     both_futures,
@@ -29,37 +29,37 @@ _STALLED = 0.1  # of all that run in steps: more than a moment's want
 
 
 @exercise("continuous", timeout_s=120.0)
-class Continuous:
+class Continuous(ExerciseSpec):
     """Admission, blocks and eviction before each step of a server with a paged cache.
 
     `schedule(server)` is called before each step, and once in the end. The evidence is what it decides on two loads
     that part at some moment.
     """
 
-    form: ClassVar[Any] = {"load": "", "fork": ""}
+    answer_form: ClassVar[Any] = {"load": "", "fork": ""}
 
     def probe(self, student: Any, case: Any) -> Any:
         return both_futures(case, lambda server: server.run(student.schedule))
 
-    def public(self, case: Any, want: Any) -> Any:
+    def public_want(self, case: Any, want: Any) -> Any:
         """The times of a good schedule: its decisions would be one to copy."""
         run = judged_futures(case, want)
         return {"makespan_s": run.makespan_s, "first_token_s": run.time_to_first_token_s(_SHARE)}
 
     def compare(self, case: Any, got: Any, want: Any) -> None:
         run = judged_futures(case, got)
-        best = want if "makespan_s" in want else self.public(case, want)
+        best = want if "makespan_s" in want else self.public_want(case, want)
         _judge_end(run)
         if run.makespan_s > MOST_TIME * best["makespan_s"]:
             raise _slow(run, best["makespan_s"])
         if run.time_to_first_token_s(_SHARE) > MOST_WAIT * best["first_token_s"]:
             raise _late(run, best["first_token_s"])
 
-    def throughout(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
+    def diagnose_all_cases(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
         """Decisions that foresee, in any case."""
         return foreseen(cases, got)
 
-    def yours(self, case: Any, got: Any) -> str:
+    def format_answer(self, case: Any, got: Any) -> str:
         """What the schedule reached."""
         try:
             run = judged_futures(case, got)
@@ -72,7 +72,7 @@ class Continuous:
             f"{run.mean_batch:.1f} requests a step, {counted(run.counts.get('preempt', 0), 'preemption')}"
         )
 
-    def show(self, case: Any) -> str:
+    def format_case(self, case: Any) -> str:
         """The pool and the load."""
         machine, load = machine_of(case), load_of(case, "load")
         prompts, outputs = (sorted(getattr(one, name) for one in load) for name in ("prompt_tokens", "output_tokens"))

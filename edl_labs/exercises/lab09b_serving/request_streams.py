@@ -7,7 +7,7 @@ from itertools import pairwise
 from statistics import fmean
 from typing import Any, ClassVar
 
-from edl_labs.checks import exercise
+from edl_labs.checks import ExerciseSpec, exercise
 from edl_labs.errors import Wrong
 from edl_labs.units import counted, seconds
 from edl_labs.virtual import Replay, ReplayError, VirtualGPU, VirtualMachine, replay
@@ -17,13 +17,13 @@ _MAX_OPERATIONS = 20_000  # of some hundred kernels
 
 
 @exercise("streams")
-class Streams:
+class Streams(ExerciseSpec):
     """Requests that do not depend on one another, each a chain of small kernels, answered as early as can be.
 
     `serve(gpu, requests)` launches them; the evidence is the program.
     """
 
-    form: ClassVar[Any] = {"program": ""}
+    answer_form: ClassVar[Any] = {"program": ""}
 
     def probe(self, student: Any, case: Any) -> Any:
         gpu = VirtualGPU(machine_of(case))
@@ -31,7 +31,7 @@ class Streams:
         gpu.now_s()
         return {"program": json.dumps(gpu.program, separators=(",", ":"))}
 
-    def public(self, case: Any, want: Any) -> Any:
+    def public_want(self, case: Any, want: Any) -> Any:
         """The times of a good program: itself it would be one to copy."""
         last_s, mean_s, streams = _answers(case, _replayed(case, want["program"]))
         return {"last_s": last_s, "mean_s": mean_s, "streams": streams}
@@ -39,7 +39,7 @@ class Streams:
     def compare(self, case: Any, got: Any, want: Any) -> None:
         run = _replayed(case, got["program"])
         _judge_kernels(case, run)
-        best = want if "last_s" in want else self.public(case, want)
+        best = want if "last_s" in want else self.public_want(case, want)
         last_s, mean_s, streams = _answers(case, run)
         if last_s > MOST_TIME * best["last_s"]:
             raise _slow(case, run, last_s, best, streams)
@@ -49,7 +49,7 @@ class Streams:
             why = "the function returns while kernels run"
             raise Wrong("the answers are not there yet", why=why, next="synchronize once, in the end")
 
-    def yours(self, case: Any, got: Any) -> str:
+    def format_answer(self, case: Any, got: Any) -> str:
         """What the program reached."""
         try:
             run = _replayed(case, got["program"])
@@ -59,7 +59,7 @@ class Streams:
         last_s, mean_s, streams = _answers(case, run)
         return f"last answer after {seconds(last_s)}, {seconds(mean_s)} on average, in {counted(streams, 'stream')}"
 
-    def show(self, case: Any) -> str:
+    def format_case(self, case: Any) -> str:
         """The device and the requests."""
         machine, one = machine_of(case), case["requests"][0]
         return (

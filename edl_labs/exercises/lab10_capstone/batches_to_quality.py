@@ -5,21 +5,21 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from edl_labs.checks import close, exercise
+from edl_labs.checks import ExerciseSpec, close, exercise
 from edl_labs.errors import Wrong
 from edl_labs.exercises.slip_digests import digest
 from edl_labs.units import byte_rate, flop_rate, seconds
 
 
 @exercise("time_to_quality")
-class TimeToQuality:
+class TimeToQuality(ExerciseSpec):
     """Seconds of a step and of a training by its batch, the batch that ends first, and the GPUs that a deadline needs.
 
     `step_s(job, machine, batch, gpus)`, `quality_s(job, machine, batch, gpus)`, `best_batch(job, machine, gpus)` and
     `fewest_gpus(job, machine, deadline_s)`.
     """
 
-    loose = True
+    skip_type_check = True
 
     def probe(self, student: Any, case: Any) -> Any:
         def asked() -> tuple[dict[str, Any], dict[str, Any]]:
@@ -48,7 +48,7 @@ class TimeToQuality:
             if said != right:
                 raise _fewest_symptom(case, deadline_s, said, right)
 
-    def throughout(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
+    def diagnose_all_cases(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
         """Another rule for the batch, or for the GPUs, where it gives the answers to all cases."""
         for one in got:
             _require_form(one)
@@ -74,15 +74,15 @@ class TimeToQuality:
             return _batches_left_out(rows) if kind == "best" else _one_left_out(rows)
         return None
 
-    def inputs(self, case: Any) -> Any:
+    def student_inputs(self, case: Any) -> Any:
         """What a student is given."""
         return {key: one for key, one in case.items() if key != "slips"}
 
-    def yours(self, case: Any, got: Any) -> str:
+    def format_answer(self, case: Any, got: Any) -> str:
         """Batches and GPUs."""
         return f"best batches {', '.join(map(str, got['best']))}; fewest GPUs {', '.join(map(str, got['fewest']))}"
 
-    def show(self, case: Any) -> str:
+    def format_case(self, case: Any) -> str:
         """The job, the machine and what is asked."""
         job, machine = case["job"], case["machine"]
         asked = ", ".join(f"{batch} on {gpus}" for batch, gpus in case["asked"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from edl_labs.checks import close, exercise
+from edl_labs.checks import ExerciseSpec, close, exercise
 from edl_labs.errors import Wrong
 
 LABELS = ("equal", "noise", "changed")
@@ -18,7 +18,7 @@ _ORDERED = 0.9  # of comparisons of two pairs: a distance orders nearly all, a t
 
 
 @exercise("same_curve")
-class SameCurve:
+class SameCurve(ExerciseSpec):
     """Whether two sets of loss curves are equal, differ by noise, or were changed; and a sign-flip test's p.
 
     `sign_flip_p(differences)` is exact; `same(curves_a, curves_b)` is judged by false alarms and misses.
@@ -44,7 +44,7 @@ class SameCurve:
             "enlarged": [same(one["a"], one["a"] + _ENLARGED * (one["b"] - one["a"])) for one in again],
         }
 
-    def inputs(self, case: Any) -> Any:
+    def student_inputs(self, case: Any) -> Any:
         """What a student is given: the differences, and the pairs without what they are."""
         return {"differences": case["differences"], "pairs": case["pairs"]}
 
@@ -66,7 +66,7 @@ class SameCurve:
         if counts.misses > MOST_WRONG:
             raise _miss_symptom(case, got, counts)
 
-    def yours(self, case: Any, got: Any) -> str:
+    def format_answer(self, case: Any, got: Any) -> str:
         """How often the answers err."""
         counts = _Counts(case, got)
         return (
@@ -74,7 +74,7 @@ class SameCurve:
             f"{counts.changed} changed pairs missed, {counts.equal_missed} of {counts.equal} equal pairs missed"
         )
 
-    def show(self, case: Any) -> str:
+    def format_case(self, case: Any) -> str:
         """How many pairs there are."""
         seeds, points = case["pairs"][0]["a"].shape
         return (

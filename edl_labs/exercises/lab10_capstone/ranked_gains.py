@@ -6,7 +6,7 @@ import copy
 from collections.abc import Iterable
 from typing import Any
 
-from edl_labs.checks import close, exercise
+from edl_labs.checks import ExerciseSpec, close, exercise
 from edl_labs.errors import Wrong
 from edl_labs.units import seconds
 from edl_labs.virtual import VirtualMachine
@@ -18,7 +18,7 @@ _OF_GAIN, _OF_RUN = 0.10, 0.01  # how far a gain may be from what the run then s
 
 
 @exercise("rank_gains", digits=15)
-class RankGains:
+class RankGains(ExerciseSpec):
     """The three mends to do first, each with what it gains when those before it are done.
 
     `replayed_s(spans, mends)` gives the seconds of a run with mends done, `rank(spans, mends)` the three.
@@ -37,7 +37,7 @@ class RankGains:
             "ranked": [list(one) if isinstance(one, (tuple, list)) else one for one in ranked],
         }
 
-    def inputs(self, case: Any) -> Any:
+    def student_inputs(self, case: Any) -> Any:
         """What a student is given."""
         return {key: one for key, one in case.items() if key != "slips"}
 
@@ -52,7 +52,7 @@ class RankGains:
         _judge_both(case, got)
         _judge_ranking(case, got["ranked"])
 
-    def throughout(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
+    def diagnose_all_cases(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
         """A replay with a slip, where all gains of all cases are those that it gives."""
         if all(_is_right_alone(case, one) for case, one in zip(cases, got, strict=True)):
             return None
@@ -61,11 +61,11 @@ class RankGains:
                 return Wrong(what, why=why, next=then)
         return None
 
-    def yours(self, case: Any, got: Any) -> str:
+    def format_answer(self, case: Any, got: Any) -> str:
         """The three mends."""
         return "; ".join(f"{name}: {_said(gain_s)}" for name, gain_s in got["ranked"])
 
-    def show(self, case: Any) -> str:
+    def format_case(self, case: Any) -> str:
         """What a step does, and the mends."""
         lines = [f"{COUNT} steps in {seconds(seconds_with(case, ()))}; one step:"]
         lines += [f"  {_operation(one, case['spans'])}" for one in case["step"]]

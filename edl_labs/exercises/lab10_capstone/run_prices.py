@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from edl_labs.checks import close, exercise
+from edl_labs.checks import ExerciseSpec, close, exercise
 from edl_labs.errors import Wrong
 from edl_labs.exercises.slip_digests import digest
 from edl_labs.units import flop_rate
@@ -14,13 +14,13 @@ _PARTS = ("gpus", "rented", "hours", "money")
 
 
 @exercise("cost")
-class Cost:
+class Cost(ExerciseSpec):
     """Hours, memory and money of a run, and the cheapest number of GPUs that fits and is in time.
 
     `hours(run, chip, gpus)`, `fits(run, chip, gpus)` and `cheapest(run, chip)`, a dict or None.
     """
 
-    loose = True
+    skip_type_check = True
 
     def probe(self, student: Any, case: Any) -> Any:
         def asked() -> tuple[dict[str, Any], dict[str, Any]]:
@@ -32,7 +32,7 @@ class Cost:
             "cheapest": student.cheapest(*asked()),
         }
 
-    def inputs(self, case: Any) -> Any:
+    def student_inputs(self, case: Any) -> Any:
         """What a student is given."""
         return {key: case[key] for key in ("run", "chip", "gpus")}
 
@@ -46,7 +46,7 @@ class Cost:
                 raise _memory_symptom(case, gpus, fits=fits)
         _judge_cheapest(case, got["cheapest"], want["cheapest"])
 
-    def throughout(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
+    def diagnose_all_cases(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
         """Another rule for what fits, or for how many GPUs are taken, where it gives the answers to all cases."""
         for case, one in zip(cases, got, strict=True):
             _require_form(one)
@@ -59,14 +59,14 @@ class Cost:
                     return Wrong(what, why=why, next=then)
         return None
 
-    def yours(self, case: Any, got: Any) -> str:
+    def format_answer(self, case: Any, got: Any) -> str:
         """The cheapest way, and the hours."""
         hours = ", ".join(_short(one) for one in got["hours"])
         best = got["cheapest"]
         told = ", ".join(f"{key} {_short(best[key])}" for key in _PARTS) if isinstance(best, dict) else str(best)
         return f"hours {hours}; fits {', '.join(map(str, got['fits']))}; cheapest: {told}"
 
-    def show(self, case: Any) -> str:
+    def format_case(self, case: Any) -> str:
         """The run and the chip."""
         run, chip = case["run"], case["chip"]
         return (

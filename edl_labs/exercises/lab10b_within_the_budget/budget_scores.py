@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any, ClassVar
 
-from edl_labs.checks import exercise
+from edl_labs.checks import ExerciseSpec, exercise
 from edl_labs.errors import Wrong
 from edl_labs.exercises.lab10b_within_the_budget.training_evidence import (
     evidence,
@@ -54,14 +54,14 @@ def steps_of(case: Any, got: Any) -> TrainingSteps:
 
 
 @exercise("score", timeout_s=150.0)
-class ScoreOfLight:
+class ScoreOfLight(ExerciseSpec):
     """A job within a budget, as fast as can be: the geometric mean of the shares of light.
 
     `choose_gpus(job, offers, budget)` says how many GPUs, `train_within(trainer)` runs on each. The evidence is that
     number, and the programs.
     """
 
-    form: ClassVar[Any] = {"gpus": 0, "programs": ""}
+    answer_form: ClassVar[Any] = {"gpus": 0, "programs": ""}
 
     def probe(self, student: Any, case: Any) -> Any:
         job = rented(case, case["offers"][0]["ranks"])
@@ -71,12 +71,12 @@ class ScoreOfLight:
             return {"gpus": gpus, "programs": ""}
         return {"gpus": gpus, **evidence(rented(case, gpus), student.train_within)}
 
-    def inputs(self, case: Any) -> Any:
+    def student_inputs(self, case: Any) -> Any:
         """The arguments of choose_gpus, by name."""
         job = rented(case, case["offers"][0]["ranks"])
         return {"job": job, "offers": offers_of(case), "budget": case["budget"]}
 
-    def public(self, case: Any, want: Any) -> Any:
+    def public_want(self, case: Any, want: Any) -> Any:
         """The losses alone."""
         return public_facts(want, rented(case, want["gpus"])) if "programs" in want else want
 
@@ -93,7 +93,7 @@ class ScoreOfLight:
             raise Wrong("no offer has so many GPUs", why=why, next="return the ranks of an offer")
         job = rented(case, got["gpus"])
         run = replayed_training(got["programs"], job)
-        require_training(run, job, self.public(case, want)["losses"])
+        require_training(run, job, self.public_want(case, want)["losses"])
         light_s = bought_s(case, job)
         if run.money > case["budget"]:
             each = f"{run.makespan_s:.4g} s x {counted(job.ranks, 'GPU')} x {job.price_per_gpu_s:g} a second"
@@ -115,7 +115,7 @@ class ScoreOfLight:
         slow = slow_cause(run, job, STEPS[0][0])
         raise Wrong(slow.what, why=slow.why, next=slow.next, keeps=share)
 
-    def raised(self, case: Any, error: str) -> Wrong | None:
+    def explain_exception(self, case: Any, error: str) -> Wrong | None:
         """What a ValueError says: there was nothing to take the least of."""
         if error != "ValueError":
             return None
@@ -130,7 +130,7 @@ class ScoreOfLight:
         mean = math.prod(fractions) ** (1 / len(fractions))
         return next((earned for least, earned in STEPS if mean >= least), 0.0)
 
-    def entry(self, cases: list[Any], got: list[Any]) -> dict[str, float]:
+    def leaderboard_metrics(self, cases: list[Any], got: list[Any]) -> dict[str, float]:
         """What stands beside the mark: the mean share of light, the most bytes, the money, and each case's seconds."""
         each = [entry_of(case, one) for case, one in zip(cases, got, strict=True)]
         mean = math.prod(one["share"] for one in each) ** (1 / len(each))
@@ -141,7 +141,7 @@ class ScoreOfLight:
             | {f"makespan_s {at}": one["makespan_s"] for at, one in enumerate(each)}
         )
 
-    def timelines(self, cases: list[Any], got: list[Any], want: list[Any]) -> dict[str, Any]:
+    def leaderboard_timelines(self, cases: list[Any], got: list[Any], want: list[Any]) -> dict[str, Any]:
         """What ran when, theirs and the reference's, in the job that pays for the most GPUs: sums count there."""
         at = max(range(len(cases)), key=lambda index: int(want[index]["gpus"]))
         both = {"theirs": got[at], "reference": want[at]}
@@ -149,7 +149,7 @@ class ScoreOfLight:
             who: steps_of(cases[at], one).to_plain() for who, one in both.items()
         }
 
-    def show(self, case: Any) -> str:
+    def format_case(self, case: Any) -> str:
         """The job, the offers and the budget in words."""
         job = rented(case, case["offers"][0]["ranks"])
         offers = ", ".join(f"{offer['ranks']} GPUs at {offer['price_per_gpu_s']:g} each" for offer in case["offers"])

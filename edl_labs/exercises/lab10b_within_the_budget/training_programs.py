@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from edl_labs.checks import exercise
+from edl_labs.checks import ExerciseSpec, exercise
 from edl_labs.errors import Wrong
 from edl_labs.exercises.lab10b_within_the_budget.training_evidence import (
     evidence,
@@ -19,24 +19,24 @@ from edl_labs.virtual.budget import TrainingJob, light
 SINGLE, SCALED = 0.90, 0.87  # of light, promised in the lab's text; the reference has 0.9 and more in every draw
 
 
-class _Training:
+class _Training(ExerciseSpec):
     """A program that trains a job, from what it records to the sentence about it."""
 
-    form: ClassVar[Any] = {"programs": ""}
+    answer_form: ClassVar[Any] = {"programs": ""}
     asked = ""
     wanted = 0.0
 
     def probe(self, student: Any, case: Any) -> Any:
         return evidence(TrainingJob.from_dict(case), getattr(student, self.asked))
 
-    def raised(self, case: Any, error: str) -> Wrong | None:
+    def explain_exception(self, case: Any, error: str) -> Wrong | None:
         """What freed memory that is used again means."""
         if error != "AttributeError":
             return None
         why = "AttributeError in your code; backward(0, ...) gives None, and the trainer has the calls of the table"
         return Wrong("something is asked of what is not there", why=why, next="look at what each call returns")
 
-    def public(self, case: Any, want: Any) -> Any:
+    def public_want(self, case: Any, want: Any) -> Any:
         """The losses: the program would be the answer."""
         return public_facts(want, TrainingJob.from_dict(case))
 
@@ -47,7 +47,7 @@ class _Training:
         if run.share < self.wanted:
             raise slow_cause(run, job, self.wanted)
 
-    def show(self, case: Any) -> str:
+    def format_case(self, case: Any) -> str:
         """The job in words."""
         job = TrainingJob.from_dict(case)
         unit_s = sum(job.forward_s) + sum(job.backward_s)

@@ -278,7 +278,7 @@ def nearest(labelled, way):
 @pytest.mark.timeout(1500)  # on a machine that others keep busy too
 def test_the_nearest_public_report_does_not_tell_the_fault(exercises, solution):
     exercise = exercises["broken_timers"]
-    public = [case for case in exercise.draw_cases(1) if exercise.is_public(case)]
+    public = [case for case in exercise.draw_cases(1) if exercise.spec.is_public(case)]
     labelled = [(case, solution["name_fault"](case)) for case in public]
     ways = {way: nearest(labelled, way) for way in features(public[0])}
     earned = {way: [] for way in ways}

@@ -25,7 +25,7 @@ def largest(fmt, *, wrong=()):
 def told(cases, came, *, flushed=0.5):
     want = [{"flushed": 0.5, "largest": largest(fmt), "overflows": 1, "rounded": i} for i, fmt in enumerate(cases)]
     got = [{**right, "largest": mine, "flushed": flushed} for right, mine in zip(want, came, strict=True)]
-    wrong = WhereItBreaks().throughout(cases, got, want)
+    wrong = WhereItBreaks().diagnose_all_cases(cases, got, want)
     return wrong and wrong.what
 
 

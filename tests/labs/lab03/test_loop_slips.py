@@ -45,10 +45,10 @@ def test_a_schedule_is_known_by_its_rate_and_its_weights(exercises, seed, moves,
     want = [scheduled(case, lambda number, taken, grew: taken) for case in cases]
     came = [scheduled(case, moves) for case in cases]
 
-    told = BugHunt().throughout(cases, came, want)
+    told = BugHunt().diagnose_all_cases(cases, came, want)
 
     assert what == (told and told.what)
-    assert BugHunt().throughout(cases, [came[0], want[1]], want) is None
+    assert BugHunt().diagnose_all_cases(cases, [came[0], want[1]], want) is None
 
 
 def test_a_loop_before_it_that_is_wrong_is_told_first(exercises):
@@ -57,8 +57,8 @@ def test_a_loop_before_it_that_is_wrong_is_told_first(exercises):
     want = [scheduled(case, lambda number, taken, grew: taken) for case in cases]
     came = [scheduled(case, lambda number, taken, grew: grew) for case in cases]
 
-    assert GROWTH == BugHunt().throughout(cases, want[:2] + came[2:], want).what
-    assert BugHunt().throughout(cases, [{**want[0], "unwritten": True}, want[1], *came[2:]], want) is None
+    assert GROWTH == BugHunt().diagnose_all_cases(cases, want[:2] + came[2:], want).what
+    assert BugHunt().diagnose_all_cases(cases, [{**want[0], "unwritten": True}, want[1], *came[2:]], want) is None
 
 
 def test_gradients_that_are_alike_times_too_large_tell_how_many():
@@ -94,7 +94,7 @@ def test_weights_that_are_no_numbers_are_told_by_the_first_gradients(exercises, 
 
 
 def test_a_static_loop_is_shown_without_a_scale(exercises):
-    shown = [BugHunt().show(case) for case in exercises["bug_hunt"].draw_cases(1)]
+    shown = [BugHunt().format_case(case) for case in exercises["bug_hunt"].draw_cases(1)]
 
     assert 8 == sum("scale" in text for text in shown)
     assert not any("scale" in text for text in shown if text.startswith("train_static"))

@@ -38,7 +38,7 @@ def test_a_master_copy_is_known_by_all_recipes(exercises, seed, wrong, what):
     right = [resident(case) for case in cases]
     came = [resident(case, wrong=wrong) for case in cases]
 
-    told = BytesPerParameter().throughout(cases, [(one, one) for one in came], [(one, one) for one in right])
+    told = BytesPerParameter().diagnose_all_cases(cases, [(one, one) for one in came], [(one, one) for one in right])
 
     assert (what if came != right else None) == (told and told.what)
 
@@ -50,6 +50,6 @@ def test_one_recipe_that_is_right_and_nothing_is_named(exercises):
     first = next(i for i in range(len(cases)) if came[i] != right[i])
     came[first] = right[first]
 
-    told = BytesPerParameter().throughout(cases, [(one, one) for one in came], [(one, one) for one in right])
+    told = BytesPerParameter().diagnose_all_cases(cases, [(one, one) for one in came], [(one, one) for one in right])
 
     assert told is None

@@ -62,5 +62,5 @@ def test_one_case_of_another_kind_and_nothing_is_named(exercises, wrong):
 def test_a_histogram_shows_which_bins_are_empty():
     case = {"format": {"name": "fp16"}, "exponents": [-3, -2, -1, 0, 1, 2, 3], "counts": [0, 0, 5, 0, 7, 0, 0]}
 
-    assert StaticScale().show(case).endswith(": 2^-1: 5, 2^1: 7\nempty bins: 2^-3 to 2^-2, 2^0, 2^2 to 2^3")
-    assert "empty" not in StaticScale().show({**case, "counts": [1] * 7})
+    assert StaticScale().format_case(case).endswith(": 2^-1: 5, 2^1: 7\nempty bins: 2^-3 to 2^-2, 2^0, 2^2 to 2^3")
+    assert "empty" not in StaticScale().format_case({**case, "counts": [1] * 7})

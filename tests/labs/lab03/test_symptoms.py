@@ -120,7 +120,7 @@ def test_another_work_is_known_by_all_its_paddings(exercises, work, what):
     got = [{"alignment": "", "padded": _padded(work, case)} for case in cases]
     want = [{"alignment": "", "padded": _padded(lambda m, k, n: m * k * n, case)} for case in cases]
 
-    told = AlignedShapes().throughout(cases, got, want)
+    told = AlignedShapes().diagnose_all_cases(cases, got, want)
 
     assert told is None if what is None else what in told.what
 

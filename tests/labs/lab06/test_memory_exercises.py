@@ -112,7 +112,7 @@ def test_the_peak_and_its_place_in_the_other_order_are_told(exercises, solution)
 
 def test_a_case_of_the_timeline_says_which_layers_are_in_place(exercises):
     for case in exercises["memory_timeline"].draw_cases(1):
-        lines = exercises["memory_timeline"].spec.show(case).splitlines()[1:]
+        lines = exercises["memory_timeline"].spec.format_case(case).splitlines()[1:]
 
         assert [layer["inplace"] for layer in case["layers"]] == ["in place" in line for line in lines]
 

@@ -28,7 +28,7 @@ def function_of(lines: list[dict[str, Any]]) -> Any:
 
 
 def torchs_own(case: dict[str, Any]) -> list[str]:
-    given = Guards().inputs(case)
+    given = Guards().student_inputs(case)
     calls = [tuple(args[name] for name in ("x", "scale", "shift", "verbose")) for args in given["calls"]]
     with contextlib.redirect_stdout(io.StringIO()):
         return [call.decision for call in watch_calls(function_of(case["lines"]), calls)]
@@ -41,7 +41,7 @@ def test_torch_decides_as_the_rules_say(exercises, solution, seed):
         want = decisions(case["lines"], case["calls"])
 
         assert want == torchs_own(case)
-        given = Guards().inputs(case)
+        given = Guards().student_inputs(case)
         cache = solution["Cache"](given["lines"])
         assert want == [cache.call(args) for args in given["calls"]]
 

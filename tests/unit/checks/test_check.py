@@ -9,12 +9,12 @@ import warnings
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
 from edl_labs import Progress, case, check, hint
-from edl_labs.checks import Outcome, _check, lab_facts, progress, progress_map
+from edl_labs.checks import ExerciseSpec, Outcome, _check, lab_facts, progress, progress_map
 from edl_labs.checks.evidence_form import yours
 from edl_labs.checks.lab_cells import tell_missing_names
 from edl_labs.checks.lab_exercises import load_lab
@@ -59,7 +59,7 @@ def test_an_exercise_says_what_an_exception_means(monkeypatch: pytest.MonkeyPatc
     known = Wrong("no number has that name", why="x", next="y")
     double = next(one for one in load_lab(course.LAB) if one.name == "double")
     meant = lambda case, error: known if error == "KeyError" else None  # noqa: E731
-    monkeypatch.setattr(type(double.spec), "raised", staticmethod(meant), raising=False)
+    monkeypatch.setattr(type(double.spec), "explain_exception", staticmethod(meant), raising=False)
 
     told = [check("double", {"double": lambda x, of=of: of[x]}).outcome.what for of in ({}, [])]
 
@@ -71,20 +71,29 @@ def test_an_exception_that_is_returned_is_told_as_that() -> None:
     assert "an exception came back as the answer" == check("double", {"double": ValueError}).outcome.what
 
 
+class _Recorded(ExerciseSpec):
+    answer_form: ClassVar[Any] = {"program": ""}
+
+
+class _Formatted(_Recorded):
+    def format_answer(self, case: Any, got: Any) -> str:
+        return f"{got['seen']} for {case}"
+
+
 @pytest.mark.parametrize(
     ("spec", "record", "told"),
     [
-        (object(), {"value": [1 / 3, 4, "a"]}, "yours: [0.3333333, 4, 'a']"),
-        (object(), {"value": None}, "yours: None"),
-        (object(), {"value": list(range(1000))}, "…"),
-        (object(), {"error": {"type": "KeyError"}}, ""),
-        (SimpleNamespace(form={"program": ""}), {"value": {"program": "[]"}}, ""),
-        (SimpleNamespace(form=[0], yours=lambda case, got: f"{got} for {case}"), {"value": 7}, "yours: 7 for x"),
-        (SimpleNamespace(yours=lambda case, got: got["gone"]), {"value": {}}, ""),
+        (ExerciseSpec(), {"value": [1 / 3, 4, "a"]}, "yours: [0.3333333, 4, 'a']"),
+        (ExerciseSpec(), {"value": None}, "yours: None"),
+        (ExerciseSpec(), {"value": list(range(1000))}, "…"),
+        (ExerciseSpec(), {"error": {"type": "KeyError"}}, ""),
+        (_Recorded(), {"value": {"program": "[]"}}, ""),
+        (_Formatted(), {"value": {"seen": 7}}, "yours: 7 for x"),
+        (_Formatted(), {"value": {}}, ""),
     ],
 )
-def test_what_a_students_code_gave_stands_below_the_case(spec: Any, record: dict[str, Any], told: str) -> None:
-    text = yours(spec, "x", record)
+def test_what_a_students_code_gave_stands_below_the_case(spec: ExerciseSpec, record: dict[str, Any], told: str) -> None:
+    text = yours(spec.format_answer, "x", record)
 
     assert text.endswith(told)
     assert bool(text) == bool(told)
@@ -451,7 +460,7 @@ def test_a_case_gives_its_inputs_as_values_the_failing_one_first() -> None:
 def test_a_case_gives_what_its_exercise_makes_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the check gives tensors, made from a seed, a student can use the tensors and not the seed."""
     (double,) = (one for one in load_lab(course.LAB) if one.name == "double")
-    monkeypatch.setattr(double.spec, "inputs", lambda given: [given["x"]] * 2, raising=False)
+    monkeypatch.setattr(double.spec, "student_inputs", lambda given: [given["x"]] * 2, raising=False)
 
     first, second = case("double", 1)
 

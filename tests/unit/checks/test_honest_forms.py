@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from edl_labs.checks import Exercise, judge
+from edl_labs.checks import Exercise, ExerciseSpec, judge
 from edl_labs.checks.evidence import collect
 from edl_labs.checks.evidence_form import Misfit, fitted
 
@@ -157,7 +157,7 @@ REFUSED: dict[str, list[tuple[Any, Any, str]]] = {
 }
 
 
-class Spec:
+class Spec(ExerciseSpec):
     """Compares exactly, types and all."""
 
     def probe(self, student: Any, case: Any) -> Any:

@@ -11,13 +11,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from edl_labs.checks import Exercise, close, judge
+from edl_labs.checks import Exercise, ExerciseSpec, close, judge
 from edl_labs.checks.evidence import collect
 from edl_labs.errors import Wrong
 
 
 @dataclass
-class Spec:
+class Spec(ExerciseSpec):
     """A spec whose compare is given."""
 
     compare_with: Any = None
@@ -68,7 +68,7 @@ def test_one_wrong_case_costs_the_exercise_and_shows_its_inputs() -> None:
 class Doubled(Spec):
     """A spec that knows a mistake by all cases together."""
 
-    def throughout(self, cases, got, want) -> Wrong | None:
+    def diagnose_all_cases(self, cases, got, want) -> Wrong | None:
         return Wrong("y is doubled") if all(g["y"] == 2 * w["y"] for g, w in zip(got, want, strict=True)) else None
 
 
@@ -119,7 +119,7 @@ def test_an_impossible_award_is_no_award(awarded: Any) -> None:
 
 def test_an_own_combine_is_clamped() -> None:
     spec = Spec()
-    spec.combine = lambda fractions: 7.0  # type: ignore[attr-defined]
+    spec.combine = lambda fractions: 7.0  # type: ignore[method-assign]
 
     outcome = judge(Exercise("ex", "lab90_x", spec), CASES, RIGHT, WANT, points=2)
 
@@ -178,7 +178,7 @@ def test_no_evidence_makes_the_judge_raise(got: Any) -> None:
 @settings(max_examples=100, deadline=None)
 def test_a_compare_that_trips_over_evidence_awards_nothing(got: Any) -> None:
     careless = exercise(compare_with=lambda case, got, want: got["y"]["deep"][3] / 0)
-    careless.spec.loose = True
+    careless.spec.skip_type_check = True
 
     outcome = judge(careless, CASES, [{"value": got}] * 2, WANT, points=3)
 

@@ -43,7 +43,7 @@ class SumUp:
         if got != want:
             raise Wrong("it is wrong", why="it differs", next="again")
 
-    def timelines(self, cases, got, want):
+    def leaderboard_timelines(self, cases, got, want):
         return {"kept": got[0], "of": want[0]}
 
     def combine(self, fractions):
@@ -113,7 +113,7 @@ def test_what_ran_when_is_kept_of_answers_that_earn_points(exercise: Exercise):
     ],
 )
 def test_what_is_too_much_or_no_plain_data_is_not_kept(timelines):
-    spec = SimpleNamespace(timelines=timelines)
+    spec = SimpleNamespace(leaderboard_timelines=timelines)
 
     assert {} == kept_timelines(SimpleNamespace(spec=spec), [{}], [{"value": 1}], [1])  # type: ignore[arg-type]
 
