@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from edl_labs.checks.spec import ExerciseSpec
+from edl_labs.checks.spec import ExerciseSpec, defines
 from edl_labs.errors import EdlError, place_of
 
 KINDS = ("code", "explain")
@@ -62,7 +62,7 @@ class Exercise:
 
     def drawing(self) -> Drawing:
         """What draws its cases: the spec's own method, or the judge's; EdlError where that is not installed."""
-        return self.spec.cases if self.spec.defines("cases") else _judges_drawing(self)
+        return self.spec.cases if defines(type(self.spec), "cases") else _judges_drawing(self)
 
     def combine(self, fractions: list[float]) -> float:
         """The share of the points that the fractions of the cases earn."""
@@ -80,7 +80,6 @@ PACKAGE = "edl_labs.exercises"
 def exercise(
     name: str,
     *,
-    lab: str = "",
     uses: Iterable[str] = (),
     trusting: bool = False,
     digits: int = 9,
@@ -90,16 +89,16 @@ def exercise(
 ) -> Callable[[type], type]:
     """Class decorator that registers an exercise under `name`.
 
-    It belongs to `lab`, or else to the folder or module below `exercises/` in which the class is written. Its cases
-    are drawn by its method `cases`, or by a function in the lab's `judge/` that says `@draws(name)`.
+    It belongs to the lab whose folder or module below `exercises/` the class is written in. Its cases are drawn by its
+    method `cases`, or by a function in the lab's `judge/` that says `@draws(name)`.
     """
 
     def register(cls: type) -> type:
         spec = _with_defaults(cls)
-        missing = [part for part in ("probe", "compare") if not spec.defines(part)]
+        missing = [part for part in ("probe", "compare") if not defines(spec, part)]
         if missing:
             raise EdlError(f"exercise {name} has no {' and no '.join(missing)}", next="see CONTRIBUTING.md, exercises")
-        home = lab or _lab_of(spec.__module__)
+        home = _lab_of(spec.__module__)
         known = REGISTERED.get(name)
         if known is not None and known.lab != home:
             raise EdlError(f"exercise {name} is in {known.lab} and in {home}", next="give one of them another name")

@@ -80,7 +80,7 @@ class ExerciseSpec:
         """What takes the place of this exercise's class where another uses it: names made of what libraries have."""
         return {}
 
-    @classmethod
-    def defines(cls, part: str) -> bool:
-        """Whether the author wrote a part, or left it as it is here."""
-        return getattr(cls, part) is not getattr(ExerciseSpec, part)
+
+def defines(spec: type[ExerciseSpec], part: str) -> bool:
+    """Whether an exercise's author wrote a part, or left it as it is here."""
+    return getattr(spec, part) is not getattr(ExerciseSpec, part)

@@ -19,6 +19,7 @@ from typing import Any
 
 from edl_labs.checks import plain_data
 from edl_labs.checks.reference_calls import answered, stopped
+from edl_labs.checks.spec import defines
 from edl_labs.checks.worker import Worker, WorkerGone
 from edl_labs.checks.worker_process import Server, limit_memory
 from edl_labs.course.assignment import Assignment
@@ -54,7 +55,7 @@ def stand_ins(assignment: Assignment, names: Iterable[str]) -> StandIns | None:
         cell = assignment.by_grade_id[name]
         defined = [node for node in ast.parse(cell.source).body if isinstance(node, _DEFINED)]
         plain = [node.name for node in defined if isinstance(node, ast.FunctionDef)]
-        if assignment.exercise(name).spec.defines("stand_in"):
+        if defines(type(assignment.exercise(name).spec), "stand_in"):
             objects.append(name)
         elif len(plain) < len(defined):
             return None

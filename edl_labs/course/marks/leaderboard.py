@@ -10,6 +10,7 @@ from typing import Any
 
 from edl_labs.checks._judge import Outcome
 from edl_labs.checks.lab_exercises import load_lab
+from edl_labs.checks.spec import defines
 from edl_labs.course.course_folder import Course
 from edl_labs.course.grade.class_results import ClassResults
 from edl_labs.course.grade.files import write_atomically
@@ -72,7 +73,7 @@ def leaderboards(assignment: str, *, course: Course | None = None, named: bool =
     """
     course = course or Course.find_class()
     known = course.assignment(assignment)
-    if not any(one.spec.defines("leaderboard_metrics") for one in load_lab(assignment)):
+    if not any(defines(type(one.spec), "leaderboard_metrics") for one in load_lab(assignment)):
         why = "none of its exercises has a score"
         raise NothingToDo(f"{assignment} has no leaderboard", why=why, next=f"edl-labs report {assignment}")
     why = "no graded submission has an exercise with a score"

@@ -91,16 +91,6 @@ def test_a_flat_module_is_a_lab_too(folder):
     assert [("lab91_flat", "lab91_flat")] == [(e.name, e.lab) for e in load_lab("lab91_flat")]
 
 
-def test_the_lab_may_be_given(folder):
-    write(folder, "first", "Alpha")
-    text = (folder / "first.py").read_text().replace('exercise("first")', 'exercise("first", lab="lab93_given")')
-    (folder / "first.py").write_text(text)
-    load_lab("lab92_folder")
-
-    assert ["second"] == [e.name for e in load_lab("lab92_folder")]
-    forget("lab93_given")
-
-
 def test_the_packages_own_labs_come_back_after_another_course(folder, monkeypatch):
     (folder.parent / "lab01_gpu_basics.py").write_text(TOPIC.format(name="own", cls="Own", imports="", cases="1"))
     assert ["own"] == [e.name for e in load_lab("lab01_gpu_basics")]
