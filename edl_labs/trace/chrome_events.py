@@ -58,6 +58,8 @@ class ChromeEvents:
             self._named(event)
         elif phase in ("s", "f") and event.get("cat") == "issue":
             self._flow(event)
+        elif phase in ("b", "S", "P"):
+            self._count("asynchronous or sampled events", 0.0)
 
     def build(self, label: str, meta: dict[str, Any]) -> tuple[Trace, ...]:
         """A table for each rank; TraceError where the events hold nothing of a loop, or times that cannot be."""
@@ -89,6 +91,7 @@ class ChromeEvents:
     def _complete(self, event: dict[str, Any]) -> None:
         category, name = event.get("cat") or "", event.get("name")
         if type(name) is not str or type(category) is not str:
+            self._count("events without a name", 0.0)
             return
         key = (category, name)
         kind = self._kinds.get(key)
@@ -164,7 +167,9 @@ class ChromeEvents:
 
     def _close(self, event: dict[str, Any]) -> None:
         stack = self._open.get((event.get("pid"), event.get("tid")))
-        if stack:
+        if not stack:
+            self._count("events without a beginning", 0.0)
+        else:
             begin = stack.pop()
             first, last = _number(begin.get("ts")), _number(event.get("ts"))
             if first is not None and last is not None:

@@ -26,19 +26,19 @@ _OPERATOR = re.compile(r"(aten|prims|inductor)::")
 _VERB = "(All|Reduce|Broadcast|SendRecv|Gather|Scatter|Generic)"
 _LIBRARY = re.compile(
     rf"(nccl|rccl)((Symk?|Sym)?(Dev)?(Kernel|Func(tion)?)(Debug)?_{_VERB}|{_VERB}\w*Kernel)"
-    r"|msccl[A-Z_]|(nvshmem[ixs]?|roc_?shmem|ishmem[ix]?|oneccl|hccl|hcom)_|Hccl[A-Z]|k?userbuffers_"
+    r"|mscclp?p?[A-Z_]|(nvshmem[ixs]?|roc_?shmem|ishmem[ix]?|oneccl|hccl|hcom)_|Hccl[A-Z]|k?userbuffers_"
 )
 # Namespaces that hold nothing but collectives.
 _NAMESPACE = re.compile(
     r"(deep_ep::(intranode|internode|internode_ll)|c10d::(symmetric_memory|intra_node_comm|nvshmem_extension)|mscclpp"
-    r"|nvshmem\w*|rocshmem|ishmem|quickreduce|mori|pplx|(\w+::)*(ar_fusion|moe_comm|moe_alltoall"
+    r"|nvshmem\w*|rocshmem|ishmem|quickreduce|hybrid_ep|mori|pplx|(\w+::)*(ar_fusion|moe_comm|moe_alltoall"
     r"|trtllm_\w*allreduce\w*|trtllm_mnnvl\w*))::"
 )
 _COMPUTES = re.compile(r"gemm|matmul|attention|attn|softmax|conv\d|layer_?norm", re.IGNORECASE)
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _CORE = (
     r"(all_?reduces?|all_?gathers?(_?v)?|reduce_?scatters?(_?v)?|all_?to_?alls?(_?v(dev)?)?|allto?allv?|send_?recv"
-    r"|cross_device_reduce|collective_permute|multimem_broadcast|lamport_style_one_shot_all_reduce)"
+    r"|cross_device_reduce|collective_permute|a_2_a|multimem_broadcast|lamport_style_one_shot_all_reduce)"
 )
 # Words that may come before and after: where the data go, by which algorithm, in which type, fused with what.
 _BEFORE = (
@@ -51,7 +51,7 @@ _AFTER = (
     f"{_BEFORE}|kernels|naive|fusion|fused|add|residual|rms|rmsnorm|norm|quant|fp|bf|f|half|float|bfloat|int|uint|sum"
     "|max|min|avg|prod|sync|async|in|out|of|place|outofplace|collnet|direct|chain|send|recv|put|get|write|read|store"
     "|load|oop|rr|rw|rs|bidirectional|prototype|opt|small|large|medium|packed|vec|vectorized|start|done|v|lastdim"
-    "|butterfly|with|signal|signals|barrier|hdim|t|u|impl|prepare|metadata|dim|tma|nbi|wait|flag|flags"
+    "|butterfly|with|signal|signals|barrier|hdim|t|u|impl|prepare|metadata|dim|tma|dispatch|combine|tensor|into|base|coalesced|nbi|wait|flag|flags"
 )
 _COLLECTIVE = re.compile(rf"((({_BEFORE})|\d+)_)*{_CORE}(_(({_AFTER})|\d+))*")
 _MANGLED = re.compile(r"_Z(TS)?(N[KrV]*)?L?")

@@ -39,11 +39,13 @@ def _device_missing(trace: Trace) -> list[str]:
     if trace.origin == "VirtualGPU" or lost <= _MOST_LOST * len(linked):
         return []
     what = f"{lost:,} of {len(linked):,} calls that issue work have no device event"
-    return [f"{what}: the device was busier than the shares say (record fewer steps, or larger buffers)"]
+    return [f"{what} (lost, or captured into a graph): where it was lost, the device was busier than the shares say"]
 
 
 def _devices(trace: Trace) -> list[str]:
     by_row: dict[str, Any] = trace.meta.get("devices") or {}
+    if len({str(device) for device in by_row.values()}) < 2:
+        return []
     spans: dict[Any, list[tuple[float, float]]] = defaultdict(list)
     for i in trace.select(*DEVICE_KINDS).tolist():
         device = by_row.get(trace.rows[trace.row[i]])

@@ -113,11 +113,13 @@ def test_what_is_drawn_for_orientation_needs_no_note() -> None:
 
 def test_times_that_cannot_be_read_and_ends_that_are_missing_are_counted() -> None:
     begun = {"ph": "B", "cat": "cpu_op", "name": "aten::mm", "pid": 1, "tid": 1, "ts": 5}
+    ended, sampled = {"ph": "E", "pid": 1, "tid": 2, "ts": 5}, {"ph": "P", "name": "sample", "ts": 5}
     events = steps(event("cpu_op", "aten::mm", 10, 300), {**event("cpu_op", "aten::mm", 10, 300), "dur": "long"})
-    notes = "\n".join(diagnose(read_trace([*events, begun])).notes)
+    notes = "\n".join(diagnose(read_trace([*events, begun, ended, sampled])).notes)
 
     assert "3 events not read: events without a readable time" in notes
-    assert "1 event not read: events without an end" in notes
+    for label in ("events without an end", "events without a beginning", "asynchronous or sampled events"):
+        assert f"1 event not read: {label}" in notes
 
 
 def test_calls_without_device_events_give_no_verdict() -> None:
