@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from edl_labs.checks import Exercise, Outcome
-from edl_labs.course.assignment import Assignment
+from edl_labs.course.assignment import Assignment, KnownCell
 from edl_labs.course.grade.plan import MarkingPlan, PlannedCell
-from edl_labs.course.grade.probe_run import AtCheck, PlanRunner
+from edl_labs.course.grade.probe_run import AGAIN_S, AtCheck, PlanRunner
 from edl_labs.course.sandbox.kernel import Answer, CellResult, KernelDied, KernelStats, Violation
 from edl_labs.course.sandbox.limits import Limits
 
@@ -284,3 +284,49 @@ def test_the_start_of_a_kernel_is_no_time_of_the_student(monkeypatch: pytest.Mon
     run = replace(made, new_kernel=late).probe_run(MarkingPlan((cell("a"), cell(probes="one")), ()), Notes())
 
     assert ({"one"}, []) == (set(run.outcomes), run.events)
+
+
+@dataclass
+class LoopingKernel(FakeKernel):
+    """Every cell that loops is stopped at its limit, and so is the probe of "one"."""
+
+    given_s: dict[str, float] = field(default_factory=dict)
+
+    def run(self, source: str, *, timeout_s: float) -> CellResult:
+        self.given_s[source] = round(timeout_s)
+        return CellResult("timeout" if "loop" in source else "ok", [], 1)
+
+
+def demonstration(source: str) -> PlannedCell:
+    return PlannedCell("code", source, KnownCell("code", "c-1", source, source, {}), runs=True)
+
+
+def test_after_a_cell_that_hung_demonstrations_have_little_time_and_others_all_of_it():
+    kernel = LoopingKernel([])
+    made = replace(runner("one", cell_s=120.0), new_kernel=lambda: kernel)
+    plan = MarkingPlan((demonstration("first"), demonstration("loop"), demonstration("then"), cell("mine")), ())
+    run = made.probe_run(plan, Notes())
+
+    assert {"first": 120, "loop": 120, "then": AGAIN_S, "mine": 120} == kernel.given_s
+    assert ["cell 2"] == [event.where for event in run.events]
+    assert run.has_hung
+
+
+def test_in_a_second_run_they_have_little_time_from_the_start():
+    kernel = LoopingKernel([])
+    made = replace(runner("one", cell_s=120.0), new_kernel=lambda: kernel)
+    made.probe_run(MarkingPlan((demonstration("first"), cell("mine")), ()), Notes(), hung=True)
+
+    assert {"first": AGAIN_S, "mine": 120} == kernel.given_s
+
+
+def test_an_exercise_is_not_probed_without_its_checks():
+    plan = MarkingPlan((cell(probes="one"), cell(probes="two")), ())
+
+    assert ["", "two"] == [c.probes for c in plan.unchecked({"one"}).cells]
+
+
+def test_a_probe_that_gives_no_answer_is_an_error_as_evidence():
+    run = runner("silent", "one").probe_run(MarkingPlan((cell(probes="silent"), cell(probes="one")), ()), Notes())
+
+    assert ({"silent"}, set()) == (run.errors, run.late)
