@@ -133,7 +133,6 @@ def model_of(*, step_s: float, on_cpu: bool, costs: dict[str, Any]) -> LoaderMod
         step_s,
         step_on_cpu=on_cpu,
         contention=contention,
-        waited_s=worker_s * contention.waited_share,
     )
 
 

@@ -69,6 +69,7 @@ class MemoryPlan(Value, Drawn):
     budget_bytes: int | None = None
     placement: Placement | None = None
     advice: str = ""
+    notes: tuple[str, ...] = ()
 
     @property
     def peak_bytes(self) -> int:
@@ -79,7 +80,7 @@ class MemoryPlan(Value, Drawn):
         most = sorted(self.peak.held_bytes.items(), key=lambda item: -item[1])[:3]
         parts = ", ".join(f"{name} {byte_count(size)}" for name, size in most if size)
         text = f"{self.model}: {byte_count(self.peak_bytes)} at the peak, in {self.peak.phase} ({parts})"
-        return f"{text}; {self.advice}" if self.advice else text
+        return "; ".join(filter(None, (text, self.advice, *self.notes)))
 
 
 @checked_arguments()
@@ -97,7 +98,8 @@ def memory_plan(
     """The memory of a training step of `model(*example)`, worked out on fake tensors: nothing is computed or changed.
 
     Categories: parameters (and buffers), inputs, gradients, optimizer state, activations (what the forward pass leaves
-    for the backward pass), autocast's cast cache, temporaries. Scratch memory inside kernels is out of sight. `loss`
+    for the backward pass), autocast's cast cache, temporaries. Scratch memory inside kernels is out of sight; a plan
+    with recurrent layers says in `notes` that their workspace is missing. `loss`
     makes one number of the output (its sum unless given); `optimizer` is one of 'none', 'sgd', 'momentum', 'adam'.
     On the device 'cuda' sizes are rounded as its allocator does, and the optimizer updates all parameters at once. A
     machine without CUDA plans it on fake CPU tensors with CUDA's dropout (a mask of bytes); autocast it refuses.
@@ -127,7 +129,8 @@ def memory_plan(
     peak = max(moments, key=lambda moment: moment.total_bytes)
     resident = sum(peak_of(history, name) for name in ("parameters", "inputs", "gradients", "optimizer", "cast cache"))
     tape = _tape(model, inputs, target, recorder, blocks, resident)
-    plan = MemoryPlan(type(model).__name__, device, peak, _owners(recorder.held, at), moments, tape)
+    notes = (_RECURRENT,) if any(_is_recurrent(name) for name in recorder.operations) else ()
+    plan = MemoryPlan(type(model).__name__, device, peak, _owners(recorder.held, at), moments, tape, notes=notes)
     return plan if budget is None else _within(plan, budget)
 
 
@@ -139,6 +142,14 @@ def tape_of(model: torch.nn.Module, example: Any, machine: Machine | str) -> Tap
     `machine`; a layer reads the layers that made its arguments.
     """
     return memory_plan(model, example, machine, optimizer="none").tape
+
+
+# Fake tensors have no size for what oneDNN and cuDNN keep for a recurrent layer's backward pass.
+_RECURRENT = "recurrent layers keep a workspace for the backward pass that is not in this plan: a real step needs more"
+
+
+def _is_recurrent(operation: str) -> bool:
+    return operation.startswith(("mkldnn_rnn_layer", "_cudnn_rnn", "_thnn_fused_lstm_cell", "_thnn_fused_gru_cell"))
 
 
 def peak_of(history: list[tuple[int, Counter[str]]], category: str) -> int:

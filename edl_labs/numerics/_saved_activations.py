@@ -25,7 +25,8 @@ class SavedActivations(Value):
     """What a forward and backward pass kept for the gradient.
 
     `count` and `count_bytes` add up every tensor that autograd was holding at the peak, `peak_bytes` counts storages
-    that several of them share once: it is what memory holds. Parameters are left out, they are there anyway.
+    that several of them share once: it is what memory holds. Parameters and buffers are left out: they are there
+    without a backward pass, too.
     `live_peak_bytes` is the peak of all tensors made in the pass: activations, gradients and what is only in passing,
     which is what a GPU's peak memory shows.
     """
@@ -116,8 +117,9 @@ def saved_activations(
     8
     """
     inputs = inputs if isinstance(inputs, (tuple, list)) else (inputs,)
-    parameters = list(model.parameters()) if isinstance(model, torch.nn.Module) else []
-    counter = SavedTensors(parameters)
+    module = model if isinstance(model, torch.nn.Module) else torch.nn.Module()
+    parameters = list(module.parameters())
+    counter = SavedTensors([*parameters, *module.buffers()])
     with counter.watching(), StepRecorder({}) as live:
         with explained(model, inputs):
             output = model(*inputs)

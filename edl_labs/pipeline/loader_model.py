@@ -49,6 +49,7 @@ class LoaderModel(Value, Drawn):
     """What a batch costs: `worker_s` in a worker, `handoff_s` more there to hand it over, `main_s` in the main process.
 
     `waited_s` of `worker_s` is waiting, which needs no core; the rest competes for cores, with the main process's part.
+    Unless given it is the share that `contention` measured.
     `step_s` is the step's time; with `step_on_cpu` it uses a core of this machine while it runs.
     """
 
@@ -59,9 +60,11 @@ class LoaderModel(Value, Drawn):
     step_s: float = 0.0
     step_on_cpu: bool = False
     contention: Contention = Contention(0.0, 1, {})
-    waited_s: float = 0.0
+    waited_s: float = None  # type: ignore[assignment]
 
     def __post_init__(self) -> None:
+        if self.waited_s is None:
+            object.__setattr__(self, "waited_s", self.contention.waited_share * self.worker_s)
         require_positive(batch_size=self.batch_size)
         names = ("worker_s", "handoff_s", "main_s", "step_s")
         require_amount(**{name: getattr(self, name) for name in names})

@@ -7,13 +7,15 @@ import gc
 import os
 import sqlite3
 import threading
+import time
+import types
 
 import numpy as np
 import pytest
 import torch
 from scripted_clock import ScriptedClock
 
-from edl_labs.bench.detectors import Detection
+from edl_labs.bench.detectors import Detection, effect_watch
 from edl_labs.bench.detectors.changing_calls import grows
 from edl_labs.bench.detectors.effect_watch import SideEffects, is_disk_file
 from edl_labs.bench.detectors.results_and_state import in_order
@@ -127,6 +129,22 @@ def test_a_file_that_another_thread_opens_once_is_not_the_functions(tmp_path):
         found.append(effects.opened)
 
     assert [False, False, False, True, True] == found
+
+
+def test_a_sleep_while_a_compiler_works_is_the_compilers_unless_the_function_calls_it(monkeypatch):
+    compiled = iter((0, 1, 1, 1, 1, 2))
+    monkeypatch.setattr(effect_watch, "compiled_frames", lambda: next(compiled))
+    sleeping = types.FunctionType((lambda: time.sleep(1e-3)).__code__, globals())
+    found = []
+    for effects, call in (
+        (SideEffects(), lambda: sleeping()),
+        (SideEffects(), lambda: sleeping()),
+        (SideEffects((sleeping,)), sleeping),
+    ):
+        effects.watch(call)
+        found.append("sleeps" in effects.seen)
+
+    assert [False, True, True] == found
 
 
 def test_in_a_call_too_long_for_a_second_look_the_functions_own_line_is_enough():

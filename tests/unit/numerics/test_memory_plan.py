@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
+from torch import nn
 
 from benchmarks.memory_prediction import measured_peak
 from edl_labs.errors import EdlError, UsageError
@@ -118,3 +119,22 @@ def test_what_cannot_be_planned_says_why() -> None:
     assert "[3, 5] X [64, 64]" in caught.value.why
     with pytest.raises(EdlError, match="no optimizer is called 'lion'"):
         memory_plan(mlp(), torch.zeros(3, 64), MACHINE, optimizer="lion")
+
+
+class Reads(nn.Module):
+    """A recurrent layer, and what comes of its last state."""
+
+    def __init__(self, kind):
+        super().__init__()
+        self.layer = kind(8, 16)
+
+    def forward(self, x):
+        return self.layer(x)[0]
+
+
+def test_a_plan_with_a_recurrent_layer_says_that_its_workspace_is_missing():
+    plan = memory_plan(Reads(nn.LSTM), torch.zeros(5, 2, 8), "H200")
+
+    assert "workspace" in plan.notes[0]
+    assert plan.notes[0] in str(plan)
+    assert () == memory_plan(nn.Linear(8, 8), torch.zeros(2, 8), "H200").notes

@@ -123,3 +123,17 @@ def test_segments_that_are_none_are_refused(layers, segments) -> None:
 def test_a_model_without_gradients_is_refused() -> None:
     with pytest.raises(UsageError, match="nothing here needs a gradient"):
         saved_activations(nn.ReLU(), torch.zeros(3))
+
+
+def test_buffers_are_no_activations():
+    class Masked(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("mask", torch.ones(8))
+
+        def forward(self, x):
+            return x * self.mask
+
+    found = saved_activations(nn.Sequential(nn.Linear(8, 8), Masked()), torch.zeros(2, 8))
+
+    assert (1, 2 * 8 * 4) == (found.count, found.peak_bytes)

@@ -121,6 +121,16 @@ def test_six_workers_that_wait_three_milliseconds_a_sample_are_not_held_to_two_c
     assert waiting.enough_workers() > 6 > working.enough_workers()
 
 
+def test_the_waiting_that_contention_measured_counts_without_being_asked_for() -> None:
+    contention = fit_contention({1: 1.0}, cores=CORES, waited_share=3.0 / 3.1)
+    model = LoaderModel(16, 16 * 3.1e-3, contention=contention)
+
+    assert pytest.approx(16 * 3e-3) == model.waited_s
+    assert pytest.approx(6 / 3.1e-3, rel=0.02) == model.sample_per_s(6)
+    assert model == LoaderModel.from_json(model.to_json())
+    assert 2 / 3.1e-3 == pytest.approx(LoaderModel(16, 16 * 3.1e-3, contention=contention, waited_s=0).sample_per_s(6))
+
+
 def test_the_model_without_waiting_is_what_it_was() -> None:
     contention = fit_contention({1: 100.0, 2: 182.0}, cores=CORES)
     for workers in (0, 1, 2, 5):
