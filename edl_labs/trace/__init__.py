@@ -16,9 +16,6 @@ from edl_labs.trace.samplers import Samples, SideBySide, attach, side_by_side
 from edl_labs.trace.trace_table import KINDS, Total, Trace, TraceEvent
 from edl_labs.trace.traced_gpu import AblatedGPU, TracedGPU
 
-# What released notebooks may call it.
-Event = TraceEvent
-
 __all__ = [
     "ABLATIONS",
     "CAUSES",
@@ -31,7 +28,6 @@ __all__ = [
     "Attribution",
     "Blame",
     "Diagnosis",
-    "Event",
     "Finding",
     "Loop",
     "RankSummary",

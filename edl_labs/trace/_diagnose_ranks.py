@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -23,6 +24,8 @@ from edl_labs.values import Value
 _BALANCED = 0.01
 # A pair of ranks is not worth a line below this part of a step.
 _LEAST_WAIT = 0.005
+# Transfers between two ranks, by NCCL's kernel or torch's name.
+_PAIRWISE = re.compile(r"SendRecv|\b(send|recv)\b", re.IGNORECASE)
 # More pairs than this are not read in a report.
 _PAIRS = 8
 # Profilers round times to this.
@@ -113,13 +116,18 @@ def _cells(rank: RankSummary) -> tuple[str, ...]:
     return (str(rank.rank), *times, overlap, seconds(rank.waits_s), seconds(rank.waited_for_s), rank.verdict)
 
 
+_Source = str | os.PathLike[str] | Trace
+
+
 @checked_arguments()
-def diagnose_ranks(sources: Iterable[str | os.PathLike[str] | Trace], *, skip: int | None = None) -> RanksDiagnosis:
+def diagnose_ranks(sources: _Source | Iterable[_Source], *, skip: int | None = None) -> RanksDiagnosis:
     """One report over the ranks of a run, from a file a rank, files with several ranks, or traces.
 
     Collectives are matched by name, group and order. All ranks leave one together, so the rank that spends the least
     time in it arrived last, and the others wait for it: no clocks are compared.
     """
+    if isinstance(sources, (str, os.PathLike, Trace)):
+        sources = [sources]
     named = [pair for source in sources for pair in _traces(source)]
     if not named:
         raise UsageError("no trace is given", why="a report over ranks needs them all", next="give each rank's file")
@@ -135,7 +143,7 @@ def diagnose_ranks(sources: Iterable[str | os.PathLike[str] | Trace], *, skip: i
     return RanksDiagnosis(tuple(ranks), tuple(map(tuple, waits)), (*_missing_ranks(traces), *notes), tuple(reports))
 
 
-def _traces(source: str | os.PathLike[str] | Trace) -> list[tuple[str, Trace]]:
+def _traces(source: _Source) -> list[tuple[str, Trace]]:
     if isinstance(source, Trace):
         return [("trace", source)]
     name, found = Path(source).name, read_ranks(source)
@@ -193,6 +201,9 @@ def _waiting(traces: Sequence[Trace], *, skip: int | None) -> tuple[list[list[fl
     notes = []
     for key in dict.fromkeys(key for found in taken for key in found):
         members = [i for i, found in enumerate(taken) if key in found]
+        if len(members) > 2 and _PAIRWISE.search(key):
+            notes.append(f"{key} is not compared: the traces do not say which two ranks exchange")
+            continue
         counts = [len(taken[i][key]) for i in members]
         if len(set(counts)) > 1:
             often = f"{min(counts)} to {max(counts)} times"

@@ -18,7 +18,8 @@ _BYTES = ("bytes", "Bytes", "size", "moved_bytes")
 _DEVICE_FROM = NUMBER["kernel"]
 # The format's unit of time, in seconds.
 _MICROSECOND = 1e-6
-_COLLECTIVE = ("Collective name", "Process Group Name", "dtype", "In msg nelems", "Out msg nelems", "Seq")
+# Sizes are left out: they differ between ranks where shards do.
+_COLLECTIVE = ("Collective name", "Process Group Name", "Seq")
 # What a trace says of itself that is kept with it.
 _KEPT = ("deviceProperties", "traceName", "schemaVersion", "distributedInfo")
 # Beyond this a float cannot tell neighbouring microseconds apart.
@@ -195,7 +196,7 @@ def _origin(meta: dict[str, Any], *, torch: bool) -> str:
 
 
 def _collective(args: Any) -> str:
-    """What a collective is called in all ranks: its name, group, sizes and number, as far as torch says them."""
+    """What a collective is called in all ranks: its name, group and number, as far as torch says them."""
     if type(args) is not dict or "Collective name" not in args:
         return ""
     return " ".join(str(args[key]) for key in _COLLECTIVE if key in args)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from edl_labs.trace import Event, TracedGPU, attribute, read_trace, what_if
+from edl_labs.trace import TracedGPU, TraceEvent, attribute, read_trace, what_if
 from tests.data.loops import drawn_spec
 from tests.unit.trace.loops import run
 
@@ -30,7 +30,7 @@ def kineto(gpu: TracedGPU, *, threads: bool = False) -> dict[str, Any]:
     return {"schemaVersion": 1, "deviceProperties": [], "traceEvents": events}
 
 
-def as_kineto(event: Event, threads: bool) -> dict[str, Any]:
+def as_kineto(event: TraceEvent, threads: bool) -> dict[str, Any]:
     category, name = _WORDS[event.kind]
     args: dict[str, Any] = {"correlation": event.link} if event.link >= 0 else {}
     if event.kind == "copy":

@@ -117,6 +117,22 @@ def test_groups_are_compared_within_themselves() -> None:
     assert 0.0 == waits[0][2] == waits[0][3] == waits[1][3]
 
 
+def test_sizes_that_differ_between_ranks_do_not_part_a_collective() -> None:
+    sizes = ({"Collective name": "reduce_scatter", "In msg nelems": count} for count in (100, 99))
+    traces = [read_trace(rank_events(number, 4000.0 + 1000 * number, **size)) for number, size in enumerate(sizes)]
+
+    assert pytest.approx(1e-3) == diagnose_ranks(traces).waits_s[0][1]
+
+
+def test_transfers_between_two_of_many_ranks_are_not_compared() -> None:
+    sends = {"Collective name": "send", "Process Group Name": "0"}
+    traces = [read_trace(rank_events(number, 4000.0 + 1000 * number, **sends)) for number in range(3)]
+    report = diagnose_ranks(traces)
+
+    assert ("send 0 is not compared: the traces do not say which two ranks exchange",) == report.notes
+    assert [0.0] * 3 == [rank.waits_s for rank in report.ranks]
+
+
 def test_ranks_that_differ_in_their_collectives_are_noted() -> None:
     short = rank_events(1, 5000.0)[:-6]
     report = diagnose_ranks([read_trace(rank_events(0, 4000.0)), read_trace(short)])
@@ -148,6 +164,13 @@ def test_collectives_of_a_cpu_are_compared_by_their_annotations() -> None:
 
     assert pytest.approx(3e-3) == report.waits_s[1][0]
     assert pytest.approx(0.4) == report.reports[1].shares["communication"]
+
+
+def test_one_file_of_all_ranks_is_enough(tmp_path: Path) -> None:
+    path = tmp_path / "both.json"
+    path.write_text(json.dumps([*rank_events(0, 4000.0), *rank_events(1, 7000.0)]), encoding="utf-8")
+
+    assert ["both.json, rank 0", "both.json, rank 1"] == [rank.name for rank in diagnose_ranks(path).ranks]
 
 
 def test_no_trace_is_refused() -> None:
