@@ -86,10 +86,14 @@ def feedback(
 ) -> None:
     """Write a page for each student: points, what was wrong, why, what next, and the notebook; needs nothing else."""
     need_instructor_tools()
+    from edl_labs.course.course_folder import Course
+    from edl_labs.course.grade.nbgrader_assignments import is_nbgraders
     from edl_labs.course.marks.feedback import feedback as give
+    from edl_labs.course.marks.nbgrader_feedback import nbgraders_feedback
 
     with ProgressLines(quiet=as_json) as progress:
-        found = give(assignment, only=only or (), archive=archive, progress=progress)
+        writer = nbgraders_feedback if is_nbgraders(Course.find_class(), assignment) else give
+        found = writer(assignment, only=only or (), archive=archive, progress=progress)
     if as_json:
         emit(found.to_json())
     else:

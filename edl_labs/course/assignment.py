@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from edl_labs.checks import Exercise
-from edl_labs.checks.lab_exercises import exercises_folder, load_lab
+from edl_labs.checks.lab_exercises import exercises_folder, load_lab, module_path
 from edl_labs.course.own_files import own_files
 from edl_labs.errors import UsageError
 
@@ -100,6 +100,10 @@ class Assignment:
 def load_assignment(name: str, *, source: Path, release: Path) -> Assignment:
     """The assignment from its source and released notebooks; UsageError when something is missing or disagrees."""
     solved, released = (_read(folder / f"{name}.ipynb", name) for folder in (source, release))
+    if not module_path(name).is_file() or not all("id" in cell for cell in (*solved["cells"], *released["cells"])):
+        why = "it has no exercises of edl_labs: nbgrader's own rules grade it"
+        then = "grade, report, feedback and export take it; this command is for labs that `edl-labs new` began"
+        raise UsageError(f"{name} is no lab of edl_labs", why=why, next=then)
     solutions = {cell["id"]: cell for cell in solved["cells"]}
     cells = tuple(_known(cell, solutions.get(cell["id"], cell)) for cell in released["cells"])
     if set(solutions) != {cell.id for cell in cells}:
@@ -115,7 +119,13 @@ def load_assignment(name: str, *, source: Path, release: Path) -> Assignment:
 
 def _read(path: Path, name: str) -> dict[str, Any]:
     try:
-        return dict(json.loads(path.read_text(encoding="utf-8")))
+        found = json.loads(path.read_text(encoding="utf-8"))
+        return {"metadata": {}, "cells": found["cells"], **found}
+    except (ValueError, TypeError, KeyError) as error:
+        why = f"{type(error).__name__}: {error}"
+        raise UsageError(
+            f"{path.name} in {path.parent.parent.name}/ is no notebook", why=why, next="edl-labs build"
+        ) from None
     except FileNotFoundError:
         why = f"there is no {path.name} in {path.parent.parent.name}/"
         raise UsageError(f"{name} was not built", why=why, next="edl-labs build") from None

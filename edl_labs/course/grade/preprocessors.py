@@ -15,13 +15,26 @@ from typing import Any
 
 import nbformat
 from nbformat.notebooknode import NotebookNode
-from nbgrader.preprocessors import NbGraderPreprocessor
+from nbgrader.preprocessors import (
+    ClearOutput,
+    DeduplicateIds,
+    NbGraderPreprocessor,
+    OverwriteCells,
+    OverwriteKernelspec,
+    SaveAutoGrades,
+)
 
 from edl_labs.course.course_folder import Course
 from edl_labs.course.grade.files import OF_EXCHANGE
 from edl_labs.course.grade.gradebook import Writer
 from edl_labs.course.grade.graded_notebook import graded_notebook
 from edl_labs.course.grade.grader import Grader
+from edl_labs.course.grade.nbgrader_assignments import (
+    files_beside,
+    is_nbgraders,
+    remove_scripts,
+    run_in_sandbox,
+)
 from edl_labs.course.grade.plan import make_plan
 from edl_labs.course.grade.result import Result
 from edl_labs.course.grade.run_record import ProbedRun
@@ -36,8 +49,12 @@ class Mend(NbGraderPreprocessor):
     """The submission with the instructor's locked cells and metadata, and nothing that could end the class."""
 
     def preprocess(self, nb: NotebookNode, resources: dict[str, Any]) -> tuple[NotebookNode, dict[str, Any]]:
-        """The mended notebook, not yet run."""
+        """The mended notebook, not yet run; of an assignment without our exercises, what nbgrader's own steps make."""
         course, name, student = _where(self, resources)
+        if is_nbgraders(course, name):
+            for step in (ClearOutput, DeduplicateIds, OverwriteKernelspec, OverwriteCells):
+                nb, resources = step(parent=self.parent).preprocess(nb, resources)
+            return nb, resources
         assignment = course.assignment(name)
         submission = read_submission(
             course.path("submitted", student=student, assignment=name), name, limits=course.limits
@@ -52,8 +69,14 @@ class JudgeOutside(NbGraderPreprocessor):
     """The notebook as it came out of the sandbox, with the judge's verdicts as the outputs of its check cells."""
 
     def preprocess(self, nb: NotebookNode, resources: dict[str, Any]) -> tuple[NotebookNode, dict[str, Any]]:
-        """Grade the student, or take the marks of an equal submission that was graded before."""
+        """Grade the student, or take the marks of an equal submission that was graded before.
+
+        An assignment without our exercises is run in the sandbox, and has no judge.
+        """
         course, name, student = _where(self, resources)
+        if is_nbgraders(course, name):
+            run_in_sandbox(nb, files=files_beside(course, name), limits=course.limits)
+            return nb, resources
         with _HELD.grader(course, name) as grader:
             result, _ = grader.grade(student)
             notebook = nbformat.read(grader.results.store.notebook_path(result.key), as_version=4)
@@ -67,8 +90,12 @@ class SaveMarks(NbGraderPreprocessor):
     """The judge's marks in the gradebook. Marks and comments given by hand stay while the prose is unchanged."""
 
     def preprocess(self, nb: NotebookNode, resources: dict[str, Any]) -> tuple[NotebookNode, dict[str, Any]]:
-        """Write what `JudgeOutside` found."""
+        """Write what `JudgeOutside` found; of an assignment without our exercises, what nbgrader reads in outputs."""
         course, name, student = _where(self, resources)
+        if is_nbgraders(course, name):
+            nb, resources = SaveAutoGrades(parent=self.parent).preprocess(nb, resources)
+            remove_scripts(nb)
+            return nb, resources
         result: Result = resources[_GRADED]
         with Writer(course, course.assignment(name)) as writer:
             writer.merge(student, result, timestamp=None)
@@ -104,7 +131,7 @@ def _where(step: NbGraderPreprocessor, resources: dict[str, Any]) -> tuple[Cours
     converter = step.parent.parent
     about = resources["nbgrader"]
     course = Course.around(converter.coursedir, step.config)
-    if about["notebook"] != about["assignment"]:
+    if about["notebook"] != about["assignment"] and not is_nbgraders(course, about["assignment"]):
         raise EdlError(
             f"{about['notebook']} is not a notebook of {about['assignment']}",
             why="a lab has one notebook, which is called like the lab",

@@ -30,6 +30,8 @@ _HEAD = """\
 | lab | title | minutes | points | exercises | device |
 |---|---|---|---|---|---|
 """
+NBGRADERS = "assignments"
+"""The folder of a course for assignments that nbgrader's own rules grade: one folder each, as nbgrader's `source/`."""
 _TAIL = """
 Each lab works in full, and is graded in full, on a laptop without a GPU.
 
@@ -78,6 +80,7 @@ def build(
     step(f"read {len(labs)} lab{'' if len(labs) == 1 else 's'}")
     stamps = None if check else Stamps(course)
     expected, source_files = _generate(course, labs, sources, step, stamps=stamps, only=only)
+    source_files |= _nbgraders_sources(course)
     _refuse_foreign(course, expected)
     changes = _changes(course, expected)
     if check:
@@ -166,9 +169,17 @@ def _table_row(lab: Lab, repository: str) -> str:
     return f"| {link} | {title} | {minutes} | {lab.points:g} | {names} | {_DEVICES[lab.device]} |\n"
 
 
+def _nbgraders_sources(course: Course) -> dict[Path, bytes | None]:
+    """nbgrader assignments of the course, as they are, in the folder in which nbgrader looks for sources."""
+    folder = course.root / NBGRADERS
+    return {course.source / path.relative_to(folder): path.read_bytes() for path in own_files(folder)}
+
+
 def _present(course: Course) -> list[Path]:
-    """The files on disk where only generated ones belong."""
-    return [*own_files(course.labs), *sorted(course.goldens.glob("*.json"))]
+    """The files on disk where only generated ones belong; what nbgrader alone released is not among them."""
+    others = {path.name for path in (course.root / NBGRADERS).glob("*")}
+    labs = [path for path in own_files(course.labs) if path.relative_to(course.labs).parts[0] not in others]
+    return [*labs, *sorted(course.goldens.glob("*.json"))]
 
 
 def _refuse_foreign(course: Course, expected: dict[Path, bytes]) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 from edl_labs.course.assignment import Assignment
 from edl_labs.course.course_folder import Course
 from edl_labs.course.grade.files import write_atomically
+from edl_labs.course.grade.nbgrader_assignments import is_nbgraders, notebook_names
 from edl_labs.course.grade.plan import refuse_other_lab
 from edl_labs.course.grade.submission import Unreadable, parse
 from edl_labs.course.groups import read_groups
@@ -97,7 +98,7 @@ def collect(
     """
     upload = _reader(kind, pattern)
     course = course or Course.find_class()
-    graded = course.assignment(assignment)
+    graded = _assignment(course, assignment)
     policy = read_policy(course.root)
     listed = roster or policy.roster
     known = read_roster(listed) if listed else None
@@ -109,7 +110,7 @@ def collect(
         _enter_students(course, known)
     if not owners.files and not (owners.unmatched or unnamed):
         raise NothingToDo(f"{source.name} holds nothing to collect", next="check that it is the right download")
-    collector = _Collector(course, graded, policy, moments)
+    collector = _Collector(course, assignment, graded, policy, moments)
     chosen = collector.shared([collector.choose(student, files) for student, files in owners.files], known)
     rows = tuple(collector.write(choice) for choice in chosen)
     handed_in = {row.student for row in rows} | _earlier(course, assignment)
@@ -118,6 +119,17 @@ def collect(
     if times is None and not any(one.time for one in uploads):
         remarks.append("no submission times were given: late is only what the learning system calls late (--times)")
     return CollectReport(assignment, rows, tuple(sorted((*unnamed, *owners.unmatched))), missing, tuple(remarks))
+
+
+def _assignment(course: Course, name: str) -> Assignment | None:
+    """The lab that is collected; None for an assignment of nbgrader's form, whose one notebook has its name."""
+    if not is_nbgraders(course, name):
+        return course.assignment(name)
+    notebooks = notebook_names(course, name)
+    if notebooks != (name,):
+        why = f"its notebooks are {', '.join(notebooks)}, and collect takes one, called {name}.ipynb"
+        raise UsageError(f"{name} cannot be collected here", why=why, next=f"nbgrader zip_collect {name}")
+    return None
 
 
 def _reader(kind: str, pattern: str) -> Callable[[Entry], Upload | None]:
@@ -169,13 +181,10 @@ class _Choice:
 @dataclass(frozen=True)
 class _Collector:
     course: Course
-    graded: Assignment
+    assignment: str
+    graded: Assignment | None
     policy: CoursePolicy
     moments: dict[str, datetime]
-
-    @property
-    def assignment(self) -> str:
-        return self.graded.name
 
     def shared(self, choices: list[_Choice], roster: Roster | None) -> list[_Choice]:
         """The choices, with the newest of each group for all of its members."""
@@ -260,7 +269,8 @@ class _Collector:
         """Why a notebook cannot be graded, empty where it can; and what else is odd about the file."""
         try:
             submission = parse(data, limits=self.course.limits)
-            refuse_other_lab(self.graded, submission)
+            if self.graded is not None:
+                refuse_other_lab(self.graded, submission)
         except Unreadable as problem:
             return (f"{problem.what}: {problem.why}" if problem.why else problem.what), ()
         return "", submission.notes

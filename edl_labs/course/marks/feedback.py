@@ -107,8 +107,8 @@ def feedback(
         write_atomically(pages[student], page.encode("utf-8", "replace"))
         add_exchange_files(pages[student].parent)
     if archive is not None:
-        _pack(archive, pages, course, assignment)
-    shown = {student: _shown(path, course.root) for student, path in pages.items()}
+        pack(archive, pages, course, assignment)
+    shown = {student: shown_path(path, course.root) for student, path in pages.items()}
     waiting = tuple(m.student for m in everyone if m.waiting)
     return FeedbackReport(assignment, shown, without, waiting, str(archive or ""))
 
@@ -121,13 +121,14 @@ def page_of(
     order: Sequence[str],
     rubrics: Mapping[str, Sequence[str]] = _NO_RUBRICS,
     problem: str = "",
+    outcomes: Mapping[str, dict[str, Any]] | None = None,
 ) -> str:
     """One student's page: the sum, a line for each exercise, what to do next, and the notebook as it was graded.
 
     Prose that a person has marked comes with its rubric; `problem` says why a later hand-in could not be graded.
     Nothing in it runs, loads anything, or tells a secret case.
     """
-    outcomes = _outcomes(notebook)
+    outcomes = _outcomes(notebook) if outcomes is None else outcomes
     by_name = {mark.exercise: mark for mark in marks.marks}
     exercises = [_Told(by_name[n], outcomes.get(n, {}), rubrics.get(n, ())) for n in order if n in by_name]
     body = notebook_html(_harmless(notebook), folder=Path("."))
@@ -255,7 +256,8 @@ def _read(path: Path) -> Any:
     return from_dict(json.loads(path.read_text(encoding="utf-8")))
 
 
-def _pack(archive: Path, pages: dict[str, Path], course: Course, assignment: str) -> None:
+def pack(archive: Path, pages: dict[str, Path], course: Course, assignment: str) -> None:
+    """Pack pages, by student, under the names that the learning system wants back; UsageError for another suffix."""
     if archive.suffix.lower() != ".zip":
         raise UsageError(f"{archive.name} does not end in .zip", next="call it feedback.zip, for example")
     known, data = hand_ins(course, assignment), io.BytesIO()
@@ -275,5 +277,6 @@ def _duration(seconds: float) -> str:
     return "less than a minute"
 
 
-def _shown(path: Path, root: Path) -> str:
+def shown_path(path: Path, root: Path) -> str:
+    """A path as reports show it: inside the course, from its folder."""
     return str(path.relative_to(root)) if path.is_relative_to(root) else str(path)

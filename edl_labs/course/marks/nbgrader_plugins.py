@@ -21,6 +21,7 @@ from traitlets.config import Config
 
 from edl_labs.course.course_folder import Course
 from edl_labs.course.grade.files import add_exchange_files, write_atomically
+from edl_labs.course.grade.nbgrader_assignments import as_released, is_nbgraders
 from edl_labs.course.grade.student_names import plain_name
 from edl_labs.course.marks.lms.folder import plain_table
 from edl_labs.course.marks.marking_notes import (
@@ -117,6 +118,8 @@ class MarksExporter(ExportPlugin):
 class ReadyForRelease(NbGraderPreprocessor):
     """For `nbgrader generate_feedback`: saved comments spelt out, and what `nbgrader release_feedback` needs beside it.
 
+    Of an assignment without exercises of edl_labs, no hidden test and no output of the run is shown.
+
     Work that came through a learning system has no secret of nbgrader's exchange; `release_feedback` would crash on it.
     """
 
@@ -129,6 +132,8 @@ class ReadyForRelease(NbGraderPreprocessor):
             if about.get("comment"):
                 about["comment"] = spelt_out(about["comment"], saved.get(about["grade_id"], {}))
         where = resources["nbgrader"]
+        if is_nbgraders(course, where["assignment"]):
+            nb = as_released(course, where["assignment"], where["notebook"], nb)
         add_exchange_files(course.path("feedback", student=where["student"], assignment=where["assignment"]))
         return nb, resources
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -156,9 +156,10 @@ def _graded(book: Any, assignment: str) -> list[Any]:
 
 
 def _student(submission: Any, assignment: str, saved: SavedComments, grace_s: float) -> StudentMarks:
-    notebook = next(n for n in submission.notebooks if n.name == assignment)
-    comments = {c.name: c.manual_comment or "" for c in notebook.comments}
-    marks = [_mark(grade, comments, saved) for grade in notebook.grades]
+    # A lab has one notebook, called like the lab; an assignment of nbgrader's form may have several.
+    notebooks = [n for n in submission.notebooks if n.name == assignment] or list(submission.notebooks)
+    marks = [mark for n in notebooks for mark in _marks_in(n, saved, prefix=f"{n.name}/" * (len(notebooks) > 1))]
+    penalty = sum(float(n.late_submission_penalty or 0.0) for n in notebooks)
     who = submission.student
     when = submission.timestamp
     return StudentMarks(
@@ -167,13 +168,19 @@ def _student(submission: Any, assignment: str, saved: SavedComments, grace_s: fl
         last=who.last_name or "",
         email=who.email or "",
         marks=tuple(sorted(marks, key=lambda m: m.exercise)),
-        points=max(0.0, float(notebook.score) - float(notebook.late_submission_penalty or 0.0)),
-        max_points=float(notebook.max_score),
-        penalty=float(notebook.late_submission_penalty or 0.0),
+        points=max(0.0, sum(float(n.score) for n in notebooks) - penalty),
+        max_points=sum(float(n.max_score) for n in notebooks),
+        penalty=penalty,
         late_s=float(submission.total_seconds_late),
         in_grace=0 < submission.total_seconds_late <= grace_s,
         submitted=when.replace(tzinfo=UTC).isoformat() if isinstance(when, datetime) else "",
     )
+
+
+def _marks_in(notebook: Any, saved: SavedComments, *, prefix: str) -> list[ExerciseMark]:
+    comments = {c.name: c.manual_comment or "" for c in notebook.comments}
+    marks = (_mark(grade, comments, saved) for grade in notebook.grades)
+    return [replace(mark, exercise=f"{prefix}{mark.exercise}") for mark in marks]
 
 
 def _mark(grade: Any, comments: dict[str, str], saved: SavedComments) -> ExerciseMark:

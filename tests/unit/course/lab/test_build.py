@@ -36,6 +36,21 @@ def generated(course: Course) -> dict[str, bytes]:
     return {course.shown(p): p.read_bytes() for place in places for p in sorted(place.rglob("*")) if p.is_file()}
 
 
+def test_assignments_of_nbgraders_form_are_left_alone(course: Course) -> None:
+    folder = course.root / "assignments" / "ps1"
+    folder.mkdir(parents=True)
+    (folder / "problem1.ipynb").write_text("{}")
+    (folder / "data.csv").write_text("1")
+    (course.labs / "ps1").mkdir(parents=True)
+    (course.labs / "ps1" / "ps1.ipynb").write_text("released by nbgrader")
+    build(course)
+    build(course)
+
+    assert ["data.csv", "problem1.ipynb"] == sorted(path.name for path in (course.source / "ps1").iterdir())
+    assert "released by nbgrader" == (course.labs / "ps1" / "ps1.ipynb").read_text()
+    assert build(course, check=True).ok
+
+
 def test_nbgraders_generate_assignment_writes_the_same_bytes(built: Course) -> None:
     from nbgrader.converters import GenerateAssignment
     from nbgrader.coursedir import CourseDirectory
