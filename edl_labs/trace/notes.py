@@ -24,22 +24,26 @@ def notes_of(trace: Trace) -> tuple[str, ...]:
 
 
 def is_device_missing(trace: Trace) -> bool:
-    """Whether the host issues work to a device of which the trace shows nothing."""
-    return trace.uses_device and not trace.on_device
+    """Whether the host issues work to a device of which the trace shows nothing, or launches and no kernel."""
+    if not trace.on_device:
+        return trace.uses_device
+    return bool(len(trace.select("launch"))) and not len(trace.select("kernel", "communication"))
 
 
 def _device_missing(trace: Trace) -> list[str]:
     calls = trace.select("launch", "copy call")
     linked = calls[trace.link[calls] >= 0]
     if is_device_missing(trace):
-        what = f"the host issues work {len(calls):,} times, but the trace holds no device event"
+        lacks = "kernel" if trace.on_device else "device event"
+        what = f"the host issues work {len(calls):,} times, but the trace holds no {lacks}"
         return [f"{what}: shares are of the host alone, and computing and communication are unknown"]
     work = set(trace.link[trace.select(*DEVICE_KINDS)].tolist())
     lost = sum(link not in work for link in trace.link[linked].tolist())
     if trace.origin == "VirtualGPU" or lost <= _MOST_LOST * len(linked):
         return []
     what = f"{lost:,} of {len(linked):,} calls that issue work have no device event"
-    return [f"{what} (lost, or captured into a graph): where it was lost, the device was busier than the shares say"]
+    why = "cut off, lost, or captured into a graph"
+    return [f"{what} ({why}): where one was lost, the device was busier than the shares say"]
 
 
 def _devices(trace: Trace) -> list[str]:

@@ -132,6 +132,15 @@ def test_calls_without_device_events_give_no_verdict() -> None:
     assert 0.0 == found.shares["compute"]
 
 
+def test_copies_alone_are_no_device_either() -> None:
+    calls = [event("cuda_runtime", "cudaLaunchKernel", 100 + 50 * n, 20, correlation=n) for n in range(4)]
+    copy = event("gpu_memcpy", "Memcpy DtoH (Device -> Pageable)", 700, 4, correlation=9, bytes=8)
+    found = diagnose(read_trace(steps(*calls, event("cuda_runtime", "cudaMemcpyAsync", 400, 305, correlation=9), copy)))
+
+    assert "host only: device events are missing" == found.verdict
+    assert "holds no kernel" in found.notes[0]
+
+
 def test_a_few_lost_device_events_are_no_news_and_many_are() -> None:
     few = [one for number in range(10) for one in launched("gemm", number, at=100.0 * number)]
 
