@@ -10,7 +10,9 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
 from edl_labs.course.assignment import PARAMETERS, Assignment, KnownCell
-from edl_labs.course.grade.submission import Submission, SubmittedCell, Unreadable
+from edl_labs.course.grade.other_lab import refuse_other_lab
+from edl_labs.course.grade.stray_answers import TypedCell, find_answer
+from edl_labs.course.grade.submission import Submission, SubmittedCell
 
 
 @dataclass(frozen=True)
@@ -34,7 +36,7 @@ class PlannedCell:
     """The exercise that is probed here."""
     keeps_id: bool = False
     """Whether this one, of several copies, is the cell that nbgrader grades."""
-    attachments: dict[str, dict[str, str]] | None = None
+    attachments: Mapping[str, dict[str, str]] | None = None
     outputs: bytes = b""
     """The outputs that were handed in with it, as JSON that nobody has looked at."""
     settings: str = ""
@@ -109,20 +111,9 @@ def make_plan(assignment: Assignment, submission: Submission) -> MarkingPlan:
     planner.place_all()
     planner.put_back()
     planner.check_below_answers()
+    planner.gather_answers()
     notes = (*(Note(text) for text in submission.notes), *planner.notes)
     return MarkingPlan(tuple(planner.cells), notes, submission.modules)
-
-
-def refuse_other_lab(assignment: Assignment, submission: Submission) -> None:
-    """Unreadable when a notebook says that it is another lab's, and has no cell of this one's exercises."""
-    ids = {cell.grade_id for cell in submission.cells} | {cell.id for cell in submission.cells}
-    ours = {name for c in assignment.cells if c.role for name in (c.grade_id, c.id)}
-    if submission.lab not in ("", assignment.name) and not ids & ours:
-        raise Unreadable(
-            f"this is the notebook of {submission.lab[:60]}, not of {assignment.name}",
-            why="its metadata say so, and it has none of the exercises",
-            next=f"hand in {assignment.name}.ipynb",
-        )
 
 
 def solution_plan(assignment: Assignment) -> MarkingPlan:
@@ -191,6 +182,19 @@ class _Planner:
                 self.cells.insert(last, self.cells.pop(check))
                 text = f"the check of {exercise} stood above {_called(self._claim(last - 1))} and was done below it"
                 self.notes.append(Note(text, exercise))
+
+    def gather_answers(self) -> None:
+        """Prose that was typed outside its answer's cell is copied into it, so that a person reads and marks it."""
+        sources = {key: self.submission.cells[index].source for key, index in self._chosen.items()}
+        ids = [cell.known.id if cell.known else "" for cell in self.cells]
+        placed = zip(ids, self.cells, strict=True)
+        typed = [TypedCell(c.kind, sources.get(key, c.source), c.known, c.attachments) for key, c in placed]
+        for index, cell in enumerate(self.cells):
+            found = find_answer(typed, index, self.assignment.cells) if cell.keeps_id else None
+            if found is not None:
+                self.cells[index] = replace(cell, source=found.source, attachments=found.attachments)
+                text = f"{_called(self._claim(index))} was typed outside its cell, and was copied into it"
+                self.notes.append(Note(text, self._claim(index).exercise))
 
     def _worked(self, exercise: str) -> list[int]:
         """Where the cells stand in which somebody wrote an answer to `exercise`."""

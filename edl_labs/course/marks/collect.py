@@ -13,7 +13,7 @@ from edl_labs.course.assignment import Assignment
 from edl_labs.course.course_folder import Course
 from edl_labs.course.grade.files import write_atomically
 from edl_labs.course.grade.nbgrader_assignments import is_nbgraders, notebook_names
-from edl_labs.course.grade.plan import refuse_other_lab
+from edl_labs.course.grade.other_lab import refuse_other_lab
 from edl_labs.course.grade.submission import Unreadable, parse
 from edl_labs.course.groups import read_groups
 from edl_labs.course.marks.archives import BadArchive, Entry, files_inside, read_folder, read_zip

@@ -16,7 +16,7 @@ from edl_labs.checks.score import MIME
 from edl_labs.course.assignment import Assignment
 from edl_labs.course.course_folder import Course
 from edl_labs.course.grade.files import add_exchange_files, copy_exchange_files, write_atomically
-from edl_labs.course.grade.plan import refuse_other_lab
+from edl_labs.course.grade.other_lab import refuse_other_lab
 from edl_labs.course.grade.student_names import check_folder, plain_name
 from edl_labs.course.grade.submission import Unreadable, read_submission
 from edl_labs.course.grade.without_scripts import (
@@ -210,7 +210,9 @@ def _state(mark: ExerciseMark, outcome: dict[str, Any]) -> str:
     if mark.waiting:
         return "waiting"
     state = str(outcome.get("state", ""))
-    return state if state in _SIGNS and not mark.by_hand else "marked"
+    if mark.by_hand:
+        return "marked"
+    return state if state in _SIGNS else "not attempted"
 
 
 def _outcomes(notebook: Any) -> dict[str, dict[str, Any]]:

@@ -1,0 +1,94 @@
+"""Answers in prose that were typed outside their cell: found, and put into the answer, so that a person reads them."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from edl_labs.course.assignment import KnownCell
+
+_WORD = re.compile(r"[^\W_]+")
+_MANY = 20  # words: fewer in a code cell, or far from the question, are a remark and no essay
+_MOSTLY = 0.6  # of a code cell's letters: it prints an answer, and computes nothing to speak of
+
+
+@dataclass(frozen=True)
+class TypedCell:
+    """A cell in its place: the released one that it stands for, if any, and what the student typed."""
+
+    kind: str
+    source: str
+    known: KnownCell | None = None
+    attachments: Mapping[str, dict[str, str]] | None = None
+
+    @property
+    def is_empty_answer(self) -> bool:
+        """Whether it is an answer's cell as it was released."""
+        known = self.known
+        return known is not None and known.role == "answer" and self.source.strip() in ("", known.source.strip())
+
+
+def find_answer(cells: Sequence[TypedCell], at: int, lab: Iterable[KnownCell]) -> TypedCell | None:
+    """What a student typed in place of the answer cell `at`: near its question, else above it, else anywhere.
+
+    No line of `lab`, the released cells, is the student's. None where nothing was typed, or the answer is in its cell.
+    """
+    if not cells[at].is_empty_answer:
+        return None
+    released = "\n".join(cell.source for cell in lab)
+    question = next((i for i in range(at - 1, -1, -1) if _is_question(cells[i], cells[at])), at)
+    before = next((i for i in range(question - 1, -1, -1) if cells[i].known), 0)
+    after = next((i for i in range(at + 1, len(cells)) if cells[i].known), len(cells) - 1)
+    near = _all_typed([*cells[question:at], *cells[at + 1 : after + 1]], released)
+    above = _all_typed(cells[before:question], released)
+    far = [typed for typed in _all_typed([c for c in cells if not c.known], released) if _words(typed.source) >= _MANY]
+    found = near or above or far
+    pictures = {name: bundle for typed in found for name, bundle in (typed.attachments or {}).items()}
+    text = "\n\n".join(typed.source for typed in found)
+    return TypedCell("markdown", text, attachments=pictures or None) if found else None
+
+
+def _all_typed(cells: Sequence[TypedCell], released: str) -> list[TypedCell]:
+    return [typed for cell in cells for typed in _typed(cell, released)]
+
+
+def _is_question(cell: TypedCell, answer: TypedCell) -> bool:
+    known = cell.known
+    assert answer.known is not None
+    return known is not None and known.grade_id == f"{answer.known.exercise}_question"
+
+
+def _typed(cell: TypedCell, released: str) -> Iterator[TypedCell]:
+    """The prose that a student typed in a cell, line by line what no release had."""
+    if cell.known is not None and (cell.kind != "markdown" or cell.known.role in ("answer", "solve", "check")):
+        return
+    text = _new_lines(cell.source, released)
+    if cell.kind == "code":
+        text = _prose_in_code(text)
+    pictures = None if cell.known else cell.attachments
+    if _words(text) or pictures:
+        yield TypedCell("markdown", text, attachments=pictures)
+
+
+def _new_lines(typed: str, released: str) -> str:
+    known = {line.strip() for line in released.splitlines()}
+    return "\n".join(line for line in typed.splitlines() if not line.strip() or line.strip() not in known).strip()
+
+
+def _prose_in_code(source: str) -> str:
+    """The text of a code cell that only says something: a string, a comment, or no Python at all; else empty."""
+    try:
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return source if _words(source) >= _MANY else ""
+    strings = [node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)]
+    text = "\n".join(strings) if tree.body else source.replace("#", "")
+    if _words(text) < _MANY or len(text) < _MOSTLY * len(source):
+        return ""
+    return text
+
+
+def _words(text: str) -> int:
+    return len(_WORD.findall(text))

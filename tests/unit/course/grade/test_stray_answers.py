@@ -1,0 +1,161 @@
+"""An answer in prose is found wherever a student typed it, and an empty one stays empty."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from edl_labs.checks import Exercise
+from edl_labs.course.assignment import Assignment, KnownCell
+from edl_labs.course.grade.plan import MarkingPlan, make_plan
+from edl_labs.course.grade.submission import Submission, SubmittedCell
+
+ESSAY = (
+    "The forward pass is timed alone because the backward pass overlaps with the copies, so that one clock cannot tell "
+    "which of the two was slow on this machine."
+)
+SHORT = "Because copies overlap."
+Cells = list[SubmittedCell]
+
+
+def cell(kind: str, id: str, source: str, role: str = "", grade_id: str = "") -> KnownCell:
+    return KnownCell(kind, id, source, source, {}, role, grade_id, 3.0 if role in ("check", "answer") else 0.0)
+
+
+LAB = Assignment(
+    "lab",
+    (
+        cell("markdown", "title", "# Title"),
+        cell("code", "solve-area", "def area(): ...", "solve", "area"),
+        cell("code", "check-area", 'check("area")', "check", "check_area"),
+        cell("markdown", "prose", "## Why?"),
+        cell("markdown", "question", "Why forward only?", "locked", "why_question"),
+        cell("markdown", "answer", "YOUR ANSWER HERE", "answer", "why"),
+        cell("markdown", "next", "## The next section"),
+        cell("code", "last", "1 + 1"),
+    ),
+    (Exercise("area", "lab", None),),
+    {},
+    {},
+    own_exercises=False,
+)
+AT = {known.id: index for index, known in enumerate(LAB.cells)}
+
+
+def released() -> Cells:
+    return [SubmittedCell(c.kind, c.id, c.source, c.grade_id) for c in LAB.cells]
+
+
+def new(source: str = ESSAY, kind: str = "markdown", **more: object) -> SubmittedCell:
+    return SubmittedCell(kind, "mine", source, **more)  # type: ignore[arg-type]
+
+
+def put(where: int, *cells: SubmittedCell, without: str = "") -> Cells:
+    """The released cells with `cells` before the one at `where`, and one left out."""
+    found = released()
+    found[where:where] = cells
+    return [one for one in found if one.id != without or not without]
+
+
+def changed(id: str, source: str) -> Cells:
+    found = released()
+    found[AT[id]] = SubmittedCell(found[AT[id]].kind, id, source, found[AT[id]].grade_id)
+    return found
+
+
+def bare(cells: Cells) -> Cells:
+    """Without ids and metadata, as other editors save notebooks."""
+    return [SubmittedCell(c.kind, "", c.source) for c in cells]
+
+
+def plan_of(cells: Cells) -> MarkingPlan:
+    return make_plan(LAB, Submission(tuple(cells)))
+
+
+PRINTED = f'print("{ESSAY}")'
+COMMENT = "\n".join(f"# {part}" for part in (ESSAY[:60], ESSAY[60:]))
+TEXTS = {
+    "markdown": new(),
+    "short": new(SHORT),
+    "raw": new(kind="raw"),
+    "string": new(f'"""{ESSAY}"""', "code"),
+    "printed": new(PRINTED, "code"),
+    "assigned": new(f"answer = '''{ESSAY}'''", "code"),
+    "comment": new(COMMENT, "code"),
+    "no_python": new(ESSAY, "code"),
+}
+NEAR = {"below the answer": AT["next"], "above the answer": AT["answer"], "above the question": AT["question"]}
+FAR = {"at the end": len(LAB.cells), "at the top": 0, "after the check": AT["prose"]}
+PLACEMENTS: dict[str, Callable[[], Cells]] = {
+    **{f"{text} {where}": lambda t=text, w=where: put(NEAR[w], TEXTS[t]) for text in TEXTS for where in NEAR},  # type: ignore[misc]
+    **{f"markdown {where}": lambda w=where: put(FAR[w], new()) for where in FAR},  # type: ignore[misc]
+    **{f"printed {where}": lambda w=where: put(FAR[w], TEXTS["printed"]) for where in FAR},  # type: ignore[misc]
+    "in the answer": lambda: changed("answer", ESSAY),
+    "below the question's text": lambda: changed("question", f"Why forward only?\n\n{ESSAY}"),
+    "above the question's text": lambda: changed("question", f"{ESSAY}\n\nWhy forward only?"),
+    "in the prose above": lambda: changed("prose", f"## Why?\n{ESSAY}"),
+    "in the next section": lambda: changed("next", f"{ESSAY}\n\n## The next section"),
+    "in place of the question": lambda: changed("question", ESSAY),
+    "in place of the answer": lambda: put(AT["answer"], new(), without="answer"),
+    "in place of both": lambda: [c for c in put(AT["question"], new(), without="answer") if c.id != "question"],
+    "in two cells": lambda: put(AT["next"], new(ESSAY[:50]), new(ESSAY[50:])),
+    "around the answer": lambda: [
+        *(*released()[: AT["answer"]], new(ESSAY[:50])),
+        *(released()[AT["answer"]], new(ESSAY[50:]), *released()[AT["next"] :]),
+    ],
+    "in the first copy of the answer": lambda: put(AT["answer"], SubmittedCell("markdown", "x", ESSAY, "why")),
+    "in the second copy of the answer": lambda: put(AT["next"], SubmittedCell("markdown", "x", ESSAY, "why")),
+    "below an emptied answer": lambda: [*changed("answer", "")[: AT["next"]], new(), *released()[AT["next"] :]],
+    "without ids, in the answer": lambda: bare(changed("answer", ESSAY)),
+    "without ids, below the question": lambda: bare(put(AT["answer"], new(), without="answer")),
+    "without ids, below the answer": lambda: bare(put(AT["next"], new())),
+    "without ids, in the question": lambda: bare(changed("question", f"Why forward only?\n{ESSAY}")),
+}
+
+
+@pytest.mark.parametrize("where", PLACEMENTS)
+def test_an_answer_is_found_where_it_was_typed(where: str) -> None:
+    plan = plan_of(PLACEMENTS[where]())
+    answer = " ".join(plan.answers()["why"].split())
+
+    wanted = SHORT if where.startswith("short") else ESSAY[:40]
+    assert wanted in answer.replace("# ", "")
+    assert "why" not in plan.untouched()
+
+
+def test_there_are_many_placements() -> None:
+    assert 40 <= len(PLACEMENTS)
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        released(),
+        bare(released()),
+        put(AT["next"], new("---")),
+        put(AT["next"], new("x = area()", "code")),
+        put(AT["next"], new(f"plot(area(), title={ESSAY[:30]!r})", "code")),
+        put(0, new(SHORT)),  # a remark far from the question
+        changed("answer", ""),
+    ],
+)
+def test_an_answer_that_nobody_gave_stays_empty(cells: Cells) -> None:
+    assert "why" in plan_of(cells).untouched()
+
+
+def test_what_a_student_typed_is_still_in_its_place_and_a_note_says_so() -> None:
+    plan = plan_of(put(AT["next"], new()))
+
+    assert 2 == sum(ESSAY in cell.source for cell in plan.cells)
+    assert ["the answer to why was typed outside its cell, and was copied into it"] == [
+        note.text for note in plan.notes
+    ]
+
+
+def test_a_picture_alone_is_an_answer() -> None:
+    picture = {"a.png": {"image/png": "iVBORw0KGgo="}}
+    plan = plan_of(put(AT["next"], new("![](attachment:a.png)", attachments=picture)))
+    answer = next(cell for cell in plan.cells if cell.known and cell.known.role == "answer")
+
+    assert picture == answer.attachments
