@@ -29,7 +29,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from edl_labs.trace import AnalysedTrace, diagnose, read_trace
-from edl_labs.trace._diagnose_ranks import overlap
+from edl_labs.trace.device_work import overlap
 from tests.data.traces import CORPUS, Case
 from tests.data.traces.mechanisms import STEPS
 

@@ -18,6 +18,7 @@ from edl_labs.trace._read_trace import read_trace
 from edl_labs.trace._what_if import Ablation, WhatIf, most_to_gain
 from edl_labs.trace.analysed_trace import AnalysedTrace
 from edl_labs.trace.causes import BY_NAME
+from edl_labs.trace.device_work import overlap
 from edl_labs.trace.loops import Loop, VirtualLoop
 from edl_labs.trace.notes import MISSING, is_device_missing, notes_of, other_ranks
 from edl_labs.trace.trace_table import Trace
@@ -43,6 +44,8 @@ _LEAST_SPEEDUP = 1.01
 class Diagnosis(Value):
     """What `diagnose` found: `shares` by cause, `gains` predicted (best first), `ablations` run, `findings`.
 
+    `notes` say what the trace lacks or holds unread; `overlap` is the part of communication that computing hides.
+
     Notebooks show it as HTML with pictures; `text()`, `html()`, `figure()` and `to_json()` give each form.
     """
 
@@ -53,6 +56,7 @@ class Diagnosis(Value):
     findings: tuple[Finding, ...]
     notes: tuple[str, ...] = ()
     is_device_missing: bool = False
+    overlap: float | None = None
     analysed: AnalysedTrace | None = field(default=None, repr=False, compare=False)
     DERIVED: ClassVar[tuple[str, ...]] = ("verdict",)
     OMITTED: ClassVar[tuple[str, ...]] = ("analysed",)
@@ -158,6 +162,7 @@ def diagnosed(trace: Trace, *, name: str, skip: int | None = None) -> Diagnosis:
         findings=antipatterns(analysed, skip=first),
         notes=notes_of(trace),
         is_device_missing=is_missing,
+        overlap=overlap(trace),
         analysed=analysed,
     )
 
@@ -228,6 +233,8 @@ def _text(diagnosis: Diagnosis) -> str:
         *("", "shares of wall time"),
     ]
     lines += [_share(found, cause) for cause in diagnosis.shown_shares()]
+    if diagnosis.overlap is not None:
+        lines.append(f"  overlap: computing hides {percent(diagnosis.overlap, digits=3)} of the communication")
     if diagnosis.gains:
         lines += ["", "potential speed-up if fixed, one cause at a time", f"  {diagnosis.replay()}"]
     lines += [_gain(diagnosis, gain) for gain in diagnosis.shown_gains()]

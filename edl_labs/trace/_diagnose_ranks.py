@@ -15,7 +15,6 @@ from edl_labs.errors import UsageError
 from edl_labs.trace._diagnose import Diagnosis, diagnosed, first_step
 from edl_labs.trace._read_trace import read_ranks
 from edl_labs.trace.collectives import function_name, is_host_collective
-from edl_labs.trace.device_work import merged_s
 from edl_labs.trace.trace_table import Trace, TraceEvent
 from edl_labs.units import percent, seconds
 from edl_labs.values import Value
@@ -172,25 +171,11 @@ def _summary(report: Diagnosis, rank: int, waits_s: float, waited_for_s: float) 
         wall_s=wall_s,
         compute_s=wall_s * shares["compute"],
         exposed_s=wall_s * shares["communication"],
-        overlap=overlap(report.trace),
+        overlap=report.overlap,
         waits_s=waits_s,
         waited_for_s=waited_for_s,
         verdict=report.verdict,
     )
-
-
-def overlap(trace: Trace) -> float | None:
-    """The time in which communication is hidden behind computing, as a part of all communication; None without any."""
-    communicating, computing = _spans(trace, "communication"), _spans(trace, "kernel")
-    total_s = merged_s(communicating)
-    if not total_s:
-        return None
-    hidden_s = total_s + merged_s(computing) - merged_s(communicating + computing)
-    return max(round(hidden_s / total_s, 9), 0.0)
-
-
-def _spans(trace: Trace, kind: str) -> list[tuple[float, float]]:
-    return [(float(trace.start_s[i]), float(trace.end_s[i])) for i in trace.select(kind).tolist()]
 
 
 def _waiting(traces: Sequence[Trace], *, skip: int | None) -> tuple[list[list[float]], list[str]]:

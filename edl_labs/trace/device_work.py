@@ -100,6 +100,23 @@ def merged_s(spans: Iterable[tuple[float, float]]) -> float:
     return total
 
 
+def overlap(trace: Trace) -> float | None:
+    """The time in which communication is hidden behind computing, as a part of all communication; None without any.
+
+    Over the whole trace, as HolisticTraceAnalysis defines it.
+    """
+    communicating, computing = _spans(trace, "communication"), _spans(trace, "kernel")
+    total_s = merged_s(communicating)
+    if not total_s:
+        return None
+    hidden_s = total_s + merged_s(computing) - merged_s(communicating + computing)
+    return max(round(hidden_s / total_s, 9), 0.0)
+
+
+def _spans(trace: Trace, kind: str) -> list[tuple[float, float]]:
+    return [(float(trace.start_s[i]), float(trace.end_s[i])) for i in trace.select(kind).tolist()]
+
+
 def issuing_calls(trace: Trace) -> dict[int, int]:
     """By link the index of the first call that has it."""
     found: dict[int, int] = {}
