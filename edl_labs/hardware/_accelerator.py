@@ -59,7 +59,7 @@ def lookup(reported_name: str, *, sm_count: int | None = None, memory_bytes: int
     'H100-SXM'
     >>> lookup("NVIDIA H100 80GB HBM3 MIG 1g.10gb").sm_count
     16
-    >>> lookup("NVIDIA H800") is None
+    >>> lookup("NVIDIA L20") is None
     True
     """
     found = _meant(reported_name, _reported()) if isinstance(reported_name, str) else ()

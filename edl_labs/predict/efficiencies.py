@@ -62,11 +62,22 @@ BOARD_POWER_W: Mapping[str, float] = MappingProxyType(
         "MI250X-GCD": 280,
         "MI300X": 750,
         "MI325X": 1000,
+        "K80": 150,
+        "GTX-1080-Ti": 250,
+        "TITAN-RTX": 280,
+        "RTX-8000": 260,
+        "A16": 62.5,
+        "RTX-PRO-6000": 600,
+        "H800-SXM": 700,
+        "A800-80GB": 400,
+        "MI355X": 1400,
+        "RX-7900-XTX": 355,
     }
 )
 # Which chips share a way of making and of issuing products.
 FAMILY: Mapping[str, str] = MappingProxyType(
     {
+        "Kepler": "old",
         "Pascal": "old",
         "Volta": "old",
         "Turing": "old",
@@ -76,6 +87,8 @@ FAMILY: Mapping[str, str] = MappingProxyType(
         "Blackwell": "blackwell",
         "CDNA2": "ga100",
         "CDNA3": "hopper",
+        "CDNA4": "hopper",
+        "RDNA3": "ga10x",
     }
 )
 

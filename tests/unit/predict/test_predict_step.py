@@ -245,7 +245,7 @@ def test_bad_input_is_told_in_a_sentence():
 
     for call, said in (
         (lambda: predict_step(3, empty(1)), "needs a function, got int"),
-        (lambda: predict_step(mlp(), empty(8, 1024), "H800"), "no accelerator"),
+        (lambda: predict_step(mlp(), empty(8, 1024), "L20"), "no accelerator"),
         (lambda: predict_step(mlp(), empty(8, 1024), dtype="fp12"), "no dtype"),
         (lambda: predict_step(mlp(), empty(8, 1024), optimizer="adan"), "no optimizer"),
         (lambda: predict_step(mlp(), empty(8, 1000)), "cannot be run on this example"),
