@@ -16,10 +16,9 @@ from edl_labs.checks.evidence import LAST, collect
 from edl_labs.checks.evidence_form import yours
 from edl_labs.checks.kept_beside import BESIDE
 from edl_labs.checks.lab_cells import RUN_ABOVE, asked_for, defining_cell
-from edl_labs.checks.lab_exercises import load_lab
 from edl_labs.checks.lab_facts import LabFacts, lab_of
 from edl_labs.checks.outcome_display import Hint, show_outcome, show_running, shown_hint
-from edl_labs.checks.progress import failing_case, notebook_lab, remember
+from edl_labs.checks.progress import failing_case, remember
 from edl_labs.checks.score import Score
 from edl_labs.checks.time_limit import TookTooLong, time_limit, told_when_slow
 from edl_labs.errors import EdlError, UsageError
@@ -55,7 +54,7 @@ def hint(name: str = "", number: int | None = None) -> Any:
     A notebook shows it at once, wherever in a cell it is asked for.
     """
     try:
-        hints = lab_of(name, recent=notebook_lab(), verb="hint").exercise(name).hints
+        hints = lab_of(name, verb="hint").exercise(name).hints
     except EdlError as error:
         return shown_hint(Hint(str(name), 0, 0, str(error)))
     if not hints:
@@ -74,20 +73,19 @@ def case(name: str, number: int | None = None) -> Any:
     from a few numbers, such as a seed, the tensors come. Each call gives a new copy. UsageError where the exercise has
     no such case.
     """
-    known = lab_of(name, recent=notebook_lab(), verb="case")
-    cases, _ = known.golden(name)
+    known = lab_of(name, verb="case")
+    exercise, cases, _ = known.public(name)
     chosen = number if number is not None else (failing_case(name) or 0) + 1
     if not isinstance(chosen, int) or not 1 <= chosen <= len(cases):
         raise UsageError(f"{name} has no case {chosen}", why=f"there are {len(cases)}", next=f'case("{name}", 1)')
     given = plain_data.plain_copy(cases[chosen - 1])
-    return next(one for one in load_lab(known.lab) if one.name == name).spec.student_inputs(given)
+    return exercise.spec.student_inputs(given)
 
 
 def _outcome(name: str, names: dict[str, Any], printed: Printed, *, alone: bool = False) -> Outcome:
     """What an exercise comes to; `alone` leaves out what it builds on, so that a chain of them stays bounded."""
     try:
-        lab = lab_of(name, recent=notebook_lab())
-        return _judged(lab, name, names, printed, alone=alone)
+        return _judged(name, names, printed, alone=alone)
     except EdlError as error:
         return Outcome(str(name or "check()"), "", "not attempted", 0.0, 0.0, error.what, error.why, error.next)
     except BaseException as error:  # a check must never stop a notebook, whatever is broken
@@ -103,7 +101,8 @@ def _outcome(name: str, names: dict[str, Any], printed: Printed, *, alone: bool 
         )
 
 
-def _judged(lab: LabFacts, name: str, names: dict[str, Any], printed: Printed, *, alone: bool) -> Outcome:
+def _judged(name: str, names: dict[str, Any], printed: Printed, *, alone: bool) -> Outcome:
+    lab = lab_of(name)
     known = lab.exercise(name)
     if known.kind == "explain":
         return Outcome(
@@ -112,8 +111,7 @@ def _judged(lab: LabFacts, name: str, names: dict[str, Any], printed: Printed, *
             why="it asks for an explanation in words",
             next="write it in the cell; your instructor reads it",
         )
-    exercise = next(e for e in load_lab(lab.lab) if e.name == name)
-    cases, wants = lab.golden(name)
+    exercise, cases, wants = lab.public(name)
     records, texts = _collected(exercise, names, cases, printed)
     above = _cell_above(lab, records, names)
     if above:

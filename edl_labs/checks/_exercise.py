@@ -64,10 +64,6 @@ class Exercise:
         """What draws its cases: the spec's own method, or the judge's; EdlError where that is not installed."""
         return self.spec.cases if defines(type(self.spec), "cases") else _judges_drawing(self)
 
-    def combine(self, fractions: list[float]) -> float:
-        """The share of the points that the fractions of the cases earn."""
-        return float(min(1.0, max(0.0, self.spec.combine(fractions))))
-
 
 Drawing = Callable[[Any], list[Any]]
 REGISTERED: dict[str, Exercise] = {}

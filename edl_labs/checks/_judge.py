@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -10,7 +9,7 @@ from typing import Any
 
 from edl_labs.checks._exercise import Exercise
 from edl_labs.checks.evidence_form import Misfit, fitted, plain_lists, shown
-from edl_labs.checks.spec import AS_THE_REFERENCE
+from edl_labs.checks.spec import AS_THE_REFERENCE, finite_metrics
 from edl_labs.errors import Sentence, Wrong
 from edl_labs.values import Value
 
@@ -20,7 +19,6 @@ MISFORMED = "another kind of answer is asked for: {problem}"
 RAISED = "your code raised {type}: {message}"
 READABLE = Sentence("return the numbers, lists or arrays that the text above the cell asks for")
 _MOST_KEPT = 0.99  # what is wrong costs something, whatever it keeps
-MOST_KEPT_BYTES = 400_000  # of timelines as JSON: those of two programs at their own bound, and half as much again
 INCOMPARABLE = Sentence("the result could not be compared")
 
 
@@ -98,8 +96,7 @@ def judge(exercise: Exercise, cases: list[Any], got: Any, want: list[Any], *, po
             first, first_index = wrong, index
     if first is not None:
         first = _diagnosed(exercise, cases, records, want) or first
-    outcome = _outcome(exercise, cases, fractions, first, first_index, points)
-    return replace(outcome, entry=_entry(exercise, cases, records)) if outcome.points else outcome
+    return _outcome(exercise, cases, records, fractions, first, first_index, points=points)
 
 
 def _one(exercise: Exercise, case: Any, record: Any, want: Any) -> tuple[float, Wrong | None]:
@@ -142,30 +139,6 @@ def _diagnosed(exercise: Exercise, cases: list[Any], records: list[Any], want: l
     except Exception:  # no answer to one of the cases, or one of another form: what that case is told stays
         return None
     return found if isinstance(found, Wrong) else None
-
-
-def _entry(exercise: Exercise, cases: list[Any], records: list[Any]) -> dict[str, float]:
-    """What the spec says in numbers of answers that earn points: finite ones by name, or nothing."""
-    try:
-        found = exercise.spec.leaderboard_metrics(cases, [record["value"] for record in records])
-        numbers = {str(name): float(value) for name, value in found.items()}
-    except Exception:  # the mark stands, whatever is said beside it
-        return {}
-    return numbers if all(map(math.isfinite, numbers.values())) else {}
-
-
-def kept_timelines(exercise: Exercise, cases: list[Any], got: Any, want: list[Any]) -> dict[str, Any]:
-    """What the spec keeps of answers that earned points, for a leaderboard to show.
-
-    Plain JSON data of at most MOST_KEPT_BYTES, or nothing: the mark stands, whatever is kept beside it.
-    """
-    try:
-        kept = exercise.spec.leaderboard_timelines(cases, [record["value"] for record in got], want)
-        text = json.dumps(kept, allow_nan=False)
-        found = json.loads(text)
-    except Exception:
-        return {}
-    return found if isinstance(found, dict) and len(text) <= MOST_KEPT_BYTES else {}
 
 
 def _formed(exercise: Exercise, value: Any, want: Any) -> Any:
@@ -285,36 +258,35 @@ def _not_attempted(exercise: Exercise, records: list[Any], points: float) -> Out
 def _outcome(
     exercise: Exercise,
     cases: list[Any],
+    records: list[Any],
     fractions: list[float],
     wrong: Wrong | None,
     index: int | None,
+    *,
     points: float,
 ) -> Outcome:
-    fraction = exercise.combine(fractions)
+    right = sum(f >= 1 for f in fractions)
+    fraction = float(exercise.spec.combine(fractions))
     most = points or 1.0  # practice has no points, and is judged all the same
-    earned = round(most * (fraction if math.isfinite(fraction) else 0.0), 4)
-    state = "passed" if earned >= most else "partly" if earned > 0 else "wrong"
-    if wrong is None and state != "passed":
-        wrong = _wrong(
-            "part of the credit is missing",
-            why="some cases are only partly right",
-            next='hint("{exercise}") says where to look',
-            exercise=exercise.name,
-        )
-    told = wrong if state != "passed" and wrong is not None else Wrong("")
-    text = "" if index is None or state == "passed" else shown(cases[index], exercise.spec.format_case)
-    return Outcome(
+    earned = round(most * min(1.0, max(0.0, fraction if math.isfinite(fraction) else 0.0)), 4)
+    outcome = Outcome(
         name=exercise.name,
         lab=exercise.lab,
-        state=state,
+        state="passed" if earned >= most else "partly" if earned > 0 else "wrong",
         points=earned if points else 0.0,
         max_points=points,
-        what=told.what,
-        why=told.why,
-        next=told.next,
-        case_index=index if state != "passed" else None,
-        case_text=text,
-        cases_right=sum(f >= 1 for f in fractions),
+        cases_right=right,
         cases_total=len(fractions),
         trusting=exercise.trusting,
+        entry=finite_metrics(exercise.spec, cases, records) if points and earned else {},
     )
+    if outcome.state == "passed":
+        return outcome
+    said = wrong or _wrong(
+        "part of the credit is missing",
+        why="some cases are only partly right",
+        next='hint("{exercise}") says where to look',
+        exercise=exercise.name,
+    )
+    text = "" if index is None else shown(cases[index], exercise.spec.format_case)
+    return replace(outcome, what=said.what, why=said.why, next=said.next, case_index=index, case_text=text)

@@ -64,9 +64,10 @@ def collect(
 
 
 def _one(exercise: Exercise, namespace: dict[str, Any], case: Any) -> dict[str, Any]:
+    student = Student(namespace)
     try:
         with fresh_global_state():
-            value = exercise.spec.probe(Student(namespace), plain_data.plain_copy(case))
+            value = exercise.spec.probe(student, plain_data.plain_copy(case))
             return {"value": plain_data.plain_copy(value)}
     except NotImplementedError:
         return {"stub": True}

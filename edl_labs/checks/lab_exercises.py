@@ -74,9 +74,10 @@ def folder_of(lab: str) -> Path:
     return next((folder for folder in exercises_folders() if module_path(lab, folder).is_file()), first)
 
 
-def built_labs() -> list[str]:
-    """Every lab whose facts the build has published, in order."""
-    return sorted({path.stem for folder in exercises_folders() for path in (folder / "goldens").glob("*.json")})
+def built_labs() -> dict[str, Path]:
+    """Every lab whose facts the build has published, in order, with the file that holds them."""
+    found = [path for folder in reversed(exercises_folders()) for path in (folder / "goldens").glob("*.json")]
+    return {path.stem: path for path in sorted(found, key=lambda path: path.stem)}
 
 
 def lab_names(folder: Path | None = None) -> list[str]:

@@ -9,10 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from edl_labs.checks import plain_data
-from edl_labs.checks.lab_exercises import built_labs, folder_of
+from edl_labs.checks._exercise import Exercise
+from edl_labs.checks.lab_exercises import built_labs, folder_of, load_lab
 from edl_labs.errors import UsageError
 
 SCHEMA = 1
+NOTEBOOK_LAB = [""]
+"""The lab that this notebook says it is: by `Progress("lab")`, or by its latest check."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +63,10 @@ class LabFacts:
             if found.name == name:
                 return found
         raise UsageError(f"{self.lab} has no exercise called {name!r}", next="edl-labs build writes what it knows")
+
+    def public(self, name: str) -> tuple[Exercise, list[Any], list[Any]]:
+        """An exercise with its public cases and the reference's values for them."""
+        return (next(one for one in load_lab(self.lab) if one.name == name), *self.golden(name))
 
     def golden(self, name: str) -> tuple[list[Any], list[Any]]:
         """The public cases of an exercise and the reference's values for them."""
@@ -113,20 +120,21 @@ def _read(path: Path, _changed: int) -> LabFacts:
     return LabFacts(data["lab"], data["title"], data["minutes"], exercises, data["goldens"], data["locked"])
 
 
-def lab_of(name: str, *, recent: str = "", verb: str = "check") -> LabFacts:
+def lab_of(name: str, *, verb: str = "check") -> LabFacts:
     """The facts of the lab that has the exercise `name`; UsageError with the nearest name when none has.
 
-    No other lab is looked at where `recent`, which the notebook says it is, has it. When no name is near, the error
-    lists the exercises of that lab. `verb` is what was called.
+    No other lab is looked at where the one that the notebook says it is has it. When no name is near, the error lists
+    the exercises of that lab. `verb` is what was called.
     """
     import difflib
 
+    recent = NOTEBOOK_LAB[0]
     if recent and facts_path(recent).is_file() and any(e.name == name for e in facts(recent).exercises):
         return facts(recent)
     names: list[str] = []
     recent_names: list[str] = []
-    for lab in built_labs():
-        found = facts(lab)
+    for path in built_labs().values():
+        found = _read(path, path.stat().st_mtime_ns)
         names += [e.name for e in found.exercises]
         recent_names = [e.name for e in found.exercises] if found.lab == recent else recent_names
         if any(e.name == name for e in found.exercises):

@@ -32,9 +32,9 @@ def points_text(points: float, most: float) -> str:
 
 def worth_text(outcome: Outcome) -> str:
     """What an outcome is worth: points, or the word for what gives none; empty where nothing was judged."""
-    if outcome.is_practice:
-        return "practice, no points"
-    return points_text(outcome.points, outcome.max_points) if outcome.max_points else ""
+    if outcome.max_points:
+        return points_text(outcome.points, outcome.max_points)
+    return "practice, no points" if outcome.lab else ""
 
 
 def outcome_text(outcome: Outcome) -> str:

@@ -9,13 +9,12 @@ from edl_labs.checks import progress_map
 from edl_labs.checks._judge import STATES, Outcome
 from edl_labs.checks.kept_beside import is_notebook, read_beside, write_beside
 from edl_labs.checks.lab_cells import tell_missing_names
-from edl_labs.checks.lab_facts import ExerciseFacts, LabFacts, facts
+from edl_labs.checks.lab_facts import NOTEBOOK_LAB, ExerciseFacts, LabFacts, facts
 
 if TYPE_CHECKING:
     from ipywidgets import HTML
 
 _LATEST: dict[tuple[str, str], Outcome] = {}
-_DECLARED = [""]  # the lab of the latest Progress
 _WIDGETS: list[tuple[str, Any]] = []
 _MAPS: dict[str, list[Any]] = {}  # by lab: handles of the maps that a notebook shows
 _MAPS_KEPT = 4  # two stand in a lab; who runs their cells again leaves older ones behind
@@ -30,8 +29,8 @@ def remember(outcome: Outcome) -> None:
         tell_missing_names(outcome.lab)
         if outcome.state == "not attempted" and (outcome.lab, outcome.name) not in _LATEST and _is_kept(outcome):
             return
-    _LATEST.pop((outcome.lab, outcome.name), None)
     _LATEST[outcome.lab, outcome.name] = outcome
+    NOTEBOOK_LAB[:] = [outcome.lab or NOTEBOOK_LAB[0]]
     if outcome.lab and is_notebook():
         _write_beside(outcome)
     for lab, widget in _WIDGETS:
@@ -73,11 +72,6 @@ def failing_case(name: str) -> int | None:
     return next((outcome.case_index for (_, known), outcome in _LATEST.items() if known == name), None)
 
 
-def notebook_lab() -> str:
-    """The lab that this notebook says it is: by `Progress("lab")`, or by its latest check; empty while it has not."""
-    return next((lab for lab, _ in reversed(_LATEST) if lab), _DECLARED[-1])
-
-
 class Progress:
     """The points of a lab so far, as they were checked, here or before a restart: text, or a map in a notebook.
 
@@ -88,7 +82,7 @@ class Progress:
     def __init__(self, lab: str) -> None:
         self.lab = lab
         self.facts: LabFacts = facts(lab)
-        _DECLARED[:] = [lab]
+        NOTEBOOK_LAB[:] = [lab]
 
     @property
     def outcomes(self) -> dict[str, Outcome | None]:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import math
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from edl_labs.checks.evidence_form import answer_text, case_lines
 from edl_labs.errors import Wrong
 
+MOST_KEPT_BYTES = 400_000  # of timelines as JSON: those of two programs at their own bound, and half as much again
 AS_THE_REFERENCE = object()
 """The form of answers where a spec gives none."""
 
@@ -79,6 +82,30 @@ class ExerciseSpec:
     def stand_in(self) -> Mapping[str, Any]:
         """What takes the place of this exercise's class where another uses it: names made of what libraries have."""
         return {}
+
+
+def finite_metrics(spec: ExerciseSpec, cases: list[Any], records: list[Any]) -> dict[str, float]:
+    """What the spec says in numbers of answers that earn points: finite ones by name, or nothing."""
+    try:
+        found = spec.leaderboard_metrics(cases, [record["value"] for record in records])
+        numbers = {str(name): float(value) for name, value in found.items()}
+    except Exception:  # the mark stands, whatever is said beside it
+        return {}
+    return numbers if all(map(math.isfinite, numbers.values())) else {}
+
+
+def kept_timelines(spec: ExerciseSpec, cases: list[Any], records: list[Any], want: list[Any]) -> dict[str, Any]:
+    """What the spec keeps of answers that earned points, for a leaderboard to show.
+
+    Plain JSON data of at most MOST_KEPT_BYTES, or nothing: the mark stands, whatever is kept beside it.
+    """
+    try:
+        kept = spec.leaderboard_timelines(cases, [record["value"] for record in records], want)
+        text = json.dumps(kept, allow_nan=False)
+        found = json.loads(text)
+    except Exception:
+        return {}
+    return found if isinstance(found, dict) and len(text) <= MOST_KEPT_BYTES else {}
 
 
 def defines(spec: type[ExerciseSpec], part: str) -> bool:

@@ -251,8 +251,8 @@ def _drawn(what: dict[str, Any]) -> bytes:
 
 def _judged(what: dict[str, Any], cases: bytes, evidence: bytes, wants: bytes, known: dict[bytes, Any]) -> Any:
     from edl_labs.checks import judge
-    from edl_labs.checks._judge import kept_timelines
     from edl_labs.checks.lab_exercises import load_lab
+    from edl_labs.checks.spec import kept_timelines
 
     try:
         exercise = next(e for e in load_lab(what["lab"]) if e.name == what["name"])
@@ -265,7 +265,7 @@ def _judged(what: dict[str, Any], cases: bytes, evidence: bytes, wants: bytes, k
         return {"outcome": _fields(unjudged(exercise, what["points"], why=error.what)), "all_values": False}
     outcome = judge(exercise, plain_data.plain_copy(drawn), got, plain_data.plain_copy(right), points=what["points"])
     if outcome.points:
-        kept = kept_timelines(exercise, plain_data.plain_copy(drawn), got, plain_data.plain_copy(right))
+        kept = kept_timelines(exercise.spec, plain_data.plain_copy(drawn), got, plain_data.plain_copy(right))
         outcome = replace(outcome, timelines=kept)
     return {"outcome": _fields(outcome), "all_values": _has_values(got)}
 

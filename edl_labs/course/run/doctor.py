@@ -153,7 +153,7 @@ def _lab_called(name: str) -> str:
     from edl_labs.checks.lab_exercises import built_labs
     from edl_labs.course.start import one_called
 
-    return one_called(name, built_labs())
+    return one_called(name, list(built_labs()))
 
 
 def _lab_looks() -> dict[str, Callable[[], Row]]:

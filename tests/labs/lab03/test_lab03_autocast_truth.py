@@ -82,7 +82,7 @@ def test_a_single_rule_earns_nothing(exercises, solution, rule, seed):
         )
 
     assert sum(right) / len(right) <= CHANCE
-    assert 0 == exercise.combine([float(one) for one in right])
+    assert 0 == exercise.spec.combine([float(one) for one in right])
 
 
 def test_goldens_hold_what_table_and_text_show_and_leave_operators_of_each_kind_to_the_student(exercises):

@@ -7,8 +7,8 @@ import json
 import numpy as np
 import pytest
 
-from edl_labs.checks._judge import MOST_KEPT_BYTES, kept_timelines
 from edl_labs.checks.lab_exercises import load_lab
+from edl_labs.checks.spec import MOST_KEPT_BYTES, kept_timelines
 from edl_labs.exercises.cluster_programs import written_programs
 from edl_labs.exercises.lab10b_within_the_budget.budget_scores import rented
 from edl_labs.exercises.lab10b_within_the_budget.judge.drawn_training_jobs import budgets, drawn_job
@@ -154,11 +154,11 @@ def test_the_score_keeps_both_runs_of_the_job_with_the_most_gpus():
     most = offered.index(4)
     want = [evidence(case, 4 if at == most else 1, best_genome) for at, case in enumerate(CASES)]
     got = [{"value": evidence(case, 2 if at == most else 1, naive_genome)} for at, case in enumerate(CASES)]
-    kept = kept_timelines(SCORE, CASES, got, want)
+    kept = kept_timelines(SCORE.spec, CASES, got, want)
     theirs, reference = (TrainingSteps.from_plain(kept[who]) for who in ("theirs", "reference"))
 
     assert (2, 4) == (theirs.gpus, reference.gpus)
     assert theirs.makespan_s > reference.makespan_s
     assert len(json.dumps(kept)) < MOST_KEPT_BYTES
     assert "the job whose budget pays for the most GPUs" == kept["case"]
-    assert {} == kept_timelines(SCORE, CASES, [{"error": {}}] * 3, want)
+    assert {} == kept_timelines(SCORE.spec, CASES, [{"error": {}}] * 3, want)

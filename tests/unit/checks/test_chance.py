@@ -43,12 +43,12 @@ def test_a_guesser_hardly_ever_earns_anything(name: str, guesser: str) -> None:
     earned = []
     for _ in range(tries):
         right = rng.permutation(np.arange(total) % answers)
-        earned.append(exercise.combine([float(hit) for hit in GUESSERS[guesser](rng, total, answers) == right]))
+        earned.append(exercise.spec.combine([float(hit) for hit in GUESSERS[guesser](rng, total, answers) == right]))
 
     # Five standard deviations above 1 %; and what luck earns is next to nothing on average.
     assert sum(share > 0 for share in earned) <= tries * float(LUCK) + 5 * (tries * float(LUCK)) ** 0.5
     assert sum(earned) / tries < 0.003
-    assert 1.0 == exercise.combine([1.0] * total)
+    assert 1.0 == exercise.spec.combine([1.0] * total)
 
 
 @pytest.mark.parametrize("name", BALANCED)

@@ -30,7 +30,8 @@ pytestmark = pytest.mark.usefixtures("numbers")
 @pytest.fixture(autouse=True)
 def _fresh(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(progress, "_LATEST", {})
-    monkeypatch.setattr(progress, "_DECLARED", [""])
+    monkeypatch.setattr(lab_facts, "NOTEBOOK_LAB", [""])
+    monkeypatch.setattr(progress, "NOTEBOOK_LAB", lab_facts.NOTEBOOK_LAB)
     monkeypatch.setattr(_check, "_HINTS_SHOWN", {})
 
 
@@ -214,7 +215,7 @@ def test_practice_that_is_built_on_is_pointed_to_once_it_is_begun(
     known = lab_facts.facts(course.LAB)
     practice = replace(known.exercise("double"), optional=True, points=0.0)
     exercises = tuple(practice if one.name == "double" else one for one in known.exercises)
-    monkeypatch.setattr(lab_facts, "facts", lambda lab: replace(known, exercises=exercises))
+    monkeypatch.setattr(lab_facts, "_read", lambda *_: replace(known, exercises=exercises))
 
     outcome = check("quadruple", {"double": double, "quadruple": lambda x: 9 * x}).outcome
 

@@ -12,8 +12,8 @@ from types import SimpleNamespace
 import pytest
 
 from edl_labs.checks import Exercise, plain_data
-from edl_labs.checks._judge import MOST_KEPT_BYTES, kept_timelines
 from edl_labs.checks.lab_exercises import load_lab
+from edl_labs.checks.spec import MOST_KEPT_BYTES, kept_timelines
 from edl_labs.course.grade import judge_process
 from edl_labs.course.grade.judge_process import ComputingTime, FreeJudge, Judge, Judged
 from edl_labs.course.sandbox.gauges import process_cpu_s
@@ -115,7 +115,7 @@ def test_what_ran_when_is_kept_of_answers_that_earn_points(exercise: Exercise):
 def test_what_is_too_much_or_no_plain_data_is_not_kept(timelines):
     spec = SimpleNamespace(leaderboard_timelines=timelines)
 
-    assert {} == kept_timelines(SimpleNamespace(spec=spec), [{}], [{"value": 1}], [1])  # type: ignore[arg-type]
+    assert {} == kept_timelines(spec, [{}], [{"value": 1}], [1])  # type: ignore[arg-type]
 
 
 class Process:
