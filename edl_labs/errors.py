@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copyreg
 import os
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 HOLE = "…"  # where a value is left out
@@ -34,6 +34,18 @@ class Sentence(str):
     def without_values(self, *, shown: Collection[str] = ()) -> str:
         """The sentence with "…" in place of each value, but for those that may be `shown`."""
         return self.template.format_map({name: text if text in shown else HOLE for name, text in self.values.items()})
+
+
+def did_you_mean(name: str, known: Iterable[str], *, cutoff: float = 0.6) -> str:
+    """What to do about an unknown name: the nearest of those `known`, as a question; empty when none is near.
+
+    >>> did_you_mean("lab01_gpu_basic", ["lab01_gpu_basics", "lab02_roofline"]), did_you_mean("x", ["area"])
+    ('did you mean lab01_gpu_basics?', '')
+    """
+    from difflib import get_close_matches  # only where there is an error
+
+    near = get_close_matches(name, list(known), n=1, cutoff=cutoff)
+    return f"did you mean {near[0]}?" if near else ""
 
 
 class EdlError(Exception):

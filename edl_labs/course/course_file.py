@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import Field, fields
 from pathlib import Path
 from typing import Annotated, Any
@@ -13,8 +13,8 @@ import msgspec
 from msgspec import Meta, Struct, field, structs
 
 from edl_labs.course.sandbox.limits import Limits
-from edl_labs.course.toml_file import Misfit, key_lines, line_of, misfit, nearest
-from edl_labs.errors import UsageError
+from edl_labs.course.toml_file import Misfit, key_lines, line_of, misfit
+from edl_labs.errors import UsageError, did_you_mean
 
 FILE = "course.toml"
 Share = Annotated[float, Meta(ge=0, le=1)]
@@ -115,11 +115,16 @@ def _refusal(found: Misfit, line: int) -> UsageError:
     if found.unknown:
         where = f"[[{table}]]" if table == "assignment" else f"[{table}]" if table else "the file"
         known = [one.encode_name for one in structs.fields(_TABLES[table])]
-        return wrong(f"{where} has no {key!r}", f"line {line} sets it", nearest(key, known))
+        return _unknown(where, key, known, f"line {line} sets it")
     usual = (f"{key} is {{value!r}}", "that is not text", f'write {key} = "..."')
     what, why, then = _SAID.get(found.key, usual)
     why = why.format(value=found.value)
     return wrong(what.format(value=found.value), f"line {line}" + (f": {why}" if why else ""), then)
+
+
+def _unknown(where: str, key: str, known: Iterable[str], why: str = "") -> UsageError:
+    then = did_you_mean(key, known) or f"it may have {', '.join(known)}"
+    return wrong(f"{where} has no {key!r}", why, then)
 
 
 def wrong(what: str, why: str, then: str) -> UsageError:
@@ -132,7 +137,7 @@ def set_limits(table: Mapping[str, Any]) -> Limits:
     known = {limit.name: limit for limit in fields(Limits)}
     unknown = [name for name in table if name not in known]
     if unknown:
-        raise wrong(f"[limits] has no {unknown[0]!r}", "", nearest(unknown[0], known))
+        raise _unknown("[limits]", unknown[0], known)
     changed: dict[str, Any] = {name: _limit(known[name], value) for name, value in table.items()}
     found = Limits(**changed)
     if found.notebook_s > found.cpu_s:

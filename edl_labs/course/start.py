@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import json
 import os
@@ -16,7 +15,7 @@ from pathlib import Path
 from edl_labs.checks.lab_exercises import installed_courses
 from edl_labs.checks.lab_facts import facts
 from edl_labs.course.own_files import own_files
-from edl_labs.errors import UsageError
+from edl_labs.errors import UsageError, did_you_mean
 from edl_labs.values import Value
 
 PUBLISHED = ".edl-labs-published.json"
@@ -123,11 +122,10 @@ def one_called(lab: str, names: list[str]) -> str:
     """The one of `names` that is called `lab`, or begins with it as `lab04` does; UsageError with the nearest name."""
     matching = [name for name in names if name == lab] or [name for name in names if name.startswith(f"{lab}_")]
     if len(matching) != 1:
-        near = difflib.get_close_matches(lab, names, n=1, cutoff=0.3)
         raise UsageError(
             f"there is no lab called {lab!r}",
             why=f"the labs are {', '.join(names)}",
-            next=f"did you mean {near[0]}?" if near else "leave the name out to get them all",
+            next=did_you_mean(lab, names, cutoff=0.3) or "leave the name out to get them all",
         )
     return matching[0]
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import difflib
 import re
-from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -59,12 +57,6 @@ def misfit(error: msgspec.ValidationError, data: Any) -> Misfit:
     for part in path:
         value = value[part] if isinstance(part, int) else value.get(part)
     return Misfit(path, value, "unknown field" in text or "at `key`" in text)
-
-
-def nearest(name: str, known: Collection[str]) -> str:
-    """Which of the `known` names was meant, else all of them: the last line of an error."""
-    near = difflib.get_close_matches(name, known, n=1)
-    return f"did you mean {near[0]}?" if near else f"it may have {', '.join(known)}"
 
 
 def key_lines(text: str) -> dict[TomlPath, int]:

@@ -10,8 +10,8 @@ import msgspec
 from msgspec import Meta, Struct, field, structs
 
 from edl_labs.course.lab.source import NAME
-from edl_labs.course.toml_file import Misfit, TomlPath, key_lines, line_of, misfit, nearest
-from edl_labs.errors import SourceError
+from edl_labs.course.toml_file import Misfit, TomlPath, key_lines, line_of, misfit
+from edl_labs.errors import SourceError, did_you_mean
 
 Text = Annotated[str, Meta(pattern=r"\S")]
 DataFile = Annotated[str, Meta(pattern=r"^[\w-][\w.-]*(/[\w-][\w.-]*)*(?<!\.py)(?<!\.toml)(?<!\.ipynb)\Z")]
@@ -153,7 +153,8 @@ class _Reader:
             return self.error(f"unknown table parameters.{key}", *found.path, next=_SAID["parameters"][1])
         of_exercise = len(found.path) > 1
         known = [one.encode_name for one in structs.fields(_ExerciseTable if of_exercise else _LabTable)]
-        return self.error(f"unknown key {key}", *found.path, next=nearest(key, known))
+        then = did_you_mean(key, known) or f"the keys are {', '.join(known)}"
+        return self.error(f"unknown key {key}", *found.path, next=then)
 
     def exercise(self, one: _ExerciseTable, index: int) -> LabExercise:
         at, name = ("exercise", index), one.name

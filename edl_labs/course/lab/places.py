@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import ast
-import difflib
 import json
-from collections.abc import Iterable
 from functools import lru_cache
 
 from edl_labs.course.course_folder import Course
 from edl_labs.course.lab.parsed_lab import NAME_HEAD, Lab
-from edl_labs.errors import SourceError
+from edl_labs.errors import SourceError, did_you_mean
 
 
 def registered(course: Course, lab: str, *, by: str = "exercise") -> dict[str, tuple[str, int]]:
@@ -71,7 +69,7 @@ def _check_toml(lab: Lab, cells: dict[str, int], kinds: dict[str, str]) -> None:
                 file=lab.toml.file,
                 line=one.line,
                 why=f"the exercises of {lab.file} are {', '.join(cells) or 'none'}",
-                next=_near(one.name, cells) or f'add a cell solve="{one.name}", or remove the table',
+                next=did_you_mean(one.name, cells) or f'add a cell solve="{one.name}", or remove the table',
             )
     listed = {one.name: one for one in lab.toml.exercises}
     for name, line in cells.items():
@@ -81,7 +79,7 @@ def _check_toml(lab: Lab, cells: dict[str, int], kinds: dict[str, str]) -> None:
                 file=lab.file,
                 line=line,
                 why=f"{lab.toml.file} has no [[exercise]] called {name}",
-                next=_near(name, listed) or "add its [[exercise]] table with points and hints",
+                next=did_you_mean(name, listed) or "add its [[exercise]] table with points and hints",
             )
         if listed[name].kind != kinds[name]:
             raise SourceError(
@@ -105,7 +103,7 @@ def _check_registered(course: Course, lab: Lab, code: dict[str, int]) -> None:
                 f"{name} is not registered in {course.shown(course.exercise_module(lab.name))}",
                 file=lab.file,
                 line=line,
-                next=_near(name, found) or f'add a class with @exercise("{name}") there',
+                next=did_you_mean(name, found) or f'add a class with @exercise("{name}") there',
             )
     for name, (file, line) in found.items():
         if name not in code:
@@ -113,7 +111,7 @@ def _check_registered(course: Course, lab: Lab, code: dict[str, int]) -> None:
                 f"{name} has no solve cell in {lab.file}",
                 file=file,
                 line=line,
-                next=_near(name, code) or f'add a cell solve="{name}", or remove the class',
+                next=did_you_mean(name, code) or f'add a cell solve="{name}", or remove the class',
             )
     for name, (file, line) in registered(course, lab.name, by="draws").items():
         if name not in found:
@@ -123,7 +121,7 @@ def _check_registered(course: Course, lab: Lab, code: dict[str, int]) -> None:
                 file=file,
                 line=line,
                 why=why,
-                next=_near(name, found) or "remove the function",
+                next=did_you_mean(name, found) or "remove the function",
             )
 
 
@@ -135,7 +133,7 @@ def _check_wrong(lab: Lab, code: dict[str, int]) -> None:
                 file=wrong.file,
                 line=1,
                 why=f"they are {', '.join(code) or 'none'}",
-                next=_near(wrong.exercise, code) or "name one of them",
+                next=did_you_mean(wrong.exercise, code) or "name one of them",
             )
     for name, line in code.items():
         count = sum(wrong.exercise == name for wrong in lab.wrong)
@@ -168,8 +166,3 @@ def _check_goldens(course: Course, lab: Lab, names: list[str]) -> None:
             why=f"{lab.file} has {', '.join(sorted(names))}",
             next="edl-labs build",
         )
-
-
-def _near(name: str, names: Iterable[str]) -> str:
-    near = difflib.get_close_matches(name, list(names), n=1)
-    return f"did you mean {near[0]}?" if near else ""

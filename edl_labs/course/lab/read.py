@@ -14,7 +14,7 @@ from edl_labs.course.lab.parsed_lab import Lab, read_wrong
 from edl_labs.course.lab.places import check_places, registered
 from edl_labs.course.lab.source import Cell, parse
 from edl_labs.course.own_files import own_files
-from edl_labs.errors import NothingToDo, SourceError, UsageError
+from edl_labs.errors import NothingToDo, SourceError, UsageError, did_you_mean
 
 
 def read_lab(course: Course, name: str) -> Lab:
@@ -26,14 +26,11 @@ def read_lab(course: Course, name: str) -> Lab:
 
 def no_such_lab(course: Course, name: str) -> UsageError:
     """The error for a lab that does not exist, with the nearest name."""
-    import difflib
-
     names = course.lab_names()
-    near = difflib.get_close_matches(name, names, n=1, cutoff=0.4)
     return UsageError(
         f"there is no lab called {name!r}",
         why=f"solutions/ holds {', '.join(names) or 'no lab yet'}",
-        next=f"did you mean {near[0]}?" if near else "edl-labs new LAB makes one",
+        next=did_you_mean(name, names, cutoff=0.4) or "edl-labs new LAB makes one",
     )
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import ast
-import difflib
 import sys
 from functools import lru_cache
 from pathlib import Path
 
 from edl_labs.course.lab.source import BEGIN, END, Cell
+from edl_labs.errors import did_you_mean
 
 MAX_CELL_LINES = 15  # house style: a cell fits on a projected screen together with its output
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
@@ -127,11 +127,8 @@ def _check_without_solve(cell: Cell, cells: list[Cell]) -> Exception:
         return cell.error(
             f"check {name} comes before its solve cell", why=f"that is at line {later[0]}", next="move the check below"
         )
-    near = difflib.get_close_matches(name, [str(c.name) for c in cells if c.role == "solve"], n=1)
-    return cell.error(
-        f"check {name} has no solve cell",
-        next=f"did you mean {near[0]}?" if near else f'add # %% solve="{name}" above it',
-    )
+    near = did_you_mean(name, [str(c.name) for c in cells if c.role == "solve"])
+    return cell.error(f"check {name} has no solve cell", next=near or f'add # %% solve="{name}" above it')
 
 
 def _check_setup(cell: Cell) -> None:

@@ -11,7 +11,7 @@ from functools import cached_property
 
 import jupytext
 
-from edl_labs.errors import SourceError
+from edl_labs.errors import SourceError, did_you_mean
 
 # jupytext's format of a lab's text: no header, roles as cell metadata, and a magic stays what it is, to be refused.
 PERCENT = {
@@ -95,8 +95,8 @@ def _role(word: str, refuse: Refuse) -> tuple[str, str | None]:
         raise refuse(f"{role} needs a name in double quotes", f'write {role}="name"')
     if role in PLAIN_ROLES:
         raise refuse(f"{role} takes no name", f"write # %% {role}")
-    near = difflib.get_close_matches(role, (*PLAIN_ROLES, *NAMED_ROLES), n=1)
-    raise refuse(f"unknown marker word {role or word!r}", f"did you mean {near[0]}?" if near else f"roles are {_FORMS}")
+    near = did_you_mean(role, (*PLAIN_ROLES, *NAMED_ROLES))
+    raise refuse(f"unknown marker word {role or word!r}", near or f"roles are {_FORMS}")
 
 
 BEGIN, END = "### BEGIN SOLUTION", "### END SOLUTION"

@@ -17,7 +17,7 @@ from edl_labs.course.run.notebook_file import (
     read_notebook,
 )
 from edl_labs.course.run.verdict import Expected
-from edl_labs.errors import NothingToDo, UsageError
+from edl_labs.errors import NothingToDo, UsageError, did_you_mean
 
 if TYPE_CHECKING:
     from edl_labs.course.course_folder import Course
@@ -145,15 +145,8 @@ def _no_parameter(name: str, parameter: str, known: Iterable[str], *, where: str
     return UsageError(
         f"{name} has no parameter {parameter!r}, which {where} sets",
         why=f"its parameters cell assigns {', '.join(known) or 'nothing'}",
-        next=_near(parameter, known),
+        next=did_you_mean(parameter, known) or "assign it in the parameters cell, or take it out",
     )
-
-
-def _near(name: str, known: Iterable[str]) -> str:
-    import difflib
-
-    near = difflib.get_close_matches(name, list(known), n=1)
-    return f"did you mean {near[0]}?" if near else "assign it in the parameters cell, or take it out"
 
 
 def _device_env(device: str) -> dict[str, str]:
