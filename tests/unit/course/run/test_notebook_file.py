@@ -9,7 +9,7 @@ from typing import Any
 import nbformat
 import pytest
 
-from edl_labs.course.run import notebooks
+from edl_labs.course.run import notebook_file
 from edl_labs.course.run.notebook_file import check_name, code_cells, explain_name, parameter_names, read_notebook
 from edl_labs.errors import UsageError
 from tests.unit.course.run.running_kit import check, code, explain, notebook, raw, write
@@ -68,7 +68,7 @@ def test_a_folder_and_a_missing_file_are_told_apart(tmp_path: Path) -> None:
 
 
 def test_a_huge_file_is_refused_before_it_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(notebooks, "MOST_BYTES", 1000)
+    monkeypatch.setattr(notebook_file, "MOST_BYTES", 1000)
 
     with pytest.raises(UsageError, match="is too large"):
         read_notebook(raw(tmp_path / "nb.ipynb", " " * 1001))
