@@ -145,7 +145,7 @@ def _points(exercise: ExerciseResult) -> str:
 
 def _show_check(report: CheckReport) -> None:
     rows = [
-        [e.name, e.state, _points(e), e.what if not e.full else ""]
+        [e.name, e.state, _points(e), e.what if e.by_hand or not e.full else ""]
         for e in sorted(report.exercises, key=lambda e: e.is_practice)
     ]
     table(report.title, ["exercise", "state", "points", "what to look at"], rows)

@@ -186,8 +186,7 @@ class _Planner:
     def gather_answers(self) -> None:
         """Prose that was typed outside its answer's cell is copied into it, so that a person reads and marks it."""
         sources = {key: self.submission.cells[index].source for key, index in self._chosen.items()}
-        ids = [cell.known.id if cell.known else "" for cell in self.cells]
-        placed = zip(ids, self.cells, strict=True)
+        placed = [(cell.known.id if cell.known else "", cell) for cell in self.cells]
         typed = [TypedCell(c.kind, sources.get(key, c.source), c.known, c.attachments) for key, c in placed]
         for index, cell in enumerate(self.cells):
             found = find_answer(typed, index, self.assignment.cells) if cell.keeps_id else None

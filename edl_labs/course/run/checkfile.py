@@ -21,6 +21,7 @@ from edl_labs.units import counted
 
 TAMPERED = 5  # the exit code that README promises
 _FRESH = "take that cell from a fresh copy of the lab (edl-labs start); leave your own cells as they are"
+_STUB = "YOUR ANSWER HERE"  # what nbgrader puts into an answer's cell
 # A cell of the labs takes up to a minute on a busy laptop. A check stops by itself before this: it and what it builds
 # on have `timeout_s` each, the longest of which is 150 s alone (a test adds them up).
 CHECK_LIMITS = RunLimits(cell_s=180.0, notebook_s=1800.0)
@@ -82,11 +83,21 @@ def check_notebook(
         file=path.name,
         lab=lab.lab,
         title=lab.title,
-        exercises=tuple(_unless_changed(exercise, changed) for exercise in exercises),
+        exercises=tuple(_answered(_unless_changed(exercise, changed), notebook) for exercise in exercises),
         failures=(*changed.values(), *_crashes(finished, exercises, limits)),
         seconds=finished.seconds,
         note=note,
     )
+
+
+def _answered(exercise: ExerciseResult, notebook: Any) -> ExerciseResult:
+    """An exercise that a person marks, with what to know where its cell holds no answer."""
+    sources = [cell.source.strip() for cell in notebook.cells if explain_name(cell) == exercise.name]
+    if not exercise.by_hand or any(source not in ("", _STUB) for source in sources):
+        return exercise
+    what = "its answer cell is empty" if sources else "its answer cell is missing"
+    why = "a person reads that cell; an answer elsewhere may be overlooked"
+    return replace(exercise, what=what, why=why, next="write your answer in the cell below the question")
 
 
 def _of_another_release(notebook: Any, lab: str) -> str:

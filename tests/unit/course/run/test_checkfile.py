@@ -64,6 +64,19 @@ def test_all_passed_is_0_and_the_file_is_as_it_was(tmp_path: Path) -> None:
     assert (1, 0) == tuple(json.loads(json.dumps(report.to_json()))[key] for key in ("schema", "exit_code"))
 
 
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [("Because.", ""), ("YOUR ANSWER HERE", "its answer cell is empty"), ("", "its answer cell is empty")],
+)
+def test_an_answer_that_nobody_wrote_is_said(tmp_path: Path, answer: str, said: str) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    path = write(home, "lab90_small", passed(*NAMES), *map(check, NAMES), *explain("why_so", answer))
+    found = next(e for e in check_notebook(path, limits=QUICK).exercises if e.name == "why_so")
+
+    assert ("marked by hand", said) == (found.state, found.what)
+
+
 def test_a_stub_is_1_and_not_a_crash(tmp_path: Path) -> None:
     stub = solve("sums", "def sums(): raise NotImplementedError\nsums()")
 
