@@ -14,6 +14,7 @@ from edl_labs.course.grade.graded_notebook import graded_notebook
 from edl_labs.course.grade.mark import Examiner
 from edl_labs.course.grade.plan import make_plan
 from edl_labs.course.grade.reference import reference
+from edl_labs.course.grade.reference_process import ReferenceProcess
 from edl_labs.course.grade.run_record import ProbedRun
 from edl_labs.course.grade.submission import parse
 from tests.attacks.attack_case import FULL, AttackCase, all_cases
@@ -33,7 +34,7 @@ def examiner(bench: Bench) -> Iterator[Examiner]:
     assignment = with_showing(bench.assignment)
     runner = replace(bench.examiner.runner, assignment=assignment)
     folder = Course(bench.course.root).grading(LAB) / "references"
-    solution = replace(bench.examiner.solution, assignment=assignment, _process=None, _folder=None)
+    solution = ReferenceProcess(assignment, bench.examiner.solution.limits)
     known = reference(runner, seed=SEED, folder=folder)
     yield Examiner(runner, known, bench.examiner.judge, solution)
     solution.close()
