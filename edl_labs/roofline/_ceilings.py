@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from edl_labs.arguments import checked_arguments
+from edl_labs.arguments import checked_arguments, require_positive
 from edl_labs.clock import AcceleratorClock, Clock, EventClock, HostClock
 from edl_labs.device import Device, best_device, budget_here, describe
 from edl_labs.errors import UsageError
@@ -65,12 +65,7 @@ def ceilings(
     stamp = describe(name)
     wanted = _wanted(stamp.kind, dtypes)
     budget = (CPU_BUDGET_S if stamp.kind == "cpu" else GPU_BUDGET_S) if budget_s is None else budget_s
-    if not 0 < budget < math.inf:
-        raise UsageError(
-            f"a budget of {budget!r} s",
-            why="measuring takes some time, and has to end",
-            next="give seconds, such as 12",
-        )
+    require_positive(budget_s=budget)
     budget = budget_here(budget, least_s=LEAST_BUDGET_S)
     path = _cache_path(stamp, asked=wanted)
     known = None if refresh else _remembered(path)

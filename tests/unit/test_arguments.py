@@ -26,6 +26,7 @@ from edl_labs import trace as t
 from edl_labs.arguments import checked_arguments, fits, wording
 from edl_labs.clock import Clock, HostClock
 from edl_labs.errors import EdlError, UsageError
+from edl_labs.virtual import VirtualGPU, replay
 
 ROOT = Path(__file__).resolve().parents[2]
 Function = Callable[..., Any]
@@ -109,6 +110,10 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
     "habits of a number": (lambda: t.antipatterns(3), "antipatterns() needs a Trace, an AnalysedTrace or a path"),
     "run a number without copies": (lambda: t.ablate(3, "copy"), "ablate() needs a Loop, got int."),
     "read a number": (lambda: t.read_trace(3), "read_trace() needs a path, a dict or a list, got int."),
+    "no ceilings' time": (lambda: r.ceilings(budget_s=0), "budget_s must be positive, got 0."),
+    "a GPU of a number": (lambda: VirtualGPU(3), "VirtualMachine.of() needs text or an Accelerator, got int."),
+    "replayed on a number": (lambda: replay([], 3), "VirtualMachine.of() needs text or an Accelerator, got int."),
+    "a machine's name": (lambda: measure(f, work=WORK, machine="H200", budget_s=0.02), "a bound, got the text 'H200'"),
     "fusions of a number": (lambda: g.fusions(3), "fusions() needs a Graph, got int."),
 }
 # fmt: on

@@ -152,6 +152,13 @@ def bound_s(work: Any, machine: Any) -> float:
     >>> bound_s({"flops": 2e9, "moved_bytes": 1e6}, {"peak_flop_per_s": 1e12, "bandwidth_byte_per_s": 1e9})
     0.002
     """
+    for value in (work, machine):
+        if isinstance(value, str):
+            raise UsageError(
+                f"work= and machine= must have the numbers of a bound, got the text {value!r}.",
+                why="A time is compared with the work over the machine's peaks.",
+                next='Pass work=1e-3 in seconds, or a Work with machine=Machine.of("H200").',
+            )
     if isinstance(work, (int, float)) and not isinstance(work, bool):
         return float(work)
     if machine is None:

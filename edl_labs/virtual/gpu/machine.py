@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from edl_labs.arguments import checked_arguments
 from edl_labs.hardware import Accelerator, accelerator, dtype_name
 from edl_labs.virtual.errors import VirtualGPUError, shown
 from edl_labs.virtual.gpu.buffers import Region
@@ -18,6 +19,7 @@ _MAX_RATE = 1e18  # an exabyte a second, or a thousand chips in one
 # What no datasheet prints: host costs of an eager framework's calls, and the rate of staged copies. Typical values of
 # the hosts that carry these chips; tests/gpu compares them with a real machine.
 _HOSTS: dict[str, dict[str, float]] = {
+    "Kepler": {"launch_overhead_s": 6e-6, "copy_overhead_s": 9e-6, "pageable_byte_per_s": 5e9},
     "Pascal": {"launch_overhead_s": 6e-6, "copy_overhead_s": 9e-6, "pageable_byte_per_s": 5e9},
     "Turing": {"launch_overhead_s": 6e-6, "copy_overhead_s": 9e-6, "pageable_byte_per_s": 5e9},
     "Volta": {"launch_overhead_s": 6e-6, "copy_overhead_s": 9e-6, "pageable_byte_per_s": 5e9},
@@ -27,6 +29,8 @@ _HOSTS: dict[str, dict[str, float]] = {
     "Blackwell": {"launch_overhead_s": 4e-6, "copy_overhead_s": 7e-6, "pageable_byte_per_s": 12e9},
     "CDNA2": {"launch_overhead_s": 7e-6, "copy_overhead_s": 10e-6, "pageable_byte_per_s": 8e9},
     "CDNA3": {"launch_overhead_s": 7e-6, "copy_overhead_s": 10e-6, "pageable_byte_per_s": 12e9},
+    "CDNA4": {"launch_overhead_s": 7e-6, "copy_overhead_s": 10e-6, "pageable_byte_per_s": 12e9},
+    "RDNA3": {"launch_overhead_s": 7e-6, "copy_overhead_s": 10e-6, "pageable_byte_per_s": 10e9},
 }
 # Large pinned copies reach about this share of a PCIe link: packet headers take the rest.
 _LINK_EFFICIENCY = 0.85
@@ -91,6 +95,7 @@ class VirtualMachine:
         object.__setattr__(self, "peak_flop_per_s", _checked_peaks(self.peak_flop_per_s))
 
     @classmethod
+    @checked_arguments(entry='Name an accelerator, such as VirtualMachine.of("H200").')
     def of(cls, entry: str | Accelerator, **overrides: Any) -> VirtualMachine:
         """The modelled machine around an accelerator of the hardware table, such as 'H200'."""
         chip = accelerator(entry) if isinstance(entry, str) else entry
