@@ -101,9 +101,7 @@ def load_assignment(name: str, *, source: Path, release: Path) -> Assignment:
     """The assignment from its source and released notebooks; UsageError when something is missing or disagrees."""
     solved, released = (_read(folder / f"{name}.ipynb", name) for folder in (source, release))
     if not module_path(name).is_file() or not all("id" in cell for cell in (*solved["cells"], *released["cells"])):
-        why = "it has no exercises of edl_labs: nbgrader's own rules grade it"
-        then = "grade, report, feedback and export take it; this command is for labs that `edl-labs new` began"
-        raise UsageError(f"{name} is no lab of edl_labs", why=why, next=then)
+        raise _of_nbgraders(name)
     solutions = {cell["id"]: cell for cell in solved["cells"]}
     cells = tuple(_known(cell, solutions.get(cell["id"], cell)) for cell in released["cells"])
     if set(solutions) != {cell.id for cell in cells}:
@@ -117,6 +115,13 @@ def load_assignment(name: str, *, source: Path, release: Path) -> Assignment:
     return Assignment(name, cells, exercises, _notebook_metadata(released), files, own, parameters)
 
 
+def _of_nbgraders(name: str) -> UsageError:
+    """What to say of an assignment that has no exercises of edl_labs, where those are needed."""
+    why = "it has no exercises of edl_labs: nbgrader's own rules grade it"
+    then = "use grade, report, feedback or export for it; this command is for labs that `edl-labs new` makes"
+    return UsageError(f"{name} is no lab of edl_labs", why=why, next=then)
+
+
 def _read(path: Path, name: str) -> dict[str, Any]:
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
@@ -127,6 +132,8 @@ def _read(path: Path, name: str) -> dict[str, Any]:
             f"{path.name} in {path.parent.parent.name}/ is no notebook", why=why, next="edl-labs build"
         ) from None
     except FileNotFoundError:
+        if any(path.parent.glob("*.ipynb")):
+            raise _of_nbgraders(name) from None
         why = f"there is no {path.name} in {path.parent.parent.name}/"
         raise UsageError(f"{name} was not built", why=why, next="edl-labs build") from None
 

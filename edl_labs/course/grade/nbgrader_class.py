@@ -39,7 +39,7 @@ def grade_nbgraders(
         raise UsageError("this is not a course of edl_labs", why=why, next=then)
     students, began_s = chosen(course.students(name), only), time.monotonic()
     if not students:
-        raise NothingToDo(f"nobody handed in {name}", next=f"nbgrader collect {name}, or zip_collect")
+        raise NothingToDo(f"no student handed in {name}", next=f"nbgrader collect {name}, or zip_collect")
     rows = []
     for number, student in enumerate(students, start=1):
         rows.append(_graded(course, name, student))

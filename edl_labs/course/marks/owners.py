@@ -16,7 +16,7 @@ Teams = Mapping[str, tuple[ClassMember, ...]]
 
 @dataclass(frozen=True)
 class Owners:
-    """The uploads of each student, the files that belong to nobody, and what was odd."""
+    """The uploads of each student, the files without a student, and what was odd."""
 
     files: tuple[tuple[ClassMember, tuple[Upload, ...]], ...]
     unmatched: tuple[str, ...] = ()
@@ -98,6 +98,6 @@ def _for_member(one: Upload, member: ClassMember) -> Upload:
 def _no_team(one: Upload, member: ClassMember | None) -> str:
     whose = f", and its number {one.user} is that of {member.name}" if member else ""
     return (
-        f"{one.entry.path}: nobody is called {one.name}{whose}. If it is a group, name Moodle's grading worksheet with "
+        f"{one.entry.path}: no student is called {one.name}{whose}. If it is a group, name Moodle's grading worksheet with "
         f"--times or --roster, or list the group's members under that name in groups.csv"
     )
