@@ -89,6 +89,7 @@ class Examiner:
         is kept but state and points.
         """
         assignment, untouched = self.runner.assignment, set(plan.untouched())
+        raised = {cell.known.exercise for index in run.raised if (cell := plan.cells[index]).known}
         for exercise in assignment.exercises:
             wrong = {n for n in assignment.built_on(exercise.name) if run.outcomes[n].state != "passed"}
             if run.outcomes[exercise.name].state == "passed" or not wrong or exercise.name in untouched:
@@ -100,7 +101,8 @@ class Examiner:
             sink = _StoodIn(self, found, tuple(sorted(wrong)))
             tries = [counted.until(exercise.name)]
             # What is wrong may have broken the kernel for what comes after it: in the end without its cells.
-            tries += [plan.until(exercise.name).without(wrong)] if wrong - untouched else []
+            if any(run.outcomes[name].state != "not attempted" or name in raised for name in wrong - untouched):
+                tries.append(plan.until(exercise.name).without(wrong))
             self._try_in_turn(tries, exercise, sink, run)
 
     def _try_in_turn(self, tries: list[MarkingPlan], exercise: Exercise, sink: _StoodIn, run: ProbedRun) -> None:
