@@ -28,7 +28,6 @@ _HOMES = {
     "partition_of": "plain_graphs",
     "plain_graph": "plain_graphs",
     "plain_net": "plain_graphs",
-    "propagated": "layout_plans",
 }
 __all__ = sorted(_HOMES)
 __getattr__, __dir__ = lazy_facade(__name__, _HOMES)

@@ -13,7 +13,6 @@ from edl_labs.graph.layout_plans import LayoutPlan as LayoutPlan
 from edl_labs.graph.layout_plans import as_traced as as_traced
 from edl_labs.graph.layout_plans import layer_by_layer as layer_by_layer
 from edl_labs.graph.layout_plans import memory_format as memory_format
-from edl_labs.graph.layout_plans import propagated as propagated
 from edl_labs.graph.operator_graph import Graph as Graph
 from edl_labs.graph.operator_graph import Lifetime as Lifetime
 from edl_labs.graph.plain_graphs import partition_of as partition_of

@@ -122,16 +122,3 @@ def layer_by_layer(graph: Graph) -> LayoutPlan:
     """NCHW for all that convolutions do not make, which copies before and behind each of them."""
     images = [node for node in graph.nodes if _is_image(graph, node)]
     return LayoutPlan(graph, {node.name: "NHWC" if _is_convolution(node) else "NCHW" for node in images})
-
-
-@checked_arguments()
-def propagated(graph: Graph) -> LayoutPlan:
-    """Each node in the layout of what it reads first, from the convolutions on: one copy where nothing breaks it."""
-    found: dict[str, str] = {}
-    for node in graph.nodes:
-        if not _is_image(graph, node):
-            continue
-        makers = (graph.maker.get(name) for name in node.reads)
-        before = [found[maker.name] for maker in makers if maker is not None and maker.name in found]
-        found[node.name] = "NHWC" if _is_convolution(node) else (before or ["NCHW"])[0]
-    return LayoutPlan(graph, found)

@@ -22,15 +22,6 @@ class Link:
     byte_per_s: float
     sources: tuple[tuple[str, str], ...]
 
-    @property
-    def half_performance_bytes(self) -> float:
-        """The message that reaches half of the link's rate: alpha x rate.
-
-        >>> link("NDR").half_performance_bytes
-        700000.0
-        """
-        return self.alpha_s * self.byte_per_s
-
     def seconds(self, nbytes: float) -> float:
         """How long a message of `nbytes` takes.
 

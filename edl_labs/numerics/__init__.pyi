@@ -4,8 +4,6 @@ from edl_labs.numerics._alignment import AlignedSize as AlignedSize
 from edl_labs.numerics._alignment import Alignment as Alignment
 from edl_labs.numerics._alignment import alignment as alignment
 from edl_labs.numerics._alignment import alignment_multiple as alignment_multiple
-from edl_labs.numerics._alignment import alignment_table as alignment_table
-from edl_labs.numerics._alignment import model_alignment as model_alignment
 from edl_labs.numerics._amp_report import AmpReport as AmpReport
 from edl_labs.numerics._amp_report import amp_report as amp_report
 from edl_labs.numerics._amp_report import training_step as training_step
@@ -16,7 +14,6 @@ from edl_labs.numerics._autocast_table import autocast_table as autocast_table
 from edl_labs.numerics._bytes_per_parameter import ParameterBytes as ParameterBytes
 from edl_labs.numerics._bytes_per_parameter import Recipe as Recipe
 from edl_labs.numerics._bytes_per_parameter import bytes_per_parameter as bytes_per_parameter
-from edl_labs.numerics._bytes_per_parameter import reconcile_amp as reconcile_amp
 from edl_labs.numerics._bytes_per_parameter import training_state as training_state
 from edl_labs.numerics._checkpoint_counts import checkpointed_peak as checkpointed_peak
 from edl_labs.numerics._checkpoint_counts import checkpointing_slots as checkpointing_slots
@@ -38,7 +35,6 @@ from edl_labs.numerics._float_format import torch_dtype as torch_dtype
 from edl_labs.numerics._memory_plan import MemoryMoment as MemoryMoment
 from edl_labs.numerics._memory_plan import MemoryPlan as MemoryPlan
 from edl_labs.numerics._memory_plan import memory_plan as memory_plan
-from edl_labs.numerics._memory_plan import tape_of as tape_of
 from edl_labs.numerics._predict_amp import AmpPrediction as AmpPrediction
 from edl_labs.numerics._predict_amp import predict_amp as predict_amp
 from edl_labs.numerics._rates_here import Rates as Rates
@@ -55,6 +51,4 @@ from edl_labs.numerics._underflow_report import underflow_report as underflow_re
 from edl_labs.numerics.gradients import recorded_gradients as recorded_gradients
 from edl_labs.numerics.gradients import training_gradients as training_gradients
 from edl_labs.numerics.kernel_names import KernelKind as KernelKind
-from edl_labs.numerics.kernel_names import KernelReport as KernelReport
-from edl_labs.numerics.kernel_names import kernel_report as kernel_report
 from edl_labs.numerics.kernel_names import tensor_core_kernel as tensor_core_kernel

@@ -18,7 +18,7 @@ from edl_labs.units import percent
 from edl_labs.values import Value
 
 if TYPE_CHECKING:
-    import torch
+    pass
 
 RULES_BYTES = (16, 128)  # decks [000] and [002], as said above
 _TABLE = ("int8", "fp8", "fp16", "bf16", "tf32", "fp64")
@@ -113,41 +113,6 @@ def alignment(sizes: Mapping[str, int], dtype: Any, *, rule_bytes: int = 16) -> 
                 next='give sizes such as {"outputs": 4096}',
             )
     return Alignment(_short(dtype), rule_bytes, tuple(AlignedSize(str(n), int(s), multiple) for n, s in sizes.items()))
-
-
-def alignment_table() -> tuple[tuple[str, int, int], ...]:
-    """(dtype, multiple under the 16-byte rule, multiple under the 128-byte rule): the decks' tables in one.
-
-    >>> for row in alignment_table()[:3]: print(row)
-    ('int8', 16, 128)
-    ('fp8', 16, 128)
-    ('fp16', 8, 64)
-    """
-    narrow, wide = RULES_BYTES
-    return tuple(
-        (name, alignment_multiple(name, rule_bytes=narrow), alignment_multiple(name, rule_bytes=wide))
-        for name in _TABLE
-    )
-
-
-@checked_arguments()
-def model_alignment(model: torch.nn.Module, dtype: Any = "fp16", *, rule_bytes: int = 16) -> dict[str, Alignment]:
-    """The alignment of each linear and convolution layer's inputs and outputs, by the layer's name.
-
-    A grouped convolution counts the channels of one group, which is what its matrix product sees.
-    """
-    import torch
-
-    found = {}
-    for name, layer in model.named_modules():
-        if isinstance(layer, torch.nn.Linear):
-            sizes = {"inputs": layer.in_features, "outputs": layer.out_features}
-        elif isinstance(layer, torch.nn.modules.conv._ConvNd):
-            sizes = {"inputs": layer.in_channels // layer.groups, "outputs": layer.out_channels // layer.groups}
-        else:
-            continue
-        found[name or type(layer).__name__.lower()] = alignment(sizes, dtype, rule_bytes=rule_bytes)
-    return found
 
 
 def element_bytes(dtype: Any) -> int:

@@ -146,30 +146,6 @@ def bytes_per_parameter(recipe: Recipe | str, **changes: Any) -> ParameterBytes:
     return ParameterBytes(recipe=recipe, **kept, transient=float(transient), host=float(host))
 
 
-@dataclass(frozen=True, repr=False)
-class Reconciliation(Value):
-    """Three accounts of AMP with Adam that are all right, each for its own design."""
-
-    half_with_master: ParameterBytes
-    both_copies: ParameterBytes
-    pytorch: ParameterBytes
-
-    def __repr__(self) -> str:
-        said = (
-            ("deck [000]", self.half_with_master, "16-bit weights 2 + fp32 master 4 + 16-bit gradients 2 + Adam 8"),
-            ("deck [002]", self.both_copies, "16-bit and fp32 weights 6 + fp32 gradients 4 + Adam 8"),
-            ("PyTorch   ", self.pytorch, "fp32 weights 4 + fp32 gradients 4 + Adam 8"),
-        )
-        lines = [f"{who} {account.resident:g} B: {text}" for who, account, text in said]
-        cache = f"up to {self.pytorch.transient:g} B more live in autocast's cache until the pass ends: 16-bit weights"
-        return "\n".join([*lines, f"           {cache}"])
-
-
-def reconcile_amp() -> Reconciliation:
-    """Why deck [000] says 16 bytes, deck [002] says 18, and PyTorch's autocast keeps 16 and needs up to 18."""
-    return Reconciliation(*(bytes_per_parameter(f"{name} adam") for name in ("half+master", "both+fp32grad", "amp")))
-
-
 @checked_arguments()
 def training_state(model: torch.nn.Module, optimizer: Any = None) -> dict[str, int]:
     """Bytes that a torch model and its optimiser hold right now, counted: weights, gradients, optimizer, buffers.

@@ -134,16 +134,6 @@ def memory_plan(
     return plan if budget is None else _within(plan, budget)
 
 
-@checked_arguments()
-def tape_of(model: torch.nn.Module, example: Any, machine: Machine | str) -> Tape:
-    """The layers of a model as a Tape: containers are opened, every other child is a layer.
-
-    Bytes are those of the storages that a forward pass leaves for the backward pass, seconds the roofline's bound on
-    `machine`; a layer reads the layers that made its arguments.
-    """
-    return memory_plan(model, example, machine, optimizer="none").tape
-
-
 # Fake tensors have no size for what oneDNN and cuDNN keep for a recurrent layer's backward pass.
 _RECURRENT = "recurrent layers keep a workspace for the backward pass that is not in this plan: a real step needs more"
 

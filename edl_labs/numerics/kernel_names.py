@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from edl_labs.arguments import checked_arguments
-from edl_labs.units import percent
 from edl_labs.values import Value
 
 # As the deck prints it. It knows the instruction shapes of Volta to Ampere (s884, s1688, s16816, h884, i8816) alone.
@@ -69,47 +65,6 @@ class KernelKind(Value):
     deck_says: bool
 
 
-@dataclass(frozen=True, repr=False)
-class KernelReport(Value):
-    """Kernels by time: how much of it tensor cores took, and what the deck's pattern would have missed."""
-
-    DERIVED = ("tensor_core_share",)
-
-    kernels: tuple[tuple[KernelKind, float], ...]
-
-    @property
-    def tensor_core_share(self) -> float:
-        """The fraction of the time in kernels that are known to use tensor cores."""
-        return self._share(lambda kind: kind.tensor_core is True)
-
-    @property
-    def unknown_share(self) -> float:
-        """The fraction of the time in kernels whose names do not tell."""
-        return self._share(lambda kind: kind.tensor_core is None)
-
-    @property
-    def missed_by_the_deck(self) -> tuple[str, ...]:
-        """Tensor-core kernels that deck [000]'s pattern does not match."""
-        return tuple(kind.name for kind, _ in self.kernels if kind.tensor_core and not kind.deck_says)
-
-    @property
-    def taken_in_by_the_deck(self) -> tuple[str, ...]:
-        """Kernels of CUDA cores that the pattern matches: any s, h or i before a digit will do, as in cutlass3x."""
-        return tuple(kind.name for kind, _ in self.kernels if kind.tensor_core is False and kind.deck_says)
-
-    def _share(self, chosen: Any) -> float:
-        total = sum(time for _, time in self.kernels)
-        return sum(time for kind, time in self.kernels if chosen(kind)) / total if total else 0.0
-
-    def __repr__(self) -> str:
-        lines = [f"{percent(self.tensor_core_share)} of kernel time on tensor cores"]
-        if self.unknown_share:
-            lines.append(f"{percent(self.unknown_share)} in kernels whose names do not tell")
-        if self.missed_by_the_deck:
-            lines.append(f"the deck's pattern misses {len(self.missed_by_the_deck)} of these kernels")
-        return "\n".join(lines)
-
-
 @checked_arguments()
 def tensor_core_kernel(name: str) -> KernelKind:
     """Whether the kernel called `name` uses tensor cores: yes, no, or None where the name does not tell.
@@ -129,16 +84,6 @@ def tensor_core_kernel(name: str) -> KernelKind:
         dtype=_first(_DTYPES, text) if uses else None,
         deck_says=bool(DECK_PATTERN.search(text)),
     )
-
-
-@checked_arguments()
-def kernel_report(kernels: Mapping[str, float] | Iterable[str]) -> KernelReport:
-    """How much of the kernels' time tensor cores took; `kernels` maps names to seconds, or names each launch.
-
-    From a profile: `{e.key: e.self_device_time_total * 1e-6 for e in prof.key_averages()}`.
-    """
-    times = dict(kernels) if isinstance(kernels, Mapping) else Counter(kernels)
-    return KernelReport(tuple((tensor_core_kernel(name), float(time)) for name, time in times.items()))
 
 
 def _first(table: tuple[tuple[str, str], ...], text: str) -> str | None:

@@ -20,8 +20,6 @@ _MODULES = {
         "Shuffling",
         "frontier",
         "pack",
-        "pack_arrays",
-        "segment_mask",
         "shuffling",
     ),
     "edl_labs.pipeline._measure_ladder": (
@@ -45,7 +43,7 @@ _MODULES = {
         "waste",
     ),
     "edl_labs.pipeline.errors": ("BrokenSample", "DiskFull"),
-    "edl_labs.pipeline.fault_runs": ("busy_step", "mock_loader", "mock_trainer", "sleeping_step", "whose_fault"),
+    "edl_labs.pipeline.fault_runs": ("busy_step", "sleeping_step", "whose_fault"),
     "edl_labs.pipeline.format_readers": ("EmptyShard",),
     "edl_labs.pipeline.jpeg": (
         "Agreement",
@@ -68,7 +66,6 @@ _MODULES = {
     "edl_labs.pipeline.overlap": (
         "Overlap",
         "device_overlap",
-        "ideal_makespan_s",
         "overlap_of_timeline",
         "overlap_of_trace",
         "virtual_overlap",
@@ -81,7 +78,6 @@ _MODULES = {
         "seed_report",
         "shared_memory",
         "start_cost_s",
-        "too_many_workers",
     ),
     "edl_labs.pipeline.stores": ("FORMATS", "Store", "write"),
     "edl_labs.pipeline.processor_time": ("TimeSplit", "measure_waiting"),

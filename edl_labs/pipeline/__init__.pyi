@@ -11,8 +11,6 @@ from edl_labs.pipeline._frontier import Packing as Packing
 from edl_labs.pipeline._frontier import Shuffling as Shuffling
 from edl_labs.pipeline._frontier import frontier as frontier
 from edl_labs.pipeline._frontier import pack as pack
-from edl_labs.pipeline._frontier import pack_arrays as pack_arrays
-from edl_labs.pipeline._frontier import segment_mask as segment_mask
 from edl_labs.pipeline._frontier import shuffling as shuffling
 from edl_labs.pipeline._measure_ladder import ImageDataset as ImageDataset
 from edl_labs.pipeline._measure_ladder import Ladder as Ladder
@@ -36,8 +34,6 @@ from edl_labs.pipeline.batching import waste as waste
 from edl_labs.pipeline.errors import BrokenSample as BrokenSample
 from edl_labs.pipeline.errors import DiskFull as DiskFull
 from edl_labs.pipeline.fault_runs import busy_step as busy_step
-from edl_labs.pipeline.fault_runs import mock_loader as mock_loader
-from edl_labs.pipeline.fault_runs import mock_trainer as mock_trainer
 from edl_labs.pipeline.fault_runs import sleeping_step as sleeping_step
 from edl_labs.pipeline.fault_runs import whose_fault as whose_fault
 from edl_labs.pipeline.format_readers import EmptyShard as EmptyShard
@@ -57,7 +53,6 @@ from edl_labs.pipeline.loader_model import measure_handoff as measure_handoff
 from edl_labs.pipeline.loader_model import sharing_rate as sharing_rate
 from edl_labs.pipeline.overlap import Overlap as Overlap
 from edl_labs.pipeline.overlap import device_overlap as device_overlap
-from edl_labs.pipeline.overlap import ideal_makespan_s as ideal_makespan_s
 from edl_labs.pipeline.overlap import overlap_of_timeline as overlap_of_timeline
 from edl_labs.pipeline.overlap import overlap_of_trace as overlap_of_trace
 from edl_labs.pipeline.overlap import virtual_overlap as virtual_overlap
@@ -72,7 +67,6 @@ from edl_labs.pipeline.pitfalls import private_growth_bytes as private_growth_by
 from edl_labs.pipeline.pitfalls import seed_report as seed_report
 from edl_labs.pipeline.pitfalls import shared_memory as shared_memory
 from edl_labs.pipeline.pitfalls import start_cost_s as start_cost_s
-from edl_labs.pipeline.pitfalls import too_many_workers as too_many_workers
 from edl_labs.pipeline.processor_time import TimeSplit as TimeSplit
 from edl_labs.pipeline.processor_time import measure_waiting as measure_waiting
 from edl_labs.pipeline.stores import FORMATS as FORMATS

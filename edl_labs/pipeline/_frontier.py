@@ -24,7 +24,7 @@ from edl_labs.presenters import Drawn
 from edl_labs.values import Value
 
 if TYPE_CHECKING:
-    import numpy as np
+    pass
 
 
 @dataclass(frozen=True, repr=False)
@@ -76,48 +76,6 @@ def pack(lengths: Iterable[int], capacity: int) -> Packing:
     return Packing(tuple(map(tuple, bins)), capacity, sum(sizes), longest, rooms.comparisons, pairs)
 
 
-@checked_arguments()
-def pack_arrays(
-    samples: Sequence[Any], bins: Iterable[Iterable[int]], *, capacity: int, pad: int = 0
-) -> dict[str, np.ndarray]:
-    """Packed rows: `tokens`, `segments` (1, 2, ... by sample, 0 for padding) and `positions` within a sample.
-
-    >>> pack_arrays([[7, 8], [9]], [[0, 1]], capacity=4)["segments"].tolist()
-    [[1, 1, 2, 0]]
-    """
-    import numpy as np
-
-    rows = checked_batches(bins, len(samples))
-    sizes = checked_lengths(len(sample) for sample in samples)
-    _refuse_overfull(rows, sizes, capacity)
-    tokens = np.full((len(rows), capacity), pad, dtype=np.int64)
-    segments, positions = np.zeros_like(tokens), np.zeros_like(tokens)
-    for place, row in enumerate(rows):
-        start = 0
-        for number, sample in enumerate(row, start=1):
-            here = slice(start, start + sizes[sample])
-            tokens[place, here], segments[place, here] = samples[sample], number
-            positions[place, here] = np.arange(sizes[sample])
-            start += sizes[sample]
-    return {"tokens": tokens, "segments": segments, "positions": positions}
-
-
-@checked_arguments()
-def segment_mask(segments: Sequence[Any] | np.ndarray, *, causal: bool = False) -> np.ndarray:
-    """Which token may attend to which: bool of shape (..., n, n), true inside one sample, never from or to padding.
-
-    >>> segment_mask([1, 1, 2, 0]).astype(int).tolist()
-    [[1, 1, 0, 0], [1, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 0]]
-    """
-    import numpy as np
-
-    rows = np.asarray(segments)
-    allowed = (rows[..., :, None] == rows[..., None, :]) & (rows[..., :, None] > 0)
-    if causal:
-        allowed &= np.tri(rows.shape[-1], dtype=bool)
-    return allowed
-
-
 class _Rooms:
     """The room left in each row, in a tree of maxima; rows not opened yet have all of it."""
 
@@ -139,17 +97,6 @@ class _Rooms:
             node //= 2
             room[node] = max(room[2 * node], room[2 * node + 1])
         return place
-
-
-def _refuse_overfull(rows: list[list[int]], sizes: list[int], capacity: int) -> None:
-    for place, row in enumerate(rows):
-        total = sum(sizes[sample] for sample in row)
-        if total > capacity:
-            raise UsageError(
-                f"row {place} holds {total:,} tokens, its samples are {row[:8]}",
-                why=f"a row has room for {capacity:,}",
-                next="pack(lengths, capacity) makes rows that fit",
-            )
 
 
 @dataclass(frozen=True, repr=False)

@@ -232,12 +232,6 @@ class Ladder(Value, Drawn):
         """The stage that takes longest alone."""
         return max(self.rungs, key=lambda rung: rung.alone_s)
 
-    @property
-    def additivity(self) -> float:
-        """What the last rung took together over the sum of all alone: 1 where stages do not help or hurt each other."""
-        total = sum(rung.alone_s for rung in self.rungs)
-        return self.rungs[-1].cumulative_s / total if total else 1.0
-
     def __str__(self) -> str:
         rows = [f"{'stage':10} {'alone':>10} {'so far':>10}   a sample, page cache {self.cache}"]
         for rung in self.rungs:

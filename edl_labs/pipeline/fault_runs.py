@@ -1,11 +1,10 @@
-"""Each side of a training loop alone and both together: mocks, and `whose_fault`, which runs all three."""
+"""Each side of a training loop alone and both together: `whose_fault`, and steps that take a known time."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from contextlib import nullcontext
-from itertools import repeat
 from typing import Any
 
 from edl_labs.arguments import checked_arguments, require_amount
@@ -13,31 +12,6 @@ from edl_labs.clock import Clock, HostClock
 from edl_labs.errors import UsageError
 from edl_labs.pipeline._fault_of_times import Fault, fault_of_times
 from edl_labs.pipeline._within import alarm, can_alarm, within
-
-
-@checked_arguments()
-def mock_loader(loader: Iterable[Any], *, batches: int | None = None, limit_s: float = 60.0) -> Iterator[Any]:
-    """One real batch of `loader`, again and again: what the step could do if data were free.
-
-    As many times as the loader has batches, unless `batches` says; without end where neither is known. A first batch
-    that does not come within `limit_s` is TookTooLong.
-
-    >>> list(mock_loader([[1], [2], [3]]))
-    [[1], [1], [1]]
-    """
-    source, nothing = iter(loader), object()
-    first = within(limit_s, lambda: next(source, nothing), what="the first batch of the loader")
-    if first is nothing:
-        raise UsageError(
-            "the loader gave no batch", why="a mock loader repeats a real one", next="check the data set's length"
-        )
-    if batches is None and hasattr(loader, "__len__"):
-        batches = len(loader)  # type: ignore[arg-type]
-    return repeat(first) if batches is None else repeat(first, batches)
-
-
-def mock_trainer(batch: Any) -> None:
-    """A step that drops its batch: what the loader could do if training were free."""
 
 
 @checked_arguments()

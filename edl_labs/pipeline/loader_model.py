@@ -118,13 +118,6 @@ class LoaderModel(Value, Drawn):
         bounds = self.bounds(workers)
         return min(bounds, key=bounds.__getitem__)
 
-    def enough_workers(self, *, most: int = 64, gain: float = 0.02) -> int:
-        """The number of workers beyond which one more brings less than `gain`."""
-        for workers in range(1, most):
-            if self.sample_per_s(workers + 1) < (1 + gain) * self.sample_per_s(workers):
-                return workers
-        return most
-
 
 @checked_arguments()
 def sharing_rate(workers: int, cores: float, *, core_s: float, waited_s: float) -> float:

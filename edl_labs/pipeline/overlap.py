@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from edl_labs.arguments import checked_arguments, require_amount, require_positive
+from edl_labs.arguments import checked_arguments
 from edl_labs.errors import UsageError
 from edl_labs.values import Value
 from edl_labs.virtual import Span, Timeline, VirtualGPU, VirtualMachine
@@ -109,20 +109,6 @@ def virtual_overlap(
                 gpu.synchronize()
     gpu.synchronize()
     return gpu
-
-
-@checked_arguments()
-def ideal_makespan_s(*, batches: int, load_s: float, copy_s: float, step_s: float) -> float:
-    """The shortest time of a loop in which each batch is loaded, copied, then used, and each side does one at a time.
-
-    A pipeline of three machines: the first batch passes all, the others wait for the slowest.
-
-    >>> ideal_makespan_s(batches=4, load_s=1.0, copy_s=1.0, step_s=2.0)
-    10.0
-    """
-    require_positive(batches=batches)
-    require_amount(load_s=load_s, copy_s=copy_s, step_s=step_s)
-    return load_s + copy_s + step_s + (batches - 1) * max(load_s, copy_s, step_s)
 
 
 @checked_arguments()

@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence, Sized
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,6 @@ from typing import Any
 from edl_labs.arguments import checked_arguments
 from edl_labs.errors import UsageError
 from edl_labs.pipeline._feed import feed
-from edl_labs.pipeline._run_loader import LoaderRun, run_loader
 from edl_labs.units import byte_count
 from edl_labs.values import Value
 
@@ -225,27 +224,3 @@ def shared_memory(batch_bytes: int, *, workers: int, prefetch: int = 2) -> Share
     needed = batch_bytes * (workers * (prefetch + 1) + 1) if workers else 0
     usage = shutil.disk_usage(_SHARED) if _SHARED.is_dir() else None
     return SharedMemory(needed, None if usage is None else usage.free, None if usage is None else usage.total)
-
-
-@checked_arguments()
-def too_many_workers(
-    dataset: Sized,
-    *,
-    batch_size: int = 16,
-    workers: Sequence[int] = (1, 2, 4, 8),
-    steps: dict[str, Callable[[Any], Any]] | None = None,
-    seconds: float = 1.0,
-    collate: Callable[[Any], Any] | None = None,
-) -> dict[str, tuple[LoaderRun, ...]]:
-    """Throughput against workers for each named step (none unless given): where more stop helping, and where they hurt.
-
-    A step that sleeps stands for a device; `busy_step` shares this machine's cores with the workers.
-    """
-    chosen: dict[str, Callable[[Any], Any] | None] = dict(steps) if steps else {"no step": None}
-    return {
-        name: tuple(
-            run_loader(dataset, batch_size=batch_size, workers=n, step=step, seconds=seconds, collate=collate)
-            for n in workers
-        )
-        for name, step in chosen.items()
-    }

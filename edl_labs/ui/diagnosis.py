@@ -1,16 +1,14 @@
-"""A diagnosis in a notebook: a page with pictures, and a widget to walk through the steps."""
+"""A diagnosis in a notebook: a page with pictures, and what they say in words."""
 
 from __future__ import annotations
 
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from edl_labs.ui.live_or_still import LiveOrStill, live_image, picture_html, png
+from edl_labs.ui.live_or_still import picture_html
 from edl_labs.units import percent, seconds
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
     from edl_labs.trace import Diagnosis, Finding
 
 _CELL = "text-align:left;padding:.1em 1em .1em 0"  # columns stay apart where a page gives tables no space
@@ -72,50 +70,3 @@ def _table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
         "<tr>" + "".join(f'<td style="{_CELL}">{escape(cell)}</td>' for cell in row) + "</tr>" for row in rows
     )
     return f"<table><tr>{top}</tr>{body}</table>"
-
-
-class StepExplorer(LiveOrStill):
-    """One step of a trace at a time: a slider in a notebook; elsewhere the middle step, as a picture and as text."""
-
-    def __init__(self, diagnosis: Diagnosis) -> None:
-        self.diagnosis = diagnosis
-
-    def figure(self, step: int | None = None) -> Figure:
-        """A step's timeline above its launch queue; `step` counts those of the attribution."""
-        from edl_labs.plots.style import subplots
-        from edl_labs.plots.trace_pictures import draw_queue_depth, draw_trace
-
-        steps = self.diagnosis.attribution.steps
-        number = len(steps) // 2 if step is None else step
-        chosen = steps[number]
-        figure, (above, below) = subplots(2, 1, figsize=(10, 5), height_ratios=[2, 1])
-        title = self.describe(number)
-        draw_trace(above, self.diagnosis.analysis(), start_s=chosen.start_s, end_s=chosen.end_s, title=title)
-        draw_queue_depth(below, self.diagnosis.analysis(), start_s=chosen.start_s, end_s=chosen.end_s)
-        return figure
-
-    def describe(self, step: int) -> str:
-        """One line about a step: its time, and its largest shares."""
-        chosen = self.diagnosis.attribution.steps[step]
-        ranked = sorted(chosen.seconds.items(), key=lambda item: -item[1])[:3]
-        shares = ", ".join(f"{cause} {percent(s / chosen.wall_s, digits=2)}" for cause, s in ranked if s > 0)
-        return f"step {step}: {seconds(chosen.wall_s)}; {shares}"
-
-    def widget(self) -> Any:
-        """The live picture (an ipywidgets.VBox)."""
-        import ipywidgets
-
-        last = len(self.diagnosis.attribution.steps) - 1
-        slider = ipywidgets.IntSlider(value=last // 2, min=0, max=last, description="step")
-        picture = live_image()
-
-        def redraw(_: Any = None) -> None:
-            picture.tooltip = self.describe(slider.value)
-            picture.value = png(self.figure(slider.value), compress_level=1)
-
-        slider.observe(redraw, "value")
-        redraw()
-        return ipywidgets.VBox([slider, picture])
-
-    def __repr__(self) -> str:
-        return "\n".join(self.describe(step) for step in range(len(self.diagnosis.attribution.steps)))

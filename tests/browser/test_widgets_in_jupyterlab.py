@@ -19,15 +19,6 @@ WIDGETS = {
     "loader": "from edl_labs.ui.loader_widget import LoaderExplorer\nLoaderExplorer()",
     "underflow": "import numpy as np\nfrom edl_labs.ui.number_format_widgets import UnderflowSlider\n"
     "UnderflowSlider(10.0 ** np.random.default_rng(0).normal(-6, 2, 5000))",
-    "steps": """from edl_labs.trace import TracedGPU, diagnose
-from edl_labs.ui.diagnosis import StepExplorer
-gpu = TracedGPU("A100-80GB")
-for number in range(12):
-    with gpu.step():
-        gpu.data_wait(1e-3)
-        for _ in range(1 + number):
-            gpu.launch("gemm", duration_s=5e-5)
-StepExplorer(diagnose(gpu.trace()))""",
     "format": "from edl_labs.ui.number_format_widgets import FormatExplorer\nFormatExplorer('fp16', 0.1)",
     "roofline": """from edl_labs.roofline import Machine, Point, bound, work
 from edl_labs.ui.roofline_widget import RooflineExplorer
@@ -59,7 +50,7 @@ def redrawn(page: Any, cell: Any, before: str) -> str:
     return str(cell.locator("img.widget-image").get_attribute("src"))
 
 
-@pytest.mark.parametrize("name", ["timeline", "loader", "underflow", "steps"])
+@pytest.mark.parametrize("name", ["timeline", "loader", "underflow"])
 def test_a_slider_is_dragged_redraws_and_speaks(server: Started, scratch: Path, page: Any, name: str):
     notebook = open_cells(server, scratch, page, WIDGETS[name])
     notebook.run_all()

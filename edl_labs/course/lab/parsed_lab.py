@@ -130,7 +130,3 @@ class Lab:
     def solution_cell(self, name: str) -> str:
         """The code of an exercise's solution."""
         return self.cell("solve", name).source
-
-    def stub_cell(self, name: str) -> str:
-        """The code that students get in its place."""
-        return self.cell("solve", name).stub

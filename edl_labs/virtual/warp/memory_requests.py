@@ -11,7 +11,7 @@ Compute's documentation, "Memory Tables", for the words request, sector and wave
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from edl_labs.values import Value
@@ -98,12 +98,6 @@ class WarpRequest(Value):
     def least_wavefronts(self) -> int:
         """Turns without a bank conflict."""
         return least_wavefronts(self._by_lane, self.itemsize) if self.is_shared else 0
-
-    @property
-    def most_at_one_address(self) -> int:
-        """How many lanes meet at one address: an atomic addition takes them one after the other."""
-        counts: Sequence[int] = [self.addresses.count(one) for one in set(self.addresses)]
-        return max(counts)
 
     @property
     def _by_lane(self) -> dict[int, int]:

@@ -5,21 +5,15 @@ from __future__ import annotations
 import json
 
 import pytest
-from torch import nn
 
 from edl_labs.errors import UsageError
-from edl_labs.numerics import alignment, alignment_multiple, alignment_table, model_alignment
+from edl_labs.numerics import alignment, alignment_multiple
 
 
 def test_each_cell_of_the_tables_is_bytes_over_element_size() -> None:
     decks = {"int8": (16, 128), "fp16": (8, 64), "tf32": (4, 32), "fp64": (2, 16)}
 
-    assert decks == {
-        name: cells
-        for name, *cells in ((n, (a, b)) for n, a, b in alignment_table())
-        for cells in cells
-        if name in decks
-    }
+    assert decks == {name: tuple(alignment_multiple(name, rule_bytes=rule) for rule in (16, 128)) for name in decks}
 
 
 def test_padding_goes_to_the_next_multiple_and_no_further() -> None:
@@ -37,15 +31,6 @@ def test_padding_two_sizes_multiplies_the_work() -> None:
     assert (False, pytest.approx(40 / 33 - 1)) == (found.aligned, found.extra)
     assert "outputs 33 → 40" in repr(found)
     assert json.loads(json.dumps(found.to_json()))["aligned"] is False
-
-
-def test_a_model_is_looked_through_layer_by_layer() -> None:
-    model = nn.Sequential(nn.Conv2d(3, 64, 3), nn.Conv2d(64, 64, 3, groups=32), nn.Flatten(), nn.Linear(64, 10))
-    found = model_alignment(model, "fp16")
-
-    assert {"0": [3], "1": [2, 2], "3": [10]} == {
-        name: [size.size for size in row.sizes if not size.aligned] for name, row in found.items()
-    }
 
 
 @pytest.mark.parametrize(("dtype", "multiple"), [("torch.float16", 8), ("bf16", 8), ("e4m3fn", 16), ("fp32", 4)])

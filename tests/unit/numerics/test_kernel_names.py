@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from edl_labs.numerics import kernel_report, tensor_core_kernel
+from edl_labs.numerics import tensor_core_kernel
 
 # name, uses tensor cores, matched by the deck's pattern
 ON_TENSOR_CORES = [
@@ -83,12 +83,10 @@ def test_a_name_that_does_not_tell_is_not_guessed(name: str) -> None:
 
 
 def test_hopper_and_blackwell_are_what_the_deck_misses() -> None:
-    report = kernel_report({"nvjet_tst_128x256": 3.0, "ampere_fp16_s16816gemm_fp16": 5.0, "elementwise": 2.0})
+    kinds = [tensor_core_kernel(name) for name in ("nvjet_tst_128x256", "ampere_fp16_s16816gemm_fp16")]
 
-    assert ("nvjet_tst_128x256",) == report.missed_by_the_deck
-    assert (0.8, 0.0) == (report.tensor_core_share, report.unknown_share)
-    assert "the deck's pattern misses 1" in repr(report)
-    assert 1 == json.loads(json.dumps(report.to_json()))["schema"]
+    assert [(True, False), (True, True)] == [(kind.tensor_core, kind.deck_says) for kind in kinds]
+    assert 1 == json.loads(json.dumps(kinds[0].to_json()))["schema"]
 
 
 @pytest.mark.parametrize(
@@ -109,12 +107,4 @@ def test_generation_and_dtype_are_read_where_the_name_has_them(name: str, archit
 def test_a_letter_before_a_digit_takes_the_deck_in() -> None:
     simt = "cutlass3x_sm100_simt_sgemm_f32_f32_f32_f32_f32_64x128x16_1x1x1_3_tnn_align1_bias_f32_relu"
 
-    assert (simt,) == kernel_report([simt, "elementwise"]).taken_in_by_the_deck
-
-
-def test_no_kernels_took_no_time() -> None:
-    assert 0.0 == kernel_report([]).tensor_core_share
-
-
-def test_each_launch_in_a_list_counts() -> None:
-    assert 0.9 == kernel_report([*["nvjet_tst_128x256"] * 9, "relu"]).tensor_core_share
+    assert (False, True) == (tensor_core_kernel(simt).tensor_core, tensor_core_kernel(simt).deck_says)

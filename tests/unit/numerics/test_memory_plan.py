@@ -8,7 +8,7 @@ from torch import nn
 
 from benchmarks.memory_prediction import measured_peak
 from edl_labs.errors import EdlError, UsageError
-from edl_labs.numerics import MemoryPlan, memory_plan, tape_of
+from edl_labs.numerics import MemoryPlan, memory_plan
 from edl_labs.roofline import Machine
 
 pytestmark = pytest.mark.slow  # each recording runs a model operation by operation
@@ -106,7 +106,8 @@ def test_a_residual_block_is_one_layer_and_reads_its_neighbour() -> None:
         def forward(self, x: torch.Tensor) -> torch.Tensor:
             return x + self.inner(x)
 
-    tape = tape_of(torch.nn.Sequential(Block(), Block(), torch.nn.Linear(16, 1)), torch.zeros(8, 16), "H200")
+    model = torch.nn.Sequential(Block(), Block(), torch.nn.Linear(16, 1))
+    tape = memory_plan(model, torch.zeros(8, 16), MACHINE, optimizer="none").tape
 
     assert ["0", "1", "2"] == [layer.name for layer in tape.layers]
     assert tape.is_chain

@@ -19,9 +19,7 @@ from edl_labs.errors import EdlError, UsageError
 from edl_labs.pipeline import (
     BrokenSample,
     ImageDataset,
-    Ladder,
     LoaderModel,
-    Rung,
     Stage,
     TookTooLong,
     WorkerDied,
@@ -138,21 +136,8 @@ def test_the_ladder_has_every_rung_and_adds_up(data: Any, tmp_path: Path) -> Non
     assert {"pin", "copy"} == set(ladder.left_out)
     assert "open" in tar.left_out
     assert "decode" == ladder.slowest.name or ladder.slowest.alone_s > 0
-    assert ladder.rungs[-1].cumulative_s == pytest.approx(
-        ladder.additivity * sum(rung.alone_s for rung in ladder.rungs)
-    )
     assert all(rung.low_s <= rung.alone_s <= rung.high_s for rung in ladder.rungs)
     assert ladder.to_json()["schema"] == 1
-
-
-@pytest.mark.parametrize(("together_s", "additivity"), [(6.0, 1.0), (9.0, 1.5), (3.0, 0.5)])
-def test_a_ladder_says_whether_stages_hurt_or_help_each_other(together_s: float, additivity: float) -> None:
-    """By given times: how much real stages fight for caches and cores is for no test to say."""
-    so_far_s = (1.0, 3.0, together_s)
-    rungs = tuple(Rung(str(i), i, i, i, so_far_s[i - 1], "worker") for i in (1, 2, 3))
-
-    assert additivity == Ladder(rungs, batch_size=1).additivity
-    assert 1.0 == Ladder((Rung("nothing", 0.0, 0.0, 0.0, 0.0, "worker"),), batch_size=1).additivity
 
 
 def test_a_ladder_holds_a_few_dozen_open_files_however_many_samples_there_are() -> None:
@@ -371,7 +356,7 @@ def test_the_prediction_agrees_with_a_simulated_loader(workers: int, step_s: flo
 def test_the_model_says_what_holds_it_back_and_where_workers_stop_helping() -> None:
     model = LoaderModel(8, 10e-3, step_s=3e-3, contention=fit_contention({1: 1.0}, cores=16))
 
-    assert ("workers", "main", 4) == (model.limit(2), model.limit(8), model.enough_workers())
+    assert ("workers", "main") == (model.limit(2), model.limit(8))
     assert 8 / 13e-3 == pytest.approx(model.sample_per_s(0))
 
 
@@ -400,10 +385,3 @@ def test_an_error_that_only_sounds_like_a_limit_stays_what_it_is() -> None:
     for workers in (0, 1):
         with pytest.raises(RuntimeError, match="the server timed out"):
             list(feed(Odd(fail), batch_size=4, workers=workers, limit_s=20))
-
-
-def test_throughput_is_measured_for_each_number_of_workers_and_each_step() -> None:
-    runs = pipeline.too_many_workers(Odd(lambda: None), batch_size=2, workers=(0, 1), seconds=0.05)
-
-    assert [0, 1] == [run.workers for run in runs["no step"]]
-    assert all(run.sample_per_s > 0 for run in runs["no step"])

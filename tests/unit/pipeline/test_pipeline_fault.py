@@ -10,9 +10,13 @@ import numpy as np
 import pytest
 
 from edl_labs.errors import UsageError
-from edl_labs.pipeline import busy_step, fault_of_times, mock_loader, mock_trainer, sleeping_step, whose_fault
+from edl_labs.pipeline import busy_step, fault_of_times, sleeping_step, whose_fault
 from edl_labs.pipeline._within import TookTooLong, within
 from edl_labs.virtual import VirtualWorkers
+
+
+def drop_batch(batch: Any) -> None:
+    """A step that takes no time."""
 
 
 def verdict(load_s: Any, step_s: float, *, workers: int, cores: int = 8, threads: int = 0) -> Any:
@@ -82,7 +86,7 @@ def test_a_loader_that_hangs_is_named_and_ends_in_time(where: str) -> None:
 
     def run() -> None:
         try:
-            whose_fault(Hangs(), mock_trainer, limit_s=0.3)
+            whose_fault(Hangs(), drop_batch, limit_s=0.3)
         except BaseException as error:
             caught.append(error)
 
@@ -108,11 +112,10 @@ def test_a_limit_gives_back_values_and_errors_and_nested_limits() -> None:
 @pytest.mark.parametrize(
     "call",
     [
-        lambda: whose_fault(iter([1, 2]), mock_trainer),
-        lambda: whose_fault([], mock_trainer),
-        lambda: whose_fault([1], mock_trainer),
-        lambda: whose_fault([1, 2], mock_trainer, batches=2),
-        lambda: mock_loader([]),
+        lambda: whose_fault(iter([1, 2]), drop_batch),
+        lambda: whose_fault([], drop_batch),
+        lambda: whose_fault([1], drop_batch),
+        lambda: whose_fault([1, 2], drop_batch, batches=2),
         lambda: fault_of_times([], [], [], []),
     ],
 )
@@ -122,11 +125,6 @@ def test_too_little_to_judge_says_what_is_missing(call: Any) -> None:
 
     assert error.value.why
     assert error.value.next
-
-
-def test_a_mock_loader_repeats_one_batch() -> None:
-    assert [7, 7, 7] == list(mock_loader([7, 8, 9]))
-    assert [7] * 5 == list(mock_loader([7, 8, 9], batches=5))
 
 
 def test_a_sleeping_step_takes_no_processor_time_and_a_busy_one_takes_it_all() -> None:

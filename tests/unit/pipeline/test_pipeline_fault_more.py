@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from edl_labs.pipeline import TookTooLong, fault_of_times, main_dataset, mock_loader, whose_fault
+from edl_labs.pipeline import TookTooLong, fault_of_times, main_dataset, whose_fault
 from edl_labs.virtual import VirtualWorkers
 
 STEP_S = 5e-3
@@ -109,17 +109,6 @@ def test_a_step_that_hangs_ends_at_the_limit() -> None:
         whose_fault([1, 2, 3], lambda batch: time.sleep(30), limit_s=0.3)
 
     assert "run the step alone" in error.value.next
-
-
-def test_a_mock_loader_waits_for_its_batch_up_to_a_limit() -> None:
-    def hangs() -> Any:
-        time.sleep(30)
-        yield 1
-
-    with pytest.raises(TookTooLong, match="the first batch of the loader"):
-        mock_loader(hangs(), limit_s=0.3)
-
-    assert [None, None] == list(mock_loader([None, None]))
 
 
 def test_a_main_that_says_nothing_is_an_outcome() -> None:

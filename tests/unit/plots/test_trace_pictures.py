@@ -7,7 +7,7 @@ import pytest
 from edl_labs.plots.style import subplots
 from edl_labs.plots.trace_pictures import draw_flame, draw_queue_depth, draw_shares, draw_trace, queue_depth
 from edl_labs.trace import TracedGPU, attribute, diagnose
-from edl_labs.ui.diagnosis import StepExplorer, png
+from edl_labs.ui.live_or_still import png
 
 
 def gpu(kernel_s: float = 5e-5) -> TracedGPU:
@@ -60,11 +60,3 @@ def test_a_diagnosis_is_four_pictures() -> None:
     assert 4 == len(figure.axes)
     assert "modelled" in figure.axes[0].get_title()
     assert png(figure).startswith(b"\x89PNG")
-
-
-def test_the_explorer_has_a_picture_and_a_text_for_pages() -> None:
-    bundle, about = StepExplorer(diagnose(gpu().trace()))._repr_mimebundle_()
-
-    assert " ".join(bundle["text/plain"].split()) == about["image/png"]["alt"]
-    assert {"text/plain", "image/png"} <= set(bundle)
-    assert "step 0" in bundle["text/plain"]

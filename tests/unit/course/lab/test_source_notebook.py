@@ -119,7 +119,7 @@ def test_our_stub_is_nbgraders(course: Course, notebook: dict) -> None:
 
     released = release({kit.LAB: dumps(source_notebook(lab))})[kit.LAB]
 
-    assert lab.stub_cell("doubled_time") == "".join(cell(released, "solve-doubled-time")["source"])
+    assert lab.cell("solve", "doubled_time").stub == "".join(cell(released, "solve-doubled-time")["source"])
 
 
 def test_the_release_is_stamped_with_a_digest_of_its_cells(course: Course, notebook: dict) -> None:
