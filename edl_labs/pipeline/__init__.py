@@ -63,13 +63,6 @@ _MODULES = {
         "measure_handoff",
         "sharing_rate",
     ),
-    "edl_labs.pipeline.overlap": (
-        "Overlap",
-        "device_overlap",
-        "overlap_of_timeline",
-        "overlap_of_trace",
-        "virtual_overlap",
-    ),
     "edl_labs.pipeline.page_cache": ("CacheState", "cache_state", "make_cold", "make_warm", "require_cold"),
     "edl_labs.pipeline.pitfalls": (
         "SharedMemory",

@@ -51,11 +51,6 @@ from edl_labs.pipeline.loader_model import fit_contention as fit_contention
 from edl_labs.pipeline.loader_model import measure_contention as measure_contention
 from edl_labs.pipeline.loader_model import measure_handoff as measure_handoff
 from edl_labs.pipeline.loader_model import sharing_rate as sharing_rate
-from edl_labs.pipeline.overlap import Overlap as Overlap
-from edl_labs.pipeline.overlap import device_overlap as device_overlap
-from edl_labs.pipeline.overlap import overlap_of_timeline as overlap_of_timeline
-from edl_labs.pipeline.overlap import overlap_of_trace as overlap_of_trace
-from edl_labs.pipeline.overlap import virtual_overlap as virtual_overlap
 from edl_labs.pipeline.page_cache import CacheState as CacheState
 from edl_labs.pipeline.page_cache import cache_state as cache_state
 from edl_labs.pipeline.page_cache import make_cold as make_cold

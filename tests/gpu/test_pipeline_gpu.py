@@ -1,4 +1,4 @@
-"""Overlap and stages on this machine's GPU: pinned copies in a stream of their own hide, others do not."""
+"""Stages of a loader with this machine's GPU."""
 
 from __future__ import annotations
 
@@ -7,20 +7,12 @@ from pathlib import Path
 import pytest
 import torch
 
-from edl_labs.pipeline import device_overlap, image_set, image_stages, measure_ladder, write
+from edl_labs.pipeline import image_set, image_stages, measure_ladder, write
 
 pytestmark = [
     pytest.mark.gpu,
     pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device; torch sees none here"),
 ]
-
-
-def test_pinned_copies_in_a_second_stream_hide_and_pageable_ones_do_not() -> None:
-    hidden = device_overlap(pin_memory=True, streams=2).fraction
-    one_stream = device_overlap(pin_memory=True, streams=1).fraction
-
-    assert hidden > 0.5
-    assert one_stream < 0.1
 
 
 def test_the_ladder_has_pin_and_copy(tmp_path: Path) -> None:
