@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from edl_labs.course.marks.entry_timelines import EntryTimelines
     from edl_labs.course.marks.leaderboard import Leaderboard, Standing
 
-_TIMELINES = 20  # places of a page with pictures: about 5 MB, and half a minute of a core
 _FOLLOWED_S = 5.0  # a graded student takes seconds
 
 
@@ -87,7 +86,6 @@ def leaderboard(
         bool | None,
         typer.Option(help="On the page: the instructor's timelines too; as usual, once the last due date is over."),
     ] = None,
-    timelines: Annotated[int, typer.Option(min=0, help="On the page: so many places have timelines.")] = _TIMELINES,
     as_json: AsJson = False,
 ) -> None:
     """Who came nearest to light in what is graded so far; ties go to less memory, then to less money."""
@@ -104,7 +102,7 @@ def leaderboard(
         board, row, kept = found_entry(leaderboards(assignment, named=named), entry)
         _show_entry(board, row, kept, trace, as_json=as_json)
         return
-    page = _Page(assignment, html, named=named, timelines=timelines, quiet=as_json) if html is not None else None
+    page = _Page(assignment, html, named=named, quiet=as_json) if html is not None else None
     if page is not None and follow:
         page.follow()
     boards = leaderboards(assignment, named=named)
@@ -130,15 +128,15 @@ class _Page:
     assignment: str
     path: Path
     named: bool
-    timelines: int
     quiet: bool
 
     def write(self, boards: Iterable[Leaderboard], *, instructor: bool = False, refreshed: bool = False) -> None:
         from edl_labs.course.marks.leaderboard import write_page
 
-        options: dict[str, Any] = {"instructor": instructor, "refreshed": refreshed, "timelines": self.timelines}
         with ProgressLines(quiet=self.quiet or refreshed) as progress:
-            write_page(self.assignment, boards, self.path, progress=progress, **options)
+            write_page(
+                self.assignment, boards, self.path, instructor=instructor, refreshed=refreshed, progress=progress
+            )
 
     def follow(self) -> None:
         """Write it anew until Ctrl-C, and say what is waited for and what came."""

@@ -19,7 +19,7 @@ def address(tmp_path: Path) -> str:
     names = ("blue finch", "coral lynx", "jade owl")
     rows = [Standing(at + 1, name, f"s{at}", 0.9, 1e9, 1.0, timelines=KEPT) for at, name in enumerate(names)]
     rows.append(Standing(4, "ruby fox", "s4", 0.1, 1e9, 1.0))
-    write_page(LAB, [Leaderboard(LAB, "score", tuple(rows))], tmp_path / "page.html", instructor=True, timelines=20)
+    write_page(LAB, [Leaderboard(LAB, "score", tuple(rows))], tmp_path / "page.html", instructor=True)
     return (tmp_path / "page.html").as_uri()
 
 

@@ -29,6 +29,7 @@ class NobodyRanked(NothingToDo):
 
 RANKED_BY = ("share", "peak_bytes", "money")  # the first from the largest, the others from the smallest
 _NAMES_TOLD = 20  # about three lines of a terminal
+_UNFOLDED = 20  # places of a page with pictures: about 5 MB, and half a minute of a core
 _REFRESHED_S = 20  # the page asks for itself anew so often while a class is graded
 _COLOURS = ("amber", "blue", "bronze", "coral", "green", "indigo", "ivory", "jade", "lilac", "ruby", "silver", "teal")
 _ANIMALS = (
@@ -154,16 +155,15 @@ def write_page(
     *,
     refreshed: bool = False,
     instructor: bool = False,
-    timelines: int,
     progress: Callable[[int, int, str], None] | None = None,
 ) -> None:
     """One HTML file that needs nothing else. `refreshed`: browsers load it anew while a class is graded.
 
-    The first `timelines` rows of each board unfold into what ran when, with `instructor` beside the instructor's own; a
+    The first 20 rows of each board unfold into what ran when, with `instructor` beside the instructor's own; a
     page that is loaded anew has none, since it would fold them again. Without boards it says that nobody is ranked yet.
     """
     boards = tuple(boards)
-    shown = [row for board in boards for row in board.standings[: 0 if refreshed else timelines]]
+    shown = [row for board in boards for row in board.standings[: 0 if refreshed else _UNFOLDED]]
     unfolded = {}
     for done, row in enumerate(shown):
         entry = entry_timelines(row.timelines)

@@ -65,7 +65,7 @@ class Tags(HTMLParser):
 
 
 def page_of(board: Leaderboard, path: Path, **options: object) -> str:
-    write_page(LAB, [board], path, **{"timelines": 20, **options})  # type: ignore[arg-type]
+    write_page(LAB, [board], path, **options)  # type: ignore[arg-type]
     return path.read_text(encoding="utf-8")
 
 
@@ -102,9 +102,12 @@ def test_without_the_flag_nothing_of_the_instructors_program_is_on_the_page(boar
     assert not {"ana", "bo", "cy"} & set(re.findall(r"\w+", re.sub(r"base64,[^\"]*", "", page)))
 
 
-def test_pages_have_as_many_timelines_as_asked_and_followed_ones_none(board, tmp_path: Path) -> None:
-    assert 1 == page_of(board, tmp_path / "one.html", timelines=1).count("<details")
-    assert 0 == page_of(board, tmp_path / "none.html", timelines=0).count("<details")
+def test_the_first_places_have_timelines_and_a_followed_page_none(
+    board, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(leaderboard, "_UNFOLDED", 1)
+
+    assert 1 == page_of(board, tmp_path / "one.html").count("<details")
     assert 0 == page_of(board, tmp_path / "live.html", refreshed=True).count("<details")
 
 

@@ -57,8 +57,8 @@ def test_pseudonyms_are_the_same_again_different_from_each_other_and_others_with
 def test_the_page_names_nobody_loads_nothing_and_is_loaded_anew_when_asked(entries, tmp_path: Path) -> None:
     rows = standings(entries, pseudonyms(entries, b"7"))
     board = Leaderboard(LAB, "score", rows)
-    write_page(LAB, [board], tmp_path / "still.html", timelines=0)
-    write_page(LAB, [board], tmp_path / "live.html", refreshed=True, timelines=20)
+    write_page(LAB, [board], tmp_path / "still.html")
+    write_page(LAB, [board], tmp_path / "live.html", refreshed=True)
     still, live = ((tmp_path / name).read_text(encoding="utf-8") for name in ("still.html", "live.html"))
 
     assert not any(f">{student}<" in still for student in entries)
@@ -77,7 +77,7 @@ def test_json_without_names_has_no_ids(entries) -> None:
 
 
 def test_a_page_of_nobody_says_so_and_is_loaded_anew(tmp_path: Path) -> None:
-    write_page(LAB, [], tmp_path / "page.html", refreshed=True, timelines=20)
+    write_page(LAB, [], tmp_path / "page.html", refreshed=True)
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
 
     assert "Nobody is ranked yet" in page
@@ -105,7 +105,7 @@ def test_following_says_what_it_waits_for_then_who_came_and_leaves_a_page_that_s
 
     monkeypatch.setattr(leaderboard, "leaderboards", so_far)
     monkeypatch.setattr(outside.time, "sleep", pause)
-    asked = ["leaderboard", LAB, "--html", str(path), "--follow", "--no-instructor", "--timelines", "0"]
+    asked = ["leaderboard", LAB, "--html", str(path), "--follow", "--no-instructor"]
     done = CliRunner().invoke(app, asked)
 
     assert 0 == done.exit_code, done.output
