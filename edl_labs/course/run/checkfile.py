@@ -156,7 +156,7 @@ def _run(path: Path, limits: RunLimits, progress: Callable[[int, int, str], None
         if progress:
             progress(done, total, f"{done} of {total} cells")
 
-    return run(Job(path, "patient", limits=limits), on_cell=on_cell)
+    return run(Job(path, keep_going=True, limits=limits), on_cell=on_cell)
 
 
 def _crashes(finished: Finished, exercises: tuple[ExerciseResult, ...], limits: RunLimits) -> tuple[RunFailure, ...]:

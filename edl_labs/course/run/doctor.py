@@ -226,7 +226,7 @@ def _kernel() -> Row:
         path = Path(folder) / "doctor.ipynb"
         cells = [nbformat.v4.new_code_cell("import edl_labs; edl_labs.__version__")]
         path.write_text(nbformat.writes(nbformat.v4.new_notebook(cells=cells)), encoding="utf-8")
-        finished = run(Job(path, "patient", limits=RunLimits(cell_s=60, notebook_s=90)))
+        finished = run(Job(path, keep_going=True, limits=RunLimits(cell_s=60, notebook_s=90)))
     if finished.ending or any(cell.state != "ran" for cell in finished.cells) or not finished.cells:
         why = finished.ending["text"] if finished.ending else next((c.error for c in finished.cells), "")
         return Row("kernel", "missing", f"a notebook cannot run here: {why}", "pip install --upgrade ipykernel")

@@ -28,11 +28,14 @@ _COPIED_BYTES, _COPIED_FILES = 64_000_000, 500
 
 @dataclass(frozen=True)
 class Job:
-    """One notebook to run. `engine` is 'papermill' or 'patient' (runs on after errors); `env` is laid over ours."""
+    """One notebook to run, and where to save it executed, if at all; `env` is added to ours.
+
+    With `keep_going`, cells after one that raised still run.
+    """
 
     path: Path
-    engine: str
     output: Path | None = None
+    keep_going: bool = False
     parameters: Mapping[str, Any] = field(default_factory=dict)
     limits: RunLimits = field(default_factory=RunLimits)
     env: Mapping[str, str] = field(default_factory=dict)
@@ -116,14 +119,6 @@ def _is_wide(folder: Path) -> bool:
 
 
 def _start(job: Job, folder: Path, errors: Any) -> subprocess.Popen[str]:
-    request = {
-        "path": str(job.path.resolve()),
-        "engine": job.engine,
-        "output": str(job.output.resolve()) if job.output else None,
-        "parameters": dict(job.parameters),
-        "limits": asdict(job.limits),
-        "cwd": str(folder),
-    }
     # The user's IPython profile and start-up files must not change a run.
     env = {**os.environ, "IPYTHONDIR": str(folder.parent / "ipython"), "PYDEVD_DISABLE_FILE_VALIDATION": "1", **job.env}
     process = subprocess.Popen(
@@ -137,7 +132,7 @@ def _start(job: Job, folder: Path, errors: Any) -> subprocess.Popen[str]:
     )
     with contextlib.suppress(BrokenPipeError):
         assert process.stdin is not None
-        process.stdin.write(json.dumps(request, default=str))
+        process.stdin.write(json.dumps({**asdict(job), "cwd": folder}, default=str))
         process.stdin.close()
     return process
 

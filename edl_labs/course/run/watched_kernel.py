@@ -16,7 +16,7 @@ from jupyter_client.kernelspec import KernelSpec, KernelSpecManager
 from jupyter_client.manager import AsyncKernelManager
 from jupyter_core.utils import ensure_async
 from nbclient import NotebookClient
-from nbclient.exceptions import CellControlSignal, CellTimeoutError, DeadKernelError
+from nbclient.exceptions import CellControlSignal, CellExecutionError, CellTimeoutError, DeadKernelError
 
 from edl_labs.checks.score import MIME
 from edl_labs.course.run.notebook_file import cell_points, check_name, code_cells, first_line, grade_id, read_notebook
@@ -27,64 +27,53 @@ _OUTPUTS = ("stream", "display_data", "execute_result", "error", "update_display
 
 
 def run_job(job: Mapping[str, Any], *, emit: Emit) -> None:
-    """Runs the notebook `job` names with papermill, or patiently (every cell, also after an error), sending events."""
-    notebook = read_notebook(Path(job["path"]))
-    runner = _patiently if job["engine"] == "patient" else _papermill
-    error: BaseException | None = None
-    recorder: list[CellRecorder] = []
-    limits = RunLimits(**job["limits"])
+    """Runs the notebook that `job` names and sends events.
+
+    With `output`, papermill injects the parameters, and the notebook is saved there after each cell.
+    """
+    from nbformat import write
+
+    notebook, output, error = read_notebook(Path(job["path"])), job["output"], None
+    if output:
+        notebook = _with_parameters(notebook, job["parameters"])
+        write(notebook, output)
+
+    def report(cell: RanCell) -> None:
+        if output:
+            write(notebook, output)
+        emit({"event": "cell", "cell": asdict(cell)})
+
+    recorder = CellRecorder(notebook, limits=RunLimits(**job["limits"]), report=report)
+    emit({"event": "cells", "cells": [asdict(cell) for cell in recorder.cells.values()]})
     try:
-        runner(notebook, job, recorder=recorder, limits=limits, emit=emit)
+        WatchedClient(notebook, recorder=recorder, allow_errors=job["keep_going"]).execute(cwd=job["cwd"])
     except Exception as raised:  # each kind is told apart from the records below
         error = raised
-    if recorder and error is not None:
-        recorder[0].stopped(error)
-    end = ending(recorder[0], error) if recorder else {"kind": "start", "text": f"{type(error).__name__}: {error}"}
-    emit({"event": "end", "ending": end})
+        recorder.stopped(error)
+    if output:
+        _mark_errors(notebook, output)
+    emit({"event": "end", "ending": ending(recorder, error)})
 
 
-def _patiently(
-    notebook: Any, job: Mapping[str, Any], *, recorder: list[CellRecorder], limits: RunLimits, emit: Emit
-) -> None:
-    recorder.append(_recorder_of(notebook, limits=limits, emit=emit))
-    PatientClient(notebook, recorder=recorder[0]).execute(cwd=job["cwd"])
-
-
-def _papermill(
-    notebook: Any, job: Mapping[str, Any], *, recorder: list[CellRecorder], limits: RunLimits, emit: Emit
-) -> None:
+def _with_parameters(notebook: Any, parameters: Mapping[str, Any]) -> Any:
     import papermill
-    from papermill.clientwrap import PapermillNotebookClient
-    from papermill.engines import Engine, papermill_engines
-
-    class Client(WatchedClient, PapermillNotebookClient):
-        pass
-
-    class WatchedEngine(Engine):
-        @classmethod
-        def execute_managed_notebook(cls, nb_man: Any, kernel_name: str, **_: Any) -> None:
-            recorder.append(_recorder_of(nb_man.nb, limits=limits, emit=emit))
-            Client(nb_man, recorder=recorder[0]).execute(cwd=job["cwd"])
 
     notebook.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3", "language": "python"}
-    papermill_engines.register("edl-labs", WatchedEngine)
-    # papermill formats the output path with the parameters, so a brace in a folder's name must be doubled.
-    output = str(job["output"]).replace("{", "{{").replace("}", "}}")
-    papermill.execute_notebook(
-        notebook,
-        output,
-        parameters=dict(job["parameters"]),
-        engine_name="edl-labs",
-        kernel_name="python3",
-        language="python",
-        progress_bar=False,
+    kernel = {"kernel_name": "python3", "language": "python"}
+    return papermill.execute_notebook(
+        notebook, None, parameters=dict(parameters), prepare_only=True, progress_bar=False, **kernel
     )
 
 
-def _recorder_of(notebook: Any, *, limits: RunLimits, emit: Emit) -> CellRecorder:
-    recorder = CellRecorder(notebook, limits=limits, report=lambda cell: emit({"event": "cell", "cell": asdict(cell)}))
-    emit({"event": "cells", "cells": [asdict(cell) for cell in recorder.cells.values()]})
-    return recorder
+def _mark_errors(notebook: Any, output: str) -> None:
+    """Saves the notebook a last time, with papermill's notes at its top and before the cell that raised."""
+    from nbformat import write
+    from papermill.exceptions import PapermillExecutionError
+    from papermill.execute import raise_for_execution_errors
+
+    write(notebook, output)
+    with contextlib.suppress(PapermillExecutionError):
+        raise_for_execution_errors(notebook, output)
 
 
 class ExitAskedError(CellControlSignal):
@@ -166,10 +155,16 @@ class CellRecorder:
 
 
 class WatchedClient(NotebookClient):
-    """A notebook client with limits whose records come from the kernel's replies."""
+    """A notebook client with limits whose records come from the kernel's replies.
 
-    def __init__(self, *args: Any, recorder: CellRecorder, **settings: Any) -> None:
-        settings.update(
+    With `allow_errors` it runs every cell, also after one that raised, as a check of unfinished work must.
+    """
+
+    def __init__(self, *args: Any, recorder: CellRecorder, allow_errors: bool) -> None:
+        super().__init__(
+            *args,
+            allow_errors=allow_errors,
+            raise_on_iopub_timeout=not allow_errors,
             on_cell_execute=recorder.began,
             on_cell_executed=recorder.answered,
             timeout_func=recorder.timeout_s,
@@ -177,7 +172,6 @@ class WatchedClient(NotebookClient):
             iopub_timeout=30,
             shutdown_kernel="immediate",
         )
-        super().__init__(*args, **settings)
         self.recorder = recorder
 
     def create_kernel_manager(self) -> Any:
@@ -198,28 +192,24 @@ class WatchedClient(NotebookClient):
             with contextlib.suppress(OSError):
                 os.killpg(group, signal.SIGKILL)
 
-
-class PatientClient(WatchedClient):
-    """Runs every cell, also after one that raised, as a check of unfinished work must."""
-
-    def __init__(self, *args: Any, **settings: Any) -> None:
-        super().__init__(*args, allow_errors=True, **settings)
-
     async def _async_handle_timeout(self, timeout: int, cell: Any = None) -> None:
-        """A cell at its limit is interrupted, so that the next ones still run; once: what goes on ends the run."""
+        """With `allow_errors`, interrupts a cell at its limit, and the next ones run; one that goes on ends the run."""
         open_cell, recorder = self.recorder.open, self.recorder
-        if open_cell is None or open_cell in recorder.interrupted or recorder.left_s() <= 0:
+        again = open_cell is None or open_cell in recorder.interrupted
+        if again or not self.allow_errors or recorder.left_s() <= 0:
             await super()._async_handle_timeout(timeout, cell)
         else:
-            recorder.interrupted.add(open_cell)
+            recorder.interrupted.add(open_cell)  # type: ignore[arg-type]
             await ensure_async(self.km.interrupt_kernel())  # type: ignore[union-attr]
 
     def execute(self, **kwargs: Any) -> Any:
-        """Runs all cells of the notebook; errors of cells are recorded, a dead kernel or a limit is raised."""
+        """Runs the notebook's cells; errors of cells are recorded, a dead kernel or a limit is raised."""
         self.reset_execution_trackers()
         with self.setup_kernel(**kwargs):
-            for index, cell in enumerate(self.nb.cells):
-                self.execute_cell(cell, index)
+            with contextlib.suppress(CellExecutionError):
+                for index, cell in enumerate(self.nb.cells):
+                    self.execute_cell(cell, index)
+            self.set_widgets_metadata()
         return self.nb
 
 
@@ -228,8 +218,7 @@ def ending(recorder: CellRecorder, error: BaseException | None) -> dict[str, str
 
     A cell that raised is not such a reason: its record says so.
     """
-    told = isinstance(error, CellControlSignal) or type(error).__name__ == "PapermillExecutionError"
-    if error is None or (told and not isinstance(error, CellTimeoutError)):
+    if error is None or (isinstance(error, CellControlSignal) and not isinstance(error, CellTimeoutError)):
         return None
     kind = "start"
     if recorder.flooded:
