@@ -25,6 +25,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from importlib import import_module
 from itertools import islice
+from traceback import walk_tb
 from types import NoneType, UnionType
 from typing import Any, ParamSpec, TypeVar
 
@@ -63,23 +64,34 @@ def checked_arguments(**advice: str) -> Callable[[Callable[P, T]], Callable[P, T
                 _check(name, checks(), args, keywords, advice)
                 return function(*args, **keywords)
             except ModuleNotFoundError as error:
-                raise missing_library(f"{name}()", error) from error
+                if refused := _missing_library(f"{name}()", error):
+                    raise refused from error
+                raise
 
         return call
 
     return decorate
 
 
-def missing_library(who: str, error: ModuleNotFoundError) -> Exception:
-    """What to raise where an import failed: UsageError for a library, the error itself for a module of this package."""
+def _missing_library(who: str, error: ModuleNotFoundError) -> UsageError | None:
+    """What to raise where this package imports a library that is missing; None where another module's import failed.
+
+    A function that the caller passed may import something that is missing: that is the caller's own error.
+    """
     name = (error.name or "").partition(".")[0]
-    if name in ("", "edl_labs"):
-        return error
+    if name in ("", "edl_labs") or not _importer(error).startswith("edl_labs."):
+        return None
     return UsageError(
         f"{who} needs {name}, which is not installed here.",
         why="The part of the library that you called computes with it.",
         next=f"Run `pip install {name}`, and restart the kernel.",
     )
+
+
+def _importer(error: ModuleNotFoundError) -> str:
+    """The name of the module whose import failed."""
+    modules = [str(frame.f_globals.get("__name__")) for frame, _ in walk_tb(error.__traceback__)]
+    return next((name for name in reversed(modules) if not name.startswith(("importlib", "_frozen_importlib"))), "")
 
 
 def lazy_facade(package: str, homes: Mapping[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
@@ -95,7 +107,9 @@ def lazy_facade(package: str, homes: Mapping[str, str]) -> tuple[Callable[[str],
         try:
             return getattr(import_module(home), name) if homes[name] else import_module(home)
         except ModuleNotFoundError as error:
-            raise missing_library(f"{package}.{name}", error) from error
+            if refused := _missing_library(f"{package}.{name}", error):
+                raise refused from error
+            raise
 
     return get, lambda: sorted(homes)
 
@@ -187,8 +201,6 @@ def fits(value: Any, hint: Any) -> bool:
         return True
     if origin in (typing.Union, UnionType):
         return any(fits(value, part) for part in parts)
-    if origin is typing.Literal:
-        return value in parts
     if origin in (float, int):
         return _is_whole(value) if origin is int else _is_real(value)
     if origin is bool:
@@ -246,8 +258,6 @@ def wording(hint: Any) -> str:
         words = list(dict.fromkeys(wording(part) for part in parts))
         words = [word for word in words if word != "text" or "a path" not in words]
         return ", ".join(words[:-1]) + " or " + words[-1] if len(words) > 1 else words[0]
-    if origin is typing.Literal:
-        return "one of " + ", ".join(map(repr, parts))
     noun = _noun(hint)
     if noun in ("None", "text"):
         return noun
@@ -261,12 +271,17 @@ def _noun(hint: Any) -> str:
     if origin is tuple or (isinstance(origin, type) and _is_collection(origin)):
         kind = _KINDS.get(origin, "list")
         named = parts and parts[0] not in (Any, ...)
-        return f"{kind} of {_noun(parts[0])}s" if named else kind
+        return f"{kind} of {_plural(_noun(parts[0]))}" if named else kind
     if origin in (typing.Union, UnionType):
         return re.sub(r"^an? ", "", wording(hint))
     if isinstance(origin, type) and issubclass(origin, os.PathLike):
         return "path"
     return _NOUNS.get(origin) or str(getattr(origin, "__name__", origin))
+
+
+def _plural(noun: str) -> str:
+    """'dicts of text to function' from 'dict of text to function'."""
+    return re.sub(r"^.*?(?= of | or |$)", r"\g<0>s", noun, count=1)
 
 
 def _shown(value: Any, hint: Any = float) -> str:
