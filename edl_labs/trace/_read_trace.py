@@ -45,13 +45,13 @@ def read_trace(source: _Source, *, rank: int | None = None) -> Trace:
 def read_ranks(source: _Source) -> tuple[Trace, ...]:
     """A table for each rank of a trace, in the order of their processes; one for most files."""
     if isinstance(source, (dict, list)):
-        return _collect("the given value", lambda take, note: _parsed(source, take, note))
+        return _collect("the given value", lambda events, note: _parsed(source, events.take, note))
     path = Path(source)
     with _readable(path):
         if is_sqlite(path):
-            return _collect(path.name, lambda take, note: nsys_events(path, take, note), origin="Nsight Systems")
+            return _collect(path.name, lambda events, _: nsys_events(path, events), origin="Nsight Systems")
         with _opened(path) as stream:
-            return _collect(path.name, lambda take, note: EventStream(stream, path.name).run(take, note))
+            return _collect(path.name, lambda events, note: EventStream(stream, path.name).run(events.take, note))
 
 
 def _opened(path: Path) -> IO[str]:
@@ -61,9 +61,9 @@ def _opened(path: Path) -> IO[str]:
     return gzip.open(path, "rt", encoding="utf-8-sig") if zipped else path.open(encoding="utf-8-sig")
 
 
-def _collect(label: str, run: Callable[[Take, Note], None], **known: Any) -> tuple[Trace, ...]:
+def _collect(label: str, run: Callable[[ChromeEvents, Note], None], **known: Any) -> tuple[Trace, ...]:
     events, meta = ChromeEvents(), dict[str, Any](known)
-    run(events.take, meta.__setitem__)
+    run(events, meta.__setitem__)
     return events.build(label, meta)
 
 

@@ -21,7 +21,7 @@ _MICROSECOND = 1e-6
 # Sizes are left out: they differ between ranks where shards do.
 _COLLECTIVE = ("Collective name", "Process Group Name", "Seq")
 # What a trace says of itself that is kept with it.
-_KEPT = ("deviceProperties", "traceName", "schemaVersion", "distributedInfo")
+_KEPT = {"deviceProperties": list, "traceName": str, "schemaVersion": int, "distributedInfo": dict}
 # Beyond this a float cannot tell neighbouring microseconds apart.
 _FAR = 1e18
 # Lanes of further devices count from here: numbers that no stream has.
@@ -52,7 +52,7 @@ class ChromeEvents:
         if phase == "X":
             self._complete(event)
         elif phase == "B":
-            self._open.setdefault((event.get("pid"), event.get("tid")), []).append(event)
+            self._open.setdefault(_place(event), []).append(event)
         elif phase == "E":
             self._close(event)
         elif phase == "M":
@@ -60,7 +60,7 @@ class ChromeEvents:
         elif phase in ("s", "f") and event.get("cat") == "issue":
             self._flow(event)
         elif phase in ("b", "S", "P"):
-            self._count("asynchronous or sampled events", 0.0)
+            self.leave_out("asynchronous or sampled events")
 
     def build(self, label: str, meta: dict[str, Any]) -> tuple[Trace, ...]:
         """A table for each rank; TraceError where the events hold nothing of a loop, or times that cannot be."""
@@ -77,10 +77,10 @@ class ChromeEvents:
                 next="record it with torch.profiler, VirtualGPU or nsys, and export while the profiler has data",
             )
         origin = "VirtualGPU" if self._virtual else str(meta.get("origin") or _origin(meta, torch=self._torch))
-        kept = {key: value for key, value in meta.items() if key in _KEPT}
+        kept = {key: value for key, value in meta.items() if isinstance(value, _KEPT.get(key, ()))}
         for _ in chain.from_iterable(self._open.values()):
-            self._count("events without an end", 0.0)
-        kept["unread"] = {**meta.get("unread", {}), **self._unread}
+            self.leave_out("events without an end")
+        kept["unread"] = self._unread
         trace = self._table.build(origin=origin, unit_s=_MICROSECOND, meta=kept)
         devices = {trace.rows[row]: device for row, device in self._devices.items()}
         trace = replace(trace, meta={**trace.meta, "devices": devices})
@@ -92,7 +92,7 @@ class ChromeEvents:
     def _complete(self, event: dict[str, Any]) -> None:
         category, name = event.get("cat") or "", event.get("name")
         if type(name) is not str or type(category) is not str:
-            self._count("events without a name", 0.0)
+            self.leave_out("events without a name")
             return
         key = (category, name)
         kind = self._kinds.get(key)
@@ -107,21 +107,21 @@ class ChromeEvents:
         if type(duration) is not float:
             duration = _number(duration)
         if start is None or duration is None or not (-_FAR < start < _FAR and -_FAR < duration < _FAR):
-            self._count("events without a readable time", 0.0)
+            self.leave_out("events without a readable time")
             return
         if duration < 0:
             self._backwards.append(name)
             return
         args = event.get("args")
         link, stream, moved, line = self._details(args) if args else (-1, -1, -1, -1)
-        place = (event.get("pid"), event.get("tid"))
+        place = _place(event)
         row = self._rows.get(place)
         if row is None:
             row = self._rows[place] = self._table.row(self._row_names.get(place, f"{place[0]}/{place[1]}"))
         collective = -1
         if kind >= _DEVICE_FROM:
-            stream = self._lane(args, event.get("pid"), stream, row)
-            self._devices.setdefault(row, args.get("device") if type(args) is dict else None)
+            stream = self._lane(args, place[0], stream, row)
+            self._devices.setdefault(row, _device(args))
             # What torch knows of the collective that a kernel is part of.
             if label := _collective(args):
                 kind, collective = NUMBER["communication"], self._table.name(label)
@@ -133,17 +133,19 @@ class ChromeEvents:
     def _left_out(self, category: str, duration: Any) -> None:
         """Count an event of a category that is not known; those drawn for orientation are left out on purpose."""
         if not is_known(category):
-            self._count(f'category "{category}"' if category else "events without a category", _number(duration) or 0.0)
+            label = f'category "{category}"' if category else "events without a category"
+            self.leave_out(label, taken_s=(_number(duration) or 0.0) * _MICROSECOND)
 
-    def _count(self, label: str, duration_us: float) -> None:
-        count, taken_s = self._unread.get(label, (0, 0.0))
-        self._unread[label] = count + 1, taken_s + duration_us * _MICROSECOND
+    def leave_out(self, label: str, *, count: int = 1, taken_s: float = 0.0) -> None:
+        """Note events that are not read, and how long they take."""
+        known, known_s = self._unread.get(label, (0, 0.0))
+        self._unread[label] = known + count, known_s + taken_s
 
     def _lane(self, args: Any, place: Any, stream: int, row: int) -> int:
         """The number of a stream, its own where two devices have streams of one number; the row where it has none."""
         if stream < 0:
             return row
-        device = (place, args.get("device") if type(args) is dict else None)
+        device = (place, _device(args))
         if self._streams.setdefault(stream, device) == device:
             return stream
         return self._lanes.setdefault((device, stream), _OTHER_DEVICES + len(self._lanes))
@@ -167,9 +169,9 @@ class ChromeEvents:
         )
 
     def _close(self, event: dict[str, Any]) -> None:
-        stack = self._open.get((event.get("pid"), event.get("tid")))
+        stack = self._open.get(_place(event))
         if not stack:
-            self._count("events without a beginning", 0.0)
+            self.leave_out("events without a beginning")
         else:
             begin = stack.pop()
             first, last = _number(begin.get("ts")), _number(event.get("ts"))
@@ -179,7 +181,7 @@ class ChromeEvents:
     def _named(self, event: dict[str, Any]) -> None:
         args = event.get("args")
         if event.get("name") == "thread_name" and isinstance(args, dict):
-            place = (event.get("pid"), event.get("tid"))
+            place = _place(event)
             self._row_names[place] = f"{place[0]}/{place[1]} {args.get('name', '')}".strip()
         elif event.get("name") == "process_name" and isinstance(args, dict):
             self._virtual |= args.get("name") == "VirtualGPU"
@@ -189,6 +191,17 @@ class ChromeEvents:
         number = event.get("id")
         if type(number) is int:
             self._table.link_last(number)
+
+
+def _place(event: dict[str, Any]) -> tuple[Any, Any]:
+    """Process and thread of an event; their text where a file has lists there."""
+    process, thread = event.get("pid"), event.get("tid")
+    return (process, thread) if process.__hash__ and thread.__hash__ else (str(process), str(thread))
+
+
+def _device(args: Any) -> Any:
+    device = args.get("device") if type(args) is dict else None
+    return device if device.__hash__ else str(device)
 
 
 def _origin(meta: dict[str, Any], *, torch: bool) -> str:

@@ -29,6 +29,7 @@ _WORDS = {
     "Invalid control character at": "a line break is inside a text: its closing quote is missing",
     "Invalid \\escape": "a backslash is before a character that cannot be escaped; write it twice",
     "Invalid \\uXXXX escape": "\\u needs four hexadecimal digits",
+    "maximum recursion depth": "lists or objects are nested too deeply",
 }
 
 Take = Callable[[dict[str, Any]], None]
@@ -125,7 +126,7 @@ class EventStream:
                     self._at = at
                     return
                 self._at = at
-        except (ValueError, StopIteration, IndexError):
+        except (ValueError, StopIteration, IndexError, RecursionError):
             pass
         if self._peek() == "{":
             take(self._value())
@@ -142,6 +143,8 @@ class EventStream:
                     raise self._broken(_stopped_at(error), getattr(error, "msg", "Expecting value"), error) from error
                 grown += self._more()
                 continue
+            except RecursionError as error:
+                raise self._broken(self._at, str(error)) from error
             if at == len(self._text) and not self._ended:
                 # A number at the end of a chunk may go on in the next.
                 grown += self._more()

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from edl_labs.trace.chrome_events import ChromeEvents
 from edl_labs.trace.errors import TraceError
 
 MAGIC = b"SQLite format 3\0"
@@ -63,8 +64,8 @@ def is_sqlite(path: Path) -> bool:
         return raw.read(len(MAGIC)) == MAGIC
 
 
-def nsys_events(path: Path, take: Callable[[dict[str, Any]], None], note: Callable[[str, Any], None]) -> None:
-    """Hand each range, call, kernel and copy of the file to `take`, and to `note` which tables were not read.
+def nsys_events(path: Path, events: ChromeEvents) -> None:
+    """Hand each range, call, kernel and copy of the file to `events`, and which tables were not read.
 
     TraceError where the file is not one of nsys.
     """
@@ -78,8 +79,10 @@ def nsys_events(path: Path, take: Callable[[dict[str, Any]], None], note: Callab
             words = _words(base, tables)
             for table, form in read.items():
                 for row in _rows(base, table, _TABLES[form]):
-                    take(_EVENTS[form](row, words))
-            note("unread", _unread(base, [table for table in tables if table not in read]))
+                    events.take(_EVENTS[form](row, words))
+            for table in tables:
+                if table not in read:
+                    _note_unread(base, table, events)
     except sqlite3.Error as error:
         raise _foreign(path.name, f"SQLite says: {error}") from error
 
@@ -113,16 +116,13 @@ def _direction(word: str) -> str:
     return f"{ends[1].upper()}to{ends[2].upper()}" if ends else word
 
 
-def _unread(base: sqlite3.Connection, tables: list[str]) -> dict[str, tuple[int, float]]:
-    """By table that was not read its rows and their seconds, where it has any that take time."""
-    found = {}
-    for table in tables:
-        if _UNREAD.match(table) or not {"start", "end"} <= _columns(base, table):
-            continue
-        rows, taken = base.execute(f'SELECT COUNT(*), SUM("end" - start) FROM "{table}"').fetchone()
-        if rows:
-            found[f"table {table}"] = (int(rows), float(taken or 0) / 1e9)
-    return found
+def _note_unread(base: sqlite3.Connection, table: str, events: ChromeEvents) -> None:
+    """Note the rows of a table that was not read and their seconds, where it has any that take time."""
+    if _UNREAD.match(table) or not {"start", "end"} <= _columns(base, table):
+        return
+    rows, taken = base.execute(f'SELECT COUNT(*), SUM("end" - start) FROM "{table}"').fetchone()
+    if rows:
+        events.leave_out(f"table {table}", count=int(rows), taken_s=float(taken or 0) / 1e9)
 
 
 def _columns(base: sqlite3.Connection, table: str) -> set[str]:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from edl_labs.trace import TraceError, event_stream, read_trace
+from edl_labs.trace import TraceError, diagnose_ranks, event_stream, read_trace
 from tests.unit.trace.test_trace_reader import KINETO
 
 WHOLE = json.dumps({"schemaVersion": 1, "traceEvents": KINETO}, indent=1)
@@ -121,3 +121,21 @@ def test_values_that_are_no_times_may_be_nan(tmp_path: Path) -> None:
     path.write_text(ONE_LINE.replace('"correlation": 77', '"correlation": 77, "occupancy": NaN'), encoding="utf-8")
 
     assert 5 == len(read_trace(path))
+
+
+def test_what_is_nested_too_deeply_has_its_place(tmp_path: Path) -> None:
+    error = refused(tmp_path, WHOLE.replace('"dur": 30', f'"dur": {"[" * 100_000}'))
+
+    assert "is broken at line " in error.what
+    assert "lists or objects are nested too deeply" == error.why
+
+
+@pytest.mark.parametrize("value", [[1], {"a": 1}, "x", 3, None], ids=repr)
+def test_values_of_an_unusual_kind_are_read_past(value: object) -> None:
+    odd = {"pid": value, "tid": value, "args": {"device": value, "stream": value}}
+    events = [{**event, **(odd if event["cat"] == "kernel" else {})} for event in KINETO]
+    found = diagnose_ranks(
+        [read_trace({"traceEvents": events, "distributedInfo": value, "unread": value, "deviceProperties": value})]
+    )
+
+    assert 55e-6 == pytest.approx(found.ranks[0].compute_s)
