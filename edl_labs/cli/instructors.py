@@ -173,9 +173,6 @@ def _first(names: Sequence[str]) -> str:
 def report(
     assignment: Assignment,
     out: Annotated[Path | None, typer.Option(help="The HTML file.")] = None,
-    alike: Annotated[
-        float, typer.Option(min=0.1, max=1.0, help="Show pairs who share at least this much of their code.")
-    ] = 0.8,
     as_json: AsJson = False,
 ) -> None:
     """The class at a glance: a histogram for each exercise, the most frequent mistakes, flags, and what looks alike."""
@@ -186,7 +183,7 @@ def report(
     from edl_labs.course.marks.leaderboard import leaderboards_or_none
 
     course = Course.find_class()
-    found, solutions = class_report(assignment, course=course, least_alike=alike)
+    found, solutions = class_report(assignment, course=course)
     path = out or course.grading(assignment).parent.parent / "reports" / f"{assignment}.html"
     boards = leaderboards_or_none(assignment, course)
     write_report(found, solutions, path, boards=boards)

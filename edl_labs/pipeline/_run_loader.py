@@ -38,7 +38,6 @@ def run_loader(
     step: Callable[[Any], Any] | None = None,
     collate: Callable[[Any], Any] | None = None,
     seconds: float = 2.0,
-    warm_batches: int | None = None,
     limit_s: float = 60.0,
     prefetch: int = 2,
     start_method: str | None = None,
@@ -54,7 +53,7 @@ def run_loader(
             why="a batch holds one sample or more",
             next="give a data set that is not empty, and a batch_size of 1 or more",
         )
-    warm = max(4, 2 * workers * prefetch) if warm_batches is None else warm_batches
+    warm = max(4, 2 * workers * prefetch)
     begin = time.perf_counter()
     source = feed(
         dataset,

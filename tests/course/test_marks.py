@@ -267,7 +267,7 @@ def test_grading_again_what_is_not_there_is_refused(course: Course):
 
 
 def test_the_class_at_a_glance(course: Course):
-    report, solutions = class_report(LAB, course=folder(course), least_alike=0.5)
+    report, solutions = class_report(LAB, course=folder(course))
     write_report(report, solutions, course.root / "glance.html")
     page = (course.root / "glance.html").read_text()
     area = next(e for e in report.exercises if e.name == "area")

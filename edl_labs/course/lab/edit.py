@@ -24,7 +24,7 @@ from edl_labs.course.start import jupyterlab_command
 from edl_labs.errors import EdlError, SourceError, UsageError
 from edl_labs.values import Value
 
-POLL_S = 1.0  # a save is in the text before its author has changed windows
+_POLL_S = 1.0  # a save is in the text before its author has changed windows
 Said = Callable[[str], None]
 
 
@@ -44,7 +44,6 @@ def edit(
     *,
     launch: Callable[[Path], Any] | None = None,
     said: Said | None = None,
-    poll_s: float = POLL_S,
     sleep: Callable[[float], None] = time.sleep,
 ) -> EditReport:
     """Open a lab as a notebook; write each save back to its text, until JupyterLab is stopped.
@@ -60,7 +59,7 @@ def edit(
     seen = _stamp(notebook)
     try:
         while editor.poll() is None:
-            sleep(poll_s)
+            sleep(_POLL_S)
             if _stamp(notebook) != seen:
                 seen = _stamp(notebook)
                 _try(course, lab, notebook, tell)

@@ -103,9 +103,7 @@ class ClassOverview(Value):
     """By student, what was odd about the notebook and was mended or restored."""
 
 
-def class_report(
-    assignment: str, *, course: Course | None = None, least_alike: float = 0.8
-) -> tuple[ClassOverview, dict[str, dict[str, str]]]:
+def class_report(assignment: str, *, course: Course | None = None) -> tuple[ClassOverview, dict[str, dict[str, str]]]:
     """The report on a graded class, and the solutions by student and exercise that it compared."""
     course = course or Course.find_class()
     marks = class_marks(course, assignment)
@@ -120,7 +118,7 @@ def class_report(
         odd.setdefault(student, []).append("imports exercises")
     grouped = read_groups(course.root, assignment)
     own = {student: work for student, work in solutions.items() if not _shown_for_group(grouped, student, solutions)}
-    pairs, clusters = likenesses(known, own, least=least_alike)
+    pairs, clusters = likenesses(known, own)
     order = [(cell.exercise, cell.role == "answer") for cell in known.cells if cell.role in ("check", "answer")]
     report = ClassOverview(
         assignment=assignment,
@@ -159,9 +157,7 @@ def _of_nbgraders(assignment: str, marks: Sequence[StudentMarks]) -> ClassOvervi
     )
 
 
-def likenesses(
-    known: Assignment, own: Mapping[str, Mapping[str, str]], *, least: float
-) -> tuple[list[Pair], list[Cluster]]:
+def likenesses(known: Assignment, own: Mapping[str, Mapping[str, str]]) -> tuple[list[Pair], list[Cluster]]:
     """Whose work is much alike, by pairs and by circles, where that is neither released nor, for circles, an answer.
 
     Of few students nobody can tell what is the natural way to write it, but the solution's: it is no likeness there.
@@ -169,8 +165,8 @@ def likenesses(
     staff = [cell.source for cell in known.cells if cell.kind == "code"]
     answers = [*staff, *(cell.solution for cell in known.cells if cell.kind == "code"), *_code_of_hints(known)]
     prints = {student: solution_prints(work) for student, work in own.items()}
-    pairs = similar_pairs(prints, staff=staff if len(own) >= TELLS_COMMON else answers, least=least)
-    return pairs, similar_clusters(prints, staff=answers, least=least)
+    pairs = similar_pairs(prints, staff=staff if len(own) >= TELLS_COMMON else answers)
+    return pairs, similar_clusters(prints, staff=answers)
 
 
 @dataclass

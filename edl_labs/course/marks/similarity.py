@@ -21,6 +21,8 @@ from edl_labs.course.grade.bounded_call import bounded_call
 NOISE = 8  # tokens: shorter runs, such as the head of a loop, are in everybody's code
 WINDOW = 5  # keeps about a third of the fingerprints, and finds every shared run of 12 tokens
 _SKIPPED = (tokenize.COMMENT, tokenize.NL, tokenize.ENCODING, tokenize.ENDMARKER)
+_ALIKE = 0.8  # of the smaller solution: below it, pairs of a class are mostly the same idea
+_LEAST_SHARED = 12  # fingerprints, a few lines: shorter solutions can hardly differ
 _LEAST_MEMBERS = 3  # two are a pair
 TELLS_COMMON = 8  # students: of fewer, two who copied are a quarter of the class
 _COMMON_SHARE = 0.25  # what every fourth student writes is the natural way, not a copy
@@ -70,27 +72,23 @@ def solution_prints(solutions: Mapping[str, str]) -> dict[str, frozenset[int]]:
     return {name: frozenset(prints) for name, prints in zip(solutions, found, strict=True)}
 
 
-def similar_pairs(
-    solutions: _Prints, *, staff: Iterable[str] = (), least: float = 0.8, least_shared: int = 12
-) -> list[Pair]:
-    """Pairs of students who share at least `least` of the smaller one's fingerprints, the most alike first.
+def similar_pairs(solutions: _Prints, *, staff: Iterable[str] = ()) -> list[Pair]:
+    """Pairs of students who share at least four fifths of the smaller one's fingerprints, the most alike first.
 
     `solutions` are fingerprints by student and exercise; `staff` is code that all were given. Fingerprints of more than
     a quarter of a class of `TELLS_COMMON` or more are the natural way to write it, and do not count; for a smaller
     class `staff` should have the solution, too.
     """
     prints = _own_prints(solutions, staff)
-    return _pairs(prints, without=_common(prints), least=least, least_shared=least_shared)
+    return _pairs(prints, without=_common(prints))
 
 
-def similar_clusters(
-    solutions: _Prints, *, staff: Iterable[str] = (), least: float = 0.8, least_shared: int = 12
-) -> list[Cluster]:
+def similar_clusters(solutions: _Prints, *, staff: Iterable[str] = ()) -> list[Cluster]:
     """Clusters of students whose solutions are alike, the largest first: copying by many looks common, and is not.
 
     What many share counts here, as long as it is not in `staff`: the release, the hints and the solutions.
     """
-    pairs = _pairs(_own_prints(solutions, staff), without=frozenset(), least=least, least_shared=least_shared)
+    pairs = _pairs(_own_prints(solutions, staff), without=frozenset())
     root = {name: name for pair in pairs for name in (pair.first, pair.second)}
 
     def top(name: str) -> str:
@@ -122,13 +120,13 @@ def _own_prints(solutions: _Prints, staff: Iterable[str]) -> _Prints:
     return {student: {name: prints - given for name, prints in cells.items()} for student, cells in solutions.items()}
 
 
-def _pairs(prints: _Prints, *, without: frozenset[int], least: float, least_shared: int) -> list[Pair]:
+def _pairs(prints: _Prints, *, without: frozenset[int]) -> list[Pair]:
     whole = {s: frozenset[int]().union(*cells.values()) - without for s, cells in prints.items()}
     found = []
     for first, second in combinations(sorted(whole), 2):
         shared = whole[first] & whole[second]
         smaller = min(len(whole[first]), len(whole[second]))
-        if smaller and len(shared) >= least_shared and len(shared) / smaller >= least:
+        if smaller and len(shared) >= _LEAST_SHARED and len(shared) / smaller >= _ALIKE:
             where = [
                 name
                 for name, mine in prints[first].items()

@@ -66,7 +66,7 @@ def reported(submission: Submission) -> None:
     """All that the report does with it."""
     any(imports_exercises(cell.source) for cell in submission.cells)
     shown_hints(submission)
-    likenesses(ASSIGNMENT, {"ann": {"area": submission.cells[2].source}}, least=0.8)
+    likenesses(ASSIGNMENT, {"ann": {"area": submission.cells[2].source}})
 
 
 if __name__ == "__main__":

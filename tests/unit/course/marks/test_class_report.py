@@ -119,7 +119,7 @@ def test_in_a_small_class_who_answered_as_the_solution_does_is_not_alike(student
         f"s{n}": {"finish": f"def finish(p, l):\n    return {'+-*/%@<'[n % 7] * 60}"} for n in range(students - 2)
     }
     own = {"ann": {"finish": LOOP}, "bob": {"finish": renamed}, **others}
-    pairs, _ = likenesses(Assignment("lab", (cell,), (), {}, {}, True), own, least=0.8)
+    pairs, _ = likenesses(Assignment("lab", (cell,), (), {}, {}, True), own)
 
     assert alike == len([pair for pair in pairs if ("ann", "bob") == (pair.first, pair.second)])
 
