@@ -669,10 +669,10 @@ with once_written("planted"):
 # %% [markdown]
 # ## 6. Your own loop
 #
-# Now all of it on a real loop, on this machine: on its GPU if there is one, else on its CPU, where nothing runs
-# beside the host and "compute" is the operators themselves. `diagnose` records some steps, divides their time as you
-# did, predicts what mending each cause would gain, and *tries* the best one that the loop can be run without: data,
-# by keeping one batch (on a GPU also the reading of losses). Nobody can run a loop without its computing, however
+# Now all of it on a real loop, on this machine: on its GPU if there is one, else on its CPU, where there is only the
+# host and "compute" is the operators themselves. `diagnose` records some steps, divides their time as you did, and
+# predicts the potential speed-up if each cause is fixed. It then *tries* the best one that the loop can run without:
+# data, by keeping one batch (on a GPU also the reading of losses). A loop cannot run without its computing, however
 # much that would gain. The first step warms up and is left out, so that 30 steps give a report over 29. **Predict:**
 # what is the loop below bound by, and with which share? Recording and trying takes some ten seconds.
 

@@ -1,4 +1,4 @@
-"""The exercises of lab05_profiling: reading profiles, writing one, and naming, blaming and mending what is slow."""
+"""The exercises of lab05_profiling: reading profiles, writing one, and naming, blaming and fixing what is slow."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""name_the_pattern, blame and most_to_gain: what a step waits for, who is to blame, and what mending it is worth."""
+"""name_the_pattern, blame and most_to_gain: what a step waits for, who is to blame, and what fixing it is worth."""
 
 from __future__ import annotations
 
