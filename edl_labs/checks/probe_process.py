@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import linecache
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +41,8 @@ class ProbeProcess:
         self.error: str | None = None
 
     def __enter__(self) -> ProbeProcess:
-        self._worker = self._start()
+        with _death_told(self._timeout_s):
+            self._worker = self._start()
         found = self._ask({"run": self._sources}, self._timeout_s)["error"]
         self.error = self.error or found
         return self
@@ -82,14 +84,22 @@ class ProbeProcess:
             return None
 
     def _ask(self, request: dict[str, Any], timeout_s: float) -> Any:
-        try:
+        with _death_told(timeout_s):
             return plain_data.decode(self._worker.ask(plain_data.encode(request), left_s=wall_clock(timeout_s)))
-        except (WorkerGone, PlainDataError) as error:
-            raise ProbeDied(
-                f"the process that runs the code ended without an answer within {timeout_s:g} s",
-                why=f"it {error.reason}" if isinstance(error, WorkerGone) else str(error),
-                next="look for an endless loop, os._exit or a crash in the code",
-            ) from None
+
+
+@contextmanager
+def _death_told(timeout_s: float) -> Iterator[None]:
+    """ProbeDied where the process gives no answer, or one that is none."""
+    try:
+        yield
+    except (WorkerGone, PlainDataError) as error:
+        is_late = isinstance(error, WorkerGone) and error.late
+        raise ProbeDied(
+            "the process that runs the code ended without an answer" + (f" within {timeout_s:g} s" if is_late else ""),
+            why=f"it {error.reason}" if isinstance(error, WorkerGone) else str(error),
+            next="look for an endless loop, os._exit or a crash in the code",
+        ) from None
 
 
 def probing() -> Server:

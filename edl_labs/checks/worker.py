@@ -68,6 +68,8 @@ class Worker:
         if not hasattr(os, "fork"):
             why = "their processes are forked, which this system cannot do"
             raise UsageError("labs are built and graded on Linux", why=why, next="use WSL 2, or the Dockerfile")
+        # One thread, as kernels have: with more, OpenMP waits in a fork for threads that only its origin has.
+        env = {**(os.environ if env is None else env), "OMP_NUM_THREADS": "1"}
         ours, theirs = socket.socketpair()
         ours.setblocking(False)
         with theirs:
@@ -130,6 +132,8 @@ class Worker:
 
     def _exchanged(self, kind: bytes, parts: Sequence[bytes], left_s: TimeLeft, *handles: int) -> bytes:
         request = framed(b"".join(map(framed, parts)))
+        if not self.is_open:
+            raise WorkerGone("had ended before")
 
         def exchange() -> bytes:
             self.wait(left_s)

@@ -232,7 +232,7 @@ class _Proving:
                         variant.records[name, seed] = died
                         return [pair for pair in asked[index + 1 :] if pair[0] != name]
         except ProbeDied as died:
-            variant.error = str(died.what)
+            variant.error = f"{died.what}: {died.why}"
         return []
 
     def _worker(self, variant: _Variant) -> ProbeProcess:
@@ -252,7 +252,8 @@ class _Proving:
         """How the variant scored an exercise under a seed; text when it never answered."""
         records = variant.records.get((name, seed))
         if not isinstance(records, list):
-            return str(getattr(records, "what", None) or variant.error or "it never answered")
+            died = f"{records.what}: {records.why}" if isinstance(records, ProbeDied) else ""
+            return died or variant.error or "it never answered"
         return self._judge(name, seed, records)
 
     def _judge(self, name: str, seed: int, records: list[dict[str, Any]]) -> Outcome:

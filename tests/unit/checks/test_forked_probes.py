@@ -67,6 +67,24 @@ def test_the_first_cell_that_failed_is_named(exercises, forker: ProbeProcess) ->
         assert "shared: ZeroDivisionError: division by zero" == late.error
 
 
+def test_a_fork_computes_in_parallel_what_its_origin_did(exercises, monkeypatch) -> None:
+    """GNU's OpenMP waits in a fork for the threads of its origin, whatever number of them the environment asks for."""
+    monkeypatch.setenv("OMP_NUM_THREADS", "2")
+    summed = "import torch\ndef seen(case): return float(torch.ones(2000, 2000).mul(2).sum())\nseen(1)"
+    with ProbeProcess([("shared", summed)], exercises_folder=exercises("lab90_seen", EXERCISE)) as forker:
+        with forker.fork([]) as fork:
+            (record,) = fork.collect("seen", [1], timeout_s=30)
+
+    assert {"value": 8e6} == record
+
+
+def test_one_from_an_origin_that_has_ended_says_so(forker: ProbeProcess) -> None:
+    forker.__exit__()
+
+    with pytest.raises(ProbeDied, match="it had ended before"):
+        forker.fork([]).__enter__()
+
+
 def test_no_process_is_left(forker: ProbeProcess) -> None:
     with forker.fork([]) as one, forker.fork([]) as other:
         begun, first = seen(one)[1:]
