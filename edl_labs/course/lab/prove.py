@@ -178,6 +178,7 @@ class _Proving:
         self.notebook = ProbeProcess(lab.all_cells(), exercises_folder=course.exercises, timeout_s=ALL_CELLS_S)
         self.wants: dict[tuple[str, int], list[Any]] = {}
         self.judged: dict[tuple[str, int, bytes], Outcome] = {}
+        self.solved: dict[str, Found] = {}
         self.library: dict[str, list[Earned]] = {}
 
     @staticmethod
@@ -297,6 +298,12 @@ class _Proving:
         return Found(ok, f"{seen.state}, {seen.points:g} points" + ("" if ok else f": {seen.what}"))
 
     def _solution(self, name: str) -> Found:
+        """Whether the solution has full marks; found out once, since each wrong answer of another exercise asks."""
+        if name not in self.solved:
+            self.solved[name] = self._solved(name)
+        return self.solved[name]
+
+    def _solved(self, name: str) -> Found:
         again = self.outcomes(self.solution, name)
         outcomes = again + self.outcomes(self.reference, name)[len(again) :]
         for seed, seen in outcomes:
