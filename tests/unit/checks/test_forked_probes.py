@@ -71,9 +71,9 @@ def test_a_fork_computes_in_parallel_what_its_origin_did(exercises, monkeypatch)
     """GNU's OpenMP waits in a fork for the threads of its origin, whatever number of them the environment asks for."""
     monkeypatch.setenv("OMP_NUM_THREADS", "2")
     summed = "import torch\ndef seen(case): return float(torch.ones(2000, 2000).mul(2).sum())\nseen(1)"
-    with ProbeProcess([("shared", summed)], exercises_folder=exercises("lab90_seen", EXERCISE)) as forker:
-        with forker.fork([]) as fork:
-            (record,) = fork.collect("seen", [1], timeout_s=30)
+    folder = exercises("lab90_seen", EXERCISE)
+    with ProbeProcess([("shared", summed)], exercises_folder=folder) as forker, forker.fork([]) as fork:
+        (record,) = fork.collect("seen", [1], timeout_s=30)
 
     assert {"value": 8e6} == record
 
