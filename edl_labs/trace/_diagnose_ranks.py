@@ -86,6 +86,8 @@ class RanksDiagnosis(Value):
         return self.text()
 
     def _headline(self) -> str:
+        if len(self.ranks) == 1:
+            return "1 rank: there is no other one to compare it with"
         late = max(self.ranks, key=lambda rank: rank.waited_for_s)
         longest = max(rank.waits_s for rank in self.ranks)
         wall_s = max(rank.wall_s for rank in self.ranks)

@@ -79,6 +79,10 @@ def test_ranks_that_arrive_together_are_balanced() -> None:
     assert found(5000.0, 5000.0).text().startswith("2 ranks: balanced")
 
 
+def test_a_single_rank_is_not_called_balanced() -> None:
+    assert diagnose_ranks(read_trace(rank_events(0, 4000.0))).text().startswith("1 rank: there is no other one")
+
+
 def test_without_communication_there_is_no_overlap() -> None:
     events = [event for event in rank_events(0, 4000.0) if "nccl" not in event["name"]]
     report = diagnose_ranks([read_trace(events), read_trace(events)])
