@@ -9,16 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from numbers import Integral
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from edl_labs.arguments import checked_arguments
 from edl_labs.errors import UsageError
 from edl_labs.numerics._float_format import FORMATS, float_format
 from edl_labs.units import percent
 from edl_labs.values import Value
-
-if TYPE_CHECKING:
-    pass
 
 RULES_BYTES = (16, 128)  # decks [000] and [002], as said above
 _TABLE = ("int8", "fp8", "fp16", "bf16", "tf32", "fp64")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from edl_labs.arguments import checked_arguments
 from edl_labs.errors import UsageError
@@ -22,9 +22,6 @@ from edl_labs.pipeline.batching import (
 )
 from edl_labs.presenters import Drawn
 from edl_labs.values import Value
-
-if TYPE_CHECKING:
-    pass
 
 
 @dataclass(frozen=True, repr=False)

@@ -62,7 +62,12 @@ def as_array(payload: bytes, kind: str) -> np.ndarray:
 
 @checked_arguments()
 def image_set(
-    count: int = 64, *, size: tuple[int, int] = (375, 500), quality: int = 90, seed: int = 0, folder: Path | None = None
+    count: int = 64,
+    *,
+    size: tuple[int, int] = (375, 500),
+    quality: int = 90,
+    seed: int = 0,
+    folder: Path | str | None = None,
 ) -> DataSet:
     """JPEG images of `size` (height, width) with the statistics of photographs.
 
@@ -83,7 +88,7 @@ def token_set(
     sigma: float = 0.7,
     longest: int = 2048,
     seed: int = 0,
-    folder: Path | None = None,
+    folder: Path | str | None = None,
 ) -> DataSet:
     """Token sequences of lognormal lengths, between 1 and `longest`; tokens are drawn as frequent words are (Zipf)."""
     if not (0 < median_length <= longest and 0 <= sigma <= 5):
@@ -97,7 +102,7 @@ def token_set(
 
 
 @checked_arguments()
-def table_set(count: int = 10_000, *, columns: int = 16, seed: int = 0, folder: Path | None = None) -> DataSet:
+def table_set(count: int = 10_000, *, columns: int = 16, seed: int = 0, folder: Path | str | None = None) -> DataSet:
     """Rows of `columns` float32: numbers that go together, as the columns of real tables do."""
     columns = positive(columns, "columns")
     name = f"table-{count}x{columns}-s{seed}"
@@ -111,7 +116,7 @@ def data_folder() -> Path:
     return Path(given) if given else Path(base) / "edl_labs" / "data"
 
 
-def _cached(kind: str, name: str, count: int, folder: Path | None, make: Callable[[], list[bytes]]) -> DataSet:
+def _cached(kind: str, name: str, count: int, folder: Path | str | None, make: Callable[[], list[bytes]]) -> DataSet:
     positive(count, "count")
     place = (data_folder() if folder is None else Path(folder)) / f"v{_VERSION}-{name}"
     payloads = _load(place)

@@ -42,7 +42,7 @@ def sets(cache: Path) -> list[Any]:
     return [
         image_set(10, size=(60, 80), folder=cache),
         token_set(100, folder=cache),
-        table_set(150, columns=5, folder=cache),
+        table_set(150, columns=5, folder=str(cache)),
     ]
 
 
