@@ -93,7 +93,7 @@ def memory_plan(
     optimizer: str = "adam",
     loss: Callable[[Any], torch.Tensor] | None = None,
     autocast: torch.dtype | None = None,
-    device: str = "cpu",
+    device: str | torch.device = "cpu",
 ) -> MemoryPlan:
     """The memory of a training step of `model(*example)`, worked out on fake tensors: nothing is computed or changed.
 
@@ -114,6 +114,7 @@ def memory_plan(
     """
     if budget is not None:
         require_positive(budget=budget)
+    device = device if isinstance(device, str) else device.type
     target = Machine.of(machine) if isinstance(machine, str) else machine
     inputs = tuple(example) if isinstance(example, (tuple, list)) else (example,)
     if optimizer not in OPTIMIZERS:

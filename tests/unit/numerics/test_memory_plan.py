@@ -69,7 +69,7 @@ def test_cuda_is_planned_without_cuda(monkeypatch: pytest.MonkeyPatch) -> None:
     """Blocks of 512 bytes, no counts of steps, square roots of all averages at once, and masks of one byte."""
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     model, example = torch.nn.Sequential(mlp(2), torch.nn.Dropout(0.5)), torch.zeros(1000, 64)
-    plan = memory_plan(model, example, MACHINE, device="cuda")
+    plan = memory_plan(model, example, MACHINE, device=torch.device("cuda"))
 
     parameters, output = 2 * (4 * 64 * 64 + 512), 4 * 1000 * 64
     assert (parameters, 2 * parameters) == (plan.peak.held_bytes["parameters"], plan.peak.held_bytes["optimizer"])
