@@ -11,6 +11,7 @@ from edl_labs.course.assignment import KnownCell
 
 _WORD = re.compile(r"[^\W_]+")
 _MANY = 20  # words: fewer in a code cell, or far from the question, are a remark and no essay
+_LONGEST = 20_000  # letters of a code cell that is parsed for an essay: the time grows with the square
 _MOSTLY = 0.6  # of a code cell's letters: it prints an answer, and computes nothing to speak of
 
 
@@ -79,6 +80,8 @@ def _new_lines(typed: str, released: str) -> str:
 
 def _prose_in_code(source: str) -> str:
     """The text of a code cell that only says something: a string, a comment, or no Python at all; else empty."""
+    if len(source) > _LONGEST:
+        return ""
     try:
         tree = ast.parse(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import resource
 import sys
+from contextlib import suppress
 
 from edl_labs.checks import Exercise, Outcome
 from edl_labs.course.assignment import Assignment, KnownCell
@@ -13,7 +14,7 @@ from edl_labs.course.grade.declared_cells import declared_plan
 from edl_labs.course.grade.graded_notebook import graded_notebook
 from edl_labs.course.grade.plan import make_plan
 from edl_labs.course.grade.run_record import ProbedRun
-from edl_labs.course.grade.submission import Submission, parse
+from edl_labs.course.grade.submission import Submission, Unreadable, parse
 from edl_labs.course.marks.class_report import imports_exercises, likenesses, shown_hints
 from edl_labs.course.sandbox.limits import DEFAULTS
 
@@ -29,6 +30,7 @@ SOURCES = {
     "many imports": "from edl_labs import " * (SIZE // 21),
     "many magics": "%a\n" * (SIZE // 3),
 }
+NO_JSON = {"merges begun": b"<<<<<<< a\n" * 400_000, "merges half finished": b"<<<<<<< a\n=======\n" * 200_000}
 PROSE = {"many brackets": "[" * 9_990, "many formulas": r"\begin{a}" * 1_110}
 
 KNOWN = (
@@ -53,6 +55,12 @@ def handed_in(name: str) -> Submission:
     return parse(json.dumps({"cells": cells, "metadata": {}}).encode())
 
 
+def read(name: str) -> None:
+    """All that reading does with a file that is no notebook."""
+    with suppress(Unreadable):
+        parse(NO_JSON[name])
+
+
 def graded(submission: Submission) -> None:
     """All that grading does with the text; its cell ended in an error."""
     plan = make_plan(ASSIGNMENT, submission)
@@ -70,6 +78,7 @@ def reported(submission: Submission) -> None:
 
 
 if __name__ == "__main__":
-    {"grade": graded, "report": reported}[sys.argv[1]](handed_in(sys.argv[2]))
+    verb, name = sys.argv[1:]
+    read(name) if verb == "read" else {"grade": graded, "report": reported}[verb](handed_in(name))
     taken = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     print(json.dumps([sum(one.ru_utime + one.ru_stime for one in taken), max(one.ru_maxrss << 10 for one in taken)]))

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from itertools import product
 
 import pytest
 
 from tests.sampling import few
-from tests.unit.course.grade.large_sources import PROSE, SIZE, SOURCES, handed_in
+from tests.unit.course.grade.large_sources import NO_JSON, PROSE, SIZE, SOURCES, handed_in
 
 MOST_CPU_S, MOST_BYTES = 10.0, 1 << 30
 
@@ -20,8 +21,10 @@ def test_the_sources_are_of_the_largest_size():
     assert {} == {name: size for name, size in sizes.items() if not 0.8 * SIZE < size <= SIZE + 2_000}
 
 
-@pytest.mark.parametrize("verb", ["grade", "report"])
-@pytest.mark.parametrize("name", few([*SOURCES, *PROSE], quick=2))
+@pytest.mark.parametrize(
+    ("verb", "name"),
+    [*(("read", name) for name in NO_JSON), *few([*product(("grade", "report"), (*SOURCES, *PROSE))], quick=4)],
+)
 def test_a_large_source_costs_little_outside_of_the_kernel(verb: str, name: str):
     command = [sys.executable, "-m", "tests.unit.course.grade.large_sources", verb, name]
     cpu_s, peak_bytes = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)

@@ -137,6 +137,8 @@ def test_there_are_many_placements() -> None:
         put(AT["next"], new("x = area()", "code")),
         put(AT["next"], new(f"plot(area(), title={ESSAY[:30]!r})", "code")),
         put(0, new(SHORT)),  # a remark far from the question
+        put(AT["next"], new('f"' + "{a}" * 130_000 + '"', "code")),  # Python takes 10 s to parse it
+        put(AT["next"], new(f'"""{ESSAY * 200}"""', "code")),  # too long for an essay: not parsed
         changed("answer", ""),
     ],
 )
