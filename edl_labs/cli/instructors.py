@@ -29,20 +29,56 @@ def add_to(app: typer.Typer) -> None:
 def course(
     folder: Annotated[Path, typer.Argument(help="A folder that is not there yet, or is empty.")],
     name: Annotated[str, typer.Option(help="What the course is called; the folder's name without it.")] = "",
+    labs: Annotated[
+        str, typer.Option(help="Labs of edl_labs to copy, commas between, or all; also into a course.")
+    ] = "",
+    upgrade: Annotated[bool, typer.Option("--upgrade", help="Bring the copied labs to the installed release.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Make a course of your own: nbgrader's configuration, course.toml, and a first lab that passes `test`."""
+    """Make a course of your own: nbgrader's configuration, course.toml, and labs: edl_labs' or a first of yours."""
     need_instructor_tools()
     from edl_labs.course.own_course import make_course
+    from edl_labs.course.taken_labs import chosen_labs, labs_to_upgrade
 
+    if upgrade or (labs and (folder / "nbgrader_config.py").is_file()):
+        _take_labs(folder, labs_to_upgrade(folder) if upgrade else chosen_labs(labs), as_json=as_json)
+        return
     with ProgressLines(quiet=as_json) as progress:
-        report = make_course(folder, name=name, progress=progress)
+        report = make_course(folder, name=name, labs=chosen_labs(labs) if labs else (), progress=progress)
     if as_json:
         emit(report.to_json())
         return
     for file in report.written:
         print(f"written: {file}")
-    print(f"next: cd {folder}, then edl-labs test, then edl-labs edit {report.lab}")
+    then = "write the dates into course.toml" if labs else f"edl-labs test, then edl-labs edit {report.lab}"
+    print(f"next: cd {folder}, then {then}")
+
+
+def _take_labs(folder: Path, labs: Sequence[str], *, as_json: bool) -> None:
+    """Copy labs into a course, or upgrade them, and build it; without the build where files have to be merged first."""
+    from edl_labs.course.course_folder import Course
+    from edl_labs.course.lab.build import build
+    from edl_labs.course.taken_labs import UPGRADE, take_labs
+
+    found = take_labs(Course(folder), labs)
+    if not found.conflicts:
+        with ProgressLines(quiet=as_json) as progress:
+            build(Course(folder), progress=progress)
+    if as_json:
+        emit(found.to_json())
+    else:
+        for file in found.kept:
+            print(f"yours stays: {file}")
+        for file in found.conflicts:
+            print(
+                f"{file} changed here and in release {found.release}: the release's is {UPGRADE}/{file}",
+                file=sys.stderr,
+            )
+        if found.conflicts:
+            print("next: merge the release's changes into your files, then edl-labs build", file=sys.stderr)
+        changed = counted(len(found.written) + len(found.removed), "file")
+        print(f"{counted(len(found.labs), 'lab')} of release {found.release}; {changed} changed")
+    stop(1 if found.conflicts else 0)
 
 
 def collect(

@@ -78,6 +78,8 @@ class Assignment:
             state.update(json.dumps([cell.source, cell.solution, cell.grade_id, cell.points, cell.role]).encode())
             state.update(cell.lab_role.encode())
         folders = (exercises_folder(), _PACKAGE / "checks", *(_PACKAGE / "course" / part for part in _THAT_MARK))
+        if self.own_exercises:
+            folders += tuple(sorted((_PACKAGE / "exercises").glob("*.py")))  # what modules of several labs share
         for path in [path for folder in folders for path in _modules(folder)]:
             state.update(path.read_bytes())
         state.update(json.dumps(dict(self.parameters), sort_keys=True).encode())

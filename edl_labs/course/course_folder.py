@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from edl_labs.checks.lab_exercises import module_path
 from edl_labs.course.assignment import Assignment, load_assignment
-from edl_labs.errors import SourceError, UsageError
+from edl_labs.errors import SourceError, UsageError, did_you_mean
 
 if TYPE_CHECKING:
     from edl_labs.course.course_file import CourseFile
@@ -101,13 +101,13 @@ class Course:
     @classmethod
     def find(cls, start: Path | str | None = None) -> Course:
         """The course with `solutions/` around `start` (default: the working directory); else UsageError."""
-        then = "change to the repository's folder; students need no course: edl-labs start"
+        then = "change to the course's folder, or make one: edl-labs course DIR; students need none: edl-labs start"
         return cls(_around(start, "solutions", called="a solutions/ folder", then=then))
 
     @classmethod
     def find_class(cls, start: Path | None = None, *, db_url: str = "") -> Course:
         """The course with `nbgrader_config.py` around `start` (default: the working directory); else UsageError."""
-        called, then = "an nbgrader_config.py", "change to the course's folder"
+        called, then = "an nbgrader_config.py", "change to the course's folder, or make one: edl-labs course DIR"
         return cls(_around(start, "nbgrader_config.py", called=called, then=then), db_url)
 
     @classmethod
@@ -217,7 +217,15 @@ class Course:
             raise UsageError(f"an assignment cannot be called {name!r}", next="edl-labs grade lab01_gpu_basics")
         use_own_exercises(self.root)
         source, release = (self.path(step, student=".", assignment=name) for step in ("source", "release"))
+        if not any((*source.glob("*.ipynb"), *release.glob("*.ipynb"))) and not (self.solutions / name).is_dir():
+            raise self._no_assignment(name)
         return load_assignment(name, source=source, release=release)
+
+    def _no_assignment(self, name: str) -> UsageError:
+        known, packaged = self.assignments(), module_path(name, _PACKAGE / "exercises").is_file()
+        then = did_you_mean(name, known) or f"edl-labs new {name} makes a lab of that name"
+        then = f"in {self.root.name}: edl-labs course . --labs {name}" if packaged else then
+        return UsageError(f"the course has no {name}", why=f"it has {', '.join(known) or 'no lab yet'}", next=then)
 
     def assignments(self) -> list[str]:
         """Every assignment that was released, in order."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ from edl_labs.course.course_folder import Course
 from edl_labs.errors import UsageError
 from edl_labs.values import Value
 
+Progress = Callable[[int, int, str], None]
 _FIRST_LAB = "lab01_medians"
 # The steps of nbgrader's GenerateAssignment, in its order (0.9.6).
 GENERATE_STEPS = (
@@ -38,6 +39,8 @@ timezone = "UTC"
 # grace_minutes = 10
 # per_day = 0.1
 
+"""
+_DATES = """
 # [[assignment]]
 # name = "@lab@"
 # due = 2026-11-01T23:59:00
@@ -55,6 +58,8 @@ A course with labs in the form of edl_labs. Nothing here has to be found: every 
 | build what students get, in `labs/` | `edl-labs build` |
 | prove every exercise, or one | `edl-labs test`, `edl-labs test @lab@ EXERCISE` |
 | run the solutions as notebooks | `edl-labs run --smoke` |
+| add labs of edl_labs | `edl-labs course . --labs LAB,LAB` |
+| bring these to the installed release | `edl-labs course . --upgrade` |
 | take what was handed in, grade it, give it back | `edl-labs collect`, `grade`, `feedback`, `export`, `report` |
 
 `solutions/` and `edl_labs/exercises/` are yours alone; students get `labs/`, or what `edl-labs publish DIR` writes.
@@ -63,7 +68,7 @@ A course with labs in the form of edl_labs. Nothing here has to be found: every 
 
 @dataclass(frozen=True, repr=False)
 class CourseReport(Value):
-    """The new course: its folder, what was written by hand, and its first lab."""
+    """The new course: its folder, what was written, and its first lab."""
 
     root: str
     written: tuple[str, ...]
@@ -71,32 +76,52 @@ class CourseReport(Value):
 
 
 def make_course(
-    folder: Path, *, name: str = "", progress: Callable[[int, int, str], None] | None = None
+    folder: Path,
+    *,
+    name: str = "",
+    labs: Sequence[str] = (),
+    progress: Progress | None = None,
 ) -> CourseReport:
     """Make a course in `folder`: nbgrader's configuration, course.toml, and a lab that passes `test` at once.
 
-    UsageError where the folder holds anything but hidden files: nothing is written over.
+    With `labs`, it has these labs of edl_labs instead of that one. UsageError where the folder holds anything but
+    hidden files: nothing is written over.
     """
     root = folder.resolve()
     if root.exists() and (not root.is_dir() or any(not path.name.startswith(".") for path in root.iterdir())):
         why = "a course begins in a folder of its own, and nothing is written over"
-        raise UsageError(f"{folder.name} is not empty", why=why, next="name a folder that is not there yet")
+        then = "name a folder that is not there yet; in a course, --labs adds labs of edl_labs"
+        raise UsageError(f"{folder.name} is not empty", why=why, next=then)
     called = name or root.name.replace("_", " ").replace("-", " ").strip().capitalize() or "Labs"
     texts = {
         "nbgrader_config.py": _CONFIG,
-        "course.toml": _TOML,
+        "course.toml": _TOML + "".join(_DATES.replace("@lab@", lab) for lab in labs or (_FIRST_LAB,)),
         ".gitignore": _IGNORE,
         "README.md": _README,
     }
     identity = "".join(letter if letter.isalnum() else "_" for letter in root.name) or "course"
-    from edl_labs.course.lab.scaffold import new  # the build chain, which nbgrader's configuration does not need
-
+    first = labs[0] if labs else _FIRST_LAB
     (root / "solutions").mkdir(parents=True, exist_ok=True)
     for path, text in texts.items():
-        filled = text.replace("@name@", called.replace('"', "'")).replace("@lab@", _FIRST_LAB).replace("@id@", identity)
+        filled = text.replace("@name@", called.replace('"', "'")).replace("@lab@", first).replace("@id@", identity)
         (root / path).write_text(filled, encoding="utf-8")
-    report = new(Course(root), _FIRST_LAB, progress=progress)
-    return CourseReport(root.as_posix(), (*texts, *report.written), _FIRST_LAB)
+    written = _take(Course(root), labs, progress) if labs else _new(Course(root), progress)
+    return CourseReport(root.as_posix(), (*texts, *written), first)
+
+
+def _new(course: Course, progress: Progress | None) -> tuple[str, ...]:
+    from edl_labs.course.lab.scaffold import new  # the build chain, which nbgrader's configuration does not need
+
+    return new(course, _FIRST_LAB, progress=progress).written
+
+
+def _take(course: Course, labs: Sequence[str], progress: Progress | None) -> tuple[str, ...]:
+    from edl_labs.course.lab.build import build
+    from edl_labs.course.taken_labs import STAMP, take_labs
+
+    take_labs(course, labs)
+    build(course, progress=progress)
+    return (STAMP, *(f"solutions/{lab}/" for lab in labs))
 
 
 def configure(c: Any, config_file: str, *, course_id: str = "edl") -> None:

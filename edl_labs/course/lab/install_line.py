@@ -11,7 +11,8 @@ from urllib.parse import quote
 from edl_labs import __version__
 from edl_labs.course.course_file import read_course_file, wrong
 from edl_labs.course.lab.hosts import repository
-from edl_labs.course.lab.own_wheel import distribution, is_own_course
+from edl_labs.course.lab.own_wheel import distribution, has_own_labs
+from edl_labs.errors import UsageError
 
 _URL = re.compile(r"https?://\S+\.whl(?:#\S+)?")
 
@@ -37,11 +38,10 @@ def install_line(root: Path) -> InstallLine:
 
     `install` is a requirement (`edl-labs==1.0.0`), the address of a wheel, or a wheel in the course's folder.
     """
-    own = distribution(root) if is_own_course(root) else None
+    own = distribution(root) if has_own_labs(root) else None
     said = read_course_file(root).course.install
-    if "+judge" in said or "%2Bjudge" in said:
-        why = "it holds what draws hidden cases"
-        raise wrong(f"install is {said!r}, an instructors' wheel", why, "name the wheel that `edl-labs wheel` makes")
+    if "+judge" in said or "%2Bjudge" in said.replace("%2b", "%2B"):
+        raise _instructors(said)
     project, extra = (own.project, "") if own else ("edl-labs", "[lab]")
     released = own.install if own and not said else f"edl-labs=={__version__}"
     if not said:
@@ -54,11 +54,19 @@ def install_line(root: Path) -> InstallLine:
     return InstallLine(said, f'pip install "{said}"')
 
 
+def _instructors(name: str) -> UsageError:
+    why = "it holds solutions and what draws hidden cases"
+    return wrong(f"install is {name!r}, an instructors' wheel", why, "name the wheel that `edl-labs wheel` makes")
+
+
 def _of_file(root: Path, name: str, extra: str, released: str) -> InstallLine:
     """A wheel that is published with the labs; a rented host takes it from the course's repository, if it has one."""
     wheel = root / name
     if not zipfile.is_zipfile(wheel):
         raise wrong(f"install is {name!r}", "there is no such wheel in the course's folder", "make it: edl-labs wheel")
+    with zipfile.ZipFile(wheel) as packed:
+        if any("+judge.dist-info/" in member for member in packed.namelist()):
+            raise _instructors(name)
     public = repository(root)
     release = f"https://github.com/{public}/raw/main/{quote(wheel.name)}" if public else released
     return InstallLine(release, f'pip install "{wheel.name}{extra}"', wheel)

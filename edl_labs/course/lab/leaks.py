@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 MIN_LENGTH = 12  # shorter lines (`return x`, `i += 1`) stand in any program
 MAX_MEMBER_BYTES = 64 << 20  # far above the largest published file (0.8 MB); a packed bomb could fill the memory
 _SKIPPED = {".git", "__pycache__"}
-_JUDGE = re.compile(r"(^|/)exercises/[^/]+/judge/")
+_JUDGE = re.compile(r"(^|/)(exercises/[^/]+/judge|edl_labs/course/solutions)/")
 _WORDS = re.compile(r"\w+")
 _TAG = re.compile(r"<[^>]*>")  # a page colours code word by word
 _SENTENCE = re.compile(r"(?<=[.!?:;])\s+")
@@ -96,7 +96,7 @@ def scan_course(course: Course, known: list[Secret], *, functions: Sequence[Secr
 def scan_bytes(name: str, data: bytes, known: list[Secret], *, functions: Sequence[SecretFunction] = ()) -> list[Leak]:
     """The secrets in one file's bytes; JSON and HTML are read through their escapes, archives through their members.
 
-    A file in a `judge/` is one whatever it holds.
+    A file in a `judge/`, or where the instructors' wheel has the solutions, is one whatever it holds.
     """
     found: list[Leak] = []
     for member, content in _members(name, data):

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from edl_labs import __version__
-from edl_labs.checks.lab_exercises import COURSES
+from edl_labs.checks.lab_exercises import COURSES, lab_names, module_path
 from edl_labs.course.course_file import read_course_file, wrong
 from edl_labs.course.course_folder import Course
 from edl_labs.course.own_files import own_files
@@ -54,6 +54,39 @@ def is_own_course(root: Path) -> bool:
     return (root / "edl_labs" / "exercises").is_dir() and not (root / "edl_labs" / "__init__.py").is_file()
 
 
+def has_own_labs(root: Path) -> bool:
+    """Whether the course in `root` has a lab that edl_labs has not, so that its students need a wheel of its own."""
+    return is_own_course(root) and bool(_own_labs(root) or not lab_names(root / "edl_labs" / "exercises"))
+
+
+def _own_labs(root: Path) -> set[str]:
+    return {*lab_names(root / "edl_labs" / "exercises")} - {*lab_names(_PACKAGE / "exercises")}
+
+
+def refuse_changed_exercises(course: Course) -> None:
+    """UsageError where students' `check`, which edl_labs brings, would differ from how this course grades a lab."""
+    own, package = course.root / "edl_labs" / "exercises", _PACKAGE / "exercises"
+    if not is_own_course(course.root):
+        return
+    changed = [lab for lab in course.lab_names() if lab not in _own_labs(course.root)]
+    changed = [lab for lab in changed if _checked_with(own, lab) != _checked_with(package, lab)]
+    if changed:
+        why = "students check it with edl_labs, which would show other points or messages than your marks"
+        then = (
+            "edl-labs course . --upgrade takes this release's; a lab that you changed needs a name of its own: lab31_…"
+        )
+        raise UsageError(f"the exercises of {', '.join(changed)} are not those of edl_labs", why=why, next=then)
+
+
+def _checked_with(exercises: Path, lab: str) -> list[tuple[str, bytes]]:
+    """What `check` and `hint` need of a lab: its modules without the judge's, and its golden."""
+    module = module_path(lab, exercises)
+    code = own_files(module.parent) if module.name == "__init__.py" else [module]
+    files = [path for path in (*code, exercises / "goldens" / f"{lab}.json") if path.is_file()]
+    named = ((path.relative_to(exercises), path) for path in files)
+    return [(within.as_posix(), path.read_bytes()) for within, path in named if "judge" not in within.parts]
+
+
 def distribution(root: Path) -> Distribution:
     """What the wheel of the course in `root` is called; UsageError for a version that pip would refuse."""
     about = read_course_file(root).course
@@ -65,11 +98,14 @@ def distribution(root: Path) -> Distribution:
 
 
 def build_own_wheel(course: Course, folder: Path) -> Path:
-    """The wheel of an own course in `folder`; nothing is scanned here. UsageError for a lab that edl_labs has too."""
-    taken = sorted(set(course.lab_names()) & {path.name for path in (_PACKAGE / "exercises").glob("lab*")})
-    if taken:
-        why, then = "edl_labs has a lab of that name, and students may have both", "rename it: lab31_… is free"
-        raise UsageError(f"{', '.join(taken)} cannot be in a course's wheel", why=why, next=then)
+    """The wheel of an own course in `folder`, without labs that edl_labs has too; nothing is scanned here.
+
+    UsageError where the course has no other labs, or where such a lab's exercises are not those of edl_labs.
+    """
+    refuse_changed_exercises(course)
+    if not has_own_labs(course.root):
+        why = "its labs are those of edl_labs, and students install that"
+        raise UsageError("this course needs no wheel", why=why, next="edl-labs wheel, in a checkout of edl_labs")
     from hatchling.builders.wheel import WheelBuilder
 
     found = distribution(course.root)
@@ -95,8 +131,10 @@ def build_own_wheel(course: Course, folder: Path) -> Path:
 
 def _packed(course: Course, package: str) -> Iterable[tuple[str, str]]:
     """Each file of the wheel and its place there: what students may have of exercises/, and labs/."""
+    taken = {*lab_names(_PACKAGE / "exercises")}
     for folder, place in ((course.exercises, "exercises"), (course.labs, "labs")):
         for path in own_files(folder):
             within = path.relative_to(folder)
-            if "judge" not in within.parts and "__pycache__" not in within.parts:
+            lab = Path(within.parts[0] if within.parts[0] != "goldens" else within.name).stem
+            if lab not in taken and "judge" not in within.parts and "__pycache__" not in within.parts:
                 yield str(path), f"{package}/{place}/{within.as_posix()}"

@@ -16,7 +16,7 @@ from edl_labs.course.course_folder import Course
 from edl_labs.course.lab import leaks
 from edl_labs.course.lab.build import Progress, build
 from edl_labs.course.lab.install_line import install_line
-from edl_labs.course.lab.own_wheel import build_own_wheel, distribution, is_own_course
+from edl_labs.course.lab.own_wheel import build_own_wheel, distribution, is_own_course, refuse_changed_exercises
 from edl_labs.course.lab.read import read_labs
 from edl_labs.course.lab.secret_functions import secret_functions
 from edl_labs.course.own_files import LEFT_BEHIND, own_files
@@ -25,6 +25,14 @@ from edl_labs.errors import EdlError, UsageError
 from edl_labs.values import Value
 
 MANIFEST = PUBLISHED
+SOLUTIONS = "edl_labs/course/solutions"  # no student's kernel sees `course`
+_NEVER = """\
+# edl_labs with the judge: never publish
+
+For instructors alone: this wheel holds the solutions of the labs and what draws their hidden cases. Install it where
+you grade, never where students work, and upload it nowhere that they can reach. Students get what `edl-labs wheel`
+makes.
+"""
 _README = """\
 # {title}
 
@@ -65,6 +73,7 @@ def publish(course: Course, target: Path | str, *, progress: Progress | None = N
     """
     folder = Path(target).resolve()
     _refuse_inside(course, folder)
+    refuse_changed_exercises(course)
     before = _published_before(folder)
     stale = build(course, check=True, progress=progress)
     if not stale.ok:
@@ -86,8 +95,8 @@ def publish(course: Course, target: Path | str, *, progress: Progress | None = N
 def build_wheel(course: Course, folder: Path, *, judge: bool = False) -> Path:
     """The course's wheel in `folder`: the students', scanned for leaks, or the instructors' with the judge's parts.
 
-    The instructors' has `+judge` in its version, which public indexes refuse. A course of one's own has a small wheel
-    for students, which stands beside edl_labs, unless its own pyproject.toml describes another.
+    The instructors' holds the solutions too, and has `+judge` in its version, which public indexes refuse. A course of
+    one's own has a small wheel for students with its own labs, unless its own pyproject.toml describes another.
     """
     if find_spec("hatchling") is None:
         why, then = "it packs wheels", 'pip install "edl-labs[instructor]"'
@@ -119,6 +128,8 @@ def _package_wheel(course: Course, folder: Path, *, judge: bool) -> Path:
     if judge:
         config["tool"]["hatch"]["build"].pop("exclude")
         config["project"]["version"] += "+judge"
+        config["project"]["readme"] = {"content-type": "text/markdown", "text": _NEVER}
+        config["tool"]["hatch"]["build"]["targets"]["wheel"]["force-include"]["solutions"] = SOLUTIONS
     _name_own_files(course.root, config)
     return Path(next(WheelBuilder(str(course.root), config=config).build(directory=str(folder), versions=["standard"])))
 

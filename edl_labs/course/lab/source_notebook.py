@@ -16,7 +16,7 @@ from typing import Any
 from edl_labs.course.assignment import GRADED_WITH, LAB_ROLES
 from edl_labs.course.lab.hosts import hosted
 from edl_labs.course.lab.install_line import install_line
-from edl_labs.course.lab.own_wheel import distribution, is_own_course
+from edl_labs.course.lab.own_wheel import distribution, has_own_labs
 from edl_labs.course.lab.parsed_lab import Lab
 from edl_labs.course.lab.source import Cell
 from edl_labs.errors import EdlError, UsageError
@@ -96,7 +96,7 @@ def _cell(lab: Lab, cell: Cell, cell_id: str) -> dict[str, Any]:
 def _setup(lab: Lab, source: str) -> str:
     """The set-up cell; on a rented host it installs the library, or the wheel of the course that the lab is of."""
     root = lab.folder.parents[1]
-    module = distribution(root).package if is_own_course(root) else "edl_labs"
+    module = distribution(root).package if has_own_labs(root) else "edl_labs"
     return hosted(source, module=module, install=install_line(root).release)
 
 

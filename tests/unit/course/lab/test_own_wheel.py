@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 import zipfile
 from collections.abc import Iterator
@@ -16,7 +17,7 @@ from edl_labs.course.course_folder import Course
 from edl_labs.course.lab.hosts import hosted
 from edl_labs.course.lab.install_line import install_line
 from edl_labs.course.lab.own_wheel import build_own_wheel, distribution
-from edl_labs.course.lab.publish import build_wheel
+from edl_labs.course.lab.publish import build_wheel, publish
 from edl_labs.course.start import labs_folder, start
 from edl_labs.errors import UsageError
 from tests.unit.course.lab import kit
@@ -108,10 +109,46 @@ def test_of_several_courses_one_has_to_be_named(installed: Path, tmp_path: Path)
     assert installed / "edl_course_second" / "labs" == labs_folder("edl_course_second")
 
 
-def test_a_lab_that_the_package_has_is_refused(course: Course, tmp_path: Path):
-    (course.solutions / kit.LAB).rename(course.solutions / "lab01_gpu_basics")
+TAKEN = "lab08b_layouts"
 
-    with pytest.raises(UsageError, match="lab01_gpu_basics cannot be in a course's wheel"):
+
+def take(course: Course) -> Path:
+    """Put a lab of edl_labs into the course as it is; its exercises' folder."""
+    package, here = Path(lab_exercises.__file__).resolve().parents[1] / "exercises", course.exercises
+    (course.solutions / TAKEN).mkdir()
+    shutil.copytree(package / TAKEN, here / TAKEN)
+    shutil.copy(package / "goldens" / f"{TAKEN}.json", here / "goldens")
+    return here / TAKEN
+
+
+def test_a_lab_of_edl_labs_is_not_packed_again(course: Course, tmp_path: Path):
+    take(course)
+    wheel = build_own_wheel(course, tmp_path)
+    with zipfile.ZipFile(wheel) as packed:
+        names = packed.namelist()
+
+    assert f"edl_course_own_2nd_part/exercises/goldens/{kit.LAB}.json" in names
+    assert not [name for name in names if TAKEN in name]
+
+
+def test_a_lab_of_edl_labs_with_other_exercises_is_refused(course: Course, tmp_path: Path):
+    changed = take(course) / "__init__.py"
+    changed.write_text(changed.read_text() + "# mine\n")
+
+    with pytest.raises(UsageError, match=f"exercises of {TAKEN} are not those of edl_labs"):
+        build_own_wheel(course, tmp_path)
+    with pytest.raises(UsageError, match=f"exercises of {TAKEN} are not those of edl_labs"):
+        publish(course, tmp_path / "out")
+
+
+def test_students_of_labs_of_edl_labs_alone_install_edl_labs(course: Course, tmp_path: Path):
+    take(course)
+    shutil.rmtree(course.solutions / kit.LAB)
+    next(course.exercises.glob(f"{kit.LAB}*.py")).unlink()
+    shutil.rmtree(course.exercises / kit.LAB)
+
+    assert 'pip install "edl-labs[lab]"' == install_line(course.root).line
+    with pytest.raises(UsageError, match="needs no wheel"):
         build_own_wheel(course, tmp_path)
 
 

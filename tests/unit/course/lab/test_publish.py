@@ -86,7 +86,7 @@ def test_a_published_wheel_comes_from_the_repository_on_a_rented_host(tmp_path: 
 
 @pytest.mark.parametrize(
     ("install", "said"),
-    [("none.whl", "no such wheel"), ("https://x.org/edl_labs-1.0.0+judge-py3-none-any.whl", "holds what draws hidden")],
+    [("none.whl", "no such wheel"), ("https://x.org/edl_labs-1.0.0+judge-py3-none-any.whl", "what draws hidden")],
 )
 def test_a_wheel_that_students_cannot_have_is_refused(tmp_path: Path, install: str, said: str) -> None:
     (tmp_path / "course.toml").write_text(f'[course]\ninstall = "{install}"\n')
@@ -94,6 +94,27 @@ def test_a_wheel_that_students_cannot_have_is_refused(tmp_path: Path, install: s
         install_line(tmp_path)
 
     assert said in caught.value.why
+
+
+def renamed_wheel(root: Path, held: str) -> None:
+    with zipfile.ZipFile(root / "edl_labs-1.0.0-py3-none-any.whl", "w") as wheel:
+        wheel.writestr(held, "")
+    (root / "course.toml").write_text('[course]\ninstall = "edl_labs-1.0.0-py3-none-any.whl"\n')
+
+
+def test_a_renamed_instructors_wheel_is_known_by_its_version(tmp_path: Path) -> None:
+    renamed_wheel(tmp_path, "edl_labs-1.0.0+judge.dist-info/METADATA")
+    with pytest.raises(UsageError, match="an instructors' wheel"):
+        install_line(tmp_path)
+
+
+def test_a_wheel_with_solutions_is_not_published(built: Course, tmp_path: Path) -> None:
+    renamed_wheel(built.root, "edl_labs/course/solutions/lab01_gpu_basics/lab01_gpu_basics.py")
+    build(built)
+    with pytest.raises(LeakError, match="the judge's part"):
+        publish(built, tmp_path / "out")
+
+    assert not (tmp_path / "out").exists()
 
 
 LEFT = [".edl_labs/points.json", f".ipynb_checkpoints/{kit.LAB}-checkpoint.ipynb", "__pycache__/x.pyc", ".DS_Store"]
