@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -141,7 +141,8 @@ def diagnose_ranks(sources: _Source | Iterable[_Source], *, skip: int | None = N
         _summary(report, numbers[place], sum(waits[i]), sum(row[i] for row in waits))
         for i, (report, place) in enumerate(zip(reports, order, strict=True))
     ]
-    return RanksDiagnosis(tuple(ranks), tuple(map(tuple, waits)), (*_missing_ranks(traces), *notes), tuple(reports))
+    notes = [*_missing_ranks(traces), *_same_ranks(traces), *notes]
+    return RanksDiagnosis(tuple(ranks), tuple(map(tuple, waits)), tuple(notes), tuple(reports))
 
 
 def _traces(source: _Source) -> list[tuple[str, Trace]]:
@@ -153,9 +154,20 @@ def _traces(source: _Source) -> list[tuple[str, Trace]]:
 
 def _numbers(traces: Sequence[Trace]) -> list[int]:
     """The rank of each trace: what it says itself where that tells all apart, else its place."""
-    said = [(trace.meta.get("distributedInfo") or {}).get("rank") for trace in traces]
-    known = [rank for rank in said if type(rank) is int]
+    known = _said_ranks(traces)
     return known if len(set(known)) == len(traces) else list(range(len(traces)))
+
+
+def _said_ranks(traces: Sequence[Trace]) -> list[int]:
+    said = [(trace.meta.get("distributedInfo") or {}).get("rank") for trace in traces]
+    return [rank for rank in said if type(rank) is int]
+
+
+def _same_ranks(traces: Sequence[Trace]) -> list[str]:
+    counts = sorted(Counter(_said_ranks(traces)).items())
+    return [
+        f"{n} traces say that they are rank {rank}: ranks are numbered in their order" for rank, n in counts if n > 1
+    ]
 
 
 def _missing_ranks(traces: Sequence[Trace]) -> list[str]:

@@ -110,7 +110,7 @@ def overlap(trace: Trace) -> float | None:
     if not total_s:
         return None
     hidden_s = total_s + merged_s(computing) - merged_s(communicating + computing)
-    return max(round(hidden_s / total_s, 9), 0.0)
+    return max(0.0, round(hidden_s / total_s, 9))  # in this order: -0.0 is no text for a report
 
 
 def _spans(trace: Trace, kind: str) -> list[tuple[float, float]]:

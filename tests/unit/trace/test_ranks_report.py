@@ -79,6 +79,14 @@ def test_ranks_that_arrive_together_are_balanced() -> None:
     assert found(5000.0, 5000.0).text().startswith("2 ranks: balanced")
 
 
+def test_no_overlap_is_zero_without_a_sign_and_a_rank_given_twice_is_noted() -> None:
+    trace = read_trace({"distributedInfo": {"rank": 5}, "traceEvents": rank_events(0, 5000.0)})
+    report = diagnose_ranks([trace, trace])
+
+    assert "-0 %" not in report.text()
+    assert ("2 traces say that they are rank 5: ranks are numbered in their order",) == report.notes
+
+
 def test_a_single_rank_is_not_called_balanced() -> None:
     assert diagnose_ranks(read_trace(rank_events(0, 4000.0))).text().startswith("1 rank: there is no other one")
 
