@@ -31,11 +31,11 @@ class ExerciseSpec:
         """The cases that a numpy Generator draws."""
         raise NotImplementedError
 
-    def probe(self, student: Any, case: Any) -> Any:
+    def probe(self, student: Any, case: Any) -> object:
         """The evidence of one case, from the student's names."""
         raise NotImplementedError
 
-    def compare(self, case: Any, got: Any, want: Any) -> Any:
+    def compare(self, case: Any, got: Any, want: Any) -> float | None:
         """Nothing where the evidence is right, a fraction, or `Wrong` is raised; `want` is the reference's evidence."""
         raise NotImplementedError
 
@@ -59,7 +59,7 @@ class ExerciseSpec:
         """What the student's code gave, as text below the case; by default nothing where there is an `answer_form`."""
         return answer_text(got) if self.answer_form is AS_THE_REFERENCE else ""
 
-    def student_inputs(self, case: Any) -> Any:
+    def student_inputs(self, case: Any) -> object:
         """What `case("name")` gives a student to try their code on, such as the tensors that a seed makes."""
         return case
 
@@ -67,7 +67,7 @@ class ExerciseSpec:
         """Whether goldens hold a case of the public seed. Where few can be asked at all, they would give most away."""
         return True
 
-    def public_want(self, case: Any, want: Any) -> Any:
+    def public_want(self, case: Any, want: Any) -> object:
         """What goldens hold of the reference's evidence, where all of it would be an answer to copy."""
         return want
 
