@@ -7,7 +7,6 @@ Nothing of a student's runs there: the text is parsed, and plain JSON comes back
 from __future__ import annotations
 
 import json
-import resource
 import subprocess
 import sys
 from collections.abc import Callable
@@ -37,6 +36,8 @@ def bounded_call(function: Callable[..., Any], *arguments: Any) -> Any | None:
 
 
 def _answer() -> None:
+    import resource  # no Windows has it
+
     resource.setrlimit(resource.RLIMIT_CPU, (CPU_S, CPU_S))
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
