@@ -152,7 +152,7 @@ def test_kernels_side_by_side_are_charged_once(solution):
 
 
 def test_one_right_pattern_in_five_is_worth_nothing(exercises):
-    combine = exercises["name_the_pattern"].combine
+    combine = exercises["name_the_pattern"].spec.combine
 
     assert 0 == combine([1, 0, 0, 0, 0] * 3)
     assert 1 == combine([1] * 15)
