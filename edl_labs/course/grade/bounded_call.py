@@ -13,7 +13,7 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
-CPU_S = 2  # the largest honest notebook takes 0.1 s; two calls for each submission stay below 10 s with all else
+CPU_S = 2  # the largest honest notebook takes 0.1 s; the calls of a submission stay below 10 s with all else
 MEMORY_BYTES = 1 << 30  # of address space; the largest honest notebook takes 60 MB
 _WALL_S = 300.0  # only a machine that is stuck takes so long: the processor time ends sooner
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from edl_labs.course.assignment import PARAMETERS, Assignment, KnownCell
 from edl_labs.course.grade.other_lab import refuse_other_lab
-from edl_labs.course.grade.stray_answers import TypedCell, find_answer
+from edl_labs.course.grade.stray_answers import TypedCell, find_answer, with_prose
 from edl_labs.course.grade.submission import Submission, SubmittedCell
 
 
@@ -188,6 +188,8 @@ class _Planner:
         sources = {key: self.submission.cells[index].source for key, index in self._chosen.items()}
         placed = [(cell.known.id if cell.known else "", cell) for cell in self.cells]
         typed = [TypedCell(c.kind, sources.get(key, c.source), c.known, c.attachments) for key, c in placed]
+        if any(one.is_empty_answer for one in typed):
+            typed = with_prose(typed, self.assignment.cells)
         for index, cell in enumerate(self.cells):
             found = find_answer(typed, index, self.assignment.cells) if cell.keeps_id else None
             if found is not None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from edl_labs.course.assignment import KnownCell
+from edl_labs.course.grade.bounded_call import bounded_call
 
 _WORD = re.compile(r"[^\W_]+")
 _MANY = 20  # words: fewer in a code cell, or far from the question, are a remark and no essay
@@ -29,6 +30,21 @@ class TypedCell:
         """Whether it is an answer's cell as it was released."""
         known = self.known
         return known is not None and known.role == "answer" and self.source.strip() in ("", known.source.strip())
+
+
+def with_prose(cells: Sequence[TypedCell], lab: Iterable[KnownCell]) -> list[TypedCell]:
+    """The cells as `find_answer` takes them: a student's own code that only says something has become prose.
+
+    All of it is parsed in one process with limits; code that takes more is left as it is.
+    """
+    released = "\n".join(cell.source for cell in lab)
+    own = {i: _new_lines(c.source, released) for i, c in enumerate(cells) if c.kind == "code" and c.known is None}
+    asked = {i: text for i, text in own.items() if len(text) <= _LONGEST and _words(text) >= _MANY}
+    found = [*cells]
+    for i, text in zip(asked, (bounded_call(prose_in_code, [*asked.values()]) if asked else None) or (), strict=False):
+        if text:
+            found[i] = replace(cells[i], kind="markdown", source=text)
+    return found
 
 
 def find_answer(cells: Sequence[TypedCell], at: int, lab: Iterable[KnownCell]) -> TypedCell | None:
@@ -63,11 +79,10 @@ def _is_question(cell: TypedCell, answer: TypedCell) -> bool:
 
 def _typed(cell: TypedCell, released: str) -> Iterator[TypedCell]:
     """The prose that a student typed in a cell, line by line what no release had."""
-    if cell.known is not None and (cell.kind != "markdown" or cell.known.role in ("answer", "solve", "check")):
+    is_other = cell.known is not None and (cell.kind != "markdown" or cell.known.role in ("answer", "solve", "check"))
+    if cell.kind == "code" or is_other:
         return
     text = _new_lines(cell.source, released)
-    if cell.kind == "code":
-        text = _prose_in_code(text)
     pictures = None if cell.known else cell.attachments
     if _words(text) or pictures:
         yield TypedCell("markdown", text, attachments=pictures)
@@ -78,10 +93,12 @@ def _new_lines(typed: str, released: str) -> str:
     return "\n".join(line for line in typed.splitlines() if not line.strip() or line.strip() not in known).strip()
 
 
-def _prose_in_code(source: str) -> str:
-    """The text of a code cell that only says something: a string, a comment, or no Python at all; else empty."""
-    if len(source) > _LONGEST:
-        return ""
+def prose_in_code(sources: Iterable[str]) -> list[str]:
+    """The text of each code cell that only says something: a string, a comment, or no Python at all; else empty."""
+    return [_said(source) for source in sources]
+
+
+def _said(source: str) -> str:
     try:
         tree = ast.parse(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError):

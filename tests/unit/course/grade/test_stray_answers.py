@@ -8,6 +8,7 @@ import pytest
 
 from edl_labs.checks import Exercise
 from edl_labs.course.assignment import Assignment, KnownCell
+from edl_labs.course.grade import stray_answers
 from edl_labs.course.grade.plan import MarkingPlan, make_plan
 from edl_labs.course.grade.submission import Submission, SubmittedCell
 
@@ -161,3 +162,15 @@ def test_a_picture_alone_is_an_answer() -> None:
     answer = next(cell for cell in plan.cells if cell.known and cell.known.role == "answer")
 
     assert picture == answer.attachments
+
+
+def test_code_is_parsed_in_another_process_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stray_answers, "ast", None)
+
+    assert ESSAY in plan_of(put(AT["next"], TEXTS["printed"])).answers()["why"]
+
+
+def test_code_that_takes_too_much_to_parse_is_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stray_answers, "bounded_call", lambda function, *arguments: None)
+
+    assert "why" in plan_of(put(AT["next"], TEXTS["printed"])).untouched()
