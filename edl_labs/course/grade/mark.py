@@ -20,7 +20,10 @@ _LEAST_S = 1.0  # a notebook's time is no shorter
 
 @dataclass(frozen=True)
 class Examiner:
-    """Marks plans of one assignment; the sink that has evidence judged against the solution's."""
+    """Marks plans of one assignment; the sink that has evidence judged against the solution's.
+
+    With `helped_by` it marks what builds on the exercises `wrong`, and takes the solution's functions for theirs.
+    """
 
     runner: PlanRunner
     secrets: Mapping[str, SecretCases]
@@ -28,6 +31,8 @@ class Examiner:
     solution: ReferenceProcess
     requests: dict[str, bytes] = field(default_factory=dict)
     """What a probe of these secrets is sent, by exercise, encoded once; all examiners of a draw may share it."""
+    helped_by: StandIns = field(default_factory=StandIns)
+    wrong: tuple[str, ...] = ()
 
     def grade(self, plan: MarkingPlan, *, all_cells: bool = True) -> ProbedRun:
         """Every exercise's outcome, and the outputs of every cell that ran.
@@ -43,7 +48,8 @@ class Examiner:
         for exercise in self.runner.assignment.exercises:
             if exercise.name not in run.outcomes:
                 what = "there is no check of this exercise in the notebook"
-                missed = self.miss(exercise, what=what, why="it was deleted")
+                points = self.runner.assignment.points[exercise.name]
+                missed = unjudged(exercise, points, what=what, why="it was deleted")
                 run.outcomes[exercise.name] = replace(missed, state="not attempted")
         self._stand_in(counted, plan, run)
         return run
@@ -59,18 +65,21 @@ class Examiner:
         return run
 
     def take(self, exercise: Exercise, check: AtCheck) -> Outcome:
-        """The judge's outcome of the evidence."""
+        """The judge's outcome of the evidence; state and points alone of what had something in place of wrong code."""
         with self.runner.asleep() if getattr(self.secrets, "is_pending", False) else nullcontext():
             secret = self.secrets[exercise.name]
         points = self.runner.assignment.points[exercise.name]
-        evidence = check.ask(self._request(exercise, secret)).data
+        serve = ServedCalls(self.solution, frozenset(self.helped_by.functions)) if self.wrong else None
+        evidence = check.ask(self._request(exercise, secret), serve=serve).data
         outcome = self.judge.judge(exercise, secret.cases, evidence, secret.wants, points=points)
         if not self.judge.all_values:
             check.doubt()
-        return outcome
+        return _bare(outcome, self.wrong) if self.wrong else outcome
 
-    def miss(self, exercise: Exercise, *, what: str, why: str) -> Outcome:
-        """No points, and why."""
+    def miss(self, exercise: Exercise, *, what: str, why: str) -> Outcome | None:
+        """No points, and why; nothing where the first run has said what there is to say."""
+        if self.wrong:
+            return None
         points = self.runner.assignment.points[exercise.name]
         if what == LATE:
             return unjudged(exercise, points, what=what, why=why, then="look for a loop that never ends")
@@ -79,7 +88,9 @@ class Examiner:
     def _request(self, exercise: Exercise, secret: SecretCases) -> bytes:
         """What a probe of the secret cases is sent, encoded once for the class."""
         if exercise.name not in self.requests:
-            self.requests[exercise.name] = self.runner.request(exercise, plain_data.decode(secret.cases))
+            cases, helped_by = plain_data.decode(secret.cases), self.helped_by
+            request = self.runner.request(exercise, cases, functions=helped_by.functions, objects=helped_by.objects)
+            self.requests[exercise.name] = request
         return self.requests[exercise.name]
 
     def _stand_in(self, counted: MarkingPlan, plan: MarkingPlan, run: ProbedRun) -> None:
@@ -98,30 +109,28 @@ class Examiner:
             if found is None:
                 continue
             self.solution.start()
-            sink = _StoodIn(self, found, tuple(sorted(wrong)))
+            helped = replace(self, requests={}, helped_by=found, wrong=tuple(sorted(wrong)))
             tries = [counted.until(exercise.name)]
             # What is wrong may have broken the kernel for what comes after it: in the end without its cells.
             if any(run.outcomes[name].state != "not attempted" or name in raised for name in wrong - untouched):
                 tries.append(plan.until(exercise.name).without(wrong))
-            self._try_in_turn(tries, exercise, sink, run)
+            helped._try_in_turn(tries, exercise, run)
 
-    def _try_in_turn(self, tries: list[MarkingPlan], exercise: Exercise, sink: _StoodIn, run: ProbedRun) -> None:
+    def _try_in_turn(self, tries: list[MarkingPlan], exercise: Exercise, run: ProbedRun) -> None:
         """Until one earns something or times out, all in one notebook's time."""
         left_s = self.runner.limits.notebook_s
         for plan in tries:
-            again = self._stood_in(plan, exercise, sink, run, left_s=left_s)
+            again = self._stood_in(plan, exercise, run, left_s=left_s)
             better = again.outcomes.get(exercise.name)
             earned = better is not None and _rank(better) > (0.0, False)
             left_s -= again.usage.own_s
             if earned or left_s < _LEAST_S or exercise.name in again.late:
                 return
 
-    def _stood_in(
-        self, plan: MarkingPlan, exercise: Exercise, sink: _StoodIn, run: ProbedRun, *, left_s: float
-    ) -> ProbedRun:
+    def _stood_in(self, plan: MarkingPlan, exercise: Exercise, run: ProbedRun, *, left_s: float) -> ProbedRun:
         """A run of `left_s` seconds with the reference's help; what is better goes into `run`."""
         runner = replace(self.runner, limits=replace(self.runner.limits, notebook_s=left_s))
-        again = runner.probe_run(plan, sink, hung=run.has_hung)
+        again = runner.probe_run(plan, self, hung=run.has_hung)
         run.usage += again.usage
         better = again.outcomes.get(exercise.name)
         if better is not None and _rank(better) > _rank(run.outcomes[exercise.name]):
@@ -136,35 +145,14 @@ def _rank(outcome: Outcome) -> tuple[float, bool]:
     return outcome.points, outcome.is_practice and outcome.state == "passed"
 
 
-@dataclass(frozen=True)
-class _StoodIn:
-    """A sink that has one exercise probed with something in place of the `wrong` ones that it uses."""
-
-    examiner: Examiner
-    found: StandIns
-    wrong: tuple[str, ...]
-
-    def take(self, exercise: Exercise, check: AtCheck) -> Outcome:
-        """State and points, and a sentence of ours: what was said in that kernel may be the reference's answers."""
-        examiner, secret = self.examiner, self.examiner.secrets[exercise.name]
-        functions, objects = self.found.functions, self.found.objects
-        request = examiner.runner.request(
-            exercise, plain_data.decode(secret.cases), functions=functions, objects=objects
-        )
-        evidence = check.ask(request, serve=ServedCalls(examiner.solution, frozenset(functions))).data
-        points = examiner.runner.assignment.points[exercise.name]
-        found = examiner.judge.judge(exercise, secret.cases, evidence, secret.wants, points=points)
-        if not examiner.judge.all_values:
-            check.doubt()
-        bare = Outcome(*(found.name, found.lab, found.state, found.points, found.max_points), trusting=found.trusting)
-        if found.state == "passed":
-            return bare
-        return replace(
-            bare,
-            what=f"part of it is right, with the right {' and '.join(self.wrong)} in place of yours",
-            why=f"it builds on {self.wrong[0]}, which is not right yet",
-            next=f'check("{exercise.name}") in your notebook, after check("{self.wrong[0]}") has passed',
-        )
-
-    def miss(self, exercise: Exercise, *, what: str, why: str) -> None:
-        """Nothing is kept: the first run has said what there is to say."""
+def _bare(found: Outcome, wrong: tuple[str, ...]) -> Outcome:
+    """State and points, and a sentence of ours: what was said in that kernel may be the reference's answers."""
+    bare = Outcome(*(found.name, found.lab, found.state, found.points, found.max_points), trusting=found.trusting)
+    if found.state == "passed":
+        return bare
+    return replace(
+        bare,
+        what=f"part of it is right, with the right {' and '.join(wrong)} in place of yours",
+        why=f"it builds on {wrong[0]}, which is not right yet",
+        next=f'check("{found.name}") in your notebook, after check("{wrong[0]}") has passed',
+    )

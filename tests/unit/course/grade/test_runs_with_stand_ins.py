@@ -37,7 +37,7 @@ def played(*script: ProbedRun, notebook_s: float = 900.0) -> tuple[list[float], 
     run = ProbedRun(outcomes={"box": outcome()})
     sink: Any = None
     box: Any = SimpleNamespace(name="box")
-    Examiner(runner, {}, sink, sink)._try_in_turn(TRIES, box, sink, run)
+    Examiner(runner, {}, sink, sink)._try_in_turn(TRIES, box, run)
     return runner.given_s, run
 
 
