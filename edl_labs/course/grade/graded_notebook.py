@@ -49,7 +49,7 @@ def graded_notebook(
             elif not cell.probes:
                 outputs = _with_pictures(outputs, cell, limits)
             outputs = _verdict(cell, run) if cell.probes else outputs_without_scripts(outputs, allowance)
-            made["outputs"], left_bytes = _kept(outputs, left_bytes, limits.shown_lines)
+            made["outputs"], left_bytes = cut_outputs(outputs, left_bytes, limits.shown_lines)
             made["execution_count"] = run.counts.get(index)
             made["metadata"]["edl_labs"] = {"in_grading": _what_was_done(index, cell, run)}
         cells.append(made)
@@ -153,7 +153,7 @@ def _plain_text(value: Any) -> str:
     return value if isinstance(value, str) else ""
 
 
-def _kept(outputs: list[dict[str, Any]], left_bytes: int, most_lines: int) -> tuple[list[dict[str, Any]], int]:
+def cut_outputs(outputs: list[dict[str, Any]], left_bytes: int, most_lines: int) -> tuple[list[dict[str, Any]], int]:
     """The outputs, cut to the lines and bytes that people can read."""
     kept: list[dict[str, Any]] = []
     for output in outputs:

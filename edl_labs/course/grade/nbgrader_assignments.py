@@ -16,7 +16,9 @@ from typing import Any
 
 from edl_labs.checks.lab_exercises import module_path
 from edl_labs.course.course_folder import Course, use_own_exercises
+from edl_labs.course.grade.graded_notebook import cut_outputs
 from edl_labs.course.grade.without_scripts import (
+    ReadingAllowance,
     outputs_without_scripts,
     pictures_without_scripts,
     prose_without_scripts,
@@ -81,16 +83,28 @@ def as_released(course: Course, name: str, notebook_name: str, notebook: Any) ->
     return notebook
 
 
-def remove_scripts(notebook: Any) -> None:
-    """Leave nothing in the notebook that would run in a grader's browser: prose and outputs as for labs."""
+def remove_scripts(notebook: Any, *, limits: Limits) -> None:
+    """Leave nothing in the notebook that would run in a grader's browser or fill it: prose and outputs as for labs.
+
+    Of metadata nbgrader's own stay: pages make titles, classes and widgets of others.
+    """
+    left_bytes, allowance = limits.shown_bytes, ReadingAllowance()
+    notebook.metadata = _only("kernelspec", notebook.metadata)
     for cell in notebook.cells:
+        cell.metadata = _only("nbgrader", cell.metadata)
         if cell.cell_type == "code":
-            cell.outputs = _nodes(outputs_without_scripts(cell.outputs))
+            outputs = outputs_without_scripts(cell.outputs, allowance)
+            shown, left_bytes = cut_outputs(outputs, left_bytes, limits.shown_lines)
+            cell.outputs = _nodes(shown)
             continue
         pictures = pictures_without_scripts(cell.pop("attachments", None))
-        cell.source = prose_without_scripts(cell.source, pictures)
+        cell.source = prose_without_scripts(cell.source, pictures, allowance)
         if pictures:
             cell.attachments = pictures
+
+
+def _only(key: str, metadata: Any) -> Any:
+    return type(metadata)({key: metadata[key]} if key in metadata else {})
 
 
 def _pool(limits: Limits) -> KernelPool:

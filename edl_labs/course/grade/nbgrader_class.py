@@ -85,7 +85,7 @@ def _autograde(course: Course, name: str, student: str) -> None:
         try:
             Autograde(coursedir=CourseDirectory(config=config), config=config).start()
         except (Exception, SystemExit) as error:
-            why = (errors or [str(error)])[0].strip().split("\n")[-1]
+            why = _reason(errors or [str(error)])
             then = f"nbgrader generate_assignment {name}, where that was not done; then grade again"
             raise EdlError(f"nbgrader could not grade {student}", why=why[:300], next=then) from None
 
@@ -102,6 +102,12 @@ def _heard() -> Iterator[list[str]]:
         yield found
     finally:
         logger.handlers, logger.propagate = before, propagate
+
+
+def _reason(errors: Sequence[str]) -> str:
+    """The exception that ended it, else the first line of what was logged first."""
+    traceback = next((text for text in errors if text.startswith("Traceback")), "")
+    return traceback.strip().split("\n")[-1] or errors[0].strip().split("\n")[0]
 
 
 def _with_points(course: Course, name: str, rows: list[StudentRow]) -> tuple[StudentRow, ...]:

@@ -94,7 +94,7 @@ class SaveMarks(NbGraderPreprocessor):
         course, name, student = _where(self, resources)
         if is_nbgraders(course, name):
             nb, resources = SaveAutoGrades(parent=self.parent).preprocess(nb, resources)
-            remove_scripts(nb)
+            remove_scripts(nb, limits=course.limits)
             return nb, resources
         result: Result = resources[_GRADED]
         with Writer(course, course.assignment(name)) as writer:
