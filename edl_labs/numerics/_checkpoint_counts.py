@@ -16,14 +16,14 @@ def checkpointed_peak(layers: int, segments: int, *, saved_per_layer: int = 1) -
     >>> [checkpointed_peak(64, c, saved_per_layer=2) for c in (1, 4, 8, 16, 32)]
     [128, 35, 23, 23, 35]
     """
-    if not (type(layers) is int and type(segments) is int and 1 <= segments <= layers):
+    if not 1 <= segments <= layers:
         raise UsageError(
-            f"{layers!r} layers in {segments!r} segments",
-            why="a segment holds at least one layer, and both are whole numbers",
+            f"{layers} layers in {segments} segments",
+            why="a segment holds at least one layer",
             next="call it like checkpointed_peak(64, 8)",
         )
     # checkpoint_sequential gives each segment layers // segments and what is left over to the last one.
-    return segments - 1 + saved_per_layer * (layers // segments + layers % segments)
+    return int(segments - 1 + saved_per_layer * (layers // segments + layers % segments))
 
 
 @checked_arguments()

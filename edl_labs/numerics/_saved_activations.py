@@ -101,7 +101,7 @@ class SavedTensors:
         self.peak_bytes = max(self.peak_bytes, self.held_bytes)
 
 
-@checked_arguments()
+@checked_arguments(model="Pass an nn.Module or a function, then its inputs: saved_activations(model, x).")
 def saved_activations(
     model: Callable[..., Any], inputs: Any, *, loss: Callable[[Any], torch.Tensor] | None = None, backward: bool = True
 ) -> SavedActivations:

@@ -118,7 +118,8 @@ def underflow_report(tensors: Any, fmt: Any, *, scale: float = 1.0) -> Underflow
     (0.25, 0.25, 0.25, 0.25)
     """
     fmt = float_format(fmt)
-    if not (isinstance(scale, (int, float)) and math.isfinite(scale) and scale > 0):
+    scale = float(scale)
+    if not (math.isfinite(scale) and scale > 0):
         raise UsageError(
             f"a scale of {scale!r}",
             why="gradients are multiplied by it: it is positive and finite",

@@ -78,7 +78,7 @@ def _cuda_bench() -> Bench:
         raise EdlError(
             "there is no CUDA GPU here to calibrate",
             why="a card's figures are measured on the GPU itself",
-            next="run `edl-labs calibrate --out card.json` on the machine with the GPU, and give predict its file",
+            next="run `edl-labs calibrate --out card.json` on the machine with the GPU, and give predict_step its file",
         )
     return CudaBench(torch)
 

@@ -7,6 +7,7 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any
 
 from edl_labs.errors import UsageError
@@ -59,8 +60,8 @@ class Spread:
         """From a number of GPUs (data parallel), a mapping of fields, or itself; UsageError where they do not fit."""
         if isinstance(given, Spread):
             spread = given
-        elif isinstance(given, int):
-            spread = cls(given)
+        elif isinstance(given, Integral):
+            spread = cls(int(given))
         elif isinstance(given, Mapping):
             known = {one.name for one in dataclasses.fields(cls)}
             strange = sorted(set(given) - known)

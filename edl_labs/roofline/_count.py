@@ -134,7 +134,7 @@ class Count(Value, Drawn):
         return f"{text}; other FLOPs unknown for {', '.join(others)}" if others else text
 
 
-@checked_arguments()
+@checked_arguments(model="Pass an nn.Module or a function, then its inputs: count(model, x).")
 def count(model: Callable[..., Any], *inputs: Any, backward: bool = True, **keywords: Any) -> Count:
     """The FLOPs and bytes of one run of `model(*inputs, **keywords)`, and of its backward pass.
 

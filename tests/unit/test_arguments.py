@@ -193,9 +193,17 @@ def test_a_call_that_lacks_an_argument_names_it_and_a_near_name_is_offered() -> 
     assert 3 == train(3)
 
 
+def test_numbers_of_numpy_are_whole_numbers_and_numbers_inside_too() -> None:
+    eight = np.int64(8)
+
+    assert n.checkpointed_peak(64, 8) == n.checkpointed_peak(64, eight)
+    assert n.underflow_report([1e-8], "fp16", scale=2.0) == n.underflow_report([1e-8], "fp16", scale=np.float32(2))
+    assert pr.Spread.of(8) == pr.Spread.of(eight)
+
+
 def test_an_import_that_fails_in_the_callers_own_function_is_the_callers_error() -> None:
     def step() -> None:
-        import no_such_library  # type: ignore[import-not-found]  # noqa: F401
+        import no_such_library  # noqa: F401
 
     with pytest.raises(ModuleNotFoundError, match="no_such_library") as caught:
         t.diagnose(step)
