@@ -2,9 +2,12 @@
 
     python benchmarks/grading_throughput.py --students 40 --jobs 2
     python benchmarks/grading_throughput.py --lab all
+    python benchmarks/grading_throughput.py --lab lab02_roofline --students 30 --mixed
 
 Prints seconds, CPU, the notebook's own time T, overhead per submission, memory per worker, the ratio beside the
 bound that T leaves, and what larger classes would take. Marks must be equal, or nothing is printed but the difference.
+With --mixed, an honest class and one with known mistakes, untouched exercises and endless loops are graded, without
+plain nbgrader: seconds, CPU, disk, and the memory of each kind of process.
 """
 
 from __future__ import annotations
@@ -113,6 +116,9 @@ def main() -> None:
     parser.add_argument("--students", type=int, default=40)
     parser.add_argument("--plain", type=int, help="students of the plain run, whose seconds stand for all; all of them")
     parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument(
+        "--mixed", action="store_true", help="an honest class beside a mixed one, and memory by process"
+    )
     parser.add_argument("--all-cells", action="store_true", help="run demonstrations too")
     parser.add_argument("--json", action="store_true", help="one JSON object instead of lines")
     options = parser.parse_args()
@@ -124,10 +130,33 @@ def main() -> None:
     found = []
     for lab in labs or (options.lab,):
         with tempfile.TemporaryDirectory() as folder:
+            if options.mixed:
+                print(mixed(Path(folder), lab, students=options.students, jobs=options.jobs), flush=True)
+                continue
             found.append(measure(Path(folder), lab, students=options.students, some=options.plain, jobs=options.jobs))
         print(json.dumps(found[-1]) if options.json else text(found[-1]), flush=True)
-    if not options.json:
+    if found and not options.json:
         print("\n" + table(found))
+
+
+def mixed(root: Path, lab: str, *, students: int, jobs: int) -> str:
+    """A line for an honest class and one for a mixed class of the same size."""
+    from benchmarks.mixed_class import submit_mixed, watched_memory
+
+    lines = []
+    for kind in ("honest", "mixed"):
+        course = make_class(root / kind, lab, students, plain=False)
+        if kind == "mixed":
+            submit_mixed(course, students=students, root=REPOSITORY)
+        with watched_memory() as peaks:
+            took, _ = graded_with(course, jobs=jobs)
+        disk = sum(path.stat().st_size for path in (course.root / "course").rglob("*") if path.is_file())
+        memory = ", ".join(
+            f"{role} {peak / 1e6:.0f}" for role, peak in sorted(peaks.items(), key=lambda item: -item[1])
+        )
+        line = f"{lab} {kind:<6} {students} submissions: {took.wall_s:.1f} s, CPU {took.cpu_s:.1f} s"
+        lines.append(f"{line}, disk {disk / 1e6:.1f} MB; MB: {memory}")
+    return "\n".join(lines)
 
 
 def plainly(plain: Course, *, graded: int, students: int) -> Taken:
