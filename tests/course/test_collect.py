@@ -178,7 +178,7 @@ CLASS = f"{ROSTER}al101,Ada,Lovelace,al@x.org,103\n"
             "2026-11-20T23:59:10+00:00",
         ),
         (  # ILIAS
-            r"(.+/)?[^/]+_(?P<user>[^_/]+)_\d+/(?P<file>[^/]+)",
+            r"[^/]+/[^/]+_(?P<user>[^_/]+)_\d+/(?P<file>.+)",
             "Lab 1/Lovelace_Ada_al101_4711/work.ipynb",
             "",
         ),
@@ -193,6 +193,31 @@ def test_another_systems_download_is_read_by_a_pattern(course: Course, pattern: 
     assert [("al101", "new", submitted)] == [(row.student, row.state, row.submitted) for row in report.rows]
     assert ("index.html",) == report.unmatched
     assert "not used, since a lab is one notebook: essay.pdf" in report.rows[0].remarks
+
+
+@pytest.mark.parametrize(
+    ("pattern", "path"),
+    [
+        (
+            r"\d+-\d+ - (?P<name>.+?) - (?P<time>[^/]+)/(?P<file>.+)",
+            "41-56 - Ada Lovelace - Nov 20, 2026 1159 PM/41-57 - José Álvarez - Nov 1, 2026 1159 PM/x.ipynb",
+        ),
+        (
+            r".+?_(?P<user>[^_]+)_attempt_(?P<time>[\d-]+)(_(?P<file>.+)|\.txt)",
+            "Lab 1_al101_attempt_2026-11-20-23-59-10_x_ana_attempt_2026-11-01-10-00-00_y.ipynb",
+        ),
+        (
+            r"[^/]+/[^/]+_(?P<user>[^_/]+)_\d+/(?P<file>.+)",
+            "Lab 1/Lovelace_Ada_al101_4711/Álvarez_José_ana_4712/x.ipynb",
+        ),
+    ],
+    ids=["brightspace", "blackboard", "ilias"],
+)
+def test_names_that_a_student_chose_hand_in_for_nobody_else(course: Course, pattern: str, path: str):
+    (course.root / "roster.csv").write_text(CLASS, encoding="utf-8")
+    report = take(course, archive(course, {path: b"{}"}), "dir", pattern=pattern)
+
+    assert ["al101"] == [row.student for row in report.rows]
 
 
 def test_own_modules_come_along_and_go_with_the_notebook_that_imports_them(course: Course):
