@@ -33,7 +33,13 @@ def add_exchange_files(folder: Path) -> None:
 
 
 def write_atomically(path: Path, data: bytes, *, mode: int = 0o644, durable: bool = True) -> None:
-    """Put `data` at `path`: readers see the old file or the new one, also after a crash."""
+    """Put `data` at `path`: readers see the old file or the new one, also after a crash.
+
+    What is a pipe or a device stays one, and is written to.
+    """
+    if path.is_char_device() or path.is_fifo():  # root would replace /dev/null by a file
+        path.write_bytes(data)
+        return
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
     try:
