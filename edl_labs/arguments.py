@@ -40,11 +40,8 @@ _SHOWN_LETTERS = 40  # of a text in a message: a third of a line
 _HEAVY = {"torch": "torch", "nn": "torch.nn", "np": "numpy"}
 _NOUNS: Mapping[Any, str] = {
     int: "whole number", float: "number", str: "text", bool: "bool", bytes: "bytes object", NoneType: "None",
-    Callable: "function", Mapping: "dict", dict: "dict",
+    Callable: "function", Mapping: "dict", dict: "dict", tuple: "tuple", Iterable: "iterable", Iterator: "iterator",
 }  # fmt: skip
-
-
-_KINDS: Mapping[Any, str] = {tuple: "tuple", Iterable: "iterable", Iterator: "iterator"}
 
 
 def checked_arguments(**advice: str) -> Callable[[Callable[P, T]], Callable[P, T]]:
@@ -74,10 +71,7 @@ def checked_arguments(**advice: str) -> Callable[[Callable[P, T]], Callable[P, T
 
 
 def _missing_library(who: str, error: ModuleNotFoundError) -> UsageError | None:
-    """What to raise where this package imports a library that is missing; None where another module's import failed.
-
-    A function that the caller passed may import something that is missing: that is the caller's own error.
-    """
+    """What to raise where this package imports a missing library; None where the caller's own function does."""
     name = (error.name or "").partition(".")[0]
     if name in ("", "edl_labs") or not _importer(error).startswith("edl_labs."):
         return None
@@ -155,7 +149,8 @@ def _checks_of(function: Callable[..., Any]) -> tuple[inspect.Signature, dict[st
     for name, parameter in signature.parameters.items():
         hint = parameter.annotation
         try:
-            hints[name] = eval(hint, scope, _Names()) if isinstance(hint, str) else Any
+            several = parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
+            hints[name] = Any if several or not isinstance(hint, str) else eval(hint, scope, _Names())
         except (NameError, AttributeError, TypeError):
             hints[name] = Any
     return signature, hints
@@ -165,16 +160,16 @@ def _check(
     function: str, checks: tuple[inspect.Signature, dict[str, Any]], args: Any, keywords: Any, advice: Mapping[str, str]
 ) -> None:
     signature, hints = checks
+    by_name = not args and keywords.keys() == hints.keys()  # needs no binding, which takes most of the time
     try:
-        given = signature.bind(*args, **keywords).arguments
+        given = keywords if by_name else signature.bind(*args, **keywords).arguments
     except TypeError as error:
         raise _unbound(function, signature, error) from None
-    first = next((name for name in signature.parameters if name not in ("self", "cls")), "")
     for name, value in given.items():
-        parameter = signature.parameters[name]
-        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD) or fits(value, hints[name]):
+        if fits(value, hints[name]):
             continue
-        words = wording(hints[name])
+        parameter, words = signature.parameters[name], wording(hints[name])
+        first = next((name for name in signature.parameters if name not in ("self", "cls")), "")
         subject = f"{function}() needs" if name == first else f"{name} must be"
         raise UsageError(
             f"{subject} {words}, got {_shown(value, hints[name])}.",
@@ -196,9 +191,9 @@ def _unbound(function: str, signature: inspect.Signature, error: TypeError) -> U
 
 def fits(value: Any, hint: Any) -> bool:
     """Whether a value can be what an annotation says; numbers of numpy and torch are numbers."""
-    origin, parts = typing.get_origin(hint) or hint, typing.get_args(hint)
-    if origin is Any:
+    if hint is Any or type(value) is hint:
         return True
+    origin, parts = typing.get_origin(hint) or hint, typing.get_args(hint)
     if origin in (typing.Union, UnionType):
         return any(fits(value, part) for part in parts)
     if origin in (float, int):
@@ -269,7 +264,7 @@ def _noun(hint: Any) -> str:
     if isinstance(origin, type) and issubclass(origin, Mapping) and parts and Any not in parts:
         return f"dict of {_noun(parts[0])} to {_noun(parts[1])}"
     if origin is tuple or (isinstance(origin, type) and _is_collection(origin)):
-        kind = _KINDS.get(origin, "list")
+        kind = _NOUNS.get(origin, "list")
         named = parts and parts[0] not in (Any, ...)
         return f"{kind} of {_plural(_noun(parts[0]))}" if named else kind
     if origin in (typing.Union, UnionType):
