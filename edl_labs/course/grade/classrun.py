@@ -134,8 +134,8 @@ def grade(
     """Grade everyone who handed in `assignment`, and put their marks into the gradebook.
 
     `only` are patterns of student names; `seed` draws other secret cases, and is recorded; `fresh` grades again what
-    was graded; `all_cells` runs a notebook's demonstrations too; `on_gpu` enters what units on
-    machines with a GPU worked out. NothingToDo when nobody handed in.
+    was graded; `all_cells` runs a notebook's demonstrations too; `on_gpu` enters what shards worked out on machines
+    with a GPU. NothingToDo when nobody handed in.
     """
     course = course or Course.find_class()
     level, limits = level or best_level(), limits or course.limits
