@@ -53,9 +53,11 @@ def grade(
     from edl_labs.course.sandbox import Level
 
     if is_nbgraders(Course.find_class(), assignment):
-        if unsafe or prepared or shard or ray or seed is not None:
+        if any((unsafe, prepared, shard, ray, fresh, all_cells, gpus)) or jobs is not None or seed is not None:
             why = "it has no exercises of edl_labs: no secret cases, and nbgrader grades it here, in the sandbox"
-            raise UsageError(f"{assignment} takes --only and no other option", why=why, next="leave them out")
+            raise UsageError(
+                f"{assignment} takes --only and --json, and no other option", why=why, next="leave them out"
+            )
         _grade_nbgraders(assignment, only=only or (), as_json=as_json)
         return
     level = Level.UNSAFE if unsafe else None

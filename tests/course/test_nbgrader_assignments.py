@@ -11,7 +11,9 @@ from typing import Any
 
 import nbgrader
 import pytest
+from typer.testing import CliRunner
 
+from edl_labs.cli import app
 from edl_labs.course.course_folder import Course as CourseFolder
 from edl_labs.course.grade.classrun import ClassReport
 from edl_labs.course.grade.nbgrader_class import grade_nbgraders
@@ -131,6 +133,16 @@ def test_a_hand_in_that_is_no_notebook_gets_one_sentence(course: CourseFolder):
 def test_other_commands_say_in_one_sentence_that_it_is_no_lab(course: CourseFolder):
     with pytest.raises(UsageError, match="is no"):
         course.assignment(PS)
+
+
+@pytest.mark.parametrize("option", ["--fresh", "--all-cells", "--gpus=1", "--jobs=2", "--seed=1", "--shard=1/2"])
+def test_options_that_mean_nothing_for_it_are_refused(
+    course: CourseFolder, option: str, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.chdir(course.root)
+    refused = CliRunner().invoke(app, ["grade", PS, option]).exception
+
+    assert f"{PS} takes --only and --json, and no other option" == getattr(refused, "what", None)
 
 
 def test_a_course_that_does_not_call_edl_labs_is_not_graded_outside_the_sandbox(tmp_path: Path):
