@@ -39,7 +39,8 @@ def with_prose(cells: Sequence[TypedCell], lab: Iterable[KnownCell]) -> list[Typ
     """
     released = "\n".join(cell.source for cell in lab)
     own = {i: _new_lines(c.source, released) for i, c in enumerate(cells) if c.kind == "code" and c.known is None}
-    asked = {i: text for i, text in own.items() if len(text) <= _LONGEST and _words(text) >= _MANY}
+    # The whole cell is parsed: a copied function without the lines that were released is no Python, and no prose.
+    asked = {i: cells[i].source for i, t in own.items() if len(cells[i].source) <= _LONGEST and _words(t) >= _MANY}
     found = [*cells]
     for i, text in zip(asked, (bounded_call(prose_in_code, [*asked.values()]) if asked else None) or (), strict=False):
         if text:

@@ -28,7 +28,7 @@ LAB = Assignment(
     "lab",
     (
         cell("markdown", "title", "# Title"),
-        cell("code", "solve-area", "def area(): ...", "solve", "area"),
+        cell("code", "solve-area", "def area():\n    ...", "solve", "area"),
         cell("code", "check-area", 'check("area")', "check", "check_area"),
         cell("markdown", "prose", "## Why?"),
         cell("markdown", "question", "Why forward only?", "locked", "why_question"),
@@ -86,6 +86,7 @@ TEXTS = {
     "comment": new(COMMENT, "code"),
     "no_python": new(ESSAY, "code"),
 }
+COPIED = "def area():" + "\n    return first_width * first_height + second_width * second_height" * 9
 NEAR = {"below the answer": AT["next"], "above the answer": AT["answer"], "above the question": AT["question"]}
 FAR = {"at the end": len(LAB.cells), "at the top": 0, "after the check": AT["prose"]}
 PLACEMENTS: dict[str, Callable[[], Cells]] = {
@@ -140,6 +141,7 @@ def test_there_are_many_placements() -> None:
         put(0, new(SHORT)),  # a remark far from the question
         put(AT["next"], new('f"' + "{a}" * 130_000 + '"', "code")),  # Python takes 10 s to parse it
         put(AT["next"], new(f'"""{ESSAY * 200}"""', "code")),  # too long for an essay: not parsed
+        put(AT["next"], new(COPIED, "code")),  # the released head of a function, and work
         changed("answer", ""),
     ],
 )
