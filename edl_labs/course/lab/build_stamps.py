@@ -41,8 +41,9 @@ class Stamps:
 
     @cached_property
     def _library(self) -> str:
-        """The digest of all code that builds and probes, exercises aside."""
-        code = (path for path in sorted(_PACKAGE.rglob("*.py")) if (_PACKAGE / "exercises") not in path.parents)
+        """The digest of all code that builds and probes: without the exercises of each lab, with what they share."""
+        labs = _PACKAGE / "exercises"
+        code = (path for path in sorted(_PACKAGE.rglob("*.py")) if labs not in path.parents[1:])
         return _digest(code, *map(_version, _ALSO))
 
     def _sources(self, lab: Lab) -> str:
