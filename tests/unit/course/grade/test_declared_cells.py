@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 
 from edl_labs.course.assignment import KnownCell
-from edl_labs.course.grade.declared_cells import cell_names, declared_plan, needed
+from edl_labs.course.grade.cell_names import cell_names, needed
+from edl_labs.course.grade.declared_cells import declared_plan
 from edl_labs.course.grade.plan import MarkingPlan, PlannedCell
 
 SETUP = KnownCell("code", "setup", "import math", "import math", {}, lab_role="setup")
