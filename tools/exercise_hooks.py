@@ -1,7 +1,7 @@
 """The optional parts of an exercise, and how many exercises use each.
 
 Optional are the parameters of the decorator `exercise` but its name and lab, and what the engine looks for in the
-decorated class: names in `getattr(….spec, "name", …)`, and in a class `ExerciseSpec` where there is one.
+decorated class: names in `getattr(….spec, "name", …)`, and in an undecorated class `Exercise`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 
 REQUIRED = {"name", "lab", "probe", "compare", "cases"}  # cases are drawn here, or in the judge's part
-_BASE = "ExerciseSpec"
+_BASES = {"Exercise", "ExerciseSpec"}  # the second until version 2 of the contract
 
 
 def hooks_of(texts: Mapping[str, str]) -> dict[str, int]:
@@ -38,7 +38,7 @@ def _looked_up(tree: ast.Module) -> Iterator[str]:
 
 def _of_base(tree: ast.Module) -> Iterator[str]:
     for node in tree.body:
-        if isinstance(node, ast.ClassDef) and node.name == _BASE:
+        if isinstance(node, ast.ClassDef) and node.name in _BASES and not node.decorator_list:
             yield from (name for name in _members(node) if not name.startswith("_"))
 
 

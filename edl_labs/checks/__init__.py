@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from edl_labs.checks._check import case, check, hint
-from edl_labs.checks._exercise import Exercise, draws, exercise
+from edl_labs.checks._exercise import RegisteredExercise, draws, exercise
 from edl_labs.checks._judge import Outcome, close, judge
 from edl_labs.checks.chance import beyond_chance
 from edl_labs.checks.progress import Progress
 from edl_labs.checks.score import Score
-from edl_labs.checks.spec import ExerciseSpec
+from edl_labs.checks.spec import Exercise
 from edl_labs.errors import Wrong
 
 __all__ = [
     "Exercise",
-    "ExerciseSpec",
     "Outcome",
     "Progress",
+    "RegisteredExercise",
     "Score",
     "Wrong",
     "beyond_chance",

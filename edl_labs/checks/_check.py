@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from edl_labs.checks import plain_data
-from edl_labs.checks._exercise import Exercise
+from edl_labs.checks._exercise import RegisteredExercise
 from edl_labs.checks._judge import MISFORMED, RAISED, Outcome, is_of_form, judge
 from edl_labs.checks.caught_output import Printed, caught_output
 from edl_labs.checks.evidence import LAST, collect
@@ -151,7 +151,7 @@ def _with_signature(outcome: Outcome) -> Outcome:
 
 
 def _collected(
-    exercise: Exercise, names: dict[str, Any], cases: list[Any], printed: Printed
+    exercise: RegisteredExercise, names: dict[str, Any], cases: list[Any], printed: Printed
 ) -> tuple[list[dict[str, Any]], list[str]]:
     """The records of the cases, and what each of them printed. All together have `timeout_s`, as in grading."""
     records: list[dict[str, Any]] = []
@@ -176,7 +176,9 @@ def _cell_above(lab: LabFacts, records: list[dict[str, Any]], names: dict[str, A
     return (what, why, RUN_ABOVE) if cell else None
 
 
-def _collected_in_time(exercise: Exercise, names: dict[str, Any], case: Any, left_s: float) -> list[dict[str, Any]]:
+def _collected_in_time(
+    exercise: RegisteredExercise, names: dict[str, Any], case: Any, left_s: float
+) -> list[dict[str, Any]]:
     """The record of one case; of one that has reached the limit, and was stopped, only that."""
     found: list[dict[str, Any]] = []
     if left_s <= 0:

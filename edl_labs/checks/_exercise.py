@@ -8,14 +8,14 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from edl_labs.checks.spec import ExerciseSpec, defines
+from edl_labs.checks.spec import Exercise, defines
 from edl_labs.errors import EdlError, place_of
 
 KINDS = ("code", "explain")
 
 
 @dataclass(frozen=True)
-class Exercise:
+class RegisteredExercise:
     """A registered exercise; `spec` is what its author wrote.
 
     `uses` names exercises whose reference stands in when the student's own is wrong; `trusting` marks evidence that
@@ -26,7 +26,7 @@ class Exercise:
 
     name: str
     lab: str
-    spec: ExerciseSpec
+    spec: Exercise
     uses: tuple[str, ...] = ()
     trusting: bool = False
     digits: int = 9
@@ -66,7 +66,7 @@ class Exercise:
 
 
 Drawing = Callable[[Any], list[Any]]
-REGISTERED: dict[str, Exercise] = {}
+REGISTERED: dict[str, RegisteredExercise] = {}
 """Every exercise of the labs that were imported, by name."""
 DRAWINGS: dict[str, Drawing] = {}
 """What draws cases in the judge's parts that were imported, by exercise."""
@@ -98,7 +98,7 @@ def exercise(
         known = REGISTERED.get(name)
         if known is not None and known.lab != home:
             raise EdlError(f"exercise {name} is in {known.lab} and in {home}", next="give one of them another name")
-        REGISTERED[name] = Exercise(
+        REGISTERED[name] = RegisteredExercise(
             *(name, home, spec(), tuple(uses)),
             trusting=trusting,
             digits=digits,
@@ -111,11 +111,11 @@ def exercise(
     return register
 
 
-def _with_defaults(cls: type) -> type[ExerciseSpec]:
-    """The class itself, or with ExerciseSpec as its base where it lacks that."""
-    if issubclass(cls, ExerciseSpec):
+def _with_defaults(cls: type) -> type[Exercise]:
+    """The class itself, or with Exercise as its base where it lacks that."""
+    if issubclass(cls, Exercise):
         return cls
-    return type(cls.__name__, (cls, ExerciseSpec), {"__module__": cls.__module__, "__doc__": cls.__doc__})
+    return type(cls.__name__, (cls, Exercise), {"__module__": cls.__module__, "__doc__": cls.__doc__})
 
 
 def draws(name: str) -> Callable[[Drawing], Drawing]:
@@ -137,7 +137,7 @@ def draws(name: str) -> Callable[[Drawing], Drawing]:
     return register
 
 
-def _judges_drawing(exercise: Exercise) -> Drawing:
+def _judges_drawing(exercise: RegisteredExercise) -> Drawing:
     """What draws an exercise's cases in the `judge/` beside it, imported when it was not yet."""
     judge = f"{PACKAGE}.{_lab_of(type(exercise.spec).__module__)}.judge"
     try:

@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from edl_labs.checks._exercise import Exercise
+from edl_labs.checks._exercise import RegisteredExercise
 from edl_labs.checks.evidence_form import Misfit, fitted, plain_lists, shown
 from edl_labs.checks.spec import AS_THE_REFERENCE, finite_metrics
 from edl_labs.errors import Sentence, Wrong
@@ -73,7 +73,7 @@ def close(got: Any, want: Any, *, rtol: float = 1e-6, atol: float = 0.0) -> bool
     return math.isfinite(got) and math.isfinite(want) and abs(got - want) <= max(rtol * abs(want), atol)
 
 
-def judge(exercise: Exercise, cases: list[Any], got: Any, want: list[Any], *, points: float) -> Outcome:
+def judge(exercise: RegisteredExercise, cases: list[Any], got: Any, want: list[Any], *, points: float) -> Outcome:
     """The outcome of `got` (records of `collect`, or anything at all) against `want` (the reference's values)."""
     records = got if isinstance(got, list) else []
     special = _not_attempted(exercise, records, points)
@@ -99,7 +99,7 @@ def judge(exercise: Exercise, cases: list[Any], got: Any, want: list[Any], *, po
     return _outcome(exercise, cases, records, fractions, first, first_index, points=points)
 
 
-def _one(exercise: Exercise, case: Any, record: Any, want: Any) -> tuple[float, Wrong | None]:
+def _one(exercise: RegisteredExercise, case: Any, record: Any, want: Any) -> tuple[float, Wrong | None]:
     try:
         result = exercise.spec.compare(case, _formed(exercise, _value(exercise, case, record), want), want)
         return (1.0 if result is None or result is True else _award(result)), None
@@ -129,7 +129,7 @@ def _wrong(what: str, *, why: str, next: str, **values: object) -> Wrong:
     return Wrong(texts[0], why=texts[1], next=texts[2])
 
 
-def _diagnosed(exercise: Exercise, cases: list[Any], records: list[Any], want: list[Any]) -> Wrong | None:
+def _diagnosed(exercise: RegisteredExercise, cases: list[Any], records: list[Any], want: list[Any]) -> Wrong | None:
     """The one mistake that explains the answers to all cases; None where there is none, or one has no answer."""
     if len(records) != len(cases):
         return None
@@ -141,7 +141,7 @@ def _diagnosed(exercise: Exercise, cases: list[Any], records: list[Any], want: l
     return found if isinstance(found, Wrong) else None
 
 
-def _formed(exercise: Exercise, value: Any, want: Any) -> Any:
+def _formed(exercise: RegisteredExercise, value: Any, want: Any) -> Any:
     """`value` in the form that `compare` is written for; Misfit where it has another one."""
     spec = exercise.spec
     form = want if spec.answer_form is AS_THE_REFERENCE else spec.answer_form
@@ -160,7 +160,7 @@ def _has_arrays(want: Any) -> bool:
     return hasattr(want, "ndim") or any(map(_has_arrays, items))
 
 
-def is_of_form(exercise: Exercise, outcome: Outcome, got: list[Any], want: list[Any]) -> bool:
+def is_of_form(exercise: RegisteredExercise, outcome: Outcome, got: list[Any], want: list[Any]) -> bool:
     """Whether the first case that was not right failed by its form (an exception, another type), not by its value."""
     index = outcome.case_index
     if index is None or outcome.what == INCOMPARABLE:
@@ -179,7 +179,7 @@ def _award(result: Any) -> float:
     return float(result) if type(result) in (int, float) and 0 <= result <= 1 else 0.0
 
 
-def _value(exercise: Exercise, case: Any, record: Any) -> Any:
+def _value(exercise: RegisteredExercise, case: Any, record: Any) -> Any:
     """The value in a record; the mistake that a record without one tells of is raised."""
     if not isinstance(record, dict):
         record = {}
@@ -205,7 +205,7 @@ def _value(exercise: Exercise, case: Any, record: Any) -> Any:
     raise _wrong("there is no result for this case", why="nothing came back", next="restart the kernel and run all")
 
 
-def _raised(exercise: Exercise, case: Any, error: dict[str, str]) -> Wrong:
+def _raised(exercise: RegisteredExercise, case: Any, error: dict[str, str]) -> Wrong:
     """What an exception means: what the spec says of it, else the exception itself."""
     known = exercise.spec.explain_exception(case, error["type"])
     message = error["message"].rstrip(": ")
@@ -233,7 +233,7 @@ def _unplain(text: str, kind: str) -> Wrong:
     )
 
 
-def _not_attempted(exercise: Exercise, records: list[Any], points: float) -> Outcome | None:
+def _not_attempted(exercise: RegisteredExercise, records: list[Any], points: float) -> Outcome | None:
     last = records[-1] if records and isinstance(records[-1], dict) else {}
     if "stub" in last:
         said = _wrong(
@@ -256,7 +256,7 @@ def _not_attempted(exercise: Exercise, records: list[Any], points: float) -> Out
 
 
 def _outcome(
-    exercise: Exercise,
+    exercise: RegisteredExercise,
     cases: list[Any],
     records: list[Any],
     fractions: list[float],

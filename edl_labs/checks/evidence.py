@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from edl_labs.checks import plain_data
-from edl_labs.checks._exercise import Exercise
+from edl_labs.checks._exercise import RegisteredExercise
 from edl_labs.checks.global_state import fresh_global_state
 from edl_labs.checks.time_limit import TookTooLong
 from edl_labs.errors import PlainDataError, Sentence
@@ -40,7 +40,7 @@ class Student:
 
 
 def collect(
-    exercise: Exercise,
+    exercise: RegisteredExercise,
     namespace: dict[str, Any],
     cases: list[Any],
     *,
@@ -63,7 +63,7 @@ def collect(
     return records
 
 
-def _one(exercise: Exercise, namespace: dict[str, Any], case: Any) -> dict[str, Any]:
+def _one(exercise: RegisteredExercise, namespace: dict[str, Any], case: Any) -> dict[str, Any]:
     student = Student(namespace)
     try:
         with fresh_global_state():

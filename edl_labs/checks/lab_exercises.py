@@ -13,7 +13,7 @@ from importlib.metadata import entry_points
 from importlib.util import find_spec
 from pathlib import Path
 
-from edl_labs.checks._exercise import DRAWINGS, PACKAGE, REGISTERED, Exercise
+from edl_labs.checks._exercise import DRAWINGS, PACKAGE, REGISTERED, RegisteredExercise
 from edl_labs.errors import EdlError, UsageError
 
 COURSES = "edl_labs.courses"  # the entry points by which wheels of other courses say that they hold labs
@@ -92,7 +92,7 @@ def module_path(lab: str, folder: Path | None = None) -> Path:
     return listed if listed.is_file() else listed.parent.with_suffix(".py")
 
 
-def load_lab(lab: str) -> list[Exercise]:
+def load_lab(lab: str) -> list[RegisteredExercise]:
     """The exercises of one lab, importing them when they were not yet.
 
     They come in the order of its `EXERCISES`; of their classes where it has none.
@@ -120,7 +120,7 @@ def forget(lab: str) -> None:
         del sys.modules[name]
 
 
-def find(name: str) -> Exercise:
+def find(name: str) -> RegisteredExercise:
     """The exercise called `name`, whichever lab it is in; UsageError with near names when there is none."""
     for lab in lab_names():
         for found in load_lab(lab):

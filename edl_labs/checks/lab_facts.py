@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from edl_labs.checks import plain_data
-from edl_labs.checks._exercise import Exercise
+from edl_labs.checks._exercise import RegisteredExercise
 from edl_labs.checks.lab_exercises import built_labs, folder_of, load_lab
 from edl_labs.errors import UsageError
 
@@ -64,7 +64,7 @@ class LabFacts:
                 return found
         raise UsageError(f"{self.lab} has no exercise called {name!r}", next="edl-labs build writes what it knows")
 
-    def public(self, name: str) -> tuple[Exercise, list[Any], list[Any]]:
+    def public(self, name: str) -> tuple[RegisteredExercise, list[Any], list[Any]]:
         """An exercise with its public cases and the reference's values for them."""
         return (next(one for one in load_lab(self.lab) if one.name == name), *self.golden(name))
 

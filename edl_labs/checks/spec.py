@@ -15,7 +15,7 @@ AS_THE_REFERENCE = object()
 """The form of answers where a spec gives none."""
 
 
-class ExerciseSpec:
+class Exercise:
     """An exercise: `probe` and `compare`, and `cases` unless the lab's `judge/` draws them. All else is optional.
 
     `cases` and `compare` run on the judge's side, `probe` next to the student's code. Cases and evidence are plain
@@ -84,7 +84,7 @@ class ExerciseSpec:
         return {}
 
 
-def finite_metrics(spec: ExerciseSpec, cases: list[Any], records: list[Any]) -> dict[str, float]:
+def finite_metrics(spec: Exercise, cases: list[Any], records: list[Any]) -> dict[str, float]:
     """What the spec says in numbers of answers that earn points: finite ones by name, or nothing."""
     try:
         found = spec.leaderboard_metrics(cases, [record["value"] for record in records])
@@ -94,7 +94,7 @@ def finite_metrics(spec: ExerciseSpec, cases: list[Any], records: list[Any]) -> 
     return numbers if all(map(math.isfinite, numbers.values())) else {}
 
 
-def kept_timelines(spec: ExerciseSpec, cases: list[Any], records: list[Any], want: list[Any]) -> dict[str, Any]:
+def kept_timelines(spec: Exercise, cases: list[Any], records: list[Any], want: list[Any]) -> dict[str, Any]:
     """What the spec keeps of answers that earned points, for a leaderboard to show.
 
     Plain JSON data of at most MOST_KEPT_BYTES, or nothing: the mark stands, whatever is kept beside it.
@@ -108,6 +108,6 @@ def kept_timelines(spec: ExerciseSpec, cases: list[Any], records: list[Any], wan
     return found if isinstance(found, dict) and len(text) <= MOST_KEPT_BYTES else {}
 
 
-def defines(spec: type[ExerciseSpec], part: str) -> bool:
+def defines(spec: type[Exercise], part: str) -> bool:
     """Whether an exercise's author wrote a part, or left it as it is here."""
-    return getattr(spec, part) is not getattr(ExerciseSpec, part)
+    return getattr(spec, part) is not getattr(Exercise, part)

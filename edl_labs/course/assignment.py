@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from edl_labs.checks import Exercise
+from edl_labs.checks import RegisteredExercise
 from edl_labs.checks.lab_exercises import exercises_folder, load_lab, module_path
 from edl_labs.course.own_files import own_files
 from edl_labs.errors import UsageError
@@ -52,7 +52,7 @@ class Assignment:
 
     name: str
     cells: tuple[KnownCell, ...]
-    exercises: tuple[Exercise, ...]
+    exercises: tuple[RegisteredExercise, ...]
     notebook_metadata: dict[str, Any]
     files: dict[str, bytes]
     """What lies beside the released notebook, and in a course of its own the exercise modules."""
@@ -87,7 +87,7 @@ class Assignment:
             state.update(name.encode() + content)
         return state.hexdigest()
 
-    def exercise(self, name: str) -> Exercise:
+    def exercise(self, name: str) -> RegisteredExercise:
         """The exercise called `name`."""
         return next(e for e in self.exercises if e.name == name)
 
@@ -173,7 +173,7 @@ def _text(cell: dict[str, Any]) -> str:
     return source if isinstance(source, str) else "".join(source)
 
 
-def _check_agreement(name: str, cells: Iterable[KnownCell], exercises: tuple[Exercise, ...]) -> None:
+def _check_agreement(name: str, cells: Iterable[KnownCell], exercises: tuple[RegisteredExercise, ...]) -> None:
     checked = {cell.exercise for cell in cells if cell.role == "check"}
     known = {e.name for e in exercises}
     if checked != known:

@@ -10,7 +10,7 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from edl_labs.checks import Exercise, Outcome, judge
+from edl_labs.checks import Outcome, RegisteredExercise, judge
 from edl_labs.checks.lab_exercises import load_lab
 from edl_labs.checks.lab_facts import LabFacts, facts
 from edl_labs.checks.probe_process import ProbeProcess
@@ -91,7 +91,7 @@ def engine_points(course: Course, notebook: nbformat.NotebookNode) -> dict[str, 
         return {e.name: _judged(known, worker, e).points for e in load_lab(LAB)}
 
 
-def _judged(known: LabFacts, worker: ProbeProcess, exercise: Exercise) -> Outcome:
+def _judged(known: LabFacts, worker: ProbeProcess, exercise: RegisteredExercise) -> Outcome:
     """Alone, then with the solutions of what it builds on in their place: the better of the two."""
     cases, wants = known.golden(exercise.name)
     points = known.exercise(exercise.name).points

@@ -6,7 +6,7 @@ import json
 import sys
 from typing import Any
 
-from edl_labs.checks import Exercise, plain_data
+from edl_labs.checks import RegisteredExercise, plain_data
 from edl_labs.checks.evidence import collect
 from edl_labs.checks.lab_exercises import load_lab
 
@@ -23,12 +23,12 @@ def facts(lab: str, cells: list[str], points: dict[str, float]) -> dict[str, Any
     return {**head, "exercises": exercises, "goldens": goldens}
 
 
-def _row(name: str, known: Exercise | None, points: float) -> dict[str, Any]:
+def _row(name: str, known: RegisteredExercise | None, points: float) -> dict[str, Any]:
     row = {"name": name, "kind": "code" if known else "explain", "points": points, "hints": ["a", "b"]}
     return {**row, "uses": list(known.uses) if known else [], "trusting": bool(known and known.trusting)}
 
 
-def _golden(exercise: Exercise, names: dict[str, Any]) -> dict[str, Any]:
+def _golden(exercise: RegisteredExercise, names: dict[str, Any]) -> dict[str, Any]:
     cases = exercise.draw_cases(1)
     wants = [record["value"] for record in collect(exercise, names, cases)]
     return {"seed": 1, "cases": plain_data.to_json(cases), "wants": plain_data.to_json(wants)}

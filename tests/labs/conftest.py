@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from edl_labs.checks import Exercise, Outcome, judge
+from edl_labs.checks import Outcome, RegisteredExercise, judge
 from edl_labs.checks.evidence import collect
 from edl_labs.checks.lab_exercises import load_lab
 from edl_labs.course.lab.source import Cell, parse
@@ -51,7 +51,7 @@ def solution(cells) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def exercises(request: pytest.FixtureRequest, _own_exercises) -> dict[str, Exercise]:
+def exercises(request: pytest.FixtureRequest, _own_exercises) -> dict[str, RegisteredExercise]:
     """The lab's exercises by name."""
     (folder,) = SOLUTIONS.glob(f"{request.path.parent.name}_*")
     return {exercise.name: exercise for exercise in load_lab(folder.name)}

@@ -43,7 +43,7 @@ def test_optional_parts_of_exercises_are_found_with_their_users() -> None:
     engine = (
         "def exercise(name, *, lab='', uses=()):\n    pass\n"
         "def show(one):\n    return getattr(one.spec, 'show', None)\n"
-        "class ExerciseSpec:\n    digits: int = 9\n    def probe(self): ...\n"
+        "class Exercise:\n    digits: int = 9\n    def probe(self): ...\n"
     )
     lab = (
         "class Base:\n    def show(self): ...\n"

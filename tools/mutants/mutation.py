@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from typing import Any
 
-from edl_labs.checks import Exercise, judge, plain_data
+from edl_labs.checks import RegisteredExercise, judge, plain_data
 from edl_labs.checks.probe_process import ProbeDied, ProbeProcess
 from edl_labs.course.course_folder import Course
 from edl_labs.course.lab.goldens import PUBLIC_SEED, alike, exercises_of, values
@@ -158,7 +158,7 @@ class _Mutating:
     """The mutants of one exercise, one after another in forks of one process that ran the solution."""
 
     def __init__(
-        self, course: Course, lab: Lab, exercise: Exercise, seeds: int, sample: int | None, inputs: int
+        self, course: Course, lab: Lab, exercise: RegisteredExercise, seeds: int, sample: int | None, inputs: int
     ) -> None:
         self.course, self.lab, self.exercise, self.inputs = course, lab, exercise, inputs
         self.name, self.points = exercise.name, lab.exercise(exercise.name).weight

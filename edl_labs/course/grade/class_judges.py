@@ -6,7 +6,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from edl_labs.checks import Exercise
+from edl_labs.checks import RegisteredExercise
 from edl_labs.course.assignment import Assignment
 from edl_labs.course.grade.judge_process import FreeJudge, Judge, Judged
 from edl_labs.course.grade.reference_process import ReferenceProcess
@@ -55,7 +55,7 @@ class ClassJudges:
         finally:
             self._free_solutions.append(found)
 
-    def draw(self, exercise: Exercise, seed: int) -> bytes:
+    def draw(self, exercise: RegisteredExercise, seed: int) -> bytes:
         """Cases from the one process that draws: threads come one after the other."""
         with self._drawing:
             if self._drawer is None:

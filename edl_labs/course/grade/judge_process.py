@@ -14,7 +14,7 @@ from collections.abc import Callable, MutableMapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from edl_labs.checks import Exercise, Outcome, plain_data
+from edl_labs.checks import Outcome, RegisteredExercise, plain_data
 from edl_labs.checks._judge import INCOMPARABLE, READABLE
 from edl_labs.checks.worker import Worker, WorkerGone
 from edl_labs.checks.worker_process import Server, limit_memory
@@ -77,7 +77,9 @@ class Judge:
         if self._worker is not None:
             self._worker.close()
 
-    def judge(self, exercise: Exercise, cases: bytes, evidence: bytes, wants: bytes, *, points: float) -> Outcome:
+    def judge(
+        self, exercise: RegisteredExercise, cases: bytes, evidence: bytes, wants: bytes, *, points: float
+    ) -> Outcome:
         """The outcome of encoded evidence against the reference's. EdlError only when the judge cannot work at all."""
         head = plain_data.encode({"lab": exercise.lab, "name": exercise.name, "points": float(points)})
         parts = [head, cases, evidence, wants]
@@ -91,7 +93,7 @@ class Judge:
         self.all_values = found.all_values
         return found.outcome
 
-    def _judged(self, exercise: Exercise, parts: list[bytes], points: float) -> Judged:
+    def _judged(self, exercise: RegisteredExercise, parts: list[bytes], points: float) -> Judged:
         try:
             answer = dict(plain_data.decode(self._ask(*parts, own_s=self._limits.judge_s)))
         except WorkerGone as gone:
@@ -100,7 +102,7 @@ class Judge:
             raise EdlError(f"the judge of {exercise.name} failed", why=answer["broken"], next="edl-labs test")
         return Judged(Outcome(**answer["outcome"]), bool(answer["all_values"]))
 
-    def draw(self, exercise: Exercise, seed: int) -> bytes:
+    def draw(self, exercise: RegisteredExercise, seed: int) -> bytes:
         """The cases that `exercise` draws from `seed`, encoded. Raises what drawing them raises."""
         asked = plain_data.encode({"lab": exercise.lab, "name": exercise.name, "seed": seed})
         try:
@@ -144,7 +146,9 @@ class FreeJudge:
         self.all_values, self.cpu_s = True, 0.0
         """As those of `Judge`, for what was judged here."""
 
-    def judge(self, exercise: Exercise, cases: bytes, evidence: bytes, wants: bytes, *, points: float) -> Outcome:
+    def judge(
+        self, exercise: RegisteredExercise, cases: bytes, evidence: bytes, wants: bytes, *, points: float
+    ) -> Outcome:
         """What `Judge.judge` says."""
         try:
             judge = self._free.pop()
@@ -183,7 +187,7 @@ class ComputingTime:
         return Taken(wall_s, cpu_s, waited_s=wall_s - cpu_s)
 
 
-def unjudged(exercise: Exercise, points: float, *, why: str, what: str = "", then: str = READABLE) -> Outcome:
+def unjudged(exercise: RegisteredExercise, points: float, *, why: str, what: str = "", then: str = READABLE) -> Outcome:
     """The outcome of evidence that cannot be compared."""
     text = what or INCOMPARABLE
     return Outcome(

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 
-from edl_labs.checks import Exercise, Outcome, plain_data
+from edl_labs.checks import Outcome, RegisteredExercise, plain_data
 from edl_labs.course.grade.declared_cells import declared_plan
 from edl_labs.course.grade.judge_process import FreeJudge, Judge, unjudged
 from edl_labs.course.grade.plan import MarkingPlan
@@ -64,7 +64,7 @@ class Examiner:
             run.keep(before.outcomes[name])
         return run
 
-    def take(self, exercise: Exercise, check: AtCheck) -> Outcome:
+    def take(self, exercise: RegisteredExercise, check: AtCheck) -> Outcome:
         """The judge's outcome of the evidence; state and points alone of what had something in place of wrong code."""
         with self.runner.asleep() if getattr(self.secrets, "is_pending", False) else nullcontext():
             secret = self.secrets[exercise.name]
@@ -76,7 +76,7 @@ class Examiner:
             check.doubt()
         return _bare(outcome, self.wrong) if self.wrong else outcome
 
-    def miss(self, exercise: Exercise, *, what: str, why: str) -> Outcome | None:
+    def miss(self, exercise: RegisteredExercise, *, what: str, why: str) -> Outcome | None:
         """No points, and why; nothing where the first run has said what there is to say."""
         if self.wrong:
             return None
@@ -85,7 +85,7 @@ class Examiner:
             return unjudged(exercise, points, what=what, why=why, then="look for a loop that never ends")
         return unjudged(exercise, points, what=what, why=why)
 
-    def _request(self, exercise: Exercise, secret: SecretCases) -> bytes:
+    def _request(self, exercise: RegisteredExercise, secret: SecretCases) -> bytes:
         """What a probe of the secret cases is sent, encoded once for the class."""
         if exercise.name not in self.requests:
             cases, helped_by = plain_data.decode(secret.cases), self.helped_by
@@ -116,7 +116,7 @@ class Examiner:
                 tries.append(plan.until(exercise.name).without(wrong))
             helped._try_in_turn(tries, exercise, run)
 
-    def _try_in_turn(self, tries: list[MarkingPlan], exercise: Exercise, run: ProbedRun) -> None:
+    def _try_in_turn(self, tries: list[MarkingPlan], exercise: RegisteredExercise, run: ProbedRun) -> None:
         """Until one earns something or times out, all in one notebook's time."""
         left_s = self.runner.limits.notebook_s
         for plan in tries:
@@ -127,7 +127,7 @@ class Examiner:
             if earned or left_s < _LEAST_S or exercise.name in again.late:
                 return
 
-    def _stood_in(self, plan: MarkingPlan, exercise: Exercise, run: ProbedRun, *, left_s: float) -> ProbedRun:
+    def _stood_in(self, plan: MarkingPlan, exercise: RegisteredExercise, run: ProbedRun, *, left_s: float) -> ProbedRun:
         """A run of `left_s` seconds with the reference's help; what is better goes into `run`."""
         runner = replace(self.runner, limits=replace(self.runner.limits, notebook_s=left_s))
         again = runner.probe_run(plan, self, hung=run.has_hung)

@@ -13,7 +13,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from edl_labs.checks import Exercise, Outcome, plain_data
+from edl_labs.checks import Outcome, RegisteredExercise, plain_data
 from edl_labs.course.assignment import Assignment
 from edl_labs.course.grade.plan import MarkingPlan
 from edl_labs.course.grade.run_record import Mishap, ProbedRun, Usage
@@ -69,11 +69,11 @@ answer(_evidence())
 class Sink(Protocol):
     """What is done with the evidence of a run. Of two outcomes of one exercise the run keeps the better."""
 
-    def take(self, exercise: Exercise, check: AtCheck) -> Outcome | None:
+    def take(self, exercise: RegisteredExercise, check: AtCheck) -> Outcome | None:
         """The run has come to a check of `exercise`, where evidence can be asked for. Its outcome, if it has one."""
         ...
 
-    def miss(self, exercise: Exercise, *, what: str, why: str) -> Outcome | None:
+    def miss(self, exercise: RegisteredExercise, *, what: str, why: str) -> Outcome | None:
         """The run got no evidence of `exercise`. Its outcome, if it has one."""
         ...
 
@@ -98,7 +98,12 @@ class PlanRunner:
         return _Walk(self, plan, sink, hung=hung).run()
 
     def request(
-        self, exercise: Exercise, cases: list[Any], *, functions: Sequence[str] = (), objects: Sequence[str] = ()
+        self,
+        exercise: RegisteredExercise,
+        cases: list[Any],
+        *,
+        functions: Sequence[str] = (),
+        objects: Sequence[str] = (),
     ) -> bytes:
         """What a probe is sent to try `cases`.
 
@@ -111,7 +116,7 @@ class PlanRunner:
 class AtCheck:
     """A kernel that has come to a check, and may be asked for evidence there. The time of that is the student's."""
 
-    def __init__(self, walk: _Walk, kernel: SandboxKernel, exercise: Exercise) -> None:
+    def __init__(self, walk: _Walk, kernel: SandboxKernel, exercise: RegisteredExercise) -> None:
         self._walk, self._kernel, self._exercise = walk, kernel, exercise
         self._came_s = time.monotonic()
         self._asked_s: float | None = None
@@ -256,7 +261,7 @@ class _Walk:
             self.hung = True
             self.found.events.append(Mishap("timeout", self._called(index)))
 
-    def _probe(self, kernel: SandboxKernel, exercise: Exercise) -> None:
+    def _probe(self, kernel: SandboxKernel, exercise: RegisteredExercise) -> None:
         check = AtCheck(self, kernel, exercise)
         try:
             self.found.keep(self.sink.take(exercise, check))
@@ -267,7 +272,7 @@ class _Walk:
         finally:
             self.found.usage += Usage(own_s=check.spent_s)
 
-    def _refused(self, exercise: Exercise, broken: Violation) -> None:
+    def _refused(self, exercise: RegisteredExercise, broken: Violation) -> None:
         """The kernel lives but its answer does not count."""
         if broken.kind == "deadline":
             self._late(exercise.name)

@@ -13,7 +13,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from edl_labs.checks import Exercise, plain_data
+from edl_labs.checks import RegisteredExercise, plain_data
 from edl_labs.course.assignment import Assignment
 from edl_labs.course.grade.declared_cells import declared_plan
 from edl_labs.course.grade.files import write_atomically
@@ -23,11 +23,11 @@ from edl_labs.course.grade.run_record import ProbedRun
 from edl_labs.course.grade.secret_cases import SecretCases
 from edl_labs.errors import EdlError
 
-Draw = Callable[[Exercise, int], bytes]
+Draw = Callable[[RegisteredExercise, int], bytes]
 """The cases that an exercise draws from a seed, encoded."""
 
 
-def drawn_here(exercise: Exercise, seed: int) -> bytes:
+def drawn_here(exercise: RegisteredExercise, seed: int) -> bytes:
     """Cases drawn in this process."""
     return plain_data.encode(exercise.draw_cases(seed))
 
@@ -120,12 +120,12 @@ class _Collector:
     drawn: dict[str, list[Any]]
     records: dict[str, Any] = field(default_factory=dict)
 
-    def take(self, exercise: Exercise, check: AtCheck) -> None:
+    def take(self, exercise: RegisteredExercise, check: AtCheck) -> None:
         """Keep the records of all cases."""
         answer = check.ask(self.runner.request(exercise, self.drawn[exercise.name]))
         self.records[exercise.name] = plain_data.decode(answer.data)
 
-    def miss(self, exercise: Exercise, *, what: str, why: str) -> None:
+    def miss(self, exercise: RegisteredExercise, *, what: str, why: str) -> None:
         """The run's events say why."""
 
 

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from edl_labs.checks import Exercise, judge, plain_data
+from edl_labs.checks import RegisteredExercise, judge, plain_data
 from edl_labs.checks.lab_exercises import forget, load_lab
 from edl_labs.checks.probe_process import ProbeProcess
 from edl_labs.course.course_folder import Course
@@ -22,7 +22,7 @@ SCHEMA = 1  # of the file that students' checks read
 SAME_FLOAT = 2**-21
 
 
-def exercises_of(course: Course, lab: Lab) -> dict[str, Exercise]:
+def exercises_of(course: Course, lab: Lab) -> dict[str, RegisteredExercise]:
     """The registered exercises of a lab by name, read anew. The course must be activated."""
     forget(lab.name)
     try:
@@ -154,7 +154,7 @@ def _rounded_array(value: Any, digits: int) -> Any:
     return value
 
 
-def _wants(course: Course, lab: Lab, registered: dict[str, Exercise]) -> dict[str, Any]:
+def _wants(course: Course, lab: Lab, registered: dict[str, RegisteredExercise]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     if not registered:
         return found
@@ -173,7 +173,7 @@ def _wants(course: Course, lab: Lab, registered: dict[str, Exercise]) -> dict[st
     return found
 
 
-def steady_cases(lab: Lab, exercise: Exercise) -> list[Any]:
+def steady_cases(lab: Lab, exercise: RegisteredExercise) -> list[Any]:
     """The public cases; EdlError when they hang on anything but the seed, so that no two builds would agree."""
     import numpy
 
@@ -191,7 +191,13 @@ def steady_cases(lab: Lab, exercise: Exercise) -> list[Any]:
 
 
 def _check_rounding_is_forgiven(
-    lab: Lab, exercise: Exercise, cases: list[Any], records: list[dict[str, Any]], *, exact: list[Any], wants: list[Any]
+    lab: Lab,
+    exercise: RegisteredExercise,
+    cases: list[Any],
+    records: list[dict[str, Any]],
+    *,
+    exact: list[Any],
+    wants: list[Any],
 ) -> None:
     """EdlError when the solution passes against its own results and fails against them as the golden keeps them.
 
@@ -209,7 +215,7 @@ def _check_rounding_is_forgiven(
 
 
 def check_compares(
-    lab: Lab, exercise: Exercise, cases: list[Any], records: list[dict[str, Any]], wants: list[Any]
+    lab: Lab, exercise: RegisteredExercise, cases: list[Any], records: list[dict[str, Any]], wants: list[Any]
 ) -> None:
     """EdlError with type and line when `compare` itself raises something on the solution."""
     for index, (case, record, want) in enumerate(zip(cases, records, wants, strict=True)):
@@ -225,7 +231,7 @@ def check_compares(
             ) from error
 
 
-def _public(lab: Lab, name: str, registered: Exercise | None) -> dict[str, Any]:
+def _public(lab: Lab, name: str, registered: RegisteredExercise | None) -> dict[str, Any]:
     one = lab.exercise(name)
     return {
         "name": name,

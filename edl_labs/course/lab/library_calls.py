@@ -18,7 +18,7 @@ from itertools import islice, permutations
 from pathlib import Path
 from typing import Any
 
-from edl_labs.checks import Exercise, judge
+from edl_labs.checks import RegisteredExercise, judge
 from edl_labs.checks.probe_process import ProbeDied, ProbeProcess
 from edl_labs.course.course_folder import Course
 from edl_labs.course.lab.adapted_calls import Found, adapters
@@ -86,7 +86,7 @@ def library_functions() -> Mapping[str, inspect.Signature | None]:
 def earned_by_library(
     course: Course,
     lab: Lab,
-    exercises: Mapping[str, Exercise],
+    exercises: Mapping[str, RegisteredExercise],
     cases: Mapping[tuple[str, int], list[Any]],
     wants: Mapping[tuple[str, int], list[Any]],
     progress: Callable[[str], None] = lambda name: None,
@@ -115,7 +115,7 @@ def earned_by_library(
 def _adapters(
     course: Course,
     lab: Lab,
-    exercises: Mapping[str, Exercise],
+    exercises: Mapping[str, RegisteredExercise],
     cases: Mapping[tuple[str, int], list[Any]],
     paths: list[str],
 ) -> tuple[Found, dict[str, int]]:
@@ -141,7 +141,7 @@ class _Trials:
             self.worker.__exit__()
             self.worker = None
 
-    def earned(self, exercise: Exercise, seeds: list[tuple[list[Any], list[Any]]]) -> Iterator[Earned]:
+    def earned(self, exercise: RegisteredExercise, seeds: list[tuple[list[Any], list[Any]]]) -> Iterator[Earned]:
         most = self.lab.exercise(exercise.name).weight
         for asked in asked_of(self.lab, exercise.name):
             cells = self._candidates(asked)
@@ -175,7 +175,7 @@ class _Trials:
         return cells | {(path, code): code for path, code in found if code}
 
     def _try(
-        self, exercise: Exercise, cells: Mapping[tuple[str, str], str], cases: list[Any]
+        self, exercise: RegisteredExercise, cells: Mapping[tuple[str, str], str], cases: list[Any]
     ) -> dict[tuple[str, str], list[dict[str, Any]] | None]:
         """The records of each cell, None for one that ends its process or takes too long."""
         quick, alone = [key for key in cells if key[0] not in self.slow], [key for key in cells if key[0] in self.slow]
@@ -190,7 +190,9 @@ class _Trials:
             self.slow |= {key[0]} if answers is None else set()
         return found
 
-    def _ask(self, exercise: Exercise, cells: list[str], cases: list[Any], *, cpu_s: float) -> list[Any] | None:
+    def _ask(
+        self, exercise: RegisteredExercise, cells: list[str], cases: list[Any], *, cpu_s: float
+    ) -> list[Any] | None:
         try:
             if self.worker is None:
                 sources = [*self.lab.namespace_cells(), ("library", _imports())]

@@ -9,7 +9,7 @@ from itertools import combinations
 from pathlib import PurePosixPath
 from typing import Any
 
-from edl_labs.checks import Exercise, Outcome, judge, plain_data
+from edl_labs.checks import Outcome, RegisteredExercise, judge, plain_data
 from edl_labs.course.lab.parsed_lab import WrongAnswer
 
 _JARGON = re.compile(
@@ -31,7 +31,7 @@ class Shown:
     sentence: str
 
 
-def shown(wrong: WrongAnswer, exercise: Exercise, cases: list[Any], records: Any, wants: list[Any]) -> Shown:
+def shown(wrong: WrongAnswer, exercise: RegisteredExercise, cases: list[Any], records: Any, wants: list[Any]) -> Shown:
     """What the public check shows of a wrong answer that gave `records` for the cases of the public seed."""
     if not isinstance(records, list) or len(records) < len(cases):
         return Shown(wrong, (), None, "")

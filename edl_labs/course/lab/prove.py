@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from typing import Any
 
-from edl_labs.checks import Exercise, Outcome, judge, plain_data
+from edl_labs.checks import Outcome, RegisteredExercise, judge, plain_data
 from edl_labs.checks.probe_process import ProbeDied, ProbeProcess
 from edl_labs.course.course_folder import Course
 from edl_labs.course.lab.goldens import PUBLIC_SEED, check_compares, exercises_of, steady_cases, values
@@ -152,7 +152,7 @@ class _Variant:
 
 
 class _Proving:
-    def __init__(self, course: Course, lab: Lab, registered: dict[str, Exercise], seeds: int) -> None:
+    def __init__(self, course: Course, lab: Lab, registered: dict[str, RegisteredExercise], seeds: int) -> None:
         self.course, self.lab, self.registered, self.seeds = course, lab, registered, seeds
         for exercise in registered.values():
             steady_cases(lab, exercise)
@@ -182,7 +182,7 @@ class _Proving:
         self.library: dict[str, list[Earned]] = {}
 
     @staticmethod
-    def seeds_of(exercise: Exercise, seeds: int) -> list[int]:
+    def seeds_of(exercise: RegisteredExercise, seeds: int) -> list[int]:
         """The public seed first, then others; few of them where an exercise trains."""
         count = min(seeds, TRAINING_SEEDS) if exercise.trains else seeds
         return list(range(PUBLIC_SEED, PUBLIC_SEED + count))

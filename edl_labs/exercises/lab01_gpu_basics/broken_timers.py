@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from edl_labs.checks import ExerciseSpec, beyond_chance, exercise
+from edl_labs.checks import Exercise, beyond_chance, exercise
 from edl_labs.errors import Wrong
 from edl_labs.exercises.lab01_gpu_basics.timer_slips import known_timer_slip
 from edl_labs.units import counted, seconds
@@ -24,7 +24,7 @@ SHOWN_CALLS = 4  # their names fit on a line
 
 
 @exercise("broken_timers")
-class BrokenTimers(ExerciseSpec):
+class BrokenTimers(Exercise):
     """Name what is wrong with a timer from what it reported, the truth and the timeline.
 
     `student.name_fault(report)` gives one of FAULTS; a plain timer and three odd ones of each, corrected for chance and

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from edl_labs.checks import ExerciseSpec, close, exercise
+from edl_labs.checks import Exercise, close, exercise
 from edl_labs.errors import Wrong
 
 _KEPT_UNSAID = 0.75  # when to raise is the exercise, and what to say a part of it
 
 
 @exercise("faster_than_light")
-class FasterThanLight(ExerciseSpec):
+class FasterThanLight(Exercise):
     """Refuse a time that no machine can reach; otherwise say how close to the bound it came.
 
     `student.fraction_of_light(time_s, ...)` raises ValueError for an impossible time, else gives a fraction.

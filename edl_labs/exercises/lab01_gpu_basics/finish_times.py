@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from edl_labs.checks import ExerciseSpec, close, exercise
+from edl_labs.checks import Exercise, close, exercise
 from edl_labs.errors import Wrong
 from edl_labs.units import counted
 
 
 @exercise("finish_times")
-class FinishTimes(ExerciseSpec):
+class FinishTimes(Exercise):
     """When the host returns and when the device is done, for a program of asynchronous operations.
 
     `student.finish_times(program, launch_s=)` gives `(host_s, device_s)`; asked for every prefix of a program.

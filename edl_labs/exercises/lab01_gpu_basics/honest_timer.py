@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from edl_labs.checks import ExerciseSpec, close, exercise
+from edl_labs.checks import Exercise, close, exercise
 from edl_labs.errors import Wrong
 from edl_labs.exercises.lab01_gpu_basics.timer_habits import Timed, known_timer_habit
 from edl_labs.exercises.recorded_programs import SYNCS, Window, replayed, windows, written
@@ -20,7 +20,7 @@ FEW_SYNCS = 40  # generous: two are needed, and finding the number of calls may 
 
 
 @exercise("honest_timer")
-class HonestTimer(ExerciseSpec):
+class HonestTimer(Exercise):
     """Steady-state seconds per call, explained by two readings around a drained run of enough calls.
 
     `student.time_device(fn, gpu)` gives seconds per call; the evidence is the recorded program and that number.

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from edl_labs.checks import ExerciseSpec, close, exercise
+from edl_labs.checks import Exercise, close, exercise
 from edl_labs.errors import Wrong
 
 
 @exercise("peak_from_clock")
-class PeakFromClock(ExerciseSpec):
+class PeakFromClock(Exercise):
     """Peak FLOP/s of a chip from its SMs, multiply-adds per clock and clock.
 
     `student.peak_flop_per_s(row, dtype, sm_count=, clock_mhz=)` gives FLOP/s on the faster unit, or 0.0.
@@ -117,7 +117,7 @@ _OTHER_RATES: tuple[tuple[Callable[[_Answers], bool], str, str, str], ...] = (
 
 
 @exercise("petabyte")
-class Petabyte(ExerciseSpec):
+class Petabyte(Exercise):
     """How long an amount of data takes over a link, whatever units the two are written in.
 
     `student.transfer_s(size, rate, efficiency=)` gives seconds, for sizes like '1 PB' and rates like '6 Gbit/s'.

@@ -7,14 +7,14 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
-from edl_labs.checks import ExerciseSpec, close, exercise
+from edl_labs.checks import Exercise, close, exercise
 from edl_labs.checks.evidence_form import answer_text
 from edl_labs.errors import Wrong
 from edl_labs.units import counted
 
 
 @exercise("tile_quantization")
-class TileQuantization(ExerciseSpec):
+class TileQuantization(Exercise):
     """How many tiles cover a matrix, and which share of their work is wasted.
 
     `student.tile_report(m, n, tile_m=, tile_n=)` gives `(tiles, wasted, ragged)`.
@@ -35,7 +35,7 @@ class TileQuantization(ExerciseSpec):
 
 # In earlier notebooks tile_report stands above, and their best_width may call it.
 @exercise("wave_quantization", uses=("tile_quantization",))
-class WaveQuantization(ExerciseSpec):
+class WaveQuantization(Exercise):
     """How many waves the tiles take, how full they are, and which width below a bound fills them best.
 
     `student.wave_report(tiles, sm_count=)` gives `(waves, efficiency, spare)`; `student.best_width(...)` a width.

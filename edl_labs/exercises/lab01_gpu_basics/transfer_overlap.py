@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from edl_labs.checks import ExerciseSpec, exercise
+from edl_labs.checks import Exercise, exercise
 from edl_labs.errors import Wrong
 from edl_labs.exercises.recorded_programs import replayed, written
 from edl_labs.units import byte_count, counted, percent, seconds
@@ -18,7 +18,7 @@ _NO_BUFFER = -1  # no buffer has this number
 
 
 @exercise("transfer_overlap")
-class TransferOverlap(ExerciseSpec):
+class TransferOverlap(Exercise):
     """Copy in, compute and copy out in chunks that overlap, without a race, near the best known schedule.
 
     `student.run_overlapped(gpu, nbytes, load=, kernel=)` gives the host buffer that holds the result.

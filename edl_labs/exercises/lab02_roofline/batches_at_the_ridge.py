@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from edl_labs.checks import ExerciseSpec, close, exercise
+from edl_labs.checks import Exercise, close, exercise
 from edl_labs.checks.evidence_form import fitted
 from edl_labs.errors import Wrong
 from edl_labs.exercises.lab02_roofline.answer_forms import say
@@ -14,7 +14,7 @@ _SOLVE = "write the intensity as a function of the batch, set it equal to the ri
 
 
 @exercise("minibatch_crossover")
-class MinibatchCrossover(ExerciseSpec):
+class MinibatchCrossover(Exercise):
     """The batch at which a layer becomes compute-bound, and the width below which none does.
 
     `student.batch_at_ridge(inputs, outputs, ridge=, itemsize=)` and `student.width_limit(ridge=, itemsize=)`.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from edl_labs.checks import ExerciseSpec, close, exercise
+from edl_labs.checks import Exercise, close, exercise
 from edl_labs.errors import Wrong
 from edl_labs.exercises.lab02_roofline.answer_forms import say
 from edl_labs.units import counted
@@ -13,7 +13,7 @@ HIDERS = ("weight gradient", "backward")
 
 
 @exercise("network_roofline")
-class NetworkRoofline(ExerciseSpec):
+class NetworkRoofline(Exercise):
     """Intensity against the network, and the time of a data-parallel step whose gradients are sent in buckets.
 
     `student.network_intensity(batch, nodes=, ...)` and `student.step_s(batch, nodes=, ..., buckets=)`.

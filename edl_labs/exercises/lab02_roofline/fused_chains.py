@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from edl_labs.checks import ExerciseSpec, close, exercise
+from edl_labs.checks import Exercise, close, exercise
 from edl_labs.checks.evidence_form import answer_text
 from edl_labs.errors import Wrong
 from edl_labs.exercises.lab02_roofline.answer_forms import need, say, two_numbers
 
 
 @exercise("fused_or_not")
-class FusedOrNot(ExerciseSpec):
+class FusedOrNot(Exercise):
     """Arithmetic intensity of a chain of operations, as kernels of their own and as one.
 
     `student.intensities(chain, size_bytes=, keep=)` gives `(unfused, fused)` FLOP per byte.

@@ -6,14 +6,14 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from edl_labs.checks import ExerciseSpec, beyond_chance, exercise
+from edl_labs.checks import Exercise, beyond_chance, exercise
 from edl_labs.errors import Wrong
 
 LIMITERS = ("latency", "math", "memory")
 
 
 @exercise("diagnose", uses=("intensity",))
-class Diagnose(ExerciseSpec):
+class Diagnose(Exercise):
     """Latency, math or memory: what limits a layer on a machine.
 
     `student.diagnose(layer, machine)` gives one of LIMITERS; six of each, corrected for chance.

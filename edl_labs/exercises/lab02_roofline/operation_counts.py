@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from edl_labs.checks import ExerciseSpec, close, exercise
+from edl_labs.checks import Exercise, close, exercise
 from edl_labs.checks.evidence_form import answer_text
 from edl_labs.errors import Wrong
 from edl_labs.exercises.lab02_roofline.answer_forms import say, two_numbers
@@ -27,7 +27,7 @@ _ONE_OF_EACH: list[dict[str, Any]] = [  # small ones, which tell a stub from a w
 
 
 @exercise("intensity")
-class Intensity(ExerciseSpec):
+class Intensity(Exercise):
     """FLOPs and bytes of deck [002]'s operations, from their shapes.
 
     `student.work_of(op)` gives `(flop, moved_bytes)` of one operation.

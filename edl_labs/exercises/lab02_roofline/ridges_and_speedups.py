@@ -6,13 +6,13 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from edl_labs.checks import ExerciseSpec, close, exercise
+from edl_labs.checks import Exercise, close, exercise
 from edl_labs.errors import Wrong
 from edl_labs.exercises.lab02_roofline.answer_forms import pair, say
 
 
 @exercise("ridge_and_bound")
-class RidgeAndBound(ExerciseSpec):
+class RidgeAndBound(Exercise):
     """Ridge points of a machine with several roofs, and the shortest possible time of work on it.
 
     `student.ridge_point(machine, dtype, level)` and `student.lower_bound(machine, work)`.
@@ -114,7 +114,7 @@ def _bound_mistake(case: Any, time_s: float) -> Wrong:
 
 
 @exercise("amdahl")
-class Amdahl(ExerciseSpec):
+class Amdahl(Exercise):
     """The speed-up of the whole when some classes of operations become faster.
 
     `student.speedup(classes, faster)` gives the speed-up of the whole.

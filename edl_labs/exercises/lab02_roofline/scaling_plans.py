@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from edl_labs.checks import ExerciseSpec, exercise
+from edl_labs.checks import Exercise, exercise
 from edl_labs.errors import Wrong
 from edl_labs.exercises.lab02_roofline.answer_forms import pair, say
 
@@ -14,7 +14,7 @@ SCALINGS = ("strong", "weak", "none")
 
 
 @exercise("scaling_plan", uses=("network_roofline",))
-class ScalingPlan(ExerciseSpec):
+class ScalingPlan(Exercise):
     """Strong or weak scaling, and on how many nodes.
 
     `student.plan(job, cluster)` gives `(scaling, nodes)`.

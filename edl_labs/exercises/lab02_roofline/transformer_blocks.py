@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from edl_labs.checks import ExerciseSpec, close, exercise
+from edl_labs.checks import Exercise, close, exercise
 from edl_labs.errors import Wrong
 from edl_labs.exercises.lab02_roofline.answer_forms import say, two_numbers
 
@@ -13,7 +13,7 @@ _Row = tuple[Any, Any, Any]  # a case, the answer to it, and what the reference 
 
 
 @exercise("count_a_model")
-class CountAModel(ExerciseSpec):
+class CountAModel(Exercise):
     """FLOPs of a transformer block's contractions, forward and backward, from its shapes.
 
     `student.count_block(shape)` gives `(forward_flop, backward_flop)` within 1 %.

@@ -7,14 +7,14 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from edl_labs.checks import ExerciseSpec, close, exercise
+from edl_labs.checks import Exercise, close, exercise
 from edl_labs.errors import Wrong
 
 _ANSWERS = ("none", "16 B", "128 B")
 
 
 @exercise("aligned_shapes")
-class AlignedShapes(ExerciseSpec):
+class AlignedShapes(Exercise):
     """How well a matrix product is aligned, and the padding that makes it fastest.
 
     `student.alignment(shape, bits)` names the rule that a product obeys; `student.best_padding(...)` pads it.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from edl_labs.checks import ExerciseSpec, beyond_chance, exercise
+from edl_labs.checks import Exercise, beyond_chance, exercise
 from edl_labs.errors import Wrong
 
 _OTHER_NAMES = ("fp16", "half", "bf16", "fp32", "float", "fp64", "double")
@@ -16,7 +16,7 @@ CHANCE = 0.7
 
 
 @exercise("autocast_dtype")
-class AutocastDtype(ExerciseSpec):
+class AutocastDtype(Exercise):
     """In which dtype an operator's result comes out of autocast, on CPU and on CUDA.
 
     `student.autocast_dtype(op, inputs, device_type=, dtype=)` names the result's dtype; corrected for chance.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any, ClassVar
 
-from edl_labs.checks import ExerciseSpec, close, exercise
+from edl_labs.checks import Exercise, close, exercise
 from edl_labs.checks.plain_data import plain_copy
 from edl_labs.errors import Wrong
 from edl_labs.exercises.lab03_mixed_precision.loop_slips import (
@@ -34,7 +34,7 @@ _ROUNDING = 2.0**-11 + _OF_FP32  # of fp16's normal numbers
 
 
 @exercise("bug_hunt")
-class BugHunt(ExerciseSpec):
+class BugHunt(Exercise):
     """Five training loops with one fault each, mended.
 
     Five functions of the notebook, each a loop; a fifth of the whole for each that is right on both its cases.

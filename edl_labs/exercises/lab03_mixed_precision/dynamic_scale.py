@@ -6,7 +6,7 @@ import math
 from functools import partial
 from typing import Any
 
-from edl_labs.checks import ExerciseSpec, close, exercise
+from edl_labs.checks import Exercise, close, exercise
 from edl_labs.errors import Wrong
 
 _LEARNING_RATE = 0.25  # a power of two: weights stay exact
@@ -15,7 +15,7 @@ _LARGEST_FP32 = 2.0**128  # from here on fp32 has only infinity
 
 
 @exercise("dynamic_scale")
-class DynamicScale(ExerciseSpec):
+class DynamicScale(Exercise):
     """A loss scaler that backs off at once, grows after clean steps, skips bad ones and unscales once.
 
     `student.LossScaler(init_scale=, growth_factor=, backoff_factor=, growth_interval=)`, driven as torch's is.

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from edl_labs.checks import ExerciseSpec, exercise
+from edl_labs.checks import Exercise, exercise
 from edl_labs.errors import Wrong
 
 
 @exercise("encode_decode", digits=17)
-class EncodeDecode(ExerciseSpec):
+class EncodeDecode(Exercise):
     """Codes to numbers and numbers to codes, in any format of sign, exponent and mantissa.
 
     `student.decode(code, fmt)` gives a float, `student.encode(value, fmt)` an int; NaN's sign is free.

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from edl_labs.checks import ExerciseSpec, close, exercise
+from edl_labs.checks import Exercise, close, exercise
 from edl_labs.errors import Wrong
 from edl_labs.exercises.lab03_mixed_precision.scale_slips import filled_bins, known_scale_slip
 
@@ -14,7 +14,7 @@ _ENDS = ("flushed", "largest", "overflows", "rounded")
 
 
 @exercise("where_it_breaks", uses=("encode_decode",), digits=17)
-class WhereItBreaks(ExerciseSpec):
+class WhereItBreaks(Exercise):
     """The last number that flushes, the largest, the first that overflows, the first whole number that is rounded.
 
     `student.where_it_breaks(fmt)` gives a dict of four numbers: flushed, largest, overflows, rounded.
@@ -75,7 +75,7 @@ _LARGEST_SLIPS: list[tuple[Callable[[Any, float], float], str, str]] = [
 
 
 @exercise("static_scale", uses=("where_it_breaks",), digits=17)
-class StaticScale(ExerciseSpec):
+class StaticScale(Exercise):
     """The smallest loss scale that saves 99 % of a histogram of gradients, or a refusal.
 
     `student.static_scale(exponents, counts, fmt)` gives a power of two, or raises ValueError.

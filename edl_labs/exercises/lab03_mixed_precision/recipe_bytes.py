@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from edl_labs.checks import ExerciseSpec, close, exercise
+from edl_labs.checks import Exercise, close, exercise
 from edl_labs.errors import Wrong
 
 
 @exercise("bytes_per_parameter")
-class BytesPerParameter(ExerciseSpec):
+class BytesPerParameter(Exercise):
     """Bytes that a parameter costs on each GPU, resident and at the peak, for drawn recipes.
 
     `student.bytes_per_parameter(recipe)` gives `(resident, peak)` bytes per parameter on each GPU.

@@ -6,7 +6,7 @@ import hashlib
 import math
 from typing import Any, ClassVar
 
-from edl_labs.checks import ExerciseSpec, exercise
+from edl_labs.checks import Exercise, exercise
 from edl_labs.errors import Wrong
 from edl_labs.units import counted
 
@@ -17,7 +17,7 @@ _PRIME = 2**61 - 1  # marks of values are added in a field so large that two sum
 
 
 @exercise("accumulate_sum")
-class AccumulateSum(ExerciseSpec):
+class AccumulateSum(Exercise):
     """A sum that stays right although every intermediate result is rounded to a short format.
 
     `student.sum_low(values)` gives the sum of numbers that know `+` and `-`, each result rounded.

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Any, ClassVar
 
-from edl_labs.checks import ExerciseSpec, close, exercise
+from edl_labs.checks import Exercise, close, exercise
 from edl_labs.checks.evidence_form import Misfit, plain_lists
 from edl_labs.checks.plain_data import plain_copy
 from edl_labs.device import torch_threads
@@ -26,7 +26,7 @@ _ALLOWED = 1.02  # promised in the lab's text
 
 
 @exercise("train_it", uses=("dynamic_scale",), trusting=True, trains=True)
-class TrainIt(ExerciseSpec):
+class TrainIt(Exercise):
     """A network whose gradients pass through fp16, trained to fp32's loss with the student's own scaler.
 
     `student.train_in_half(model, batches, optimizer, scaler)` trains; the evidence is the weights it leaves.

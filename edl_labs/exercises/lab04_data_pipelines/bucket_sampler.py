@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, ClassVar
 
-from edl_labs.checks import ExerciseSpec, exercise
+from edl_labs.checks import Exercise, exercise
 from edl_labs.errors import Wrong
 from edl_labs.pipeline.batching import bucket_batches
 from edl_labs.units import percent
@@ -21,7 +21,7 @@ _SCRIPTS_SEED = 20_011  # of a script around the sampler; any that no sampler is
 
 
 @exercise("bucket_sampler")
-class BucketSampler(ExerciseSpec):
+class BucketSampler(Exercise):
     """Batches of like lengths: little waste, every sample once, repeatable, and still shuffled.
 
     `student.BucketSampler(lengths, batch_size=, seed=)`: batches of indices, little padding, still shuffled.

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from edl_labs.checks import ExerciseSpec, exercise
+from edl_labs.checks import Exercise, exercise
 from edl_labs.checks.plain_forms import plain_form
 from edl_labs.errors import Wrong
 
 
 @exercise("collate_pad")
-class CollatePad(ExerciseSpec):
+class CollatePad(Exercise):
     """A batch padded to its longest sequence, rounded up, with a mask that follows the lengths.
 
     `student.collate_pad(sequences, pad_id=, multiple=)` gives `(tokens, mask)`, padded to the longest.

@@ -6,12 +6,12 @@ import itertools
 from collections.abc import Iterator
 from typing import Any, ClassVar
 
-from edl_labs.checks import ExerciseSpec, exercise
+from edl_labs.checks import Exercise, exercise
 from edl_labs.errors import Wrong
 
 
 @exercise("decode_once")
-class DecodeOnce(ExerciseSpec):
+class DecodeOnce(Exercise):
     """The transforms of a chain that may be done once, offline, without changing what the model sees.
 
     `student.move_offline(chain)` gives the places of all transforms that may be done once.

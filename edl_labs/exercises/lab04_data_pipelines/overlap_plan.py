@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from edl_labs.checks import ExerciseSpec, exercise
+from edl_labs.checks import Exercise, exercise
 from edl_labs.errors import Wrong
 from edl_labs.exercises.lab04_data_pipelines.feeding_waits import ONE_WAIT, copies_of, host_waits, needless_order
 from edl_labs.exercises.recorded_programs import replayed, written
@@ -18,7 +18,7 @@ _SAMPLE = 16  # bytes that stand for a batch on disk and for its result: enough 
 
 
 @exercise("overlap_plan")
-class OverlapPlan(ExerciseSpec):
+class OverlapPlan(Exercise):
     """Loading, copying and stepping at the same time with few buffers, within 5 % of the ideal.
 
     `student.feed(gpu, batches, nbytes=, slots=, load=, step=)` trains on all batches, loading ahead of the step.

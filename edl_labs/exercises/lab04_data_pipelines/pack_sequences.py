@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from edl_labs.checks import ExerciseSpec, exercise
+from edl_labs.checks import Exercise, exercise
 from edl_labs.errors import UsageError, Wrong
 from edl_labs.units import counted
 from edl_labs.virtual import ReplayError
@@ -21,7 +21,7 @@ LOOKS = 3  # times n log2 n, promised in the lab's text
 
 
 @exercise("pack_sequences")
-class PackSequences(ExerciseSpec):
+class PackSequences(Exercise):
     """First-fit-decreasing in O(n log n) comparisons, and the mask that keeps neighbours apart.
 
     `student.pack_sequences(lengths, tree)` gives rows of indices; `student.packed_mask(…)` a mask.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from edl_labs.checks import ExerciseSpec, close, exercise
+from edl_labs.checks import Exercise, close, exercise
 from edl_labs.errors import Wrong
 from edl_labs.units import counted
 
@@ -13,7 +13,7 @@ LIMITS = ("workers", "cores", "disk", "step")
 
 
 @exercise("predict_workers")
-class PredictWorkers(ExerciseSpec):
+class PredictWorkers(Exercise):
     """Batches per second for a number of workers, and which resource stops it there.
 
     `student.predict_workers(workers, machine)` gives `(batch_per_s, limit)`; asked for a sweep of workers.

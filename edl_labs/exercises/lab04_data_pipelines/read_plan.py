@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Callable, Iterator
 from typing import Any, ClassVar
 
-from edl_labs.checks import ExerciseSpec, exercise
+from edl_labs.checks import Exercise, exercise
 from edl_labs.errors import Wrong
 from edl_labs.units import byte_count, counted, seconds
 from edl_labs.virtual import Disk, LoaderMachine, VirtualWorkers, WorkersReplay, replay_workers
@@ -17,7 +17,7 @@ _MAX_READS = 5000  # far more than samples are wanted, and still replayed at onc
 
 
 @exercise("read_plan")
-class ReadPlan(ExerciseSpec):
+class ReadPlan(Exercise):
     """Reads that bring all wanted samples of some shards, near the least time on a modelled disk.
 
     `student.read_plan(wanted, seek_s=, byte_per_s=)` gives reads `(shard, start, stop)` in order.

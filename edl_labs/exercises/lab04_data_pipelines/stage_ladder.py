@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from edl_labs.checks import ExerciseSpec, close, exercise
+from edl_labs.checks import Exercise, close, exercise
 from edl_labs.errors import Wrong
 from edl_labs.units import byte_count, seconds
 from edl_labs.virtual import Disk, LoaderMachine, ReplayError, VirtualWorkers, WorkersReplay, replay_workers
@@ -18,7 +18,7 @@ _READINGS = 400  # all pairs of them are compared: 80,000
 
 
 @exercise("stage_ladder", timeout_s=90)
-class StageLadder(ExerciseSpec):
+class StageLadder(Exercise):
     """What each stage of a pipeline costs alone and with all before it, from cold, by readings of a clock.
 
     `student.stage_ladder(vw, stages, samples=)` gives `(name, alone_s, cumulative_s)` for each stage, cold.

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from edl_labs.checks import ExerciseSpec, close, exercise
+from edl_labs.checks import Exercise, close, exercise
 from edl_labs.errors import Wrong
 from edl_labs.units import seconds
 
 
 @exercise("storage_format")
-class StorageFormat(ExerciseSpec):
+class StorageFormat(Exercise):
     """The cost of a storage format under an access pattern, and the format that it picks.
 
     `student.format_cost_s(form, access, disk)` prices a format; `student.pick_format(…)` names the cheapest.

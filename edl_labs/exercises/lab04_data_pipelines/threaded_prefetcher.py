@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-from edl_labs.checks import ExerciseSpec, exercise
+from edl_labs.checks import Exercise, exercise
 from edl_labs.errors import Wrong
 from edl_labs.exercises.lab04_data_pipelines.prefetcher_symptoms import (
     CLOSED_ELSEWHERE,
@@ -40,7 +40,7 @@ _OURS = "consumer of the check"
 
 
 @exercise("prefetcher", trusting=True, sleeps=True, timeout_s=150)
-class Prefetcher(ExerciseSpec):
+class Prefetcher(Exercise):
     """A real thread that loads ahead: bounded, in order, with its exceptions, and it ends.
 
     `student.Prefetcher(source, depth=)`: iterate it; `close()` ends its thread.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from edl_labs.checks import ExerciseSpec, beyond_chance, exercise
+from edl_labs.checks import Exercise, beyond_chance, exercise
 from edl_labs.errors import Wrong
 from edl_labs.units import seconds
 
@@ -16,7 +16,7 @@ _CLOCK_S = 1e-9  # what timelines are rounded to
 
 
 @exercise("whose_fault")
-class WhoseFault(ExerciseSpec):
+class WhoseFault(Exercise):
     """Whether a loop is bound by its data, its computation or neither, from its timeline.
 
     `student.whose_fault(timeline)` gives one of VERDICTS; nine loops of each, corrected for chance.

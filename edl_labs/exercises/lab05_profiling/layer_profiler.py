@@ -7,7 +7,7 @@ import math
 from bisect import bisect_left
 from typing import Any, ClassVar
 
-from edl_labs.checks import ExerciseSpec, close, exercise
+from edl_labs.checks import Exercise, close, exercise
 from edl_labs.checks.plain_forms import plain_form
 from edl_labs.errors import Wrong
 from edl_labs.exercises.lab05_profiling.timed_model import timed_model
@@ -21,7 +21,7 @@ _RETURNED = "a hook returned a value, which replaces the module's input or outpu
 
 
 @exercise("layer_profiler")
-class LayerProfiler(ExerciseSpec):
+class LayerProfiler(Exercise):
     """Seconds of every module, forward and backward, with and without what is inside, and a trace file of them.
 
     `LayerProfiler(model, clock)`, a context manager with `table()`, seconds by module, and `trace()`, a file.

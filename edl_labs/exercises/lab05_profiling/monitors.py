@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from edl_labs.checks import ExerciseSpec, exercise
+from edl_labs.checks import Exercise, exercise
 from edl_labs.errors import Wrong
 from edl_labs.units import byte_rate, si
 
@@ -13,7 +13,7 @@ FULL_PERCENT, SWAPPING_BYTE_PER_S = 90, 1_000_000  # as the lab's text has them
 
 
 @exercise("read_the_monitors")
-class ReadTheMonitors(ExerciseSpec):
+class ReadTheMonitors(Exercise):
     """The resource that sets the pace, and the cheapest tool that says more about it.
 
     `read_monitors(snapshots, machine, tools)` gives both as words, from what five monitors showed in some seconds.

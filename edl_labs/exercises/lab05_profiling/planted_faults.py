@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from edl_labs.checks import ExerciseSpec, close, exercise
+from edl_labs.checks import Exercise, close, exercise
 from edl_labs.errors import Wrong
 from edl_labs.exercises.lab05_profiling.changed_losses import batch_is_lacking, cause_of_change, trained
 from edl_labs.exercises.recorded_programs import replayed, written
@@ -16,7 +16,7 @@ DRAWS = 2  # a mend that only suits one job shows on the other
 
 
 @exercise("planted")
-class Planted(ExerciseSpec):
+class Planted(Exercise):
     """A training script with six inefficiencies, mended one by one while its losses stay the same.
 
     `train(job)` gives the losses; one case for each of MENDS and draw, and a mend counts when both draws have it.

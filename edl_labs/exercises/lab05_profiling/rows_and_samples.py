@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from edl_labs.checks import ExerciseSpec, close, exercise
+from edl_labs.checks import Exercise, close, exercise
 from edl_labs.checks.evidence_form import answer_text
 from edl_labs.errors import Wrong
 from edl_labs.exercises.lab05_profiling.misread_rows import known_difficulty, known_rule, tried
@@ -16,7 +16,7 @@ _FEW = 10
 
 
 @exercise("self_times")
-class SelfTimes(ExerciseSpec):
+class SelfTimes(Exercise):
     """Self time by name from nested rows of two threads, and the device on which an operator really ran.
 
     `self_times(rows)` gives seconds by name; `ran_on(entry, cpu_flop_per_s=)` says which device did the work.
@@ -70,7 +70,7 @@ class SelfTimes(ExerciseSpec):
 
 
 @exercise("read_a_sampler")
-class ReadASampler(ExerciseSpec):
+class ReadASampler(Exercise):
     """Own and total shares of the window, own and total seconds of the run, from stack samples.
 
     `sampler_table(samples, rate_hz=, window=)` gives shares of the window and seconds of the run for each frame.

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from edl_labs.checks import ExerciseSpec, close, exercise
+from edl_labs.checks import Exercise, close, exercise
 from edl_labs.errors import Wrong
 from edl_labs.exercises.lab05_profiling.wrong_cycles import STATES, known_layout
 from edl_labs.units import seconds
 
 
 @exercise("schedule_states")
-class ScheduleStates(ExerciseSpec):
+class ScheduleStates(Exercise):
     """What a scheduled profiler does at each step: nothing, warm up, record, or record and save.
 
     `schedule_states(steps, wait=, warmup=, active=, repeat=, skip_first=, stretch=)` gives the state at each step.
@@ -45,7 +45,7 @@ class ScheduleStates(ExerciseSpec):
 
 
 @exercise("utilisation_lies")
-class UtilisationLies(ExerciseSpec):
+class UtilisationLies(Exercise):
     """The monitor's utilisation, and the share of SMs that are at work, from a timeline of kernels.
 
     `utilisation(kernels, sm_count=, window_s=)` gives nvidia-smi's figure and the share of SMs at work.

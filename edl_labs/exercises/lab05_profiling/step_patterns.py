@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from edl_labs.checks import ExerciseSpec, beyond_chance, close, exercise
+from edl_labs.checks import Exercise, beyond_chance, close, exercise
 from edl_labs.checks.evidence_form import answer_text
 from edl_labs.checks.plain_forms import plain_form
 from edl_labs.errors import Wrong
@@ -31,7 +31,7 @@ _NOTHING_S = 5e-9
 
 
 @exercise("name_the_pattern")
-class NameThePattern(ExerciseSpec):
+class NameThePattern(Exercise):
     """What a step mostly waits for, from its timeline: one of five patterns.
 
     `charges(spans)` gives seconds by pattern and line, `name_the_pattern(spans)` the pattern with most of them.
@@ -67,7 +67,7 @@ class NameThePattern(ExerciseSpec):
 
 
 @exercise("blame", uses=("name_the_pattern",))
-class BlamedLine(ExerciseSpec):
+class BlamedLine(Exercise):
     """The line of the script that costs a step most by a given pattern.
 
     `blame(spans, pattern)` gives the line of the script that costs the step most; corrected for chance.
@@ -113,7 +113,7 @@ class BlamedLine(ExerciseSpec):
 
 
 @exercise("most_to_gain")
-class MostToGain(ExerciseSpec):
+class MostToGain(Exercise):
     """The speed-up from removing each of five causes, by simulating the step again, and the best of them.
 
     `most_to_gain(step, machine)` gives the best cause to remove, and the speed-up of removing each of CAUSES.

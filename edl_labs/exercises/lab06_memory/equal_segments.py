@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from edl_labs.checks import ExerciseSpec, exercise
+from edl_labs.checks import Exercise, exercise
 from edl_labs.errors import Wrong
 from edl_labs.numerics import checkpointed_peak
 from edl_labs.units import counted
 
 
 @exercise("best_segments")
-class BestSegments(ExerciseSpec):
+class BestSegments(Exercise):
     """The number of equal segments that holds the fewest tensors, how many those are, and what it costs.
 
     `best_segments(layers, saved_per_layer)` gives (segments, tensors held, layers that run forward again).

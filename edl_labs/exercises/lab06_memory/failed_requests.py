@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from edl_labs.checks import ExerciseSpec, exercise
+from edl_labs.checks import Exercise, exercise
 from edl_labs.errors import Wrong
 from edl_labs.units import byte_count
 
@@ -13,7 +13,7 @@ ANSWERS = ("fits", "new segment", "other stream", "fragmented", "too much")
 
 
 @exercise("fragments")
-class Fragments(ExerciseSpec):
+class Fragments(Exercise):
     """What becomes of a request for memory, and the bytes that `empty_cache` would give back.
 
     `why_oom(segments, request_bytes, stream=, free_bytes=)` gives (one of ANSWERS, bytes).

@@ -6,7 +6,7 @@ import json
 from contextlib import suppress
 from typing import Any, ClassVar
 
-from edl_labs.checks import ExerciseSpec, exercise
+from edl_labs.checks import Exercise, exercise
 from edl_labs.errors import Wrong
 from edl_labs.exercises.lab06_memory.plan_symptoms import (
     TRIED,
@@ -24,7 +24,7 @@ _MAX_OPERATIONS = 10_000  # a step of five layers has some twenty
 
 
 @exercise("offload_or_recompute")
-class OffloadOrRecompute(ExerciseSpec):
+class OffloadOrRecompute(Exercise):
     """A training step that stays within its memory by copies to the host and second runs, in nearly the least time.
 
     `do_step(step, budget_bytes)` does the whole step on a VirtualTape. The evidence is the program.

@@ -6,7 +6,7 @@ import math
 import struct
 from typing import Any
 
-from edl_labs.checks import ExerciseSpec, exercise
+from edl_labs.checks import Exercise, exercise
 from edl_labs.errors import Wrong
 
 _MEAN = 1e-5  # of a standard deviation: means differ by much more, and 1e4 in float64 is known to 1e-10 of one
@@ -14,7 +14,7 @@ _VARIANCE = 1e-6  # relative; a difference of squares of 1e4 is off by a thousan
 
 
 @exercise("merge_statistics", digits=13)
-class MergeStatistics(ExerciseSpec):
+class MergeStatistics(Exercise):
     """Mean and variance of a batch from counts, means and variances of its parts, and batch norm's running ones.
 
     `merge_statistics(parts)` gives (mean, biased variance), `running_statistics(running, parts, momentum=)` the pair

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any, ClassVar
 
-from edl_labs.checks import ExerciseSpec, beyond_chance, exercise
+from edl_labs.checks import Exercise, beyond_chance, exercise
 from edl_labs.checks.evidence_form import answer_text
 from edl_labs.errors import Wrong
 from edl_labs.exercises.lab06_memory.method_symptoms import FREE, both_hidden, cost_mistake, sign_habit
@@ -18,7 +18,7 @@ _COMMONEST = 0.27
 
 
 @exercise("method_table")
-class MethodTable(ExerciseSpec):
+class MethodTable(Exercise):
     """The effect of a method on a job: examples a second and bytes, each better (+), worse (-) or the same (0).
 
     `effect(method, job)` gives (speed, memory).

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
 
-from edl_labs.checks import ExerciseSpec, close, exercise
+from edl_labs.checks import Exercise, close, exercise
 from edl_labs.device import torch_threads
 from edl_labs.errors import Wrong
 from edl_labs.units import counted
@@ -20,7 +20,7 @@ _SAME = 1e-6  # orders of adding differ by 1e-15 in float64, mistakes by percent
 
 
 @exercise("mend_accumulation")
-class MendAccumulation(ExerciseSpec):
+class MendAccumulation(Exercise):
     """One step of the optimizer for each window of micro-batches, as if the window had been one batch.
 
     `train_accumulated(model, batches, optimizer, window=)` gives the mean loss of each window. A third of the points

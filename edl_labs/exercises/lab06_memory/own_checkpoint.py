@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from edl_labs.checks import ExerciseSpec, exercise
+from edl_labs.checks import Exercise, exercise
 from edl_labs.errors import Wrong
 from edl_labs.units import counted
 
@@ -16,7 +16,7 @@ _OTHER_MASK = 0.2  # of a gradient's length: a mask drawn anew changes far more 
 
 
 @exercise("own_checkpoint", trusting=True)
-class OwnCheckpoint(ExerciseSpec):
+class OwnCheckpoint(Exercise):
     """A torch.autograd.Function that saves its inputs alone and gives the outputs and gradients of a plain run.
 
     `Checkpoint.apply(run, *inputs)`. Trusting: how many tensors are saved is counted in the student's process.

@@ -7,7 +7,7 @@ from contextlib import suppress
 from itertools import pairwise
 from typing import Any, ClassVar
 
-from edl_labs.checks import ExerciseSpec, exercise
+from edl_labs.checks import Exercise, exercise
 from edl_labs.errors import Wrong
 from edl_labs.exercises.lab06_memory.placement_habits import Placed, placement_habit, summed_symptom
 from edl_labs.exercises.lab06_memory.stretch_symptoms import (
@@ -36,7 +36,7 @@ def _read_once(text: str, placed: Any) -> Any:
 
 
 @exercise("place_checkpoints")
-class PlaceCheckpoints(ExerciseSpec):
+class PlaceCheckpoints(Exercise):
     """A training step on a chain of unequal layers that stays within its memory and takes the least time.
 
     `place(layers, budget_bytes)` gives the stretches to run again, `run_step(step, stretches)` does the step on a

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from edl_labs.checks import ExerciseSpec, beyond_chance, exercise
+from edl_labs.checks import Exercise, beyond_chance, exercise
 from edl_labs.errors import Wrong
 
 ANSWERS = ("no", "noise only", "statistics", "update")
@@ -12,7 +12,7 @@ _ONCE = ("clip", "scaler", "scheduler")
 
 
 @exercise("same_or_not")
-class SameOrNot(ExerciseSpec):
+class SameOrNot(Exercise):
     """What differs between a step on one large batch and one on its micro-batches: one of ANSWERS.
 
     `what_differs(job)` gives the word for a job of layers and of what is done once a window or once a micro-batch.

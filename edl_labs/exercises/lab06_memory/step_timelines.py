@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from edl_labs.checks import ExerciseSpec, exercise
+from edl_labs.checks import Exercise, exercise
 from edl_labs.errors import Wrong
 from edl_labs.units import byte_count
 
@@ -13,7 +13,7 @@ WORD = 4  # bytes of parameters, gradients and states; activations come in bytes
 
 
 @exercise("memory_timeline")
-class MemoryTimeline(ExerciseSpec):
+class MemoryTimeline(Exercise):
     """Live bytes after each forward and backward pass of the layers, after the step and after zero_grad.
 
     `timeline(layers, optimizer=, first=, set_to_none=)` gives the list, `peak(live)` the largest with its moment.

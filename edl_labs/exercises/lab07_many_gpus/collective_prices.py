@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from edl_labs.checks import ExerciseSpec, close, exercise
+from edl_labs.checks import Exercise, close, exercise
 from edl_labs.errors import Wrong
 from edl_labs.units import byte_count, byte_rate, seconds
 
@@ -16,7 +16,7 @@ _PARTS = ("rounds inside", "rounds between", "bytes inside", "bytes between", "b
 
 
 @exercise("pick_collective")
-class PickCollective(ExerciseSpec):
+class PickCollective(Exercise):
     """The seconds of an all-reduce by each algorithm on a cluster of two levels, and the cheapest one's name.
 
     `price(algorithm, job)` gives seconds, `pick(job)` a name. The evidence has the prices, and what each consists of.

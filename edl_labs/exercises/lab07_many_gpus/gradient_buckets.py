@@ -6,7 +6,7 @@ import json
 from operator import index
 from typing import Any, ClassVar
 
-from edl_labs.checks import ExerciseSpec, exercise
+from edl_labs.checks import Exercise, exercise
 from edl_labs.errors import Wrong
 from edl_labs.exercises.cluster_programs import replayed_programs, require_calls, require_end, written_programs
 from edl_labs.exercises.lab07_many_gpus.bucket_slips import in_common
@@ -60,7 +60,7 @@ class ModelOnRank:
 
 
 @exercise("buckets")
-class Buckets(ExerciseSpec):
+class Buckets(Exercise):
     """Groups of layers in the order in which they are sent, and the backward pass that sends them.
 
     `plan_buckets(layers, link)` gives the groups, `run_step(dist, model, groups)` issues a rank's step. The evidence is

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from edl_labs.checks import ExerciseSpec, beyond_chance, exercise
+from edl_labs.checks import Exercise, beyond_chance, exercise
 from edl_labs.errors import Wrong
 from edl_labs.exercises.lab07_many_gpus.hang_slips import ABSENT, ANSWERS, MISMATCHES, WORDS, in_common
 from edl_labs.units import counted
 
 
 @exercise("who_hangs")
-class WhoHangs(ExerciseSpec):
+class WhoHangs(Exercise):
     """What keeps ranks waiting, and the rank at fault, from what each of them was last seen doing.
 
     `who_hangs(groups, ranks)` gives (one of ANSWERS, a rank); corrected for chance.

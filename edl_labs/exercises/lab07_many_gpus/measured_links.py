@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from edl_labs.checks import ExerciseSpec, close, exercise
+from edl_labs.checks import Exercise, close, exercise
 from edl_labs.errors import Wrong
 from edl_labs.units import byte_count, seconds
 
@@ -13,7 +13,7 @@ _ALPHA_WITHIN, _RATE_WITHIN = 0.10, 0.05  # several times what 2 % of noise does
 
 
 @exercise("fit_a_link")
-class FitALink(ExerciseSpec):
+class FitALink(Exercise):
     """What a message costs before its first byte, and the rate, from sizes and times; a bus bandwidth.
 
     `fit(sizes, took_s)` gives (alpha_s, byte_per_s, half_bytes), `bus_rate(ranks, size, took_s)` bytes per second.

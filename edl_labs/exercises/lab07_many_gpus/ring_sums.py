@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any, ClassVar
 
-from edl_labs.checks import ExerciseSpec, exercise
+from edl_labs.checks import Exercise, exercise
 from edl_labs.errors import Wrong
 from edl_labs.exercises.cluster_programs import replayed_programs, require_calls, written_programs
 from edl_labs.units import byte_count, byte_rate, seconds
@@ -16,7 +16,7 @@ _ITEM_BYTES = {"fp32": 4, "bf16": 2}
 
 
 @exercise("ring")
-class Ring(ExerciseSpec):
+class Ring(Exercise):
     """An all-reduce of a buffer, by one rank's sends and receives.
 
     `all_reduce(dist, buffer)` is called on every rank of a VirtualCluster. The evidence is the ranks' programs.

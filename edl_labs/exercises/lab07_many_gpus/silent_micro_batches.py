@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, ClassVar
 
-from edl_labs.checks import ExerciseSpec, close, exercise
+from edl_labs.checks import Exercise, close, exercise
 from edl_labs.errors import Wrong
 
 _CALLS: dict[str, list[type]] = {"forward": [int], "backward": [int, float]}
@@ -62,7 +62,7 @@ class RecordedDDP:
 
 
 @exercise("no_sync")
-class NoSync(ExerciseSpec):
+class NoSync(Exercise):
     """A training loop with micro-batches on several ranks: when gradients are sent, and what each token weighs.
 
     `train(ddp, batches, window)` is called on every rank. The evidence is what each rank called.

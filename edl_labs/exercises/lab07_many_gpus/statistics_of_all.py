@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from edl_labs.checks import ExerciseSpec, exercise
+from edl_labs.checks import Exercise, exercise
 from edl_labs.errors import Wrong
 from edl_labs.exercises.lab07_many_gpus import batch_norm_slips as slips
 from edl_labs.exercises.ranks_in_turn import distance, listed, run_in_turn, unreadable
@@ -14,7 +14,7 @@ _WORDS = ("running mean", "running variance")
 
 
 @exercise("sync_batch_norm", trusting=True, digits=13)
-class SyncBatchNorm(ExerciseSpec):
+class SyncBatchNorm(Exercise):
     """A batch norm whose batch lies on several ranks, in unequal parts.
 
     `normalise(x, running, comm, momentum=, eps=)` gives (y, running, kept), `go_back(gradient, kept, comm)` the

@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Iterator
 from typing import Any
 
-from edl_labs.checks import ExerciseSpec, close, exercise
+from edl_labs.checks import Exercise, close, exercise
 from edl_labs.errors import Wrong
 from edl_labs.exercises.lab07b_models_that_do_not_fit.layout_slips import CHOICES, CLOSEST, PARTS, SLIPS, priced_alone
 from edl_labs.units import byte_count, byte_rate, seconds
@@ -32,7 +32,7 @@ def sequences(layout: Any) -> int:
 
 
 @exercise("layout")
-class LayoutOfAJob(ExerciseSpec):
+class LayoutOfAJob(Exercise):
     """Bytes and seconds of any layout of a training step, and the one with the most useful sequences a second.
 
     `layout_bytes(job, layout)` and `layout_s(job, layout)` price one, `place(job)` gives a layout. The evidence has the

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any, ClassVar
 
-from edl_labs.checks import ExerciseSpec, exercise
+from edl_labs.checks import Exercise, exercise
 from edl_labs.errors import Wrong
 from edl_labs.exercises.cluster_programs import replayed_programs, require_end, written_programs
 from edl_labs.units import byte_count, seconds
@@ -16,7 +16,7 @@ _SAME = 1e-6  # relative: sums in another order
 
 
 @exercise("pipeline")
-class Pipeline(ExerciseSpec):
+class Pipeline(Exercise):
     """A step of a pipeline by GPipe or 1F1B, and the seconds that a stage idles.
 
     `order(schedule, stage, stages, micro)` lists ("forward" or "backward", micro-batch), `run_stage(stage, schedule)`

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from edl_labs.checks import ExerciseSpec, exercise
+from edl_labs.checks import Exercise, exercise
 from edl_labs.errors import Wrong
 from edl_labs.exercises.cluster_programs import replayed_programs, require_end, written_programs
 from edl_labs.units import byte_count, byte_rate, seconds
@@ -15,7 +15,7 @@ _PASSES = ("forward", "backward", "update")
 
 
 @exercise("sharded_step")
-class ShardedStep(ExerciseSpec):
+class ShardedStep(Exercise):
     """A training step of sharded layers within a memory, in nearly the least time.
 
     `sharded_step(layers)` runs on every rank, on ShardedLayers. The evidence is the program of every rank.

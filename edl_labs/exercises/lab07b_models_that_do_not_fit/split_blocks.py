@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from edl_labs.checks import ExerciseSpec, exercise
+from edl_labs.checks import Exercise, exercise
 from edl_labs.errors import Wrong
 from edl_labs.exercises.ranks_in_turn import distance, listed, run_in_turn, unreadable
 
@@ -17,7 +17,7 @@ _LAST = {"mlp": "down", "attention": "out"}
 
 
 @exercise("split_a_block", trusting=True, digits=13)
-class SplitABlock(ExerciseSpec):
+class SplitABlock(Exercise):
     """A transformer's two blocks over the ranks of a group, with what the whole ones give.
 
     `shards(block, rank, ranks)` gives a rank's part, `forward(shard, x, comm)` its output. Trusting: the calls of

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from typing import Any
 
-from edl_labs.checks import ExerciseSpec, close, exercise
+from edl_labs.checks import Exercise, close, exercise
 from edl_labs.errors import Wrong
 from edl_labs.exercises.lab07b_models_that_do_not_fit.zero_slips import (
     HELD_SLIPS,
@@ -18,7 +18,7 @@ from edl_labs.exercises.lab07b_models_that_do_not_fit.zero_slips import (
 
 
 @exercise("zero")
-class Zero(ExerciseSpec):
+class Zero(Exercise):
     """The bytes that a GPU holds between passes, and those that it sends in a step, for each stage of ZeRO.
 
     `held_bytes(stage, ranks, recipe)` and `sent_bytes(stage, ranks, recipe)` give bytes. The evidence has both for all

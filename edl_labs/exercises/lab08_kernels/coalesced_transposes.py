@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from edl_labs.checks import ExerciseSpec, exercise
+from edl_labs.checks import Exercise, exercise
 from edl_labs.errors import Wrong
 from edl_labs.exercises.kernel_programs import (
     replayed_kernels,
@@ -22,7 +22,7 @@ _KEPT = 0.5  # of the points, for a transposition that is right and coalesced, a
 
 
 @exercise("coalesced")
-class CoalescedTranspose(ExerciseSpec):
+class CoalescedTranspose(Exercise):
     """`transpose(gpu, src, dst)` launches kernels on a VirtualWarp; the evidence is what their threads did."""
 
     answer_form: ClassVar[Any] = {"program": ""}

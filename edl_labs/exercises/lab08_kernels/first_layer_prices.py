@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from edl_labs.checks import ExerciseSpec, close, exercise
+from edl_labs.checks import Exercise, close, exercise
 from edl_labs.errors import Wrong
 from edl_labs.exercises.lab08_kernels.stem_slips import HANDED, SAID, SHAPES, TOTALS
 from edl_labs.exercises.slip_digests import digest, named_slip
@@ -16,7 +16,7 @@ PARTS = {"FLOP": {"byte_per_s": _FREE}, "bytes": {"flop_per_s": _FREE}}
 
 
 @exercise("first_layers")
-class FirstLayers(ExerciseSpec):
+class FirstLayers(Exercise):
     """`stem_s` of each layer alone, of the layers up to each, and of the stem; FLOP alone, bytes alone, and both."""
 
     def probe(self, student: Any, case: Any) -> Any:

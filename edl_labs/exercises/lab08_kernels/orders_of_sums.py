@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any, ClassVar
 
-from edl_labs.checks import ExerciseSpec, close, exercise
+from edl_labs.checks import Exercise, close, exercise
 from edl_labs.errors import Wrong
 from edl_labs.exercises.kernel_programs import (
     replayed_kernels,
@@ -23,7 +23,7 @@ _ARRIVALS = 3  # draws of the order of blocks and warps; two tell most loose ord
 
 
 @exercise("order_matters")
-class OrderMatters(ExerciseSpec):
+class OrderMatters(Exercise):
     """The range of a few values' sums over all orders, and kernels on a VirtualWarp that add up many."""
 
     answer_form: ClassVar[Any] = {"range": [0.0, 0.0], "program": ""}

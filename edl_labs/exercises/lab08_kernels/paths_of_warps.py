@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from edl_labs.checks import ExerciseSpec, exercise
+from edl_labs.checks import Exercise, exercise
 from edl_labs.errors import Wrong
 from edl_labs.exercises.slip_digests import digest, named_slip
 from edl_labs.virtual.warp import LANES
 
 
 @exercise("warp_paths")
-class WarpPaths(ExerciseSpec):
+class WarpPaths(Exercise):
     """`issued` for given paths, and `sorted_paths`, an order in which no warp has two of them."""
 
     def probe(self, student: Any, case: Any) -> Any:

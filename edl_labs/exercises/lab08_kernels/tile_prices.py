@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from edl_labs.checks import ExerciseSpec, close, exercise
+from edl_labs.checks import Exercise, close, exercise
 from edl_labs.errors import Wrong
 from edl_labs.exercises.lab08_kernels.tile_slips import AIMS, SAID, Aim
 from edl_labs.exercises.slip_digests import digest, named_slip
@@ -28,7 +28,7 @@ _NEXT = {
 
 
 @exercise("tile_choice")
-class TileChoice(ExerciseSpec):
+class TileChoice(Exercise):
     """`product_s` for every tile and split of a chip, whole and part by part, and the choice of `best_tile`."""
 
     def probe(self, student: Any, case: Any) -> Any:

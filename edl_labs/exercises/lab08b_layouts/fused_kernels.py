@@ -6,7 +6,7 @@ import itertools
 import re
 from typing import Any, ClassVar
 
-from edl_labs.checks import ExerciseSpec, exercise
+from edl_labs.checks import Exercise, exercise
 from edl_labs.errors import Wrong
 from edl_labs.graph.graph_parts import Loop, Node, TensorFacts
 from edl_labs.graph.kernel_groups import Kernel, Partition
@@ -17,7 +17,7 @@ WITHIN = 1.02  # of the fewest bytes, promised in the text
 
 
 @exercise("fuse")
-class Fuse(ExerciseSpec):
+class Fuse(Exercise):
     """Kernels for a graph of operators: each can run, and together they move nearly the fewest bytes.
 
     `fuse(graph)` gives a list of kernels, each a dict of its `nodes` and of what it `writes`. Replayed on the IR.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from typing import Any, ClassVar
 
-from edl_labs.checks import ExerciseSpec, exercise
+from edl_labs.checks import Exercise, exercise
 from edl_labs.errors import Wrong
 from edl_labs.exercises.lab08b_layouts.stride_slips import COPIED, PLACEMENTS, READ
 from edl_labs.exercises.slip_digests import digest, named_slip
@@ -16,7 +16,7 @@ _ANSWERS = (*LAYOUTS, "both", "neither")
 
 
 @exercise("strides")
-class Strides(ExerciseSpec):
+class Strides(Exercise):
     """Layouts from strides, the bytes that a placement of layouts copies, and the placement with the fewest.
 
     `layout_of(shape, stride)`, `conversions(net, layouts)` for all placements, and `place_layouts(net)`.

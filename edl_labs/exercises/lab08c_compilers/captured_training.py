@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any, ClassVar
 
-from edl_labs.checks import ExerciseSpec, exercise
+from edl_labs.checks import Exercise, exercise
 from edl_labs.errors import Wrong
 from edl_labs.exercises.recorded_programs import SYNCS, replayed, written
 from edl_labs.units import byte_count, counted, percent, seconds
@@ -22,7 +22,7 @@ _TOWERS = ("image", "text")
 
 
 @exercise("capture")
-class Capture(ExerciseSpec):
+class Capture(Exercise):
     """A captured training step, replayed for every batch: right weights and losses, in little more than the best time.
 
     `student.captured_train(gpu, towers, batches)` gives the host buffer with the losses. The evidence is the program.

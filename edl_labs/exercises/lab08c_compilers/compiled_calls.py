@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from typing import Any
 
-from edl_labs.checks import ExerciseSpec, exercise
+from edl_labs.checks import Exercise, exercise
 from edl_labs.errors import Wrong
 from edl_labs.exercises.lab08c_compilers.guard_slips import SAID, symptom, why_it_fits, why_none_fits
 from edl_labs.exercises.slip_digests import digest
@@ -26,7 +26,7 @@ LINES = (
 
 
 @exercise("guards")
-class Guards(ExerciseSpec):
+class Guards(Exercise):
     """What torch.compile does at each call, from guards, one dynamic step, a limit, and lines that break.
 
     `Cache(lines)` stands for a compiled function of these lines, and `call(args)` gives the decision on a call. The

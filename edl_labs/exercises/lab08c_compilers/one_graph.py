@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-from edl_labs.checks import ExerciseSpec, exercise
+from edl_labs.checks import Exercise, exercise
 from edl_labs.errors import Wrong
 from edl_labs.units import counted
 
@@ -21,7 +21,7 @@ _PAIR = "y and the peak"
 
 
 @exercise("whole_graph", trusting=True)
-class WholeGraph(ExerciseSpec):
+class WholeGraph(Exercise):
     """A function of `x` and `bound` that gives what a split one gives, in one graph.
 
     `whole_graph(x, bound)` returns `y` and the peak. Trusting: graphs are counted in the student's process.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any, ClassVar
 
-from edl_labs.checks import ExerciseSpec, exercise
+from edl_labs.checks import Exercise, exercise
 from edl_labs.errors import Wrong
 from edl_labs.exercises.recorded_programs import SYNCS, replayed, written
 from edl_labs.units import counted, percent, seconds
@@ -18,7 +18,7 @@ _KEY = ("shape", "dtype", "layout")
 
 
 @exercise("autotuner")
-class AutotunerOfKernels(ExerciseSpec):
+class AutotunerOfKernels(Exercise):
     """A tuner that tries kernels for problems that come often, by honest timing, and runs the fastest from then on.
 
     `Autotuner(candidates, gpu)` has `run(problem)`. The evidence is the program, with a mark before each call.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from edl_labs.checks import ExerciseSpec, exercise
+from edl_labs.checks import Exercise, exercise
 from edl_labs.errors import Wrong
 from edl_labs.units import byte_count, percent
 
@@ -12,7 +12,7 @@ ROOM = 1.10  # of the least bytes, promised in the lab's text
 
 
 @exercise("memory_plan")
-class ArenaOfActivations(ExerciseSpec):
+class ArenaOfActivations(Exercise):
     """Lifetimes of activations, what kernels may write over, the least bytes, and an offset for each tensor.
 
     A case has kernels, outputs, sizes and the alignment; `slips` has what known mistakes count as the least bytes. The

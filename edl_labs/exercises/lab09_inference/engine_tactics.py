@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from edl_labs.checks import ExerciseSpec, close, exercise
+from edl_labs.checks import Exercise, close, exercise
 from edl_labs.errors import Wrong
 from edl_labs.units import percent, seconds
 
@@ -13,7 +13,7 @@ PROBLEMS = ("one format", "fusions", "formats", "all")
 
 
 @exercise("fuse_and_tune")
-class EngineOfTactics(ExerciseSpec):
+class EngineOfTactics(Exercise):
     """The typical times of tactics, and the fastest engine: with one format, with fusions, with formats, with all.
 
     A case has a network's tactics and, by problem, what known mistakes would choose (`slips`). The evidence has the

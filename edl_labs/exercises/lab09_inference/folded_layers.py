@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from edl_labs.checks import ExerciseSpec, exercise
+from edl_labs.checks import Exercise, exercise
 from edl_labs.errors import Wrong
 from edl_labs.exercises.lent_inputs import Lent, judge_lent
 from edl_labs.units import counted
@@ -16,7 +16,7 @@ _STATISTICS = ("gain", "shift", "mean", "var", "eps", "batch_mean", "batch_var")
 
 
 @exercise("fold_batch_norm", digits=13)
-class FoldBatchNorm(ExerciseSpec):
+class FoldBatchNorm(Exercise):
     """Layers as dicts; what comes back gives the same outputs, with as few batch norms as can be.
 
     The evidence is the layers that came back. They are run here, on an input that the case's seed draws.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from edl_labs.checks import ExerciseSpec, close, exercise
+from edl_labs.checks import Exercise, close, exercise
 from edl_labs.errors import Wrong
 from edl_labs.exercises.lent_inputs import Lent, judge_lent
 
@@ -24,7 +24,7 @@ _DURING = (  # in the order of judging: what is asked later takes for granted wh
 
 
 @exercise("int8_product")
-class Int8Product(ExerciseSpec):
+class Int8Product(Exercise):
     """What a layer needs ahead of its inputs, and its int8 outputs.
 
     The evidence has what `ahead` and `int8_product` give for a drawn layer with all but one property taken out

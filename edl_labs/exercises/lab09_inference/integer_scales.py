@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from edl_labs.checks import ExerciseSpec, close, exercise
+from edl_labs.checks import Exercise, close, exercise
 from edl_labs.errors import Wrong
 from edl_labs.exercises.lab09_inference.range_symptoms import WITHIN, expected_error, is_grid, told_least, told_range
 from edl_labs.exercises.lent_inputs import Lent, judge_lent
@@ -15,7 +15,7 @@ _WHOLE = 1e-9  # of a step: far above the rounding of three operations on number
 
 
 @exercise("calibrate", digits=13)
-class Calibrate(ExerciseSpec):
+class Calibrate(Exercise):
     """Scale and zero point of ranges, integers of tensors, and ranges chosen from histograms by three methods.
 
     The evidence has what `grid`, `integers` and `calibrate` give, in that order of judging. For the least error any

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from edl_labs.checks import ExerciseSpec, close, exercise
+from edl_labs.checks import Exercise, close, exercise
 from edl_labs.errors import Wrong
 from edl_labs.exercises.lent_inputs import Lent, judge_lent
 
@@ -13,7 +13,7 @@ _SAME = 1e-9  # of the product's size: float64, added in another order
 
 
 @exercise("two_of_four")
-class TwoOfFourWeights(ExerciseSpec):
+class TwoOfFourWeights(Exercise):
     """A weight of inputs × outputs pruned to two of four inputs, packed, multiplied, and its share of the time.
 
     The evidence has the mask, the packed values and places, the product from packed weights that are handed in, and

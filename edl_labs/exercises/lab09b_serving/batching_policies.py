@@ -7,7 +7,7 @@ from collections.abc import Callable
 from statistics import fmean, median
 from typing import Any, ClassVar
 
-from edl_labs.checks import ExerciseSpec, exercise
+from edl_labs.checks import Exercise, exercise
 from edl_labs.errors import Wrong
 from edl_labs.exercises.lab09b_serving.served_loads import (
     both_futures,
@@ -28,7 +28,7 @@ _PADDED = 2.0  # times the tokens that were asked: then most of the work is padd
 
 
 @exercise("batcher")
-class Batcher(ExerciseSpec):
+class Batcher(Exercise):
     """A batching policy that keeps its limit for 99 of 100 requests, by night and by day, and servers for a demand.
 
     `servers_for(demand_per_s, limit_s, runs)` gives a number, `next_batch(now_s, queue, service, limit_s)` numbers of

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from edl_labs.checks import ExerciseSpec, close, exercise
+from edl_labs.checks import Exercise, close, exercise
 from edl_labs.errors import Wrong
 from edl_labs.exercises.lab09b_serving.sequence_counts import judge_fits
 from edl_labs.exercises.lent_inputs import Lent, judge_lent
@@ -18,7 +18,7 @@ _SMALL = 0.6  # of a normal number: even scores without their root leave every t
 
 
 @exercise("kv_cache", digits=13)
-class KVCache(ExerciseSpec):
+class KVCache(Exercise):
     """One token at a time over a cache gives what attention over the whole text gives, and the cache has a size.
 
     `decode(cache, q, k, v)` gives the outputs of a step; `fits(chip, model, tokens)` a number of sequences. Values are

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from edl_labs.checks import ExerciseSpec, close, exercise
+from edl_labs.checks import Exercise, close, exercise
 from edl_labs.errors import Wrong
 from edl_labs.exercises.lent_inputs import Lent, judge_lent
 from edl_labs.units import byte_rate, flop_rate, seconds
@@ -14,7 +14,7 @@ _NEVER = 1e30  # a rate that takes no time: what is left is the other side of th
 
 
 @exercise("decode_bound")
-class DecodeBound(ExerciseSpec):
+class DecodeBound(Exercise):
     """A decoder's prefill and decode on a roofline, and the batch at its ridge, with the cache that it reads.
 
     `prefill_s(chip, model, tokens)`, `decode_s(chip, model, batch, context)` and `ridge_batch(chip, model, context)`.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import groupby
 from typing import Any, ClassVar
 
-from edl_labs.checks import ExerciseSpec, exercise
+from edl_labs.checks import Exercise, exercise
 from edl_labs.errors import Wrong
 from edl_labs.exercises.lab09b_serving.served_loads import (
     both_futures,
@@ -29,7 +29,7 @@ _STALLED = 0.1  # of all that run in steps: more than a moment's want
 
 
 @exercise("continuous", timeout_s=120.0)
-class Continuous(ExerciseSpec):
+class Continuous(Exercise):
     """Admission, blocks and eviction before each step of a server with a paged cache.
 
     `schedule(server)` is called before each step, and once in the end. The evidence is what it decides on two loads

@@ -7,7 +7,7 @@ from itertools import pairwise
 from statistics import fmean
 from typing import Any, ClassVar
 
-from edl_labs.checks import ExerciseSpec, exercise
+from edl_labs.checks import Exercise, exercise
 from edl_labs.errors import Wrong
 from edl_labs.units import counted, seconds
 from edl_labs.virtual import Replay, ReplayError, VirtualGPU, VirtualMachine, replay
@@ -17,7 +17,7 @@ _MAX_OPERATIONS = 20_000  # of some hundred kernels
 
 
 @exercise("streams")
-class Streams(ExerciseSpec):
+class Streams(Exercise):
     """Requests that do not depend on one another, each a chain of small kernels, answered as early as can be.
 
     `serve(gpu, requests)` launches them; the evidence is the program.

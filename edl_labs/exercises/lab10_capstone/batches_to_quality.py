@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from edl_labs.checks import ExerciseSpec, close, exercise
+from edl_labs.checks import Exercise, close, exercise
 from edl_labs.errors import Wrong
 from edl_labs.exercises.slip_digests import digest
 from edl_labs.units import byte_rate, flop_rate, seconds
 
 
 @exercise("time_to_quality")
-class TimeToQuality(ExerciseSpec):
+class TimeToQuality(Exercise):
     """Seconds of a step and of a training by its batch, the batch that ends first, and the GPUs that a deadline needs.
 
     `step_s(job, machine, batch, gpus)`, `quality_s(job, machine, batch, gpus)`, `best_batch(job, machine, gpus)` and

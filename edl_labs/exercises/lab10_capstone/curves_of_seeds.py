@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from edl_labs.checks import ExerciseSpec, close, exercise
+from edl_labs.checks import Exercise, close, exercise
 from edl_labs.errors import Wrong
 
 LABELS = ("equal", "noise", "changed")
@@ -18,7 +18,7 @@ _ORDERED = 0.9  # of comparisons of two pairs: a distance orders nearly all, a t
 
 
 @exercise("same_curve")
-class SameCurve(ExerciseSpec):
+class SameCurve(Exercise):
     """Whether two sets of loss curves are equal, differ by noise, or were changed; and a sign-flip test's p.
 
     `sign_flip_p(differences)` is exact; `same(curves_a, curves_b)` is judged by false alarms and misses.

@@ -6,7 +6,7 @@ import copy
 from collections.abc import Iterable
 from typing import Any
 
-from edl_labs.checks import ExerciseSpec, close, exercise
+from edl_labs.checks import Exercise, close, exercise
 from edl_labs.errors import Wrong
 from edl_labs.units import seconds
 from edl_labs.virtual import VirtualMachine
@@ -18,7 +18,7 @@ _OF_GAIN, _OF_RUN = 0.10, 0.01  # how far a gain may be from what the run then s
 
 
 @exercise("rank_gains", digits=15)
-class RankGains(ExerciseSpec):
+class RankGains(Exercise):
     """The three mends to do first, each with what it gains when those before it are done.
 
     `replayed_s(spans, mends)` gives the seconds of a run with mends done, `rank(spans, mends)` the three.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from edl_labs.checks import ExerciseSpec, close, exercise
+from edl_labs.checks import Exercise, close, exercise
 from edl_labs.errors import Wrong
 from edl_labs.exercises.slip_digests import digest
 from edl_labs.units import flop_rate
@@ -14,7 +14,7 @@ _PARTS = ("gpus", "rented", "hours", "money")
 
 
 @exercise("cost")
-class Cost(ExerciseSpec):
+class Cost(Exercise):
     """Hours, memory and money of a run, and the cheapest number of GPUs that fits and is in time.
 
     `hours(run, chip, gpus)`, `fits(run, chip, gpus)` and `cheapest(run, chip)`, a dict or None.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any, ClassVar
 
-from edl_labs.checks import ExerciseSpec, exercise
+from edl_labs.checks import Exercise, exercise
 from edl_labs.errors import Wrong
 from edl_labs.exercises.lab10b_within_the_budget.training_evidence import (
     evidence,
@@ -54,7 +54,7 @@ def steps_of(case: Any, got: Any) -> TrainingSteps:
 
 
 @exercise("score", timeout_s=150.0)
-class ScoreOfLight(ExerciseSpec):
+class ScoreOfLight(Exercise):
     """A job within a budget, as fast as can be: the geometric mean of the shares of light.
 
     `choose_gpus(job, offers, budget)` says how many GPUs, `train_within(trainer)` runs on each. The evidence is that

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from edl_labs.checks import ExerciseSpec, exercise
+from edl_labs.checks import Exercise, exercise
 from edl_labs.errors import Wrong
 from edl_labs.exercises.lab10b_within_the_budget.training_evidence import (
     evidence,
@@ -19,7 +19,7 @@ from edl_labs.virtual.budget import TrainingJob, light
 SINGLE, SCALED = 0.90, 0.87  # of light, promised in the lab's text; the reference has 0.9 and more in every draw
 
 
-class _Training(ExerciseSpec):
+class _Training(Exercise):
     """A program that trains a job, from what it records to the sentence about it."""
 
     answer_form: ClassVar[Any] = {"programs": ""}

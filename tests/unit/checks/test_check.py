@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import pytest
 
 from edl_labs import Progress, case, check, hint
-from edl_labs.checks import ExerciseSpec, Outcome, _check, lab_facts, progress, progress_map
+from edl_labs.checks import Exercise, Outcome, _check, lab_facts, progress, progress_map
 from edl_labs.checks.evidence_form import yours
 from edl_labs.checks.lab_cells import tell_missing_names
 from edl_labs.checks.lab_exercises import load_lab
@@ -72,7 +72,7 @@ def test_an_exception_that_is_returned_is_told_as_that() -> None:
     assert "an exception came back as the answer" == check("double", {"double": ValueError}).outcome.what
 
 
-class _Recorded(ExerciseSpec):
+class _Recorded(Exercise):
     answer_form: ClassVar[Any] = {"program": ""}
 
 
@@ -84,16 +84,16 @@ class _Formatted(_Recorded):
 @pytest.mark.parametrize(
     ("spec", "record", "told"),
     [
-        (ExerciseSpec(), {"value": [1 / 3, 4, "a"]}, "yours: [0.3333333, 4, 'a']"),
-        (ExerciseSpec(), {"value": None}, "yours: None"),
-        (ExerciseSpec(), {"value": list(range(1000))}, "…"),
-        (ExerciseSpec(), {"error": {"type": "KeyError"}}, ""),
+        (Exercise(), {"value": [1 / 3, 4, "a"]}, "yours: [0.3333333, 4, 'a']"),
+        (Exercise(), {"value": None}, "yours: None"),
+        (Exercise(), {"value": list(range(1000))}, "…"),
+        (Exercise(), {"error": {"type": "KeyError"}}, ""),
         (_Recorded(), {"value": {"program": "[]"}}, ""),
         (_Formatted(), {"value": {"seen": 7}}, "yours: 7 for x"),
         (_Formatted(), {"value": {}}, ""),
     ],
 )
-def test_what_a_students_code_gave_stands_below_the_case(spec: ExerciseSpec, record: dict[str, Any], told: str) -> None:
+def test_what_a_students_code_gave_stands_below_the_case(spec: Exercise, record: dict[str, Any], told: str) -> None:
     text = yours(spec.format_answer, "x", record)
 
     assert text.endswith(told)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from edl_labs.checks import Exercise
+from edl_labs.checks import RegisteredExercise
 from edl_labs.checks.evidence import collect
 
 READ = """
@@ -60,7 +60,7 @@ warnings.simplefilter("error")
 """
 
 CHECKED = """
-from edl_labs.checks import Exercise
+from edl_labs.checks import RegisteredExercise
 from edl_labs.checks.evidence import collect
 
 
@@ -70,7 +70,7 @@ class Spec:
 
 
 def probed():
-    return collect(Exercise("ex", "lab90_x", Spec()), globals(), [{}])[0]["value"]
+    return collect(RegisteredExercise("ex", "lab90_x", Spec()), globals(), [{}])[0]["value"]
 """
 
 
@@ -119,7 +119,7 @@ def test_functions_that_were_replaced_stop_nothing(monkeypatch: pytest.MonkeyPat
         def probe(self, student: Any, case: Any) -> Any:
             return student.f()
 
-    assert [{"value": 1}] == collect(Exercise("ex", "lab90_x", Spec()), {"f": lambda: 1}, [{}])
+    assert [{"value": 1}] == collect(RegisteredExercise("ex", "lab90_x", Spec()), {"f": lambda: 1}, [{}])
 
 
 @pytest.mark.slow
@@ -132,7 +132,7 @@ def settings():
     torch.set_default_dtype(torch.float64)
     return before
 
-records = collect(Exercise("ex", "lab90_x", Spec()), globals(), [{}, {}])
+records = collect(RegisteredExercise("ex", "lab90_x", Spec()), globals(), [{}, {}])
 assert [{"value": "torch.float32"}] * 2 == records
 assert torch.get_default_dtype() == torch.float32
 """)
@@ -145,7 +145,7 @@ def test_putting_settings_back_imports_no_compiler() -> None:
         "from edl_labs.checks import _exercise, evidence\n"
         "class Spec:\n"
         "    def probe(self, student, case): return case\n"
-        "evidence.collect(_exercise.Exercise('x', 'lab', Spec()), {}, [1])\n"
+        "evidence.collect(_exercise.RegisteredExercise('x', 'lab', Spec()), {}, [1])\n"
         "print([name for name in ('torch._inductor', 'torch._dynamo') if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from edl_labs.checks import Exercise, ExerciseSpec, judge
+from edl_labs.checks import Exercise, RegisteredExercise, judge
 from edl_labs.checks.evidence import collect
 from edl_labs.checks.evidence_form import Misfit, fitted
 
@@ -157,7 +157,7 @@ REFUSED: dict[str, list[tuple[Any, Any, str]]] = {
 }
 
 
-class Spec(ExerciseSpec):
+class Spec(Exercise):
     """Compares exactly, types and all."""
 
     def probe(self, student: Any, case: Any) -> Any:
@@ -170,7 +170,7 @@ class Spec(ExerciseSpec):
 
 def outcome_of(want: Any, given: Any) -> Any:
     """What the judge says when the student's function returns `given`."""
-    exercise = Exercise("ex", "lab90_x", Spec())
+    exercise = RegisteredExercise("ex", "lab90_x", Spec())
     answer = given if callable(given) and not isinstance(given, type) else lambda: given
     records = collect(exercise, {"answer": answer}, [{}])
     return judge(exercise, [{}], records, [want() if callable(want) else want], points=1)
@@ -228,9 +228,9 @@ def test_an_exercise_that_looks_at_forms_itself_gets_lists_and_numbers() -> None
     spec.loose = True  # type: ignore[attr-defined]
     seen = []
     spec.compare = lambda case, got, want: seen.append(got)  # type: ignore[method-assign]
-    records = collect(Exercise("ex", "lab90_x", spec), {"answer": lambda: np.array([1.0, 2.0])}, [{}])
+    records = collect(RegisteredExercise("ex", "lab90_x", spec), {"answer": lambda: np.array([1.0, 2.0])}, [{}])
 
-    judge(Exercise("ex", "lab90_x", spec), [{}], records, [[1, 2]], points=1)
+    judge(RegisteredExercise("ex", "lab90_x", spec), [{}], records, [[1, 2]], points=1)
 
     assert [[1, 2]] == seen
 

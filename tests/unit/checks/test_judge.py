@@ -11,13 +11,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from edl_labs.checks import Exercise, ExerciseSpec, close, judge
+from edl_labs.checks import Exercise, RegisteredExercise, close, judge
 from edl_labs.checks.evidence import collect
 from edl_labs.errors import Wrong
 
 
 @dataclass
-class Spec(ExerciseSpec):
+class Spec(Exercise):
     """A spec whose compare is given."""
 
     compare_with: Any = None
@@ -36,8 +36,8 @@ class Spec(ExerciseSpec):
         return None
 
 
-def exercise(**kwargs: Any) -> Exercise:
-    return Exercise("ex", "lab90_x", Spec(**kwargs))
+def exercise(**kwargs: Any) -> RegisteredExercise:
+    return RegisteredExercise("ex", "lab90_x", Spec(**kwargs))
 
 
 CASES = [{"x": 1.0}, {"x": 2.0}]
@@ -83,7 +83,7 @@ class Doubled(Spec):
     ],
 )
 def test_a_mistake_is_told_throughout_only_where_every_answer_fits_it(last, told) -> None:
-    spec = Exercise("ex", "lab90_x", Doubled())
+    spec = RegisteredExercise("ex", "lab90_x", Doubled())
 
     assert told == judge(spec, CASES, [{"value": {"y": 4.0, "n": [1, 2]}}, last], WANT, points=1).what
     assert "y is off" == judge(spec, CASES, [{"value": {"y": 4.0, "n": [1, 2]}}], WANT, points=1).what
@@ -121,7 +121,7 @@ def test_an_own_combine_is_clamped() -> None:
     spec = Spec()
     spec.combine = lambda fractions: 7.0  # type: ignore[method-assign]
 
-    outcome = judge(Exercise("ex", "lab90_x", spec), CASES, RIGHT, WANT, points=2)
+    outcome = judge(RegisteredExercise("ex", "lab90_x", spec), CASES, RIGHT, WANT, points=2)
 
     assert 2 == outcome.points
 

@@ -9,7 +9,7 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
-from edl_labs.checks import Exercise, Outcome
+from edl_labs.checks import Outcome, RegisteredExercise
 from edl_labs.course.assignment import Assignment, KnownCell
 from edl_labs.course.grade.broken_cells import tell_broken_cells
 from edl_labs.course.grade.declared_cells import declared_plan
@@ -41,7 +41,9 @@ KNOWN = (
     KnownCell("code", "solve-area", "def area(): stub", "def area(): right", {}, "solve", "area"),
     KnownCell("code", "check-area", 'check("area")', "", {}, "check", "check_area", 2.0),
 )
-ASSIGNMENT = Assignment("lab01_gpu_basics", KNOWN, (Exercise("area", "lab", None),), {}, {}, own_exercises=False)
+ASSIGNMENT = Assignment(
+    "lab01_gpu_basics", KNOWN, (RegisteredExercise("area", "lab", None),), {}, {}, own_exercises=False
+)
 
 
 def handed_in(name: str) -> Submission:

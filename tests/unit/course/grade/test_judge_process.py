@@ -11,7 +11,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from edl_labs.checks import Exercise, plain_data
+from edl_labs.checks import RegisteredExercise, plain_data
 from edl_labs.checks.lab_exercises import load_lab
 from edl_labs.checks.spec import MOST_KEPT_BYTES, kept_timelines
 from edl_labs.course.grade import judge_process
@@ -55,13 +55,15 @@ RIGHT = ["right", 1]
 
 
 @pytest.fixture
-def exercise(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Exercise:
+def exercise(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RegisteredExercise:
     (tmp_path / f"{LAB}.py").write_text(EXERCISES)
     monkeypatch.setenv("EDL_LABS_EXERCISES", str(tmp_path))
     return load_lab(LAB)[0]
 
 
-def judged(judge: Judge, exercise: Exercise, *, value: object, judge_s: float = 120.0) -> tuple[str, float, str]:
+def judged(
+    judge: Judge, exercise: RegisteredExercise, *, value: object, judge_s: float = 120.0
+) -> tuple[str, float, str]:
     judge._limits = Limits(judge_s=judge_s)
     parts = [plain_data.encode(part) for part in ([{}], [{"value": value}], [RIGHT])]
     outcome = judge.judge(exercise, *parts, points=2.0)
@@ -77,7 +79,7 @@ def judged(judge: Judge, exercise: Exercise, *, value: object, judge_s: float = 
     ],
 )
 def test_evidence_that_holds_up_the_judge_earns_nothing_and_the_next_is_judged(
-    exercise: Exercise, kind: str, judge_s: float, why: str
+    exercise: RegisteredExercise, kind: str, judge_s: float, why: str
 ):
     with Judge() as judge:
         judge.launch()
@@ -93,7 +95,7 @@ def test_evidence_that_holds_up_the_judge_earns_nothing_and_the_next_is_judged(
     assert why in told
 
 
-def test_what_ran_when_is_kept_of_answers_that_earn_points(exercise: Exercise):
+def test_what_ran_when_is_kept_of_answers_that_earn_points(exercise: RegisteredExercise):
     with Judge() as judge:
         sent = [[plain_data.encode(part) for part in ([{}], [{"value": one}], [RIGHT])] for one in (RIGHT, ["no", 1])]
         right, wrong = (judge.judge(exercise, *parts, points=2.0) for parts in sent)
@@ -159,7 +161,7 @@ def held_up(judge: Judge) -> int:
 
 @pytest.mark.slow
 def test_a_judge_that_gets_no_core_for_longer_than_its_time_judges_all_the_same(
-    exercise: Exercise, monkeypatch: pytest.MonkeyPatch
+    exercise: RegisteredExercise, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(judge_process, "OUTER_BOUND", 1000.0)
     with Judge() as judge:
@@ -172,7 +174,7 @@ def test_a_judge_that_gets_no_core_for_longer_than_its_time_judges_all_the_same(
 
 
 @pytest.mark.slow
-def test_a_judge_that_never_gets_a_core_ends(exercise: Exercise, monkeypatch: pytest.MonkeyPatch):
+def test_a_judge_that_never_gets_a_core_ends(exercise: RegisteredExercise, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(judge_process, "OUTER_BOUND", 2.0)
     with Judge() as judge:
         judged(judge, exercise, value=RIGHT)
@@ -183,7 +185,7 @@ def test_a_judge_that_never_gets_a_core_ends(exercise: Exercise, monkeypatch: py
     assert "took too long" in told
 
 
-def test_a_judge_that_does_not_start_costs_nobody_a_mark(exercise: Exercise, monkeypatch: pytest.MonkeyPatch):
+def test_a_judge_that_does_not_start_costs_nobody_a_mark(exercise: RegisteredExercise, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(sys, "executable", "/bin/false")
     with Judge() as judge, pytest.raises(EdlError, match="the judge did not start") as refused:
         judged(judge, exercise, value=RIGHT)
@@ -191,7 +193,7 @@ def test_a_judge_that_does_not_start_costs_nobody_a_mark(exercise: Exercise, mon
     assert refused.value.why.startswith("starting it ended its process with exit code 1")
 
 
-def test_evidence_judged_before_is_not_judged_again_by_any_judge_that_shares_it(exercise: Exercise):
+def test_evidence_judged_before_is_not_judged_again_by_any_judge_that_shares_it(exercise: RegisteredExercise):
     known: dict[bytes, Judged] = {}
     with Judge(known=known) as first, Judge(known=known) as second:
         kept = [judged(first, exercise, value=value) for value in (["half", 1], ["other", 1])]
@@ -201,7 +203,7 @@ def test_evidence_judged_before_is_not_judged_again_by_any_judge_that_shares_it(
         assert 2 == len(known)
 
 
-def test_what_held_up_the_judge_is_judged_again(exercise: Exercise):
+def test_what_held_up_the_judge_is_judged_again(exercise: RegisteredExercise):
     known: dict[bytes, Judged] = {}
     with Judge(known=known) as judge:
         late = judged(judge, exercise, value=["stall", 1], judge_s=1.0)
@@ -209,14 +211,14 @@ def test_what_held_up_the_judge_is_judged_again(exercise: Exercise):
     assert ("wrong", {}) == (late[0], known)
 
 
-def test_cases_are_drawn_as_here(exercise: Exercise):
+def test_cases_are_drawn_as_here(exercise: RegisteredExercise):
     with Judge(lab=LAB) as judge:
         assert [{}] == plain_data.decode(judge.draw(exercise, 7))
         assert ("passed", 2.0, "") == judged(judge, exercise, value=RIGHT)
         assert exercise.draw_cases(7) == plain_data.decode(judge.draw(exercise, 7))
 
 
-def test_why_no_cases_were_drawn_is_told_as_here(exercise: Exercise, tmp_path: Path):
+def test_why_no_cases_were_drawn_is_told_as_here(exercise: RegisteredExercise, tmp_path: Path):
     text = (tmp_path / f"{LAB}.py").read_text()
     (tmp_path / f"{LAB}.py").write_text(text.replace("return [{}]", "return 1 / 0"))
     with Judge() as judge, pytest.raises(EdlError, match=r"sum_up: cases\(\) raised ZeroDivisionError") as refused:
@@ -225,7 +227,7 @@ def test_why_no_cases_were_drawn_is_told_as_here(exercise: Exercise, tmp_path: P
     assert "mend that line" in refused.value.next
 
 
-def test_threads_share_as_many_judges_as_judge_at_a_time(exercise: Exercise):
+def test_threads_share_as_many_judges_as_judge_at_a_time(exercise: RegisteredExercise):
     free: list[Judge] = []
     made: list[Judge] = []
 

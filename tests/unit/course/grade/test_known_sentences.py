@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from edl_labs.checks import Exercise, Outcome, judge
+from edl_labs.checks import Outcome, RegisteredExercise, judge
 from edl_labs.checks.lab_exercises import lab_names, load_lab
 from edl_labs.course.course_folder import Course
 from edl_labs.course.grade.known_sentences import UNKNOWN, WITHHELD, sentences, withheld, without_texts
@@ -91,7 +91,7 @@ def test_no_exercise_tells_a_value_of_a_secret_case(lab: str):
             assert ("", None, "") == (told.case_text, told.case_index, told.printed)
 
 
-def hostile_outcomes(exercise: Exercise, cases: list) -> list[Outcome]:
+def hostile_outcomes(exercise: RegisteredExercise, cases: list) -> list[Outcome]:
     lab, sources = exercise.lab, []
     for value in (987654321.125, 31415):
         sources.append(

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from edl_labs.checks import Exercise
+from edl_labs.checks import RegisteredExercise
 from edl_labs.course.assignment import Assignment, KnownCell
 from edl_labs.course.grade.plan import MarkingPlan, make_plan, solution_plan
 from edl_labs.course.grade.submission import Submission, SubmittedCell
@@ -18,7 +18,7 @@ def known(role: str, name: str, source: str, *, solution: str = "", kind: str = 
     return KnownCell(kind, f"{role or 'c'}-{name}", source, solution or source, {}, role, grade_id, points)
 
 
-EXERCISES = (Exercise("area", "lab", None), Exercise("box", "lab", None, uses=("area",)))
+EXERCISES = (RegisteredExercise("area", "lab", None), RegisteredExercise("box", "lab", None, uses=("area",)))
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from edl_labs.checks import Exercise, Outcome
+from edl_labs.checks import Outcome, RegisteredExercise
 from edl_labs.course.assignment import Assignment, KnownCell
 from edl_labs.course.grade.plan import MarkingPlan, PlannedCell
 from edl_labs.course.grade.probe_run import AGAIN_S, AtCheck, PlanRunner
@@ -62,16 +62,16 @@ class Notes:
     points: float = 1.0
     told: list[tuple[str, ...]] = field(default_factory=list)
 
-    def take(self, exercise: Exercise, check: AtCheck) -> Outcome:
+    def take(self, exercise: RegisteredExercise, check: AtCheck) -> Outcome:
         self.told.append((exercise.name, check.ask(exercise.name.encode()).data.decode()))
         return Outcome(exercise.name, "lab", "passed", self.points, self.points)
 
-    def miss(self, exercise: Exercise, *, what: str, why: str) -> None:
+    def miss(self, exercise: RegisteredExercise, *, what: str, why: str) -> None:
         self.told.append((exercise.name, what, why))
 
 
 def runner(*names: str, ran: list[str] | None = None, **limits: Any) -> PlanRunner:
-    exercises = tuple(Exercise(name, "lab", Spec(), ()) for name in names)
+    exercises = tuple(RegisteredExercise(name, "lab", Spec(), ()) for name in names)
     assignment = Assignment("lab", (), exercises, {}, {}, False)
     return PlanRunner(assignment, lambda: FakeKernel([] if ran is None else ran), Limits(**limits))  # type: ignore
 
@@ -214,7 +214,7 @@ def test_waiting_for_cases_is_not_the_students_time(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr("edl_labs.course.grade.probe_run.time", now)
     sink = Notes()
 
-    def take(exercise: Exercise, check: AtCheck) -> None:
+    def take(exercise: RegisteredExercise, check: AtCheck) -> None:
         now.s += 1000.0
         check.ask(b"")
         now.s += 3.0

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from edl_labs.checks import Exercise
+from edl_labs.checks import RegisteredExercise
 from edl_labs.course.assignment import Assignment, KnownCell
 from edl_labs.course.grade import stray_answers
 from edl_labs.course.grade.plan import MarkingPlan, make_plan
@@ -36,7 +36,7 @@ LAB = Assignment(
         cell("markdown", "next", "## The next section"),
         cell("code", "last", "1 + 1"),
     ),
-    (Exercise("area", "lab", None),),
+    (RegisteredExercise("area", "lab", None),),
     {},
     {},
     own_exercises=False,
