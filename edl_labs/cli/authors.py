@@ -214,7 +214,7 @@ def _proofs(
     from concurrent.futures import ProcessPoolExecutor, as_completed
     from multiprocessing import get_context
 
-    from edl_labs.course.lab.prove import AT_ONCE
+    from edl_labs.course.lab.answer_runs import AT_ONCE
 
     if len(names) < 2:
         return [_proof(course, name, seeds, adapters, quiet, exercises) for name in names]

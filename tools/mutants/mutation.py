@@ -12,9 +12,10 @@ from typing import Any
 from edl_labs.checks import RegisteredExercise, judge, plain_data
 from edl_labs.checks.probe_process import ProbeDied, ProbeProcess
 from edl_labs.course.course_folder import Course
+from edl_labs.course.lab.answer_runs import AT_ONCE
 from edl_labs.course.lab.goldens import PUBLIC_SEED, alike, exercises_of, values
 from edl_labs.course.lab.parsed_lab import Lab
-from edl_labs.course.lab.prove import AT_ONCE, WRONG_SEEDS
+from edl_labs.course.lab.prove import WRONG_SEEDS
 from edl_labs.course.lab.read import read_lab
 from edl_labs.errors import EdlError, SourceError
 from edl_labs.values import Value

@@ -54,8 +54,8 @@ def test_a_complete_lab_is_proved(course: Course) -> None:
         ("the duration was squared", "the duration was squared"),
     ] == [(wrong.told, wrong.said) for wrong in one.wrong]
     assert (True, "3 submissions come to the same with demonstrations") == (one.declared.ok, one.declared.text)
-    count = 3 + 2 + 3 + len(hostile_cells(read_lab(course, kit.LAB)))
-    assert [(done, count) for done in range(1, count + 1)] == steps
+    count = 3 + 2 + len(hostile_cells(read_lab(course, kit.LAB)))
+    assert [*((done, count) for done in range(1, count + 1)), (1, 3), (2, 3), (3, 3)] == steps
 
 
 @pytest.mark.slow
@@ -121,6 +121,21 @@ def test_a_demonstration_that_changes_what_an_answer_gives_is_found(course: Cour
     path.write_text(path.read_text().replace("print(size)", demonstration))
 
     assert said in doubled(proved(course)).declared.text
+
+
+@pytest.mark.usefixtures("without_hostile")
+def test_a_demonstration_that_only_a_fork_cannot_go_on_from_makes_no_difference(course: Course):
+    """Autograd is one: its threads are not in a fork."""
+    at_home = (
+        "import os\nhome, plain_half_of = os.getpid(), half_of\n"
+        "def half_of(value_s):\n    assert os.getpid() == home\n    return plain_half_of(value_s)"
+    )
+    path = course.solutions / kit.LAB / f"{kit.LAB}.py"
+    path.write_text(path.read_text().replace("print(size)", at_home))
+
+    declared = doubled(proved(course)).declared
+
+    assert (True, "3 submissions come to the same with demonstrations") == (declared.ok, declared.text)
 
 
 @pytest.mark.usefixtures("without_hostile")
