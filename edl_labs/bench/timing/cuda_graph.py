@@ -13,6 +13,8 @@ from edl_labs.errors import UsageError
 def captured(fn: Callable[..., Any], feed: ArgumentPool | None, clock: Clock) -> Callable[[], Any]:
     """A function that replays a CUDA graph of `fn`, one call for each set of inputs in the pool, taken in turn.
 
+    It keeps `fn` and the inputs alive: a graph reads and writes their memory by address.
+
     Raises UsageError where there is no CUDA device, or where `fn` does what a graph cannot hold.
     """
     if not device_behind(clock).startswith("cuda"):
@@ -32,14 +34,14 @@ def captured(fn: Callable[..., Any], feed: ArgumentPool | None, clock: Clock) ->
             why=str(error).strip().splitlines()[0][:200],
             next="keep .item(), .cpu(), prints and new shapes out of it, or measure without graph=True",
         ) from error
-    return _Replays(graphs) if len(graphs) > 1 else graphs[0].replay
+    return _Replays(graphs, uses=(fn, sets))
 
 
 class _Replays:
     __name__ = "graph replay"
 
-    def __init__(self, graphs: list[Any]) -> None:
-        self._graphs, self._turn = graphs, 0
+    def __init__(self, graphs: list[Any], *, uses: object) -> None:
+        self._graphs, self._uses, self._turn = graphs, uses, 0
 
     def __call__(self) -> None:
         self._turn = (self._turn + 1) % len(self._graphs)

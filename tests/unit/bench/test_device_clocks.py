@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from types import SimpleNamespace
 
 import pytest
@@ -87,10 +89,22 @@ def test_the_device_that_is_watched_is_that_of_the_clock(clock, monkeypatch):
     assert "GPU-of-device-1" == processor_state.watch_for(clock)
 
 
-def test_a_graph_is_captured(clock, monkeypatch):
-    monkeypatch.setattr(cuda_graph, "_capture", lambda torch, fn, arguments: SimpleNamespace(replay="replay"))
+@pytest.mark.parametrize("feed", [None, SimpleNamespace(pool=[(1,), (2,)])])
+def test_a_captured_graph_keeps_the_memory_that_it_uses(clock, monkeypatch, feed):
+    replayed = []
+    monkeypatch.setattr(
+        cuda_graph, "_capture", lambda torch, fn, given: SimpleNamespace(replay=lambda: replayed.append(given))
+    )
+    buffer = torch.ones(1)
+    alive = weakref.ref(buffer)
+    replay = cuda_graph.captured(lambda *given, buffer=buffer: buffer, feed, clock)
+    del buffer
+    gc.collect()
+    for _ in range(2):
+        replay()
 
-    assert "replay" == cuda_graph.captured(len, None, clock)
+    assert alive() is not None
+    assert sorted(feed.pool if feed else [(), ()]) == sorted(replayed)
 
 
 def test_a_cold_measurement_clears_the_devices_cache_and_drops_throttled_blocks(clock, monkeypatch):
