@@ -91,7 +91,7 @@ def grade(
             all_cells=all_cells or None,
             progress=tell,
         )
-        remarks = course_remarks(Course.find_class())
+        remarks = (*report.remarks, *course_remarks(Course.find_class()))
     if as_json:
         emit(report.to_json())
     else:

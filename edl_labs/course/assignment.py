@@ -14,6 +14,7 @@ from edl_labs.checks import RegisteredExercise
 from edl_labs.checks.lab_exercises import exercises_folder, load_lab, module_path
 from edl_labs.course.own_files import own_files
 from edl_labs.errors import UsageError
+from edl_labs.units import counted
 
 CHECK_PREFIX = "check_"
 GRADED_WITH = "graded_with"  # of a source notebook's metadata: the parameters that a notebook is graded with
@@ -87,6 +88,15 @@ class Assignment:
             state.update(name.encode() + content)
         return state.hexdigest()
 
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """A line where the instructor's source was built before the release: roles of cells are read from it alone."""
+        stale = [cell for cell in self.cells if not cell.lab_role and _lab_role(cell.metadata)]
+        if not stale:
+            return ()
+        what = f"the source notebook of {self.name} is older than its release: it lacks {counted(len(stale), 'role')}"
+        return (f"{what} of cells, by which grading knows what need not run; run edl-labs build",)
+
     def exercise(self, name: str) -> RegisteredExercise:
         """The exercise called `name`."""
         return next(e for e in self.exercises if e.name == name)
@@ -151,12 +161,12 @@ def _known(cell: dict[str, Any], solved: dict[str, Any]) -> KnownCell:
         role=_role(meta),
         grade_id=meta.get("grade_id", ""),
         points=float(meta.get("points", 0.0)),
-        lab_role=_lab_role(solved),
+        lab_role=_lab_role(solved["metadata"]),
     )
 
 
-def _lab_role(solved: dict[str, Any]) -> str:
-    role = solved["metadata"].get("edl_labs", {}).get("role", "")
+def _lab_role(metadata: dict[str, Any]) -> str:
+    role = metadata.get("edl_labs", {}).get("role", "")
     return role if role in LAB_ROLES else ""
 
 

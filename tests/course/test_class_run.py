@@ -16,6 +16,7 @@ from datetime import datetime
 from pathlib import Path
 from random import Random
 
+import nbformat
 import pytest
 
 from edl_labs.course.course_folder import Course as Repository
@@ -194,6 +195,18 @@ def test_a_students_own_module_is_imported_in_their_sandbox_alone(course: Course
 
 def test_only_grades_the_students_that_match(graded: Course):
     assert ["s01"] == [row.student for row in run(graded, only=["*1"]).rows]
+
+
+def test_a_source_older_than_the_release_is_remarked_on_once(graded: Course):
+    release = graded.root / "labs" / LAB / f"{LAB}.ipynb"
+    notebook = graded.released()
+    notebook.cells[0].metadata["edl_labs"] = {"role": "setup"}
+    nbformat.write(notebook, release)
+
+    report, whole = run(graded), run(graded, all_cells=True, only=["s00"])
+
+    assert (1, 0) == (len(report.remarks), len(whole.remarks))
+    assert "lacks 1 role" in report.remarks[0]
 
 
 def test_nothing_to_grade_is_said(course: Course):

@@ -86,7 +86,7 @@ ProgressHook = Callable[[ClassProgress], None]
 
 @dataclass(frozen=True, repr=False)
 class ClassReport(Value):
-    """A class, graded: one row a student, in order."""
+    """A class, graded: one row a student, in order, and `remarks` on the whole run."""
 
     DERIVED: ClassVar[tuple[str, ...]] = ("exit_code",)
     ROWS: ClassVar[str] = "rows"
@@ -97,6 +97,7 @@ class ClassReport(Value):
     jobs: int
     wall_s: float
     rows: tuple[StudentRow, ...]
+    remarks: tuple[str, ...] = ()
 
     @property
     def exit_code(self) -> int:
@@ -164,9 +165,9 @@ def grade(
             with grader:
                 _run(grader, Writer(course, known), students, rows, jobs=jobs, progress=progress)
     in_order = tuple(rows[student] for student in students)
-    return ClassReport(
-        assignment, grader.results.level.value, grader.results.draws.seed, jobs, time.monotonic() - began, in_order
-    )
+    results, wall_s = grader.results, time.monotonic() - began
+    remarks = () if results.all_cells else known.remarks
+    return ClassReport(assignment, results.level.value, results.draws.seed, jobs, wall_s, in_order, remarks)
 
 
 @dataclass(frozen=True)

@@ -170,6 +170,21 @@ def test_one_check_in_a_released_notebook_does_not_make_it_another_assignment(bu
     assert b"1,2" == after.files["runs.csv"]
 
 
+def test_a_source_notebook_without_the_releases_roles_is_remarked_on(built: Course, monkeypatch) -> None:
+    """Grading reads roles from the source alone, and would run all cells, or skip one that is given."""
+    monkeypatch.setenv("EDL_LABS_EXERCISES", str(built.exercises))
+    source = built.source / kit.LAB / f"{kit.LAB}.ipynb"
+
+    def remarks() -> tuple[str, ...]:
+        return load_assignment(kit.LAB, source=source.parent, release=built.labs / kit.LAB).remarks
+
+    assert () == remarks()
+
+    source.write_text(source.read_text().replace('"edl_labs": {\n     "role": "given"\n    }', ""))
+
+    assert [True] == ["lacks 1 role of cells" in line and "edl-labs build" in line for line in remarks()]
+
+
 def test_stale_points_are_found_in_notebook_goldens_and_table(built: Course) -> None:
     kit.replace(kit.toml(built), "points = 2", "points = 4")
 
