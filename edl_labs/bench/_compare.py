@@ -200,7 +200,6 @@ def _row(rounds: Rounds, blocked: OneAfterAnother, index: int, *, band: float, l
     sure_ends = _blurred(sure, blur)
     if _tells_roughly(rounds, index):
         low, high = sure_ends = ratio / _ROUGH, ratio * _ROUGH
-    half = (high - low) / 2
     names = [sampler.runner.name for sampler in rounds.samplers]
     return RatioRow(
         name=names[index],
@@ -210,7 +209,7 @@ def _row(rounds: Rounds, blocked: OneAfterAnother, index: int, *, band: float, l
         high=high,
         verdict=verdict(low, high, band=band, sure=sure_ends),
         blocked_ratio=blocked.ratio(index),
-        interleaving_changed=blocked.disagrees(index, ratio=ratio, half_width=half),
+        interleaving_changed=blocked.disagrees(index, ratio=ratio, half_width=(high - low) / 2),
         log_ratios=tuple(rounds.log_ratios(index)),
     )
 

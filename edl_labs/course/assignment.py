@@ -46,6 +46,14 @@ class KnownCell:
         """The exercise that the cell belongs to; empty where it belongs to none."""
         return self.grade_id.removeprefix(CHECK_PREFIX) if self.role in ("solve", "check", "answer") else ""
 
+    def is_released(self, source: str) -> bool:
+        """Whether a source is the released one."""
+        return source.strip() == self.source.strip()
+
+    def is_untouched(self, source: str) -> bool:
+        """Whether a source holds no work: it is empty, or the released one."""
+        return not source.strip() or self.is_released(source)
+
 
 @dataclass(frozen=True)
 class Assignment:

@@ -17,7 +17,7 @@ from edl_labs.arguments import checked_arguments, require_amount, require_positi
 from edl_labs.device import usable_cores
 from edl_labs.errors import EdlError, UsageError
 from edl_labs.pipeline._within import too_long
-from edl_labs.pipeline.processor_time import Meter, meter, split
+from edl_labs.pipeline.processor_time import meter, split
 from edl_labs.presenters import Drawn
 from edl_labs.values import Value
 
@@ -177,10 +177,8 @@ def measure_contention(
     cores = usable_cores()
     counts = list(dict.fromkeys([1, *(range(2, min(cores, 8) + 1) if processes is None else processes)]))
     if "fork" not in multiprocessing.get_all_start_methods():
-        before = meter()
-        done = _counted(work, before.wall_s + seconds)
-        found = split(before, meter())
-        return Contention(0.0, cores, {1: done / found.wall_s}, round(found.off_core_share, 6))
+        rate, off_core_share = _rate(work, seconds)
+        return Contention(0.0, cores, {1: rate}, round(off_core_share, 6))
     seen: dict[int, list[tuple[float, float]]] = {n: [] for n in counts}
     for _ in range(rounds):
         for n in counts:
@@ -201,10 +199,7 @@ def _together(work: Callable[[], Any], processes: int, seconds: float) -> tuple[
         try:
             work()
             gate.wait(60)
-            before: Meter = meter()
-            done = _counted(work, before.wall_s + seconds)
-            found = split(before, meter())
-            counts[place], waited[place] = done / found.wall_s, found.off_core_share
+            counts[place], waited[place] = _rate(work, seconds)
         except BrokenBarrierError:
             return
         except BaseException as error:
@@ -241,12 +236,14 @@ def _failed(failures: Any, children: Sequence[Any], limit_s: float) -> EdlError:
     )
 
 
-def _counted(work: Callable[[], Any], until: float) -> int:
-    done = 0
-    while time.perf_counter() < until:
+def _rate(work: Callable[[], Any], seconds: float) -> tuple[float, float]:
+    """Calls a second, and the share of their time that this process was on no core."""
+    before, done = meter(), 0
+    while time.perf_counter() < before.wall_s + seconds:
         work()
         done += 1
-    return done
+    found = split(before, meter())
+    return done / found.wall_s, found.off_core_share
 
 
 class _Ready:

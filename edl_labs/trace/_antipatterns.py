@@ -94,6 +94,13 @@ class _Seen:
         lines = Counter(self._places.where(event)[0] for event in events[:_ASKED])
         return lines.most_common(1)[0][0] if lines else ""
 
+    def finding(
+        self, name: str, what: str, why: str, next: str, events: list[int], *, cost_s: float | None = None
+    ) -> Finding:
+        """A habit of so many events, which cost what they take unless another cost is given."""
+        cost_s = self.duration_s(events) if cost_s is None else cost_s
+        return Finding(name, what, why, next, self.line(events), self.per_step(len(events)), cost_s)
+
     def inside(self, pattern: re.Pattern[str]) -> list[bool]:
         """By event whether one around it has such a name."""
         named = [bool(pattern.search(name)) for name in self.trace.names]
@@ -139,14 +146,13 @@ def _host_reads(seen: _Seen) -> Iterator[Finding]:
     where_from = reads or explicit
     # One read at the end of a step, for a log, is the least that a loop does, unless the device is idle meanwhile.
     if seen.per_step(len(where_from)) > 1.5 or (where_from and seen.idle_s(calls) > _IDLE_READS * seen.step_s()):
-        yield Finding(
+        yield seen.finding(
             "host reads",
             f"{_times(seen.per_step(len(where_from)))} the host waits for values from the device, or for the device",
             "item(), tolist(), cpu(), print or a comparison of values on the device empties the launch queue",
             "keep values on the device, and read them every few hundred steps",
-            seen.line(where_from),
-            seen.per_step(len(where_from)),
-            seen.duration_s(calls),
+            where_from,
+            cost_s=seen.duration_s(calls),
         )
 
 
@@ -156,14 +162,12 @@ def _blocking_copies(seen: _Seen) -> Iterator[Finding]:
     found = [operation for operation in copies if _held(seen, operation, waits)]
     if seen.per_step(len(found)) >= 0.5:
         events = [operation.event for operation in found]
-        yield Finding(
+        yield seen.finding(
             "blocking copies",
             f"{_times(seen.per_step(len(found)))} a copy blocks the host until it ends",
             "its memory is not pinned, or it was not asked for with non_blocking=True",
             "pin_memory=True in the DataLoader, .to(device, non_blocking=True), the next batch in a side stream",
-            seen.line(events),
-            seen.per_step(len(found)),
-            seen.duration_s(events),
+            events,
         )
 
 
@@ -187,28 +191,24 @@ def _per_parameter_optimizer(seen: _Seen) -> Iterator[Finding]:
     short = [operation for operation in mine if operation.end_s - operation.start_s < 4 * TINY_KERNEL_S]
     if seen.per_step(len(short)) >= 2 * _MANY:
         calls = [operation.call for operation in short]
-        yield Finding(
+        yield seen.finding(
             "optimiser per parameter",
             f"the optimiser launches {seen.per_step(len(short)):.0f} short kernels a step",
             "one launch for each tensor and operation: with small tensors launching costs more than the update",
             "foreach=True or fused=True",
-            seen.line(calls),
-            seen.per_step(len(short)),
-            seen.duration_s(calls),
+            calls,
         )
 
 
 def _layout_conversions(seen: _Seen) -> Iterator[Finding]:
     found = [operation.event for operation in seen.operations if _LAYOUT.search(seen.name(operation.event))]
     if seen.per_step(len(found)) >= 2:
-        yield Finding(
+        yield seen.finding(
             "layout conversions",
             f"{seen.per_step(len(found)):.0f} kernels a step only reorder data",
             "neighbouring operators want different memory formats",
             "model.to(memory_format=torch.channels_last), inputs too; drop needless .contiguous() calls",
-            seen.line(found),
-            seen.per_step(len(found)),
-            seen.duration_s(found),
+            found,
         )
 
 
@@ -220,14 +220,13 @@ def _tiny_kernels(seen: _Seen) -> Iterator[Finding]:
     typical_s = median(operation.end_s - operation.start_s for operation in kernels)
     launch_s = median(float(seen.trace.end_s[i] - seen.trace.start_s[i]) for i in launches)
     if typical_s < max(launch_s, TINY_KERNEL_S / 2):
-        yield Finding(
+        yield seen.finding(
             "tiny kernels",
             f"half of {seen.per_step(len(kernels)):.0f} kernels a step take less than a launch's {seconds(launch_s)}",
             "the device finishes each before the next arrives",
             "torch.compile, CUDA graphs, or a larger batch",
-            seen.line([operation.event for operation in kernels]),
-            seen.per_step(len(kernels)),
-            max(launch_s - typical_s, 0.0) * seen.per_step(len(kernels)),
+            [operation.event for operation in kernels],
+            cost_s=max(launch_s - typical_s, 0.0) * seen.per_step(len(kernels)),
         )
 
 
@@ -235,28 +234,24 @@ def _allocator_churn(seen: _Seen) -> Iterator[Finding]:
     inside = seen.inside(EMPTY_CACHE)
     found = [i for i in seen.events("alloc") if not inside[i]]
     if seen.per_step(len(found)) >= 1:
-        yield Finding(
+        yield seen.finding(
             "allocator churn",
             f"{_times(seen.per_step(len(found)))} the driver is asked for memory, or given some back",
             "sizes change from step to step, or memory is nearly full: the caching allocator cannot reuse its blocks",
             "pad to a few sizes, allocate buffers once, or expandable_segments:True",
-            seen.line(found),
-            seen.per_step(len(found)),
-            seen.duration_s(found),
+            found,
         )
 
 
 def _empty_cache(seen: _Seen) -> Iterator[Finding]:
     marked = [i for i in seen.events("annotation", "python", "operator") if EMPTY_CACHE.search(seen.name(i))]
     if seen.per_step(len(marked)) >= 0.2:
-        yield Finding(
+        yield seen.finding(
             "needless empty_cache",
             f"the memory cache is emptied {_times(seen.per_step(len(marked)))}",
             "it synchronises, gives all free blocks back, and the next step asks for them again",
             "drop torch.cuda.empty_cache() from the loop",
-            seen.line(marked),
-            seen.per_step(len(marked)),
-            seen.duration_s(marked),
+            marked,
         )
 
 
@@ -267,14 +262,12 @@ def _no_tensor_cores(seen: _Seen) -> Iterator[Finding]:
     )
     share = seen.duration_s(found) * seen.steps / kernels_s if kernels_s else 0.0
     if share > 0.1:
-        yield Finding(
+        yield seen.finding(
             "no tensor cores",
             f"matrix products without tensor cores take {share:.0%} of the kernels' time",
             "they run in full fp32, or their sizes are not multiples of 8",
             'torch.autocast("cuda", torch.bfloat16), or matmul.fp32_precision = "tf32"; pad sizes to 8',
-            seen.line(found),
-            seen.per_step(len(found)),
-            seen.duration_s(found),
+            found,
         )
 
 

@@ -72,7 +72,7 @@ def solution_outputs(outcome: Outcome) -> list[dict[str, Any]]:
 def _cell(index: int, cell: PlannedCell, allowance: ReadingAllowance) -> dict[str, Any]:
     known = cell.known if cell.keeps_id or (cell.known and not cell.known.role) else None
     pictures = pictures_without_scripts(cell.attachments) if cell.kind == "markdown" else {}
-    released = cell.known is not None and cell.source.strip() == cell.known.source.strip()
+    released = cell.known is not None and cell.known.is_released(cell.source)
     source = cell.source if cell.kind == "code" or released else prose_without_scripts(cell.source, pictures, allowance)
     head = {"cell_type": cell.kind, "id": known.id if known else f"student-{index}"}
     made: dict[str, Any] = {**head, "source": source, "metadata": _metadata(known)}

@@ -48,7 +48,7 @@ class PlannedCell:
         known = self.known
         if not self.runs or known is None or known.role or known.lab_role:
             return False
-        return self.source.strip() == known.source.strip()
+        return known.is_released(self.source)
 
     @property
     def runs_as(self) -> str:
@@ -97,7 +97,7 @@ class MarkingPlan:
     def untouched(self) -> tuple[str, ...]:
         """nbgrader's ids of the solve and answer cells that are as they were released."""
         kept = (c for c in self.cells if c.keeps_id and c.known and c.known.role in ("solve", "answer"))
-        return tuple(c.known.grade_id for c in kept if c.known and c.source.strip() in ("", c.known.source.strip()))
+        return tuple(c.known.grade_id for c in kept if c.known and c.known.is_untouched(c.source))
 
     def answers(self) -> dict[str, str]:
         """The prose of each exercise that a person marks."""
@@ -156,7 +156,7 @@ class _Planner:
         for position, known in enumerate(self.assignment.cells):
             if known.id in self._copies or not (known.role or (ids_kept and known.kind == "code")):
                 continue
-            if not known.role and known.source.strip() in {c.source.strip() for c in self.submission.cells}:
+            if not known.role and any(known.is_released(c.source) for c in self.submission.cells):
                 continue
             runs = known.kind == "code" and not known.role
             probes = known.exercise if known.role == "check" else ""
@@ -201,7 +201,7 @@ class _Planner:
         """Where the cells stand in which somebody wrote an answer to `exercise`."""
         solving = ((i, c.known) for i, c in enumerate(self.cells) if c.known and c.known.role == "solve")
         mine = (i for i, known in solving if known.exercise == exercise)
-        return [i for i in mine if self.cells[i].source.strip() not in ("", self._claim(i).source.strip())]
+        return [i for i in mine if not self._claim(i).is_untouched(self.cells[i].source)]
 
     def _claim(self, index: int) -> KnownCell:
         """The released cell that a planned one stands for; it has one."""
@@ -227,21 +227,18 @@ class _Planner:
     def _by_text(self, cell: SubmittedCell) -> KnownCell | None:
         """A check or locked cell that lost its metadata and kept its text."""
         locked = (c for c in self.assignment.cells if c.role in ("check", "locked"))
-        return next((c for c in locked if c.source.strip() == cell.source.strip()), None)
+        return next((c for c in locked if c.is_released(cell.source)), None)
 
     def _choice(self, indices: list[int]) -> int:
         """Of several copies, the last one with work in it; the last of all when none has any."""
         known = self._claims[indices[-1]]
         if known is None or known.role not in ("solve", "answer"):
             return indices[-1]
-        worked = [i for i in indices if not self._untouched(self.submission.cells[i], known)]
+        worked = [i for i in indices if not known.is_untouched(self.submission.cells[i].source)]
         return (worked or indices)[-1]
 
-    def _untouched(self, cell: SubmittedCell, known: KnownCell) -> bool:
-        return not cell.source.strip() or cell.source.strip() == known.source.strip()
-
     def _plain(self, cell: SubmittedCell, known: KnownCell | None) -> None:
-        settings = self._settings(known) if known is not None and cell.source.strip() == known.source.strip() else ""
+        settings = self._settings(known) if known is not None and known.is_released(cell.source) else ""
         planned = PlannedCell(cell.kind, cell.source, known, attachments=cell.attachments, outputs=cell.outputs)
         self.cells.append(replace(planned, runs=cell.kind == "code", settings=settings))
 
@@ -256,11 +253,11 @@ class _Planner:
         chosen = index == self._chosen[known.id]
         if cell.kind != "code":
             self.notes.append(Note(f"{_called(known)} was turned into {cell.kind}; it is read as code", known.exercise))
-        runs = chosen or not self._untouched(cell, known)
+        runs = chosen or not known.is_untouched(cell.source)
         self.cells.append(PlannedCell("code", cell.source, known, runs=runs, keeps_id=chosen, outputs=cell.outputs))
 
     def _check(self, index: int, cell: SubmittedCell, known: KnownCell) -> None:
-        if cell.source.strip() != known.source.strip() or cell.kind != "code":
+        if not known.is_released(cell.source) or cell.kind != "code":
             self.notes.append(Note(f"{_called(known)} was changed; its own text does not run", known.exercise, True))
         chosen = index == self._chosen[known.id]
         probes = known.exercise if chosen else ""
@@ -272,7 +269,7 @@ class _Planner:
         self.cells.append(planned)
 
     def _locked(self, index: int, cell: SubmittedCell, known: KnownCell) -> None:
-        if cell.source.strip() != known.source.strip():
+        if not known.is_released(cell.source):
             self.notes.append(Note(f"{_called(known)} was changed and was restored", known.exercise, True))
         chosen = index == self._chosen[known.id]
         runs = known.kind == "code"

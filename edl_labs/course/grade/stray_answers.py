@@ -29,7 +29,7 @@ class TypedCell:
     def is_empty_answer(self) -> bool:
         """Whether it is an answer's cell as it was released."""
         known = self.known
-        return known is not None and known.role == "answer" and self.source.strip() in ("", known.source.strip())
+        return known is not None and known.role == "answer" and known.is_untouched(self.source)
 
 
 def with_prose(cells: Sequence[TypedCell], lab: Iterable[KnownCell]) -> list[TypedCell]:

@@ -243,7 +243,7 @@ def imports_exercises(source: str) -> bool:
 def _own_work(plan: MarkingPlan) -> dict[str, str]:
     """The source of each solve cell that is not as it was released, by exercise."""
     cells = [(c, c.known) for c in plan.cells if c.keeps_id and c.known is not None and c.known.role == "solve"]
-    return {known.exercise: cell.source for cell, known in cells if cell.source.strip() != known.source.strip()}
+    return {known.exercise: cell.source for cell, known in cells if not known.is_released(cell.source)}
 
 
 def _exercise(
