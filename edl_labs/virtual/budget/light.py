@@ -36,7 +36,7 @@ def light(job: TrainingJob) -> Light:
     """The lower bound of a job on its `ranks` GPUs."""
     passes_s = _passes_s(job, job.share)
     unit_s = _passes_s(job, 1)
-    sums_s = job.all_reduce_s(job.elements[0]) if job.ranks > 1 else 0.0
+    sums_s = job.all_reduce_s(job.elements[0])
     first_update_s = job.update_s(0, 1)
     copy_s = job.copy_s(job.inputs, pinned=True)
     head_s = job.decode_s + copy_s

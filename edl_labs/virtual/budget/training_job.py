@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields
 from itertools import accumulate
 from typing import Any
 
+from edl_labs.virtual.cluster.collective_costs import CollectiveCosts
 from edl_labs.virtual.cluster.machine import ClusterMachine
 from edl_labs.virtual.errors import VirtualClusterError, shown
 from edl_labs.virtual.gpu.machine import VirtualMachine
@@ -87,8 +88,8 @@ class TrainingJob:
 
     def all_reduce_s(self, elements: int) -> float:
         """What a ring takes to sum so many fp32 elements over all GPUs."""
-        rounds = 2 * (self.ranks - 1)
-        return rounds * (self.alpha_s + 4 * elements / self.ranks / self.link_byte_per_s)
+        ring = CollectiveCosts(self.machine()).plans("all_reduce", tuple(range(self.ranks)))["ring"]
+        return ring.seconds(4 * elements)
 
     def copy_s(self, nbytes: int, *, pinned: bool) -> float:
         """What a copy from the host takes; one from pageable memory is staged."""
