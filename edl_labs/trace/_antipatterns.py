@@ -31,9 +31,8 @@ _SHORT_COPY_S = 20e-6
 _TOUCH_S, _ROUNDING_S = 1e-6, 1e-9
 _OPTIMIZER = re.compile(r"optimi[sz]er|\bstep\b.*(adam|sgd)|adam|sgd", re.IGNORECASE)
 _FUSED = re.compile(r"multi_tensor|fused|foreach", re.IGNORECASE)
-_LAYOUT = re.compile(
-    r"nchwToNhwc|nhwcToNchw|nchw.?to.?nhwc|nhwc.?to.?nchw|transpose|permute|contiguous|cvt_layout", re.IGNORECASE
-)
+# In the kernel's own name: cuBLAS scales vectors with `scal_kernel<…>(cublasTransposeParams<float>, …)`.
+_LAYOUT = re.compile(r"^[^<]*(nchw.?to.?nhwc|nhwc.?to.?nchw|transpose|permute|contiguous|cvt_layout)", re.IGNORECASE)
 _MATRIX = re.compile(r"gemm|matmul|\bmm\b|conv|cutlass|cublas|attention|flash|linear", re.IGNORECASE)
 # Names of kernels that use tensor cores, Volta to Hopper: instruction shapes, and the makers' words for them.
 _TENSOR_CORES = re.compile(

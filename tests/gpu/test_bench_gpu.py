@@ -25,16 +25,13 @@ def matrix():
     return torch.randn(2048, 2048, device="cuda", dtype=torch.bfloat16)
 
 
-def kernel_ratio(fn, **options):
+def test_the_time_of_a_matmul_is_that_of_its_kernel_and_the_gap_before_the_next(matrix):
     from harness_rows import kernel_s
 
-    return median(
-        measure(fn, **options).median_s / ((before + kernel_s(fn)) / 2) for before in (kernel_s(fn) for _ in range(5))
-    )
+    pairs = [(measure(lambda: matrix @ matrix).median_s, kernel_s(lambda: matrix @ matrix)) for _ in range(5)]
+    measured_s, alone_s = map(median, zip(*pairs, strict=True))
 
-
-def test_the_time_of_a_matmul_is_that_of_its_kernel(matrix):
-    assert 1.0 == pytest.approx(kernel_ratio(lambda: matrix @ matrix), abs=0.02)
+    assert 0.98 * alone_s <= measured_s <= 1.02 * alone_s + 1e-6  # a H200 leaves 0.4 to 1.4 µs between two kernels
 
 
 def test_events_and_the_drained_host_clock_agree(matrix):
@@ -47,8 +44,11 @@ def test_the_clock_of_the_device_in_use_is_found(matrix):
     assert "cuda" in measure(lambda: matrix + 1).clock.name
 
 
-def test_a_host_clock_beside_the_device_is_told(matrix):
-    assert "no_sync" in [w.kind for w in measure(lambda: matrix @ matrix, clock=HostClock()).warnings]
+def test_a_host_clock_beside_the_device_gives_its_time_or_a_warning(matrix):
+    by_host = measure(lambda: matrix @ matrix, clock=HostClock())
+    true_s = measure(lambda: matrix @ matrix, clock=EventClock.of()).median_s
+
+    assert by_host.median_s == pytest.approx(true_s, rel=0.1) or "no_sync" in [w.kind for w in by_host.warnings]
 
 
 def test_reading_a_value_and_synchronising_are_told(matrix):

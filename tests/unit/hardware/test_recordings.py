@@ -46,7 +46,7 @@ def test_a_modelled_recording_says_so_in_its_title():
 
 
 def test_without_a_synchronisation_launches_seem_to_take_their_overhead():
-    recording = find("async_launch", hardware_key="H200")
+    recording = load("h200_async_launch_modelled")
     machine = VirtualMachine.from_dict(recording.environment["virtual_machine"])
     seeming, true = (recording.values(series.label) for series in recording.series)
 
@@ -55,7 +55,7 @@ def test_without_a_synchronisation_launches_seem_to_take_their_overhead():
 
 
 def test_large_copies_run_at_the_rates_of_their_memory_and_small_ones_at_their_latency():
-    recording = find("pinned_copies")
+    recording = load("h200_pinned_copies_modelled")
     machine = VirtualMachine.from_dict(recording.environment["virtual_machine"])
     pageable, pinned, returned = (recording.values(series.label) for series in recording.series)
 
@@ -64,6 +64,20 @@ def test_large_copies_run_at_the_rates_of_their_memory_and_small_ones_at_their_l
     assert pytest.approx(recording.x[-1] / machine.link_byte_per_s, rel=0.01) == pinned[-1]
     assert pytest.approx(machine.copy_overhead_s, rel=0.05) == max(returned)
     assert pinned[0] > 2 * recording.x[0] / machine.link_byte_per_s
+
+
+def test_lab01_states_what_was_recorded_on_the_gpu():
+    """Its text says that a launch takes 10 to 17 µs there."""
+    launches, copies = find("async_launch", hardware_key="H200"), find("pinned_copies", hardware_key="H200")
+    seeming, true = (launches.values(series.label) for series in launches.series)
+    per_launch_s = [time_s / count for count, time_s in zip(launches.x, seeming, strict=True)]
+
+    assert not launches.modelled
+    assert not copies.modelled
+    assert 10e-6 <= min(per_launch_s)
+    assert max(per_launch_s) <= 17e-6
+    assert pytest.approx([count * 200e-6 for count in launches.x], rel=0.11) == list(true)
+    assert 5 < copies.values("pageable")[-1] / copies.values("pinned")[-1]
 
 
 def test_a_measured_recording_is_found_before_a_modelled_one(monkeypatch):

@@ -124,6 +124,22 @@ def test_names_of_real_kernels_tell_tensor_cores(kernel: str, found: bool) -> No
     assert found == any(finding.name == "no tensor cores" for finding in antipatterns(read_trace(events)))
 
 
+@pytest.mark.parametrize(
+    ("kernel", "found"),
+    [
+        ("void cudnn::engines_precompiled::nchwToNhwcKernel<float, float, float, false>(cudnnTensor)", True),
+        ("void scal_kernel<float, 1>(cublasTransposeParams<float>, float const*)", False),
+        ("void cutlass::Kernel2<cutlass_80_transpose_gemm>(Params)", False),
+    ],
+)
+def test_a_kernel_reorders_data_by_its_own_name_and_not_by_its_arguments(kernel: str, found: bool) -> None:
+    events = [
+        {"ph": "X", "cat": "kernel", "name": kernel, "pid": 0, "tid": 7, "ts": 600 * i, "dur": 500} for i in range(3)
+    ]
+
+    assert found == any(finding.name == "layout conversions" for finding in antipatterns(read_trace(events)))
+
+
 def test_the_line_of_the_habit_is_named() -> None:
     gpu = TracedGPU("A100-80GB", **QUIET)
     loss = gpu.empty(4)
