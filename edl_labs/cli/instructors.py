@@ -69,6 +69,8 @@ def _take_labs(folder: Path, labs: Sequence[str], *, as_json: bool) -> None:
     else:
         for file in found.kept:
             print(f"yours stays: {file}")
+        for file in found.orphans:
+            print(f"yours stays: {file}, which release {found.release} no longer has; delete it if you do not need it")
         for file in found.conflicts:
             print(
                 f"{file} changed here and in release {found.release}: the release's is {UPGRADE}/{file}",

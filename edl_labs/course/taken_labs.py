@@ -34,6 +34,8 @@ class TakenLabs(Value):
     written: tuple[str, ...]
     removed: tuple[str, ...]
     kept: tuple[str, ...]
+    orphans: tuple[str, ...]
+    """Changed in the course and no longer in the release: they stay."""
     conflicts: tuple[str, ...]
     """Changed in the course and in the release: the course's stay, the release's lie in build/upgrade/."""
 
@@ -85,7 +87,7 @@ def take_labs(course: Course, names: Collection[str]) -> TakenLabs:
         if name not in stamped and (course.solutions / name).exists():
             why = f"{course.shown(course.solutions / name)} was not copied from edl_labs"
             raise UsageError(f"the course has a lab of its own called {name}", why=why, next="rename yours first")
-    done: dict[str, list[str]] = {"written": [], "removed": [], "kept": [], "conflicts": []}
+    done: dict[str, list[str]] = {what: [] for what in ("written", "removed", "kept", "orphans", "conflicts")}
     for name in names:
         new = dict(_files(name, offered[name]))
         base = stamped.get(name, {}).get("files", {})
@@ -109,8 +111,10 @@ def _steps(root: Path, base: Mapping[str, str], new: Mapping[str, bytes]) -> Ite
             continue
         if here == base.get(file, ""):
             yield file, "written" if release else "removed"
+        elif release == base.get(file, ""):
+            yield file, "kept"
         else:
-            yield file, "kept" if release == base.get(file, "") else "conflicts"
+            yield file, "conflicts" if release else "orphans"
 
 
 def _apply(root: Path, file: str, data: bytes | None, what: str) -> None:

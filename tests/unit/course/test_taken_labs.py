@@ -65,6 +65,16 @@ def test_an_upgrade_takes_the_releases_changes_and_keeps_the_instructors(release
     assert (release.root / MODULE).read_bytes() == (course.root / "build" / "upgrade" / MODULE).read_bytes()
 
 
+def test_a_changed_file_that_the_release_dropped_stays_and_is_no_conflict(release: Course, course: Course):
+    change(course, f"{WRONG}/same.py")
+    (release.root / WRONG / "same.py").unlink()
+    found = take_labs(course, [kit.LAB])
+
+    assert ((f"{WRONG}/same.py",), ()) == (found.orphans, found.conflicts)
+    assert (course.root / WRONG / "same.py").read_text().endswith("# course\n")
+    assert not (course.root / "build").exists()
+
+
 def test_a_merged_conflict_is_the_instructors_change_afterwards(release: Course, course: Course):
     change(release, MODULE)
     change(course, MODULE)
