@@ -67,7 +67,10 @@ def adapters(
             Worker.start("edl_labs.course.lab.adapted_calls:searching", env=env, cwd=home)
         ) as origin:
             first = _asked(origin, request, _LIMIT_S)
-            found, untried = _search(origin, paths, first["recorded"])
+            try:
+                found, untried = _search(origin, paths, first["recorded"])
+            except WorkerGone as gone:
+                raise _tried_in_part(f"the process that tries them {gone.reason}") from None
     if untried:
         raise _tried_in_part(f"{untried} of {len(paths)} were left after {_LIMIT_S:.0f} s")
     return found, first["first"]
@@ -240,7 +243,7 @@ class _Candidate:
 def _search(origin: Worker, paths: list[str], names: Iterable[str]) -> tuple[Found, int]:
     """Adapters for each recorded function, from a fork that is replaced when a function stalls or ends it.
 
-    With it comes how many paths were left when the time was up.
+    With it comes how many paths were left when the time was up. WorkerGone where the origin of forks has ended.
     """
     found: Found = {name: [] for name in names}
     left_s, fork = wall_clock(_LIMIT_S), origin
