@@ -12,13 +12,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from edl_labs.course.sandbox.canary import Canary
+from edl_labs.course.sandbox.hoards import HOARDS, kept_mib
 from edl_labs.course.sandbox.kernel.exchange import KernelDied, Violation
 from edl_labs.course.sandbox.kernel.pool import KernelPool
 from edl_labs.course.sandbox.level import Level, best_level
 from edl_labs.course.sandbox.limits import MIB, Limits
 from edl_labs.course.sandbox.view import INSTRUCTORS_PARTS
 
-_LIMITS = Limits(memory_bytes=512 * MIB, processes=64, inodes=2000, grace_s=1.0)
+_LIMITS = Limits(memory_bytes=512 * MIB, processes=64, inodes=2000, sockets=512, grace_s=1.0)
 _TRY_S = 8.0  # the slowest try, filling the disks, takes seconds
 _STORED_MIB = (_LIMITS.home_bytes + _LIMITS.tmp_bytes + _LIMITS.shm_bytes) // MIB
 _SEEN_AT_MOST = 300  # a few lines of a terminal
@@ -76,6 +77,10 @@ def _seen_inside(code: str, pool: KernelPool, canary: Canary) -> str:
             return kernel.ask(text, payload, timeout_s=_TRY_S, max_bytes=1 * MIB).decode(errors="replace")
         except (KernelDied, Violation) as error:
             return str(error)
+
+
+def _kept_too_much(canary: Canary, seen: str) -> bool:
+    return kept_mib(seen) * MIB > _LIMITS.memory_bytes or canary.another_kernel_fails(seen)
 
 
 _LIBC = "import ctypes; libc = ctypes.CDLL(None, use_errno=True)\n"
@@ -199,16 +204,11 @@ _ATTEMPTS = (
         lambda canary, seen: not all(part in seen for part in ("CapEff:\\t0000000000000000", "NoNewPrivs:\\t1")),
     ),
     _Attempt(
-        "memory that no limit counts",
-        _LIBC + "seen = []\n"
-        "for name in ('memfd', 'shm'):\n"
-        "    try:\n"
-        "        result = os.memfd_create('x') if name == 'memfd' else libc.shmget(0, 4096, 0o1600)\n"
-        "        seen.append(f'{name} made' if result != -1 else os.strerror(ctypes.get_errno()))\n"
-        "    except OSError as error:\n"
-        "        seen.append(error.strerror)",
-        lambda canary, seen: "made" in seen,
+        "shared memory of System V",
+        _LIBC + "result = libc.shmget(0, 4096, 0o1600)\n" + _ERRNO,
+        lambda canary, seen: seen == "done",
     ),
+    *(_Attempt(f"memory of {name}", code, _kept_too_much) for name, code in HOARDS.items()),
     _Attempt(
         "fork bomb",
         "while True:\n    try:\n        os.fork()\n    except OSError:\n        pass",

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import os
-import select
-import signal
-import time
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass
 
 from edl_labs.course.sandbox.limits import Limits
+from edl_labs.course.sandbox.syscall_filter import MOST_BACKLOG
 from edl_labs.course.sandbox.view import HOME
 
 _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 FORK_BOMB_SHARE = 4
 """A kernel with more than this part of its limit as whole processes is a fork bomb."""
+_READ_BYTES = 1 << 20  # of one file of /proc: 20,000 locks
+_LISTENS = 1 << 16  # __SO_ACCEPTCON of linux/net.h
 _WRITABLE = (HOME.lstrip("/"), "tmp", "dev/shm")
 
 
@@ -27,6 +28,8 @@ class GaugeReading:
     cpu_s: float
     processes: int
     inodes: int
+    sockets: int = 0
+    locks: int = 0
 
     def over(self, limits: Limits) -> str:
         """Which limit this is surely above, in a word; an empty text when none."""
@@ -34,7 +37,9 @@ class GaugeReading:
             return "processes"
         if self.least_bytes > limits.memory_bytes:
             return "memory"
-        return "files" if self.inodes > limits.inodes else ""
+        counted = {"files": (self.inodes, limits.inodes), "sockets": (self.sockets, limits.sockets)}
+        counted["locks"] = (self.locks, limits.locks)
+        return next((name for name, (number, most) in counted.items() if number > most), "")
 
 
 class Gauge:
@@ -58,6 +63,15 @@ class Gauge:
         """Bytes and inodes of the sandbox's own file systems, which lie in memory."""
         return 0, 0
 
+    def sockets(self, pids: list[int]) -> int:
+        """Sockets that may hold data in the system's memory."""
+        raise NotImplementedError
+
+    def locks(self, pids: list[int]) -> int:
+        """Locked ranges of files. The list of a sandbox's /proc holds its own alone."""
+        owners = {str(pid) for pid in pids}
+        return sum(not owners.isdisjoint(line.split()[4:6]) for line in self._text("locks").splitlines())
+
     def read(self) -> GaugeReading:
         """GaugeReading now, from counters that no process can keep the reader waiting for.
 
@@ -72,6 +86,8 @@ class Gauge:
             cpu_s=sum(self._cpu_s(pid) for pid in pids),
             processes=len(pids),
             inodes=inodes,
+            sockets=self.sockets(pids),
+            locks=self.locks(pids),
         )
 
     def waited_s(self) -> float:
@@ -85,35 +101,33 @@ class Gauge:
         """Memory, with shared pages shared out. May wait as long as a process that forks or maps memory likes."""
         return self.files()[0] + sum(self._proportional_bytes(pid) for pid in self.pids())
 
-    def _text(self, pid: int, name: str) -> str:
-        """A file of the process; empty when the process is gone."""
+    def _text(self, name: str) -> str:
+        """A file of /proc, as far as `_READ_BYTES`; empty when its process is gone."""
         try:
-            fd = os.open(f"{pid}/{name}", os.O_RDONLY | os.O_CLOEXEC, dir_fd=self._proc)
+            fd = os.open(name, os.O_RDONLY | os.O_CLOEXEC, dir_fd=self._proc)
         except OSError:
             return ""
-        try:
-            return os.read(fd, 1 << 16).decode("ascii", "replace")
-        except OSError:
-            return ""
-        finally:
-            os.close(fd)
+        with open(fd, "rb") as file, contextlib.suppress(OSError):
+            return file.read(_READ_BYTES).decode("ascii", "replace")
+        return ""
 
     def _stat(self, pid: int) -> list[str]:
         """Fields of /proc/PID/stat from the third on. The name in parentheses before may hold anything."""
-        return _stat_fields(self._text(pid, "stat"))
+        return _stat_fields(self._text(f"{pid}/stat"))
 
     def _waited_ns(self, pid: int) -> int:
         try:
-            fields = [self._text(pid, f"task/{name}/schedstat").split() for name in _names(self._proc, f"{pid}/task")]
+            fields = [self._text(f"{pid}/task/{name}/schedstat").split() for name in _names(self._proc, f"{pid}/task")]
         except OSError:
             return 0
         return sum(int(field[1]) for field in fields if len(field) > 1)
 
     def _held_bytes(self, pid: int) -> int:
-        return _kilobytes(self._text(pid, "status"), "RssAnon", "RssShmem", "VmSwap")
+        return _kilobytes(self._text(f"{pid}/status"), "RssAnon", "RssShmem", "VmSwap", "VmPTE")
 
     def _proportional_bytes(self, pid: int) -> int:
-        return _kilobytes(self._text(pid, "smaps_rollup"), "Pss_Anon", "Pss_Shmem", "SwapPss")
+        tables_bytes = _kilobytes(self._text(f"{pid}/status"), "VmPTE")
+        return tables_bytes + _kilobytes(self._text(f"{pid}/smaps_rollup"), "Pss_Anon", "Pss_Shmem", "SwapPss")
 
     def _cpu_s(self, pid: int) -> float:
         return _cpu_s(self._stat(pid))
@@ -143,6 +157,10 @@ class SandboxGauge(Gauge):
         stored_bytes = sum((state.f_blocks - state.f_bfree) * state.f_frsize for state in states)
         return stored_bytes, sum(state.f_files - state.f_ffree for state in states)
 
+    def sockets(self, pids: list[int]) -> int:
+        """All of the network namespace: open, sent in a message, waiting to be accepted, closed with data unread."""
+        return _sockets_used(self._text("1/net/sockstat"))
+
 
 class FamilyGauge(Gauge):
     """A process with its descendants and its session, where there is no pid namespace to go by.
@@ -170,8 +188,23 @@ class FamilyGauge(Gauge):
         """Bytes and inodes below the kernel's folder, as if they lay in memory."""
         return _stored(self._folder) if self._folder else (0, 0)
 
+    def sockets(self, pids: list[int]) -> int:
+        """Those open in its processes, and as many as may wait at those that listen."""
+        opened = {inode for pid in pids for inode in self._socket_inodes(pid)}
+        lines = (line.split() for line in self._text("self/net/unix").splitlines()[1:]) if opened else ()
+        listening = sum(int(fields[3], 16) & _LISTENS > 0 for fields in lines if fields[6] in opened)
+        return len(opened) + MOST_BACKLOG * listening
+
+    def _socket_inodes(self, pid: int) -> Iterator[str]:
+        with contextlib.suppress(OSError):
+            for name in _names(self._proc, f"{pid}/fd"):
+                with contextlib.suppress(OSError):
+                    kind, _, rest = os.readlink(f"{pid}/fd/{name}", dir_fd=self._proc).partition(":[")
+                    if kind == "socket":
+                        yield rest.rstrip("]")
+
     def _is_user(self, pid: int) -> bool:
-        return self._uid is not None and f"\nUid:\t{self._uid}\t" in self._text(pid, "status")
+        return self._uid is not None and f"\nUid:\t{self._uid}\t" in self._text(f"{pid}/status")
 
 
 def _descends(pid: int, parents: dict[int, int], members: set[int]) -> bool:
@@ -215,6 +248,15 @@ def process_cpu_s(pid: int) -> float:
         return 0.0
 
 
+def _sockets_used(text: str) -> int:
+    """The number in the first line of /proc/net/sockstat.
+
+    >>> _sockets_used("sockets: used 12\\nTCP: inuse 4")
+    12
+    """
+    return int(text.split()[2]) if text else 0
+
+
 def _stat_fields(text: str) -> list[str]:
     return text.rpartition(")")[2].split()
 
@@ -238,61 +280,3 @@ def _kilobytes(text: str, *names: str) -> int:
     """
     lines = (line.partition(":") for line in text.splitlines())
     return sum(int(rest.split()[0]) * 1024 for name, _, rest in lines if name in names)
-
-
-UNKNOWN = 1 << 62  # more than any memory
-_WEIGHED_S = 5.0  # the kernel sums in milliseconds, unless the weighed one holds its own memory locked
-_PAUSE_S = 1.0  # a weighing makes the weighed one wait a little: once a second
-
-
-@dataclass
-class Scale:
-    """One weighing under way."""
-
-    pid: int
-    reading: int
-    began_s: float = field(default_factory=time.monotonic)
-    result: int | None = None
-
-    @staticmethod
-    def start(gauge: Gauge) -> Scale:
-        """Begin to weigh. Called by a process with one thread, which forks."""
-        reading, writing = os.pipe()
-        pid = os.fork()
-        if pid == 0:
-            try:
-                signal.set_wakeup_fd(-1)
-                os.write(writing, str(gauge.weigh()).encode())
-            finally:
-                os._exit(0)
-        os.close(writing)
-        return Scale(pid, reading)
-
-    def weight_bytes(self) -> int | None:
-        """The weight, or UNKNOWN when it could not be had in time; None while it is being found, and a little after."""
-        if self.result is None:
-            self.result = self._read()
-        if self.result is None or (self.result < UNKNOWN and time.monotonic() < self.began_s + _PAUSE_S):
-            return None
-        return self.result
-
-    def stop(self) -> None:
-        """Leave off."""
-        if self.result is None:
-            self._end()
-
-    def _read(self) -> int | None:
-        readable, _, _ = select.select([self.reading], [], [], 0)
-        if readable:
-            text = os.read(self.reading, 64)
-            self._end()
-            return int(text) if text else 0
-        if time.monotonic() < self.began_s + _WEIGHED_S:
-            return None
-        self._end()
-        return UNKNOWN
-
-    def _end(self) -> None:
-        os.close(self.reading)
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(self.pid, signal.SIGKILL)

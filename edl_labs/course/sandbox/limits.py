@@ -60,6 +60,11 @@ class Limits:
     """Size of /tmp."""
     shm_bytes: int = _bytes(256 * MIB, least=MIB)
     """Size of /dev/shm, through which DataLoader workers pass tensors."""
+    sockets: int = _number(2048, least=64)
+    """Sockets of all its processes, with those under way and those not accepted yet. Linux keeps up to 208 KiB unread
+    in each, which no process's memory counts: 436 MB together. Above, the kernel is ended."""
+    locks: int = _number(1000, least=10)
+    """Locked ranges of files: each takes memory of the system's. Above, the kernel is ended."""
     inodes: int = _number(20_000, least=100)
     """Files and folders, all file systems of the sandbox together: empty files take memory too."""
     cpu_s: int = _number(1800, least=1, most=int(_DAY_S))

@@ -1,9 +1,9 @@
 """The seccomp filter of a sandboxed kernel: a list of system calls that no lab needs, denied.
 
-Memory that no limit counts (memfd, System V), new namespaces, other processes' memory, kernel attack surface, and
-sockets that leave the network namespace (AF_VSOCK) are refused with EPERM, so that code which probes for them
-carries on. clone3 says "not implemented": its flags lie behind a pointer that a filter cannot read, and every C
-library then falls back to clone, whose flags it can.
+Memory that no limit counts (memfd, System V, message queues, inotify, pages kept in a pipe), new namespaces, other
+processes' memory, kernel attack surface, and sockets that leave the network namespace (AF_VSOCK) are refused with
+EPERM, so that code which probes for them carries on. clone3 says "not implemented": its flags lie behind a pointer
+that a filter cannot read, and every C library then falls back to clone, whose flags it can.
 """
 
 from __future__ import annotations
@@ -24,7 +24,16 @@ DENIED = (
     "nfsservctl", "open_by_handle_at", "name_to_handle_at", "lookup_dcookie", "vhangup", "iopl", "ioperm",
     "personality", "fanotify_init", "fanotify_mark", "move_pages", "migrate_pages", "setdomainname",
     "sethostname", "_sysctl", "uselib", "ustat", "sysfs", "vm86", "vm86old", "modify_ldt",
+    "vmsplice", "splice", "tee", "inotify_init", "inotify_init1",
 )  # fmt: skip
+
+# Buffers stay as large as the system makes them, so that the number of sockets bounds their memory.
+_SOL_SOCKET, _SO_ZEROCOPY = 1, 60  # asm-generic/socket.h
+_SO_SNDBUF, _SO_RCVBUF, _SO_SNDBUFFORCE, _SO_RCVBUFFORCE = 7, 8, 32, 33  # asm-generic/socket.h
+# Linux/fcntl.h. Locks of an open file description have no owner whose locks could be counted.
+_F_OFD_SETLK, _F_OFD_SETLKW, _F_SETPIPE_SZ = 37, 38, 1031
+MOST_BACKLOG = 128
+"""Connections that may wait at one listening socket where no network namespace bounds them. Python asks for 128."""
 
 # Newer than some distributions' libseccomp: known by number there, the same one on every architecture.
 _NUMBERS = {
@@ -59,8 +68,26 @@ def build_filter(*, network: bool = True) -> Any:
             made.add_rule(_no_family(seccomp), "socket", seccomp.Arg(0, seccomp.EQ, family))
     made.add_rule(_no_family(seccomp), "socket", seccomp.Arg(0, seccomp.GT, _AF_NETLINK))
     for request in (_TIOCSTI, _TIOCLINUX):
-        made.add_rule(refuse, "ioctl", seccomp.Arg(1, seccomp.MASKED_EQ, 0xFFFF_FFFF, request))
+        made.add_rule(refuse, "ioctl", _is(seccomp, 1, request))
+    _bound_buffers(made, seccomp, network=network)
     return made
+
+
+def _bound_buffers(made: Any, seccomp: Any, *, network: bool) -> None:
+    """Larger buffers: for sockets the request succeeds and changes nothing, as where the system's limit is lower."""
+    for option in (_SO_SNDBUF, _SO_RCVBUF, _SO_SNDBUFFORCE, _SO_RCVBUFFORCE):
+        made.add_rule(seccomp.ERRNO(0), "setsockopt", _is(seccomp, 1, _SOL_SOCKET), _is(seccomp, 2, option))
+    refuse = seccomp.ERRNO(errno.EPERM)
+    made.add_rule(refuse, "setsockopt", _is(seccomp, 1, _SOL_SOCKET), _is(seccomp, 2, _SO_ZEROCOPY))
+    for command in (_F_OFD_SETLK, _F_OFD_SETLKW, _F_SETPIPE_SZ):
+        made.add_rule(refuse, "fcntl", _is(seccomp, 1, command))
+    if not network:
+        made.add_rule(refuse, "listen", seccomp.Arg(1, seccomp.GT, MOST_BACKLOG))
+
+
+def _is(seccomp: Any, number: int, value: int) -> Any:
+    """Argument `number` is the int `value`; the upper half of a register may hold anything."""
+    return seccomp.Arg(number, seccomp.MASKED_EQ, 0xFFFF_FFFF, value)
 
 
 def _namespace_flags() -> list[int]:

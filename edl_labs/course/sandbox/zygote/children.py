@@ -11,9 +11,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from edl_labs.course.sandbox.gauges import UNKNOWN, FamilyGauge, Gauge, SandboxGauge, Scale, own_bytes
+from edl_labs.course.sandbox.gauges import FamilyGauge, Gauge, SandboxGauge, own_bytes
 from edl_labs.course.sandbox.limits import Limits
 from edl_labs.course.sandbox.stage import become_user
+from edl_labs.course.sandbox.weighing import UNKNOWN, Scale
 from edl_labs.course.sandbox.zygote.box import Box, Place, enter
 
 _STOPPED_S = 1.0  # no lab stops its own kernel; a moment for what stops and wakes it on purpose

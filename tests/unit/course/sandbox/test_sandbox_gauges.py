@@ -9,8 +9,9 @@ import time
 
 import pytest
 
-from edl_labs.course.sandbox.gauges import UNKNOWN, FamilyGauge, Gauge, GaugeReading, Scale
+from edl_labs.course.sandbox.gauges import FamilyGauge, Gauge, GaugeReading
 from edl_labs.course.sandbox.limits import MIB, Limits
+from edl_labs.course.sandbox.weighing import UNKNOWN, Scale
 
 HOLDS = "held = bytearray(b'x' * ({mib} << 20)); print('ready', flush=True); input()"
 
@@ -102,6 +103,8 @@ def test_a_process_that_is_gone_takes_nothing():
         (GaugeReading(99, 200, 0.0, 1, 10), ""),
         (GaugeReading(10, 10, 0.0, 26, 10), "processes"),
         (GaugeReading(10, 10, 0.0, 1, 11), "files"),
+        (GaugeReading(10, 10, 0.0, 1, 10, sockets=2049), "sockets"),
+        (GaugeReading(10, 10, 0.0, 1, 10, locks=1001), "locks"),
     ],
 )
 def test_only_what_is_sure_is_over_a_limit(usage, over):
@@ -129,6 +132,6 @@ def test_a_weighing_gives_its_result_in_a_process_of_its_own():
 def test_a_weighing_that_is_kept_waiting_is_given_up(monkeypatch):
     import time
 
-    monkeypatch.setattr("edl_labs.course.sandbox.gauges._WEIGHED_S", 0.1)
+    monkeypatch.setattr("edl_labs.course.sandbox.weighing._WEIGHED_S", 0.1)
 
     assert UNKNOWN == weighed(Scale.start(Fixed(lambda: time.sleep(60))))

@@ -16,6 +16,7 @@ TIGHT = Limits(
     home_bytes=32 * MIB,
     tmp_bytes=32 * MIB,
     inodes=2000,
+    sockets=512,
     cell_messages=5000,
     cell_bytes=32 * MIB,
     message_bytes=8 * MIB,
