@@ -261,6 +261,21 @@ def test_a_mended_exercise_is_graded_again_and_marks_given_by_hand_stay(course: 
     assert () == regrade(LAB, ["area"], course=folder(course)).changes
 
 
+@pytest.mark.slow
+def test_a_loop_without_end_is_waited_for_once(course: Course):
+    """Its time-out stays what it was when the exercise's `compare` is corrected; every other check runs again."""
+    course.submit("lea", course.answered({"area": solve_cell("area", body="while True: pass")}))
+    first = grade(LAB, course=folder(course)).row("lea")
+    module = course.exercises / f"{LAB}.py"
+    module.write_text(module.read_text().replace("if not close(got, want):", "if not close(got, want):  # mended\n"))
+    module.write_text(module.read_text().replace("it differs from the reference", "it is another number"))
+    again = grade(LAB, course=folder(course)).row("lea")
+
+    assert ("graded", "graded", first.flags) == (first.state, again.state, again.flags)
+    assert first.marks == again.marks
+    assert again.usage.own_cpu_s < 2.0 < first.usage.own_cpu_s  # the time of the check
+
+
 def test_grading_again_what_is_not_there_is_refused(course: Course):
     with pytest.raises(UsageError, match="why_square"):
         regrade(LAB, ["why_square"], course=folder(course))

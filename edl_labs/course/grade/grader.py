@@ -18,6 +18,7 @@ from edl_labs.course.grade.class_judges import ClassJudges
 from edl_labs.course.grade.class_kernels import ClassKernels
 from edl_labs.course.grade.class_results import ClassResults
 from edl_labs.course.grade.graded_notebook import graded_notebook
+from edl_labs.course.grade.known_timeouts import KnownTimeouts
 from edl_labs.course.grade.mark import Examiner
 from edl_labs.course.grade.plan import MarkingPlan, make_plan
 from edl_labs.course.grade.probe_run import PlanRunner
@@ -95,6 +96,7 @@ class Grader:
         kernels = partial(ClassKernels, assignment, level=level, limits=limits, stopping=self.stopping)
         self.kernels = kernels(gpu=gpu, on_gpu=on_gpu, begun=begun)
         self.judges = ClassJudges(assignment, limits, self.stopping)
+        self._timeouts = KnownTimeouts(self.results.folder / "timeouts", assignment, limits=limits, fresh=fresh)
         self.at_work: dict[int, Step] = {}
         """By thread, the cell or check that is being run for a student."""
         self._solutions, self._at_once = threading.Semaphore(usable_cores()), threading.Semaphore(_MANY)
@@ -151,7 +153,7 @@ class Grader:
         with self.judges.solution() as solution:
             judge, limits = self.judges.judge(), self.results.limits
             asleep, watch = partial(released, self._at_once), partial(self._watch, student)
-            runner = PlanRunner(self.assignment, self.kernels.new_kernel, limits, watch, asleep)
+            runner = PlanRunner(self.assignment, self.kernels.new_kernel, limits, watch, asleep, self._timeouts)
             examiner = Examiner(runner, secrets, judge, solution, requests)
             run = examiner.grade(plan, all_cells=self.results.all_cells)
         run.usage += Usage(wall_s=time.monotonic() - began_s, judge_cpu_s=judge.cpu_s)

@@ -15,6 +15,7 @@ from typing import Any, Protocol
 
 from edl_labs.checks import Outcome, RegisteredExercise, plain_data
 from edl_labs.course.assignment import Assignment
+from edl_labs.course.grade.known_timeouts import KnownTimeouts
 from edl_labs.course.grade.plan import MarkingPlan
 from edl_labs.course.grade.run_record import Mishap, ProbedRun, Usage
 from edl_labs.course.sandbox.kernel.client import Answer, SandboxKernel
@@ -89,6 +90,8 @@ class PlanRunner:
     """Told the cell or the exercise at each step, as it begins."""
     asleep: Callable[[], AbstractContextManager[None]] = nullcontext
     """Active while a probe runs that mostly sleeps, and while one waits for what is not its own."""
+    timeouts: KnownTimeouts | None = None
+    """Checks that ran out of time before are not run again."""
 
     def probe_run(self, plan: MarkingPlan, sink: Sink, *, hung: bool = False) -> ProbedRun:
         """Go through all of `plan`; a dead kernel is followed by another while the limits allow.
@@ -116,8 +119,8 @@ class PlanRunner:
 class AtCheck:
     """A kernel that has come to a check, and may be asked for evidence there. The time of that is the student's."""
 
-    def __init__(self, walk: _Walk, kernel: SandboxKernel, exercise: RegisteredExercise) -> None:
-        self._walk, self._kernel, self._exercise = walk, kernel, exercise
+    def __init__(self, walk: _Walk, kernel: SandboxKernel, exercise: RegisteredExercise, index: int) -> None:
+        self._walk, self._kernel, self._exercise, self._index = walk, kernel, exercise, index
         self._came_s = time.monotonic()
         self._asked_s: float | None = None
         self._waited_s = 0.0
@@ -129,6 +132,21 @@ class AtCheck:
 
         Waiting until the first request can be made, for the class's cases to be drawn, is not the student's time.
         """
+        known = self._walk.runner.timeouts
+        if known is None:
+            return self._answer(request, serve)
+        key = known.key(self._walk.plan, self._index, self._exercise, request)
+        if why := known.find(key):
+            raise Violation("deadline", why=why, alive=True)
+        had_all_its_time = self._walk.left_s() >= self._exercise.timeout_s
+        try:
+            return self._answer(request, serve)
+        except Violation as broken:
+            if broken.kind == "deadline" and had_all_its_time:
+                known.add(key, broken.why)
+            raise
+
+    def _answer(self, request: bytes, serve: Serve | None) -> Answer:
         if self._asked_s is None:
             self._asked_s = time.monotonic()
             self._walk.deadline += self._asked_s - self._came_s
@@ -232,7 +250,7 @@ class _Walk:
         if cell.runs:
             self._run_cell(kernel, index, again=again)
         if cell.probes and not again:
-            self._probe(kernel, self.runner.assignment.exercise(cell.probes))
+            self._probe(kernel, self.runner.assignment.exercise(cell.probes), index)
 
     def _run_cell(self, kernel: SandboxKernel, index: int, *, again: bool) -> None:
         began, left_s, cell = time.monotonic(), self.left_s(), self.plan.cells[index]
@@ -261,8 +279,8 @@ class _Walk:
             self.hung = True
             self.found.events.append(Mishap("timeout", self._called(index)))
 
-    def _probe(self, kernel: SandboxKernel, exercise: RegisteredExercise) -> None:
-        check = AtCheck(self, kernel, exercise)
+    def _probe(self, kernel: SandboxKernel, exercise: RegisteredExercise, index: int) -> None:
+        check = AtCheck(self, kernel, exercise, index)
         try:
             self.found.keep(self.sink.take(exercise, check))
         except Violation as broken:
