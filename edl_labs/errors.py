@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import copyreg
 import os
+import traceback
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 HOLE = "…"  # where a value is left out
+_CHECKS = os.path.join(os.path.dirname(__file__), "checks")
 
 
 class Sentence(str):
@@ -125,10 +127,12 @@ class Wrong(EdlError):
 
 
 def place_of(error: BaseException) -> str:
-    """Where an exception was raised, as text: `draws.py, line 12`; without a traceback, what kind it is."""
-    at = error.__traceback__
-    while at is not None and at.tb_next is not None:
-        at = at.tb_next
-    if at is None:
-        return type(error).__name__
-    return f"{os.path.basename(at.tb_frame.f_code.co_filename)}, line {at.tb_lineno}"
+    """Where an exception was raised, as text: `draws.py, line 12`; without a traceback, what kind it is.
+
+    What an author wrote comes before what it called in `checks/`, such as a case that lacks a key.
+    """
+    places = [(frame.f_code.co_filename, line) for frame, line in traceback.walk_tb(error.__traceback__)]
+    authors = [place for place in places if os.path.dirname(place[0]) != _CHECKS]
+    for path, line in reversed(authors or places):
+        return f"{os.path.basename(path)}, line {line}"
+    return type(error).__name__

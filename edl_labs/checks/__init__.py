@@ -8,10 +8,11 @@ from edl_labs.checks._judge import Outcome, close, judge
 from edl_labs.checks.chance import beyond_chance
 from edl_labs.checks.progress import Progress
 from edl_labs.checks.score import Score
-from edl_labs.checks.spec import Exercise
+from edl_labs.checks.spec import Case, Exercise
 from edl_labs.errors import Wrong
 
 __all__ = [
+    "Case",
     "Exercise",
     "Outcome",
     "Progress",

@@ -8,7 +8,6 @@ import time
 from dataclasses import replace
 from typing import Any
 
-from edl_labs.checks import plain_data
 from edl_labs.checks._exercise import RegisteredExercise
 from edl_labs.checks._judge import MISFORMED, RAISED, Outcome, is_of_form, judge
 from edl_labs.checks.caught_output import Printed, caught_output
@@ -20,6 +19,7 @@ from edl_labs.checks.lab_facts import LabFacts, lab_of
 from edl_labs.checks.outcome_display import Hint, show_outcome, show_running, shown_hint
 from edl_labs.checks.progress import failing_case, remember
 from edl_labs.checks.score import Score
+from edl_labs.checks.spec import Case, given_halves
 from edl_labs.checks.time_limit import TookTooLong, time_limit, told_when_slow
 from edl_labs.errors import EdlError, UsageError
 
@@ -78,8 +78,7 @@ def case(name: str, number: int | None = None) -> Any:
     chosen = number if number is not None else (failing_case(name) or 0) + 1
     if not isinstance(chosen, int) or not 1 <= chosen <= len(cases):
         raise UsageError(f"{name} has no case {chosen}", why=f"there are {len(cases)}", next=f'case("{name}", 1)')
-    given = plain_data.plain_copy(cases[chosen - 1])
-    return exercise.spec.student_inputs(given)
+    return exercise.spec.student_inputs(cases[chosen - 1])
 
 
 def _outcome(name: str, names: dict[str, Any], printed: Printed, *, alone: bool = False) -> Outcome:
@@ -151,7 +150,7 @@ def _with_signature(outcome: Outcome) -> Outcome:
 
 
 def _collected(
-    exercise: RegisteredExercise, names: dict[str, Any], cases: list[Any], printed: Printed
+    exercise: RegisteredExercise, names: dict[str, Any], cases: list[Case], printed: Printed
 ) -> tuple[list[dict[str, Any]], list[str]]:
     """The records of the cases, and what each of them printed. All together have `timeout_s`, as in grading."""
     records: list[dict[str, Any]] = []
@@ -177,7 +176,7 @@ def _cell_above(lab: LabFacts, records: list[dict[str, Any]], names: dict[str, A
 
 
 def _collected_in_time(
-    exercise: RegisteredExercise, names: dict[str, Any], case: Any, left_s: float
+    exercise: RegisteredExercise, names: dict[str, Any], case: Case, left_s: float
 ) -> list[dict[str, Any]]:
     """The record of one case; of one that has reached the limit, and was stopped, only that."""
     found: list[dict[str, Any]] = []
@@ -185,7 +184,7 @@ def _collected_in_time(
         return [{"too_long": True}]
     try:
         with time_limit(left_s) as limit:
-            found = collect(exercise, names, [case])
+            found = collect(exercise, names, given_halves([case]))
     except TookTooLong:
         pass
     return [{"too_long": True}] if limit.reached else found

@@ -8,10 +8,24 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from edl_labs.checks.spec import Exercise, defines
+from edl_labs.checks.spec import Case, Exercise, copied_cases, defines
 from edl_labs.errors import EdlError, place_of
 
 KINDS = ("code", "explain")
+_A_CASE = "a list of Case(given={...}, hidden={...}) with plain data"
+FORMER_HOOKS = {
+    "show": "format_case",
+    "yours": "format_answer",
+    "throughout": "diagnose_all_cases",
+    "form": "answer_form",
+    "raised": "explain_exception",
+    "inputs": "student_inputs",
+    "public": "public_want",
+    "loose": "skip_type_check",
+    "entry": "leaderboard_metrics",
+    "timelines": "leaderboard_timelines",
+}
+"""What version 1 of the contract called optional parts: there they were found by name."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +53,7 @@ class RegisteredExercise:
         """The first line of the exercise's docstring."""
         return (self.spec.__doc__ or "").strip().partition("\n")[0]
 
-    def draw_cases(self, seed: int) -> list[Any]:
+    def draw_cases(self, seed: int) -> list[Case]:
         """The cases of `seed`: the same list for the same seed, different for each exercise."""
         import numpy
 
@@ -54,18 +68,22 @@ class RegisteredExercise:
             raise EdlError(
                 f"exercise {self.name}: cases() raised {type(error).__name__}",
                 why=f"{error or 'it gave no message'} ({place_of(error)})",
-                next="mend that line; cases() gets a numpy Generator and returns a list of plain data",
+                next=f"correct that line; cases() gets a numpy Generator and returns {_A_CASE}",
             ) from error
-        if not isinstance(cases, list) or not cases:
-            raise EdlError(f"exercise {self.name}: cases() gave no list of cases", next="return a list of plain data")
-        return cases
+        if not isinstance(cases, list) or not cases or not all(isinstance(case, Case) for case in cases):
+            raise EdlError(
+                f"exercise {self.name}: cases() gave no list of cases",
+                why="a case says which half of it the student's process gets",
+                next=f"return {_A_CASE}",
+            )
+        return copied_cases(cases)
 
     def drawing(self) -> Drawing:
         """What draws its cases: the spec's own method, or the judge's; EdlError where that is not installed."""
         return self.spec.cases if defines(type(self.spec), "cases") else _judges_drawing(self)
 
 
-Drawing = Callable[[Any], list[Any]]
+Drawing = Callable[[Any], list[Case]]
 REGISTERED: dict[str, RegisteredExercise] = {}
 """Every exercise of the labs that were imported, by name."""
 DRAWINGS: dict[str, Drawing] = {}
@@ -90,10 +108,7 @@ def exercise(
     """
 
     def register(cls: type) -> type:
-        spec = _with_defaults(cls)
-        missing = [part for part in ("probe", "compare") if not defines(spec, part)]
-        if missing:
-            raise EdlError(f"exercise {name} has no {' and no '.join(missing)}", next="see CONTRIBUTING.md, exercises")
+        spec = _of_this_version(name, cls)
         home = _lab_of(spec.__module__)
         known = REGISTERED.get(name)
         if known is not None and known.lab != home:
@@ -111,11 +126,29 @@ def exercise(
     return register
 
 
-def _with_defaults(cls: type) -> type[Exercise]:
-    """The class itself, or with Exercise as its base where it lacks that."""
-    if issubclass(cls, Exercise):
-        return cls
-    return type(cls.__name__, (cls, Exercise), {"__module__": cls.__module__, "__doc__": cls.__doc__})
+def _of_this_version(name: str, cls: type) -> type[Exercise]:
+    """The class, if it is one of the typed contract; EdlError says what is not."""
+    if not issubclass(cls, Exercise):
+        raise EdlError(
+            f"exercise {name}: {cls.__name__} is not a subclass of Exercise",
+            why="the base class declares every optional part with its default",
+            next=f"write `class {cls.__name__}(Exercise)`, with `from edl_labs.checks import Exercise`",
+        )
+    former = sorted(FORMER_HOOKS.keys() & {part for base in cls.__mro__ for part in vars(base)})
+    if former:
+        raise EdlError(
+            f"exercise {name} defines {former[0]}, the former name of {FORMER_HOOKS[former[0]]}",
+            why="under the former name it would never be called",
+            next=f"rename it to {FORMER_HOOKS[former[0]]}; a helper gets another name, such as _{former[0]}",
+        )
+    missing = [part for part in ("probe", "compare") if not defines(cls, part)]
+    if missing:
+        raise EdlError(
+            f"exercise {name} has no {' and no '.join(missing)}",
+            why="the judge needs both",
+            next="write them as docs/authoring.md shows",
+        )
+    return cls
 
 
 def draws(name: str) -> Callable[[Drawing], Drawing]:

@@ -42,11 +42,11 @@ class Student:
 def collect(
     exercise: RegisteredExercise,
     namespace: dict[str, Any],
-    cases: list[Any],
+    givens: list[dict[str, Any]],
     *,
     references: Mapping[str, Any] | None = None,
 ) -> list[dict[str, Any]]:
-    """One record a case: `{"value": ...}`, or what happened instead.
+    """One record for the given half of each case: `{"value": ...}`, or what happened instead.
 
     The others are `{"stub": True}` (NotImplementedError), `{"missing": name}`, `{"unplain": text, "kind": type}` and
     `{"error": {"type", "message", "line"}}`, with the "name" that a NameError lacks. Each case begins with fresh global
@@ -56,18 +56,18 @@ def collect(
     """
     records: list[dict[str, Any]] = []
     with _standing_in(namespace, references or {}):
-        for case in cases:
-            records.append(_one(exercise, namespace, case))
+        for given in givens:
+            records.append(_one(exercise, namespace, given))
             if records[-1].keys() & LAST:
                 break
     return records
 
 
-def _one(exercise: RegisteredExercise, namespace: dict[str, Any], case: Any) -> dict[str, Any]:
+def _one(exercise: RegisteredExercise, namespace: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
     student = Student(namespace)
     try:
         with fresh_global_state():
-            value = exercise.spec.probe(student, plain_data.plain_copy(case))
+            value = exercise.spec.probe(student, plain_data.plain_copy(given))
             return {"value": plain_data.plain_copy(value)}
     except NotImplementedError:
         return {"stub": True}

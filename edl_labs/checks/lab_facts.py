@@ -11,9 +11,10 @@ from typing import Any
 from edl_labs.checks import plain_data
 from edl_labs.checks._exercise import RegisteredExercise
 from edl_labs.checks.lab_exercises import built_labs, folder_of, load_lab
+from edl_labs.checks.spec import Case, cases_of
 from edl_labs.errors import UsageError
 
-SCHEMA = 1
+SCHEMA = 2
 NOTEBOOK_LAB = [""]
 """The lab that this notebook says it is: by `Progress("lab")`, or by its latest check."""
 
@@ -64,16 +65,16 @@ class LabFacts:
                 return found
         raise UsageError(f"{self.lab} has no exercise called {name!r}", next="edl-labs build writes what it knows")
 
-    def public(self, name: str) -> tuple[RegisteredExercise, list[Any], list[Any]]:
+    def public(self, name: str) -> tuple[RegisteredExercise, list[Case], list[Any]]:
         """An exercise with its public cases and the reference's values for them."""
         return (next(one for one in load_lab(self.lab) if one.name == name), *self.golden(name))
 
-    def golden(self, name: str) -> tuple[list[Any], list[Any]]:
+    def golden(self, name: str) -> tuple[list[Case], list[Any]]:
         """The public cases of an exercise and the reference's values for them."""
         found = self.goldens.get(name)
         if found is None:
             raise UsageError(f"there is no golden for {name!r}", why="it has not been built", next="edl-labs build")
-        return plain_data.from_json(found["cases"]), plain_data.from_json(found["wants"])
+        return cases_of(plain_data.from_json(found["cases"])), plain_data.from_json(found["wants"])
 
 
 def minutes_said(minutes: int, sittings: int) -> str:

@@ -1,4 +1,4 @@
-"""A probe in a second process: code cells go in, cases and evidence travel as plain-data bytes."""
+"""A probe in a second process: code cells go in, the given halves of cases and evidence travel as bytes."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from edl_labs.checks import plain_data
+from edl_labs.checks.spec import Case, given_halves
 from edl_labs.checks.worker import Worker, WorkerGone, wall_clock
 from edl_labs.checks.worker_process import Server
 from edl_labs.errors import EdlError, PlainDataError
@@ -62,14 +63,18 @@ class ProbeProcess:
         return fork
 
     def collect(
-        self, exercise: str, cases: list[Any], *, timeout_s: float = 60.0, references: Iterable[Cell] = ()
+        self, exercise: str, cases: list[Case], *, timeout_s: float = 60.0, references: Iterable[Cell] = ()
     ) -> Records:
         """The records of `collect` for one exercise. `references` is code whose names stand in for the notebook's."""
-        request = {"collect": exercise, "cases": cases, "references": [list(pair) for pair in references]}
+        request = {
+            "collect": exercise,
+            "givens": given_halves(cases),
+            "references": [list(pair) for pair in references],
+        }
         return self._ask(request, timeout_s)["records"]
 
     def collect_each(
-        self, exercise: str, cases: list[Any], *, changed: Iterable[Iterable[Cell]], cpu_s: float, wall_s: float
+        self, exercise: str, cases: list[Case], *, changed: Iterable[Iterable[Cell]], cpu_s: float, wall_s: float
     ) -> list[Records | None] | None:
         """The records after each group of cells in `changed`, all in one fork; None for a group with a cell that fails.
 
@@ -79,7 +84,8 @@ class ProbeProcess:
         groups = [[list(pair) for pair in cells] for cells in changed]
         try:
             with self.fork([], cpu_s=cpu_s, memory_bytes=_FORK_BYTES) as fork:
-                return fork._ask({"collect": exercise, "cases": cases, "changed": groups}, wall_s)["each"]
+                request = {"collect": exercise, "givens": given_halves(cases), "changed": groups}
+                return fork._ask(request, wall_s)["each"]
         except ProbeDied:
             return None
 
@@ -134,7 +140,7 @@ def _collected(request: dict[str, Any], namespace: dict[str, Any]) -> Records:
         own = dict(namespace)
         _run_all(request["references"], own, keep_going=True)
         references = {k: v for k, v in own.items() if k not in namespace or v is not namespace[k]}
-    return collect(find(request["collect"]), namespace, request["cases"], references=references)
+    return collect(find(request["collect"]), namespace, request["givens"], references=references)
 
 
 def _run_all(cells: list[list[str]], namespace: dict[str, Any], *, keep_going: bool) -> str | None:

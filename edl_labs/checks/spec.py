@@ -1,25 +1,88 @@
-"""What the author of an exercise writes: the base class that declares every part, with its default."""
+"""What the author of an exercise writes: a base class that declares every part with its default, and its cases."""
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from edl_labs.checks.evidence_form import answer_text, case_lines
-from edl_labs.errors import Wrong
+from edl_labs.checks.plain_data import plain_copy
+from edl_labs.errors import EdlError, Wrong
 
 MOST_KEPT_BYTES = 400_000  # of timelines as JSON: those of two programs at their own bound, and half as much again
 AS_THE_REFERENCE = object()
 """The form of answers where a spec gives none."""
 
 
-class Exercise:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Case(Mapping[str, Any]):
+    """What one probe is asked, in two halves; the judge reads it as one mapping.
+
+    `given` goes into the student's process, who can read all of it. `hidden` (labels, true values, prices, whatever
+    the answer follows from) never leaves the judge. A case is no plain data, so that nothing can send it whole.
+
+    >>> case = Case(given={"x": 3}, hidden={"label": "odd"})
+    >>> case["label"], list(case), given_halves([case])
+    ('odd', ['x', 'label'], [{'x': 3}])
+    """
+
+    given: Mapping[str, Any]
+    hidden: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for key in self.given.keys() & self.hidden.keys():
+            raise EdlError(
+                f"{key!r} is in both halves of a case",
+                why="what the student's process is given is not hidden",
+                next="leave it in hidden, unless the student's function needs it",
+            )
+
+    @classmethod
+    def split(cls, entries: Mapping[str, Any], *hidden: str) -> Case:
+        """A case of `entries`; those that are named, where it has them, are hidden."""
+        given = {key: value for key, value in entries.items() if key not in hidden}
+        return cls(given=given, hidden={key: entries[key] for key in hidden if key in entries})
+
+    def __getitem__(self, key: str) -> Any:
+        return self.given[key] if key in self.given else self.hidden[key]
+
+    def __iter__(self) -> Iterator[str]:
+        yield from self.given
+        yield from self.hidden
+
+    def __len__(self) -> int:
+        return len(self.given) + len(self.hidden)
+
+
+def given_halves(cases: Iterable[Case]) -> list[dict[str, Any]]:
+    """What of each case may leave the judge: the one place where cases are split."""
+    return [dict(case.given) for case in cases]
+
+
+def plain_cases(cases: Iterable[Case]) -> list[dict[str, dict[str, Any]]]:
+    """Both halves as plain data, for what the judge keeps and for goldens."""
+    return [{"given": dict(case.given), "hidden": dict(case.hidden)} for case in cases]
+
+
+def cases_of(plain: Iterable[Mapping[str, Any]]) -> list[Case]:
+    """The cases of what `plain_cases` made."""
+    return [Case(**halves) for halves in plain]
+
+
+def copied_cases(cases: Iterable[Case]) -> list[Case]:
+    """Cases that share nothing with `cases`."""
+    return cases_of(plain_copy(plain_cases(cases)))
+
+
+class Exercise(ABC):
     """An exercise: `probe` and `compare`, and `cases` unless the lab's `judge/` draws them. All else is optional.
 
-    `cases` and `compare` run on the judge's side, `probe` next to the student's code. Cases and evidence are plain
-    data.
+    `cases` and `compare` run on the judge's side, `probe` next to the student's code. Both halves of a case and all
+    evidence are plain data.
     """
 
     answer_form: ClassVar[Any] = AS_THE_REFERENCE
@@ -27,15 +90,17 @@ class Exercise:
     skip_type_check: ClassVar[bool] = False
     """`compare` looks at the form itself, and gets arrays as lists; otherwise a wrong form is refused before it."""
 
-    def cases(self, rng: Any) -> list[Any]:
+    def cases(self, rng: Any) -> list[Case]:
         """The cases that a numpy Generator draws."""
         raise NotImplementedError
 
-    def probe(self, student: Any, case: Any) -> object:
-        """The evidence of one case, from the student's names."""
+    @abstractmethod
+    def probe(self, student: Any, given: Any) -> object:
+        """The evidence of one case, from the student's names and the half of the case that the student is given."""
         raise NotImplementedError
 
-    def compare(self, case: Any, got: Any, want: Any) -> float | None:
+    @abstractmethod
+    def compare(self, case: Case, got: Any, want: Any) -> float | None:
         """Nothing where the evidence is right, a fraction, or `Wrong` is raised; `want` is the reference's evidence."""
         raise NotImplementedError
 
@@ -43,39 +108,39 @@ class Exercise:
         """The share of the points from the fractions of all cases; by default one case that earns nothing costs all."""
         return 0.0 if not fractions or min(fractions) <= 0 else sum(fractions) / len(fractions)
 
-    def diagnose_all_cases(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
+    def diagnose_all_cases(self, cases: list[Case], got: list[Any], want: list[Any]) -> Wrong | None:
         """The one mistake that explains the answers to all cases, the right ones too; a single case may fit several."""
         return None
 
-    def explain_exception(self, case: Any, kind: str) -> Wrong | None:
+    def explain_exception(self, case: Case, kind: str) -> Wrong | None:
         """What an exception of the type `kind` means in this case; None where its own message says it."""
         return None
 
-    def format_case(self, case: Any) -> str:
-        """A case as its student reads it."""
-        return case_lines(case)
+    def format_case(self, case: Case) -> str:
+        """A case as its student reads it; by default what the student's code is given."""
+        return case_lines(dict(case.given))
 
-    def format_answer(self, case: Any, got: Any) -> str:
+    def format_answer(self, case: Case, got: Any) -> str:
         """What the student's code gave, as text below the case; by default nothing where there is an `answer_form`."""
         return answer_text(got) if self.answer_form is AS_THE_REFERENCE else ""
 
-    def student_inputs(self, case: Any) -> object:
+    def student_inputs(self, case: Case) -> object:
         """What `case("name")` gives a student to try their code on, such as the tensors that a seed makes."""
-        return case
+        return dict(case.given)
 
-    def is_public(self, case: Any) -> bool:
+    def is_public(self, case: Case) -> bool:
         """Whether goldens hold a case of the public seed. Where few can be asked at all, they would give most away."""
         return True
 
-    def public_want(self, case: Any, want: Any) -> object:
+    def public_want(self, case: Case, want: Any) -> object:
         """What goldens hold of the reference's evidence, where all of it would be an answer to copy."""
         return want
 
-    def leaderboard_metrics(self, cases: list[Any], got: list[Any]) -> Mapping[str, float]:
+    def leaderboard_metrics(self, cases: list[Case], got: list[Any]) -> Mapping[str, float]:
         """Numbers by name that stand beside the mark of answers which earn points, for a leaderboard."""
         return {}
 
-    def leaderboard_timelines(self, cases: list[Any], got: list[Any], want: list[Any]) -> Mapping[str, Any]:
+    def leaderboard_timelines(self, cases: list[Case], got: list[Any], want: list[Any]) -> Mapping[str, Any]:
         """What ran when in one case, the student's and the reference's, as `TrainingSteps.to_plain()` gives it."""
         return {}
 
@@ -84,7 +149,7 @@ class Exercise:
         return {}
 
 
-def finite_metrics(spec: Exercise, cases: list[Any], records: list[Any]) -> dict[str, float]:
+def finite_metrics(spec: Exercise, cases: list[Case], records: list[Any]) -> dict[str, float]:
     """What the spec says in numbers of answers that earn points: finite ones by name, or nothing."""
     try:
         found = spec.leaderboard_metrics(cases, [record["value"] for record in records])
@@ -94,7 +159,7 @@ def finite_metrics(spec: Exercise, cases: list[Any], records: list[Any]) -> dict
     return numbers if all(map(math.isfinite, numbers.values())) else {}
 
 
-def kept_timelines(spec: Exercise, cases: list[Any], records: list[Any], want: list[Any]) -> dict[str, Any]:
+def kept_timelines(spec: Exercise, cases: list[Case], records: list[Any], want: list[Any]) -> dict[str, Any]:
     """What the spec keeps of answers that earned points, for a leaderboard to show.
 
     Plain JSON data of at most MOST_KEPT_BYTES, or nothing: the mark stands, whatever is kept beside it.

@@ -19,12 +19,12 @@ LAB = "lab90_shapes"
 SECOND_LAB = "lab91_shapes"
 
 EXERCISES = '''
-from edl_labs.checks import Wrong, close, exercise
+from edl_labs.checks import Case, Exercise, Wrong, close, exercise
 
 
-class Numbers:
+class Numbers(Exercise):
     def cases(self, rng):
-        return [{"sides": [float(s) for s in rng.integers(2, 40, size=2)]} for _ in range(4)]
+        return [Case(given={"sides": [float(s) for s in rng.integers(2, 40, size=2)]}) for _ in range(4)]
 
     def compare(self, case, got, want):
         if not close(got, want):
@@ -37,8 +37,8 @@ class Area(Numbers):
 
     name = "the area"
 
-    def probe(self, student, case):
-        return student.area(*case["sides"])
+    def probe(self, student, given):
+        return student.area(*given["sides"])
 
 
 @exercise("box_area", uses=("area",), timeout_s=2)
@@ -47,16 +47,16 @@ class BoxArea(Numbers):
 
     name = "the surface"
 
-    def probe(self, student, case):
-        return student.box_area(case["sides"][0])
+    def probe(self, student, given):
+        return student.box_area(given["sides"][0])
 
 
 @exercise("halves", timeout_s=2)
 class Halves(Numbers):
     """Each side halved; half the credit when only the first one is right."""
 
-    def probe(self, student, case):
-        return student.halves(list(case["sides"]))
+    def probe(self, student, given):
+        return student.halves(list(given["sides"]))
 
     def compare(self, case, got, want):
         right = [close(g, w) for g, w in zip(got, want)]
@@ -71,8 +71,8 @@ class Longest(Numbers):
 
     name = "the longest side"
 
-    def probe(self, student, case):
-        return student.longest(list(case["sides"]))
+    def probe(self, student, given):
+        return student.longest(list(given["sides"]))
 '''
 
 POINTS = {"area": 2, "box_area": 2, "halves": 2, "longest": 1, "why_square": 2}

@@ -9,6 +9,7 @@ from typing import Any
 from edl_labs.checks import RegisteredExercise, plain_data
 from edl_labs.checks.evidence import collect
 from edl_labs.checks.lab_exercises import load_lab
+from edl_labs.checks.spec import given_halves, plain_cases
 
 
 def facts(lab: str, cells: list[str], points: dict[str, float]) -> dict[str, Any]:
@@ -19,7 +20,7 @@ def facts(lab: str, cells: list[str], points: dict[str, float]) -> dict[str, Any
     known = {e.name: e for e in load_lab(lab)}
     exercises = [_row(name, known.get(name), most) for name, most in points.items()]
     goldens = {name: _golden(e, names) for name, e in known.items()}
-    head = {"schema": 1, "lab": lab, "title": "Shapes", "minutes": 10, "locked": {}}
+    head = {"schema": 2, "lab": lab, "title": "Shapes", "minutes": 10, "locked": {}}
     return {**head, "exercises": exercises, "goldens": goldens}
 
 
@@ -30,8 +31,8 @@ def _row(name: str, known: RegisteredExercise | None, points: float) -> dict[str
 
 def _golden(exercise: RegisteredExercise, names: dict[str, Any]) -> dict[str, Any]:
     cases = exercise.draw_cases(1)
-    wants = [record["value"] for record in collect(exercise, names, cases)]
-    return {"seed": 1, "cases": plain_data.to_json(cases), "wants": plain_data.to_json(wants)}
+    wants = [record["value"] for record in collect(exercise, names, given_halves(cases))]
+    return {"seed": 1, "cases": plain_data.to_json(plain_cases(cases)), "wants": plain_data.to_json(wants)}
 
 
 if __name__ == "__main__":

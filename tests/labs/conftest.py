@@ -14,6 +14,7 @@ import pytest
 from edl_labs.checks import Outcome, RegisteredExercise, judge
 from edl_labs.checks.evidence import collect
 from edl_labs.checks.lab_exercises import load_lab
+from edl_labs.checks.spec import given_halves
 from edl_labs.course.lab.source import Cell, parse
 
 SOLUTIONS = Path(__file__).resolve().parents[2] / "solutions"
@@ -64,8 +65,8 @@ def judged(solution, exercises) -> Callable[..., Outcome]:
     def judged(name: str, *, seed: int = 1, **replaced: Any) -> Outcome:
         exercise = exercises[name]
         cases = exercise.draw_cases(seed)
-        want = [record["value"] for record in collect(exercise, dict(solution), cases)]
-        return judge(exercise, cases, collect(exercise, {**solution, **replaced}, cases), want, points=1)
+        want = [record["value"] for record in collect(exercise, dict(solution), given_halves(cases))]
+        return judge(exercise, cases, collect(exercise, {**solution, **replaced}, given_halves(cases)), want, points=1)
 
     return judged
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from edl_labs.checks import judge, plain_data
+from edl_labs.checks import judge
 from edl_labs.checks.evidence import collect
 from edl_labs.checks.lab_exercises import lab_names, load_lab
 from edl_labs.checks.probe_process import ProbeProcess
+from edl_labs.checks.spec import given_halves
 from edl_labs.course.course_folder import Course
 from edl_labs.course.lab.read import read_lab
 from tests.course.course_fixture import REPOSITORY
@@ -37,8 +38,10 @@ def test_a_wrong_threshold_of_a_read_plan_passes_with_no_draw():
     passed = []
     for seed in SEEDS:
         cases = exercise.draw_cases(seed)
-        wants = [record["value"] for record in collect(exercise, plan_with(1.0), cases)]
-        passed.append(judge(exercise, cases, collect(exercise, plan_with(1.25), cases), wants, points=1.0).state)
+        wants = [record["value"] for record in collect(exercise, plan_with(1.0), given_halves(cases))]
+        passed.append(
+            judge(exercise, cases, collect(exercise, plan_with(1.25), given_halves(cases)), wants, points=1.0).state
+        )
 
     assert "passed" not in passed
 
@@ -49,7 +52,7 @@ def test_a_wrong_threshold_of_a_read_plan_passes_with_no_draw():
 def test_no_wrong_answer_passes_with_some_draw(lab: str):
     text, exercises = read_lab(Course(REPOSITORY), lab), {one.name: one for one in load_lab(lab) if not one.trains}
     cells = text.namespace_cells()
-    drawn = {(name, s): plain_data.plain_copy(one.draw_cases(s)) for name, one in exercises.items() for s in SEEDS}
+    drawn = {(name, s): one.draw_cases(s) for name, one in exercises.items() for s in SEEDS}
     with ProbeProcess(cells) as right:
         wants = {
             key: [r["value"] for r in right.collect(key[0], cases, timeout_s=LIMIT_S)] for key, cases in drawn.items()

@@ -52,8 +52,8 @@ def test_a_loose_comparison_lets_some_live_and_they_are_told_with_their_line(cou
 
 
 def test_a_mutant_that_loses_under_some_seeds_is_killed_and_told(course: Course) -> None:
-    draw = "return [float(x) for x in rng.uniform(1, 2, 4)]"
-    some = "return [float(x) for x in rng.uniform(1, 2, 4)] + [3.0] * int(rng.integers(0, 2))"
+    draw = "[float(x) for x in rng.uniform(1, 2, 4)]"
+    some = "[float(x) for x in rng.uniform(1, 2, 4)] + [3.0] * int(rng.integers(0, 2))"
     kit.replace(course.exercises / f"{kit.LAB}.py", draw, some)
 
     one = mutated(course, "twice_as_long_s = 2 * duration_s + (duration_s > 2.5)", seeds=8)

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from typing import Any
 
-from edl_labs.checks import RegisteredExercise, judge, plain_data
+from edl_labs.checks import Case, RegisteredExercise, judge
 from edl_labs.checks.probe_process import ProbeDied, ProbeProcess
 from edl_labs.course.course_folder import Course
 from edl_labs.course.lab.answer_runs import AT_ONCE
@@ -166,7 +166,7 @@ class _Mutating:
         self.all = mutants_of(lab.cell("solve", self.name))
         self.mutants = sampled(self.all, sample)
         seeds = 1 if exercise.trains else seeds
-        self.cases = [plain_data.plain_copy(exercise.draw_cases(PUBLIC_SEED + i)) for i in range(seeds)]
+        self.cases = [exercise.draw_cases(PUBLIC_SEED + i) for i in range(seeds)]
         self.cpu_s = self.wall_s = exercise.timeout_s
         self.worker: ProbeProcess | None = None
 
@@ -286,9 +286,9 @@ class _Mutating:
         alive, seed, left = list(mutants), PUBLIC_SEED, self.inputs
         usual = sum(map(len, self.cases))
         while left > 0 and alive:
-            cases: list[Any] = []
+            cases: list[Case] = []
             while len(cases) < min(left, 20 * usual):
-                cases += plain_data.plain_copy(self.exercise.draw_cases(seed))
+                cases += self.exercise.draw_cases(seed)
                 seed += 1
             times = max(1.0, len(cases) / usual)
             want = self._records(None, cases, times=times)

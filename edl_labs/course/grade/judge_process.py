@@ -242,10 +242,11 @@ def _imported(lab: str) -> bool:
 
 def _drawn(what: dict[str, Any]) -> bytes:
     from edl_labs.checks.lab_exercises import load_lab
+    from edl_labs.checks.spec import plain_cases
 
     try:
         exercise = next(e for e in load_lab(what["lab"]) if e.name == what["name"])
-        return _DRAWN + plain_data.encode(exercise.draw_cases(what["seed"]))
+        return _DRAWN + plain_data.encode(plain_cases(exercise.draw_cases(what["seed"])))
     except EdlError as error:
         return _REFUSED + plain_data.encode({"what": error.what, "why": error.why, "next": error.next})
     except Exception as error:
@@ -256,20 +257,21 @@ def _drawn(what: dict[str, Any]) -> bytes:
 def _judged(what: dict[str, Any], cases: bytes, evidence: bytes, wants: bytes, known: dict[bytes, Any]) -> Any:
     from edl_labs.checks import judge
     from edl_labs.checks.lab_exercises import load_lab
-    from edl_labs.checks.spec import kept_timelines
+    from edl_labs.checks.spec import cases_of, copied_cases, kept_timelines
 
     try:
         exercise = next(e for e in load_lab(what["lab"]) if e.name == what["name"])
-        drawn, right = (known.setdefault(text, plain_data.decode(text)) for text in (cases, wants))
+        drawn = cases_of(known.setdefault(cases, plain_data.decode(cases)))
+        right = known.setdefault(wants, plain_data.decode(wants))
     except Exception as error:
         return {"broken": f"{type(error).__name__}: {error}"}
     try:
         got = without_texts(plain_data.decode(evidence), exercise.lab)
     except EdlError as error:
         return {"outcome": _fields(unjudged(exercise, what["points"], why=error.what)), "all_values": False}
-    outcome = judge(exercise, plain_data.plain_copy(drawn), got, plain_data.plain_copy(right), points=what["points"])
+    outcome = judge(exercise, copied_cases(drawn), got, plain_data.plain_copy(right), points=what["points"])
     if outcome.points:
-        kept = kept_timelines(exercise.spec, plain_data.plain_copy(drawn), got, plain_data.plain_copy(right))
+        kept = kept_timelines(exercise.spec, copied_cases(drawn), got, plain_data.plain_copy(right))
         outcome = replace(outcome, timelines=kept)
     return {"outcome": _fields(outcome), "all_values": _has_values(got)}
 

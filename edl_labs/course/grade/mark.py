@@ -7,6 +7,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 
 from edl_labs.checks import Outcome, RegisteredExercise, plain_data
+from edl_labs.checks.spec import cases_of
 from edl_labs.course.grade.declared_cells import declared_plan
 from edl_labs.course.grade.judge_process import FreeJudge, Judge, unjudged
 from edl_labs.course.grade.plan import MarkingPlan
@@ -88,7 +89,7 @@ class Examiner:
     def _request(self, exercise: RegisteredExercise, secret: SecretCases) -> bytes:
         """What a probe of the secret cases is sent, encoded once for the class."""
         if exercise.name not in self.requests:
-            cases, helped_by = plain_data.decode(secret.cases), self.helped_by
+            cases, helped_by = cases_of(plain_data.decode(secret.cases)), self.helped_by
             request = self.runner.request(exercise, cases, functions=helped_by.functions, objects=helped_by.objects)
             self.requests[exercise.name] = request
         return self.requests[exercise.name]

@@ -13,7 +13,8 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from edl_labs.checks import Outcome, RegisteredExercise, plain_data
+from edl_labs.checks import Case, Outcome, RegisteredExercise, plain_data
+from edl_labs.checks.spec import given_halves
 from edl_labs.course.assignment import Assignment
 from edl_labs.course.grade.known_timeouts import KnownTimeouts
 from edl_labs.course.grade.plan import MarkingPlan
@@ -58,7 +59,7 @@ def _asked_for():
         channel = Channel(shell.kernel.edl_calls)
         references.update({name: RemoteFunction(name, channel) for name in asked["functions"]})
     with caught_output():
-        records = collect(known[asked["name"]], student, asked["cases"], references=references)
+        records = collect(known[asked["name"]], student, asked["givens"], references=references)
     try:
         return plain_data.encode(records, max_bytes=asked["max_bytes"])
     except PlainDataError as error:
@@ -103,17 +104,18 @@ class PlanRunner:
     def request(
         self,
         exercise: RegisteredExercise,
-        cases: list[Any],
+        cases: list[Case],
         *,
         functions: Sequence[str] = (),
         objects: Sequence[str] = (),
     ) -> bytes:
-        """What a probe is sent to try `cases`.
+        """What a probe is sent to try `cases`: of each the half that is given.
 
         `functions` call the judge in place of the student's, `objects` are exercises whose `stand_in()` takes theirs.
         """
-        what = {"lab": exercise.lab, "name": exercise.name, "cases": cases, "max_bytes": self.limits.evidence_bytes}
-        return plain_data.encode({**what, "functions": list(functions), "objects": list(objects)})
+        what = {"lab": exercise.lab, "name": exercise.name, "givens": given_halves(cases)}
+        how = {"functions": list(functions), "objects": list(objects), "max_bytes": self.limits.evidence_bytes}
+        return plain_data.encode({**what, **how})
 
 
 class AtCheck:

@@ -13,7 +13,8 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from edl_labs.checks import RegisteredExercise, plain_data
+from edl_labs.checks import Case, RegisteredExercise, plain_data
+from edl_labs.checks.spec import cases_of, plain_cases
 from edl_labs.course.assignment import Assignment
 from edl_labs.course.grade.declared_cells import declared_plan
 from edl_labs.course.grade.files import write_atomically
@@ -29,7 +30,7 @@ Draw = Callable[[RegisteredExercise, int], bytes]
 
 def drawn_here(exercise: RegisteredExercise, seed: int) -> bytes:
     """Cases drawn in this process."""
-    return plain_data.encode(exercise.draw_cases(seed))
+    return plain_data.encode(plain_cases(exercise.draw_cases(seed)))
 
 
 def reference(
@@ -45,13 +46,13 @@ def reference(
 
     The solution runs while `turn` is held.
     """
-    where = f"{_versions()}{'/gpu' if on_gpu else ''}/packed"
+    where = f"{_versions()}{'/gpu' if on_gpu else ''}/halves"
     key = hashlib.sha256(f"{runner.assignment.digest}/{seed}/{where}".encode()).hexdigest()[:32]
     path = folder / f"{key}.bin"
     if path.is_file():
         return _unpacked(path.read_bytes())
     cases = {e.name: draw(e, seed) for e in runner.assignment.exercises}
-    drawn = {name: plain_data.decode(encoded) for name, encoded in cases.items()}
+    drawn = {name: cases_of(plain_data.decode(encoded)) for name, encoded in cases.items()}
     with turn or nullcontext():
         wants = _wanted(replace(runner, limits=replace(runner.limits, deaths=0)), drawn)
     found = {name: SecretCases(cases[name], plain_data.encode(wants[name])) for name in drawn}
@@ -95,7 +96,7 @@ def declared_solution(assignment: Assignment) -> MarkingPlan:
     return _solution(_Known(assignment.digest, assignment))[1]
 
 
-def _wanted(runner: PlanRunner, drawn: dict[str, list[Any]]) -> dict[str, list[Any]]:
+def _wanted(runner: PlanRunner, drawn: dict[str, list[Case]]) -> dict[str, list[Any]]:
     """The evidence that the solution gives: of what the lab declares, else of all its cells."""
     every, declared = _solution(_Known(runner.assignment.digest, runner.assignment))
     try:
@@ -106,7 +107,7 @@ def _wanted(runner: PlanRunner, drawn: dict[str, list[Any]]) -> dict[str, list[A
         return _evidence(runner, drawn, every)
 
 
-def _evidence(runner: PlanRunner, drawn: dict[str, list[Any]], plan: MarkingPlan) -> dict[str, list[Any]]:
+def _evidence(runner: PlanRunner, drawn: dict[str, list[Case]], plan: MarkingPlan) -> dict[str, list[Any]]:
     collector = _Collector(runner, drawn)
     run = runner.probe_run(plan, collector)
     return {name: _values(runner.assignment.name, name, collector.records.get(name, []), run) for name in drawn}
@@ -117,7 +118,7 @@ class _Collector:
     """The sink that keeps evidence, and judges nothing."""
 
     runner: PlanRunner
-    drawn: dict[str, list[Any]]
+    drawn: dict[str, list[Case]]
     records: dict[str, Any] = field(default_factory=dict)
 
     def take(self, exercise: RegisteredExercise, check: AtCheck) -> None:

@@ -29,6 +29,7 @@ from typing import Any
 
 from edl_labs.checks import plain_data
 from edl_labs.checks.evidence_form import Misfit, plain_lists
+from edl_labs.checks.spec import Case, given_halves
 from edl_labs.checks.worker import Worker, WorkerGone, wall_clock
 from edl_labs.checks.worker_process import Server, limit_memory
 from edl_labs.course.lab.arranged_arguments import BUDGET, arranged, readings, same
@@ -47,7 +48,7 @@ Found = dict[str, list[list[str]]]
 def adapters(
     sources: list[tuple[str, str]],
     asked: Asked,
-    cases: Mapping[str, list[Any]],
+    cases: Mapping[str, list[Case]],
     paths: list[str],
     *,
     exercises_folder: Path | None = None,
@@ -56,7 +57,8 @@ def adapters(
 
     `sources` are the solution's cells, `asked` the functions of each exercise, `paths` what is tried.
     """
-    request = {"run": [list(one) for one in sources], "asked": asked, "cases": dict(cases), "paths": paths}
+    givens = {name: given_halves(drawn) for name, drawn in cases.items()}
+    request = {"run": [list(one) for one in sources], "asked": asked, "givens": givens, "paths": paths}
     env = dict(os.environ, PYTHONWARNINGS="ignore", MPLBACKEND="agg")
     if exercises_folder is not None:
         env["EDL_LABS_EXERCISES"] = str(exercises_folder)
@@ -108,14 +110,14 @@ class _Recorded:
     opaque: bool = False
 
 
-def recorded(exercise: Any, names: list[str], namespace: dict[str, Any], cases: list[Any]) -> dict[str, _Recorded]:
+def recorded(exercise: Any, names: list[str], namespace: dict[str, Any], givens: list[Any]) -> dict[str, _Recorded]:
     """What the solution's functions were called with and returned while an exercise was asked its cases."""
     from edl_labs.checks.evidence import collect
 
     found = {name: _Recorded(str(inspect.signature(namespace[name]))) for name in names}
-    for index, case in enumerate(cases):
+    for index, given in enumerate(givens):
         watched = {name: _watched(namespace[name], found[name], index) for name in names}
-        collect(exercise, {**namespace, **watched}, [case])
+        collect(exercise, {**namespace, **watched}, [given])
     return {name: one for name, one in found.items() if one.calls or one.opaque}
 
 
@@ -306,7 +308,7 @@ def _recorded_all(request: dict[str, Any]) -> dict[str, _Recorded]:
         exec(compile(code, f"<{label}>", "exec"), namespace)
     records: dict[str, _Recorded] = {}
     for name, functions in request["asked"].items():
-        records |= recorded(find(name), functions, namespace, request["cases"][name])
+        records |= recorded(find(name), functions, namespace, request["givens"][name])
     for path in request["paths"]:
         with contextlib.suppress(ImportError):
             importlib.import_module(path.rpartition(".")[0])

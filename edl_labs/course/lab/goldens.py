@@ -11,13 +11,14 @@ from typing import Any
 
 from edl_labs.checks import RegisteredExercise, judge, plain_data
 from edl_labs.checks.lab_exercises import forget, load_lab
+from edl_labs.checks.lab_facts import SCHEMA
 from edl_labs.checks.probe_process import ProbeProcess
+from edl_labs.checks.spec import Case, plain_cases
 from edl_labs.course.course_folder import Course
 from edl_labs.course.lab.parsed_lab import Lab
 from edl_labs.errors import EdlError, PlainDataError, Wrong, place_of
 
 PUBLIC_SEED = 1  # known to all; class runs draw from secret ones
-SCHEMA = 1  # of the file that students' checks read
 # Four steps of float32: exp, pow and sums of two processors were seen to differ by one step, 1.2e-7.
 SAME_FLOAT = 2**-21
 
@@ -169,19 +170,23 @@ def _wants(course: Course, lab: Lab, registered: dict[str, RegisteredExercise]) 
             exact = [exercise.spec.public_want(case, want) for case, want in zip(cases, wants, strict=True)]
             wants = rounded(exact, exercise.digits)
             _check_rounding_is_forgiven(lab, exercise, cases, records, exact=exact, wants=wants)
-            found[name] = {"seed": PUBLIC_SEED, "cases": plain_data.to_json(cases), "wants": plain_data.to_json(wants)}
+            found[name] = {
+                "seed": PUBLIC_SEED,
+                "cases": plain_data.to_json(plain_cases(cases)),
+                "wants": plain_data.to_json(wants),
+            }
     return found
 
 
-def steady_cases(lab: Lab, exercise: RegisteredExercise) -> list[Any]:
+def steady_cases(lab: Lab, exercise: RegisteredExercise) -> list[Case]:
     """The public cases; EdlError when they hang on anything but the seed, so that no two builds would agree."""
     import numpy
 
-    first = plain_data.plain_copy(exercise.draw_cases(PUBLIC_SEED))
+    first = exercise.draw_cases(PUBLIC_SEED)
     random.random()  # what all code shares moves on between two builds, as the clock does
     numpy.random.random()
-    again = plain_data.plain_copy(exercise.draw_cases(PUBLIC_SEED))
-    if json.dumps(plain_data.to_json(first)) != json.dumps(plain_data.to_json(again)):
+    again = exercise.draw_cases(PUBLIC_SEED)
+    if plain_data.encode(plain_cases(first)) != plain_data.encode(plain_cases(again)):
         raise EdlError(
             f"{lab.name}: cases() of {exercise.name} gives other cases for the same seed",
             why="something in it draws from a clock, a global generator, a set's order or what an earlier call left",
@@ -193,7 +198,7 @@ def steady_cases(lab: Lab, exercise: RegisteredExercise) -> list[Any]:
 def _check_rounding_is_forgiven(
     lab: Lab,
     exercise: RegisteredExercise,
-    cases: list[Any],
+    cases: list[Case],
     records: list[dict[str, Any]],
     *,
     exact: list[Any],
@@ -215,7 +220,7 @@ def _check_rounding_is_forgiven(
 
 
 def check_compares(
-    lab: Lab, exercise: RegisteredExercise, cases: list[Any], records: list[dict[str, Any]], wants: list[Any]
+    lab: Lab, exercise: RegisteredExercise, cases: list[Case], records: list[dict[str, Any]], wants: list[Any]
 ) -> None:
     """EdlError with type and line when `compare` itself raises something on the solution."""
     for index, (case, record, want) in enumerate(zip(cases, records, wants, strict=True)):

@@ -31,8 +31,8 @@ class BrokenTimers(Exercise):
     for what the plain ones give away, whose answers goldens hold.
     """
 
-    def probe(self, student: Any, case: Any) -> Any:
-        return student.name_fault(case)
+    def probe(self, student: Any, given: Any) -> Any:
+        return student.name_fault(given)
 
     def compare(self, case: Any, got: Any, want: Any) -> None:
         if got not in FAULTS:

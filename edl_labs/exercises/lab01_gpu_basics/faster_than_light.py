@@ -17,10 +17,10 @@ class FasterThanLight(Exercise):
     `student.fraction_of_light(time_s, ...)` raises ValueError for an impossible time, else gives a fraction.
     """
 
-    def probe(self, student: Any, case: Any) -> Any:
-        work = {name: value for name, value in case.items() if name != "time_s"}
+    def probe(self, student: Any, given: Any) -> Any:
+        work = {name: value for name, value in given.items() if name != "time_s"}
         try:
-            fraction = student.fraction_of_light(case["time_s"], **work)
+            fraction = student.fraction_of_light(given["time_s"], **work)
         except ValueError as error:
             return {"refused": True, "is_explained": bool(str(error).strip()), "fraction": 0.0}
         return {"refused": False, "is_explained": False, "fraction": fraction}

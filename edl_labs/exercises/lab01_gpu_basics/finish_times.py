@@ -19,13 +19,13 @@ class FinishTimes(Exercise):
     for whom must be said operation by operation, and that is the exercise. No single call of it is an answer.
     """
 
-    def probe(self, student: Any, case: Any) -> Any:
+    def probe(self, student: Any, given: Any) -> Any:
         """An answer for each prefix, up to the one that is not written yet: a stub has no answer at all."""
-        program = [tuple(operation) for operation in case["program"]]
+        program = [tuple(operation) for operation in given["program"]]
         answers: list[Any] = []
         for count in range(len(program) + 1):
             try:
-                answers.append(student.finish_times(program[:count], launch_s=case["launch_s"]))
+                answers.append(student.finish_times(program[:count], launch_s=given["launch_s"]))
             except NotImplementedError:
                 if not answers:
                     raise

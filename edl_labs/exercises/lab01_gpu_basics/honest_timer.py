@@ -28,9 +28,9 @@ class HonestTimer(Exercise):
 
     answer_form: ClassVar[Any] = {"seconds_per_call": 0.0, "program": ""}
 
-    def probe(self, student: Any, case: Any) -> Any:
-        gpu = VirtualGPU(case["chip"], **case["parameters"])
-        kernel_s = case["kernel_s"]
+    def probe(self, student: Any, given: Any) -> Any:
+        gpu = VirtualGPU(given["chip"], **given["parameters"])
+        kernel_s = given["kernel_s"]
         value = student.time_device(lambda: gpu.launch(KERNEL, duration_s=kernel_s), gpu)
         return {"seconds_per_call": value, "program": written(gpu.program)}
 

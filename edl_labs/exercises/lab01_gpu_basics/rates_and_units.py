@@ -18,9 +18,9 @@ class PeakFromClock(Exercise):
 
     skip_type_check = True  # None, for a dtype that is not there, has a sentence of its own
 
-    def probe(self, student: Any, case: Any) -> Any:
+    def probe(self, student: Any, given: Any) -> Any:
         return student.peak_flop_per_s(
-            case["row"], case["dtype"], sm_count=case["sm_count"], clock_mhz=case["clock_mhz"]
+            given["row"], given["dtype"], sm_count=given["sm_count"], clock_mhz=given["clock_mhz"]
         )
 
     def explain_exception(self, case: Any, error: str) -> Wrong | None:
@@ -123,10 +123,10 @@ class Petabyte(Exercise):
     `student.transfer_s(size, rate, efficiency=)` gives seconds, for sizes like '1 PB' and rates like '6 Gbit/s'.
     """
 
-    def probe(self, student: Any, case: Any) -> Any:
-        if case["efficiency"] is None:  # left to the function's own default
-            return student.transfer_s(case["size"], case["rate"])
-        return student.transfer_s(case["size"], case["rate"], efficiency=case["efficiency"])
+    def probe(self, student: Any, given: Any) -> Any:
+        if given["efficiency"] is None:  # left to the function's own default
+            return student.transfer_s(given["size"], given["rate"])
+        return student.transfer_s(given["size"], given["rate"], efficiency=given["efficiency"])
 
     def explain_exception(self, case: Any, error: str) -> Wrong | None:
         """A look-up of a unit that stands without a prefix; the first of these is a size in bits as well."""

@@ -20,8 +20,8 @@ class TileQuantization(Exercise):
     `student.tile_report(m, n, tile_m=, tile_n=)` gives `(tiles, wasted, ragged)`.
     """
 
-    def probe(self, student: Any, case: Any) -> Any:
-        return student.tile_report(case["m"], case["n"], tile_m=case["tile_m"], tile_n=case["tile_n"])
+    def probe(self, student: Any, given: Any) -> Any:
+        return student.tile_report(given["m"], given["n"], tile_m=given["tile_m"], tile_n=given["tile_n"])
 
     def compare(self, case: Any, got: Any, want: Any) -> None:
         _three(got, "tiles, wasted, ragged")
@@ -41,12 +41,16 @@ class WaveQuantization(Exercise):
     `student.wave_report(tiles, sm_count=)` gives `(waves, efficiency, spare)`; `student.best_width(...)` a width.
     """
 
-    def probe(self, student: Any, case: Any) -> Any:
-        if case["ask"] == "waves":
-            return student.wave_report(case["tiles"], sm_count=case["sm_count"])
+    def probe(self, student: Any, given: Any) -> Any:
+        if given["ask"] == "waves":
+            return student.wave_report(given["tiles"], sm_count=given["sm_count"])
         try:
             return student.best_width(
-                case["m"], bound=case["bound"], tile_m=case["tile_m"], tile_n=case["tile_n"], sm_count=case["sm_count"]
+                given["m"],
+                bound=given["bound"],
+                tile_m=given["tile_m"],
+                tile_n=given["tile_n"],
+                sm_count=given["sm_count"],
             )
         except NotImplementedError:  # and wave_report has answered before: the cell is no stub any more
             return _UNWRITTEN

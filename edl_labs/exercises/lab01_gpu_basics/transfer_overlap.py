@@ -26,9 +26,9 @@ class TransferOverlap(Exercise):
 
     answer_form: ClassVar[Any] = {"result": 0, "program": ""}
 
-    def probe(self, student: Any, case: Any) -> Any:
-        gpu = VirtualGPU(machine_of(case))
-        result = student.run_overlapped(gpu, case["nbytes"], load=load, kernel=kernel_of(case))
+    def probe(self, student: Any, given: Any) -> Any:
+        gpu = VirtualGPU(machine_of(given))
+        result = student.run_overlapped(gpu, given["nbytes"], load=load, kernel=kernel_of(given))
         if not isinstance(result, Buffer):
             return {"result": _NO_BUFFER, "program": written(gpu.program)}
         if result.where != DEVICE:

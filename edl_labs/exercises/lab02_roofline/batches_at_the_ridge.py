@@ -22,10 +22,10 @@ class MinibatchCrossover(Exercise):
 
     skip_type_check = True  # a None in place of math.inf is told so
 
-    def probe(self, student: Any, case: Any) -> Any:
-        machine = {"ridge": case["ridge"], "itemsize": case["itemsize"]}
+    def probe(self, student: Any, given: Any) -> Any:
+        machine = {"ridge": given["ridge"], "itemsize": given["itemsize"]}
         return {
-            "batch": student.batch_at_ridge(case["inputs"], case["outputs"], **machine),
+            "batch": student.batch_at_ridge(given["inputs"], given["outputs"], **machine),
             "width": student.width_limit(**machine),
         }
 

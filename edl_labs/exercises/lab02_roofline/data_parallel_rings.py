@@ -19,15 +19,15 @@ class NetworkRoofline(Exercise):
     `student.network_intensity(batch, nodes=, ...)` and `student.step_s(batch, nodes=, ..., buckets=)`.
     """
 
-    def probe(self, student: Any, case: Any) -> Any:
-        shared = {"nodes": case["nodes"], "itemsize": case["itemsize"]}
-        job = {name: case[name] for name in ("weights", "node_flop_per_s", "link_byte_per_s")}
+    def probe(self, student: Any, given: Any) -> Any:
+        shared = {"nodes": given["nodes"], "itemsize": given["itemsize"]}
+        job = {name: given[name] for name in ("weights", "node_flop_per_s", "link_byte_per_s")}
         answer = {
-            name: student.step_s(case["batch"], **shared, **job, buckets=buckets)
-            for name, buckets in (("step_s", case["buckets"]), ("added_s", 1))
+            name: student.step_s(given["batch"], **shared, **job, buckets=buckets)
+            for name, buckets in (("step_s", given["buckets"]), ("added_s", 1))
         }
-        if case["nodes"] > 1:
-            answer["intensity"] = student.network_intensity(case["batch"], **shared, behind=case["behind"])
+        if given["nodes"] > 1:
+            answer["intensity"] = student.network_intensity(given["batch"], **shared, behind=given["behind"])
         return answer
 
     def compare(self, case: Any, got: Any, want: Any) -> None:

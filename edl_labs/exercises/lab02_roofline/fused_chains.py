@@ -19,12 +19,12 @@ class FusedOrNot(Exercise):
 
     skip_type_check = True  # `two_numbers` names what is asked for
 
-    def probe(self, student: Any, case: Any) -> Any:
-        chain = [{**step, "reads": list(step["reads"])} for step in case["chain"]]
-        size = dict(case["size_bytes"])
-        answer = student.intensities(chain, size_bytes=size, keep=list(case["keep"]))
-        left = {name: _number(size.get(name)) for name in case["size_bytes"]}
-        return answer if left == case["size_bytes"] else {"answer": answer, "left": left}
+    def probe(self, student: Any, given: Any) -> Any:
+        chain = [{**step, "reads": list(step["reads"])} for step in given["chain"]]
+        size = dict(given["size_bytes"])
+        answer = student.intensities(chain, size_bytes=size, keep=list(given["keep"]))
+        left = {name: _number(size.get(name)) for name in given["size_bytes"]}
+        return answer if left == given["size_bytes"] else {"answer": answer, "left": left}
 
     def format_answer(self, case: Any, got: Any) -> str:
         """The two intensities; what became of the sizes is said where it matters."""

@@ -19,8 +19,8 @@ class Diagnose(Exercise):
     `student.diagnose(layer, machine)` gives one of LIMITERS; six of each, corrected for chance.
     """
 
-    def probe(self, student: Any, case: Any) -> Any:
-        return student.diagnose(dict(case["layer"]), dict(case["machine"]))
+    def probe(self, student: Any, given: Any) -> Any:
+        return student.diagnose(dict(given["layer"]), dict(given["machine"]))
 
     def compare(self, case: Any, got: Any, want: Any) -> None:
         if got not in LIMITERS:

@@ -35,13 +35,13 @@ class Intensity(Exercise):
 
     skip_type_check = True  # `two_numbers` names what is asked for
 
-    def probe(self, student: Any, case: Any) -> Any:
+    def probe(self, student: Any, given: Any) -> Any:
         try:
-            return student.work_of(dict(case))
+            return student.work_of(dict(given))
         except NotImplementedError:
             if not any(_is_written(student, op) for op in _ONE_OF_EACH):
                 raise  # the stub
-            return {_NOT_WRITTEN: case["kind"]}
+            return {_NOT_WRITTEN: given["kind"]}
 
     def format_answer(self, case: Any, got: Any) -> str:
         """What came back; an operation that raises says so above."""

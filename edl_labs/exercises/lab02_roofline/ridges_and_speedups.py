@@ -29,11 +29,11 @@ class RidgeAndBound(Exercise):
             next="take dtype and level from the arguments, and go through all levels that moved_bytes names",
         )
 
-    def probe(self, student: Any, case: Any) -> Any:
-        machine = {name: dict(rates) for name, rates in case["machine"].items()}
-        work = {**case["work"], "moved_bytes": dict(case["work"]["moved_bytes"])}
+    def probe(self, student: Any, given: Any) -> Any:
+        machine = {name: dict(rates) for name, rates in given["machine"].items()}
+        work = {**given["work"], "moved_bytes": dict(given["work"]["moved_bytes"])}
         return {
-            "ridge": student.ridge_point(machine, case["dtype"], case["level"]),
+            "ridge": student.ridge_point(machine, given["dtype"], given["level"]),
             "bound": student.lower_bound(machine, work),
         }
 
@@ -131,8 +131,8 @@ class Amdahl(Exercise):
             next="a class without a factor stays as it is: its time is the old one",
         )
 
-    def probe(self, student: Any, case: Any) -> Any:
-        return student.speedup({name: dict(row) for name, row in case["classes"].items()}, dict(case["faster"]))
+    def probe(self, student: Any, given: Any) -> Any:
+        return student.speedup({name: dict(row) for name, row in given["classes"].items()}, dict(given["faster"]))
 
     def compare(self, case: Any, got: Any, want: Any) -> None:
         if not close(got, want):

@@ -20,8 +20,8 @@ class ScalingPlan(Exercise):
     `student.plan(job, cluster)` gives `(scaling, nodes)`.
     """
 
-    def probe(self, student: Any, case: Any) -> Any:
-        return student.plan(dict(case["job"]), dict(case["cluster"]))
+    def probe(self, student: Any, given: Any) -> Any:
+        return student.plan(dict(given["job"]), dict(given["cluster"]))
 
     def compare(self, case: Any, got: Any, want: Any) -> None:
         pair(got, "scaling, nodes")

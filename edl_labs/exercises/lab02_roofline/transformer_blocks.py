@@ -21,11 +21,11 @@ class CountAModel(Exercise):
 
     skip_type_check = True  # `two_numbers` names what is asked for
 
-    def probe(self, student: Any, case: Any) -> Any:
+    def probe(self, student: Any, given: Any) -> Any:
         # What the block's parts come to follows from blocks with more tokens and wider layers: for messages alone.
-        more = {"longer": {"tokens": 2 * case["tokens"]}, "wider": {"hidden": 2 * case["hidden"]}}
-        answer = {name: student.count_block({**case, **change}) for name, change in more.items()}
-        return {"asked": student.count_block(dict(case)), **answer}
+        more = {"longer": {"tokens": 2 * given["tokens"]}, "wider": {"hidden": 2 * given["hidden"]}}
+        answer = {name: student.count_block({**given, **change}) for name, change in more.items()}
+        return {"asked": student.count_block(dict(given)), **answer}
 
     def compare(self, case: Any, got: Any, want: Any) -> None:
         answer, right = got["asked"], want["asked"]

@@ -20,10 +20,10 @@ class AlignedShapes(Exercise):
     `student.alignment(shape, bits)` names the rule that a product obeys; `student.best_padding(...)` pads it.
     """
 
-    def probe(self, student: Any, case: Any) -> Any:
-        if case["ask"] == "alignment":
-            return {"alignment": student.alignment(list(case["shape"]), case["bits"]), "padded": []}
-        padded = student.best_padding(list(case["shape"]), case["bits"], rates=dict(case["rates"]))
+    def probe(self, student: Any, given: Any) -> Any:
+        if given["ask"] == "alignment":
+            return {"alignment": student.alignment(list(given["shape"]), given["bits"]), "padded": []}
+        padded = student.best_padding(list(given["shape"]), given["bits"], rates=dict(given["rates"]))
         return {"alignment": "", "padded": list(padded) if _is_some(padded) else [padded]}
 
     def compare(self, case: Any, got: Any, want: Any) -> None:

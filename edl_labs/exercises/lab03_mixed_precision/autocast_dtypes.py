@@ -22,9 +22,9 @@ class AutocastDtype(Exercise):
     `student.autocast_dtype(op, inputs, device_type=, dtype=)` names the result's dtype; corrected for chance.
     """
 
-    def probe(self, student: Any, case: Any) -> Any:
+    def probe(self, student: Any, given: Any) -> Any:
         answer = student.autocast_dtype(
-            case["op"], list(case["inputs"]), device_type=case["device_type"], dtype=case["dtype"]
+            given["op"], list(given["inputs"]), device_type=given["device_type"], dtype=given["dtype"]
         )
         return str(answer).removeprefix("torch.") if type(answer).__name__ == "dtype" else answer
 

@@ -42,9 +42,9 @@ class BugHunt(Exercise):
 
     answer_form: ClassVar[Any] = {"unwritten": True, "weights": [0.0], "scale": 0.0, "values": [0.0]}
 
-    def probe(self, student: Any, case: Any) -> Any:
+    def probe(self, student: Any, given: Any) -> Any:
         try:
-            return _run(getattr(student, case["loop"]), case)
+            return _run(getattr(student, given["loop"]), given)
         except AssertionError as error:
             if "No inf checks were recorded" in str(error):
                 error.args = (
@@ -53,7 +53,7 @@ class BugHunt(Exercise):
             raise
         except NotImplementedError:
             # One loop after another may be mended; only when none is, there is nothing to judge.
-            if not any(_is_written(student, loop, case) for loop in LOOPS if loop != case["loop"]):
+            if not any(_is_written(student, loop, given) for loop in LOOPS if loop != given["loop"]):
                 raise
             return {"unwritten": True, "weights": [], "scale": 0.0, "values": []}
 

@@ -21,17 +21,17 @@ class DynamicScale(Exercise):
     `student.LossScaler(init_scale=, growth_factor=, backoff_factor=, growth_interval=)`, driven as torch's is.
     """
 
-    def probe(self, student: Any, case: Any) -> Any:
+    def probe(self, student: Any, given: Any) -> Any:
         import torch
 
-        scaler = student.LossScaler(**case["settings"])
-        parameters = [torch.nn.Parameter(torch.zeros(size)) for size in case["sizes"]]
+        scaler = student.LossScaler(**given["settings"])
+        parameters = [torch.nn.Parameter(torch.zeros(size)) for size in given["sizes"]]
         idle = torch.nn.Parameter(torch.zeros(2))
         groups = [{"params": [idle, parameters[0]]}, {"params": parameters[1:]}]
         optimizer = torch.optim.SGD(groups, lr=_LEARNING_RATE)
-        through = getattr(torch, case["through"])
+        through = getattr(torch, given["through"])
         done: list[dict[str, Any]] = []
-        for step in case["steps"]:
+        for step in given["steps"]:
             earlier = done[-1] if done else None
             done.append(_step(scaler, optimizer, parameters, step, earlier=earlier, through=through))
         return done

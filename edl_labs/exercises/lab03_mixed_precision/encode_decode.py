@@ -16,11 +16,11 @@ class EncodeDecode(Exercise):
     `student.decode(code, fmt)` gives a float, `student.encode(value, fmt)` an int; NaN's sign is free.
     """
 
-    def probe(self, student: Any, case: Any) -> Any:
-        fmt, decode, encode = case["format"], student.decode, student.encode
+    def probe(self, student: Any, given: Any) -> Any:
+        fmt, decode, encode = given["format"], student.decode, student.encode
         return {
-            "decoded": [_called("decode", decode, code, fmt) for code in case["codes"]],
-            "encoded": [_called("encode", encode, value, fmt) for value in case["values"]],
+            "decoded": [_called("decode", decode, code, fmt) for code in given["codes"]],
+            "encoded": [_called("encode", encode, value, fmt) for value in given["values"]],
         }
 
     def compare(self, case: Any, got: Any, want: Any) -> None:

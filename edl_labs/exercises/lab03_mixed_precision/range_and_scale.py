@@ -20,8 +20,8 @@ class WhereItBreaks(Exercise):
     `student.where_it_breaks(fmt)` gives a dict of four numbers: flushed, largest, overflows, rounded.
     """
 
-    def probe(self, student: Any, case: Any) -> Any:
-        return student.where_it_breaks(dict(case))
+    def probe(self, student: Any, given: Any) -> Any:
+        return student.where_it_breaks(dict(given))
 
     def compare(self, case: Any, got: Any, want: Any) -> None:
         if _other_bias(case, got, want):
@@ -81,9 +81,9 @@ class StaticScale(Exercise):
     `student.static_scale(exponents, counts, fmt)` gives a power of two, or raises ValueError.
     """
 
-    def probe(self, student: Any, case: Any) -> Any:
+    def probe(self, student: Any, given: Any) -> Any:
         try:
-            scale = student.static_scale(list(case["exponents"]), list(case["counts"]), dict(case["format"]))
+            scale = student.static_scale(list(given["exponents"]), list(given["counts"]), dict(given["format"]))
         except NotImplementedError:
             raise
         except ValueError:

@@ -16,8 +16,8 @@ class BytesPerParameter(Exercise):
     `student.bytes_per_parameter(recipe)` gives `(resident, peak)` bytes per parameter on each GPU.
     """
 
-    def probe(self, student: Any, case: Any) -> Any:
-        return student.bytes_per_parameter(dict(case))
+    def probe(self, student: Any, given: Any) -> Any:
+        return student.bytes_per_parameter(dict(given))
 
     def compare(self, case: Any, got: Any, want: Any) -> None:
         if len(got) != 2:

@@ -25,9 +25,9 @@ class AccumulateSum(Exercise):
 
     answer_form: ClassVar[Any] = {"operations": [0], "left": [0], "right": [0], "result": 0}
 
-    def probe(self, student: Any, case: Any) -> Any:
-        tape = Tape(case)
-        numbers = [Number(tape, index, value) for index, value in enumerate(case["values"])]
+    def probe(self, student: Any, given: Any) -> Any:
+        tape = Tape(given)
+        numbers = [Number(tape, index, value) for index, value in enumerate(given["values"])]
         result = student.sum_low(numbers)
         index = result.index if type(result) is Number and result.tape is tape else -1
         return {"operations": tape.operations, "left": tape.left, "right": tape.right, "result": index}

@@ -44,13 +44,13 @@ class TrainIt(Exercise):
         "calls": "",
     }
 
-    def probe(self, student: Any, case: Any) -> Any:
-        own = student.LossScaler(init_scale=case["init_scale"], growth_interval=case["growth_interval"])
+    def probe(self, student: Any, given: Any) -> Any:
+        own = student.LossScaler(init_scale=given["init_scale"], growth_interval=given["growth_interval"])
         scaler = _Watched(own)
-        model, optimizer = _model(case, short=True)
+        model, optimizer = _model(given, short=True)
         model.calls = optimizer.calls = scaler.calls
         with torch_threads(1):
-            kind, losses = _trained(student.train_in_half, model, _batches(case), optimizer, scaler, case)
+            kind, losses = _trained(student.train_in_half, model, _batches(given), optimizer, scaler, given)
         return {
             "weights": _weights(model),
             "scale": _scale(scaler),

@@ -27,9 +27,9 @@ class BucketSampler(Exercise):
     `student.BucketSampler(lengths, batch_size=, seed=)`: batches of indices, little padding, still shuffled.
     """
 
-    def probe(self, student: Any, case: Any) -> Any:
+    def probe(self, student: Any, given: Any) -> Any:
         try:
-            return {**self._seen(student, case), "returned": "", "came": ""}
+            return {**self._seen(student, given), "returned": "", "came": ""}
         except _NoBatches as instead:
             return {**self.answer_form, **dict(instead.args)}
 

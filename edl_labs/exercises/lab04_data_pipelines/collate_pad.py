@@ -16,9 +16,9 @@ class CollatePad(Exercise):
     `student.collate_pad(sequences, pad_id=, multiple=)` gives `(tokens, mask)`, padded to the longest.
     """
 
-    def probe(self, student: Any, case: Any) -> Any:
-        sequences = [list(sequence) for sequence in case["sequences"]]
-        answer = plain_form(student.collate_pad(sequences, pad_id=case["pad_id"], multiple=case["multiple"]), most=3)
+    def probe(self, student: Any, given: Any) -> Any:
+        sequences = [list(sequence) for sequence in given["sequences"]]
+        answer = plain_form(student.collate_pad(sequences, pad_id=given["pad_id"], multiple=given["multiple"]), most=3)
         if not isinstance(answer, (tuple, list)) or len(answer) != 2:
             return answer  # told by its kind
         tokens, mask = answer

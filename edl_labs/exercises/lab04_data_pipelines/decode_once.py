@@ -19,51 +19,54 @@ class DecodeOnce(Exercise):
 
     answer_form: ClassVar[Any] = [0]
 
-    def probe(self, student: Any, case: Any) -> Any:
-        answer = student.move_offline(case)
+    def probe(self, student: Any, given: Any) -> Any:
+        answer = student.move_offline(given["chain"])
         return list(answer) if isinstance(answer, (list, tuple, set, range)) else answer
 
     def format_answer(self, case: Any, got: Any) -> str:
         """The places, with the names of the transforms there."""
-        return ", ".join(f"{place} ({case[place]['name']})" for place in got) or "no place"
+        return ", ".join(f"{place} ({case['chain'][place]['name']})" for place in got) or "no place"
 
     def compare(self, case: Any, got: Any, want: Any) -> None:
-        if any(type(place) is not int or not 0 <= place < len(case) for place in got):
+        chain = case["chain"]
+        if any(type(place) is not int or not 0 <= place < len(chain) for place in got):
             raise Wrong(
                 "there is no such place in the chain",
-                why=f"it has {len(case)} transforms, counted from 0",
+                why=f"it has {len(chain)} transforms, counted from 0",
                 next="return a list of the places that may move offline",
             )
         for place in sorted(set(got) - set(want)):
-            raise _should_stay(case, place, want)
+            raise _should_stay(chain, place, want)
         missing = sorted(set(want) - set(got))
         if missing:
-            raise _may_move(case, missing[0], want)
+            raise _may_move(chain, missing[0], want)
 
     def diagnose_all_cases(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
         """The one rule in _rules that gives every answer."""
+        chains = [case["chain"] for case in cases]
         answers = [set(places) for places in got]
         if answers == [set(places) for places in want]:
             return None
         if all(
-            mine == set(range(len(case))) - set(right) for case, mine, right in zip(cases, answers, want, strict=True)
+            mine == set(range(len(chain))) - set(right)
+            for chain, mine, right in zip(chains, answers, want, strict=True)
         ):
             why = "in every case the places that came back are those that have to stay"
             return Wrong("the transforms that stay were returned", why=why, next="return the others")
-        if all(_past_those_behind(case) == mine - {0} for case, mine in zip(cases, answers, strict=True)):
+        if all(_past_those_behind(chain) == mine - {0} for chain, mine in zip(chains, answers, strict=True)):
             why = "your answers are those of transforms that may change places with every random one behind them"
             then = (
                 "to be done first, a transform has to get past those before it that stay; none behind it holds it back"
             )
             return Wrong("transforms were compared with the random ones behind them", why=why, next=then)
         if all(
-            mine == {place for place in right if case[place]["kind"] != "decode"}
-            for case, mine, right in zip(cases, answers, want, strict=True)
+            mine == {place for place in right if chain[place]["kind"] != "decode"}
+            for chain, mine, right in zip(chains, answers, want, strict=True)
         ):
             why = "all else that may move is in your answers, and decoding in none: nothing stands before it"
             then = "asked is what may move, all of it; whether pixels are worth their room is another question"
             return Wrong("decoding was left in the loader, and may be done once", why=why, next=then)
-        lost = sorted(_lost(cases, answers))
+        lost = sorted(_lost(chains, answers))
         if lost:
             why = "by your answers " + ", and ".join(f"no {mover} passes a {other}" for mover, other in lost)
             then = (
@@ -73,7 +76,7 @@ class DecodeOnce(Exercise):
         fitting = {
             rule[0]: rule[1:]
             for rule in _rules()
-            if all(_moved(case, *rule[3:]) == mine for case, mine in zip(cases, answers, strict=True))
+            if all(_moved(chain, *rule[3:]) == mine for chain, mine in zip(chains, answers, strict=True))
         }
         if len(fitting) != 1:
             return None
@@ -83,8 +86,12 @@ class DecodeOnce(Exercise):
     def format_case(self, case: Any) -> str:
         return "\n".join(
             f"{place}. {step['name']} ({step['kind']}{', random' if step['random'] else ''})"
-            for place, step in enumerate(case)
+            for place, step in enumerate(case["chain"])
         )
+
+    def student_inputs(self, case: Any) -> object:
+        """The chain."""
+        return case["chain"]
 
 
 # Pairs that change places whatever the transforms are: pixels that only move or disappear keep their values, and
@@ -99,11 +106,11 @@ _KINDS = {
 }
 
 
-def _moved(case: Any, passes: set[tuple[str, str]], nearest: bool) -> set[int]:
+def _moved(chain: Any, passes: set[tuple[str, str]], nearest: bool) -> set[int]:
     """What moves offline where (a, b) in `passes` lets an a pass a b before it that stays, or the nearest one alone."""
     staying: list[str] = []
     moved = set()
-    for place, step in enumerate(case):
+    for place, step in enumerate(chain):
         blockers = staying[-1:] if nearest else staying
         if step["random"] or any((step["kind"], other) not in passes for other in blockers):
             staying.append(step["kind"])
@@ -134,34 +141,34 @@ def _rules() -> Iterator[tuple[str, str, str, set[tuple[str, str]], bool]]:
             )
 
 
-def _lost(cases: list[Any], answers: list[set[int]]) -> set[tuple[str, str]]:
+def _lost(chains: list[Any], answers: list[set[int]]) -> set[tuple[str, str]]:
     """The (a, b) of which the answers let no a pass a b, though it may; nothing where other rules fit as well."""
     free = {pair for one in _FREE for pair in (one, one[::-1])}
-    if all(_moved(case, set(), False) == mine for case, mine in zip(cases, answers, strict=True)):
+    if all(_moved(chain, set(), False) == mine for chain, mine in zip(chains, answers, strict=True)):
         return set()  # nothing passes anything: that is no matter of pairs
     lost = [
         set(left_out)
         for count in range(1, len(free) + 1)
         for left_out in itertools.combinations(sorted(free), count)
-        if all(_moved(case, free - {*left_out}, False) == mine for case, mine in zip(cases, answers, strict=True))
+        if all(_moved(chain, free - {*left_out}, False) == mine for chain, mine in zip(chains, answers, strict=True))
     ]
     return set.intersection(*lost) if lost else set()
 
 
-def _past_those_behind(case: Any) -> set[int]:
+def _past_those_behind(chain: Any) -> set[int]:
     """What moves offline, decoding aside, where the random ones behind a transform are to be passed, none before it."""
     free = [{*pair} for pair in _FREE]
     return {
         place
-        for place, step in enumerate(case)
+        for place, step in enumerate(chain)
         if place
         and not step["random"]
-        and all({step["kind"], other["kind"]} in free for other in case[place + 1 :] if other["random"])
+        and all({step["kind"], other["kind"]} in free for other in chain[place + 1 :] if other["random"])
     }
 
 
-def _may_move(case: Any, place: int, want: Any) -> Wrong:
-    what, name = "work that could be done once is done in every epoch", f"{case[place]['name']!r} (place {place})"
+def _may_move(chain: Any, place: int, want: Any) -> Wrong:
+    what, name = "work that could be done once is done in every epoch", f"{chain[place]['name']!r} (place {place})"
     if all(before in want for before in range(place)):
         why, then = (
             f"nothing that has to stay comes before {name}",
@@ -173,8 +180,8 @@ def _may_move(case: Any, place: int, want: Any) -> Wrong:
     return Wrong(what, why=why, next=then)
 
 
-def _should_stay(case: Any, place: int, want: Any) -> Wrong:
-    step = case[place]
+def _should_stay(chain: Any, place: int, want: Any) -> Wrong:
+    step = chain[place]
     if step["random"]:
         return Wrong(
             "a random transform was done once and for all",
@@ -182,7 +189,7 @@ def _should_stay(case: Any, place: int, want: Any) -> Wrong:
             next="what is drawn anew for each sample stays in the loader",
         )
     free = [{*pair} for pair in _FREE]
-    before = [case[i] for i in range(place) if i not in want]
+    before = [chain[i] for i in range(place) if i not in want]
     blocker = next(other for other in before if {step["kind"], other["kind"]} not in free)
     if {step["kind"], blocker["kind"]} == {"move", "cut"}:
         return Wrong(

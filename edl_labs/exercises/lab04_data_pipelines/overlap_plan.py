@@ -26,10 +26,10 @@ class OverlapPlan(Exercise):
 
     answer_form: ClassVar[Any] = {"program": ""}
 
-    def probe(self, student: Any, case: Any) -> Any:
-        gpu = VirtualGPU(machine_of(case))
-        _, results, load, step = parts_of(gpu, case)
-        student.feed(gpu, len(case["load_s"]), nbytes=case["nbytes"], slots=case["slots"], load=load, step=step)
+    def probe(self, student: Any, given: Any) -> Any:
+        gpu = VirtualGPU(machine_of(given))
+        _, results, load, step = parts_of(gpu, given)
+        student.feed(gpu, len(given["load_s"]), nbytes=given["nbytes"], slots=given["slots"], load=load, step=step)
         # Whoever called reads the losses at once: are they there?
         _read_results(gpu, results)
         return {"program": written(gpu.program)}

@@ -36,9 +36,9 @@ class PackSequences(Exercise):
             "mask": torch.zeros(1, 1, dtype=torch.bool)
         }
 
-    def probe(self, student: Any, case: Any) -> Any:
-        mask = student.packed_mask(list(case["mask_lengths"]), case["mask_capacity"])
-        tree, lengths = BinTree(case["capacity"], bins=len(case["lengths"])), list(case["lengths"])
+    def probe(self, student: Any, given: Any) -> Any:
+        mask = student.packed_mask(list(given["mask_lengths"]), given["mask_capacity"])
+        tree, lengths = BinTree(given["capacity"], bins=len(given["lengths"])), list(given["lengths"])
         try:
             rows = student.pack_sequences(lengths, tree)
         except ValueError as error:
@@ -48,7 +48,7 @@ class PackSequences(Exercise):
             if not leaf:
                 raise
             return {**_NO_ROWS, "leaf": leaf, "mask": mask}
-        changed = lengths != case["lengths"]
+        changed = lengths != given["lengths"]
         made = [list(row) for row in rows]
         return {**_NO_ROWS, "rows": made, "program": _text(tree), "changed": changed, "mask": mask}
 

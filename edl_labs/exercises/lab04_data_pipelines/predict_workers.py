@@ -21,8 +21,8 @@ class PredictWorkers(Exercise):
 
     skip_type_check = True  # `_pair` names what is asked for
 
-    def probe(self, student: Any, case: Any) -> Any:
-        return [student.predict_workers(workers, dict(case["machine"])) for workers in case["workers"]]
+    def probe(self, student: Any, given: Any) -> Any:
+        return [student.predict_workers(workers, dict(given["machine"])) for workers in given["workers"]]
 
     def compare(self, case: Any, got: Any, want: Any) -> None:
         if len(got) != len(want):

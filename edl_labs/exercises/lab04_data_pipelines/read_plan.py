@@ -25,9 +25,9 @@ class ReadPlan(Exercise):
 
     answer_form: ClassVar[Any] = [[0, 0, 0]]
 
-    def probe(self, student: Any, case: Any) -> Any:
-        wanted = [tuple(part) for part in case["wanted"]]
-        plan = student.read_plan(wanted, seek_s=case["seek_s"], byte_per_s=case["byte_per_s"])
+    def probe(self, student: Any, given: Any) -> Any:
+        wanted = [tuple(part) for part in given["wanted"]]
+        plan = student.read_plan(wanted, seek_s=given["seek_s"], byte_per_s=given["byte_per_s"])
         return {str(key): 0 for key in plan} if isinstance(plan, dict) else plan
 
     def compare(self, case: Any, got: Any, want: Any) -> None:

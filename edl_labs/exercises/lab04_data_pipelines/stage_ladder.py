@@ -27,10 +27,10 @@ class StageLadder(Exercise):
     answer_form: ClassVar[Any] = {"rungs": [["", 0.0, 0.0]], "program": ""}
     skip_type_check = True
 
-    def probe(self, student: Any, case: Any) -> Any:
-        vw = VirtualWorkers(_machine(case))
-        stages = stages_of(vw, case)
-        rungs = student.stage_ladder(vw, stages, samples=case["samples"])
+    def probe(self, student: Any, given: Any) -> Any:
+        vw = VirtualWorkers(_machine(given))
+        stages = stages_of(vw, given)
+        rungs = student.stage_ladder(vw, stages, samples=given["samples"])
         if isinstance(rungs, dict):
             return {"rungs": [[_DICT, 0.0, 0.0]], "program": "[]"}
         try:

@@ -17,10 +17,10 @@ class StorageFormat(Exercise):
     `student.format_cost_s(form, access, disk)` prices a format; `student.pick_format(…)` names the cheapest.
     """
 
-    def probe(self, student: Any, case: Any) -> Any:
-        access, disk = case["access"], case["disk"]
-        costs = [student.format_cost_s(form, access, disk) for form in case["forms"]]
-        return {"cost_s": costs, "pick": student.pick_format(case["forms"], access, disk)}
+    def probe(self, student: Any, given: Any) -> Any:
+        access, disk = given["access"], given["disk"]
+        costs = [student.format_cost_s(form, access, disk) for form in given["forms"]]
+        return {"cost_s": costs, "pick": student.pick_format(given["forms"], access, disk)}
 
     def compare(self, case: Any, got: Any, want: Any) -> None:
         names = [form["name"] for form in case["forms"]]

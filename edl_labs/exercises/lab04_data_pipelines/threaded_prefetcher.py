@@ -46,12 +46,12 @@ class Prefetcher(Exercise):
     `student.Prefetcher(source, depth=)`: iterate it; `close()` ends its thread.
     """
 
-    def probe(self, student: Any, case: Any) -> Any:
+    def probe(self, student: Any, given: Any) -> Any:
         before = set(threading.enumerate())
-        source = _Source(case)
+        source = _Source(given)
         try:
             make = student.Prefetcher
-            return _bounded(lambda: _seen(make, source, case, before), source, before, who=id(make))
+            return _bounded(lambda: _seen(make, source, given, before), source, before, who=id(make))
         finally:
             source.let_go.set()
 

@@ -22,8 +22,8 @@ class WhoseFault(Exercise):
     `student.whose_fault(timeline)` gives one of VERDICTS; nine loops of each, corrected for chance.
     """
 
-    def probe(self, student: Any, case: Any) -> Any:
-        return student.whose_fault(case["timeline"])
+    def probe(self, student: Any, given: Any) -> Any:
+        return student.whose_fault(given["timeline"])
 
     def compare(self, case: Any, got: Any, want: Any) -> None:
         if got not in VERDICTS:

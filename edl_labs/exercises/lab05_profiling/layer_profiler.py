@@ -29,11 +29,11 @@ class LayerProfiler(Exercise):
 
     answer_form: ClassVar[Any] = {"table": [["", 0, 0.0, 0.0, 0.0, 0.0]], "trace": "", "program": ""}
 
-    def probe(self, student: Any, case: Any) -> Any:
+    def probe(self, student: Any, given: Any) -> Any:
         import torch
 
-        gpu = VirtualGPU(_machine(case))
-        model = timed_model(case["plan"], gpu)
+        gpu = VirtualGPU(_machine(given))
+        model = timed_model(given["plan"], gpu)
 
         def train() -> None:
             try:
@@ -45,9 +45,9 @@ class LayerProfiler(Exercise):
 
         profiler = student.LayerProfiler(model, gpu.clock)
         with profiler as inside:
-            for _ in range(case["steps"]):
+            for _ in range(given["steps"]):
                 train()
-            for _ in range(case["evaluations"]):
+            for _ in range(given["evaluations"]):
                 model(torch.ones(2, requires_grad=True))
         used = profiler if inside is None else inside
         gpu.launch(_END, duration_s=0.0)

@@ -19,17 +19,17 @@ class ReadTheMonitors(Exercise):
     `read_monitors(snapshots, machine, tools)` gives both as words, from what five monitors showed in some seconds.
     """
 
-    def probe(self, student: Any, case: Any) -> Any:
+    def probe(self, student: Any, given: Any) -> Any:
         snapshots = [
             {
                 "nvidia-smi": [dict(gpu) for gpu in one["nvidia-smi"]],
                 "htop": [dict(core) for core in one["htop"]],
                 **{tool: dict(one[tool]) for tool in ("memtop", "iotop", "nettop")},
             }
-            for one in case["snapshots"]
+            for one in given["snapshots"]
         ]
-        tools = [{**tool, "shows": list(tool["shows"])} for tool in case["tools"]]
-        return list(student.read_monitors(snapshots, dict(case["machine"]), tools))
+        tools = [{**tool, "shows": list(tool["shows"])} for tool in given["tools"]]
+        return list(student.read_monitors(snapshots, dict(given["machine"]), tools))
 
     def compare(self, case: Any, got: Any, want: Any) -> None:
         if len(got) != 2:

@@ -24,8 +24,8 @@ class Planted(Exercise):
 
     answer_form: ClassVar[Any] = {"losses": [0.0], "unread": 0, "program": "", "lacked": -1}
 
-    def probe(self, student: Any, case: Any) -> Any:
-        job = job_of(case)
+    def probe(self, student: Any, given: Any) -> Any:
+        job = job_of(given)
         losses, lacked = trained(student.train, job)
         if losses is None or type(losses) in (int, float):
             return {"losses": losses, "unread": 0, "program": "", "lacked": -1}  # told by its kind

@@ -22,11 +22,11 @@ class SelfTimes(Exercise):
     `self_times(rows)` gives seconds by name; `ran_on(entry, cpu_flop_per_s=)` says which device did the work.
     """
 
-    def probe(self, student: Any, case: Any) -> Any:
-        times = student.self_times([dict(row) for row in case["rows"]])
-        ran = [student.ran_on(dict(entry), cpu_flop_per_s=case["cpu_flop_per_s"]) for entry in case["entries"]]
+    def probe(self, student: Any, given: Any) -> Any:
+        times = student.self_times([dict(row) for row in given["rows"]])
+        ran = [student.ran_on(dict(entry), cpu_flop_per_s=given["cpu_flop_per_s"]) for entry in given["entries"]]
         times = sorted([name, times[name]] for name in times)
-        return {"self": times, "ran": ran, "tried": tried(student, case["rows"])}
+        return {"self": times, "ran": ran, "tried": tried(student, given["rows"])}
 
     def compare(self, case: Any, got: Any, want: Any) -> None:
         mine, rights = dict(map(tuple, got["self"])), dict(map(tuple, want["self"]))
@@ -76,9 +76,9 @@ class ReadASampler(Exercise):
     `sampler_table(samples, rate_hz=, window=)` gives shares of the window and seconds of the run for each frame.
     """
 
-    def probe(self, student: Any, case: Any) -> Any:
-        samples = [{**sample, "stack": list(sample["stack"])} for sample in case["samples"]]
-        table = student.sampler_table(samples, rate_hz=case["rate_hz"], window=case["window"])
+    def probe(self, student: Any, given: Any) -> Any:
+        samples = [{**sample, "stack": list(sample["stack"])} for sample in given["samples"]]
+        table = student.sampler_table(samples, rate_hz=given["rate_hz"], window=given["window"])
         rows = table["rows"]
         if not isinstance(rows, dict):
             raise TypeError(f'"rows" is of type {type(rows).__name__}: it has to be a dict, with a row for each frame')

@@ -18,9 +18,9 @@ class ScheduleStates(Exercise):
     `schedule_states(steps, wait=, warmup=, active=, repeat=, skip_first=, stretch=)` gives the state at each step.
     """
 
-    def probe(self, student: Any, case: Any) -> Any:
-        options = {name: value for name, value in case.items() if name != "steps"}
-        return list(student.schedule_states(case["steps"], **options))
+    def probe(self, student: Any, given: Any) -> Any:
+        options = {name: value for name, value in given.items() if name != "steps"}
+        return list(student.schedule_states(given["steps"], **options))
 
     def compare(self, case: Any, got: Any, want: Any) -> None:
         if len(got) != len(want):
@@ -51,9 +51,9 @@ class UtilisationLies(Exercise):
     `utilisation(kernels, sm_count=, window_s=)` gives nvidia-smi's figure and the share of SMs at work.
     """
 
-    def probe(self, student: Any, case: Any) -> Any:
-        kernels = [dict(kernel) for kernel in case["kernels"]]
-        return student.utilisation(kernels, sm_count=case["sm_count"], window_s=case["window_s"])
+    def probe(self, student: Any, given: Any) -> Any:
+        kernels = [dict(kernel) for kernel in given["kernels"]]
+        return student.utilisation(kernels, sm_count=given["sm_count"], window_s=given["window_s"])
 
     def compare(self, case: Any, got: Any, want: Any) -> None:
         if len(got) != 2:

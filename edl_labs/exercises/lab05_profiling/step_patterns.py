@@ -37,9 +37,9 @@ class NameThePattern(Exercise):
     `charges(spans)` gives seconds by pattern and line, `name_the_pattern(spans)` the pattern with most of them.
     """
 
-    def probe(self, student: Any, case: Any) -> Any:
-        name = student.name_the_pattern([dict(span) for span in case["spans"]])
-        charged = student.charges([dict(span) for span in case["spans"]])
+    def probe(self, student: Any, given: Any) -> Any:
+        name = student.name_the_pattern([dict(span) for span in given["spans"]])
+        charged = student.charges([dict(span) for span in given["spans"]])
         return {"name": name, "charges": sorted([*place, charged[place]] for place in charged)}
 
     def compare(self, case: Any, got: Any, want: Any) -> None:
@@ -73,9 +73,9 @@ class BlamedLine(Exercise):
     `blame(spans, pattern)` gives the line of the script that costs the step most; corrected for chance.
     """
 
-    def probe(self, student: Any, case: Any) -> Any:
-        line = student.blame([dict(span) for span in case["spans"]], case["pattern"])
-        return {"line": line, "charges": _charged(student, case["spans"])}
+    def probe(self, student: Any, given: Any) -> Any:
+        line = student.blame([dict(span) for span in given["spans"]], given["pattern"])
+        return {"line": line, "charges": _charged(student, given["spans"])}
 
     def compare(self, case: Any, got: Any, want: Any) -> None:
         line, right = got["line"], want["line"]
@@ -119,11 +119,11 @@ class MostToGain(Exercise):
     `most_to_gain(step, machine)` gives the best cause to remove, and the speed-up of removing each of CAUSES.
     """
 
-    def probe(self, student: Any, case: Any) -> Any:
-        step = [dict(operation) for operation in case["step"]]
-        answer = plain_form(student.most_to_gain(step, machine_of(case)), most=3)
-        as_before = [one for one in case["step"] if any(one.items() <= now.items() for now in step)]
-        changed = sorted({one["op"] for one in case["step"] if one not in as_before})
+    def probe(self, student: Any, given: Any) -> Any:
+        step = [dict(operation) for operation in given["step"]]
+        answer = plain_form(student.most_to_gain(step, machine_of(given)), most=3)
+        as_before = [one for one in given["step"] if any(one.items() <= now.items() for now in step)]
+        changed = sorted({one["op"] for one in given["step"] if one not in as_before})
         if not isinstance(answer, (tuple, list)) or len(answer) != 2:
             return answer  # told by its kind
         best, gains = answer

@@ -18,8 +18,8 @@ class BestSegments(Exercise):
     `best_segments(layers, saved_per_layer)` gives (segments, tensors held, layers that run forward again).
     """
 
-    def probe(self, student: Any, case: Any) -> Any:
-        return list(student.best_segments(case["layers"], case["saved"]))
+    def probe(self, student: Any, given: Any) -> Any:
+        return list(student.best_segments(given["layers"], given["saved"]))
 
     def student_inputs(self, case: Any) -> Any:
         """By the names that the function has for them."""

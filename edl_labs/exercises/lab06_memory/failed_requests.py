@@ -19,10 +19,10 @@ class Fragments(Exercise):
     `why_oom(segments, request_bytes, stream=, free_bytes=)` gives (one of ANSWERS, bytes).
     """
 
-    def probe(self, student: Any, case: Any) -> Any:
-        segments = [{**one, "blocks": [{**block} for block in one["blocks"]]} for one in case["segments"]]
-        options = {name: case[name] for name in ("stream", "free_bytes")}
-        return list(student.why_oom(segments, case["request_bytes"], **options))
+    def probe(self, student: Any, given: Any) -> Any:
+        segments = [{**one, "blocks": [{**block} for block in one["blocks"]]} for one in given["segments"]]
+        options = {name: given[name] for name in ("stream", "free_bytes")}
+        return list(student.why_oom(segments, given["request_bytes"], **options))
 
     def compare(self, case: Any, got: Any, want: Any) -> None:
         if len(got) != 2:

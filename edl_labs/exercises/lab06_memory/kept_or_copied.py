@@ -32,11 +32,11 @@ class OffloadOrRecompute(Exercise):
 
     answer_form: ClassVar[Any] = {"program": "", "issued": "", "raised": ""}
 
-    def probe(self, student: Any, case: Any) -> Any:
-        step, raised = VirtualTape(_tape_of(case)), ""
-        issued = _issued(student, case)
+    def probe(self, student: Any, given: Any) -> Any:
+        step, raised = VirtualTape(_tape_of(given)), ""
+        issued = _issued(student, given)
         try:
-            student.do_step(step, case["budget_bytes"])
+            student.do_step(step, given["budget_bytes"])
         except Exception as error:
             raised = type(error).__name__
             if raise_mistake(step.program) is None and issue_mistake(issued) is None:

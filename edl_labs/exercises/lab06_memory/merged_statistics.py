@@ -21,12 +21,12 @@ class MergeStatistics(Exercise):
     that batch norm keeps after this one batch.
     """
 
-    def probe(self, student: Any, case: Any) -> Any:
+    def probe(self, student: Any, given: Any) -> Any:
         def parts() -> list[Any]:
-            return [dict(part) for part in case["parts"]]
+            return [dict(part) for part in given["parts"]]
 
         merged = student.merge_statistics(parts())
-        running = student.running_statistics(tuple(case["running"]), parts(), momentum=case["momentum"])
+        running = student.running_statistics(tuple(given["running"]), parts(), momentum=given["momentum"])
         return {"merged": list(merged), "running": list(running)}
 
     def compare(self, case: Any, got: Any, want: Any) -> None:

@@ -26,9 +26,9 @@ class MethodTable(Exercise):
 
     answer_form: ClassVar[Any] = {"signs": ["", ""], "costs": ""}
 
-    def probe(self, student: Any, case: Any) -> Any:
-        signs = list(student.effect(case["method"], dict(case["job"])))
-        return {"signs": signs, "costs": json.dumps(_costs(student, case["job"]))}
+    def probe(self, student: Any, given: Any) -> Any:
+        signs = list(student.effect(given["method"], dict(given["job"])))
+        return {"signs": signs, "costs": json.dumps(_costs(student, given["job"]))}
 
     def format_answer(self, case: Any, got: Any) -> str:
         """The signs: what `cost` gives is looked at only to say what is wrong."""

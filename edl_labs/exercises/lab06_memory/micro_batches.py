@@ -27,20 +27,20 @@ class MendAccumulation(Exercise):
     for each of ASPECTS.
     """
 
-    def probe(self, student: Any, case: Any) -> Any:
+    def probe(self, student: Any, given: Any) -> Any:
         from edl_labs.numerics import SavedTensors
 
-        model, optimizer = _training(case)
+        model, optimizer = _training(given)
         saved = SavedTensors(model.parameters())
         with torch_threads(1), saved.watching():
-            losses = student.train_accumulated(model, _batches(case), optimizer, window=case["window"])
+            losses = student.train_accumulated(model, _batches(given), optimizer, window=given["window"])
         return {
             "weights": optimizer.seen,
             "rows": model.rows,
             "losses": losses,
             "held": saved.peak_count,
             "cleared": optimizer.cleared,
-            "sums": _sums(case, model.scores),
+            "sums": _sums(given, model.scores),
         }
 
     def student_inputs(self, case: Any) -> Any:

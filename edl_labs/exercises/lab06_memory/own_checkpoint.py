@@ -22,17 +22,17 @@ class OwnCheckpoint(Exercise):
     `Checkpoint.apply(run, *inputs)`. Trusting: how many tensors are saved is counted in the student's process.
     """
 
-    def probe(self, student: Any, case: Any) -> Any:
+    def probe(self, student: Any, given: Any) -> Any:
         import torch
 
         from edl_labs.numerics import SavedTensors
 
-        block = _Block(case)
-        first, inputs = _inputs(case)
+        block = _Block(given)
+        first, inputs = _inputs(given)
         watched = SavedTensors([block.weight])
-        torch.manual_seed(case["seed"])
+        torch.manual_seed(given["seed"])
         found, raised = torch.get_rng_state(), ""
-        with watched.watching(), _autocast(case):
+        with watched.watching(), _autocast(given):
             output = student.Checkpoint.apply(block, *inputs)
             saved = watched.count
         after = torch.get_rng_state()

@@ -45,15 +45,15 @@ class PlaceCheckpoints(Exercise):
 
     answer_form: ClassVar[Any] = {"program": "", "stretches": "", "trial": "", "stopped": "", "raised": ""}
 
-    def probe(self, student: Any, case: Any) -> Any:
-        step, trial = VirtualTape(tape_of_case(case)), VirtualTape(tape_of_case(case))
-        layers, stopped, raised = [{**layer} for layer in case["layers"]], "", ""
+    def probe(self, student: Any, given: Any) -> Any:
+        step, trial = VirtualTape(tape_of_case(given)), VirtualTape(tape_of_case(given))
+        layers, stopped, raised = [{**layer} for layer in given["layers"]], "", ""
         try:  # what it did until then says what is wrong with it
             student.run_step(trial, list(TRIED))
         except Exception as error:
             stopped = raised_text(error)
         try:
-            placed = student.place(layers, case["budget_bytes"])
+            placed = student.place(layers, given["budget_bytes"])
         except NotImplementedError:
             if not trial.program:
                 raise
@@ -63,7 +63,7 @@ class PlaceCheckpoints(Exercise):
             student.run_step(step, _read_once(stretches, placed))
         except Exception as error:
             raised = raised_text(error)
-            known = placed_mistake(stretches, len(case["layers"])) or _step_symptom(trial.program, stopped)
+            known = placed_mistake(stretches, len(given["layers"])) or _step_symptom(trial.program, stopped)
             if known is None and gone_symptom(step.program, raised, json.loads(stretches)) is None:
                 raise
         return _evidence(step, trial, stretches, stopped, raised)

@@ -18,8 +18,8 @@ class SameOrNot(Exercise):
     `what_differs(job)` gives the word for a job of layers and of what is done once a window or once a micro-batch.
     """
 
-    def probe(self, student: Any, case: Any) -> Any:
-        return student.what_differs({**case, "layers": [{**layer} for layer in case["layers"]]})
+    def probe(self, student: Any, given: Any) -> Any:
+        return student.what_differs({**given, "layers": [{**layer} for layer in given["layers"]]})
 
     def compare(self, case: Any, got: Any, want: Any) -> None:
         if got not in ANSWERS:

@@ -19,9 +19,9 @@ class MemoryTimeline(Exercise):
     `timeline(layers, optimizer=, first=, set_to_none=)` gives the list, `peak(live)` the largest with its moment.
     """
 
-    def probe(self, student: Any, case: Any) -> Any:
-        options = {name: case[name] for name in ("optimizer", "first", "set_to_none")}
-        live = list(student.timeline([{**layer} for layer in case["layers"]], **options))
+    def probe(self, student: Any, given: Any) -> Any:
+        options = {name: given[name] for name in ("optimizer", "first", "set_to_none")}
+        live = list(student.timeline([{**layer} for layer in given["layers"]], **options))
         return {"live": live, "peak": list(student.peak(live))}
 
     def compare(self, case: Any, got: Any, want: Any) -> None:

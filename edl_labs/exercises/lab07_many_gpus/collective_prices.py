@@ -22,12 +22,12 @@ class PickCollective(Exercise):
     `price(algorithm, job)` gives seconds, `pick(job)` a name. The evidence has the prices, and what each consists of.
     """
 
-    def probe(self, student: Any, case: Any) -> Any:
+    def probe(self, student: Any, given: Any) -> Any:
         def asked(job: Any) -> dict[str, float]:
             return {name: student.price(name, _copied(job)) for name in ALGORITHMS}
 
-        parts = {part: asked(_alone(case, part)) for part in _PARTS}
-        return {"seconds": asked(case), "parts": parts, "pick": student.pick(_copied(case))}
+        parts = {part: asked(_alone(given, part)) for part in _PARTS}
+        return {"seconds": asked(given), "parts": parts, "pick": student.pick(_copied(given))}
 
     def compare(self, case: Any, got: Any, want: Any) -> None:
         for name in ALGORITHMS:

@@ -69,14 +69,14 @@ class Buckets(Exercise):
 
     answer_form: ClassVar[Any] = {"groups": "", "programs": ""}
 
-    def probe(self, student: Any, case: Any) -> Any:
-        planned = student.plan_buckets([{**layer} for layer in case["layers"]], {**case["link"]})
+    def probe(self, student: Any, given: Any) -> Any:
+        planned = student.plan_buckets([{**layer} for layer in given["layers"]], {**given["link"]})
         groups = [[index(number) for number in one] for one in planned]
 
         def program(dist: Any) -> None:
-            student.run_step(dist, ModelOnRank(dist, case), [list(one) for one in groups])
+            student.run_step(dist, ModelOnRank(dist, given), [list(one) for one in groups])
 
-        programs = VirtualCluster(_machine(case)).record(program)
+        programs = VirtualCluster(_machine(given)).record(program)
         return {"groups": json.dumps(groups), "programs": written_programs(programs)}
 
     def public_want(self, case: Any, want: Any) -> Any:

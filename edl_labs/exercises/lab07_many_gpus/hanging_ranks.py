@@ -17,9 +17,9 @@ class WhoHangs(Exercise):
     `who_hangs(groups, ranks)` gives (one of ANSWERS, a rank); corrected for chance.
     """
 
-    def probe(self, student: Any, case: Any) -> Any:
-        ranks = [{**one, "calls": [{**call} for call in one["calls"]]} for one in case["ranks"]]
-        answer = student.who_hangs({name: [*members] for name, members in case["groups"].items()}, ranks)
+    def probe(self, student: Any, given: Any) -> Any:
+        ranks = [{**one, "calls": [{**call} for call in one["calls"]]} for one in given["ranks"]]
+        answer = student.who_hangs({name: [*members] for name, members in given["groups"].items()}, ranks)
         return [answer] if isinstance(answer, str) else list(answer)
 
     def compare(self, case: Any, got: Any, want: Any) -> None:

@@ -19,9 +19,9 @@ class FitALink(Exercise):
     `fit(sizes, took_s)` gives (alpha_s, byte_per_s, half_bytes), `bus_rate(ranks, size, took_s)` bytes per second.
     """
 
-    def probe(self, student: Any, case: Any) -> Any:
-        alpha_s, rate, half = student.fit([*case["sizes"]], [*case["took_s"]])
-        bus = student.bus_rate(case["ranks"], case["sizes"][-1], case["took_s"][-1])
+    def probe(self, student: Any, given: Any) -> Any:
+        alpha_s, rate, half = student.fit([*given["sizes"]], [*given["took_s"]])
+        bus = student.bus_rate(given["ranks"], given["sizes"][-1], given["took_s"][-1])
         return {"alpha_s": alpha_s, "byte_per_s": rate, "half_bytes": half, "bus_byte_per_s": bus}
 
     def compare(self, case: Any, got: Any, want: Any) -> None:

@@ -24,11 +24,11 @@ class Ring(Exercise):
 
     answer_form: ClassVar[Any] = {"programs": ""}
 
-    def probe(self, student: Any, case: Any) -> Any:
+    def probe(self, student: Any, given: Any) -> Any:
         def program(dist: Any) -> None:
-            student.all_reduce(dist, dist.tensor(case["numel"], dtype=case["dtype"], name="buffer"))
+            student.all_reduce(dist, dist.tensor(given["numel"], dtype=given["dtype"], name="buffer"))
 
-        return {"programs": written_programs(VirtualCluster(_machine(case)).record(program))}
+        return {"programs": written_programs(VirtualCluster(_machine(given)).record(program))}
 
     def public_want(self, case: Any, want: Any) -> Any:
         """The ring's time: its program would be the answer."""

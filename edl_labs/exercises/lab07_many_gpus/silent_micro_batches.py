@@ -70,14 +70,14 @@ class NoSync(Exercise):
 
     answer_form: ClassVar[Any] = {"logs": ""}
 
-    def probe(self, student: Any, case: Any) -> Any:
+    def probe(self, student: Any, given: Any) -> Any:
         logs = []
-        for tokens in case["tokens"]:
-            ddp = RecordedDDP(len(case["tokens"]))
-            everywhere = [sum(column) for column in zip(*case["tokens"], strict=True)]
+        for tokens in given["tokens"]:
+            ddp = RecordedDDP(len(given["tokens"]))
+            everywhere = [sum(column) for column in zip(*given["tokens"], strict=True)]
             pairs = enumerate(zip(tokens, everywhere, strict=True))
             batches = [{"number": at, "tokens": own, "tokens_everywhere": every} for at, (own, every) in pairs]
-            student.train(ddp, batches, case["window"])
+            student.train(ddp, batches, given["window"])
             logs.append(ddp.log)
         return {"logs": json.dumps(logs)}
 

@@ -21,9 +21,9 @@ class SyncBatchNorm(Exercise):
     gradient of x. Trusting: the calls of `comm` are counted in the student's process.
     """
 
-    def probe(self, student: Any, case: Any) -> Any:
-        parts, running, upstream = drawn_rows(case)
-        options = {name: case[name] for name in ("momentum", "eps")}
+    def probe(self, student: Any, given: Any) -> Any:
+        parts, running, upstream = drawn_rows(given)
+        options = {name: given[name] for name in ("momentum", "eps")}
 
         def program(comm: Any) -> Any:
             before = tuple(one.clone() for one in running)

@@ -39,15 +39,15 @@ class LayoutOfAJob(Exercise):
     prices of all layouts, those of some with all but one part for nothing, and the choice.
     """
 
-    def probe(self, student: Any, case: Any) -> Any:
-        every = list(every_layout(case))
+    def probe(self, student: Any, given: Any) -> Any:
+        every = list(every_layout(given))
         functions = {"bytes": student.layout_bytes, "seconds": student.layout_s}
         parts = {
-            part: [functions[unit](priced_alone(case, part), {**one}) for one in asked_of(case, part)]
+            part: [functions[unit](priced_alone(given, part), {**one}) for one in asked_of(given, part)]
             for part, (unit, _) in PARTS.items()
         }
-        prices = {unit: [function(_copied(case), {**one}) for one in every] for unit, function in functions.items()}
-        return {"parts": parts, **prices, "chosen": student.place(_copied(case))}
+        prices = {unit: [function(_copied(given), {**one}) for one in every] for unit, function in functions.items()}
+        return {"parts": parts, **prices, "chosen": student.place(_copied(given))}
 
     def compare(self, case: Any, got: Any, want: Any) -> None:
         for part in PARTS:

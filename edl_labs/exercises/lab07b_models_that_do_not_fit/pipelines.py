@@ -26,17 +26,19 @@ class Pipeline(Exercise):
 
     answer_form: ClassVar[Any] = {"programs": "", "idle_s": 0.0}
 
-    def probe(self, student: Any, case: Any) -> Any:
-        passes = {"forward_s": case["forward_s"], "backward_s": case["backward_s"]}
-        idle_s = student.idle_seconds(case["schedule"], case["stages"], case["micro"], chunks=case["chunks"], **passes)
-        if case["schedule"] == "interleaved":
+    def probe(self, student: Any, given: Any) -> Any:
+        passes = {"forward_s": given["forward_s"], "backward_s": given["backward_s"]}
+        idle_s = student.idle_seconds(
+            given["schedule"], given["stages"], given["micro"], chunks=given["chunks"], **passes
+        )
+        if given["schedule"] == "interleaved":
             return {"programs": "", "idle_s": float(idle_s)}
-        sizes = {"micro": case["micro"], "elements": case["elements"], "kept": case["kept"]}
+        sizes = {"micro": given["micro"], "elements": given["elements"], "kept": given["kept"]}
 
         def program(dist: Any) -> None:
-            student.run_stage(PipelineStage(dist, **sizes, **passes), case["schedule"])
+            student.run_stage(PipelineStage(dist, **sizes, **passes), given["schedule"])
 
-        return {"programs": written_programs(VirtualCluster(_machine(case)).record(program)), "idle_s": float(idle_s)}
+        return {"programs": written_programs(VirtualCluster(_machine(given)).record(program)), "idle_s": float(idle_s)}
 
     def public_want(self, case: Any, want: Any) -> Any:
         """What the schedule takes: its program would be the answer."""

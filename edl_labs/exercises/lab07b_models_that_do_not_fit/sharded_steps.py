@@ -23,13 +23,13 @@ class ShardedStep(Exercise):
 
     answer_form: ClassVar[Any] = {"programs": ""}
 
-    def probe(self, student: Any, case: Any) -> Any:
-        sizes = {name: case[name] for name in ("elements", "forward_s", "backward_s")}
+    def probe(self, student: Any, given: Any) -> Any:
+        sizes = {name: given[name] for name in ("elements", "forward_s", "backward_s")}
 
         def program(dist: Any) -> None:
             student.sharded_step(ShardedLayers(dist, **sizes))
 
-        return {"programs": written_programs(VirtualCluster(_machine(case)).record(program))}
+        return {"programs": written_programs(VirtualCluster(_machine(given)).record(program))}
 
     def explain_exception(self, case: Any, error: str) -> Wrong | None:
         """What an index beyond the layers means."""

@@ -24,12 +24,12 @@ class SplitABlock(Exercise):
     `comm` are counted in the student's process.
     """
 
-    def probe(self, student: Any, case: Any) -> Any:
+    def probe(self, student: Any, given: Any) -> Any:
         import torch
 
-        block, x, upstream = drawn_block(case)
+        block, x, upstream = drawn_block(given)
 
-        made = [student.shards({**block}, rank, case["ranks"]) for rank in range(case["ranks"])]
+        made = [student.shards({**block}, rank, given["ranks"]) for rank in range(given["ranks"])]
         fits = all(_fits(name, part) for part in made for name in _FEATURES)
 
         def program(comm: Any) -> Any:
@@ -43,7 +43,7 @@ class SplitABlock(Exercise):
                 (output * upstream).sum().backward()
             return shard, mine, output
 
-        done, comms, stuck = run_in_turn(case["ranks"], program)
+        done, comms, stuck = run_in_turn(given["ranks"], program)
         parts = [one[0] for one in done]
         tensors = [name for name, part in block.items() if isinstance(part, torch.Tensor)]
         return {

@@ -25,19 +25,19 @@ class Zero(Exercise):
     stages, and what they are made of: asked with one byte a parameter for one part, and none for the others.
     """
 
-    def probe(self, student: Any, case: Any) -> Any:
+    def probe(self, student: Any, given: Any) -> Any:
         def asked(recipe: Any) -> dict[str, Any]:
             return {
-                name: {stage: function(int(stage), case["ranks"], copy.deepcopy(recipe)) for stage in STAGES}
+                name: {stage: function(int(stage), given["ranks"], copy.deepcopy(recipe)) for stage in STAGES}
                 for name, function in (("held", student.held_bytes), ("sent", student.sent_bytes))
             }
 
-        alone = {part: asked({**case["recipe"], **dict.fromkeys(PARTS, 0), part: 1}) for part in PARTS}
+        alone = {part: asked({**given["recipe"], **dict.fromkeys(PARTS, 0), part: 1}) for part in PARTS}
         parts = {
             name: {stage: {part: alone[part][name][stage] for part in PARTS} for stage in STAGES}
             for name in ("held", "sent")
         }
-        return {"bytes": asked(case["recipe"]), "parts": parts}
+        return {"bytes": asked(given["recipe"]), "parts": parts}
 
     def compare(self, case: Any, got: Any, want: Any) -> None:
         for name in ("held", "sent"):

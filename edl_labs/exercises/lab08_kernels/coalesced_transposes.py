@@ -27,10 +27,10 @@ class CoalescedTranspose(Exercise):
 
     answer_form: ClassVar[Any] = {"program": ""}
 
-    def probe(self, student: Any, case: Any) -> Any:
+    def probe(self, student: Any, given: Any) -> Any:
         gpu = VirtualWarp()
-        src = gpu.array("src", (case["rows"], case["columns"]), case["dtype"])
-        dst = gpu.array("dst", (case["columns"], case["rows"]), case["dtype"])
+        src = gpu.array("src", (given["rows"], given["columns"]), given["dtype"])
+        dst = gpu.array("dst", (given["columns"], given["rows"]), given["dtype"])
         student.transpose(gpu, src, dst)
         return {"program": written_kernels(gpu)}
 

@@ -19,12 +19,12 @@ PARTS = {"FLOP": {"byte_per_s": _FREE}, "bytes": {"flop_per_s": _FREE}}
 class FirstLayers(Exercise):
     """`stem_s` of each layer alone, of the layers up to each, and of the stem; FLOP alone, bytes alone, and both."""
 
-    def probe(self, student: Any, case: Any) -> Any:
+    def probe(self, student: Any, given: Any) -> Any:
         def asked(layers: Any, **changed: float) -> Any:
-            stem = {"input": tuple(case["input"]), "layers": [{**one} for one in layers]}
-            return student.stem_s(stem, {**case["machine"], **changed})
+            stem = {"input": tuple(given["input"]), "layers": [{**one} for one in layers]}
+            return student.stem_s(stem, {**given["machine"], **changed})
 
-        layers = case["layers"]
+        layers = given["layers"]
         return {
             "alone": {part: [asked([one], **free) for one in layers] for part, free in PARTS.items()},
             "upto": {

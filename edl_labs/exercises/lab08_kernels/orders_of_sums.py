@@ -28,10 +28,10 @@ class OrderMatters(Exercise):
 
     answer_form: ClassVar[Any] = {"range": [0.0, 0.0], "program": ""}
 
-    def probe(self, student: Any, case: Any) -> Any:
-        found = student.range_of_sums([*case["values"]], case["fmt"])
+    def probe(self, student: Any, given: Any) -> Any:
+        found = student.range_of_sums([*given["values"]], given["fmt"])
         gpu = VirtualWarp()
-        values, out = gpu.array("values", case["count"]), gpu.array("out", 1)
+        values, out = gpu.array("values", given["count"]), gpu.array("out", 1)
         student.steady_sum(gpu, values, out)
         return {"range": _as_list(found), "program": written_kernels(gpu)}
 

@@ -14,12 +14,12 @@ from edl_labs.virtual.warp import LANES
 class WarpPaths(Exercise):
     """`issued` for given paths, and `sorted_paths`, an order in which no warp has two of them."""
 
-    def probe(self, student: Any, case: Any) -> Any:
-        def given() -> Any:
-            return [*case["paths"]], {**case["lengths"]}, case["block"]
+    def probe(self, student: Any, given: Any) -> Any:
+        def fresh() -> Any:
+            return [*given["paths"]], {**given["lengths"]}, given["block"]
 
-        order = student.sorted_paths(*given()) if case["can_be_sorted"] else []
-        return {"issued": student.issued(*given()), "order": order}
+        order = student.sorted_paths(*fresh()) if given["can_be_sorted"] else []
+        return {"issued": student.issued(*fresh()), "order": order}
 
     def compare(self, case: Any, got: Any, want: Any) -> None:
         if got["issued"] != want["issued"]:

@@ -31,18 +31,18 @@ _NEXT = {
 class TileChoice(Exercise):
     """`product_s` for every tile and split of a chip, whole and part by part, and the choice of `best_tile`."""
 
-    def probe(self, student: Any, case: Any) -> Any:
+    def probe(self, student: Any, given: Any) -> Any:
         def priced(chip: Any) -> list[Any]:
             return [
-                student.product_s(case["m"], case["n"], case["k"], {**chip["tiles"][tile]}, split, chip)
-                for tile, split in choices(case)
+                student.product_s(given["m"], given["n"], given["k"], {**chip["tiles"][tile]}, split, chip)
+                for tile, split in choices(given)
             ]
 
-        parts = {part: priced(_copied(case["chip"], free)) for part, (free, _) in PARTS.items()}
-        chosen = student.best_tile(case["m"], case["n"], case["k"], _copied(case["chip"], {}))
+        parts = {part: priced(_copied(given["chip"], free)) for part, (free, _) in PARTS.items()}
+        chosen = student.best_tile(given["m"], given["n"], given["k"], _copied(given["chip"], {}))
         if isinstance(chosen, (tuple, list)):
             chosen = [_A_DICT if isinstance(one, dict) else one for one in chosen]
-        return {"parts": parts, "seconds": priced(_copied(case["chip"], {})), "chosen": chosen}
+        return {"parts": parts, "seconds": priced(_copied(given["chip"], {})), "chosen": chosen}
 
     def compare(self, case: Any, got: Any, want: Any) -> None:
         for part, (_, words) in PARTS.items():

@@ -25,9 +25,9 @@ class Fuse(Exercise):
 
     answer_form: ClassVar[Any] = [{"nodes": [""], "writes": [""]}]
 
-    def probe(self, student: Any, case: Any) -> Any:
-        names = [node["name"] for node in case["graph"]["nodes"]]
-        return _listed(student.fuse(_copied(case["graph"])), names)
+    def probe(self, student: Any, given: Any) -> Any:
+        names = [node["name"] for node in given["graph"]["nodes"]]
+        return _listed(student.fuse(_copied(given["graph"])), names)
 
     def student_inputs(self, case: Any) -> Any:
         """What `fuse` is given."""

@@ -24,11 +24,11 @@ class Strides(Exercise):
 
     answer_form: ClassVar[Any] = {"read": [""], "copied": [[["", 0]]], "chosen": [["", ""]]}
 
-    def probe(self, student: Any, case: Any) -> Any:
+    def probe(self, student: Any, given: Any) -> Any:
         return {
-            "read": [student.layout_of((*shape,), (*stride,)) for shape, stride in case["tensors"]],
-            "copied": [_items(student.conversions(_copied(case["net"]), one)) for one in placements(case["net"])],
-            "chosen": _items(student.place_layouts(_copied(case["net"]))),
+            "read": [student.layout_of((*shape,), (*stride,)) for shape, stride in given["tensors"]],
+            "copied": [_items(student.conversions(_copied(given["net"]), one)) for one in placements(given["net"])],
+            "chosen": _items(student.place_layouts(_copied(given["net"]))),
         }
 
     def student_inputs(self, case: Any) -> Any:

@@ -30,9 +30,9 @@ class Capture(Exercise):
 
     answer_form: ClassVar[Any] = {"result": 0, "program": ""}
 
-    def probe(self, student: Any, case: Any) -> Any:
-        gpu = VirtualGPU(machine_of(case))
-        towers, batches = made(gpu, case)
+    def probe(self, student: Any, given: Any) -> Any:
+        gpu = VirtualGPU(machine_of(given))
+        towers, batches = made(gpu, given)
         result = student.captured_train(gpu, towers, list(batches))
         if not isinstance(result, Buffer):
             return {"result": _NO_BUFFER, "program": written(gpu.program)}

@@ -33,10 +33,10 @@ class Guards(Exercise):
     evidence is the list of decisions. `slips` of a case are digests of what known slips decide.
     """
 
-    def probe(self, student: Any, case: Any) -> Any:
-        given = self.student_inputs(copy.deepcopy(case))
-        cache = student.Cache(given["lines"])
-        return [cache.call(args) for args in given["calls"]]
+    def probe(self, student: Any, given: Any) -> Any:
+        inputs = self.student_inputs(copy.deepcopy(given))
+        cache = student.Cache(inputs["lines"])
+        return [cache.call(args) for args in inputs["calls"]]
 
     def student_inputs(self, case: Any) -> Any:
         """The lines, and the arguments of the calls with tensors of the sizes, dtypes and layouts that a case says."""

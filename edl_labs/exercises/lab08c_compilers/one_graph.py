@@ -27,10 +27,10 @@ class WholeGraph(Exercise):
     `whole_graph(x, bound)` returns `y` and the peak. Trusting: graphs are counted in the student's process.
     """
 
-    def probe(self, student: Any, case: Any) -> Any:
-        given = self.student_inputs(case)
-        answer = student.whole_graph(given["x"].clone(), given["bound"])
-        returned = _returned(answer, given["x"])
+    def probe(self, student: Any, given: Any) -> Any:
+        inputs = self.student_inputs(given)
+        answer = student.whole_graph(inputs["x"].clone(), inputs["bound"])
+        returned = _returned(answer, inputs["x"])
         if returned != _PAIR:
             return {"returned": returned, "y": [], "peak": 0.0, "graphs": 0, "breaks": []}
         y, peak = answer
@@ -38,7 +38,7 @@ class WholeGraph(Exercise):
             "returned": returned,
             "y": _listed(y),
             "peak": float(peak),
-            **_split(student.whole_graph, given),
+            **_split(student.whole_graph, inputs),
         }
 
     def student_inputs(self, case: Any) -> Any:

@@ -26,13 +26,13 @@ class AutotunerOfKernels(Exercise):
 
     answer_form: ClassVar[Any] = {"program": ""}
 
-    def probe(self, student: Any, case: Any) -> Any:
-        gpu = VirtualGPU(_machine(case))
+    def probe(self, student: Any, given: Any) -> Any:
+        gpu = VirtualGPU(_machine(given))
         request = gpu.host_empty(8, name="request")
-        tuner = student.Autotuner(_candidates(case, gpu), gpu)
-        for number in case["calls"]:
+        tuner = student.Autotuner(_candidates(given, gpu), gpu)
+        for number in given["calls"]:
             gpu.host_work(0.0, writes=request)
-            tuner.run({part: case["problems"][number][part] for part in _KEY})
+            tuner.run({part: given["problems"][number][part] for part in _KEY})
         gpu.host_work(0.0, writes=request)
         gpu.synchronize()
         return {"program": written(gpu.program)}

@@ -19,13 +19,13 @@ class ArenaOfActivations(Exercise):
     evidence has the answers of the four functions, `may_overwrite` for every kernel.
     """
 
-    def probe(self, student: Any, case: Any) -> Any:
-        given = self.student_inputs(case)
-        plain = [given["kernels"], given["outputs"]]
-        lives = student.lifetimes(*self._fresh(case))
-        over = [student.may_overwrite(at, *self._fresh(case), {**case["sizes"]}) for at in range(len(plain[0]))]
-        least = student.least_bytes(*plain, given["sizes"], align=case["align"])
-        offsets = student.memory_plan(*self._fresh(case), {**case["sizes"]}, align=case["align"])
+    def probe(self, student: Any, given: Any) -> Any:
+        inputs = self.student_inputs(given)
+        plain = [inputs["kernels"], inputs["outputs"]]
+        lives = student.lifetimes(*self._fresh(given))
+        over = [student.may_overwrite(at, *self._fresh(given), {**given["sizes"]}) for at in range(len(plain[0]))]
+        least = student.least_bytes(*plain, inputs["sizes"], align=given["align"])
+        offsets = student.memory_plan(*self._fresh(given), {**given["sizes"]}, align=given["align"])
         return {
             "lives": [[name, *ends] for name, ends in sorted(lives.items())] if hasattr(lives, "items") else lives,
             "over": [list(one) if one is not None else [] for one in over],

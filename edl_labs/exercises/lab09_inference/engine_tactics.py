@@ -20,12 +20,12 @@ class EngineOfTactics(Exercise):
     typical time of each tactic and the names of each chosen engine.
     """
 
-    def probe(self, student: Any, case: Any) -> Any:
-        typical = [student.typical_s([*one["times_s"]]) for one in case["tactics"]]
+    def probe(self, student: Any, given: Any) -> Any:
+        typical = [student.typical_s([*one["times_s"]]) for one in given["tactics"]]
         plans = {}
         for problem in PROBLEMS:
-            layers, tactics, reformat_s = asked(case, problem)
-            names = student.fuse_and_tune(layers, tactics, reformat_s, given=case["given"], wanted=case["wanted"])
+            layers, tactics, reformat_s = asked(given, problem)
+            names = student.fuse_and_tune(layers, tactics, reformat_s, given=given["given"], wanted=given["wanted"])
             plans[problem] = names if isinstance(names, str) or names is None else [*names]
         return {"typical": typical, "plans": plans}
 

@@ -22,9 +22,9 @@ class FoldBatchNorm(Exercise):
     The evidence is the layers that came back. They are run here, on an input that the case's seed draws.
     """
 
-    def probe(self, student: Any, case: Any) -> Any:
+    def probe(self, student: Any, given: Any) -> Any:
         lent = Lent()
-        made = [_plain(layer) for layer in student.fold_batch_norm(lent("layers", drawn_layers(case)))]
+        made = [_plain(layer) for layer in student.fold_batch_norm(lent("layers", drawn_layers(given)))]
         return {"layers": made, "changed": lent.changed()}
 
     def compare(self, case: Any, got: Any, want: Any) -> None:

@@ -31,11 +31,11 @@ class Int8Product(Exercise):
     (no zero points, no bias, a multiplier of 1), then for the layer as it is. All are integers but the multipliers.
     """
 
-    def probe(self, student: Any, case: Any) -> Any:
+    def probe(self, student: Any, given: Any) -> Any:
         lent = Lent()
-        before = {name: _ahead(student, case, name, lent) for name in _BEFORE}
-        during = {name: _product(student, case, name, lent) for name in _DURING}
-        layer = _whole(student, case, lent)
+        before = {name: _ahead(student, given, name, lent) for name in _BEFORE}
+        during = {name: _product(student, given, name, lent) for name in _DURING}
+        layer = _whole(student, given, lent)
         return {"before": before, "during": during, "layer": layer, "changed": lent.changed()}
 
     def compare(self, case: Any, got: Any, want: Any) -> None:

@@ -22,10 +22,10 @@ class Calibrate(Exercise):
     choice counts whose error on the histogram is at most 2 % above that of the reference's.
     """
 
-    def probe(self, student: Any, case: Any) -> Any:
+    def probe(self, student: Any, given: Any) -> Any:
         lent = Lent()
-        ranges = [_pair(student.grid(one["low"], one["high"], symmetric=one["symmetric"])) for one in case["ranges"]]
-        integers = [_asked_integers(student, one, lent) for one in case["tensors"]]
+        ranges = [_pair(student.grid(one["low"], one["high"], symmetric=one["symmetric"])) for one in given["ranges"]]
+        integers = [_asked_integers(student, one, lent) for one in given["tensors"]]
         chosen = [
             {
                 name: _pair(
@@ -38,7 +38,7 @@ class Calibrate(Exercise):
                 )
                 for name in METHODS
             }
-            for one in case["histograms"]
+            for one in given["histograms"]
         ]
         return {"ranges": ranges, "integers": integers, "chosen": chosen, "changed": lent.changed()}
 

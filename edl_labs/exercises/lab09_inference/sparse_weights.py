@@ -20,11 +20,11 @@ class TwoOfFourWeights(Exercise):
     shares for several speed-ups.
     """
 
-    def probe(self, student: Any, case: Any) -> Any:
-        weight, x = drawn_weight(case)
+    def probe(self, student: Any, given: Any) -> Any:
+        weight, x = drawn_weight(given)
         lent = Lent()
         mask = _rows(student.mask(lent("weight", weight)))
-        tied = _rows(student.mask(lent("weight", _matrix(case["tied"], "float16"))))
+        tied = _rows(student.mask(lent("weight", _matrix(given["tied"], "float16"))))
         if mask and not all(
             sum(column[at : at + 4]) == 2 for column in zip(*mask, strict=True) for at in range(0, len(mask), 4)
         ):
@@ -32,7 +32,7 @@ class TwoOfFourWeights(Exercise):
             nothing: dict[str, Any] = {"values": [], "places": [], "place_bytes": 0, "product": [], "shares": []}
             return {"mask": mask, "tied": tied, **nothing, "changed": lent.changed()}
         values, places = student.pack(lent("weight", weight))
-        packed = [lent(name, _matrix(case["packed"][name], kind)) for name, kind in _PACKED.items()]
+        packed = [lent(name, _matrix(given["packed"][name], kind)) for name, kind in _PACKED.items()]
         product = student.sparse_product(lent("x", x), *packed)
         return {
             "mask": mask,
@@ -41,7 +41,7 @@ class TwoOfFourWeights(Exercise):
             "places": _rows(places),
             "place_bytes": int(getattr(places, "nbytes", -1)),
             "product": _rows(product),
-            "shares": [float(student.sparse_share(one, peak=peak)) for one, peak in case["speed_ups"]],
+            "shares": [float(student.sparse_share(one, peak=peak)) for one, peak in given["speed_ups"]],
             "changed": lent.changed(),
         }
 

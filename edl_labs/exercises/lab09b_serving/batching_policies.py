@@ -37,15 +37,15 @@ class Batcher(Exercise):
 
     answer_form: ClassVar[Any] = {"servers": 0, "load": "", "fork": "", "changed": []}
 
-    def probe(self, student: Any, case: Any) -> Any:
-        machine, limit_s = machine_of(case), case["limit_s"]
+    def probe(self, student: Any, given: Any) -> Any:
+        machine, limit_s = machine_of(given), given["limit_s"]
         lent = Lent()
-        servers = student.servers_for(case["demand_per_s"], case["kept_s"], lent("runs", case["runs"]))
+        servers = student.servers_for(given["demand_per_s"], given["kept_s"], lent("runs", given["runs"]))
 
         def policy(now_s: float, queue: list[Any]) -> Any:
             return student.next_batch(now_s, queue, machine, limit_s)
 
-        decided = both_futures(case, lambda server: serve_batches(server, policy))
+        decided = both_futures(given, lambda server: serve_batches(server, policy))
         return {"servers": servers, **decided, "changed": lent.changed()}
 
     def public_want(self, case: Any, want: Any) -> Any:

@@ -25,8 +25,8 @@ class KVCache(Exercise):
     drawn so that an output says how much of which cell of the cache is in it.
     """
 
-    def probe(self, student: Any, case: Any) -> Any:
-        cache, steps = drawn_cache(case)
+    def probe(self, student: Any, given: Any) -> Any:
+        cache, steps = drawn_cache(given)
         lent, outputs = Lent(), []
         for q, k, v in steps:
             out = student.decode(cache, lent("q", q), lent("k", k), lent("v", v))
@@ -36,8 +36,8 @@ class KVCache(Exercise):
             "outputs": outputs,
             "lengths": [int(one) for one in lengths],
             "fits": [
-                student.fits(lent("chip", chip), lent("model", case["model"]), case["tokens"])
-                for chip in (case["chip"], case["small_chip"])
+                student.fits(lent("chip", chip), lent("model", given["model"]), given["tokens"])
+                for chip in (given["chip"], given["small_chip"])
             ],
             "changed": lent.changed(),
         }

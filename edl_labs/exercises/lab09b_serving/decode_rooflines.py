@@ -23,25 +23,25 @@ class DecodeBound(Exercise):
 
     skip_type_check = True
 
-    def probe(self, student: Any, case: Any) -> Any:
+    def probe(self, student: Any, given: Any) -> Any:
         lent = Lent()
 
-        def given() -> dict[str, Any]:
-            return lent("model", case["model"])
+        def model() -> dict[str, Any]:
+            return lent("model", given["model"])
 
         def asked(**rates: float) -> dict[str, Any]:
-            chip = lent("chip", {**case["chip"], **rates})
+            chip = lent("chip", {**given["chip"], **rates})
             return {
-                "prefill": student.prefill_s(chip, given(), case["tokens"]),
-                "decode": student.decode_s(chip, given(), case["batch"], case["context"]),
-                "one": student.decode_s(chip, given(), 1, case["context"]),
+                "prefill": student.prefill_s(chip, model(), given["tokens"]),
+                "decode": student.decode_s(chip, model(), given["batch"], given["context"]),
+                "one": student.decode_s(chip, model(), 1, given["context"]),
             }
 
         found = {
             "computing": asked(memory_byte_per_s=_NEVER),
             "reading": asked(flop_per_s=_NEVER),
             "both": asked(),
-            "ridge": [student.ridge_batch(lent("chip", case["chip"]), given(), n) for n in case["contexts"]],
+            "ridge": [student.ridge_batch(lent("chip", given["chip"]), model(), n) for n in given["contexts"]],
         }
         return {**found, "changed": lent.changed()}
 

@@ -38,8 +38,8 @@ class Continuous(Exercise):
 
     answer_form: ClassVar[Any] = {"load": "", "fork": ""}
 
-    def probe(self, student: Any, case: Any) -> Any:
-        return both_futures(case, lambda server: server.run(student.schedule))
+    def probe(self, student: Any, given: Any) -> Any:
+        return both_futures(given, lambda server: server.run(student.schedule))
 
     def public_want(self, case: Any, want: Any) -> Any:
         """The times of a good schedule: its decisions would be one to copy."""

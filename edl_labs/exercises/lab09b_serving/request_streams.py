@@ -25,9 +25,9 @@ class Streams(Exercise):
 
     answer_form: ClassVar[Any] = {"program": ""}
 
-    def probe(self, student: Any, case: Any) -> Any:
-        gpu = VirtualGPU(machine_of(case))
-        student.serve(gpu, [{**one} for one in case["requests"]])
+    def probe(self, student: Any, given: Any) -> Any:
+        gpu = VirtualGPU(machine_of(given))
+        student.serve(gpu, [{**one} for one in given["requests"]])
         gpu.now_s()
         return {"program": json.dumps(gpu.program, separators=(",", ":"))}
 

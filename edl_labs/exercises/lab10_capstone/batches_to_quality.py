@@ -21,15 +21,15 @@ class TimeToQuality(Exercise):
 
     skip_type_check = True
 
-    def probe(self, student: Any, case: Any) -> Any:
+    def probe(self, student: Any, given: Any) -> Any:
         def asked() -> tuple[dict[str, Any], dict[str, Any]]:
-            return {**case["job"]}, {**case["machine"]}
+            return {**given["job"]}, {**given["machine"]}
 
         return {
-            "step_s": [student.step_s(*asked(), batch, gpus) for batch, gpus in case["asked"]],
-            "quality_s": [student.quality_s(*asked(), batch, gpus) for batch, gpus in case["asked"]],
-            "best": [student.best_batch(*asked(), gpus) for gpus in case["gpus"]],
-            "fewest": [student.fewest_gpus(*asked(), deadline_s) for deadline_s in case["deadlines_s"]],
+            "step_s": [student.step_s(*asked(), batch, gpus) for batch, gpus in given["asked"]],
+            "quality_s": [student.quality_s(*asked(), batch, gpus) for batch, gpus in given["asked"]],
+            "best": [student.best_batch(*asked(), gpus) for gpus in given["gpus"]],
+            "fewest": [student.fewest_gpus(*asked(), deadline_s) for deadline_s in given["deadlines_s"]],
         }
 
     def compare(self, case: Any, got: Any, want: Any) -> None:

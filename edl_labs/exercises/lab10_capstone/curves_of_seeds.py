@@ -24,17 +24,17 @@ class SameCurve(Exercise):
     `sign_flip_p(differences)` is exact; `same(curves_a, curves_b)` is judged by false alarms and misses.
     """
 
-    def probe(self, student: Any, case: Any) -> Any:
+    def probe(self, student: Any, given: Any) -> Any:
         import numpy
 
-        pairs = case["pairs"]
+        pairs = given["pairs"]
 
         def same(a: Any, b: Any) -> Any:
             return student.same(a.copy(), b.copy())
 
-        again = [pairs[at] for at in case["again"]]
+        again = [pairs[at] for at in given["again"]]
         return {
-            "p": [student.sign_flip_p(numpy.array(one)) for one in case["differences"]],
+            "p": [student.sign_flip_p(numpy.array(one)) for one in given["differences"]],
             "labels": [same(one["a"], one["b"]) for one in pairs],
             "other_first": [
                 [same(numpy.roll(one["a"], turn, 0), numpy.roll(one["b"], turn, 0)) for turn in _TURNS] for one in again

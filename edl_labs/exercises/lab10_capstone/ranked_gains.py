@@ -24,15 +24,15 @@ class RankGains(Exercise):
     `replayed_s(spans, mends)` gives the seconds of a run with mends done, `rank(spans, mends)` the three.
     """
 
-    def probe(self, student: Any, case: Any) -> Any:
+    def probe(self, student: Any, given: Any) -> Any:
         def replayed_s(*names: str) -> Any:
-            return student.replayed_s(copy.deepcopy(case["spans"]), [dict(case["mends"][name]) for name in names])
+            return student.replayed_s(copy.deepcopy(given["spans"]), [dict(given["mends"][name]) for name in names])
 
-        first, second = list(case["mends"])[:2]
-        ranked = student.rank(copy.deepcopy(case["spans"]), copy.deepcopy(case["mends"]))
+        first, second = list(given["mends"])[:2]
+        ranked = student.rank(copy.deepcopy(given["spans"]), copy.deepcopy(given["mends"]))
         return {
             "run_s": replayed_s(),
-            "alone_s": [[name, replayed_s(name)] for name in case["mends"]],
+            "alone_s": [[name, replayed_s(name)] for name in given["mends"]],
             "both_s": replayed_s(first, second),
             "ranked": [list(one) if isinstance(one, (tuple, list)) else one for one in ranked],
         }

@@ -22,13 +22,13 @@ class Cost(Exercise):
 
     skip_type_check = True
 
-    def probe(self, student: Any, case: Any) -> Any:
+    def probe(self, student: Any, given: Any) -> Any:
         def asked() -> tuple[dict[str, Any], dict[str, Any]]:
-            return {**case["run"]}, {**case["chip"]}
+            return {**given["run"]}, {**given["chip"]}
 
         return {
-            "hours": [student.hours(*asked(), gpus) for gpus in case["gpus"]],
-            "fits": [student.fits(*asked(), gpus) for gpus in case["gpus"]],
+            "hours": [student.hours(*asked(), gpus) for gpus in given["gpus"]],
+            "fits": [student.fits(*asked(), gpus) for gpus in given["gpus"]],
             "cheapest": student.cheapest(*asked()),
         }
 

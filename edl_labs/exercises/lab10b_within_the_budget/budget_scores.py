@@ -63,13 +63,13 @@ class ScoreOfLight(Exercise):
 
     answer_form: ClassVar[Any] = {"gpus": 0, "programs": ""}
 
-    def probe(self, student: Any, case: Any) -> Any:
-        job = rented(case, case["offers"][0]["ranks"])
-        chosen = student.choose_gpus(job, offers_of(case), case["budget"])
+    def probe(self, student: Any, given: Any) -> Any:
+        job = rented(given, given["offers"][0]["ranks"])
+        chosen = student.choose_gpus(job, offers_of(given), given["budget"])
         gpus = int(chosen) if type(chosen).__name__.startswith("int") else -1
-        if gpus not in [offer["ranks"] for offer in case["offers"]]:
+        if gpus not in [offer["ranks"] for offer in given["offers"]]:
             return {"gpus": gpus, "programs": ""}
-        return {"gpus": gpus, **evidence(rented(case, gpus), student.train_within)}
+        return {"gpus": gpus, **evidence(rented(given, gpus), student.train_within)}
 
     def student_inputs(self, case: Any) -> Any:
         """The arguments of choose_gpus, by name."""

@@ -26,8 +26,8 @@ class _Training(Exercise):
     asked = ""
     wanted = 0.0
 
-    def probe(self, student: Any, case: Any) -> Any:
-        return evidence(TrainingJob.from_dict(case), getattr(student, self.asked))
+    def probe(self, student: Any, given: Any) -> Any:
+        return evidence(TrainingJob.from_dict(given), getattr(student, self.asked))
 
     def explain_exception(self, case: Any, error: str) -> Wrong | None:
         """What freed memory that is used again means."""

@@ -16,7 +16,7 @@ def habit(exercises):
 
     def habit(timer):
         spec, cases = exercises["honest_timer"].spec, exercises["honest_timer"].draw_cases(1)
-        got = [spec.probe(SimpleNamespace(time_device=timer), case) for case in cases]
+        got = [spec.probe(SimpleNamespace(time_device=timer), dict(case.given)) for case in cases]
         return getattr(spec.diagnose_all_cases(cases, got, [{}] * len(cases)), "what", "")
 
     return habit

@@ -304,8 +304,8 @@ def test_look_alikes_are_found_where_there_are_some():
 def test_a_case_does_not_name_its_fault(exercises):
     case = exercises["broken_timers"].draw_cases(2)[0]
 
-    assert not set(faults.FAULTS) & set(map(str, plain_data.to_json(case)["d"][0]))
-    assert "fault" not in str(plain_data.to_json(case))
+    assert not set(faults.FAULTS) & set(map(str, plain_data.to_json(dict(case))["d"][0]))
+    assert "fault" not in str(plain_data.to_json(dict(case)))
 
 
 @pytest.mark.parametrize("answer", few(faults.FAULTS, quick=2))

@@ -188,7 +188,7 @@ def test_each_pair_that_does_not_change_places_is_told_from_one_that_does(soluti
 
     pairs = [{one, other} for one, other in itertools.combinations_with_replacement(kinds, 2)]
     for seed in range(4):
-        chains = exercises["decode_once"].draw_cases(seed)
+        chains = [case["chain"] for case in exercises["decode_once"].draw_cases(seed)]
         unseen = [pair for pair in pairs if all(places(chain) == believing(chain, pair) for chain in chains)]
 
         assert [*free, {"whole"}] == sorted(unseen, key=[*free, {"whole"}].index)
@@ -199,7 +199,8 @@ def test_moving_offline_leaves_the_pixels_as_they_were(solution, exercises):
     image = np.random.default_rng(3).random((16, 16))
     square = {**solution["EXAMPLES"], "cut": [lambda x: x[1:, 1:]], "mix": [lambda x: (x + np.roll(x, 1, axis=1)) / 2]}
     for seed in range(8):
-        for chain in exercises["decode_once"].draw_cases(seed):
+        for case in exercises["decode_once"].draw_cases(seed):
+            chain = case["chain"]
             offline = solution["move_offline"](chain)
             functions = [square[t["kind"]][i % len(square[t["kind"]])] for i, t in enumerate(chain[1:])]
             moved = [*[p for p in offline if p], *[p for p in range(1, len(chain)) if p not in offline]]

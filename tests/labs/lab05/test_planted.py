@@ -7,6 +7,7 @@ import pytest
 from edl_labs.checks import judge
 from edl_labs.checks.evidence import collect
 from edl_labs.checks.lab_facts import facts
+from edl_labs.checks.spec import given_halves
 from edl_labs.exercises.lab05_profiling.planted_faults import MENDS
 from tests.sampling import few
 
@@ -172,7 +173,9 @@ def told(exercises, solution):
     """`told(train)`: the outcome of the first public case alone."""
     cases, want = (side[:1] for side in facts("lab05_profiling").golden("planted"))
     planted = exercises["planted"]
-    return lambda train: judge(planted, cases, collect(planted, {**solution, "train": train}, cases), want, points=1)
+    return lambda train: judge(
+        planted, cases, collect(planted, {**solution, "train": train}, given_halves(cases)), want, points=1
+    )
 
 
 def mended(*, update="all", where="step", order=lambda job: job.order):

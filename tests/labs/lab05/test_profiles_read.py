@@ -14,7 +14,7 @@ from edl_labs.checks import plain_data
 @pytest.mark.parametrize("name", ["self_times", "read_a_sampler", "schedule_states", "utilisation_lies"])
 def test_cases_are_plain_data_and_differ(name, exercises):
     cases = exercises[name].draw_cases(3)
-    encoded = {plain_data.encode(case) for case in cases}
+    encoded = {plain_data.encode(dict(case)) for case in cases}
 
     assert len(cases) == len(encoded)
 

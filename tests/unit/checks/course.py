@@ -8,19 +8,20 @@ from pathlib import Path
 from edl_labs.checks import plain_data
 from edl_labs.checks.lab_exercises import load_lab
 from edl_labs.checks.probe_process import ProbeProcess
+from edl_labs.checks.spec import plain_cases
 
 EXERCISES = '''
-from edl_labs.checks import Wrong, close, exercise
+from edl_labs.checks import Case, Exercise, Wrong, close, exercise
 
 @exercise("double")
-class Double:
+class Double(Exercise):
     """Twice the number."""
 
     def cases(self, rng):
-        return [{"x": float(rng.uniform(1, 9))} for _ in range(4)]
+        return [Case(given={"x": float(rng.uniform(1, 9))}) for _ in range(4)]
 
-    def probe(self, student, case):
-        return {"y": student.double(case["x"])}
+    def probe(self, student, given):
+        return {"y": student.double(given["x"])}
 
     def compare(self, case, got, want):
         if close(got["y"], 3 * case["x"]):
@@ -29,14 +30,14 @@ class Double:
             raise Wrong("that is not twice the number", why="it differs", next='hint("double")')
 
 @exercise("quadruple", uses=["double"])
-class Quadruple:
+class Quadruple(Exercise):
     """Twice twice."""
 
     def cases(self, rng):
-        return [{"x": float(rng.uniform(1, 9))} for _ in range(4)]
+        return [Case(given={"x": float(rng.uniform(1, 9))}) for _ in range(4)]
 
-    def probe(self, student, case):
-        return student.quadruple(case["x"])
+    def probe(self, student, given):
+        return student.quadruple(given["x"])
 
     def compare(self, case, got, want):
         if not close(got, want):
@@ -58,7 +59,8 @@ def write_facts(folder: Path) -> None:
         for exercise in load_lab(LAB):
             cases = exercise.draw_cases(1)
             wants = [record["value"] for record in worker.collect(exercise.name, cases)]
-            goldens[exercise.name] = {"seed": 1, "cases": plain_data.to_json(cases), "wants": plain_data.to_json(wants)}
+            golden = {"cases": plain_data.to_json(plain_cases(cases)), "wants": plain_data.to_json(wants)}
+            goldens[exercise.name] = {"seed": 1, **golden}
     exercises = [
         {
             "name": e.name,
@@ -72,7 +74,7 @@ def write_facts(folder: Path) -> None:
     ]
     words = {"name": "why", "kind": "explain", "points": 1, "hints": ["say", "more"], "uses": [], "trusting": False}
     facts = {
-        "schema": 1,
+        "schema": 2,
         "lab": LAB,
         "title": "Numbers",
         "minutes": 5,

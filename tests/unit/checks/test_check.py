@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import pytest
 
 from edl_labs import Progress, case, check, hint
-from edl_labs.checks import Exercise, Outcome, _check, lab_facts, progress, progress_map
+from edl_labs.checks import Case, Exercise, Outcome, _check, lab_facts, progress, progress_map
 from edl_labs.checks.evidence_form import yours
 from edl_labs.checks.lab_cells import tell_missing_names
 from edl_labs.checks.lab_exercises import load_lab
@@ -72,7 +72,13 @@ def test_an_exception_that_is_returned_is_told_as_that() -> None:
     assert "an exception came back as the answer" == check("double", {"double": ValueError}).outcome.what
 
 
-class _Recorded(Exercise):
+class _Answered(Exercise):
+    def probe(self, student: Any, given: Any) -> None: ...
+
+    def compare(self, case: Any, got: Any, want: Any) -> None: ...
+
+
+class _Recorded(_Answered):
     answer_form: ClassVar[Any] = {"program": ""}
 
 
@@ -84,10 +90,10 @@ class _Formatted(_Recorded):
 @pytest.mark.parametrize(
     ("spec", "record", "told"),
     [
-        (Exercise(), {"value": [1 / 3, 4, "a"]}, "yours: [0.3333333, 4, 'a']"),
-        (Exercise(), {"value": None}, "yours: None"),
-        (Exercise(), {"value": list(range(1000))}, "…"),
-        (Exercise(), {"error": {"type": "KeyError"}}, ""),
+        (_Answered(), {"value": [1 / 3, 4, "a"]}, "yours: [0.3333333, 4, 'a']"),
+        (_Answered(), {"value": None}, "yours: None"),
+        (_Answered(), {"value": list(range(1000))}, "…"),
+        (_Answered(), {"error": {"type": "KeyError"}}, ""),
         (_Recorded(), {"value": {"program": "[]"}}, ""),
         (_Formatted(), {"value": {"seen": 7}}, "yours: 7 for x"),
         (_Formatted(), {"value": {}}, ""),
@@ -343,7 +349,7 @@ def test_html_shows_what_students_wrote_as_text() -> None:
 
 def test_the_second_process_agrees_with_this_one(numbers: Path) -> None:
     with ProbeProcess(course.SOLUTION, exercises_folder=numbers) as worker:
-        records = worker.collect("quadruple", [{"x": 2.5}])
+        records = worker.collect("quadruple", [Case(given={"x": 2.5})])
 
     assert [{"value": 10.0}] == records
 
@@ -352,8 +358,8 @@ def test_the_second_process_puts_the_reference_in_place_of_a_wrong_name(numbers:
     wrong = [("solve-double", "def double(x): return 3 * x"), course.SOLUTION[1]]
 
     with ProbeProcess(wrong, exercises_folder=numbers) as worker:
-        alone = worker.collect("quadruple", [{"x": 2.5}])
-        helped = worker.collect("quadruple", [{"x": 2.5}], references=[course.SOLUTION[0]])
+        alone = worker.collect("quadruple", [Case(given={"x": 2.5})])
+        helped = worker.collect("quadruple", [Case(given={"x": 2.5})], references=[course.SOLUTION[0]])
 
     assert ([{"value": 22.5}], [{"value": 10.0}]) == (alone, helped)
 
@@ -367,7 +373,7 @@ def test_a_second_process_that_dies_or_hangs_is_an_error_in_words(numbers: Path,
 
 def test_a_failing_cell_is_named_and_later_cells_still_run(numbers: Path) -> None:
     with ProbeProcess([("first", "1/0"), *course.SOLUTION], exercises_folder=numbers) as worker:
-        records = worker.collect("double", [{"x": 1.0}])
+        records = worker.collect("double", [Case(given={"x": 1.0})])
 
     assert "first: ZeroDivisionError: division by zero" == worker.error
     assert [{"value": {"y": 2.0}}] == records

@@ -10,15 +10,15 @@ from edl_labs.checks.lab_exercises import find, forget, lab_names, load_lab
 from edl_labs.errors import EdlError, UsageError
 
 TOPIC = """
-from edl_labs.checks import exercise
+from edl_labs.checks import Case, Exercise, exercise
 {imports}
 
-class Form:
+class Form(Exercise):
     def cases(self, rng):
-        return [{cases}]
+        return [Case(given={{"x": {cases}}})]
 
-    def probe(self, student, case):
-        return case
+    def probe(self, student, given):
+        return given
 
     def compare(self, case, got, want): ...
 
@@ -59,7 +59,7 @@ def test_a_folder_lists_its_exercises_in_order(folder):
 
 
 def test_topics_may_import_one_another_relatively_and_by_their_whole_name(folder):
-    assert [[5], [5]] == [e.draw_cases(1) for e in load_lab("lab92_folder")]
+    assert [[{"x": 5}], [{"x": 5}]] == [e.draw_cases(1) for e in load_lab("lab92_folder")]
 
 
 def test_a_folder_without_a_list_keeps_the_order_of_its_imports(folder):
@@ -81,7 +81,7 @@ def test_what_was_forgotten_is_read_anew_with_all_its_topics(folder):
 
     forget("lab92_folder")
 
-    assert [[12345], [12345]] == [e.draw_cases(1) for e in load_lab("lab92_folder")]
+    assert [[{"x": 12345}], [{"x": 12345}]] == [e.draw_cases(1) for e in load_lab("lab92_folder")]
 
 
 def test_a_flat_module_is_a_lab_too(folder):

@@ -7,23 +7,25 @@ from collections.abc import Iterator
 
 import pytest
 
+from edl_labs.checks import Case
 from edl_labs.checks.probe_process import ProbeDied, ProbeProcess
 
 EXERCISE = """
-from edl_labs.checks import exercise
+from edl_labs.checks import Case, Exercise, exercise
 
 
 @exercise("seen")
-class Seen:
+class Seen(Exercise):
     def cases(self, rng):
-        return [1]
+        return [Case(given={"x": 1})]
 
-    def probe(self, student, case):
-        return student.seen(case)
+    def probe(self, student, given):
+        return student.seen(given["x"])
 
     def compare(self, case, got, want):
         pass
 """
+ONE = [Case(given={"x": 1})]
 SHARED = [("shared", "import os\nbegun = os.getpid()\ndef seen(case): return [case, begun, os.getpid()]")]
 
 
@@ -34,7 +36,7 @@ def forker(exercises) -> Iterator[ProbeProcess]:
 
 
 def seen(worker: ProbeProcess, **options: float) -> list[int]:
-    (record,) = worker.collect("seen", [1], **options)
+    (record,) = worker.collect("seen", ONE, **options)
     return record["value"]
 
 
@@ -73,7 +75,7 @@ def test_a_fork_computes_in_parallel_what_its_origin_did(exercises, monkeypatch)
     summed = "import torch\ndef seen(case): return float(torch.ones(2000, 2000).mul(2).sum())\nseen(1)"
     folder = exercises("lab90_seen", EXERCISE)
     with ProbeProcess([("shared", summed)], exercises_folder=folder) as forker, forker.fork([]) as fork:
-        (record,) = fork.collect("seen", [1], timeout_s=30)
+        (record,) = fork.collect("seen", ONE, timeout_s=30)
 
     assert {"value": 8e6} == record
 

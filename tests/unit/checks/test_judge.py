@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from edl_labs.checks import Exercise, RegisteredExercise, close, judge
+from edl_labs.checks import Case, Exercise, RegisteredExercise, close, judge
 from edl_labs.checks.evidence import collect
 from edl_labs.errors import Wrong
 
@@ -22,11 +22,11 @@ class Spec(Exercise):
 
     compare_with: Any = None
 
-    def cases(self, rng) -> list:
-        return [{"x": 1.0}, {"x": 2.0}]
+    def cases(self, rng) -> list[Case]:
+        return CASES
 
-    def probe(self, student, case) -> Any:
-        return {"y": student.f(case["x"]), "n": [1, 2]}
+    def probe(self, student, given) -> Any:
+        return {"y": student.f(given["x"]), "n": [1, 2]}
 
     def compare(self, case, got, want) -> Any:
         if self.compare_with is not None:
@@ -40,7 +40,8 @@ def exercise(**kwargs: Any) -> RegisteredExercise:
     return RegisteredExercise("ex", "lab90_x", Spec(**kwargs))
 
 
-CASES = [{"x": 1.0}, {"x": 2.0}]
+GIVEN = [{"x": 1.0}, {"x": 2.0}]
+CASES = [Case(given=one) for one in GIVEN]
 WANT = [{"y": 2.0, "n": [1, 2]}, {"y": 4.0, "n": [1, 2]}]
 RIGHT = [{"value": want} for want in WANT]
 
@@ -190,7 +191,7 @@ def test_code_that_tries_to_leave_is_recorded(code: str) -> None:
     namespace: dict[str, Any] = {}
     exec(code, namespace)
 
-    outcome = judge(exercise(), CASES, collect(exercise(), namespace, CASES), WANT, points=3)
+    outcome = judge(exercise(), CASES, collect(exercise(), namespace, GIVEN), WANT, points=3)
 
     assert ("wrong", 0) == (outcome.state, outcome.points)
 
@@ -199,7 +200,7 @@ def test_an_exception_with_a_broken_text_is_recorded() -> None:
     namespace: dict[str, Any] = {}
     exec("class E(Exception):\n  def __str__(s): raise s\ndef f(x): raise E", namespace)
 
-    records = collect(exercise(), namespace, CASES)
+    records = collect(exercise(), namespace, GIVEN)
 
     assert [{"error": {"type": "E", "message": "", "line": ""}}] * 2 == records
 
@@ -208,7 +209,7 @@ def test_each_case_is_a_copy_and_random_numbers_repeat() -> None:
     namespace: dict[str, Any] = {"seen": []}
     exec("import random\ndef f(x): seen.append(random.random()); return x", namespace)
 
-    collect(exercise(), namespace, CASES)
+    collect(exercise(), namespace, GIVEN)
 
     assert 1 == len(set(namespace["seen"]))
 
@@ -218,7 +219,7 @@ def test_references_stand_in_only_while_the_probe_runs() -> None:
     exec("def f(x): return g(x)\ndef g(x): return 0.0", namespace)
     own = namespace["g"]
 
-    records = collect(exercise(), namespace, CASES, references={"g": lambda x: 2 * x, "h": 1})
+    records = collect(exercise(), namespace, GIVEN, references={"g": lambda x: 2 * x, "h": 1})
 
     assert RIGHT == records
     assert own is namespace["g"]

@@ -18,23 +18,23 @@ from tests.unit import house
 ROOT = Path(__file__).resolve().parents[3]
 LAB = "lab95_judged"
 TOPIC = """
-from edl_labs.checks import exercise
+from edl_labs.checks import Exercise, exercise
 
 LOW = 3
 
 @exercise("drawn")
-class Drawn:
+class Drawn(Exercise):
     'Drawn by the judge.'
-    def probe(self, student, case): return case
+    def probe(self, student, given): return given
     def compare(self, case, got, want): ...
 """
 DRAWING = """
-from edl_labs.checks import draws
+from edl_labs.checks import Case, draws
 from edl_labs.exercises.lab95_judged.topic import LOW
 
 @draws("drawn")
 def cases(rng):
-    return [LOW, {added}]
+    return [Case(given={{"x": LOW}}), Case(given={{"x": {added}}})]
 """
 
 
@@ -62,7 +62,7 @@ def remove_judge(lab: Path) -> None:
 def test_cases_come_from_the_judges_part(folder):
     (drawn,) = load_lab(LAB)
 
-    assert [3, 4] == drawn.draw_cases(1)
+    assert [{"x": 3}, {"x": 4}] == drawn.draw_cases(1)
 
 
 def test_the_judges_part_is_imported_for_drawing_alone(folder):
@@ -80,7 +80,7 @@ def test_a_forgotten_lab_draws_anew(folder):
 
     forget(LAB)
 
-    assert [3, 12345] == load_lab(LAB)[0].draw_cases(1)
+    assert [{"x": 3}, {"x": 12345}] == load_lab(LAB)[0].draw_cases(1)
 
 
 def test_a_lab_that_lost_its_judges_part_keeps_no_draw(folder):
@@ -120,10 +120,11 @@ def test_an_import_that_fails_inside_the_judges_part_is_not_hidden(folder):
 
 
 def test_a_spec_with_cases_of_its_own_needs_no_judge(folder):
-    text = TOPIC.replace("    def probe", "    def cases(self, rng): return [7]\n    def probe")
+    text = TOPIC.replace("    def probe", "    def cases(self, rng): return [Case(given={'x': 7})]\n    def probe")
+    text = text.replace("import Exercise", "import Case, Exercise")
     (folder / "topic.py").write_text(text)
 
-    assert [7] == load_lab(LAB)[0].draw_cases(1)
+    assert [{"x": 7}] == load_lab(LAB)[0].draw_cases(1)
 
 
 def test_two_functions_cannot_draw_one_exercise(folder):

@@ -11,11 +11,13 @@ from pathlib import Path
 
 import pytest
 
+from edl_labs.checks import Case
 from edl_labs.checks.probe_process import ProbeProcess
 from tests.unit.checks import course
 
 # A minute is the limit of nothing here: only what is wrong waits so long.
 _LONG_S = 60.0
+THREE = [Case(given={"x": 3.0})]
 _ASKER = """
 import sys
 from pathlib import Path
@@ -93,13 +95,13 @@ def test_a_fork_that_sleeps_through_its_alarm_is_ended_and_the_next_one_answers(
         assert worker.collect_each("double", [], changed=[[("solve", deaf)]], cpu_s=5, wall_s=0.5) is None
         assert time.monotonic() - began_s < _LONG_S / 2
 
-        records = worker.collect_each("double", [{"x": 3.0}], changed=[[], []], cpu_s=5, wall_s=_LONG_S)
+        records = worker.collect_each("double", THREE, changed=[[], []], cpu_s=5, wall_s=_LONG_S)
         assert records == [[{"value": {"y": 6.0}}]] * 2
 
 
 def test_a_long_answer_of_a_fork_comes_whole(numbers: Path) -> None:
     long = "def double(x):\n    return 'y' * 3_000_000\n"
     with ProbeProcess(course.SOLUTION, exercises_folder=numbers) as worker:
-        records = worker.collect_each("double", [{"x": 3.0}], changed=[[("solve", long)]], cpu_s=5, wall_s=_LONG_S)
+        records = worker.collect_each("double", THREE, changed=[[("solve", long)]], cpu_s=5, wall_s=_LONG_S)
 
     assert records == [[{"value": {"y": "y" * 3_000_000}}]]

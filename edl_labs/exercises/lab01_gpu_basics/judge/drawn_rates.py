@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from edl_labs.checks import draws
+from edl_labs.checks import Case, draws
 
 # Multiply-adds per clock and SM, deck [002], figure 2. The deck leaves a rate out where the architecture has none.
 _DECK_ROWS = {
@@ -30,16 +30,16 @@ _JUST_BELOW = (0.9995, 1 - 1e-6)  # a thousand times what floats lose on the way
 
 
 @draws("peak_from_clock")
-def chips(rng: Any) -> list[Any]:
+def chips(rng: Any) -> list[Case]:
     wanted = [("Ampere (A100)", "fp64"), ("Volta", "fp16"), ("Ampere (A100)", "fp32"), ("Volta", "tf32")]
     wanted.append(("made up", "fp16"))
     names = list(_DECK_ROWS)
     wanted += [(names[int(rng.integers(len(names)))], str(rng.choice(_DTYPES))) for _ in range(8)]
-    return [_chip(rng, *pair) for pair in wanted]
+    return [Case(given=_chip(rng, *pair)) for pair in wanted]
 
 
 @draws("faster_than_light")
-def times_and_bounds(rng: Any) -> list[Any]:
+def times_and_bounds(rng: Any) -> list[Case]:
     kinds = ["memory", "compute", "memory", "compute", "copy only", "arithmetic only", "nothing"]
     stretches = [1.0, 1.0, 1.6, 1.25, 3.0, 2.0, 1.0]
     slow = [_timed(rng, kind, stretch) for kind, stretch in zip(kinds, stretches, strict=True)]
@@ -48,11 +48,11 @@ def times_and_bounds(rng: Any) -> list[Any]:
     never = [{**_timed(rng, "memory", 1.0), "time_s": time_s} for time_s in (0.0, -2e-6)]
     never += [{**_timed(rng, "nothing", 1.0), "time_s": time_s} for time_s in (0.0, -2e-6)]
     drawn = [_timed(rng, str(rng.choice(kinds[:2])), float(rng.uniform(0.5, 4))) for _ in range(6)]
-    return slow + fast + never + drawn
+    return [Case(given=one) for one in (slow + fast + never + drawn)]
 
 
 @draws("petabyte")
-def sizes_and_links(rng: Any) -> list[Any]:
+def sizes_and_links(rng: Any) -> list[Case]:
     deck = [
         ("1 PB", "30 GB/s", 1.0),
         ("1 PB", "6 Gbit/s", 0.8),
@@ -65,9 +65,12 @@ def sizes_and_links(rng: Any) -> list[Any]:
     rates = [*_BYTE_RATES, *_BIT_RATES, *_BIT_RATES]
     asked = [sizes[i] for i in rng.permutation(len(sizes))[: len(rates)]]
     drawn = [(_amount(rng, size), _amount(rng, rate)) for size, rate in zip(asked, rates, strict=True)]
-    cases = [{"size": size, "rate": rate, "efficiency": efficiency} for size, rate, efficiency in deck]
+    cases: list[dict[str, Any]] = [
+        {"size": size, "rate": rate, "efficiency": efficiency} for size, rate, efficiency in deck
+    ]
     cases += [{"size": size, "rate": rate, "efficiency": _line_code(rng, rate)} for size, rate in drawn]
-    return [*cases, {"size": _amount(rng, "GB"), "rate": _amount(rng, "Gbit/s"), "efficiency": None}]
+    every = [*cases, {"size": _amount(rng, "GB"), "rate": _amount(rng, "Gbit/s"), "efficiency": None}]
+    return [Case(given=one) for one in every]
 
 
 def _chip(rng: Any, architecture: str, dtype: str) -> dict[str, Any]:

@@ -7,14 +7,14 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
-from edl_labs.checks import draws
+from edl_labs.checks import Case, draws
 
 _TILES = ((256, 128), (128, 128), (128, 64), (64, 64))  # tiles that cuBLAS and CUTLASS use
 _SM_COUNTS = (40, 80, 108, 114, 132)  # T4, V100, A100, H100 PCIe, H100 SXM
 
 
 @draws("tile_quantization")
-def matrices(rng: Any) -> list[Any]:
+def matrices(rng: Any) -> list[Case]:
     tile_m, tile_n = _tile(rng)
     rows, columns = int(rng.integers(2, 9)), int(rng.integers(2, 9))
     shapes = [
@@ -26,18 +26,18 @@ def matrices(rng: Any) -> list[Any]:
         (int(rng.integers(1, tile_m)), int(rng.integers(1, 40 * tile_n))),
     ]
     fixed = [{"m": m, "n": n, "tile_m": tile_m, "tile_n": tile_n} for m, n in shapes]
-    return fixed + [_shape(rng) for _ in range(6)]
+    return [Case(given=one) for one in (fixed + [_shape(rng) for _ in range(6)])]
 
 
 @draws("wave_quantization")
-def waves_and_widths(rng: Any) -> list[Any]:
+def waves_and_widths(rng: Any) -> list[Case]:
     sm_count = int(rng.choice(_SM_COUNTS))
     full = sm_count * int(rng.integers(1, 5))
     counts = [full, full + 1, full - 1, sm_count, 1, *(int(rng.integers(2, 9 * sm_count)) for _ in range(3))]
     reports = [{"ask": "waves", "tiles": tiles, "sm_count": sm_count} for tiles in counts]
     widths = [_width(rng) for _ in range(5)]
     tempting = [_tempting(rng, mistake) for mistake in _MISTAKEN_SHARES]
-    return [*reports, _tight_bound(rng), *tempting, *widths, _narrowest(rng)]
+    return [Case(given=one) for one in [*reports, _tight_bound(rng), *tempting, *widths, _narrowest(rng)]]
 
 
 def _tile(rng: Any) -> tuple[int, int]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from itertools import combinations
 from typing import Any
 
-from edl_labs.checks import draws
+from edl_labs.checks import Case, draws
 from edl_labs.exercises.lab01_gpu_basics.broken_timers import CHECK, FAULTS, KERNEL, SHOWN_CALLS
 from edl_labs.virtual import VirtualGPU, VirtualMachine
 
@@ -40,12 +40,12 @@ _ODD = {
 
 
 @draws("broken_timers")
-def cases(rng: Any) -> list[Any]:
+def cases(rng: Any) -> list[Case]:
     # The fault itself is not part of a case: cases travel to the student's process.
     plain = draw_machine(rng)
     reports = [report(fault, plain, rng=rng) for fault in FAULTS]
     reports += [report(fault, draw_machine(rng, fault), stream=1, rng=rng) for fault in FAULTS for _ in range(ODD)]
-    return [reports[i] for i in rng.permutation(len(reports))]
+    return [Case(given=reports[i]) for i in rng.permutation(len(reports))]
 
 
 def report(fault: str, machine: VirtualMachine, *, stream: int = 0, rng: Any = None) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from edl_labs.checks import draws
+from edl_labs.checks import Case, draws
 from edl_labs.virtual import VirtualMachine
 
 _ROLLS = ("launch", "launch", "launch", "copy", "blocking copy", "host", "sync")
@@ -13,7 +13,7 @@ _MEGABYTES = ((2, 4), (5, 12), (20, 40), (70, 140), (200, 300))  # the text prom
 
 
 @draws("finish_times")
-def programs(rng: Any) -> list[Any]:
+def programs(rng: Any) -> list[Case]:
     launch_s = _us(rng, 3, 12)
     fixed = [
         _program(rng, "launch " * int(rng.integers(4, 9)), 0.2, launch_s),
@@ -23,7 +23,7 @@ def programs(rng: Any) -> list[Any]:
         _program(rng, "copy launch blocking_copy launch sync host copy", 6.0, launch_s),
     ]
     drawn = [_random_program(rng, int(rng.integers(6, 13)), launch_s) for _ in range(7)]
-    return [{"program": program, "launch_s": launch_s} for program in fixed + drawn]
+    return [Case(given={"program": program, "launch_s": launch_s}) for program in fixed + drawn]
 
 
 def _program(rng: Any, words: str, factor: float, launch_s: float) -> list[list[Any]]:
@@ -48,7 +48,7 @@ def _us(rng: Any, low: float, high: float) -> float:
 
 
 @draws("honest_timer")
-def machines_to_time(rng: Any) -> list[Any]:
+def machines_to_time(rng: Any) -> list[Case]:
     short, long = float(rng.uniform(5e-6, 8e-6)), float(rng.uniform(3.5e-3, 5e-3))
     fixed = [
         _timed_on(rng, kernel_s=float(rng.uniform(3e-5, 6e-5)), launch_s=float(rng.uniform(3e-6, 6e-6))),
@@ -58,7 +58,8 @@ def machines_to_time(rng: Any) -> list[Any]:
         _timed_on(rng, kernel_s=long, resolution_s=1e-4),
         _slow_to_load(rng),
     ]
-    return fixed + [_timed_on(rng, kernel_s=5e-6 * 1000 ** float(rng.random())) for _ in range(3)]
+    cases = fixed + [_timed_on(rng, kernel_s=5e-6 * 1000 ** float(rng.random())) for _ in range(3)]
+    return [Case(given=one) for one in cases]
 
 
 def _slow_to_load(rng: Any) -> Any:
@@ -83,10 +84,10 @@ def _timed_on(rng: Any, *, kernel_s: float, launch_s: float | None = None, resol
 
 
 @draws("transfer_overlap")
-def transfers(rng: Any) -> list[Any]:
+def transfers(rng: Any) -> list[Case]:
     balances = [float(balance) for balance in rng.permutation([0.3, 0.8, 1.0, 1.3, 2.2])]
     return [
-        _transfer(rng, megabytes=float(rng.uniform(*span)), balance=balance)
+        Case(given=_transfer(rng, megabytes=float(rng.uniform(*span)), balance=balance))
         for span, balance in zip(_MEGABYTES, balances, strict=True)
     ]
 

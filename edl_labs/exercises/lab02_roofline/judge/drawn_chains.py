@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from edl_labs.checks import draws
+from edl_labs.checks import Case, draws
 
 
 @draws("fused_or_not")
-def chains(rng: Any) -> list[Any]:
+def chains(rng: Any) -> list[Case]:
     m, n, k = (int(rng.integers(3, 40)) * 64 for _ in range(3))
     deck = [_multiply_and_add(512, 512, 512), _multiply_and_add(m, n, k)]
     layers = [_gelu_layer(rng, keep=False), _gelu_layer(rng, keep=True), _softmax(rng)]
-    return [*deck, *layers, *(_chain(rng) for _ in range(8))]
+    return [Case(given=one) for one in [*deck, *layers, *(_chain(rng) for _ in range(8))]]
 
 
 def _multiply_and_add(m: int, n: int, k: int) -> dict[str, Any]:

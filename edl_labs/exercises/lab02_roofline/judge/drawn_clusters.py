@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from edl_labs.checks import draws
+from edl_labs.checks import Case, draws
 from edl_labs.exercises.lab02_roofline.answer_forms import tidy
 from edl_labs.exercises.lab02_roofline.data_parallel_rings import HIDERS
 
@@ -15,7 +15,7 @@ _ALL_HIDDEN = 10**9  # so many buckets that nothing is left over
 
 
 @draws("network_roofline")
-def steps(rng: Any) -> list[Any]:
+def steps(rng: Any) -> list[Case]:
     deck = _cluster_case(rng, nodes=2, batch=4000) | {"itemsize": 4, "behind": "weight gradient", "buckets": 2}
     alone = _cluster_case(rng, nodes=1, batch=int(rng.integers(64, 4000)))
     drawn = [
@@ -23,7 +23,7 @@ def steps(rng: Any) -> list[Any]:
         for i in range(8)
     ]
     # Mistakes that two nodes cannot tell apart are told by larger rings first.
-    return [*drawn, deck, alone]
+    return [Case(given=one) for one in [*drawn, deck, alone]]
 
 
 def _cluster_case(rng: Any, *, nodes: int, batch: int, hidden: bool = True) -> dict[str, Any]:
@@ -49,11 +49,11 @@ def _cluster_case(rng: Any, *, nodes: int, batch: int, hidden: bool = True) -> d
 
 
 @draws("scaling_plan")
-def jobs(rng: Any) -> list[Any]:
+def jobs(rng: Any) -> list[Case]:
     kinds = ["weak", "none"] * 3
     others = iter([_job(rng, kind) for kind in [*kinds, "all", "equal"]])
     drawn = [case for _ in range(3) for case in (_cut(rng), next(others), next(others))]
-    return [*drawn, *others, _full(rng), _uneven(rng)]
+    return [Case(given=one) for one in [*drawn, *others, _full(rng), _uneven(rng)]]
 
 
 def _cut(rng: Any) -> dict[str, Any]:

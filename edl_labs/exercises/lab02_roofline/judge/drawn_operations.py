@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from edl_labs.checks import draws
+from edl_labs.checks import Case, draws
 from edl_labs.exercises.lab02_roofline.operation_counts import left_over
 
 
 @draws("intensity")
-def operations(rng: Any) -> list[Any]:
+def operations(rng: Any) -> list[Case]:
     deck = [
         {"kind": "linear", "batch": 512, "inputs": 1024, "outputs": 4096, "itemsize": 2},
         {"kind": "linear", "batch": 1, "inputs": 1024, "outputs": 4096, "itemsize": 2},
@@ -21,7 +21,7 @@ def operations(rng: Any) -> list[Any]:
     sizes = {kind: rng.permutation([1, 2, 4, 8])[:2].tolist() for kind in OPERATIONS}
     first = [_operation(rng, kind, sizes[kind][0], window=_ragged_window) for kind in OPERATIONS]
     second = [_operation(rng, kind, sizes[kind][1], window=_window) for kind in OPERATIONS]
-    return [*deck, *first, *second, *(_narrow(rng, kind) for kind in _WITH_WEIGHTS)]
+    return [Case(given=one) for one in [*deck, *first, *second, *(_narrow(rng, kind) for kind in _WITH_WEIGHTS)]]
 
 
 def _narrow(rng: Any, kind: str) -> dict[str, Any]:
@@ -72,12 +72,12 @@ OPERATIONS: dict[str, Any] = {
 
 
 @draws("count_a_model")
-def blocks(rng: Any) -> list[Any]:
+def blocks(rng: Any) -> list[Case]:
     plain = _shape(rng, gated=False, frozen=False, grouped=False)
     rest = [
         _shape(rng, gated=bool(i & 1), frozen=bool(i & 2), grouped=bool(i & 4)) for i in rng.permutation(8).tolist()
     ]
-    return [plain, *rest, _shape(rng, gated=True, frozen=False, grouped=True)]
+    return [Case(given=one) for one in [plain, *rest, _shape(rng, gated=True, frozen=False, grouped=True)]]
 
 
 def _shape(rng: Any, *, gated: bool, frozen: bool, grouped: bool) -> dict[str, Any]:

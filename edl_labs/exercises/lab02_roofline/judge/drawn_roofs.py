@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from edl_labs.checks import draws
+from edl_labs.checks import Case, draws
 from edl_labs.exercises.lab02_roofline.answer_forms import tidy
 
 _LEVELS = ("L2", "HBM")
@@ -13,7 +13,7 @@ _DTYPES = ("fp32", "fp16")
 
 
 @draws("ridge_and_bound")
-def roofs(rng: Any) -> list[Any]:
+def roofs(rng: Any) -> list[Case]:
     deck = {
         "machine": {"peak_flop_per_s": {"fp32": 6e12}, "bandwidth_byte_per_s": {"DRAM": 300e9}},
         "work": {"flop": 2 * 1024 * 512, "dtype": "fp32", "moved_bytes": {"DRAM": 4 * (1024 * 512 + 512 + 1024)}},
@@ -24,7 +24,7 @@ def roofs(rng: Any) -> list[Any]:
     # What computes in the slower dtype tells who takes the faster peak, and the other way round.
     dtypes = [dtype for dtype in ("fp32", "fp16", "fp32") for _ in range(3)]
     drawn = [_bounded(rng, limiter, dtype) for limiter, dtype in zip(limiters, dtypes, strict=True)]
-    return [deck, *drawn, _bounded(rng, "HBM", "fp16", flop=0.0)]
+    return [Case(given=one) for one in [deck, *drawn, _bounded(rng, "HBM", "fp16", flop=0.0)]]
 
 
 def _bounded(rng: Any, limiter: str, dtype: str, *, flop: float | None = None) -> dict[str, Any]:
@@ -52,13 +52,14 @@ def _bounded(rng: Any, limiter: str, dtype: str, *, flop: float | None = None) -
 
 
 @draws("minibatch_crossover")
-def layers_and_ridges(rng: Any) -> list[Any]:
+def layers_and_ridges(rng: Any) -> list[Case]:
     deck = [_layer(n, n, 20.0, 4) for n in (512, 1024, 2048, 64, 80)]
     square = [_layer(n, n, *_machine(rng)) for n in rng.integers(400, 9000, size=2).tolist()]
     never = _layer(int(rng.integers(40, 150)), int(rng.integers(40, 150)), round(float(rng.uniform(160, 300)), 2), 2)
     # A hair above the limit; and layers whose narrow or wide side alone says something else than both.
     barely = _layer(80, 80, 19.9999, 4)
-    return [*deck, *square, never, *(_oblong(rng) for _ in range(6)), barely, *_uneven(rng)]
+    cases = [*deck, *square, never, *(_oblong(rng) for _ in range(6)), barely, *_uneven(rng)]
+    return [Case(given=one) for one in cases]
 
 
 def _layer(inputs: int, outputs: int, ridge: float, itemsize: int) -> dict[str, Any]:
@@ -83,15 +84,14 @@ def _uneven(rng: Any) -> list[dict[str, Any]]:
 
 
 @draws("amdahl")
-def profiles(rng: Any) -> list[Any]:
+def profiles(rng: Any) -> list[Case]:
     table = {"tensor contraction": (99.80, 61.0), "normalization": (0.17, 25.5), "element-wise": (0.03, 13.5)}
     deck = {name: {"flop_share": round(f / 100, 6), "time_share": t / 100} for name, (f, t) in table.items()}
     free = {"normalization": math.inf, "element-wise": math.inf}
     asked = [{"tensor contraction": math.inf}, free, {"tensor contraction": 8.0}]
-    return [{"classes": deck, "faster": faster} for faster in asked] + [
-        *(_profile(rng) for _ in range(6)),
-        _slowed(rng),
-    ]
+    cases = [{"classes": deck, "faster": faster} for faster in asked]
+    cases += [*(_profile(rng) for _ in range(6)), _slowed(rng)]
+    return [Case(given=one) for one in cases]
 
 
 def _slowed(rng: Any) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from edl_labs.checks import draws
+from edl_labs.checks import Case, draws
 
 _TILE_M, _TILE_N, _ELEMENTS = 256, 128, 1024  # deck [002]'s tile, and a block of 1024 threads
 _TILES = {"tile_m": _TILE_M, "tile_n": _TILE_N, "elements_per_block": _ELEMENTS}
@@ -23,7 +23,7 @@ _FIRST_BLOCKS, _MORE_BLOCKS = (70, 100), 1.12  # SMs then reach from 62 to 160: 
 
 
 @draws("diagnose")
-def layers(rng: Any) -> list[Any]:
+def layers(rng: Any) -> list[Case]:
     reach = float(rng.uniform(*_FIRST_FLOP_PER_BYTE))
     reaches = [reach * _STEP**level for level in range(_LEVELS)]
     blocks = float(rng.uniform(*_FIRST_BLOCKS))
@@ -34,7 +34,7 @@ def layers(rng: Any) -> list[Any]:
     again = _product(rng, float(rng.choice(counts)), float(rng.choice(reaches)))
     cases += [_on(rng, again, "math"), _on(rng, again, "math", spare=0)]
     cases += [case for layer in (_relu(rng, counts), _norm(rng, counts)) for case in _twice(rng, layer, reaches)]
-    return [cases[i] for i in rng.permutation(len(cases))]
+    return [Case(given=cases[i]) for i in rng.permutation(len(cases))]
 
 
 def _product(rng: Any, blocks: float, reach: float) -> dict[str, Any]:

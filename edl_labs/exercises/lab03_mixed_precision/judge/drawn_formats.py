@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from edl_labs.checks import draws
+from edl_labs.checks import Case, draws
 
 _FIELDS = ("name", "exponent_bits", "mantissa_bits", "bias", "has_inf", "rounding")
 
@@ -36,32 +36,32 @@ _MOST_EXPONENT = 40
 
 
 @draws("encode_decode")
-def codes_and_values(rng: Any) -> list[Any]:
+def codes_and_values(rng: Any) -> list[Case]:
     formats = [dict(one) for one in NAMED]
     for index in range(_DRAWN):
         drawn = draw_format(rng, has_inf=bool(index % 2))
         # Half of them cut off instead of rounding to nearest, which no library's format does.
         formats.append({**drawn, "rounding": "zero"} if index % 3 else drawn)
-    return [_case(rng, fmt) for fmt in formats]
+    return [Case(given=_case(rng, fmt)) for fmt in formats]
 
 
 @draws("where_it_breaks")
-def formats(rng: Any) -> list[Any]:
+def formats(rng: Any) -> list[Case]:
     drawn: list[dict[str, Any]] = []
     while len(drawn) < 8:
         fmt = draw_format(rng, has_inf=len(drawn) % 2 == 0)
         if fmt["mantissa_bits"] + 2 <= largest_exponent(fmt) <= _MOST_EXPONENT:
             drawn.append(fmt)
-    return [dict(one) for one in NAMED] + drawn
+    return [Case(given=one) for one in ([dict(one) for one in NAMED] + drawn)]
 
 
 @draws("static_scale")
-def histograms(rng: Any) -> list[Any]:
+def histograms(rng: Any) -> list[Case]:
     # What is asked for: "few" is a histogram that fits easily, "tight" just fits, "wide" cannot.
     kinds = ["few", "few", "large", "tight", "tight", "wide", "wide", "few", "lumps", "lumps", "at one per cent"]
     # These fill the format to its end, and empty bins lie above.
     kinds += ["flat", "flat", "one too wide", "one too wide", "below one per cent"]
-    return [_histogram(rng, kind, dict(_TARGETS[i % 3])) for i, kind in enumerate(kinds)]
+    return [Case(given=_histogram(rng, kind, dict(_TARGETS[i % 3]))) for i, kind in enumerate(kinds)]
 
 
 def draw_format(rng: Any, *, has_inf: bool) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from edl_labs.checks import draws
+from edl_labs.checks import Case, draws
 
 OPERATORS = (
     *("linear", "matmul", "conv2d", "scaled_dot_product_attention", "add", "cat", "relu", "gelu", "max_pool2d"),
@@ -44,18 +44,18 @@ _KINDS = ("leave", "near", "aligned", "small")
 
 
 @draws("autocast_dtype")
-def operators(rng: Any) -> list[Any]:
+def operators(rng: Any) -> list[Case]:
     found = []
     for op in OPERATORS:
         for device_type in ("cpu", "cuda"):
             found += [_asked(rng, op, kind, device_type) for kind in _kinds(rng, op)]
     mixed = [found[int(i)] for i in rng.permutation(len(found))]
     mixed += [_beside_float64(rng, op, other, first) for op in _PROMOTED for other, first in _FLOAT64_BESIDE]
-    return mixed + [_in_the_other_short_type(rng, op) for op in _FROM_THE_OTHER]
+    return [Case(given=one) for one in (mixed + [_in_the_other_short_type(rng, op) for op in _FROM_THE_OTHER])]
 
 
 @draws("bytes_per_parameter")
-def recipes(rng: Any) -> list[Any]:
+def recipes(rng: Any) -> list[Case]:
     plain = [(precision, "adam") for precision in PRECISIONS]
     plain += [("fp32", "adam 8 bit"), ("deck 002", "adam 8 bit"), ("fp32", "momentum"), ("bf16", "momentum")]
     drawn = [(str(rng.choice(PRECISIONS)), str(rng.choice(OPTIMIZERS))) for _ in range(10)]
@@ -64,17 +64,17 @@ def recipes(rng: Any) -> list[Any]:
     partly = [_spread(rng, *one, index) for index, one in enumerate([*drawn[:4], ("autocast", "adam")])]
     for recipe in partly:
         recipe["trained"] = float(rng.choice([0.5, 0.25, 0.125]))
-    return [*(_recipe(*one) for one in plain), *spread, _recipe("autocast", "adam", zero=3, gpus=4), *partly]
+    cases = [*(_recipe(*one) for one in plain), *spread, _recipe("autocast", "adam", zero=3, gpus=4), *partly]
+    return [Case(given=one) for one in cases]
 
 
 @draws("aligned_shapes")
-def shapes(rng: Any) -> list[Any]:
+def shapes(rng: Any) -> list[Case]:
     deck = [_ask(rng, shape, "fp16") for shape in ([64, 1024, 512], [5120, 1024, 33708])]
     drawn = [_ask(rng, _shape(rng, BITS[dtype], rule), dtype) for dtype in BITS for rule in (0, 16, 128)]
     padded = [_pad(rng, str(rng.choice(["tf32", "fp16", "bf16", "int8"])), kind) for kind in _KINDS * 2]
-    return (
-        deck + drawn + padded + [_pad_two(rng, dtype) for dtype in ("tf32", str(rng.choice(["fp16", "bf16", "int8"])))]
-    )
+    two = [_pad_two(rng, dtype) for dtype in ("tf32", str(rng.choice(["fp16", "bf16", "int8"])))]
+    return [Case(given=one) for one in [*deck, *drawn, *padded, *two]]
 
 
 def _kinds(rng: Any, op: str) -> list[str]:

@@ -6,7 +6,7 @@ import math
 from functools import partial
 from typing import Any
 
-from edl_labs.checks import draws
+from edl_labs.checks import Case, draws
 from edl_labs.exercises.lab03_mixed_precision.bug_hunt import (
     EACH,
     FEATURES,
@@ -29,19 +29,19 @@ _CASES = 3  # each trains: more would take seconds
 
 
 @draws("dynamic_scale")
-def scripts(rng: Any) -> list[Any]:
-    return [*(_script(rng, i) for i in range(8)), _small_script(rng)]
+def scripts(rng: Any) -> list[Case]:
+    return [Case(given=one) for one in [*(_script(rng, i) for i in range(8)), _small_script(rng)]]
 
 
 @draws("bug_hunt")
-def loops(rng: Any) -> list[Any]:
+def loops(rng: Any) -> list[Case]:
     drawn = {loop: partial(_loop_case, loop=loop) for loop in LOOPS} | {"train_static": _static_case}
     cases = [drawn[loop](rng) for loop in LOOPS for _ in range(EACH)]
     logged = [case for case in cases if case["loop"] == "train_logged"]
     logged[-1]["batches"][-1]["x"][0][0] = _HUGE
     logged[-1]["init_scale"] = _LARGE_SCALE
     _overflow_behind_a_finite_loss([case for case in cases if case["loop"] == "train_scheduled"][-1])
-    return cases
+    return [Case(given=one) for one in cases]
 
 
 def _overflow_behind_a_finite_loss(case: dict[str, Any]) -> None:
@@ -52,14 +52,16 @@ def _overflow_behind_a_finite_loss(case: dict[str, Any]) -> None:
 
 
 @draws("train_it")
-def trainings(rng: Any) -> list[Any]:
+def trainings(rng: Any) -> list[Case]:
     return [
-        {
-            "seed": int(rng.integers(2**31)),
-            "loss_weight": float(2.0 ** -rng.integers(24, 27)),
-            "init_scale": float(2.0 ** rng.integers(45, 48)),
-            "growth_interval": int(rng.integers(40, 70)),
-        }
+        Case(
+            given={
+                "seed": int(rng.integers(2**31)),
+                "loss_weight": float(2.0 ** -rng.integers(24, 27)),
+                "init_scale": float(2.0 ** rng.integers(45, 48)),
+                "growth_interval": int(rng.integers(40, 70)),
+            }
+        )
         for _ in range(_CASES)
     ]
 

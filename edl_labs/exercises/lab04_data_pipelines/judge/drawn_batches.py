@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from edl_labs.checks import draws
+from edl_labs.checks import Case, draws
 
 _COUNTS = (12, 60, 250, 400)  # one to read, and some where n² looks show
 
 
 @draws("collate_pad")
-def batches(rng: Any) -> list[Any]:
+def batches(rng: Any) -> list[Case]:
     """Batches with and without rounding, and two that hold no token at all."""
     drawn = [_batch_case(rng, count=int(rng.integers(2, 9)), multiple=multiple) for multiple in (1, 8, 1, 16, 4, 8)]
-    return drawn + [_without_tokens(rng, multiple=multiple) for multiple in (1, 8)]
+    return [Case(given=one) for one in (drawn + [_without_tokens(rng, multiple=multiple) for multiple in (1, 8)])]
 
 
 def _batch_case(rng: Any, *, count: int, multiple: int) -> dict[str, Any]:
@@ -34,10 +34,10 @@ def _without_tokens(rng: Any, *, multiple: int) -> dict[str, Any]:
 
 
 @draws("bucket_sampler")
-def data_sets(rng: Any) -> list[Any]:
+def data_sets(rng: Any) -> list[Case]:
     """Data sets with lengths like those of text."""
     sizes = ((1201, 12), (900, 8), (1500, 16), (1033, 10))
-    return [_lengths_case(rng, count, batch) for count, batch in sizes]
+    return [Case(given=_lengths_case(rng, count, batch)) for count, batch in sizes]
 
 
 def _lengths_case(rng: Any, count: int, batch_size: int) -> dict[str, Any]:
@@ -47,10 +47,11 @@ def _lengths_case(rng: Any, count: int, batch_size: int) -> dict[str, Any]:
 
 
 @draws("pack_sequences")
-def packings(rng: Any) -> list[Any]:
+def packings(rng: Any) -> list[Case]:
     """Few and many sequences, some of which one is too long, and some of which no two share a row."""
     cases = [_packing(rng, count) for count in _COUNTS]
-    return [*cases, _too_long(_packing(rng, 20), rng), _one_to_a_row(_packing(rng, 16), rng)]
+    drawn = [*cases, _too_long(_packing(rng, 20), rng), _one_to_a_row(_packing(rng, 16), rng)]
+    return [Case(given=one) for one in drawn]
 
 
 def _packing(rng: Any, count: int) -> dict[str, Any]:

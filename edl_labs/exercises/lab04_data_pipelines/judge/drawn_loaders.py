@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from edl_labs.checks import draws
+from edl_labs.checks import Case, draws
 from edl_labs.exercises.lab04_data_pipelines.stage_ladder import PAGE
 from edl_labs.exercises.lab04_data_pipelines.threaded_prefetcher import (
     CLOSED_ELSEWHERE,
@@ -17,9 +17,9 @@ from edl_labs.virtual import Disk, LoaderMachine, VirtualWorkers
 
 
 @draws("stage_ladder")
-def pipelines(rng: Any) -> list[Any]:
+def pipelines(rng: Any) -> list[Case]:
     """Pipelines that read one file or two."""
-    return [_ladder_case(rng, two_files=number % 2 == 0) for number in range(6)]
+    return [Case(given=_ladder_case(rng, two_files=number % 2 == 0)) for number in range(6)]
 
 
 def _ladder_case(rng: Any, *, two_files: bool) -> dict[str, Any]:
@@ -48,10 +48,10 @@ def _ladder_case(rng: Any, *, two_files: bool) -> dict[str, Any]:
 
 
 @draws("predict_workers")
-def machines(rng: Any) -> list[Any]:
+def machines(rng: Any) -> list[Case]:
     """Machines on which each resource is scarce in turn."""
     kinds = ("cores", "disk", "step", "cpu step", "cores", "network", "cpu step", "disk", "step")
-    return [_workers_case(rng, kind) for kind in kinds]
+    return [Case(given=_workers_case(rng, kind)) for kind in kinds]
 
 
 def _workers_case(rng: Any, kind: str) -> dict[str, Any]:
@@ -92,12 +92,12 @@ def simulated(case: Any, workers: int, *, batches: int = 400) -> float:
 
 
 @draws("prefetcher")
-def sources(rng: Any) -> list[Any]:
+def sources(rng: Any) -> list[Case]:
     """Sources that end, fail, go on for ever or take their time."""
     kinds = ("all", "ahead", "error", "close", "ahead", "error at once", "all", "close at once", "endless", "slow")
     # Drawn last, so that the other cases stay what they were.
     later = (ERROR_AHEAD, FALSE_ITEMS, CLOSED_ELSEWHERE)
-    return [_source_case(rng, kind) for kind in (*kinds, *later)]
+    return [Case(given=_source_case(rng, kind)) for kind in (*kinds, *later)]
 
 
 def _source_case(rng: Any, kind: str) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from edl_labs.checks import draws
+from edl_labs.checks import Case, draws
 from edl_labs.exercises.lab04_data_pipelines.whose_fault import VERDICTS
 from edl_labs.virtual import VirtualMachine
 
@@ -30,10 +30,10 @@ _FIRST, _PAUSE = (3, 30), (1, 8)
 
 
 @draws("overlap_plan")
-def fed_loops(rng: Any) -> list[Any]:
+def fed_loops(rng: Any) -> list[Case]:
     """Loops in which loading, copying or stepping takes longest."""
     balances = [_BALANCES[i] for i in rng.permutation(len(_BALANCES))]
-    return [_fed_loop(rng, load, step, slots=slots) for load, step, slots in balances]
+    return [Case(given=_fed_loop(rng, load, step, slots=slots)) for load, step, slots in balances]
 
 
 def _fed_loop(rng: Any, load: float, step: float, *, slots: int) -> dict[str, Any]:
@@ -55,7 +55,7 @@ def _fed_loop(rng: Any, load: float, step: float, *, slots: int) -> dict[str, An
 
 
 @draws("whose_fault")
-def timelines(rng: Any) -> list[Any]:
+def timelines(rng: Any) -> list[Case]:
     """Timelines of loops; the verdict itself is not part of a case."""
     verdicts = [verdict for verdict in VERDICTS for _ in range(EACH)]
     loops = [_drawn(rng, verdict, number) for verdict in VERDICTS for number in range(EACH)]
@@ -63,7 +63,7 @@ def timelines(rng: Any) -> list[Any]:
     close = [_close(rng, verdict, loads_slower=second) for verdict in VERDICTS for second in (False, True)]
     near = [close[i] for i in rng.permutation(len(close))]
     slow = [_slow_second(rng, verdict) for verdict in VERDICTS]
-    return mixed + near + [slow[i] for i in rng.permutation(len(slow))]
+    return [Case(given=one) for one in (mixed + near + [slow[i] for i in rng.permutation(len(slow))])]
 
 
 def loop(

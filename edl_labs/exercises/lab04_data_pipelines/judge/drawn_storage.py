@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from edl_labs.checks import draws
+from edl_labs.checks import Case, draws
 from edl_labs.exercises.lab04_data_pipelines.read_plan import PAGE
 
 # (name, seek, rate): a spinning disk, NVMe, and an object store over the network, each varied by the draw.
@@ -30,11 +30,11 @@ RANDOM_NAMES = {
 
 
 @draws("read_plan")
-def wanted_samples(rng: Any) -> list[Any]:
+def wanted_samples(rng: Any) -> list[Case]:
     """Samples wanted of some shards, on three kinds of disk."""
     places = [(disk, share) for disk in _DISKS for share in _SHARES]
     chosen = [places[i] for i in rng.permutation(len(places))[:8]]
-    return [*(_plan_case(rng, disk, share) for disk, share in chosen), _close_call(rng)]
+    return [Case(given=one) for one in [*(_plan_case(rng, disk, share) for disk, share in chosen), _close_call(rng)]]
 
 
 def _plan_case(rng: Any, disk: tuple[str, float, float], share: float) -> dict[str, Any]:
@@ -87,10 +87,11 @@ def _picks(rng: Any, count: int, share: float) -> list[int]:
 
 
 @draws("storage_format")
-def priced_formats(rng: Any) -> list[Any]:
+def priced_formats(rng: Any) -> list[Case]:
     """Formats, ways to read them, and disks."""
     kinds = ("small", "columns", "random", "few columns", "cached", "many epochs", "random", "sequential", "cached")
-    return [*(_format_case(rng, kind) for kind in kinds), _just_fitting(rng), _fitting_in_part(rng)]
+    cases = [*(_format_case(rng, kind) for kind in kinds), _just_fitting(rng), _fitting_in_part(rng)]
+    return [Case(given=one) for one in cases]
 
 
 def _format_case(rng: Any, kind: str) -> dict[str, Any]:
@@ -159,7 +160,7 @@ def _form(rng: Any, name: str, sample_bytes: int) -> dict[str, Any]:
 
 
 @draws("decode_once")
-def chains(rng: Any) -> list[Any]:
+def chains(rng: Any) -> list[Case]:
     """Chains of transforms: some that single mistakes get wrong, then random ones."""
     fixed = [
         ["decode", "mix", "~cut", "point"],
@@ -177,7 +178,7 @@ def chains(rng: Any) -> list[Any]:
         ["decode", "~move", "mix", "whole"],
     ]
     drawn = [_drawn(rng, int(rng.integers(4, 8))) for _ in range(8)]
-    return [[_transform(rng, kind) for kind in kinds] for kinds in [*fixed, *drawn, *met]]
+    return [Case(given={"chain": [_transform(rng, kind) for kind in kinds]}) for kinds in [*fixed, *drawn, *met]]
 
 
 def _drawn(rng: Any, length: int) -> list[str]:

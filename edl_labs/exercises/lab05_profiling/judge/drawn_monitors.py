@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from edl_labs.checks import draws
+from edl_labs.checks import Case, draws
 
 _TOOLS = {
     "timers by hand": ["none", "cpu", "one core", "gpu"],
@@ -20,7 +20,7 @@ _PLAIN = {"gpus": (35, 70), "cores": (15, 55), "disk": (10, 60), "network": (10,
 
 
 @draws("read_the_monitors")
-def watched(rng: Any) -> list[Any]:
+def watched(rng: Any) -> list[Case]:
     kinds: list[dict[str, Any]] = [
         {"gpus": (92, 99), "disk": (93, 98)},
         {"gpus": (93, 99), "idle gpu": True, "full core": True},
@@ -42,7 +42,7 @@ def watched(rng: Any) -> list[Any]:
         {"swap": True, "exactly": True},
         {"gpus": (98, 99), "lagging gpu": True},  # full on average, and not each of them
     ]
-    return [_case(rng, kind) for kind in kinds]
+    return [Case(given=_case(rng, kind)) for kind in kinds]
 
 
 def _case(rng: Any, kind: dict[str, Any]) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from edl_labs.checks import draws
+from edl_labs.checks import Case, draws
 
 _CHAIN = ("aten::conv2d", "aten::convolution", "aten::_convolution")
 
@@ -27,13 +27,13 @@ _FUNCTIONS = ("fit", "tocsr", "weigh", "read", "collate", "decode", "step", "nor
 
 
 @draws("self_times")
-def profiles(rng: Any) -> list[Any]:
-    return [_profile(rng) for _ in range(5)]
+def profiles(rng: Any) -> list[Case]:
+    return [Case(given=_profile(rng)) for _ in range(5)]
 
 
 @draws("read_a_sampler")
-def samplings(rng: Any) -> list[Any]:
-    return [_few_samples(rng), *(_samples(rng) for _ in range(3))]
+def samplings(rng: Any) -> list[Case]:
+    return [Case(given=one) for one in [_few_samples(rng), *(_samples(rng) for _ in range(3))]]
 
 
 def _profile(rng: Any) -> dict[str, Any]:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from edl_labs.checks import draws
+from edl_labs.checks import Case, draws
 from edl_labs.exercises.lab05_profiling.planted_faults import DRAWS, MENDS
 
 
 @draws("schedule_states")
-def schedules(rng: Any) -> list[Any]:
+def schedules(rng: Any) -> list[Case]:
     def case(**fixed: int) -> dict[str, int]:
         drawn = {
             "wait": int(rng.integers(1, 5)),
@@ -29,7 +29,7 @@ def schedules(rng: Any) -> list[Any]:
         return {**drawn, "steps": drawn["steps"] + more + drawn["wait"] * sum(drawn["stretch"] ** n for n in (3, 4))}
 
     skipped = int(rng.integers(2, 9))
-    return [
+    cases = [
         case(),
         case(repeat=1),
         case(repeat=0),
@@ -46,10 +46,11 @@ def schedules(rng: Any) -> list[Any]:
         case(stretch=2, wait=0),
         long(case(stretch=2, repeat=0)),
     ]
+    return [Case(given=one) for one in cases]
 
 
 @draws("layer_profiler")
-def models(rng: Any) -> list[Any]:
+def models(rng: Any) -> list[Case]:
     shapes = [
         [("stem", {}), ("head", {})],
         [("stem", {}), ("block", {"residual": True, "children": [("norm", {}), ("mlp", {})]})],
@@ -59,18 +60,18 @@ def models(rng: Any) -> list[Any]:
             ("head", {}),
         ],
     ]
-    return [_model(rng, shape, steps=1 + number % 2) for number, shape in enumerate(shapes)]
+    return [Case(given=_model(rng, shape, steps=1 + number % 2)) for number, shape in enumerate(shapes)]
 
 
 @draws("utilisation_lies")
-def timelines(rng: Any) -> list[Any]:
-    return [_timeline(rng, kind) for kind in ("one SM", "small", "waves", "beside", "mixed", "mixed")]
+def timelines(rng: Any) -> list[Case]:
+    return [Case(given=_timeline(rng, kind)) for kind in ("one SM", "small", "waves", "beside", "mixed", "mixed")]
 
 
 @draws("planted")
-def jobs(rng: Any) -> list[Any]:
+def jobs(rng: Any) -> list[Case]:
     draws = [_job(rng) for _ in range(DRAWS)]
-    return [{"mend": mend, **draw} for draw in draws for mend in MENDS]
+    return [Case(given={"mend": mend, **draw}) for draw in draws for mend in MENDS]
 
 
 def _model(rng: Any, shape: Any, *, steps: int) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from edl_labs.checks import draws
+from edl_labs.checks import Case, draws
 from edl_labs.exercises.lab05_profiling.step_patterns import PATTERNS
 from edl_labs.virtual import VirtualMachine
 from edl_labs.virtual.loop import step_spans
@@ -32,7 +32,7 @@ EACH = 3  # timelines of each pattern, all but the first mixed with others
 
 
 @draws("name_the_pattern")
-def patterns(rng: Any) -> list[Any]:
+def patterns(rng: Any) -> list[Case]:
     # The pattern itself is not part of a case: cases travel to the student's process.
     drawn = []
     for pattern in PATTERNS:
@@ -43,22 +43,22 @@ def patterns(rng: Any) -> list[Any]:
         machine = draw_machine(rng)
         drawn.append(_spans(draw(rng, machine), machine))
     drawn[0] = _with_a_second_stream(drawn[0])
-    return [{"spans": drawn[i]} for i in rng.permutation(len(drawn))]
+    return [Case(given={"spans": drawn[i]}) for i in rng.permutation(len(drawn))]
 
 
 @draws("blame")
-def blamed(rng: Any) -> list[Any]:
+def blamed(rng: Any) -> list[Case]:
     cases: list[dict[str, Any]] = []
     for pattern in [*PATTERNS, *PATTERNS]:
         machine = draw_machine(rng)
         cases.append({"pattern": pattern, "spans": _spans(draw_blamed(rng, pattern, machine), machine)})
     of_gpu = cases[PATTERNS.index("gpu")]
     of_gpu["spans"] = _with_a_second_stream(of_gpu["spans"])
-    return [cases[i] for i in rng.permutation(len(cases))]
+    return [Case(given=cases[i]) for i in rng.permutation(len(cases))]
 
 
 @draws("most_to_gain")
-def steps(rng: Any) -> list[Any]:
+def steps(rng: Any) -> list[Case]:
     steps = [(pattern, True) for pattern in PATTERNS] + [("synchronisation", False), ("copy", False)]
     cases = []
     for pattern, mixed in steps:
@@ -67,7 +67,7 @@ def steps(rng: Any) -> list[Any]:
     for draw in (draw_surprise, draw_two_waits, draw_python_around):
         machine = draw_machine(rng)
         cases.append({"step": draw(rng, machine), "machine": machine})
-    return [cases[i] for i in rng.permutation(len(cases))]
+    return [Case(given=cases[i]) for i in rng.permutation(len(cases))]
 
 
 def _spans(step: Any, machine: dict[str, Any]) -> list[dict[str, Any]]:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from edl_labs.checks import draws
+from edl_labs.checks import Case, draws
 
 _NORMS = ("layer_norm", "group_norm")
 
 
 @draws("same_or_not")
-def jobs(rng: Any) -> list[Any]:
+def jobs(rng: Any) -> list[Case]:
     frozen, frozen_sync = _norm(training=False), _norm("sync_batch_norm", training=False)
     noise, still = _dropout(rng), _dropout(rng, training=False)
     made = [
@@ -25,7 +25,7 @@ def jobs(rng: Any) -> list[Any]:
         *(_job(rng, [noise], scheduler="micro-batch"), _job(rng, [_norm(), noise], clip="micro-batch")),
         _job(rng, [_norm()], clip="window", scheduler="micro-batch"),
     ]
-    return [made[i] for i in rng.permutation(len(made))]
+    return [Case(given=made[i]) for i in rng.permutation(len(made))]
 
 
 def _job(rng: Any, layers: list[Any], *, is_shuffled: bool = True, **done: str) -> dict[str, Any]:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from edl_labs.checks import draws
+from edl_labs.checks import Case, draws
 
 
 @draws("own_checkpoint")
-def blocks(rng: Any) -> list[Any]:
+def blocks(rng: Any) -> list[Case]:
     def case(
         *, dropout: bool = False, autocast: str = "", offset: bool = False, factor: bool = False, between: bool = False
     ) -> Any:
@@ -21,7 +21,7 @@ def blocks(rng: Any) -> list[Any]:
             "is_between": between,
         }
 
-    return [
+    cases = [
         case(),
         case(offset=True),
         case(factor=True),
@@ -32,3 +32,4 @@ def blocks(rng: Any) -> list[Any]:
         case(autocast="float16"),
         case(offset=True, factor=True, between=True),
     ]
+    return [Case(given=one) for one in cases]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from edl_labs.checks import draws
+from edl_labs.checks import Case, draws
 
 _MIB = 1 << 20  # sizes that are easily read
 # Copies in units of what the passes' own bytes a second are, and the budget's share of keeping everything.
@@ -17,8 +17,8 @@ _DRAWN = (
 
 
 @draws("offload_or_recompute")
-def chains(rng: Any) -> list[Any]:
-    return [_case(rng, rate, share) for rate, share in _DRAWN]
+def chains(rng: Any) -> list[Case]:
+    return [Case(given=_case(rng, rate, share)) for rate, share in _DRAWN]
 
 
 def _case(rng: Any, rate: float, share: float) -> dict[str, Any]:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from edl_labs.checks import draws
+from edl_labs.checks import Case, draws
 
 _MIB = 1 << 20  # sizes that are easily read
 _PLAIN_STEP = 3.004  # forward passes: a backward pass takes two, an update 0.004
 
 
 @draws("method_table")
-def jobs(rng: Any) -> list[Any]:
+def jobs(rng: Any) -> list[Case]:
     made = [
         *(_case(rng, "split", fill=8.0), _case(rng, "split", fill=1.2), _case(rng, "split", fill=0.5)),
         *(_case(rng, "accumulate", reduce=0.6), _case(rng, "accumulate", fill=0.4, reduce=2.0)),
@@ -35,7 +35,7 @@ def jobs(rng: Any) -> list[Any]:
         _case(rng, "accumulate", update=0.3),
         *(_case(rng, "offload", link=0.4, kept=0.75), _case(rng, "checkpoint", kept=0.998)),
     ]
-    return [made[i] for i in rng.permutation(len(made))]
+    return [Case(given=made[i]) for i in rng.permutation(len(made))]
 
 
 def _case(

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from edl_labs.checks import draws
+from edl_labs.checks import Case, draws
 from edl_labs.exercises.lab06_memory.micro_batches import CLASSES, IGNORED
 
 
 @draws("mend_accumulation")
-def trainings(rng: Any) -> list[Any]:
+def trainings(rng: Any) -> list[Case]:
     window = int(rng.integers(3, 6))
     rows = int(rng.integers(3, 7))
     equal = [
@@ -25,7 +25,15 @@ def trainings(rng: Any) -> list[Any]:
         ("tokens", _with_an_empty_one(rng, count=2 * window + 1), window, 0.0),
     ]
     return [
-        {"aspect": aspect, "seed": int(rng.integers(1, 10**6)), "window": size, "before": before, "labels": labels}
+        Case(
+            given={
+                "aspect": aspect,
+                "seed": int(rng.integers(1, 10**6)),
+                "window": size,
+                "before": before,
+                "labels": labels,
+            }
+        )
         for aspect, labels, size, before in equal + ragged
     ]
 

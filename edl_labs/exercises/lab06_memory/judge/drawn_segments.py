@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from edl_labs.checks import draws
+from edl_labs.checks import Case, draws
 
 _KIB, _MIB = 1 << 10, 1 << 20  # the units of the allocator's own rules
 
 
 @draws("fragments")
-def maps(rng: Any) -> list[Any]:
-    return [make(rng) for make in _MAKERS]
+def maps(rng: Any) -> list[Case]:
+    return [Case(given=make(rng)) for make in _MAKERS]
 
 
 def _case(rng: Any, segments: list[Any], request: int, free: int) -> dict[str, Any]:

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from edl_labs.checks import draws
+from edl_labs.checks import Case, draws
 
 
 @draws("merge_statistics")
-def batches(rng: Any) -> list[Any]:
-    return [
+def batches(rng: Any) -> list[Case]:
+    cases = [
         _case(rng, parts=4, centre=0.0, deviation=1.0, is_even=True),
         _case(rng, parts=3, centre=2.0, deviation=1.0),
         _case(rng, parts=5, centre=-3.0, deviation=2.0, is_single=True),
         _case(rng, parts=4, centre=1e4, deviation=0.01),
         _case(rng, parts=8, centre=-5e4, deviation=0.02, is_single=True),
     ]
+    return [Case(given=one) for one in cases]
 
 
 def _case(

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from edl_labs.checks import draws
+from edl_labs.checks import Case, draws
 
 
 @draws("memory_timeline")
-def recipes(rng: Any) -> list[Any]:
-    return [
+def recipes(rng: Any) -> list[Case]:
+    cases = [
         _case(rng, "sgd", first=True, set_to_none=True),
         _case(rng, "adam", first=False, set_to_none=True),
         _case(rng, "adam", first=True, set_to_none=True),
@@ -19,6 +19,7 @@ def recipes(rng: Any) -> list[Any]:
         _case(rng, "momentum", first=False, set_to_none=True, is_heavy=True),
         _case(rng, "sgd", first=False, set_to_none=True, ends_in_place=True),
     ]
+    return [Case(given=one) for one in cases]
 
 
 def _case(

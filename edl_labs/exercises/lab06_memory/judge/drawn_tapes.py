@@ -5,26 +5,28 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from edl_labs.checks import draws
+from edl_labs.checks import Case, draws
 
 _MIB = 1 << 20  # sizes that are easily read
 
 
 @draws("best_segments")
-def equal_chains(rng: Any) -> list[Any]:
+def equal_chains(rng: Any) -> list[Case]:
     # With two tensors each, two numbers of segments hold equally few in the first of these chains.
     squares = [int(rng.choice([16, 64, 100, 144])), int(rng.choice([25, 36, 49, 81, 121]))]
     others = [int(n) for n in rng.choice([23, 29, 37, 47, 53, 61, 73, 83, 97, 120, 150, 180], size=4, replace=False)]
     saved = [2, 1, *(int(n) for n in rng.permutation([1, 2, 3, 5]))]
-    return [{"layers": layers, "saved": count} for layers, count in zip([*squares, *others], saved, strict=True)] + [
+    cases = [{"layers": layers, "saved": count} for layers, count in zip([*squares, *others], saved, strict=True)]
+    cases += [
         {"layers": int(rng.integers(2, 5)), "saved": 1},
         # So much is saved that every layer is best a segment of its own.
         {"layers": int(rng.integers(3, 6)), "saved": int(rng.integers(9, 13))},
     ]
+    return [Case(given=one) for one in cases]
 
 
 @draws("place_checkpoints")
-def unequal_chains(rng: Any) -> list[Any]:
+def unequal_chains(rng: Any) -> list[Case]:
     """Budgets between the least that any placement needs and what keeping everything takes, and one with room."""
     cases = [_case(rng, count, once, share) for count, once, share in _DRAWN]
     cases.append(_with_a_dear_first_layer(_case(rng, 7, 1, 1.0)))
@@ -32,7 +34,7 @@ def unequal_chains(rng: Any) -> list[Any]:
     short = _case(rng, 6, 1, 1.0)
     cases.append({**short, "budget_bytes": short["budget_bytes"] - 1})
     cases += [_case(rng, count, once, share, is_even=False) for count, once, share in _UNEVEN]
-    return [{**case, "summed_again_s": least_again_by_sum(case)} for case in cases]
+    return [Case(given={**case, "summed_again_s": least_again_by_sum(case)}) for case in cases]
 
 
 def _with_a_dear_first_layer(case: dict[str, Any]) -> dict[str, Any]:

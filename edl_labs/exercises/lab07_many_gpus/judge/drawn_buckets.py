@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
-from edl_labs.checks import draws
+from edl_labs.checks import Case, draws
 
 
 @draws("buckets")
-def chains(rng: Any) -> list[Any]:
+def chains(rng: Any) -> list[Case]:
     """Many even layers where each sum's rounds are dear; bytes that grow to either end; a large first layer."""
-    return [
+    cases = [
         _case(rng, 14, load=1.0, rounds=0.6, lean=0.0),
         _case(rng, 12, load=0.7, rounds=0.3, lean=-1.5),
         _case(rng, 16, load=1.2, rounds=1.0, lean=0.0),
         _case(rng, 13, load=1.0, rounds=0.8, lean=1.5),
         _case(rng, 10, load=0.6, rounds=0.4, lean=0.0, first_bytes=int(rng.integers(20, 40)) * 1_000_000),
     ]
+    return [Case(given=one) for one in cases]
 
 
 def _case(rng: Any, count: int, *, load: float, rounds: float, lean: float, first_bytes: int = 0) -> dict[str, Any]:

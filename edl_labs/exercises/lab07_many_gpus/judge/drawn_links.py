@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from edl_labs.checks import draws
+from edl_labs.checks import Case, draws
 
 
 @draws("fit_a_link")
-def tables(rng: Any) -> list[Any]:
-    return [_case(rng) for _ in range(5)]
+def tables(rng: Any) -> list[Case]:
+    return [Case(given=_case(rng)) for _ in range(5)]
 
 
 def _case(rng: Any) -> dict[str, Any]:

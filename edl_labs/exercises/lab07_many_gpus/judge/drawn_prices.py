@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from edl_labs.checks import draws
+from edl_labs.checks import Case, draws
 
 
 @draws("pick_collective")
-def clusters(rng: Any) -> list[Any]:
+def clusters(rng: Any) -> list[Case]:
     """Two levels first, then one node; powers of two, and other numbers of ranks."""
     shapes = [(4, 8), (int(rng.choice([3, 5])), 4), (2, int(rng.choice([3, 6]))), (1, 8), (1, 6), (8, 1)]
     cases = [_case(rng, *shape, float(rng.choice([1e6, 1e8, 1e9]))) for shape in shapes]
     cases += [_case(rng, int(rng.choice([4, 8])), int(rng.choice([2, 4, 8])), size) for size in (1e3, 3e4)]
     cases += [_case(rng, 1, int(rng.choice([3, 5, 7, 12])), size) for size in (1e3, 3e7)]
-    return cases
+    return [Case(given=one) for one in cases]
 
 
 def _case(rng: Any, nodes: int, each: int, size: float) -> dict[str, Any]:

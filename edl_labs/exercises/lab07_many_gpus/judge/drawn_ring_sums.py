@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from edl_labs.checks import draws
+from edl_labs.checks import Case, draws
 
 
 @draws("ring")
-def rings(rng: Any) -> list[Any]:
+def rings(rng: Any) -> list[Case]:
     """First what is easy; then a remainder, more ranks than elements, and a single rank."""
     cases = [_case(rng, ranks, ranks * int(rng.integers(100, 1000))) for ranks in (4, int(rng.choice([5, 7])))]
     ranks = int(rng.choice([3, 5, 6]))
@@ -20,7 +20,7 @@ def rings(rng: Any) -> list[Any]:
     cases.append(_case(rng, ranks, int(rng.integers(2, ranks - 1))))
     cases.append(_case(rng, 2, int(rng.integers(1000, 5000))))
     cases.append(_case(rng, 1, int(rng.integers(10, 100))))
-    return cases
+    return [Case(given=one) for one in cases]
 
 
 def _case(rng: Any, ranks: int, numel: int) -> dict[str, Any]:

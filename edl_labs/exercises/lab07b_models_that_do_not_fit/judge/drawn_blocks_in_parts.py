@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from edl_labs.checks import draws
+from edl_labs.checks import Case, draws
 
 
 @draws("split_a_block")
-def blocks(rng: Any) -> list[Any]:
+def blocks(rng: Any) -> list[Case]:
     def case(kind: str, ranks: int, **sizes: int) -> dict[str, Any]:
         seed, tokens = int(rng.integers(1, 10**6)), int(rng.integers(3, 6))
         return {"kind": kind, "ranks": ranks, "seed": seed, "tokens": tokens, "heads": 0, "hidden": 0, **sizes}
 
-    return [
+    cases = [
         case("mlp", 2, width=4, hidden=8),
         case("attention", 2, width=8, heads=4),
         case("mlp", 4, width=int(rng.integers(3, 6)), hidden=16),
@@ -23,3 +23,4 @@ def blocks(rng: Any) -> list[Any]:
         case("attention", 2, width=int(rng.choice([6, 9])), heads=3),
         case("attention", 4, width=12, heads=6),
     ]
+    return [Case(given=one) for one in cases]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from edl_labs.checks import draws
+from edl_labs.checks import Case, draws
 from edl_labs.exercises.lab07b_models_that_do_not_fit.cluster_layouts import WITHIN, every_layout, sequences
 
 _SHAPES = ((2, 4), (2, 8), (4, 4), (2, 4))  # nodes, GPUs in each
@@ -12,8 +12,8 @@ _TRIES = 400  # one in eight draws is asked
 
 
 @draws("layout")
-def jobs(rng: Any) -> list[Any]:
-    return [_decided(rng, *_SHAPES[at]) for at in rng.permutation(len(_SHAPES))]
+def jobs(rng: Any) -> list[Case]:
+    return [Case(given=_decided(rng, *_SHAPES[at])) for at in rng.permutation(len(_SHAPES))]
 
 
 def _decided(rng: Any, nodes: int, gpus: int) -> dict[str, Any]:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from edl_labs.checks import draws
+from edl_labs.checks import Case, draws
 
 
 @draws("pipeline")
-def pipelines(rng: Any) -> list[Any]:
-    return [
+def pipelines(rng: Any) -> list[Case]:
+    cases = [
         _case(rng, "gpipe", 4, 6),
         _case(rng, "1f1b", 4, 16),
         _case(rng, "gpipe", int(rng.integers(2, 6)), int(rng.integers(6, 11))),
@@ -19,6 +19,7 @@ def pipelines(rng: Any) -> list[Any]:
         _case(rng, "gpipe", 3, 1),
         _case(rng, "interleaved", int(rng.integers(3, 7)), int(rng.integers(8, 17)), chunks=int(rng.integers(2, 5))),
     ]
+    return [Case(given=one) for one in cases]
 
 
 def _case(rng: Any, schedule: str, stages: int, micro: int, *, chunks: int = 1) -> dict[str, Any]:

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 from typing import Any
 
-from edl_labs.checks import draws
+from edl_labs.checks import Case, draws
 
 _RATE = 40e9  # bytes per second: NVLink of deck [003]
 _STATE = 16  # bytes of weights, gradients and Adam's averages for each parameter
 
 
 @draws("sharded_step")
-def models(rng: Any) -> list[Any]:
-    return [
+def models(rng: Any) -> list[Case]:
+    cases = [
         _case(rng, 2, [6] * 6, 0.5),
         _case(rng, 4, [int(n) for n in rng.integers(6, 9, size=7)], 0.6),
         _case(rng, 4, [int(n) for n in rng.integers(5, 10, size=5)], 0.4),
         _case(rng, 8, [int(n) for n in rng.integers(6, 9, size=8)], 0.8),
         _case(rng, 3, [4, 4, 4, 4, 9], 0.3),
     ]
+    return [Case(given=one) for one in cases]
 
 
 def _case(rng: Any, ranks: int, sizes: list[int], share: float) -> dict[str, Any]:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from edl_labs.checks import draws
+from edl_labs.checks import Case, draws
 
 _RECIPES = ((2, 2, 12), (2, 4, 12), (4, 4, 8), (2, 2, 6), (1, 2, 8))  # bytes a parameter: weights, gradients, optimizer
 
 
 @draws("zero")
-def recipes(rng: Any) -> list[Any]:
+def recipes(rng: Any) -> list[Case]:
     order = rng.permutation(len(_RECIPES))
-    return [_case(rng, _RECIPES[at], frozen=frozen) for at, frozen in zip(order, (0, 2, 1, 0, 3), strict=True)]
+    return [
+        Case(given=_case(rng, _RECIPES[at], frozen=frozen)) for at, frozen in zip(order, (0, 2, 1, 0, 3), strict=True)
+    ]
 
 
 def _case(rng: Any, each: tuple[int, int, int], *, frozen: int) -> dict[str, Any]:

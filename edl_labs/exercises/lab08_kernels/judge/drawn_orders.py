@@ -6,7 +6,7 @@ import itertools
 import math
 from typing import Any
 
-from edl_labs.checks import draws
+from edl_labs.checks import Case, draws
 
 _TRIES = 500  # one in ten draws is asked
 _APART = 0.02  # of the range: how far the sums of common mistakes are from its ends
@@ -15,10 +15,10 @@ _BITS = {"float16": (11, 12), "bfloat16": (8, 12), "float32": (24, 28)}
 
 
 @draws("order_matters")
-def sums(rng: Any) -> list[Any]:
+def sums(rng: Any) -> list[Case]:
     formats = ("float16", "bfloat16", "float32", "float16")
     counts = (500, *(int(count) for count in rng.integers(270, 400, size=3)))
-    return [_decided(rng, fmt, count) for fmt, count in zip(formats, counts, strict=True)]
+    return [Case(given=_decided(rng, fmt, count)) for fmt, count in zip(formats, counts, strict=True)]
 
 
 def _decided(rng: Any, fmt: str, count: int) -> dict[str, Any]:

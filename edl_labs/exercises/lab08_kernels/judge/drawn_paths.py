@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from edl_labs.checks import draws
+from edl_labs.checks import Case, draws
 from edl_labs.exercises.slip_digests import digest
 from edl_labs.virtual.warp import LANES
 
@@ -13,14 +13,15 @@ _NAMES = ("short", "middle", "long", "longest")
 
 
 @draws("warp_paths")
-def branches(rng: Any) -> list[Any]:
-    return [
+def branches(rng: Any) -> list[Case]:
+    cases = [
         _case(rng, 48, 200, can_be_sorted=False),
         _case(rng, 128, 512, can_be_sorted=True),
         _case(rng, 16 * int(rng.integers(5, 9)) + 8, 300, can_be_sorted=False),
         _case(rng, 64, 384, can_be_sorted=True, twins=True),
         _case(rng, 40, 150, can_be_sorted=False, twins=True),
     ]
+    return [Case(given=one) for one in cases]
 
 
 def _case(rng: Any, block: int, count: int, *, can_be_sorted: bool, twins: bool = False) -> dict[str, Any]:

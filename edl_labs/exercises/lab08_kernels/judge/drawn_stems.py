@@ -4,22 +4,23 @@ from __future__ import annotations
 
 from typing import Any
 
-from edl_labs.checks import draws
+from edl_labs.checks import Case, draws
 from edl_labs.exercises.lab08_kernels.judge.stem_slip_rules import handing_on, slips
 
 
 @draws("first_layers")
-def stems(rng: Any) -> list[Any]:
+def stems(rng: Any) -> list[Case]:
     conv, depthwise = _kinds(rng)
     folded = [{"kind": "batch_norm"}, {"kind": "relu"}]
     one, se, norm = {"kind": "unshuffle", "factor": 4}, {"kind": "se"}, {"kind": "layer_norm"}
-    return [
+    cases = [
         _case(rng, [conv(2), *folded, depthwise(1), conv(1), se], is_wide=True),
         _case(rng, [one, conv(1), norm, depthwise(2), conv(1)]),
         _case(rng, [depthwise(2), conv(2), *folded, conv(1)]),
         _case(rng, [conv(1), se, {"kind": "unshuffle", "factor": 2}, conv(1), norm]),
         _case(rng, [conv(2), depthwise(2), norm, one, conv(1), *folded]),
     ]
+    return [Case(given=one) for one in cases]
 
 
 def _kinds(rng: Any) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from edl_labs.checks import draws
+from edl_labs.checks import Case, draws
 from edl_labs.exercises.lab08_kernels.judge.tile_slip_rules import slips
 
 _TRIES = 3000  # one in thirty draws is asked
@@ -13,14 +13,15 @@ _MARGIN = 1.02  # between the best choice and the next: rounding must not decide
 
 
 @draws("tile_choice")
-def products(rng: Any) -> list[Any]:
-    return [
+def products(rng: Any) -> list[Case]:
+    cases = [
         _decided(rng, _small_output, lambda best, tiles: best[1] > 2 and best[0] != 2),
         _decided(rng, _middling, lambda best, tiles: best == (1, 1)),
         _decided(rng, _middling, lambda best, tiles: best[1] == 1 and best[0] == 2),
         _decided(rng, _small_output, lambda best, tiles: best[1] == 2),
         _decided(rng, _large, lambda best, tiles: best == (0, 1)),
     ]
+    return [Case(given=one) for one in cases]
 
 
 def _small_output(rng: Any) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from edl_labs.checks import draws
+from edl_labs.checks import Case, draws
 from edl_labs.exercises.lab08b_layouts.judge.stride_slip_rules import copy_slips, reading_slips
 from edl_labs.exercises.lab08b_layouts.memory_layouts import placements
 from edl_labs.exercises.lab08b_layouts.stride_slips import PLACEMENTS
@@ -16,10 +16,10 @@ _TRIES = 300  # about one draw in three is asked
 
 
 @draws("strides")
-def nets(rng: Any) -> list[Any]:
+def nets(rng: Any) -> list[Case]:
     flat = _decided(rng, int(rng.choice(_ODD_CHANNELS)), is_flat=True)
     made = [flat, *(_decided(rng, channels) for channels in _CHANNELS)]
-    return [_with_slips({"tensors": _tensors(rng), "net": net}) for net in made]
+    return [Case(given=_with_slips({"tensors": _tensors(rng), "net": net})) for net in made]
 
 
 def _with_slips(case: dict[str, Any]) -> dict[str, Any]:

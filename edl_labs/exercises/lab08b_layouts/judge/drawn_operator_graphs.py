@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from typing import Any
 
-from edl_labs.checks import draws
+from edl_labs.checks import Case, draws
 from edl_labs.exercises.lab08b_layouts.fused_kernels import as_graph
 from edl_labs.graph.kernel_groups import broken_rule
 
@@ -24,8 +24,9 @@ _LONGEST_ROW = 16384  # 64 KiB of float32: what a block keeps in shared memory o
 
 
 @draws("fuse")
-def operator_graphs(rng: Any) -> list[Any]:
-    return [*(_case(rng, recipe) for recipe in _RECIPES), _case(rng, _INTERLEAVED, take_turns=True)]
+def operator_graphs(rng: Any) -> list[Case]:
+    cases = [*(_case(rng, recipe) for recipe in _RECIPES), _case(rng, _INTERLEAVED, take_turns=True)]
+    return [Case(given=one) for one in cases]
 
 
 def _case(rng: Any, recipe: tuple[str, ...], *, take_turns: bool = False) -> dict[str, Any]:

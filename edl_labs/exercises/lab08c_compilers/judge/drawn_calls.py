@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from edl_labs.checks import draws
+from edl_labs.checks import Case, draws
 from edl_labs.exercises.lab08c_compilers.compiled_calls import LINES
 from edl_labs.exercises.slip_digests import digest
 
@@ -155,8 +155,8 @@ def decisions(lines: list[dict[str, Any]], calls: list[dict[str, Any]], **slip: 
 
 
 @draws("guards")
-def functions_and_calls(rng: Any) -> list[Any]:
-    return [_case(rng, *made) for made in _drawn(rng)]
+def functions_and_calls(rng: Any) -> list[Case]:
+    return [Case(given=_case(rng, *made)) for made in _drawn(rng)]
 
 
 def _case(rng: Any, lines: list[dict[str, Any]], calls: list[dict[str, Any]]) -> dict[str, Any]:

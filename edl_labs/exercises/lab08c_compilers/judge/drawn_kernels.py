@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from edl_labs.checks import draws
+from edl_labs.checks import Case, draws
 
 _CHIPS = ("H100-SXM", "A100-80GB")
 _KINDS = (("fp16", "NHWC"), ("fp16", "NCHW"), ("fp32", "NHWC"), ("fp32", "NCHW"))
@@ -12,7 +12,7 @@ _CANDIDATES = 4  # as many as there are kinds, so that each kind can have a best
 
 
 @draws("autotuner")
-def streams(rng: Any) -> list[Any]:
+def streams(rng: Any) -> list[Case]:
     length = int(rng.integers(32, 64))
     kinds = [_problem(rng, length, kind, best) for kind, best in zip(_KINDS, _bests(rng), strict=True)]
     # The default is the fastest for two in three of what comes seldom: who runs another one there takes longer.
@@ -23,7 +23,7 @@ def streams(rng: Any) -> list[Any]:
     few = [one, *rare[:12]]
     # Where the default is the fastest, a timing that takes in the calls before it chooses another one.
     default = _problem(rng, length, _KINDS[0], 0)
-    return [
+    cases = [
         _case(rng, kinds, [int(rng.integers(50, 70)) for _ in kinds]),
         _case(rng, [*kinds[:2], *rare[:20]], [70, 60, *(int(rng.integers(1, 4)) for _ in range(20))]),
         _case(rng, [one], [int(rng.integers(80, 120))]),
@@ -31,6 +31,7 @@ def streams(rng: Any) -> list[Any]:
         _case(rng, few, [90, *(3 for _ in few[1:])]),
         _case(rng, [default], [int(rng.integers(40, 60))]),
     ]
+    return [Case(given=one) for one in cases]
 
 
 def _bests(rng: Any) -> list[int]:

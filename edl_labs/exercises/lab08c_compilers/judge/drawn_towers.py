@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from edl_labs.checks import draws
+from edl_labs.checks import Case, draws
 
 _CHIPS = ("H100-SXM", "A100-80GB", "H200")
 
 
 @draws("capture")
-def towers(rng: Any) -> list[Any]:
-    return [_case(rng, chip) for chip in rng.permutation(_CHIPS)]
+def towers(rng: Any) -> list[Case]:
+    return [Case(given=_case(rng, chip)) for chip in rng.permutation(_CHIPS)]
 
 
 def _case(rng: Any, chip: str) -> dict[str, Any]:

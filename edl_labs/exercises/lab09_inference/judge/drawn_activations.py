@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from edl_labs.checks import draws
+from edl_labs.checks import Case, draws
 
 _TRIES = 1000  # one draw in about six is decided by what the case is about
 _ROOM = 1.10  # the lab's text allows it
@@ -12,8 +12,8 @@ _GOOD = 1.04  # what placing by size reaches, in each of its usual forms
 
 
 @draws("memory_plan")
-def networks(rng: Any) -> list[Any]:
-    return [_network(rng, decides) for decides in ("counting", "in place", "whole", "time")]
+def networks(rng: Any) -> list[Case]:
+    return [Case(given=_network(rng, decides)) for decides in ("counting", "in place", "whole", "time")]
 
 
 def _network(rng: Any, decides: str) -> dict[str, Any]:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from edl_labs.checks import draws
+from edl_labs.checks import Case, draws
 
 
 @draws("fold_batch_norm")
-def chains(rng: Any) -> list[Any]:
+def chains(rng: Any) -> list[Case]:
     def conv(inputs: int, outputs: int, **own: Any) -> dict[str, Any]:
         size, stride = int(rng.integers(1, 3)) + 1, int(rng.integers(1, 3))
         usual = {"kind": "conv", "size": size, "stride": stride, "padding": 1, "groups": 1, "has_bias": True}
@@ -23,7 +23,7 @@ def chains(rng: Any) -> list[Any]:
     relu, half = {"kind": "relu"}, int(rng.integers(2, 4))
     a, b = 2 * half, int(rng.integers(2, 6))
     grouped = {"groups": 2}
-    return [
+    cases = [
         case(conv(3, b), norm(b), relu),
         case(conv(b, a, has_bias=False), norm(a), relu, conv(a, 2 * a, **grouped), norm(2 * a)),
         case(conv(a, a, kind="transposed"), norm(a), relu),
@@ -34,3 +34,4 @@ def chains(rng: Any) -> list[Any]:
         case(norm(3), conv(3, b, kind="transposed", padding=0, size=3), norm(b), norm(b), relu),
         case(norm(b), relu, conv(b, a, padding=0)),
     ]
+    return [Case(given=one) for one in cases]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from edl_labs.checks import draws
+from edl_labs.checks import Case, draws
 from edl_labs.exercises.lab09_inference.judge.histogram_slips import PRICED_WRONGLY, slips_on
 from edl_labs.exercises.lab09_inference.range_symptoms import WITHIN, expected_error, is_grid
 
@@ -17,14 +17,16 @@ _DECAYED = 32.25  # values that a drawn one stands for: enough that a step's twe
 
 
 @draws("calibrate")
-def calibrations(rng: Any) -> list[Any]:
+def calibrations(rng: Any) -> list[Case]:
     shapes = [("one-sided", "tails"), ("away", "skewed"), ("both", "lean")]
     return [
-        {
-            "ranges": _ranges(rng),
-            "tensors": _tensors(rng),
-            "histograms": [_histogram(rng, name, symmetric=name in _SYMMETRIC) for name in pair],
-        }
+        Case(
+            given={
+                "ranges": _ranges(rng),
+                "tensors": _tensors(rng),
+                "histograms": [_histogram(rng, name, symmetric=name in _SYMMETRIC) for name in pair],
+            }
+        )
         for pair in shapes
     ]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from edl_labs.checks import draws
+from edl_labs.checks import Case, draws
 from edl_labs.exercises.lab09_inference.integer_products import _values
 
 _TRIES = 50  # nearly every second draw has no tie
@@ -12,8 +12,8 @@ _TIE = 1e-4  # of a step: float32 and float64 round the same way beyond
 
 
 @draws("int8_product")
-def layers(rng: Any) -> list[Any]:
-    return [_layer(rng, relu=at % 2 == 1) for at in range(4)]
+def layers(rng: Any) -> list[Case]:
+    return [Case(given=_layer(rng, relu=at % 2 == 1)) for at in range(4)]
 
 
 def _layer(rng: Any, *, relu: bool) -> dict[str, Any]:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from edl_labs.checks import draws
+from edl_labs.checks import Case, draws
 
 
 @draws("two_of_four")
-def weights(rng: Any) -> list[Any]:
-    return [_weight(rng, inputs, outputs) for inputs, outputs in ((16, 6), (8, 8), (32, 5), (24, 7))]
+def weights(rng: Any) -> list[Case]:
+    return [Case(given=_weight(rng, inputs, outputs)) for inputs, outputs in ((16, 6), (8, 8), (32, 5), (24, 7))]
 
 
 def _weight(rng: Any, inputs: int, outputs: int) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy
 
-from edl_labs.checks import draws
+from edl_labs.checks import Case, draws
 from edl_labs.exercises.lab09_inference.engine_tactics import PROBLEMS, SLACK, asked, price_s
 
 _TRIES = 4000  # of a case; one in some tens is decided
@@ -27,8 +27,8 @@ _DECIDED: tuple[dict[str, tuple[str, ...]], ...] = (  # by case: which short cut
 
 
 @draws("fuse_and_tune")
-def engines(rng: Any) -> list[Any]:
-    return [_engine(rng, decided) for decided in _DECIDED]
+def engines(rng: Any) -> list[Case]:
+    return [Case(given=_engine(rng, decided)) for decided in _DECIDED]
 
 
 def _engine(rng: Any, decided: dict[str, tuple[str, ...]]) -> dict[str, Any]:

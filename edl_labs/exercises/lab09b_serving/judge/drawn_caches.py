@@ -5,15 +5,15 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from edl_labs.checks import draws
+from edl_labs.checks import Case, draws
 from edl_labs.exercises.slip_digests import digest
 
 _APART = 0.02  # of a factor: 8 sequences of the fewest, and judge_fits takes up to 3 for rounding
 
 
 @draws("kv_cache")
-def caches(rng: Any) -> list[Any]:
-    return [
+def caches(rng: Any) -> list[Case]:
+    cases = [
         # Fractions on both sides of a half, and numbers of every size: the first tells most mistakes apart.
         _case(rng, lengths=_spread(rng, 3), heads=4, kv_heads=2, steps=2, alike=True, part=0.6, number_bytes=2),
         _case(
@@ -27,10 +27,18 @@ def caches(rng: Any) -> list[Any]:
             number_bytes=1,
         ),
         _case(
-            rng, lengths=[int(rng.integers(3, 6))], heads=6, kv_heads=2, steps=3, alike=False, part=0.6, number_bytes=4
+            rng,
+            lengths=[int(rng.integers(3, 6))],
+            heads=6,
+            kv_heads=2,
+            steps=3,
+            alike=False,
+            part=0.6,
+            number_bytes=4,
         ),
         _case(rng, lengths=_spread(rng, 3)[::-1], heads=4, kv_heads=1, steps=2, alike=True, part=0.1, number_bytes=2),
     ]
+    return [Case(given=one) for one in cases]
 
 
 def _spread(rng: Any, rows: int) -> list[int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from edl_labs.checks import draws
+from edl_labs.checks import Case, draws
 from edl_labs.virtual.server import (
     Arrival,
     DecoderShape,
@@ -26,11 +26,11 @@ _SHAPE = DecoderShape("ranker", layers=24, heads=16, kv_heads=16, head_size=64, 
 
 
 @draws("batcher")
-def loads(rng: Any) -> list[Any]:
+def loads(rng: Any) -> list[Case]:
     # Part of a server rounds down in some and up in others: who rounds to the nearest is wrong in some.
     # Of 100 and 200 latencies 99 % is a whole number, of 150 not.
     kinds = [("night", 0.3, 100), ("day", 0.7, 150), ("bursts", 0.3, 200), ("day", 0.7, 100)]
-    return [_case(rng, *one) for one in kinds]
+    return [Case(given=_case(rng, *one)) for one in kinds]
 
 
 def _case(rng: Any, kind: str, part: float, measured: int) -> dict[str, Any]:

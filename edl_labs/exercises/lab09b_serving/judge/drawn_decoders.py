@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from edl_labs.checks import draws
+from edl_labs.checks import Case, draws
 
 _EXACT_RIDGE = 128  # FLOP/B: a power of two, so that whoever compares FLOPs, bytes or seconds meets the same equality
 _CHIPS = ((125e12, 0.9e12), (312e12, 1.555e12), (312e12, 2.039e12), (989e12, 3.35e12))  # V100, A100s, H100: datasheets
 
 
 @draws("decode_bound")
-def decoders(rng: Any) -> list[Any]:
+def decoders(rng: Any) -> list[Case]:
     sizes = (2, 1, 4, 2)  # bytes of a number
     drawn = [_case(rng, _CHIPS[at], size) for at, size in zip(rng.permutation(len(_CHIPS)), sizes, strict=True)]
-    return [*drawn, _at_the_limit(rng)]
+    return [Case(given=one) for one in [*drawn, _at_the_limit(rng)]]
 
 
 def _case(rng: Any, rates: tuple[float, float], number_bytes: int) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from edl_labs.checks import draws
+from edl_labs.checks import Case, draws
 from edl_labs.virtual.server import (
     Arrival,
     DecoderShape,
@@ -22,8 +22,8 @@ _SHAPE = DecoderShape("7B", layers=32, heads=32, kv_heads=32, head_size=128, par
 
 
 @draws("continuous")
-def loads(rng: Any) -> list[Any]:
-    return [
+def loads(rng: Any) -> list[Case]:
+    cases = [
         _case(rng, burst=1, blocks=(180, 240), most=48),
         _case(rng, burst=12, blocks=(180, 240), most=48),
         _case(rng, burst=1, blocks=(600, 700), most=int(rng.integers(8, 11))),
@@ -31,6 +31,7 @@ def loads(rng: Any) -> list[Any]:
         _case(rng, burst=1, blocks=(60, 80), most=48, prompt=12, least=1),
         _case(rng, burst=1, blocks=(60, 80), most=48, prompt=12, least=1, count=_FEW, fills=True),
     ]
+    return [Case(given=one) for one in cases]
 
 
 def _case(

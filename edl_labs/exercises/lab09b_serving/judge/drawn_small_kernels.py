@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from edl_labs.checks import draws
+from edl_labs.checks import Case, draws
 
 
 @draws("streams")
-def requests(rng: Any) -> list[Any]:
-    return [
+def requests(rng: Any) -> list[Case]:
+    cases = [
         # Four times the 3 µs of a launch are less than a kernel: the host keeps up where it takes turns.
         _case(rng, share=float(rng.uniform(0.21, 0.24)), block_s=18e-6),
         _case(rng, share=1.0, block_s=60e-6),
         _case(rng, share=float(rng.uniform(0.10, 0.12)), block_s=8e-6, fusible=True),
         _case(rng, share=float(rng.uniform(0.3, 0.33)), block_s=80e-6),
     ]
+    return [Case(given=one) for one in cases]
 
 
 def _case(rng: Any, *, share: float, block_s: float, fusible: bool = False) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from itertools import combinations
 from typing import Any
 
-from edl_labs.checks import draws
+from edl_labs.checks import Case, draws
 from edl_labs.exercises.slip_digests import digest
 
 # Peaks in bf16 and memory of V100 (fp16), A100s, H100: datasheets; prices are of the size that clouds asked in 2025.
@@ -17,7 +17,7 @@ _APART = 1e-3  # of the money: no tie between two numbers of GPUs
 
 
 @draws("cost")
-def runs(rng: Any) -> list[Any]:
+def runs(rng: Any) -> list[Case]:
     """Cases that tell every slip from what is right, and from each other slip.
 
     Behind those that are drawn for it come a run that fills its GPUs to the last byte, one that would be in time on a
@@ -39,7 +39,7 @@ def runs(rng: Any) -> list[Any]:
         open_pairs -= told
         if not open_pairs:
             edges = (_exact(rng), _in_part(rng), _impossible(rng), _at_the_deadline(rng), _for_one(rng))
-            return [*cases, *(_asked(case) for case in edges)]
+            return [Case(given=one) for one in [*cases, *(_asked(case) for case in edges)]]
         if len(cases) == _MOST:
             cases, open_pairs = [], set(combinations([*_DRAWN, "right"], 2))
     raise AssertionError(f"no cases tell {sorted(open_pairs)} apart; draw other sizes")

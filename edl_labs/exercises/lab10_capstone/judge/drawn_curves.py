@@ -6,7 +6,7 @@ import itertools
 from fractions import Fraction
 from typing import Any
 
-from edl_labs.checks import draws
+from edl_labs.checks import Case, draws
 from edl_labs.exercises.lab10_capstone.curves_of_seeds import MOST_WRONG
 
 SEEDS, POINTS = 10, 16  # as the text says: ten agree on a sign by chance once in 512, and a quarter is four points
@@ -29,12 +29,12 @@ _CARELESS_P = 0.05  # of each part by itself: what everybody takes, and who look
 
 
 @draws("same_curve")
-def pairs(rng: Any) -> list[Any]:
+def pairs(rng: Any) -> list[Case]:
     """One case, of all pairs: what is judged is how often one errs."""
     while True:
         case = _case(rng)
         if _tells(case):
-            return [case]
+            return [Case(given=one) for one in [case]]
 
 
 def _case(rng: Any) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from edl_labs.checks import draws
+from edl_labs.checks import Case, draws
 from edl_labs.exercises.lab10_capstone.ranked_gains import COUNT, machine_of
 from edl_labs.virtual.operation_runs import run_spans
 
@@ -20,8 +20,10 @@ _TOLD = {"host": ("calls", "issued"), "gpu": ("kept",)}
 
 
 @draws("rank_gains")
-def planted_runs(rng: Any) -> list[Any]:
-    return [_decided(rng, _SHORT[at], reordered=_SHORT[at] in _REORDERED) for at in rng.permutation(len(_SHORT))]
+def planted_runs(rng: Any) -> list[Case]:
+    return [
+        Case(given=_decided(rng, _SHORT[at], reordered=_SHORT[at] in _REORDERED)) for at in rng.permutation(len(_SHORT))
+    ]
 
 
 def _decided(rng: Any, short: str, *, reordered: bool) -> dict[str, Any]:

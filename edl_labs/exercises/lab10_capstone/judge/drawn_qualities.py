@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from edl_labs.checks import draws
+from edl_labs.checks import Case, draws
 from edl_labs.exercises.slip_digests import digest
 
 _KINDS = ("above", "below", "memory", "ridge")
@@ -16,9 +16,10 @@ _MANY = (3, 8)  # GPUs, of which one is no power of two
 
 
 @draws("time_to_quality")
-def trainings(rng: Any) -> list[Any]:
+def trainings(rng: Any) -> list[Case]:
     """One of each kind on each chip, and one whose deadlines are kept exactly."""
-    return [*(_decided(rng, _KINDS[at], _CHIPS[at]) for at in rng.permutation(len(_KINDS))), _exact(rng)]
+    cases = [*(_decided(rng, _KINDS[at], _CHIPS[at]) for at in rng.permutation(len(_KINDS))), _exact(rng)]
+    return [Case(given=one) for one in cases]
 
 
 def _decided(rng: Any, kind: str, chip: tuple[float, float]) -> dict[str, Any]:

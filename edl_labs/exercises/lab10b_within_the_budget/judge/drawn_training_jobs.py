@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from edl_labs.checks import draws
+from edl_labs.checks import Case, draws
 from edl_labs.exercises.lab10b_within_the_budget.budget_scores import MARGIN
 from edl_labs.virtual.budget import TrainingJob, light
 
@@ -62,16 +62,16 @@ def drawn_job(rng: Any, *, ranks: int, steps: int = 5, loading: float | None = N
 
 
 @draws("single")
-def single_jobs(rng: Any) -> list[Any]:
+def single_jobs(rng: Any) -> list[Case]:
     jobs = [drawn_job(rng, ranks=1, loading=one, short=short) for one, short in ((0.45, 0), (1.3, 0), (0.7, 1))]
-    return [job.to_dict() for job in (*jobs, _of_one_unit(jobs[0]))]
+    return [Case(given=job.to_dict()) for job in (*jobs, _of_one_unit(jobs[0]))]
 
 
 @draws("scaled")
-def scaled_jobs(rng: Any) -> list[Any]:
+def scaled_jobs(rng: Any) -> list[Case]:
     aims = ((2, 0.45, 0), (4, 0.7, 0), (2, 1.3, 1))
     jobs = [drawn_job(rng, ranks=ranks, loading=one, short=short) for ranks, one, short in aims]
-    return [job.to_dict() for job in (*jobs, _of_one_unit(jobs[0]))]
+    return [Case(given=job.to_dict()) for job in (*jobs, _of_one_unit(jobs[0]))]
 
 
 def _of_one_unit(job: TrainingJob) -> TrainingJob:
@@ -83,9 +83,9 @@ def _of_one_unit(job: TrainingJob) -> TrainingJob:
 
 
 @draws("score")
-def budgets(rng: Any) -> list[Any]:
+def budgets(rng: Any) -> list[Case]:
     tight = int(rng.choice([1, 2]))
-    return [_within(rng, int(aim), tight=aim == tight) for aim in rng.permutation([1, 2, 4])]
+    return [Case(given=_within(rng, int(aim), tight=aim == tight)) for aim in rng.permutation([1, 2, 4])]
 
 
 def _within(rng: Any, aim: int, *, tight: bool) -> dict[str, Any]:

@@ -13,7 +13,7 @@ import pytest
 
 from edl_labs.checks import RegisteredExercise, plain_data
 from edl_labs.checks.lab_exercises import load_lab
-from edl_labs.checks.spec import MOST_KEPT_BYTES, kept_timelines
+from edl_labs.checks.spec import MOST_KEPT_BYTES, kept_timelines, plain_cases
 from edl_labs.course.grade import judge_process
 from edl_labs.course.grade.judge_process import ComputingTime, FreeJudge, Judge, Judged
 from edl_labs.course.sandbox.gauges import process_cpu_s
@@ -22,15 +22,15 @@ from edl_labs.errors import EdlError
 
 LAB = "lab92_judged"
 EXERCISES = """
-from edl_labs.checks import Wrong, exercise
+from edl_labs.checks import Case, Exercise, Wrong, exercise
 
 
 @exercise("sum_up")
-class SumUp:
+class SumUp(Exercise):
     def cases(self, rng):
-        return [{}]
+        return [Case(given={})]
 
-    def probe(self, student, case):
+    def probe(self, student, given):
         return student.sum_up()
 
     def compare(self, case, got, want):
@@ -52,6 +52,7 @@ class SumUp:
         return sum(fractions)
 """
 RIGHT = ["right", 1]
+EMPTY = {"given": {}, "hidden": {}}
 
 
 @pytest.fixture
@@ -65,7 +66,7 @@ def judged(
     judge: Judge, exercise: RegisteredExercise, *, value: object, judge_s: float = 120.0
 ) -> tuple[str, float, str]:
     judge._limits = Limits(judge_s=judge_s)
-    parts = [plain_data.encode(part) for part in ([{}], [{"value": value}], [RIGHT])]
+    parts = [plain_data.encode(part) for part in ([EMPTY], [{"value": value}], [RIGHT])]
     outcome = judge.judge(exercise, *parts, points=2.0)
     return outcome.state, outcome.points, outcome.why
 
@@ -97,7 +98,9 @@ def test_evidence_that_holds_up_the_judge_earns_nothing_and_the_next_is_judged(
 
 def test_what_ran_when_is_kept_of_answers_that_earn_points(exercise: RegisteredExercise):
     with Judge() as judge:
-        sent = [[plain_data.encode(part) for part in ([{}], [{"value": one}], [RIGHT])] for one in (RIGHT, ["no", 1])]
+        sent = [
+            [plain_data.encode(part) for part in ([EMPTY], [{"value": one}], [RIGHT])] for one in (RIGHT, ["no", 1])
+        ]
         right, wrong = (judge.judge(exercise, *parts, points=2.0) for parts in sent)
 
     assert {"kept": RIGHT, "of": RIGHT} == right.timelines
@@ -213,18 +216,18 @@ def test_what_held_up_the_judge_is_judged_again(exercise: RegisteredExercise):
 
 def test_cases_are_drawn_as_here(exercise: RegisteredExercise):
     with Judge(lab=LAB) as judge:
-        assert [{}] == plain_data.decode(judge.draw(exercise, 7))
+        assert [EMPTY] == plain_data.decode(judge.draw(exercise, 7))
         assert ("passed", 2.0, "") == judged(judge, exercise, value=RIGHT)
-        assert exercise.draw_cases(7) == plain_data.decode(judge.draw(exercise, 7))
+        assert plain_cases(exercise.draw_cases(7)) == plain_data.decode(judge.draw(exercise, 7))
 
 
 def test_why_no_cases_were_drawn_is_told_as_here(exercise: RegisteredExercise, tmp_path: Path):
     text = (tmp_path / f"{LAB}.py").read_text()
-    (tmp_path / f"{LAB}.py").write_text(text.replace("return [{}]", "return 1 / 0"))
+    (tmp_path / f"{LAB}.py").write_text(text.replace("return [Case(given={})]", "return 1 / 0"))
     with Judge() as judge, pytest.raises(EdlError, match=r"sum_up: cases\(\) raised ZeroDivisionError") as refused:
         judge.draw(exercise, 7)
 
-    assert "mend that line" in refused.value.next
+    assert "correct that line" in refused.value.next
 
 
 def test_threads_share_as_many_judges_as_judge_at_a_time(exercise: RegisteredExercise):
@@ -236,7 +239,7 @@ def test_threads_share_as_many_judges_as_judge_at_a_time(exercise: RegisteredExe
         return made[-1]
 
     one, other = FreeJudge(free, new), FreeJudge(free, new)
-    parts = [plain_data.encode(part) for part in ([{}], [{"value": RIGHT}], [RIGHT])]
+    parts = [plain_data.encode(part) for part in ([EMPTY], [{"value": RIGHT}], [RIGHT])]
     try:
         outcomes = [judge.judge(exercise, *parts, points=2.0).state for judge in (one, other, one)]
 

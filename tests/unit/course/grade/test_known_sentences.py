@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from edl_labs.checks import Outcome, RegisteredExercise, judge
+from edl_labs.checks import Case, Outcome, RegisteredExercise, judge
 from edl_labs.checks.lab_exercises import lab_names, load_lab
 from edl_labs.course.course_folder import Course
 from edl_labs.course.grade.known_sentences import UNKNOWN, WITHHELD, sentences, withheld, without_texts
@@ -91,14 +91,16 @@ def test_no_exercise_tells_a_value_of_a_secret_case(lab: str):
             assert ("", None, "") == (told.case_text, told.case_index, told.printed)
 
 
-def hostile_outcomes(exercise: RegisteredExercise, cases: list) -> list[Outcome]:
+def hostile_outcomes(exercise: RegisteredExercise, cases: list[Case]) -> list[Outcome]:
     lab, sources = exercise.lab, []
     for value in (987654321.125, 31415):
         sources.append(
-            [{"value": f"told {case}"} for case in cases] if value > 1e6 else [{"value": value}] * len(cases)
+            [{"value": f"told {dict(case)}"} for case in cases] if value > 1e6 else [{"value": value}] * len(cases)
         )
-        sources.append([{"error": {"type": "E", "message": str(case), "line": str(case)}} for case in cases])
-        sources.append([{"value": case} for case in cases])
+        sources.append(
+            [{"error": {"type": "E", "message": str(dict(case)), "line": str(dict(case))}} for case in cases]
+        )
+        sources.append([{"value": dict(case)} for case in cases])
     return [
         judge(exercise, cases, without_texts(records, lab), [record.get("value") for record in sources[0]], points=1.0)
         for records in sources

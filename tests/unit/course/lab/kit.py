@@ -78,23 +78,24 @@ Nothing is kept between the runs, so that both pay the same. The allocator could
 EXERCISES = '''\
 """The exercises of lab80_doubling."""
 
-from edl_labs.checks import Wrong, close, exercise
+from edl_labs.checks import Case, Exercise, Wrong, close, exercise
 
 
 @exercise("doubled_time")
-class DoubledTime:
+class DoubledTime(Exercise):
     """Twice a duration."""
 
     def cases(self, rng):
-        return [float(x) for x in rng.uniform(1, 2, 4)]
+        durations = [float(x) for x in rng.uniform(1, 2, 4)]
+        return [Case(given={"x": x}) for x in durations]
 
-    def probe(self, student, case):
-        return student.doubled_time(case)
+    def probe(self, student, given):
+        return student.doubled_time(given["x"])
 
     def compare(self, case, got, want):
-        if close(got, case):
+        if close(got, case["x"]):
             raise Wrong("the duration came back as it was", why="nothing was added", next='hint("doubled_time")')
-        if close(got, case * case):
+        if close(got, case["x"] ** 2):
             raise Wrong("the duration was squared", why="two runs add up", next='hint("doubled_time")')
         if not close(got, want):
             raise Wrong("another value came back", why="two runs add up", next='hint("doubled_time")')
@@ -158,8 +159,8 @@ def with_judge(course: Course) -> Path:
     (folder / "judge").mkdir()
     (folder / "judge" / "__init__.py").write_text("from . import durations\n")
     drawing = folder / "judge" / "durations.py"
-    body = "    return [float(x) for x in rng.uniform(1, 2, 4)]\n"
-    head = 'from edl_labs.checks import draws\n\n\n@draws("doubled_time")\ndef cases(rng):\n'
+    body = '    drawn = [float(x) for x in rng.uniform(1, 2, 4)]\n    return [Case(given={"x": x}) for x in drawn]\n'
+    head = 'from edl_labs.checks import Case, draws\n\n\n@draws("doubled_time")\ndef cases(rng):\n'
     drawing.write_text(head + body)
     return drawing
 
@@ -177,8 +178,8 @@ SECOND = '''
 class Quadrupled(DoubledTime):
     """Four times a duration, by what doubles it."""
 
-    def probe(self, student, case):
-        return student.quadrupled_time(case)
+    def probe(self, student, given):
+        return student.quadrupled_time(given["x"])
 '''
 SECOND_CELLS = """
 # %% solve="quadrupled_time"

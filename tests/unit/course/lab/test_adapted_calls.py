@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import pytest
 
+from edl_labs.checks import Case
 from edl_labs.checks.worker import Worker
 from edl_labs.course.course_folder import Course
 from edl_labs.course.lab import adapted_calls
@@ -80,7 +81,10 @@ def test_other_answers_are_not_the_same(got, want):
 
 def found_for(course: Course, solution: str, paths: list[str]) -> list[list[str]]:
     code = f"import math\n\ndef doubled_time(duration_s):\n    return {solution}\n"
-    asked, cases = {"doubled_time": ["doubled_time"]}, {"doubled_time": [1.25, 1.5, 2.75]}
+    asked, cases = (
+        {"doubled_time": ["doubled_time"]},
+        {"doubled_time": [Case(given={"x": x}) for x in (1.25, 1.5, 2.75)]},
+    )
 
     found, first = adapters([("solve", code)], asked, cases, paths, exercises_folder=course.exercises)
 

@@ -15,6 +15,7 @@ import pytest
 from traitlets.config import Config
 
 from edl_labs.checks import plain_data
+from edl_labs.checks.spec import cases_of
 from edl_labs.course.assignment import load_assignment
 from edl_labs.course.course_folder import Course
 from edl_labs.course.lab import build as build_module
@@ -27,6 +28,7 @@ from tests.sampling import few
 from tests.unit.course.lab import kit
 
 NOTEBOOK, TABLE = f"labs/{kit.LAB}/{kit.LAB}.ipynb", "labs/README.md"
+PROBED = 'student.doubled_time(given["x"])'
 GOLDENS = f"edl_labs/exercises/goldens/{kit.LAB}.json"
 
 
@@ -205,13 +207,13 @@ def test_the_goldens_hold_public_facts_and_what_the_solution_gives(built: Course
     data = json.loads((built.goldens / f"{kit.LAB}.json").read_text())
 
     golden = data["goldens"]["doubled_time"]
-    cases, wants = plain_data.from_json(golden["cases"]), plain_data.from_json(golden["wants"])
-    assert (1, "Doubling", 30) == (data["schema"], data["title"], data["minutes"])
+    cases, wants = cases_of(plain_data.from_json(golden["cases"])), plain_data.from_json(golden["wants"])
+    assert (2, "Doubling", 30) == (data["schema"], data["title"], data["minutes"])
     assert [("doubled_time", "code", 2), ("why_twice", "explain", 3)] == [
         (e["name"], e["kind"], e["points"]) for e in data["exercises"]
     ]
     assert ["doubled_time"] == list(data["goldens"])
-    assert [rounded(2 * case, 9) for case in cases] == wants
+    assert [rounded(2 * case["x"], 9) for case in cases] == wants
 
 
 def test_goldens_hold_no_rubric_and_no_model_answer(built: Course) -> None:
@@ -224,8 +226,8 @@ def nudged(built: Course, nudge: Callable[[float], object]) -> str:
     """The committed goldens with another number in them; what they hold now."""
     path = built.goldens / f"{kit.LAB}.json"
     data = json.loads(path.read_text())
-    cases = data["goldens"]["doubled_time"]["cases"]
-    cases[0] = nudge(cases[0])
+    entry = data["goldens"]["doubled_time"]["cases"][0]["d"][0][1]["d"][0]  # given, then x
+    entry[1] = nudge(entry[1])
     path.write_text(json.dumps(data, indent=1, sort_keys=True, ensure_ascii=False) + "\n")
     return path.read_text()
 
@@ -332,7 +334,7 @@ def test_a_solution_that_does_not_run_is_named_and_nothing_is_written(course: Co
 
 
 def test_a_probe_that_fails_on_the_solution_is_named(course: Course) -> None:
-    kit.replace(course.exercises / f"{kit.LAB}.py", "student.doubled_time(case)", "student.doubled_time(case).nothing")
+    kit.replace(course.exercises / f"{kit.LAB}.py", PROBED, f"{PROBED}.nothing")
 
     with pytest.raises(EdlError, match="the probe of doubled_time failed on the solution, case 0"):
         build(course)
@@ -366,7 +368,12 @@ def test_with_as_many_digits_as_it_compares_it_builds(course: Course) -> None:
             "cases() raised ZeroDivisionError",
             "division by zero (lab80_doubling.py, line",
         ),
-        ("if close(got, case)", 'if case["s"]', "compare of doubled_time raised TypeError", "lab80_doubling.py, line"),
+        (
+            'if close(got, case["x"])',
+            'if case["s"]',
+            "compare of doubled_time raised KeyError",
+            "lab80_doubling.py, line",
+        ),
         ("float(x) for x", "float(x) + numpy.random.random() for x", "gives other cases for the same seed", "global"),
         ("float(x) for x", "float(x) + time.perf_counter() for x", "gives other cases for the same seed", "a clock"),
     ],

@@ -27,7 +27,7 @@ def own_course(root: Path, *, about: str = 'name = "Own, 2nd part"\nversion = "1
     """The small course, with public files as a build writes them, and a judge's part."""
     course = kit.write_course(root)
     (root / "course.toml").write_text(f"[course]\n{about}")
-    facts_of = {"schema": 1, "lab": kit.LAB, "title": "Doubling", "minutes": 30}
+    facts_of = {"schema": 2, "lab": kit.LAB, "title": "Doubling", "minutes": 30}
     golden = json.dumps({**facts_of, "locked": {}, "goldens": {}, "exercises": []})
     for path, text in {
         root / "edl_labs" / "exercises" / "goldens" / f"{kit.LAB}.json": golden,

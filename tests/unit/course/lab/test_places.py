@@ -61,7 +61,7 @@ def test_a_registered_exercise_without_a_cell_is_refused(course: Course) -> None
     module = course.exercises / f"{kit.LAB}.py"
     module.write_text(kit.EXERCISES + '\n\n@exercise("halved_time")\nclass Halved(DoubledTime):\n    pass\n')
 
-    assert f"{MODULE}:25: halved_time has no solve cell in {PY}" == refusal(course)
+    assert f"{MODULE}:26: halved_time has no solve cell in {PY}" == refusal(course)
 
 
 def test_a_draw_of_no_exercise_is_refused(course: Course) -> None:
@@ -93,12 +93,12 @@ def test_an_exercise_registered_twice_is_refused(course: Course) -> None:
     module = course.exercises / f"{kit.LAB}.py"
     module.write_text(kit.EXERCISES + '\n\n@exercise("doubled_time")\nclass Again(DoubledTime):\n    pass\n')
 
-    assert f"{MODULE}:25: doubled_time is registered twice" == refusal(course)
+    assert f"{MODULE}:26: doubled_time is registered twice" == refusal(course)
 
 
 def test_a_folder_is_read_module_by_module(course: Course) -> None:
     folder = kit.as_folder(course)
-    text = 'from edl_labs.checks import exercise\n\n\n@exercise("halved_time")\nclass Halved: ...\n'
+    text = 'from edl_labs.checks import Exercise, exercise\n\n\n@exercise("halved_time")\nclass Halved(Exercise): ...\n'
     (folder / "halving.py").write_text(text)
 
     assert f"edl_labs/exercises/{kit.LAB}/halving.py:4: halved_time has no solve cell in {PY}" == refusal(course)
@@ -130,7 +130,7 @@ def test_a_folder_without_a_lab_is_refused(course: Course) -> None:
 
 
 def test_a_module_that_is_not_python_is_refused(course: Course) -> None:
-    kit.replace(course.exercises / f"{kit.LAB}.py", "class DoubledTime:", "class DoubledTime")
+    kit.replace(course.exercises / f"{kit.LAB}.py", "class DoubledTime(Exercise):", "class DoubledTime(Exercise)")
 
     assert f"{MODULE}:7: not Python: expected ':'" == refusal(course)
 

@@ -14,7 +14,7 @@ from edl_labs.course.lab.read import read_lab
 from edl_labs.errors import EdlError
 from tests.unit.course.lab import kit
 
-DRAW = "return [float(x) for x in rng.uniform(1, 2, 4)]"
+DRAW = "[float(x) for x in rng.uniform(1, 2, 4)]"
 
 
 def proved(course: Course, *, seeds: int = 2) -> LabProof:
@@ -80,8 +80,8 @@ def test_prose_is_exempt_but_for_hints(course: Course) -> None:
 def test_a_probe_that_swallows_the_stub_is_found(course: Course) -> None:
     change_compare(
         course,
-        "        return student.doubled_time(case)",
-        "        try:\n            return student.doubled_time(case)\n"
+        '        return student.doubled_time(given["x"])',
+        '        try:\n            return student.doubled_time(given["x"])\n'
         "        except NotImplementedError:\n            return 0.0",
     )
 
@@ -93,7 +93,7 @@ def test_a_solution_that_fails_under_some_seed_is_found(course: Course) -> None:
     change_compare(
         course,
         DRAW,
-        "return [float(rng.integers(0, 6)) for _ in range(4)]",
+        "[float(rng.integers(0, 6)) for _ in range(4)]",
     )
 
     proof = proved(course, seeds=20)
@@ -143,7 +143,7 @@ def test_a_demonstration_that_only_a_fork_cannot_go_on_from_makes_no_difference(
     ("old", "new", "said"),
     [
         ("float(x) for x", "float(x) + __import__('random').random() for x", "other cases for the same seed"),
-        ("if close(got, case)", "if {}['nothing']", "compare of doubled_time raised KeyError on the solution"),
+        ('if close(got, case["x"])', "if {}['nothing']", "compare of doubled_time raised KeyError on the solution"),
     ],
 )
 def test_what_no_build_takes_is_said_by_the_proof_too(course: Course, old: str, new: str, said: str) -> None:
@@ -232,16 +232,14 @@ def test_a_compare_that_accepts_anything_is_found(course: Course) -> None:
 
 @pytest.mark.slow
 def test_a_compare_that_trusts_equality_is_no_way_in_because_objects_do_not_travel(course: Course) -> None:
-    change_compare(
-        course, DRAW, "return [float(x) for x in rng.integers(10, 99, 4)]"
-    )  # so short that goldens keep it all
+    change_compare(course, DRAW, "[float(x) for x in rng.integers(10, 99, 4)]")  # so short that goldens keep it all
     change_compare(course, "if not close(got, want):", "if got != want:")
 
     assert doubled(proved(course)).hostile.ok
 
 
 def test_cases_that_never_differ_are_found_because_one_answer_serves_for_ever(course: Course) -> None:
-    change_compare(course, DRAW, "return [1.5] * 4")
+    change_compare(course, DRAW, "[1.5] * 4")
 
     found = doubled(proved(course)).hostile
 
@@ -250,11 +248,11 @@ def test_cases_that_never_differ_are_found_because_one_answer_serves_for_ever(co
 
 @pytest.mark.slow
 def test_a_case_that_a_constant_answers_is_found_where_parts_are_paid(course: Course) -> None:
-    change_compare(course, DRAW, "return [0.0, 1.25, 1.5, 3.0]")
+    change_compare(course, DRAW, "[0.0, 1.25, 1.5, 3.0]")
     change_compare(
         course,
-        "        if close(got, case):",
-        "        if case == 0.0 or close(got, want):\n            return\n        if close(got, case):",
+        '        if close(got, case["x"]):',
+        '        if case["x"] == 0.0 or close(got, want):\n            return\n        if close(got, case["x"]):',
     )
     change_compare(
         course,

@@ -1,0 +1,133 @@
+"""The typed contract: a case has two halves of which one travels, and what is of an older contract is refused."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy
+import pytest
+
+from edl_labs.checks import Case, Exercise, RegisteredExercise, exercise, plain_data
+from edl_labs.checks._exercise import FORMER_HOOKS
+from edl_labs.checks.spec import cases_of, copied_cases, given_halves, plain_cases
+from edl_labs.errors import EdlError, PlainDataError
+
+CASE = Case(given={"x": [1, 2]}, hidden={"label": "odd"})
+
+
+def test_the_judge_reads_both_halves_as_one_mapping() -> None:
+    assert ({"x": [1, 2], "label": "odd"}, 2, "odd", None) == (
+        *(dict(CASE), len(CASE), CASE["label"]),
+        CASE.get("seed"),
+    )
+    with pytest.raises(KeyError, match="seed"):
+        CASE["seed"]
+
+
+def test_a_case_cannot_be_changed() -> None:
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        CASE.given = {}  # type: ignore[misc]
+
+
+def test_a_key_in_both_halves_is_named() -> None:
+    with pytest.raises(EdlError, match="'label' is in both halves of a case"):
+        Case(given={"label": 1}, hidden={"label": 2})
+
+
+def test_entries_are_split_by_name() -> None:
+    assert CASE == Case.split({"label": "odd", "x": [1, 2]}, "label", "slips")
+    assert {"x": [1, 2]} == Case.split({"label": "odd", "x": [1, 2]}, "label").given
+
+
+def test_only_the_given_half_can_be_sent() -> None:
+    assert [{"x": [1, 2]}] == given_halves([CASE])
+    for whole in (CASE, [CASE], {"case": CASE}):
+        with pytest.raises(PlainDataError, match="of type Case"):
+            plain_data.encode(whole)
+
+
+def test_both_halves_come_back_from_what_the_judge_keeps() -> None:
+    kept = cases_of(plain_data.decode(plain_data.encode(plain_cases([CASE]))))
+
+    assert (dict(CASE.given), dict(CASE.hidden)) == (kept[0].given, kept[0].hidden)
+
+
+def test_a_copy_shares_nothing() -> None:
+    (copied,) = copied_cases([CASE])
+
+    copied["x"].append(3)
+
+    assert {"x": [1, 2], "label": "odd"} == dict(CASE)
+
+
+class Complete(Exercise):
+    """Its two abstract parts alone."""
+
+    def probe(self, student: Any, given: Any) -> Any:
+        return given
+
+    def compare(self, case: Case, got: Any, want: Any) -> None: ...
+
+
+def test_by_default_a_student_sees_what_their_code_is_given() -> None:
+    spec = Complete()
+
+    assert ("x = [1, 2]", {"x": [1, 2]}) == (spec.format_case(CASE), spec.student_inputs(CASE))
+
+
+@pytest.mark.parametrize(
+    "drawn", [[], [{"x": 1}], [CASE, {"x": 1}], (CASE,), None], ids=["none", "dicts", "mixed", "a tuple", "None"]
+)
+def test_drawing_anything_but_cases_is_refused(drawn: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Complete, "cases", lambda self, rng: drawn)
+
+    with pytest.raises(EdlError, match="gave no list of cases") as refused:
+        RegisteredExercise("ex", "lab90_x", Complete()).draw_cases(1)
+
+    assert "Case(given={...}, hidden={...})" in refused.value.next
+
+
+def test_drawn_cases_are_plain_data_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Complete, "cases", lambda self, rng: [Case(given={"x": numpy.float64(1.5), "pair": (1, 2)})])
+
+    (case,) = RegisteredExercise("ex", "lab90_x", Complete()).draw_cases(1)
+
+    assert (float, [1, 2]) == (type(case["x"]), case["pair"])
+
+
+def refusal(cls: type) -> EdlError:
+    with pytest.raises(EdlError) as refused:
+        exercise("of_no_lab")(cls)
+    return refused.value
+
+
+def test_a_class_without_the_base_is_refused() -> None:
+    class Old:
+        def probe(self, student: Any, case: Any) -> Any: ...
+
+        def compare(self, case: Any, got: Any, want: Any) -> None: ...
+
+    error = refusal(Old)
+
+    assert "exercise of_no_lab: Old is not a subclass of Exercise" == error.what
+    assert "class Old(Exercise)" in error.next
+
+
+@pytest.mark.parametrize("name", sorted(FORMER_HOOKS))
+def test_a_part_under_its_former_name_is_refused(name: str) -> None:
+    error = refusal(type("Old", (Complete,), {name: lambda self: None}))
+
+    assert f"exercise of_no_lab defines {name}, the former name of {FORMER_HOOKS[name]}" == error.what
+
+
+def test_former_names_lead_to_parts_that_there_are() -> None:
+    assert set(FORMER_HOOKS.values()) <= set(vars(Exercise))
+    assert not FORMER_HOOKS.keys() & set(vars(Exercise))
+
+
+@pytest.mark.parametrize(("left", "missing"), [("probe", "compare"), ("compare", "probe")])
+def test_what_an_exercise_needs_is_asked_for(left: str, missing: str) -> None:
+    error = refusal(type("Half", (Exercise,), {left: lambda self, *_: None}))
+
+    assert f"exercise of_no_lab has no {missing}" == error.what
