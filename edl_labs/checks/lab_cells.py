@@ -139,14 +139,9 @@ def _read(path: Path, _changed: int) -> tuple[tuple[str, str, str], ...]:
     """Id, kind and source of each cell, in order."""
     try:
         cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
-        return tuple((c.get("id", str(n)), c["cell_type"], _source(c)) for n, c in enumerate(cells))
+        return tuple((c.get("id", str(n)), c["cell_type"], "".join(c["source"])) for n, c in enumerate(cells))
     except (OSError, ValueError, KeyError):
         return ()
-
-
-def _source(cell: dict[str, Any]) -> str:
-    source = cell["source"]
-    return source if isinstance(source, str) else "".join(source)
 
 
 def bound_names(source: str) -> list[str]:

@@ -67,7 +67,8 @@ class LabFacts:
 
     def public(self, name: str) -> tuple[RegisteredExercise, list[Case], list[Any]]:
         """An exercise with its public cases and the reference's values for them."""
-        return (next(one for one in load_lab(self.lab) if one.name == name), *self.golden(name))
+        cases, wants = self.golden(name)
+        return next(one for one in load_lab(self.lab) if one.name == name), cases, wants
 
     def golden(self, name: str) -> tuple[list[Case], list[Any]]:
         """The public cases of an exercise and the reference's values for them."""

@@ -35,21 +35,15 @@ class Limit:
 
 
 @contextmanager
-def time_limit(limit_s: float, *, on: bool = True) -> Iterator[Limit]:
+def time_limit(limit_s: float) -> Iterator[Limit]:
     """TookTooLong in the block once it has run for `limit_s` seconds; again and again, should the block catch it.
 
     In the main thread, where the system has SIGALRM (not Windows), it also ends waiting: a sleep, a lock, a join.
-    Elsewhere it takes effect at the next line of Python. With `on=False` there is no limit.
+    Elsewhere it takes effect at the next line of Python.
     """
     limit = Limit(limit_s)
-    if not on:
+    with _alarm(limit) if _has_alarm() else _raised_from_beside(limit):
         yield limit
-    elif _has_alarm():
-        with _alarm(limit):
-            yield limit
-    else:
-        with _raised_from_beside(limit):
-            yield limit
 
 
 def _has_alarm() -> bool:

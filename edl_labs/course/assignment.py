@@ -163,8 +163,8 @@ def _known(cell: dict[str, Any], solved: dict[str, Any]) -> KnownCell:
     return KnownCell(
         kind=cell["cell_type"],
         id=cell["id"],
-        source=_text(cell),
-        solution=_text(solved),
+        source="".join(cell["source"]),
+        solution="".join(solved["source"]),
         metadata=cell["metadata"],
         role=_role(meta),
         grade_id=meta.get("grade_id", ""),
@@ -184,11 +184,6 @@ def _role(meta: dict[str, Any]) -> str:
     if meta["grade"]:
         return "answer" if meta["solution"] else "check"
     return "solve" if meta["solution"] else "locked"
-
-
-def _text(cell: dict[str, Any]) -> str:
-    source = cell["source"]
-    return source if isinstance(source, str) else "".join(source)
 
 
 def _check_agreement(name: str, cells: Iterable[KnownCell], exercises: tuple[RegisteredExercise, ...]) -> None:

@@ -105,10 +105,10 @@ class Course:
         return cls(_around(start, "solutions", called="a solutions/ folder", then=then))
 
     @classmethod
-    def find_class(cls, start: Path | None = None, *, db_url: str = "") -> Course:
+    def find_class(cls, start: Path | None = None) -> Course:
         """The course with `nbgrader_config.py` around `start` (default: the working directory); else UsageError."""
         called, then = "an nbgrader_config.py", "change to the course's folder, or make one: edl-labs course DIR"
-        return cls(_around(start, "nbgrader_config.py", called=called, then=then), db_url)
+        return cls(_around(start, "nbgrader_config.py", called=called, then=then))
 
     @classmethod
     def around(cls, directory: Any, config: Any) -> Course:

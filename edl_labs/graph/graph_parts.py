@@ -9,7 +9,6 @@ from typing import Any
 from edl_labs.values import Value
 
 KINDS = ("contraction", "reduction", "pointwise", "layout", "other")
-ROLES = ("input", "parameter", "buffer", "gradient", "made")
 
 
 @dataclass(frozen=True, repr=False)

@@ -18,7 +18,6 @@ from edl_labs.units import percent
 from edl_labs.values import Value
 
 RULES_BYTES = (16, 128)  # decks [000] and [002], as said above
-_TABLE = ("int8", "fp8", "fp16", "bf16", "tf32", "fp64")
 
 
 @dataclass(frozen=True, repr=False)

@@ -156,7 +156,6 @@ _SPAN_KINDS = {
 }
 # A share below this is a bar that is not visible.
 _LEAST = 0.004
-_QUEUE_TITLE = "launch queue in the same step: at 0 the device waits for the host"
 # A picture of a step that takes no time is as wide as the profilers' unit.
 _LEAST_WIDTH_S = 1e-9
 

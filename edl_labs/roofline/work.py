@@ -224,22 +224,20 @@ def elementwise(
     *,
     inputs: int = 1,
     operations: int = 1,
-    flops_per_element: float | None = None,
     dtype: object = "fp32",
     fused: bool = True,
 ) -> Work:
     """A chain of `operations` on tensors of `elements` each, from `inputs` tensors to one.
 
     Fused, the inputs are read and the result written once; not fused, every operation reads its operands and writes its
-    result. Each operation is one FLOP per element unless `flops_per_element` says what the chain takes.
+    result. Each operation is one FLOP per element.
 
     >>> elementwise(1000, dtype="fp16").intensity_flop_per_byte
     0.25
     """
     check_sizes(elements=elements, inputs=inputs, operations=operations)
-    flops = operations if flops_per_element is None else flops_per_element
     passes = inputs + 1 if fused else inputs + 1 + 2 * (operations - 1)
-    return Work(0, flops * elements, item_bytes(dtype) * passes * elements, dtype_name(dtype), "elementwise")
+    return Work(0, operations * elements, item_bytes(dtype) * passes * elements, dtype_name(dtype), "elementwise")
 
 
 def reduction(elements: int, *, outputs: int = 1, dtype: object = "fp32") -> Work:

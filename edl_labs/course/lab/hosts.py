@@ -7,8 +7,6 @@ from urllib.parse import quote
 
 from edl_labs.course.course_file import read_course_file, wrong
 
-# Variables that these hosts set, and nobody else.
-HOST_VARIABLES = ("COLAB_RELEASE_TAG", "KAGGLE_KERNEL_RUN_TYPE")
 _HOSTED = """\
 # On Colab and Kaggle only: this release of the course's library. It asks for no
 # version of torch, so the host's stays.
@@ -46,11 +44,11 @@ def repository(root: Path) -> str:
     return "/".join(parts) if found else ""
 
 
-def badges(name: str, owner_and_name: str, *, branch: str = "main") -> str:
+def badges(name: str, owner_and_name: str) -> str:
     """Markdown that opens the lab `name` on rented hosts; empty without a repository."""
     if not owner_and_name:
         return ""
-    path = quote(f"{owner_and_name}/blob/{branch}/labs/{name}/{name}.ipynb")
+    path = quote(f"{owner_and_name}/blob/main/labs/{name}/{name}.ipynb")
     (colab, colab_picture, colab_at), (kaggle, kaggle_picture, kaggle_at) = _BADGES
     links = (
         f"[![{colab}]({colab_picture})](https://{colab_at}/{path})",

@@ -69,13 +69,7 @@ def stamped(notebook: dict[str, Any]) -> dict[str, Any]:
 def locked_digests(notebook: dict[str, Any]) -> dict[str, str]:
     """The SHA-256 of each locked cell's source, by cell id."""
     locked = [c for c in notebook["cells"] if c["metadata"].get("nbgrader", {}).get("locked")]
-    return {c["id"]: hashlib.sha256(text(c).encode()).hexdigest() for c in locked}
-
-
-def text(cell: dict[str, Any]) -> str:
-    """A cell's source as one text, whichever way the file holds it."""
-    source = cell["source"]
-    return source if isinstance(source, str) else "".join(source)
+    return {c["id"]: hashlib.sha256("".join(c["source"]).encode()).hexdigest() for c in locked}
 
 
 def _cell(lab: Lab, cell: Cell, cell_id: str) -> dict[str, Any]:

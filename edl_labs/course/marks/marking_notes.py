@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from edl_labs.course.course_folder import Course
-from edl_labs.course.lab.source_notebook import RUBRIC_HEAD, text
+from edl_labs.course.lab.source_notebook import RUBRIC_HEAD
 from edl_labs.errors import UsageError
 
 FILE = "feedback.toml"
@@ -43,7 +43,7 @@ def marking_notes(course: Course, assignment: str) -> dict[str, MarkingNotes]:
         cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
     except (OSError, ValueError, KeyError):
         return {}
-    prose = [(c["metadata"].get("nbgrader", {}), text(c)) for c in cells if c["cell_type"] == "markdown"]
+    prose = [(c["metadata"].get("nbgrader", {}), "".join(c["source"])) for c in cells if c["cell_type"] == "markdown"]
     return {meta["grade_id"]: _notes(source) for meta, source in prose if meta.get("grade") and meta.get("solution")}
 
 

@@ -17,6 +17,7 @@ from typing import Any
 from nbconvert.preprocessors import Preprocessor
 from nbgrader.plugins import ExportPlugin, LateSubmissionPlugin
 from nbgrader.preprocessors import NbGraderPreprocessor
+from traitlets import Bool
 from traitlets.config import Config
 
 from edl_labs.course.course_folder import Course
@@ -46,8 +47,7 @@ _NAMES = ("student", "first_name", "last_name", "notebook_path", "filename")
 class EscapedNames(Preprocessor):
     """For nbgrader's HTMLExporter: names of students and their folders are text in formgrader, always."""
 
-    def __init__(self, **traits: Any) -> None:
-        super().__init__(**{"enabled": True, **traits})
+    enabled = Bool(True).tag(config=True)
 
     def preprocess(self, nb: Any, resources: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
         """The notebook as it is, its names escaped for HTML."""
@@ -62,8 +62,7 @@ class TableBorders(Preprocessor):
     The style sheet is a cell of the page: nbconvert's templates set the page's own list of sheets after this.
     """
 
-    def __init__(self, **traits: Any) -> None:
-        super().__init__(**{"enabled": True, **traits})
+    enabled = Bool(True).tag(config=True)
 
     def preprocess(self, nb: Any, resources: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
         """The notebook as it is shown; the file stays as it was."""
@@ -144,8 +143,7 @@ class NotesForGraders(Preprocessor):
     Only formgrader names a submission by its id; in every other page of the same exporter nothing is added.
     """
 
-    def __init__(self, **traits: Any) -> None:
-        super().__init__(**{"enabled": True, **traits})
+    enabled = Bool(True).tag(config=True)
 
     def preprocess(self, nb: Any, resources: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
         """The notebook as it is shown; the file stays as it was."""

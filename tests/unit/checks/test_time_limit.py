@@ -169,13 +169,6 @@ def test_a_handler_that_c_code_has_set_is_left_alone(monkeypatch: pytest.MonkeyP
         endless()
 
 
-def test_switched_off_there_is_no_limit() -> None:
-    with time_limit(0.01, on=False) as limit:
-        time.sleep(0.1)
-
-    assert not limit.reached
-
-
 def test_who_waits_long_is_told_once_and_others_never() -> None:
     told = threading.Event()
     with told_when_slow(0.01, told.set):
