@@ -62,7 +62,7 @@ test-install: setup ## Every lab from the plain student install: a fresh environ
 	@$(BIN)/python -m pytest tests/course/test_student_install.py -q
 
 test-gpu: setup ## What needs an accelerator; each skip says why
-	@$(BIN)/python -m pytest tests/gpu -q -m gpu
+	@$(BIN)/python -m pytest tests/gpu -q -m gpu -r fE
 
 docs: setup ## The site in build/site/html: pages, labs, gallery, API; minutes the first time
 	@scripts/system_packages npm
