@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 from edl_labs.checks import RegisteredExercise
 from edl_labs.course.assignment import Assignment
-from edl_labs.course.grade.judge_process import FreeJudge, Judge, Judged
+from edl_labs.course.grade.judge_process import Judge, Judged
 from edl_labs.course.grade.reference_process import ReferenceProcess
 from edl_labs.course.sandbox import Limits
 from edl_labs.errors import EdlError
@@ -33,9 +33,18 @@ class ClassJudges:
         for process in started:
             process.close()
 
-    def judge(self) -> FreeJudge:
-        """A way for one submission to whichever judge is free."""
-        return FreeJudge(self._free, self._new_judge)
+    def judge(
+        self, exercise: RegisteredExercise, cases: bytes, evidence: bytes, wants: bytes, *, points: float
+    ) -> Judged:
+        """What `Judge.judge` says, of the judge that was free last, or of a new one where none is."""
+        try:
+            judge = self._free.pop()
+        except IndexError:
+            judge = self._new_judge()
+        try:
+            return judge.judge(exercise, cases, evidence, wants, points=points)
+        finally:
+            self._free.append(judge)
 
     def launch(self) -> None:
         """Let one judge start beside what the caller does meanwhile."""

@@ -151,12 +151,12 @@ class Grader:
         secrets, requests = self.secrets(draw), self._requests.setdefault(draw, {})
         began_s = time.monotonic()
         with self.judges.solution() as solution:
-            judge, limits = self.judges.judge(), self.results.limits
+            limits = self.results.limits
             asleep, watch = partial(released, self._at_once), partial(self._watch, student)
             runner = PlanRunner(self.assignment, self.kernels.new_kernel, limits, watch, asleep, self._timeouts)
-            examiner = Examiner(runner, secrets, judge, solution, requests)
+            examiner = Examiner(runner, secrets, self.judges, solution, requests)
             run = examiner.grade(plan, all_cells=self.results.all_cells)
-        run.usage += Usage(wall_s=time.monotonic() - began_s, judge_cpu_s=judge.cpu_s)
+        run.usage += Usage(wall_s=time.monotonic() - began_s)
         return run
 
     def _watch(self, student: str, where: str) -> None:

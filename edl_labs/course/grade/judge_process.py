@@ -35,10 +35,14 @@ _TEXT_LETTERS = 4000  # above a screen; a traceback of a hostile depth is longer
 
 @dataclass(frozen=True)
 class Judged:
-    """An outcome, and whether the evidence had a value for each case: no exception, no missing name, no stub."""
+    """An outcome, and whether the evidence had a value for each case: no exception, no missing name, no stub.
+
+    `cpu_s` is what decoding and comparing took now, without the start of the process.
+    """
 
     outcome: Outcome
     all_values: bool
+    cpu_s: float = 0.0
 
 
 class Judge:
@@ -55,10 +59,6 @@ class Judge:
         self._limits, self._lab = limits, lab
         self._known: MutableMapping[bytes, Judged] = {} if known is None else known
         self._worker: Worker | None = None
-        self.all_values = True
-        """Whether the evidence judged last has a value for each case: no exception, no missing name, no stub."""
-        self.cpu_s = 0.0
-        """CPU seconds spent on decoding and comparing so far, without its process's start."""
 
     def __enter__(self) -> Judge:
         return self
@@ -79,7 +79,7 @@ class Judge:
 
     def judge(
         self, exercise: RegisteredExercise, cases: bytes, evidence: bytes, wants: bytes, *, points: float
-    ) -> Outcome:
+    ) -> Judged:
         """The outcome of encoded evidence against the reference's. EdlError only when the judge cannot work at all."""
         head = plain_data.encode({"lab": exercise.lab, "name": exercise.name, "points": float(points)})
         parts = [head, cases, evidence, wants]
@@ -89,18 +89,19 @@ class Judge:
             found = self._judged(exercise, parts, points)
             # What ran when is large, and kept where it belongs; what took too long or too much may not the next time.
             if found.all_values and not found.outcome.timelines and found.outcome.what != INCOMPARABLE:
-                self._known[key] = found
-        self.all_values = found.all_values
-        return found.outcome
+                self._known[key] = replace(found, cpu_s=0.0)
+        return found
 
     def _judged(self, exercise: RegisteredExercise, parts: list[bytes], points: float) -> Judged:
+        pid = self._started().pid
+        before_s = process_cpu_s(pid)
         try:
             answer = dict(plain_data.decode(self._ask(*parts, own_s=self._limits.judge_s)))
         except WorkerGone as gone:
             return Judged(unjudged(exercise, points, why=f"comparing it {gone.reason}"), all_values=False)
         if "broken" in answer:
             raise EdlError(f"the judge of {exercise.name} failed", why=answer["broken"], next="edl-labs test")
-        return Judged(Outcome(**answer["outcome"]), bool(answer["all_values"]))
+        return Judged(Outcome(**answer["outcome"]), bool(answer["all_values"]), process_cpu_s(pid) - before_s)
 
     def draw(self, exercise: RegisteredExercise, seed: int) -> bytes:
         """The cases that `exercise` draws from `seed`, encoded. Raises what drawing them raises."""
@@ -116,11 +117,7 @@ class Judge:
 
     def _ask(self, *parts: bytes, own_s: float) -> bytes:
         worker = self._started()
-        before_s = process_cpu_s(worker.pid)
-        try:
-            return worker.ask(*parts, left_s=ComputingTime(worker.pid, own_s))
-        finally:
-            self.cpu_s += max(0.0, process_cpu_s(worker.pid) - before_s)
+        return worker.ask(*parts, left_s=ComputingTime(worker.pid, own_s))
 
     def _started(self) -> Worker:
         self.launch()
@@ -132,36 +129,6 @@ class Judge:
             then = "the same command again, with fewer at once: -j 1"
             raise EdlError("the judge did not start", why=why, next=then) from None
         return self._worker
-
-
-class FreeJudge:
-    """Judges with whichever process of `free` is free, the one that was last first; with a new one where none is.
-
-    One serves one thread. Threads that share `free` have as many processes as ever judged at a time, and each has
-    imported what it compares with once.
-    """
-
-    def __init__(self, free: list[Judge], new: Callable[[], Judge]) -> None:
-        self._free, self._new = free, new
-        self.all_values, self.cpu_s = True, 0.0
-        """As those of `Judge`, for what was judged here."""
-
-    def judge(
-        self, exercise: RegisteredExercise, cases: bytes, evidence: bytes, wants: bytes, *, points: float
-    ) -> Outcome:
-        """What `Judge.judge` says."""
-        try:
-            judge = self._free.pop()
-        except IndexError:
-            judge = self._new()
-        before_s = judge.cpu_s
-        try:
-            outcome = judge.judge(exercise, cases, evidence, wants, points=points)
-            self.all_values = judge.all_values
-        finally:
-            self.cpu_s += judge.cpu_s - before_s
-            self._free.append(judge)
-        return outcome
 
 
 class ComputingTime:

@@ -8,8 +8,9 @@ from dataclasses import dataclass, field, replace
 
 from edl_labs.checks import Outcome, RegisteredExercise, plain_data
 from edl_labs.checks.spec import cases_of
+from edl_labs.course.grade.class_judges import ClassJudges
 from edl_labs.course.grade.declared_cells import declared_plan
-from edl_labs.course.grade.judge_process import FreeJudge, Judge, unjudged
+from edl_labs.course.grade.judge_process import Judge, unjudged
 from edl_labs.course.grade.plan import MarkingPlan
 from edl_labs.course.grade.probe_run import LATE, AtCheck, PlanRunner
 from edl_labs.course.grade.reference_process import ReferenceProcess, ServedCalls, StandIns, stand_ins
@@ -28,7 +29,7 @@ class Examiner:
 
     runner: PlanRunner
     secrets: Mapping[str, SecretCases]
-    judge: Judge | FreeJudge
+    judge: Judge | ClassJudges
     solution: ReferenceProcess
     requests: dict[str, bytes] = field(default_factory=dict)
     """What a probe of these secrets is sent, by exercise, encoded once; all examiners of a draw may share it."""
@@ -72,10 +73,9 @@ class Examiner:
         points = self.runner.assignment.points[exercise.name]
         serve = ServedCalls(self.solution, frozenset(self.helped_by.functions)) if self.wrong else None
         evidence = check.ask(self._request(exercise, secret), serve=serve).data
-        outcome = self.judge.judge(exercise, secret.cases, evidence, secret.wants, points=points)
-        if not self.judge.all_values:
-            check.doubt()
-        return _bare(outcome, self.wrong) if self.wrong else outcome
+        judged = self.judge.judge(exercise, secret.cases, evidence, secret.wants, points=points)
+        check.judged(all_values=judged.all_values, cpu_s=judged.cpu_s)
+        return _bare(judged.outcome, self.wrong) if self.wrong else judged.outcome
 
     def miss(self, exercise: RegisteredExercise, *, what: str, why: str) -> Outcome | None:
         """No points, and why; nothing where the first run has said what there is to say."""

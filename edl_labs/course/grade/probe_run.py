@@ -175,9 +175,11 @@ class AtCheck:
             self._walk.deadline += waited_s
             self._waited_s += waited_s
 
-    def doubt(self) -> None:
-        """What came back is not a value for each case: something that did not run may be missing."""
-        self._walk.found.errors.add(self._exercise.name)
+    def judged(self, *, all_values: bool, cpu_s: float) -> None:
+        """Its evidence was judged: without a value for each case, something that did not run may be missing."""
+        self._walk.found.usage += Usage(judge_cpu_s=cpu_s)
+        if not all_values:
+            self._walk.found.errors.add(self._exercise.name)
 
     @property
     def spent_s(self) -> float:

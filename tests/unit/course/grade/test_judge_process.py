@@ -14,8 +14,10 @@ import pytest
 from edl_labs.checks import RegisteredExercise, plain_data
 from edl_labs.checks.lab_exercises import load_lab
 from edl_labs.checks.spec import MOST_KEPT_BYTES, kept_timelines, plain_cases
+from edl_labs.course.assignment import Assignment
 from edl_labs.course.grade import judge_process
-from edl_labs.course.grade.judge_process import ComputingTime, FreeJudge, Judge, Judged
+from edl_labs.course.grade.class_judges import ClassJudges
+from edl_labs.course.grade.judge_process import ComputingTime, Judge, Judged
 from edl_labs.course.sandbox.gauges import process_cpu_s
 from edl_labs.course.sandbox.limits import Limits
 from edl_labs.errors import EdlError
@@ -67,7 +69,7 @@ def judged(
 ) -> tuple[str, float, str]:
     judge._limits = Limits(judge_s=judge_s)
     parts = [plain_data.encode(part) for part in ([EMPTY], [{"value": value}], [RIGHT])]
-    outcome = judge.judge(exercise, *parts, points=2.0)
+    outcome = judge.judge(exercise, *parts, points=2.0).outcome
     return outcome.state, outcome.points, outcome.why
 
 
@@ -101,7 +103,7 @@ def test_what_ran_when_is_kept_of_answers_that_earn_points(exercise: RegisteredE
         sent = [
             [plain_data.encode(part) for part in ([EMPTY], [{"value": one}], [RIGHT])] for one in (RIGHT, ["no", 1])
         ]
-        right, wrong = (judge.judge(exercise, *parts, points=2.0) for parts in sent)
+        right, wrong = (judge.judge(exercise, *parts, points=2.0).outcome for parts in sent)
 
     assert {"kept": RIGHT, "of": RIGHT} == right.timelines
     assert ("wrong", {}) == (wrong.state, wrong.timelines)
@@ -230,21 +232,18 @@ def test_why_no_cases_were_drawn_is_told_as_here(exercise: RegisteredExercise, t
     assert "correct that line" in refused.value.next
 
 
-def test_threads_share_as_many_judges_as_judge_at_a_time(exercise: RegisteredExercise):
-    free: list[Judge] = []
+def test_a_class_has_as_many_judges_as_judge_at_a_time(exercise: RegisteredExercise, monkeypatch: pytest.MonkeyPatch):
     made: list[Judge] = []
-
-    def new() -> Judge:
-        made.append(Judge())
-        return made[-1]
-
-    one, other = FreeJudge(free, new), FreeJudge(free, new)
-    parts = [plain_data.encode(part) for part in ([EMPTY], [{"value": RIGHT}], [RIGHT])]
+    launch = Judge.launch
+    monkeypatch.setattr(Judge, "launch", lambda judge: (made.append(judge), launch(judge)))
+    assignment = Assignment(LAB, (), (exercise,), {}, {}, own_exercises=False)
+    judges = ClassJudges(assignment, Limits(), threading.Event())
+    sent = [[plain_data.encode(part) for part in ([EMPTY], [{"value": one}], [RIGHT])] for one in (RIGHT, ["no", 1])]
     try:
-        outcomes = [judge.judge(exercise, *parts, points=2.0).state for judge in (one, other, one)]
-
-        assert (["passed"] * 3, 1, free) == (outcomes, len(made), made)
-        assert one.all_values
-        assert other.all_values
+        found = [judges.judge(exercise, *parts, points=2.0) for parts in (*sent, sent[0])]
     finally:
-        made[0].close()
+        judges.close()
+
+    assert (["passed", "wrong", "passed"], 1) == ([one.outcome.state for one in found], len({*map(id, made)}))
+    assert all(one.all_values for one in found)
+    assert (found[0].outcome, 0.0) == (found[2].outcome, found[2].cpu_s)
