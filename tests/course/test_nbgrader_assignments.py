@@ -18,6 +18,7 @@ from edl_labs.course.course_folder import Course as CourseFolder
 from edl_labs.course.grade.classrun import ClassReport
 from edl_labs.course.grade.nbgrader_class import grade_nbgraders
 from edl_labs.course.marks.class_report import class_report
+from edl_labs.course.marks.collect import collect
 from edl_labs.course.marks.export import export
 from edl_labs.course.marks.nbgrader_feedback import nbgraders_feedback
 from edl_labs.errors import UsageError
@@ -117,6 +118,41 @@ def test_feedback_shows_released_tests_and_no_output_of_the_run(course: CourseFo
         assert "correct_squares" in text
         assert "hidden_marker" not in text
     assert "✗" in page
+
+
+SQUARES = """
+def squares_of(n):
+    if n < 1:
+        raise ValueError(n)
+    return [i ** 2 for i in range(1, n + 1)]
+"""
+
+
+def test_several_notebooks_are_collected_from_one_download_with_what_they_import(course: CourseFolder, tmp_path: Path):
+    """jupyter/nbgrader#940: a module of the student's own beside the notebook."""
+    handed_in = tmp_path / "mia"
+    shutil.copytree(course.root / "labs" / PS, handed_in)
+    notebook = json.loads((handed_in / "problem1.ipynb").read_text())
+    cell_of(notebook, "squares")["source"] = "from helpers import squares_of as squares"
+    (handed_in / "problem1.ipynb").write_text(json.dumps(notebook))
+    (handed_in / "helpers.py").write_text(SQUARES)
+    row = collect(PS, tmp_path, kind="dir", course=course).rows[0]
+    before = json.loads((course.root / "labs" / PS / "problem1.ipynb").read_text())
+    tests = [cell_of(before, name) for name in ("correct_squares", "squares_invalid_input")]
+    most = sum(cell["metadata"]["nbgrader"]["points"] for cell in tests)
+    graded = grade_nbgraders(course, PS, only=["mia"]).row("mia")
+
+    assert ("mia", "new", "") == (row.student, row.state, row.problem)
+    assert "its own modules: helpers.py" in row.remarks
+    assert most == graded.points
+
+
+def test_a_download_without_one_of_the_notebooks_says_which(course: CourseFolder, tmp_path: Path):
+    (tmp_path / "tim").mkdir()
+    shutil.copy(course.root / "labs" / PS / "problem2.ipynb", tmp_path / "tim")
+    row = collect(PS, tmp_path, kind="dir", course=course).rows[0]
+
+    assert ("new", "there is no problem1.ipynb") == (row.state, row.problem)
 
 
 def test_a_hand_in_that_is_no_notebook_gets_one_sentence(course: CourseFolder):

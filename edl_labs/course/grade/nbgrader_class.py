@@ -15,7 +15,7 @@ from edl_labs.course.grade.classrun import ClassReport, StudentRow, chosen
 from edl_labs.course.grade.gradebook import own_programs, quiet
 from edl_labs.course.grade.nbgrader_assignments import notebook_names
 from edl_labs.course.grade.student_names import check_folder, plain_name
-from edl_labs.course.grade.submission import Unreadable, parse, read_bytes
+from edl_labs.course.grade.submission import Unreadable, parse, read_bytes, read_modules
 from edl_labs.course.sandbox import best_level
 from edl_labs.errors import EdlError, NothingToDo, UsageError
 
@@ -62,13 +62,14 @@ def _graded(course: Course, name: str, student: str) -> StudentRow:
 
 
 def _read_all(course: Course, name: str, student: str) -> None:
-    """Unreadable where a notebook of the assignment is missing, or is none."""
+    """Unreadable where a notebook of the assignment is missing, or is none, or a Python file beside it is too large."""
     folder = course.path("submitted", student=student, assignment=name)
     for notebook in notebook_names(course, name):
         path = folder / f"{notebook}.ipynb"
         if not path.exists():
             raise Unreadable(f"there is no {path.name}", why="the assignment has a notebook of that name")
         parse(read_bytes(path, most=course.limits.submission_bytes), limits=course.limits)
+    read_modules(folder, limits=course.limits)
 
 
 def _autograde(course: Course, name: str, student: str) -> None:

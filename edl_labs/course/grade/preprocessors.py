@@ -38,7 +38,7 @@ from edl_labs.course.grade.nbgrader_assignments import (
 from edl_labs.course.grade.plan import make_plan
 from edl_labs.course.grade.result import Result
 from edl_labs.course.grade.run_record import ProbedRun
-from edl_labs.course.grade.submission import read_submission
+from edl_labs.course.grade.submission import module_paths, read_modules, read_submission
 from edl_labs.errors import EdlError
 
 IDLE_S = 300.0  # the next click in formgrader comes sooner; a sandbox held for longer keeps 600 MB for nobody
@@ -75,7 +75,8 @@ class JudgeOutside(NbGraderPreprocessor):
         """
         course, name, student = _where(self, resources)
         if is_nbgraders(course, name):
-            run_in_sandbox(nb, files=files_beside(course, name), limits=course.limits)
+            own = read_modules(course.path("submitted", student=student, assignment=name), limits=course.limits)
+            run_in_sandbox(nb, files={**own, **files_beside(course, name)}, limits=course.limits)
             return nb, resources
         with _HELD.grader(course, name) as grader:
             result, _ = grader.grade(student)
@@ -103,13 +104,14 @@ class SaveMarks(NbGraderPreprocessor):
 
 
 def set_files_aside(*, notebooks: Sequence[str], **_: Any) -> None:
-    """A hook for nbgrader: what was sent beside a notebook is moved to `withheld/`.
+    """A hook for nbgrader: what was sent beside a notebook, modules apart, is moved to `withheld/`.
 
     nbgrader would copy it along, links followed, into what is graded, shown and given back; and the instructor's own
     files could be what a link points to.
     """
     for folder in {Path(notebook).parent for notebook in notebooks}:
         kept = {Path(notebook).name for notebook in notebooks} | set(OF_EXCHANGE)
+        kept |= {path.name for path in module_paths(folder)}
         for entry in list(folder.iterdir()):
             if entry.name in kept and entry.is_file() and not entry.is_symlink():
                 continue

@@ -28,6 +28,7 @@ _ARCHIVES = {
     b"\xfd7zXZ": "xz",
 }
 _SAVE_AGAIN = "open the notebook in JupyterLab, save it, and hand in that file"
+_SHORTER = "hand in only the code that the notebook imports; data does not belong into a Python file"
 _FOUR_HIGH = re.compile(rb"[\x80-\xff]{4}")
 # How a conflict's three lines begin. One expression for all three would take the cube of a hostile file's length.
 _CONFLICT = tuple(re.compile(start, re.MULTILINE) for start in (rb"^<{7} ", rb"^={7}\r?$", rb"^>{7} "))
@@ -110,7 +111,7 @@ def find_notebook(folder: Path, name: str) -> tuple[Path, tuple[str, ...]]:
     expected = folder / f"{name}.ipynb"
     entries = sorted(entry for entry in folder.iterdir() if not entry.name.startswith("."))
     notebooks = [entry for entry in entries if entry.suffix == ".ipynb"]
-    used = (*notebooks, *_modules(folder))
+    used = (*notebooks, *module_paths(folder))
     others = [e.name for e in entries if e not in used and e.name not in (*OF_EXCHANGE, "feedback")]
     notes = (f"not used: {', '.join(others[:5])}",) if others else ()
     if expected in notebooks:
@@ -130,23 +131,28 @@ def read_submission(folder: Path, name: str, *, limits: Limits = DEFAULTS) -> Su
     """The submission in `folder`; raises Unreadable, and nothing else, when it cannot be read."""
     path, notes = find_notebook(folder, name)
     submission = parse(read_bytes(path, most=limits.submission_bytes), limits=limits)
-    modules: dict[str, bytes] = {}
-    for module in _modules(folder):
-        modules[module.name] = read_bytes(module, most=limits.source_bytes)
-    if sum(map(len, modules.values())) > limits.source_bytes:
-        why = f"together at most {limits.source_bytes:,} bytes are read"
-        raise Unreadable("the Python files beside the notebook are too long", why=why, next="hand in what it imports")
+    modules = read_modules(folder, limits=limits)
     return replace(submission, notes=(*notes, *submission.notes), modules=modules)
 
 
-def _modules(folder: Path) -> list[Path]:
+def read_modules(folder: Path, *, limits: Limits = DEFAULTS) -> dict[str, bytes]:
+    """The student's own Python files beside the notebook, by name. Unreadable where they are too long, or links."""
+    found = {path.name: read_bytes(path, most=limits.source_bytes, then=_SHORTER) for path in module_paths(folder)}
+    size = sum(map(len, found.values()))
+    if size > limits.source_bytes:
+        why = f"they have {size:,} bytes, and together at most {limits.source_bytes:,} are read"
+        raise Unreadable("the Python files beside the notebook are too large", why=why, next=_SHORTER)
+    return found
+
+
+def module_paths(folder: Path) -> list[Path]:
     """Plain Python files that a notebook in the folder can import, in order."""
     found = (path for path in sorted(folder.glob("*.py")) if path.stem.isidentifier())
     return [path for path in found if path.is_file() and not path.is_symlink()][:_MOST_MODULES]
 
 
-def read_bytes(path: Path, *, most: int) -> bytes:
-    """The bytes of a plain file of bearable size. Links, pipes and devices are refused, not followed."""
+def read_bytes(path: Path, *, most: int, then: str = "clear its outputs and hand it in again") -> bytes:
+    """The bytes of a plain file; Unreadable above `most`, with what to do `then`. Links are refused, not followed."""
     try:
         fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as error:
@@ -159,8 +165,8 @@ def read_bytes(path: Path, *, most: int) -> bytes:
         raise Unreadable(f"{path.name} is not a file", why="it is a folder, pipe or device")
     with os.fdopen(fd, "rb") as file:
         if found.st_size > most:
-            size = f"it has {found.st_size / 1e6:.0f} MB, and at most {most / 1e6:.0f} are read"
-            raise Unreadable(f"{path.name} is too large", why=size, next="clear its outputs and hand it in again")
+            size = f"it has {found.st_size:,} bytes, and at most {most:,} are read"
+            raise Unreadable(f"{path.name} is too large", why=size, next=then)
         return file.read(most + 1)
 
 

@@ -18,7 +18,7 @@ from typing import Any
 from edl_labs.course.course_folder import Course
 from edl_labs.course.grade.files import write_atomically
 from edl_labs.course.marks.hand_ins import hand_ins
-from edl_labs.course.marks.lms.learning_system import ClassMember, MarksFinder, first_and_last
+from edl_labs.course.marks.lms.learning_system import ClassMember, MarksFinder, first_and_last, written_number
 from edl_labs.course.marks.student_marks import StudentMarks, class_marks
 from edl_labs.errors import EdlError, UsageError
 from edl_labs.values import Value
@@ -76,7 +76,7 @@ def send_to_canvas(
         finder = MarksFinder(marks, numbers)
         found = {who.lms_id: mine for who in students if (mine := finder.find(who))}
         if send and found:
-            _enter(there, {number: f"{mine.points:g}" for number, mine in found.items()}, wait)
+            _enter(there, {number: written_number(mine.points) for number, mine in found.items()}, wait)
     placed = {mine.student for mine in found.values()}
     return CanvasReport(
         assignment,

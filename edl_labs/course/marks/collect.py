@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 from edl_labs.course.assignment import Assignment
 from edl_labs.course.course_folder import Course
@@ -16,10 +15,11 @@ from edl_labs.course.grade.nbgrader_assignments import is_nbgraders, notebook_na
 from edl_labs.course.grade.other_lab import refuse_other_lab
 from edl_labs.course.grade.submission import Unreadable, parse
 from edl_labs.course.groups import read_groups
-from edl_labs.course.marks.archives import BadArchive, Entry, files_inside, read_folder, read_zip
+from edl_labs.course.marks.archives import Entry, read_folder, read_zip
+from edl_labs.course.marks.chosen_files import Choice, choose
 from edl_labs.course.marks.hand_ins import HandIn, collected_folder, hand_ins, read_hand_in, write_hand_in
 from edl_labs.course.marks.lms import collects_as, folder
-from edl_labs.course.marks.lms.learning_system import ClassMember, Upload, attempt
+from edl_labs.course.marks.lms.learning_system import ClassMember, Upload
 from edl_labs.course.marks.lms.named_files import NamedFiles
 from edl_labs.course.marks.owners import find_owners, find_teams
 from edl_labs.course.marks.roster import (
@@ -39,7 +39,6 @@ from edl_labs.values import Value
 
 NEW, REPLACED, KEPT, OLDER, NOTHING = "new", "replaced", "kept", "older", "no notebook"
 _LONG_AGO = datetime.min.replace(tzinfo=UTC)
-_ARCHIVES = (".zip", ".tar", ".tgz", ".tar.gz", ".tar.bz2", ".tar.xz")
 
 
 @dataclass(frozen=True)
@@ -98,7 +97,7 @@ def collect(
     """
     upload = _reader(kind, pattern)
     course = course or Course.find_class()
-    graded = _assignment(course, assignment)
+    graded, names = _assignment(course, assignment)
     policy = read_policy(course.root)
     listed = roster or policy.roster
     known = read_roster(listed) if listed else None
@@ -110,10 +109,10 @@ def collect(
         _enter_students(course, known)
     if not owners.files and not (owners.unmatched or unnamed):
         raise NothingToDo(f"{source.name} holds nothing to collect", next="check that it is the right download")
-    collector = _Collector(course, assignment, graded, policy, moments)
-    chosen = collector.shared([collector.choose(student, files) for student, files in owners.files], known)
+    collector = _Collector(course, assignment, graded, names, policy, moments)
+    chosen = collector.shared([choose(student, files, names) for student, files in owners.files], known)
     rows = tuple(collector.write(choice) for choice in chosen)
-    handed_in = {row.student for row in rows} | _earlier(course, assignment)
+    handed_in = {row.student for row in rows} | _earlier(course, assignment, names)
     missing = tuple(s.id for s in known.students if s.id not in handed_in) if known else ()
     remarks = [*owners.remarks, *_remarks_on_times(times, moments, known), *course_remarks(course, known)]
     if times is None and not any(one.time for one in uploads):
@@ -121,15 +120,11 @@ def collect(
     return CollectReport(assignment, rows, tuple(sorted((*unnamed, *owners.unmatched))), missing, tuple(remarks))
 
 
-def _assignment(course: Course, name: str) -> Assignment | None:
-    """The lab that is collected; None for an assignment of nbgrader's form, whose one notebook has its name."""
-    if not is_nbgraders(course, name):
-        return course.assignment(name)
-    notebooks = notebook_names(course, name)
-    if notebooks != (name,):
-        why = f"its notebooks are {', '.join(notebooks)}, and collect takes one, called {name}.ipynb"
-        raise UsageError(f"{name} cannot be collected here", why=why, next=f"nbgrader zip_collect {name}")
-    return None
+def _assignment(course: Course, name: str) -> tuple[Assignment | None, tuple[str, ...]]:
+    """The lab that is collected, None for an assignment of nbgrader's form; and the names of its notebooks."""
+    if is_nbgraders(course, name):
+        return None, notebook_names(course, name)
+    return course.assignment(name), (name,)
 
 
 def _reader(kind: str, pattern: str) -> Callable[[Entry], Upload | None]:
@@ -150,32 +145,14 @@ def _remarks_on_times(times: Path | None, moments: dict[str, datetime], known: R
     return [f"{times.name} has times for ids that nobody in the class has: {', '.join(strangers[:5])}{more}"]
 
 
-def _earlier(course: Course, assignment: str) -> set[str]:
+def _earlier(course: Course, assignment: str, names: Sequence[str]) -> set[str]:
     """Whose notebook is there from a download that was collected before."""
     places = {s: course.path("submitted", student=s, assignment=assignment) for s in hand_ins(course, assignment)}
-    return {student for student, place in places.items() if (place / f"{assignment}.ipynb").is_file()}
+    return {student for student, place in places.items() if _is_there(place, names)}
 
 
-@dataclass(frozen=True)
-class _Choice:
-    student: ClassMember
-    upload: Upload | None
-    notebook: Entry | None
-    remarks: tuple[str, ...]
-    by: ClassMember | None = None
-    """Who of the group handed it in, where that was another one."""
-    modules: Mapping[str, bytes] = field(default_factory=dict)
-    """Python files that were handed in with it, by the name under which the notebook imports them."""
-
-    @property
-    def of_team(self) -> bool:
-        """Whether the learning system's group handed it in for each of its members."""
-        return self.upload is not None and bool(self.upload.team)
-
-    @property
-    def upload_number(self) -> tuple[int, float]:
-        """What is higher for a later upload, where nobody says when it came."""
-        return (self.upload.number, self.upload.entry.order) if self.upload else (0, 0.0)
+def _is_there(place: Path, names: Sequence[str]) -> bool:
+    return any((place / f"{name}.ipynb").is_file() for name in names)
 
 
 @dataclass(frozen=True)
@@ -183,17 +160,18 @@ class _Collector:
     course: Course
     assignment: str
     graded: Assignment | None
+    names: tuple[str, ...]
     policy: CoursePolicy
     moments: dict[str, datetime]
 
-    def shared(self, choices: list[_Choice], roster: Roster | None) -> list[_Choice]:
+    def shared(self, choices: list[Choice], roster: Roster | None) -> list[Choice]:
         """The choices, with the newest of each group for all of its members."""
         own = {choice.student.id: choice for choice in choices}
         groups = read_groups(self.course.root, self.assignment)
         members = {s for choice in choices for s in groups.mates(choice.student.id)}
         found = []
         for student in sorted(members | own.keys()):
-            theirs = [own[mate] for mate in groups.mates(student) if mate in own and own[mate].notebook is not None]
+            theirs = [own[mate] for mate in groups.mates(student) if mate in own and own[mate].notebooks]
             if student in own and own[student].of_team:
                 theirs = [own[student]]
             if not theirs:
@@ -209,53 +187,27 @@ class _Collector:
                 found.append(replace(newest, student=member, by=newest.student, remarks=(*newest.remarks, remark)))
         return found
 
-    def choose(self, student: ClassMember, uploads: Sequence[Upload]) -> _Choice:
-        """The notebook that counts: the newest; of several, the one called like the assignment."""
-        remarks: list[str] = []
-        everything: list[tuple[Upload, Entry]] = []
-        for one in uploads:
-            try:
-                everything += [(one, inner) for inner in _files(one)]
-            except BadArchive as problem:
-                remarks.append(f"{problem.what}: {problem.why}" if problem.why else problem.what)
-        found = [(one, entry) for one, entry in everything if entry.is_notebook]
-        if not found:
-            remarks.append(f"handed in {', '.join(sorted(u.file for u in uploads)[:5])}, but no notebook")
-            return _Choice(student, uploads[0], None, tuple(remarks))
-        ranked = sorted(found, key=self._rank)
-        one, notebook = ranked[-1]
-        if len({entry.data for _, entry in found}) > 1:
-            remarks.append(f"{len(found)} notebooks, took {notebook.name}")
-        modules = _own_modules(everything)
-        others = sorted({e.name for _, e in everything if not e.is_notebook and _module_name(e) not in modules})
-        if modules:
-            remarks.append(f"its own modules: {', '.join(sorted(modules))}")
-        if others:
-            remarks.append(f"not used, since a lab is one notebook: {', '.join(others[:5])}")
-        if one.team:
-            remarks.append(f"handed in by the group {one.team}")
-        return _Choice(student, one, notebook, tuple(remarks), modules=modules)
-
-    def write(self, choice: _Choice) -> Collected:
-        """Put a chosen notebook in its place, unless a newer one is there."""
+    def write(self, choice: Choice) -> Collected:
+        """Put the chosen notebooks in their place, unless newer ones are there."""
         student, moment = choice.student, self._moment(choice)
         row = Collected(student.id, student.name, NOTHING, submitted=moment.isoformat() if moment else "")
-        if choice.notebook is None or choice.upload is None:
+        if not choice.notebooks or choice.upload is None:
             return replace(row, remarks=choice.remarks)
-        one, data, file = choice.upload, choice.notebook.data, choice.upload.entry.path
-        problem, odd = self._looked_at(data)
+        one, file = choice.upload, choice.upload.entry.path
+        data = b"".join(entry.data for entry in choice.notebooks.values())
+        problem, odd = self._looked_at_all(choice)
         late = (self._late_remark(student),) if one.late and moment is None else ()
         row, choice = replace(row, problem=problem), replace(choice, remarks=(*choice.remarks, *late, *odd))
         prefix, user = ("", "") if choice.by else (one.prefix, one.user)
         record = HandIn(hashlib.sha256(data).hexdigest(), row.submitted, one.number, prefix, user)
         before = read_hand_in(self.course, self.assignment, student.id)
         place = self.course.path("submitted", student=student.id, assignment=self.assignment)
-        notebook = place / f"{self.assignment}.ipynb"
-        if before is not None and before.newer_than(record) and notebook.is_file():
+        if before is not None and before.newer_than(record) and _is_there(place, self.names):
             return replace(
                 row, state=OLDER, file=file, remarks=(*choice.remarks, "a newer one has been collected before")
             )
-        state = self._put(notebook, data, student.id)
+        puts = {name: self._put(place / f"{name}.ipynb", e.data, student.id) for name, e in choice.notebooks.items()}
+        state = next((state for state in (REPLACED, NEW) if state in puts.values()), KEPT)
         for module in {*place.glob("*.py"), *(place / name for name in choice.modules)}:
             self._put(module, choice.modules.get(module.name), student.id)
         if before is not None and before.sha256 == record.sha256:
@@ -264,6 +216,13 @@ class _Collector:
         _put_time(place / "timestamp.txt", moment or least, new=state == REPLACED)
         write_hand_in(self.course, self.assignment, student.id, record)
         return replace(row, state=state, file=file, remarks=choice.remarks)
+
+    def _looked_at_all(self, choice: Choice) -> tuple[str, tuple[str, ...]]:
+        """The same of every notebook; one that is missing cannot be graded either."""
+        found = {name: self._looked_at(entry.data) for name, entry in choice.notebooks.items()}
+        problems = [f"there is no {name}.ipynb" for name in self.names if name not in found]
+        problems += [problem for problem, _ in found.values() if problem]
+        return "; ".join(problems), tuple(note for _, notes in found.values() for note in notes)
 
     def _looked_at(self, data: bytes) -> tuple[str, tuple[str, ...]]:
         """Why a notebook cannot be graded, empty where it can; and what else is odd about the file."""
@@ -291,7 +250,7 @@ class _Collector:
             write_atomically(path, data)
         return NEW if old is None else REPLACED
 
-    def _moment(self, choice: _Choice) -> datetime | None:
+    def _moment(self, choice: Choice) -> datetime | None:
         who = choice.by or choice.student
         keys = (who.id, who.lms_id, choice.upload.user if choice.upload else "")
         listed = next((self.moments[key] for key in keys if key in self.moments), None)
@@ -307,12 +266,6 @@ class _Collector:
         if self._least_late(student) is None:
             return "late by the learning system; course.toml has no due date, so it costs nothing"
         return "late by the learning system, which does not say by how much: counts as one day begun (--times FILE)"
-
-    def _rank(self, pair: tuple[Upload, Entry]) -> tuple[Any, ...]:
-        one, entry = pair
-        stem, again = attempt(entry.name)
-        _, outer = attempt(one.file)
-        return (stem == self.assignment, max(again, outer), one.number, one.entry.order, entry.order, entry.path)
 
 
 def _put_time(path: Path, moment: datetime | None, *, new: bool) -> None:
@@ -353,22 +306,3 @@ def _uploads(
         if progress is not None:
             progress(number, entry.name)
     return uploads, unnamed
-
-
-def _own_modules(everything: list[tuple[Upload, Entry]]) -> dict[str, bytes]:
-    """The Python files that a notebook can import, by name; of several with one name, the newest."""
-    found = ((one, entry) for one, entry in everything if _module_name(entry))
-    return {_module_name(entry): entry.data for _, entry in sorted(found, key=lambda pair: pair[0].number)}
-
-
-def _module_name(entry: Entry) -> str:
-    """The name under which a file is imported, without the number of a resubmission; empty for any other file."""
-    stem, _ = attempt(entry.name.removesuffix(".py"))
-    return f"{stem}.py" if entry.name.endswith(".py") and stem.isidentifier() else ""
-
-
-def _files(one: Upload) -> list[Entry]:
-    """What a student handed in with an upload: the file, or all that its archive holds."""
-    if one.file.lower().endswith(_ARCHIVES):
-        return files_inside(one.entry)
-    return [Entry(one.file, one.entry.data, one.entry.order)]

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from edl_labs.course.course_folder import Course
 from edl_labs.course.grade.files import add_exchange_files, write_atomically
 from edl_labs.course.grade.nbgrader_assignments import as_released, notebook_names
 from edl_labs.course.marks.feedback import FeedbackReport, pack, page_of, shown_path
-from edl_labs.course.marks.student_marks import ExerciseMark, class_marks
+from edl_labs.course.marks.student_marks import ExerciseMark, StudentMarks, class_marks
+
+_DIGITS = 2  # of points, as in the pages of `nbgrader generate_feedback`
 
 
 def nbgraders_feedback(
@@ -38,7 +41,7 @@ def nbgraders_feedback(
                 c.metadata.nbgrader.grade_id for c in shown.cells if c.metadata.get("nbgrader", {}).get("solution")
             }
             states = {mark.exercise: {"state": _state(mark, answers)} for mark in marks.marks}
-            page = page_of(marks, shown, assignment=assignment, order=list(states), outcomes=states)
+            page = page_of(_rounded(marks), shown, assignment=assignment, order=list(states), outcomes=states)
         except (OSError, ValueError, KeyError) as error:
             without[marks.student] = f"its graded notebook cannot be read: {error}"
             continue
@@ -53,6 +56,16 @@ def nbgraders_feedback(
     waiting = tuple(m.student for m in everyone if m.waiting)
     shown_paths = {student: shown_path(path, course.root) for student, path in pages.items()}
     return FeedbackReport(assignment, shown_paths, without, waiting, str(archive or ""))
+
+
+def _rounded(marks: StudentMarks) -> StudentMarks:
+    """The marks as nbgrader's own pages show them: more digits of partial credit could carry letters of a hidden test.
+
+    >>> _rounded(StudentMarks("ann", "", "", "", (ExerciseMark("a", 0.123456, 1.0),), 0.123456, 1.0)).points
+    0.12
+    """
+    rounded = tuple(replace(mark, points=round(mark.points, _DIGITS)) for mark in marks.marks)
+    return replace(marks, marks=rounded, points=round(marks.points, _DIGITS), penalty=round(marks.penalty, _DIGITS))
 
 
 def _state(mark: ExerciseMark, answers: Collection[str]) -> str:

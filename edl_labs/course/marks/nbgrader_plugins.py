@@ -73,14 +73,18 @@ class TableBorders(Preprocessor):
 
 
 class ReleaseStamp(NbGraderPreprocessor):
-    """For `nbgrader generate_assignment`: the metadata that `edl-labs build` gives a release."""
+    """For `nbgrader generate_assignment`: the metadata that `edl-labs build` gives a release, and no hidden picture."""
 
     def preprocess(self, nb: Any, resources: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
-        """The released notebook with its digest; one that no lab made stays as it is."""
+        """The released notebook with its digest, if a lab made it; without pictures that only a solution showed."""
         from nbformat import from_dict, writes
 
         from edl_labs.course.lab.source_notebook import stamped
 
+        for cell in nb.cells:
+            if pictures := cell.get("attachments"):
+                shown = {name: one for name, one in pictures.items() if f"attachment:{name}" in cell.source}
+                cell.attachments = from_dict(shown)
         if "edl_labs" in nb.metadata:
             nb.metadata = from_dict(stamped(json.loads(writes(nb)))["metadata"])
         return nb, resources

@@ -7,7 +7,14 @@ import io
 from collections.abc import Mapping, Sequence
 
 from edl_labs.course.marks.archives import Entry
-from edl_labs.course.marks.lms.learning_system import ClassMember, MarksFile, TimeColumns, Upload, first_and_last
+from edl_labs.course.marks.lms.learning_system import (
+    ClassMember,
+    MarksFile,
+    TimeColumns,
+    Upload,
+    first_and_last,
+    written_number,
+)
 from edl_labs.course.marks.student_marks import StudentMarks
 from edl_labs.course.marks.tables import Table, inert
 
@@ -70,8 +77,8 @@ def plain_table(marks: Sequence[StudentMarks], assignment: str) -> bytes:
     writer = csv.writer(text, lineterminator="\r\n")
     writer.writerow([*_HEAD, *exercises])
     for m in marks:
-        by_name = {mark.exercise: f"{mark.points:g}" for mark in m.marks if mark.counts}
+        by_name = {mark.exercise: written_number(mark.points) for mark in m.marks if mark.counts}
         facts = (m.student, m.first, m.last, m.email, assignment, m.submitted)
-        figures = (f"{m.late_s:.0f}", f"{m.penalty:g}", f"{m.points:g}", f"{m.max_points:g}")
+        figures = (f"{m.late_s:.0f}", *map(written_number, (m.penalty, m.points, m.max_points)))
         writer.writerow([*map(inert, facts), *figures, *(by_name.get(name, "") for name in exercises)])
     return text.getvalue().encode("utf-8-sig")

@@ -187,7 +187,7 @@ def filled_table(
                     why=f"the second time as {who.name}",
                     next="remove one of the rows",
                 )
-            cells[column] = _number(found.points * _scale(highest(row), found.max_points)).replace(".", decimal)
+            cells[column] = written_number(found.points * _scale(highest(row), found.max_points)).replace(".", decimal)
             filled[found.student] = found.points
         elif who is not None:
             without.append(who.name if who.first or who.last else who.keys[0])
@@ -221,5 +221,10 @@ def _scale(highest: float, max_points: float) -> float:
     return highest / max_points if highest > 0 and max_points > 0 else 1.0
 
 
-def _number(value: float) -> str:
-    return f"{round(value, 4):g}" if abs(value) < 1e5 else str(round(value, 4))
+def written_number(value: float) -> str:
+    """A mark as tables take it: never rounded to six digits, never with an exponent.
+
+    >>> written_number(1028.25), written_number(12345.67), written_number(17.0)
+    ('1028.25', '12345.67', '17')
+    """
+    return f"{value:.4f}".rstrip("0").rstrip(".")

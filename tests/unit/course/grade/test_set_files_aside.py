@@ -8,20 +8,22 @@ from pathlib import Path
 from edl_labs.course.grade.preprocessors import set_files_aside
 
 
-def test_only_the_notebook_and_what_the_exchange_wrote_stay(tmp_path: Path):
+def test_the_notebook_its_modules_and_what_the_exchange_wrote_stay(tmp_path: Path):
     folder = tmp_path / "course" / "submitted" / "ann" / "lab"
     (folder / "data").mkdir(parents=True)
     secret = tmp_path / "gradebook.db"
     secret.write_text("marks")
-    for name in ("lab.ipynb", "timestamp.txt", "submission_secret.txt", "random.py", "data/x.csv"):
+    for name in ("lab.ipynb", "timestamp.txt", "submission_secret.txt", "random.py", "2.py", "data/x.csv"):
         (folder / name).write_text(name)
     (folder / "marks").symlink_to(secret)
     os.mkfifo(folder / "pipe")
     set_files_aside(notebooks=[str(folder / "lab.ipynb")], assignment="lab", student="*")
     away = tmp_path / "course" / "withheld" / "ann" / "lab"
 
-    assert {"lab.ipynb", "timestamp.txt", "submission_secret.txt"} == {path.name for path in folder.iterdir()}
-    assert {"data", "marks", "pipe", "random.py"} == {path.name for path in away.iterdir()}
+    kept = {"lab.ipynb", "timestamp.txt", "submission_secret.txt", "random.py"}
+
+    assert kept == {path.name for path in folder.iterdir()}  # random.py is what the notebook may import
+    assert {"data", "marks", "pipe", "2.py"} == {path.name for path in away.iterdir()}
     assert (away / "marks").is_symlink()
     assert "marks" == secret.read_text()
 
@@ -40,7 +42,7 @@ def test_second_hand_in_takes_no_others_place(tmp_path: Path):
     folder.mkdir(parents=True)
     for text in ("first", "second"):
         (folder / "lab.ipynb").write_text("{}")
-        (folder / "x.py").write_text(text)
+        (folder / "x.csv").write_text(text)
         set_files_aside(notebooks=[str(folder / "lab.ipynb")])
     away = tmp_path / "course" / "withheld" / "ann" / "lab"
 

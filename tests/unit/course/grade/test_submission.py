@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
 from edl_labs.course.assignment import Assignment, KnownCell
 from edl_labs.course.grade.plan import make_plan
-from edl_labs.course.grade.submission import Unreadable, parse
+from edl_labs.course.grade.submission import Unreadable, parse, read_submission
 
 ESSAY = "Die Fläche ist größer: “naïve” – ça va."
 
@@ -81,3 +82,18 @@ def test_another_labs_notebook_is_named_and_ones_own_is_not():
     assert "Because." in [cell.source for cell in make_plan(lab("Why?"), mine).cells]
     with pytest.raises(Unreadable, match="the notebook of lab02_other, not of lab01_mine"):
         make_plan(lab("Why?"), foreign)
+
+
+def test_python_files_that_are_too_large_are_named_with_their_size(tmp_path: Path):
+    (tmp_path / "lab.ipynb").write_text(notebook())
+    (tmp_path / "helpers.py").write_text("x = 1\n" * 100_000)
+    with pytest.raises(Unreadable, match=r"helpers\.py is too large") as one:
+        read_submission(tmp_path, "lab")
+    (tmp_path / "helpers.py").write_text("x = 1\n" * 50_000)
+    (tmp_path / "others.py").write_text("x = 1\n" * 50_000)
+    with pytest.raises(Unreadable, match="Python files beside the notebook are too large") as both:
+        read_submission(tmp_path, "lab")
+
+    assert "it has 600,000 bytes, and at most 524,288 are read" == one.value.why
+    assert "they have 600,000 bytes, and together at most 524,288 are read" == both.value.why
+    assert "only the code that the notebook imports" in one.value.next == both.value.next
