@@ -13,6 +13,10 @@ class ReplayError(EdlError):
     """What claims to be a recorded program is not one: malformed, too large, or impossible on any machine."""
 
 
+class ProgramChanged(ReplayError):
+    """A recorded program has other objects, sizes, durations or kernels than the case that it belongs to."""
+
+
 class ReplayDisagreement(ReplayError):
     """A recorded reading is not the one that its program gives."""
 

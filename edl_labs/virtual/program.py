@@ -50,8 +50,33 @@ def anything(value: object) -> bool:
     return True
 
 
+# Where the value of a field comes from. A program may choose what is free; a judge compares what the case fixes with
+# the case, and what follows from earlier operations with its own replay.
+FREE, FROM_CASE, FOLLOWS = "free", "from the case", "follows"
+
+
+@dataclass(frozen=True)
+class Field:
+    """The check of a field, and the source of its value.
+
+    `regions` says that it holds a part of an object, [number, start, stop], or a list of such parts.
+    """
+
+    check: Check
+    source: str = FREE
+    regions: bool = False
+
+    def __call__(self, value: object) -> bool:
+        return self.check(value)
+
+
+def from_case(checks: Mapping[str, Check], *, regions: bool = False) -> dict[str, Check]:
+    """These fields, whose values the case fixes."""
+    return {name: Field(check, FROM_CASE, regions) for name, check in checks.items()}
+
+
 INDEX, TIMES, SECONDS = whole(10**9), whole(10**9, 1), number(MAX_SECONDS)
-READING = {"value": anything}
+READING = {"value": Field(anything, FOLLOWS)}
 
 
 class Reading(NamedTuple):
@@ -80,7 +105,8 @@ class OperationKind:
     `play(machine, entry)` repeats it and returns what the call returned; a machine that plays whole programs at once
     has none. `misfit(machine, entry)` says why a well-formed entry does not fit this machine or what came before it
     ("" where it fits). `charge(machine, entry)` is the number of operations that it counts for against a replay's
-    limit. `compares(entry)` tells whether it recorded a value, which has to equal the replayed one.
+    limit. `compares(entry)` tells whether it recorded a value, which has to equal the replayed one. `makes` is the
+    field with the number of the object that it makes, `holds` the field with the operations that it contains.
     """
 
     required: Mapping[str, Check] = field(default_factory=dict)
@@ -89,6 +115,8 @@ class OperationKind:
     misfit: Callable[[Any, Entry], str] = lambda machine, entry: ""
     charge: Callable[[Any, Entry], int] = lambda machine, entry: 1
     compares: Callable[[Entry], bool] = lambda entry: "value" in entry
+    makes: str = ""
+    holds: str = ""
 
     @cached_property
     def checks(self) -> dict[str, Check]:

@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from operator import index
 from typing import Any, ClassVar
 
 from edl_labs.checks import Exercise, exercise
 from edl_labs.errors import Wrong
-from edl_labs.exercises.cluster_programs import replayed_programs, require_calls, require_end, written_programs
+from edl_labs.exercises.cluster_programs import (
+    ISSUED,
+    bound_programs,
+    case_programs,
+    replayed_programs,
+    require_calls,
+    require_end,
+    written_programs,
+)
 from edl_labs.exercises.lab07_many_gpus.bucket_slips import in_common
 from edl_labs.units import byte_count, byte_rate, seconds
 from edl_labs.virtual.cluster import ClusterMachine, ClusterReplay, Rank, RankTensor, VirtualCluster
@@ -59,6 +68,12 @@ class ModelOnRank:
         self._dist.launch("update", duration_s=self._update_s, reads=self._gradients, writes=self._weights)
 
 
+def _issue_all(case: Any, model: ModelOnRank) -> None:
+    for number in range(len(case["layers"])):
+        model.backward(number)
+    model.update()
+
+
 @exercise("buckets")
 class Buckets(Exercise):
     """Groups of layers in the order in which they are sent, and the backward pass that sends them.
@@ -86,7 +101,8 @@ class Buckets(Exercise):
     def compare(self, case: Any, got: Any, want: Any) -> None:
         machine = _machine(case)
         groups = _read_groups(case, got["groups"])
-        run = replayed_programs(got["programs"], machine)
+        fixed = case_programs(machine, lambda rank: ModelOnRank(rank, case), partial(_issue_all, case), own=ISSUED)
+        run = bound_programs(got["programs"], machine, fixed)
         require_calls(run, ("all_reduce",))
         require_end(run)
         _judge_kernels(case, run)

@@ -7,9 +7,16 @@ from typing import Any, ClassVar
 
 from edl_labs.checks import Exercise, exercise
 from edl_labs.errors import Wrong
-from edl_labs.exercises.cluster_programs import replayed_programs, require_calls, written_programs
+from edl_labs.exercises.cluster_programs import (
+    bound_programs,
+    case_programs,
+    replayed_programs,
+    require_calls,
+    written_programs,
+)
 from edl_labs.units import byte_count, byte_rate, seconds
-from edl_labs.virtual.cluster import ClusterMachine, ClusterPart, ClusterReplay, VirtualCluster
+from edl_labs.virtual.cluster import ClusterMachine, ClusterPart, ClusterReplay, Rank, RankTensor, VirtualCluster
+from edl_labs.virtual.cluster.program import OPERATIONS
 
 MOST_TIME = 1.02  # of a ring's, promised in the lab's text
 _ITEM_BYTES = {"fp32": 4, "bf16": 2}
@@ -26,7 +33,7 @@ class Ring(Exercise):
 
     def probe(self, student: Any, given: Any) -> Any:
         def program(dist: Any) -> None:
-            student.all_reduce(dist, dist.tensor(given["numel"], dtype=given["dtype"], name="buffer"))
+            student.all_reduce(dist, _buffer(given, dist))
 
         return {"programs": written_programs(VirtualCluster(_machine(given)).record(program))}
 
@@ -36,7 +43,8 @@ class Ring(Exercise):
 
     def compare(self, case: Any, got: Any, want: Any) -> None:
         machine = _machine(case)
-        run = replayed_programs(got["programs"], machine)
+        fixed = case_programs(machine, lambda rank: _buffer(case, rank), own=tuple(OPERATIONS))
+        run = bound_programs(got["programs"], machine, fixed)
         require_calls(run, ())
         _judge_waiting(run)
         _judge_races(run)
@@ -66,6 +74,10 @@ class Ring(Exercise):
 
 def _machine(case: Any) -> ClusterMachine:
     return ClusterMachine.flat(case["ranks"], alpha_s=case["alpha_s"], byte_per_s=case["byte_per_s"])
+
+
+def _buffer(case: Any, rank: Rank) -> RankTensor:
+    return rank.tensor(case["numel"], dtype=case["dtype"], name="buffer")
 
 
 def _chunk_bytes(case: Any) -> int:

@@ -7,12 +7,19 @@ from typing import Any, ClassVar
 
 from edl_labs.checks import Exercise, exercise
 from edl_labs.errors import Wrong
-from edl_labs.exercises.cluster_programs import replayed_programs, require_end, written_programs
+from edl_labs.exercises.cluster_programs import (
+    bound_programs,
+    case_programs,
+    replayed_programs,
+    require_end,
+    written_programs,
+)
 from edl_labs.units import byte_count, seconds
-from edl_labs.virtual.cluster import ClusterMachine, ClusterReplay, PipelineStage, VirtualCluster
+from edl_labs.virtual.cluster import ClusterMachine, ClusterReplay, PipelineStage, Rank, VirtualCluster
 
 MOST_TIME = 1.02  # of the schedule's own, promised in the lab's text
 _SAME = 1e-6  # relative: sums in another order
+_PASSES = ("forward_s", "backward_s")
 
 
 @exercise("pipeline")
@@ -27,16 +34,15 @@ class Pipeline(Exercise):
     answer_form: ClassVar[Any] = {"programs": "", "idle_s": 0.0}
 
     def probe(self, student: Any, given: Any) -> Any:
-        passes = {"forward_s": given["forward_s"], "backward_s": given["backward_s"]}
+        passes = {name: given[name] for name in _PASSES}
         idle_s = student.idle_seconds(
             given["schedule"], given["stages"], given["micro"], chunks=given["chunks"], **passes
         )
         if given["schedule"] == "interleaved":
             return {"programs": "", "idle_s": float(idle_s)}
-        sizes = {"micro": given["micro"], "elements": given["elements"], "kept": given["kept"]}
 
         def program(dist: Any) -> None:
-            student.run_stage(PipelineStage(dist, **sizes, **passes), given["schedule"])
+            student.run_stage(_stage(given, dist), given["schedule"])
 
         return {"programs": written_programs(VirtualCluster(_machine(given)).record(program)), "idle_s": float(idle_s)}
 
@@ -49,7 +55,9 @@ class Pipeline(Exercise):
 
     def compare(self, case: Any, got: Any, want: Any) -> None:
         if case["schedule"] != "interleaved":
-            run = replayed_programs(got["programs"], _machine(case))
+            machine = _machine(case)
+            fixed = case_programs(machine, lambda rank: _stage(case, rank), _call_all)
+            run = bound_programs(got["programs"], machine, fixed)
             best = want if "makespan_s" in want else self.public_want(case, want)
             _judge_waiting(case, run)
             _judge_passes(case, run)
@@ -71,6 +79,24 @@ class Pipeline(Exercise):
 
 def _machine(case: Any) -> ClusterMachine:
     return ClusterMachine.flat(case["stages"], alpha_s=5e-6, byte_per_s=50e9)
+
+
+def _stage(case: Any, rank: Rank) -> PipelineStage:
+    return PipelineStage(rank, **{name: case[name] for name in ("micro", "elements", "kept", *_PASSES)})
+
+
+def _call_all(stage: PipelineStage) -> None:
+    is_first, is_last = stage.stage == 0, stage.stage == stage.stages - 1
+    for i in range(stage.micro):
+        if not is_first:
+            stage.recv_forward(i)
+        stage.forward(i)
+        if not is_last:
+            stage.send_forward(i)
+            stage.recv_backward(i)
+        stage.backward(i)
+        if not is_first:
+            stage.send_backward(i)
 
 
 def _judge_waiting(case: Any, run: ClusterReplay) -> None:

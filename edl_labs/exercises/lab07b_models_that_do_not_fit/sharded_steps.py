@@ -6,9 +6,15 @@ from typing import Any, ClassVar
 
 from edl_labs.checks import Exercise, exercise
 from edl_labs.errors import Wrong
-from edl_labs.exercises.cluster_programs import replayed_programs, require_end, written_programs
+from edl_labs.exercises.cluster_programs import (
+    bound_programs,
+    case_programs,
+    replayed_programs,
+    require_end,
+    written_programs,
+)
 from edl_labs.units import byte_count, byte_rate, seconds
-from edl_labs.virtual.cluster import ClusterMachine, ClusterReplay, ShardedLayers, VirtualCluster
+from edl_labs.virtual.cluster import ClusterMachine, ClusterReplay, Rank, ShardedLayers, VirtualCluster
 
 MOST_TIME = 1.05  # of the best step's, promised in the lab's text
 _PASSES = ("forward", "backward", "update")
@@ -24,10 +30,8 @@ class ShardedStep(Exercise):
     answer_form: ClassVar[Any] = {"programs": ""}
 
     def probe(self, student: Any, given: Any) -> Any:
-        sizes = {name: given[name] for name in ("elements", "forward_s", "backward_s")}
-
         def program(dist: Any) -> None:
-            student.sharded_step(ShardedLayers(dist, **sizes))
+            student.sharded_step(_layers(given, dist))
 
         return {"programs": written_programs(VirtualCluster(_machine(given)).record(program))}
 
@@ -43,7 +47,9 @@ class ShardedStep(Exercise):
         return {"makespan_s": replayed_programs(want["programs"], _machine(case)).makespan_s}
 
     def compare(self, case: Any, got: Any, want: Any) -> None:
-        run = replayed_programs(got["programs"], _machine(case))
+        machine = _machine(case)
+        fixed = case_programs(machine, lambda rank: _layers(case, rank), _call_all)
+        run = bound_programs(got["programs"], machine, fixed)
         require_end(run)
         for rank, program in enumerate(run.programs):
             _judge_passes(case, rank, program)
@@ -67,6 +73,19 @@ class ShardedStep(Exercise):
 
 def _machine(case: Any) -> ClusterMachine:
     return ClusterMachine.flat(case["ranks"], alpha_s=2e-6, byte_per_s=case["byte_per_s"])
+
+
+def _layers(case: Any, rank: Rank) -> ShardedLayers:
+    return ShardedLayers(rank, **{name: case[name] for name in ("elements", "forward_s", "backward_s")})
+
+
+def _call_all(layers: ShardedLayers) -> None:
+    for i in range(layers.count):
+        layers.all_gather(i)
+        layers.forward(i)
+        layers.backward(i)
+        layers.reduce_scatter(i)
+        layers.update(i)
 
 
 def _named(program: Any, *ops: str) -> list[str]:

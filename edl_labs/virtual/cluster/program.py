@@ -13,12 +13,15 @@ from edl_labs.virtual.cluster.machine import MAX_RANKS
 from edl_labs.virtual.errors import VirtualClusterError
 from edl_labs.virtual.gpu.program import region_form
 from edl_labs.virtual.program import (
+    FOLLOWS,
     INDEX,
     SECONDS,
     Check,
     Entry,
+    Field,
     OperationKind,
     Program,
+    from_case,
     number,
     one_of,
     text,
@@ -56,29 +59,34 @@ class ClusterOperationKind(OperationKind):
 
 
 _STREAM = {"stream": INDEX}
-_READS = {"reads": _parts}
-_WRITES = {"writes": _parts}
+_READS = from_case({"reads": _parts}, regions=True)
+_WRITES = from_case({"writes": _parts}, regions=True)
+_LASTS = from_case({"duration_s": SECONDS})
 _LABEL = {"name": text}
+_FORM = from_case({"numel": whole(MAX_BYTES, 1), "dtype": one_of(*ITEM_BYTES)})
 _WORK = {"work": INDEX}
 _ASYNC = {"async": lambda value: value is True}  # its work is known by how many came before
-_SPANS = {"group": INDEX, **_STREAM, "algorithm": one_of(*ALGORITHMS)}
-_KERNEL = {"duration_s": SECONDS, "flops": number(MAX_FLOPS), "moved_bytes": whole(MAX_BYTES), "dtype": text}
+_SPANS = {**_STREAM, **from_case({"group": INDEX, "algorithm": one_of(*ALGORITHMS)})}
+_KERNEL = _LASTS | from_case({"flops": number(MAX_FLOPS), "moved_bytes": whole(MAX_BYTES), "dtype": text})
 
 
 def _collective(**more: Check) -> ClusterOperationKind:
-    return ClusterOperationKind({**_SPANS, **_READS, **_WRITES, **more}, optional={**_ASYNC, **_LABEL}, runs=COLLECTIVE)
+    return ClusterOperationKind(
+        {**_SPANS, **_READS, **_WRITES, **from_case(more)}, optional={**_ASYNC, **_LABEL}, runs=COLLECTIVE
+    )
 
 
 def _message(**sides: Check) -> ClusterOperationKind:
     return ClusterOperationKind(
-        {"peer": whole(MAX_RANKS), **_STREAM, **sides}, optional={**_ASYNC, **_LABEL}, runs=MESSAGE
+        {**from_case({"peer": whole(MAX_RANKS)}), **_STREAM, **sides}, optional={**_ASYNC, **_LABEL}, runs=MESSAGE
     )
 
 
 OPERATIONS: dict[str, ClusterOperationKind] = {
     "tensor": ClusterOperationKind(
-        {"tensor": INDEX, "numel": whole(MAX_BYTES, 1), "dtype": one_of(*ITEM_BYTES), **_LABEL},
-        optional={"fill": one_of(*FILLS), "where": one_of(*PLACES)},
+        {"tensor": Field(INDEX, FOLLOWS), **_FORM, **_LABEL},
+        optional=from_case({"fill": one_of(*FILLS), "where": one_of(*PLACES)}),
+        makes="tensor",
     ),
     "free": ClusterOperationKind({"tensor": INDEX}, optional=_STREAM),
     "stream": ClusterOperationKind(_STREAM),
@@ -88,14 +96,14 @@ OPERATIONS: dict[str, ClusterOperationKind] = {
     "wait_work": ClusterOperationKind({**_WORK, **_STREAM}),
     "synchronize": ClusterOperationKind({}),
     "sync_stream": ClusterOperationKind(_STREAM),
-    "host_work": ClusterOperationKind({"duration_s": SECONDS}),
+    "host_work": ClusterOperationKind(_LASTS),
     "launch": ClusterOperationKind({**_LABEL, **_STREAM}, optional={**_KERNEL, **_READS, **_WRITES}, runs=LOCAL),
-    "add": ClusterOperationKind({**_STREAM, "duration_s": SECONDS, **_READS, **_WRITES}, optional=_LABEL, runs=LOCAL),
-    "copy": ClusterOperationKind({**_STREAM, "duration_s": SECONDS, **_READS, **_WRITES}, optional=_LABEL, runs=LOCAL),
+    "add": ClusterOperationKind({**_STREAM, **_LASTS, **_READS, **_WRITES}, optional=_LABEL, runs=LOCAL),
+    "copy": ClusterOperationKind({**_STREAM, **_LASTS, **_READS, **_WRITES}, optional=_LABEL, runs=LOCAL),
     "scale": ClusterOperationKind(
-        {**_STREAM, "duration_s": SECONDS, **_READS, **_WRITES, "factor": _finite}, optional=_LABEL, runs=LOCAL
+        {**_STREAM, **_LASTS, **_READS, **_WRITES, **from_case({"factor": _finite})}, optional=_LABEL, runs=LOCAL
     ),
-    "new_group": ClusterOperationKind({"group": INDEX, "ranks": _ranks}),
+    "new_group": ClusterOperationKind({"group": Field(INDEX, FOLLOWS), **from_case({"ranks": _ranks})}),
     "all_reduce": _collective(reduce=one_of(*REDUCES)),
     "reduce_scatter": _collective(reduce=one_of(*REDUCES)),
     "all_gather": _collective(),
