@@ -74,10 +74,6 @@ class TimeToQuality(Exercise):
             return _batches_left_out(rows) if kind == "best" else _one_left_out(rows)
         return None
 
-    def student_inputs(self, case: Any) -> Any:
-        """What a student is given."""
-        return {key: one for key, one in case.items() if key != "slips"}
-
     def format_answer(self, case: Any, got: Any) -> str:
         """Batches and GPUs."""
         return f"best batches {', '.join(map(str, got['best']))}; fewest GPUs {', '.join(map(str, got['fewest']))}"

@@ -32,21 +32,16 @@ class SameCurve(Exercise):
         def same(a: Any, b: Any) -> Any:
             return student.same(a.copy(), b.copy())
 
-        again = [pairs[at] for at in given["again"]]
         return {
             "p": [student.sign_flip_p(numpy.array(one)) for one in given["differences"]],
             "labels": [same(one["a"], one["b"]) for one in pairs],
             "other_first": [
-                [same(numpy.roll(one["a"], turn, 0), numpy.roll(one["b"], turn, 0)) for turn in _TURNS] for one in again
+                [same(numpy.roll(one["a"], turn, 0), numpy.roll(one["b"], turn, 0)) for turn in _TURNS] for one in pairs
             ],
-            "exchanged": [same(one["b"], one["a"]) for one in again],
-            "mixed": [same(one["a"], numpy.roll(one["b"], 1, 0)) for one in again],
-            "enlarged": [same(one["a"], one["a"] + _ENLARGED * (one["b"] - one["a"])) for one in again],
+            "exchanged": [same(one["b"], one["a"]) for one in pairs],
+            "mixed": [same(one["a"], numpy.roll(one["b"], 1, 0)) for one in pairs],
+            "enlarged": [same(one["a"], one["a"] + _ENLARGED * (one["b"] - one["a"])) for one in pairs],
         }
-
-    def student_inputs(self, case: Any) -> Any:
-        """What a student is given: the differences, and the pairs without what they are."""
-        return {"differences": case["differences"], "pairs": case["pairs"]}
 
     def compare(self, case: Any, got: Any, want: Any) -> None:
         for differences, said, right in zip(case["differences"], got["p"], want["p"], strict=True):
@@ -148,10 +143,9 @@ def _equal_symptom(case: Any, got: Any, counts: _Counts) -> Wrong:
 
 def _require_all_seeds(case: Any, got: Any) -> None:
     """Wrong where the same seeds in another order have other answers."""
-    labels = [got["labels"][at] for at in case["again"]]
-    turned = sum(set(others) != {one} for one, others in zip(labels, got["other_first"], strict=True))
+    turned = sum(set(got["other_first"][at]) != {got["labels"][at]} for at in case["again"])
     if turned > MOST_WRONG:
-        why = f"with the same seeds in another order {turned} of {len(labels)} answers are others"
+        why = f"with the same seeds in another order {turned} of {len(case['again'])} answers are others"
         raise Wrong("not all seeds are looked at", why=why, next="use the curves of every seed")
 
 
@@ -180,19 +174,17 @@ def _alarm_symptom(case: Any, got: Any, counts: _Counts) -> Wrong:
 def _is_unpaired(case: Any, got: Any) -> bool:
     """Whether a change is seen only where it is larger than seeds lie apart, whoever is compared with whom."""
     kinds: dict[str, list[bool]] = {"changed": [], "noise": []}
-    for at, said in zip(case["again"], got["enlarged"], strict=True):
-        kinds[case["labels"][at]].append(said == "changed")
+    for at in case["again"]:
+        kinds[case["labels"][at]].append(got["enlarged"][at] == "changed")
     sees = {kind: sum(found) / len(found) for kind, found in kinds.items()}
-    labels = [got["labels"][at] for at in case["again"]]
-    mixed = sum(one != other for one, other in zip(labels, got["mixed"], strict=True))
-    seen = labels.count("changed") <= (1 - _MOST) * len(kinds["changed"])
+    mixed = sum(got["labels"][at] != got["mixed"][at] for at in case["again"])
+    seen = sum(got["labels"][at] == "changed" for at in case["again"]) <= (1 - _MOST) * len(kinds["changed"])
     return seen and mixed <= MOST_WRONG and sees["changed"] >= _MOST and sees["noise"] <= 1 - _MOST
 
 
 def _miss_symptom(case: Any, got: Any, counts: _Counts) -> Wrong:
     why = f"{counts.misses} of {counts.changed} changed pairs are missed, {MOST_WRONG} may be"
-    labels = [got["labels"][at] for at in case["again"]]
-    if sum(one != other for one, other in zip(labels, got["exchanged"], strict=True)) > MOST_WRONG:
+    if sum(got["labels"][at] != got["exchanged"][at] for at in case["again"]) > MOST_WRONG:
         then = "a and b exchanged have another answer: a loss that falls is a change, too"
         return Wrong("changes for the better are missed", why=why, next=then)
     if _is_unpaired(case, got):

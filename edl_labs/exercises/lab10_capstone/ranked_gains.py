@@ -37,10 +37,6 @@ class RankGains(Exercise):
             "ranked": [list(one) if isinstance(one, (tuple, list)) else one for one in ranked],
         }
 
-    def student_inputs(self, case: Any) -> Any:
-        """What a student is given."""
-        return {key: one for key, one in case.items() if key != "slips"}
-
     def compare(self, case: Any, got: Any, want: Any) -> None:
         run_s = seconds_with(case, ())
         if not close(got["run_s"], run_s, rtol=_OF_RUN):

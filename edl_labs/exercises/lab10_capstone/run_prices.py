@@ -32,10 +32,6 @@ class Cost(Exercise):
             "cheapest": student.cheapest(*asked()),
         }
 
-    def student_inputs(self, case: Any) -> Any:
-        """What a student is given."""
-        return {key: case[key] for key in ("run", "chip", "gpus")}
-
     def compare(self, case: Any, got: Any, want: Any) -> None:
         _require_form(got)
         for gpus, said, right in zip(case["gpus"], got["hours"], want["hours"], strict=True):

@@ -39,7 +39,7 @@ def runs(rng: Any) -> list[Case]:
         open_pairs -= told
         if not open_pairs:
             edges = (_exact(rng), _in_part(rng), _impossible(rng), _at_the_deadline(rng), _for_one(rng))
-            return [Case(given=one) for one in [*cases, *(_asked(case) for case in edges)]]
+            return [Case.split(one, "slips") for one in [*cases, *(_asked(case) for case in edges)]]
         if len(cases) == _MOST:
             cases, open_pairs = [], set(combinations([*_DRAWN, "right"], 2))
     raise AssertionError(f"no cases tell {sorted(open_pairs)} apart; draw other sizes")

@@ -12,7 +12,7 @@ from edl_labs.exercises.lab10_capstone.curves_of_seeds import MOST_WRONG
 SEEDS, POINTS = 10, 16  # as the text says: ten agree on a sign by chance once in 512, and a quarter is four points
 _NOISE, _EQUAL = 24, 6  # pairs of each; changed ones are as many as noise
 _NEAR = ("near", "near", "one point", "one point")  # noise too, and no larger than what a careless tolerance forgives
-_AGAIN = 10  # pairs of each kind that are asked again: seeds in another order, a and b exchanged, seeds mixed up, …
+_AGAIN = 10  # pairs of each kind that are looked at again: seeds in another order, a and b exchanged, seeds mixed up, …
 _SHAPES = ("all along", "late", "early", "crosses")
 # A change, in standard deviations of the noise at one point of one seed: in the quarter where it is seen best it is
 # four times the noise of a seed's mean, so that ten seeds agree on its sign (99.9 % of 2000 drawn pairs).
@@ -34,7 +34,7 @@ def pairs(rng: Any) -> list[Case]:
     while True:
         case = _case(rng)
         if _tells(case):
-            return [Case(given=one) for one in [case]]
+            return [Case.split(case, "labels", "shapes", "again")]
 
 
 def _case(rng: Any) -> dict[str, Any]:

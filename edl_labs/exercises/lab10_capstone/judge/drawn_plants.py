@@ -22,7 +22,8 @@ _TOLD = {"host": ("calls", "issued"), "gpu": ("kept",)}
 @draws("rank_gains")
 def planted_runs(rng: Any) -> list[Case]:
     return [
-        Case(given=_decided(rng, _SHORT[at], reordered=_SHORT[at] in _REORDERED)) for at in rng.permutation(len(_SHORT))
+        Case.split(_decided(rng, _SHORT[at], reordered=_SHORT[at] in _REORDERED), "step", "machine", "slips")
+        for at in rng.permutation(len(_SHORT))
     ]
 
 

@@ -19,7 +19,7 @@ _MANY = (3, 8)  # GPUs, of which one is no power of two
 def trainings(rng: Any) -> list[Case]:
     """One of each kind on each chip, and one whose deadlines are kept exactly."""
     cases = [*(_decided(rng, _KINDS[at], _CHIPS[at]) for at in rng.permutation(len(_KINDS))), _exact(rng)]
-    return [Case(given=one) for one in cases]
+    return [Case.split(one, "slips") for one in cases]
 
 
 def _decided(rng: Any, kind: str, chip: tuple[float, float]) -> dict[str, Any]:
