@@ -48,14 +48,13 @@ class Calibrate(Exercise):
         for asked, found, right in zip(case["tensors"], got["integers"], want["integers"], strict=True):
             _judge_integers(asked, found, right)
         for method in METHODS:
-            for seen, found, right in zip(case["histograms"], got["chosen"], want["chosen"], strict=True):
+            for seen, found, right in zip(with_slips(case), got["chosen"], want["chosen"], strict=True):
                 _judge_choice(seen, method, found, right)
 
     def student_inputs(self, case: Any) -> Any:
         """The case, with its tensors as tensors."""
         tensors = [{**one, "values": _tensor(one)} for one in case["tensors"]]
-        seen = [{name: one[name] for name in ("counts", "edges", "symmetric")} for one in case["histograms"]]
-        return {**case, "tensors": tensors, "histograms": seen}
+        return {"ranges": case["ranges"], "tensors": tensors, "histograms": case["histograms"]}
 
     def format_answer(self, case: Any, got: Any) -> str:
         """Scales and zero points."""
@@ -77,6 +76,11 @@ class Calibrate(Exercise):
         )
         tensors = ", ".join(f"{one['shape']} with axis={one['axis']}" for one in case["tensors"])
         return f"ranges {ranges}; histograms: {seen}; values of shape {tensors}"
+
+
+def with_slips(case: Any) -> list[dict[str, Any]]:
+    """The histograms, each with the grids that known slips choose on it."""
+    return [{**one, "slips": slips} for one, slips in zip(case["histograms"], case["slips"], strict=True)]
 
 
 def _pair(given: Any) -> list[float]:

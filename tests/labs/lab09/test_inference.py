@@ -8,7 +8,7 @@ import pytest
 
 from edl_labs.errors import Wrong
 from edl_labs.exercises.lab09_inference.folded_layers import drawn_layers
-from edl_labs.exercises.lab09_inference.integer_scales import _judge_ranges
+from edl_labs.exercises.lab09_inference.integer_scales import _judge_ranges, with_slips
 from edl_labs.exercises.lab09_inference.judge.histogram_slips import PRICED_WRONGLY
 from edl_labs.exercises.lab09_inference.range_symptoms import WITHIN, expected_error, is_grid
 from edl_labs.inference import integer_grid, pack_two_of_four, two_of_four_mask
@@ -83,7 +83,7 @@ def test_histograms_are_decided_by_their_outliers(exercises, solution, seed):
 def test_a_wrong_price_of_a_bin_never_chooses_the_percentiles_range(exercises, solution):
     for seed in range(6):  # one in seven did, and was told of the percentile
         for case in exercises["calibrate"].draw_cases(seed):
-            for one in case["histograms"]:
+            for one in with_slips(case):
                 least, inner = (
                     solution["calibrate"](one["counts"], one["edges"], method=name, symmetric=one["symmetric"])
                     for name in ("least", "percentile")
@@ -95,9 +95,7 @@ def test_a_wrong_price_of_a_bin_never_chooses_the_percentiles_range(exercises, s
 
 def test_one_symmetric_histogram_tells_both_ends_together_from_each_by_itself(exercises, solution):
     for seed in range(500, 506):  # one draw in eight had none, and both passed
-        symmetric = [
-            h for case in exercises["calibrate"].draw_cases(seed) for h in case["histograms"] if h["symmetric"]
-        ]
+        symmetric = [h for case in exercises["calibrate"].draw_cases(seed) for h in with_slips(case) if h["symmetric"]]
         right = [solution["calibrate"](h["counts"], h["edges"], method="percentile", symmetric=True) for h in symmetric]
 
         assert not all(is_grid(h["slips"]["each end"], one) for h, one in zip(symmetric, right, strict=True))

@@ -13,7 +13,7 @@ _GOOD = 1.04  # what placing by size reaches, in each of its usual forms
 
 @draws("memory_plan")
 def networks(rng: Any) -> list[Case]:
-    return [Case(given=_network(rng, decides)) for decides in ("counting", "in place", "whole", "time")]
+    return [Case.split(_network(rng, decides), "slips") for decides in ("counting", "in place", "whole", "time")]
 
 
 def _network(rng: Any, decides: str) -> dict[str, Any]:

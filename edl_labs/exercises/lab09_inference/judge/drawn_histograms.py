@@ -19,16 +19,13 @@ _DECAYED = 32.25  # values that a drawn one stands for: enough that a step's twe
 @draws("calibrate")
 def calibrations(rng: Any) -> list[Case]:
     shapes = [("one-sided", "tails"), ("away", "skewed"), ("both", "lean")]
-    return [
-        Case(
-            given={
-                "ranges": _ranges(rng),
-                "tensors": _tensors(rng),
-                "histograms": [_histogram(rng, name, symmetric=name in _SYMMETRIC) for name in pair],
-            }
-        )
-        for pair in shapes
-    ]
+    return [_case(rng, pair) for pair in shapes]
+
+
+def _case(rng: Any, pair: tuple[str, str]) -> Case:
+    ranges, tensors = _ranges(rng), _tensors(rng)
+    seen, slips = zip(*(_histogram(rng, name, symmetric=name in _SYMMETRIC) for name in pair), strict=True)
+    return Case(given={"ranges": ranges, "tensors": tensors, "histograms": seen}, hidden={"slips": slips})
 
 
 def _ranges(rng: Any) -> list[dict[str, Any]]:
@@ -73,14 +70,14 @@ def _tensor(rng: Any, shape: list[int], axis: int | None, symmetric: bool) -> di
     return {"shape": shape, "axis": axis, "symmetric": symmetric, "values": values, **few}
 
 
-def _histogram(rng: Any, name: str, *, symmetric: bool) -> dict[str, Any]:
-    """One that outliers decide, with the grids of known slips, that can be told from the percentile."""
+def _histogram(rng: Any, name: str, *, symmetric: bool) -> tuple[dict[str, Any], dict[str, list[float]]]:
+    """One that outliers decide, and the grids of known slips, that can be told from the percentile."""
     for _ in range(_TRIES):
         seen = {**_counted(rng, name), "symmetric": symmetric}
         if _decided_by_outliers(seen, name):
             slips = slips_on(seen)
             if not _hides_a_slip(seen, slips, name):
-                return {**seen, "slips": slips}
+                return seen, slips
     raise AssertionError(f"no {name} histogram was decided by its outliers; draw other tails")
 
 

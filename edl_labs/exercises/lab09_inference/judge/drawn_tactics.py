@@ -28,7 +28,7 @@ _DECIDED: tuple[dict[str, tuple[str, ...]], ...] = (  # by case: which short cut
 
 @draws("fuse_and_tune")
 def engines(rng: Any) -> list[Case]:
-    return [Case(given=_engine(rng, decided)) for decided in _DECIDED]
+    return [Case.split(_engine(rng, decided), "slips") for decided in _DECIDED]
 
 
 def _engine(rng: Any, decided: dict[str, tuple[str, ...]]) -> dict[str, Any]:
