@@ -42,7 +42,7 @@ def codes_and_values(rng: Any) -> list[Case]:
         drawn = draw_format(rng, has_inf=bool(index % 2))
         # Half of them cut off instead of rounding to nearest, which no library's format does.
         formats.append({**drawn, "rounding": "zero"} if index % 3 else drawn)
-    return [Case(given=_case(rng, fmt)) for fmt in formats]
+    return [Case.split(_case(rng, fmt), "kinds") for fmt in formats]
 
 
 @draws("where_it_breaks")

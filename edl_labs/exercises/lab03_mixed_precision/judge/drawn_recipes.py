@@ -74,7 +74,7 @@ def shapes(rng: Any) -> list[Case]:
     drawn = [_ask(rng, _shape(rng, BITS[dtype], rule), dtype) for dtype in BITS for rule in (0, 16, 128)]
     padded = [_pad(rng, str(rng.choice(["tf32", "fp16", "bf16", "int8"])), kind) for kind in _KINDS * 2]
     two = [_pad_two(rng, dtype) for dtype in ("tf32", str(rng.choice(["fp16", "bf16", "int8"])))]
-    return [Case(given=one) for one in [*deck, *drawn, *padded, *two]]
+    return [Case.split(one, "dtype") for one in [*deck, *drawn, *padded, *two]]
 
 
 def _kinds(rng: Any, op: str) -> list[str]:

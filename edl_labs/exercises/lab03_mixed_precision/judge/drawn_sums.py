@@ -17,7 +17,9 @@ def sums(rng: Any) -> list[Case]:
     deck = [{**fmt, "values": [0.01] * 1000} for fmt in _SHORT]
     drawn = [_drawn(rng, bits) for bits in (7, 10, int(rng.integers(4, 7)), int(rng.integers(7, 10)))]
     biased = [_biased(rng, bits) for bits in (7, 10)]
-    return [Case(given={**one, "values": [rounded(v, one) for v in one["values"]]}) for one in deck + drawn + biased]
+    return [
+        Case.split({**one, "values": [rounded(v, one) for v in one["values"]]}, "name") for one in deck + drawn + biased
+    ]
 
 
 def _biased(rng: Any, bits: int) -> dict[str, Any]:

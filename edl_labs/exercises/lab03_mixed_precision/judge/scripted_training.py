@@ -53,17 +53,16 @@ def _overflow_behind_a_finite_loss(case: dict[str, Any]) -> None:
 
 @draws("train_it")
 def trainings(rng: Any) -> list[Case]:
-    return [
-        Case(
-            given={
-                "seed": int(rng.integers(2**31)),
-                "loss_weight": float(2.0 ** -rng.integers(24, 27)),
-                "init_scale": float(2.0 ** rng.integers(45, 48)),
-                "growth_interval": int(rng.integers(40, 70)),
-            }
-        )
+    settings = [
+        {
+            "seed": int(rng.integers(2**31)),
+            "loss_weight": float(2.0 ** -rng.integers(24, 27)),
+            "init_scale": float(2.0 ** rng.integers(45, 48)),
+            "growth_interval": int(rng.integers(40, 70)),
+        }
         for _ in range(_CASES)
     ]
+    return [Case(given=one, hidden={"held_out_seed": int(rng.integers(2**31))}) for one in settings]
 
 
 def _script(rng: Any, index: int) -> dict[str, Any]:
