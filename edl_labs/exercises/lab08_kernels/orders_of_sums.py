@@ -74,10 +74,6 @@ class OrderMatters(Exercise):
                 return Wrong(what, why=why, next=then)
         return None
 
-    def student_inputs(self, case: Any) -> Any:
-        """What the two functions are called with."""
-        return {"values": case["values"], "fmt": case["fmt"], "count": case["count"]}
-
     def format_case(self, case: Any) -> str:
         """The values and the count."""
         return f"{case['values']} in {case['fmt']}; steady_sum of {case['count']} values"

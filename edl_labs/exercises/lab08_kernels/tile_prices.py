@@ -98,10 +98,6 @@ class TileChoice(Exercise):
                 return Wrong(what, why=why, next=then)
         return None
 
-    def student_inputs(self, case: Any) -> Any:
-        """What is asked for."""
-        return {name: case[name] for name in ("m", "n", "k", "chip")}
-
     def format_case(self, case: Any) -> str:
         """The product and the chip."""
         chip = case["chip"]

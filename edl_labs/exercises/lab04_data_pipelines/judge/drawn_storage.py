@@ -34,7 +34,10 @@ def wanted_samples(rng: Any) -> list[Case]:
     """Samples wanted of some shards, on three kinds of disk."""
     places = [(disk, share) for disk in _DISKS for share in _SHARES]
     chosen = [places[i] for i in rng.permutation(len(places))[:8]]
-    return [Case(given=one) for one in [*(_plan_case(rng, disk, share) for disk, share in chosen), _close_call(rng)]]
+    return [
+        Case.split(one, "disk", "shard_bytes")
+        for one in [*(_plan_case(rng, disk, share) for disk, share in chosen), _close_call(rng)]
+    ]
 
 
 def _plan_case(rng: Any, disk: tuple[str, float, float], share: float) -> dict[str, Any]:

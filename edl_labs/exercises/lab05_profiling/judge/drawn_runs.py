@@ -71,7 +71,7 @@ def timelines(rng: Any) -> list[Case]:
 @draws("planted")
 def jobs(rng: Any) -> list[Case]:
     draws = [_job(rng) for _ in range(DRAWS)]
-    return [Case(given={"mend": mend, **draw}) for draw in draws for mend in MENDS]
+    return [Case.split({"mend": mend, **draw}, "mend") for draw in draws for mend in MENDS]
 
 
 def _model(rng: Any, shape: Any, *, steps: int) -> dict[str, Any]:

@@ -25,14 +25,15 @@ def trainings(rng: Any) -> list[Case]:
         ("tokens", _with_an_empty_one(rng, count=2 * window + 1), window, 0.0),
     ]
     return [
-        Case(
-            given={
+        Case.split(
+            {
                 "aspect": aspect,
                 "seed": int(rng.integers(1, 10**6)),
                 "window": size,
                 "before": before,
                 "labels": labels,
-            }
+            },
+            "aspect",
         )
         for aspect, labels, size, before in equal + ragged
     ]

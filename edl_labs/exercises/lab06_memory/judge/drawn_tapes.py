@@ -34,7 +34,10 @@ def unequal_chains(rng: Any) -> list[Case]:
     short = _case(rng, 6, 1, 1.0)
     cases.append({**short, "budget_bytes": short["budget_bytes"] - 1})
     cases += [_case(rng, count, once, share, is_even=False) for count, once, share in _UNEVEN]
-    return [Case(given={**case, "summed_again_s": least_again_by_sum(case)}) for case in cases]
+    return [
+        Case.split({**case, "summed_again_s": least_again_by_sum(case)}, "least_bytes", "summed_again_s")
+        for case in cases
+    ]
 
 
 def _with_a_dear_first_layer(case: dict[str, Any]) -> dict[str, Any]:

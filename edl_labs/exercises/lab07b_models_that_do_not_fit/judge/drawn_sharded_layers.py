@@ -19,7 +19,7 @@ def models(rng: Any) -> list[Case]:
         _case(rng, 8, [int(n) for n in rng.integers(6, 9, size=8)], 0.8),
         _case(rng, 3, [4, 4, 4, 4, 9], 0.3),
     ]
-    return [Case(given=one) for one in cases]
+    return [Case.split(one, "budget_bytes") for one in cases]
 
 
 def _case(rng: Any, ranks: int, sizes: list[int], share: float) -> dict[str, Any]:

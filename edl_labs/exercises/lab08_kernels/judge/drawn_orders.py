@@ -18,7 +18,7 @@ _BITS = {"float16": (11, 12), "bfloat16": (8, 12), "float32": (24, 28)}
 def sums(rng: Any) -> list[Case]:
     formats = ("float16", "bfloat16", "float32", "float16")
     counts = (500, *(int(count) for count in rng.integers(270, 400, size=3)))
-    return [Case(given=_decided(rng, fmt, count)) for fmt, count in zip(formats, counts, strict=True)]
+    return [Case.split(_decided(rng, fmt, count), "slips") for fmt, count in zip(formats, counts, strict=True)]
 
 
 def _decided(rng: Any, fmt: str, count: int) -> dict[str, Any]:

@@ -21,7 +21,7 @@ def branches(rng: Any) -> list[Case]:
         _case(rng, 64, 384, can_be_sorted=True, twins=True),
         _case(rng, 40, 150, can_be_sorted=False, twins=True),
     ]
-    return [Case(given=one) for one in cases]
+    return [Case.split(one, "slips") for one in cases]
 
 
 def _case(rng: Any, block: int, count: int, *, can_be_sorted: bool, twins: bool = False) -> dict[str, Any]:

@@ -20,7 +20,7 @@ def stems(rng: Any) -> list[Case]:
         _case(rng, [conv(1), se, {"kind": "unshuffle", "factor": 2}, conv(1), norm]),
         _case(rng, [conv(2), depthwise(2), norm, one, conv(1), *folded]),
     ]
-    return [Case(given=one) for one in cases]
+    return [Case.split(one, "slips", "handing_on") for one in cases]
 
 
 def _kinds(rng: Any) -> Any:

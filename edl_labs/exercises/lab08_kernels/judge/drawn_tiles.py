@@ -21,7 +21,7 @@ def products(rng: Any) -> list[Case]:
         _decided(rng, _small_output, lambda best, tiles: best[1] == 2),
         _decided(rng, _large, lambda best, tiles: best == (0, 1)),
     ]
-    return [Case(given=one) for one in cases]
+    return [Case.split(one, "slips") for one in cases]
 
 
 def _small_output(rng: Any) -> dict[str, Any]:

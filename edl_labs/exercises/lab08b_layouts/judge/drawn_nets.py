@@ -19,7 +19,7 @@ _TRIES = 300  # about one draw in three is asked
 def nets(rng: Any) -> list[Case]:
     flat = _decided(rng, int(rng.choice(_ODD_CHANNELS)), is_flat=True)
     made = [flat, *(_decided(rng, channels) for channels in _CHANNELS)]
-    return [Case(given=_with_slips({"tensors": _tensors(rng), "net": net})) for net in made]
+    return [Case.split(_with_slips({"tensors": _tensors(rng), "net": net}), "read_slips", "copy_slips") for net in made]
 
 
 def _with_slips(case: dict[str, Any]) -> dict[str, Any]:

@@ -156,7 +156,7 @@ def decisions(lines: list[dict[str, Any]], calls: list[dict[str, Any]], **slip: 
 
 @draws("guards")
 def functions_and_calls(rng: Any) -> list[Case]:
-    return [Case(given=_case(rng, *made)) for made in _drawn(rng)]
+    return [Case.split(_case(rng, *made), "slips") for made in _drawn(rng)]
 
 
 def _case(rng: Any, lines: list[dict[str, Any]], calls: list[dict[str, Any]]) -> dict[str, Any]:

@@ -38,7 +38,7 @@ def caches(rng: Any) -> list[Case]:
         ),
         _case(rng, lengths=_spread(rng, 3)[::-1], heads=4, kv_heads=1, steps=2, alike=True, part=0.1, number_bytes=2),
     ]
-    return [Case(given=one) for one in cases]
+    return [Case.split(one, "slips") for one in cases]
 
 
 def _spread(rng: Any, rows: int) -> list[int]:

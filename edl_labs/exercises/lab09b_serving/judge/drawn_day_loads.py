@@ -30,7 +30,7 @@ def loads(rng: Any) -> list[Case]:
     # Part of a server rounds down in some and up in others: who rounds to the nearest is wrong in some.
     # Of 100 and 200 latencies 99 % is a whole number, of 150 not.
     kinds = [("night", 0.3, 100), ("day", 0.7, 150), ("bursts", 0.3, 200), ("day", 0.7, 100)]
-    return [Case(given=_case(rng, *one)) for one in kinds]
+    return [Case.split(_case(rng, *one), "kind") for one in kinds]
 
 
 def _case(rng: Any, kind: str, part: float, measured: int) -> dict[str, Any]:
