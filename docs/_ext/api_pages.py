@@ -23,6 +23,7 @@ MODULES = (
     "edl_labs.virtual.memory",
     "edl_labs.virtual.loader",
     "edl_labs.virtual.warp",
+    "edl_labs.virtual.tiles",
     "edl_labs.virtual.server",
     "edl_labs.graph",
     "edl_labs.inference",
