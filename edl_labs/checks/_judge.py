@@ -186,7 +186,12 @@ def _value(exercise: RegisteredExercise, case: Any, record: Any) -> Any:
     if "value" in record:
         return record["value"]
     if isinstance(record.get("error"), dict):
-        raise _raised(exercise, case, {key: str(record["error"].get(key, "")) for key in ("type", "message", "line")})
+        error = {key: str(record["error"].get(key, "")) for key in ("type", "message", "line")}
+        known = exercise.spec.explain_exception(case, error["type"])
+        if known is not None or "misfit" not in record:
+            raise known or _raised(exercise, error)
+    if "misfit" in record:
+        raise Misfit(str(record["misfit"]))
     if "unplain" in record:
         raise _unplain(str(record["unplain"]), str(record.get("kind", "")))
     if "interrupted" in record:
@@ -205,11 +210,10 @@ def _value(exercise: RegisteredExercise, case: Any, record: Any) -> Any:
     raise _wrong("there is no result for this case", why="nothing came back", next="restart the kernel and run all")
 
 
-def _raised(exercise: RegisteredExercise, case: Any, error: dict[str, str]) -> Wrong:
-    """What an exception means: what the spec says of it, else the exception itself."""
-    known = exercise.spec.explain_exception(case, error["type"])
+def _raised(exercise: RegisteredExercise, error: dict[str, str]) -> Wrong:
+    """What an exception says itself."""
     message = error["message"].rstrip(": ")
-    return known or _wrong(
+    return _wrong(
         RAISED if message else "your code raised {type}",
         why="at `{line}`" if error["line"] else "in your code",
         next='run it on the inputs shown, then check("{exercise}") again',

@@ -8,14 +8,20 @@ from contextlib import contextmanager
 from typing import Any
 
 from edl_labs.checks import plain_data
-from edl_labs.checks._exercise import RegisteredExercise
+from edl_labs.checks._exercise import PACKAGE, RegisteredExercise
+from edl_labs.checks.asked_form import CALLING, checked
+from edl_labs.checks.evidence_form import Misfit
 from edl_labs.checks.global_state import fresh_global_state
 from edl_labs.checks.time_limit import TookTooLong
-from edl_labs.errors import PlainDataError, Sentence
+from edl_labs.errors import EdlError, PlainDataError, Sentence
 
 MAX_TEXT = 2000  # characters: a long exception's message, a screen of text
 # Records after which no further case is run.
 LAST = frozenset({"stub", "missing", "interrupted", "too_long"})
+
+
+UNREADABLE = "what came back could not be read as that"
+_OF_READING = (AttributeError, LookupError, TypeError, ValueError)
 
 
 class Missing(Exception):
@@ -27,16 +33,25 @@ class Missing(Exception):
 
 
 class Student:
-    """Attribute access to a notebook's namespace: `student.finish_times` is the notebook's `finish_times`."""
+    """Attribute access to a notebook's namespace: `student.finish_times` is the notebook's `finish_times`.
 
-    def __init__(self, namespace: dict[str, Any]) -> None:
+    What a function returns is plain where it acts as something plain, and has the form that `returns` declares for it.
+    """
+
+    def __init__(self, namespace: dict[str, Any], returns: Mapping[str, Any]) -> None:
         object.__setattr__(self, "_namespace", namespace)
+        object.__setattr__(self, "_returns", returns)
+        object.__setattr__(self, "_has_class", False)
 
     def __getattr__(self, name: str) -> Any:
         try:
-            return object.__getattribute__(self, "_namespace")[name]
+            found = object.__getattribute__(self, "_namespace")[name]
         except KeyError:
             raise Missing(name) from None
+        asked = object.__getattribute__(self, "_returns").get(name)
+        if isinstance(found, type):
+            object.__setattr__(self, "_has_class", True)
+        return found if isinstance(found, type) or not callable(found) else checked(found, asked)
 
 
 def collect(
@@ -48,8 +63,9 @@ def collect(
 ) -> list[dict[str, Any]]:
     """One record for the given half of each case: `{"value": ...}`, or what happened instead.
 
-    The others are `{"stub": True}` (NotImplementedError), `{"missing": name}`, `{"unplain": text, "kind": type}` and
-    `{"error": {"type", "message", "line"}}`, with the "name" that a NameError lacks. Each case begins with fresh global
+    The others are `{"stub": True}` (NotImplementedError), `{"missing": name}`, `{"unplain": text, "kind": type}`,
+    `{"misfit": text}` (an answer of another form) and `{"error": {"type", "message", "line"}}`, with the "name" that a
+    NameError lacks. Each case begins with fresh global
     settings and the same random numbers. `references` are names that take the place of the notebook's own while the
     probe runs. Stops after a stub or a missing name. Nothing that student code raises gets out, except a
     KeyboardInterrupt's record.
@@ -64,7 +80,7 @@ def collect(
 
 
 def _one(exercise: RegisteredExercise, namespace: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
-    student = Student(namespace)
+    student = Student(namespace, exercise.spec.returns)
     try:
         with fresh_global_state():
             value = exercise.spec.probe(student, plain_data.plain_copy(given))
@@ -75,12 +91,15 @@ def _one(exercise: RegisteredExercise, namespace: dict[str, Any], given: dict[st
         return {"missing": missing.missing}
     except PlainDataError as error:
         return _unplain(error.what)
+    except Misfit as problem:
+        return {"misfit": _text(problem)}
     except KeyboardInterrupt:
         return {"interrupted": True}
     except TookTooLong:
         return {"too_long": True}
     except BaseException as error:
-        return {"error": _describe(error, namespace)}
+        said = {"misfit": UNREADABLE} if _is_of_probe(error, exercise, student, namespace) else {}
+        return {"error": _describe(error, namespace), **said}
 
 
 def _unplain(said: Sentence) -> dict[str, str]:
@@ -112,6 +131,22 @@ def _student_line(error: BaseException, namespace: Mapping[str, Any]) -> str:
     except BaseException:
         return ""
     return _text(found)
+
+
+def _is_of_probe(
+    error: BaseException, exercise: RegisteredExercise, student: Student, namespace: Mapping[str, Any]
+) -> bool:
+    """Whether an exercise's own code failed on an answer that it could not read.
+
+    What is raised in a call is the student's, and so is what an object of the student's own class lacks.
+    """
+    if not isinstance(error, _OF_READING) or isinstance(error, EdlError):
+        return False
+    places = [frame.f_globals for frame, _ in traceback.walk_tb(error.__traceback__)]
+    called = any(names is namespace or names is CALLING for names in places)
+    if called or not places or object.__getattribute__(student, "_has_class"):
+        return False
+    return str(places[-1].get("__name__", "")).startswith((f"{PACKAGE}.", type(exercise.spec).__module__))
 
 
 def _text(value: Any) -> str:

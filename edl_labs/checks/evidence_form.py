@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 import pprint
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from edl_labs.checks.plain_data import MAX_NODES
-from edl_labs.units import counted
 
 MAX_SHOWN = 1500  # characters: about half a screen
+_MOST_KEYS = 8  # in a message
 _MAX_ANSWER = 500  # characters: some five lines below the case
 _EXACT_WHOLE = 1 << 53  # up to here every whole number is a double
 _ARRAYS = ("an array", "a tensor")
@@ -31,15 +31,15 @@ def fitted(got: Any, want: Any, key: str = "") -> Any:
     >>> fitted({"a": 1, "n": 3.0}, {"a": 2.0, "n": 4})
     {'a': 1, 'n': 3}
     """
-    got = _unpacked(got, want)
-    if _kind(got) != _kind(want):
-        raise Misfit(f"{_at(key)}{_kind(got)} came where {_kind(want)} belongs")
+    got = unpacked(got, want)
+    if kind_of(got) != kind_of(want):
+        raise Misfit(f"{_at(key)}{kind_of(got)} came where {kind_of(want)} belongs")
     if isinstance(want, dict):
         return _fitted_dict(got, want)
     if isinstance(want, list) and want:
         return _fitted_list(got, want, key)
-    if _kind(want) in _ARRAYS and got.ndim != want.ndim:
-        raise Misfit(f"{_at(key)}it has {counted(got.ndim, 'dimension')}, not {want.ndim}")
+    if kind_of(want) in _ARRAYS and got.ndim != want.ndim:
+        raise Misfit(f"{_at(key)}{kind_of(got)} of shape {_shape(got)} came where one of shape {_shape(want)} belongs")
     return int(got) if type(want) is int and type(got) is float and _is_whole(got) else got
 
 
@@ -49,7 +49,7 @@ def plain_lists(got: Any) -> Any:
         return {key: plain_lists(value) for key, value in got.items()}
     if isinstance(got, list):
         return [plain_lists(value) for value in got]
-    return _listed(got) if _kind(got) in _ARRAYS else got
+    return _listed(got) if kind_of(got) in _ARRAYS else got
 
 
 def _listed(got: Any) -> Any:
@@ -59,12 +59,27 @@ def _listed(got: Any) -> Any:
     return got.tolist()
 
 
-def _unpacked(got: Any, want: Any) -> Any:
-    """An array or tensor as the number, the bool or the list that is asked for."""
-    if _kind(got) not in _ARRAYS:
+def unpacked(got: Any, want: Any) -> Any:
+    """An array or tensor as the number, the bool or the list that is asked for; `want` is an example of it."""
+    if kind_of(got) not in _ARRAYS:
         return got
     asked = list if got.ndim else (bool, int, float)
     return _listed(got) if isinstance(want, asked) else got
+
+
+def keys_differ(got: Iterable[Any], want: Iterable[Any]) -> Misfit:
+    """What is said of a dict with other keys than those asked for."""
+    return Misfit(f"a dict with {_names(got)} came where one with {_names(want)} belongs")
+
+
+def _names(keys: Iterable[Any]) -> str:
+    texts = [repr(key) for key in keys]
+    shown = f"{', '.join(texts[:_MOST_KEYS])}{', …' if len(texts) > _MOST_KEYS else ''}"
+    return f"the {'key' if len(texts) == 1 else 'keys'} {shown}" if texts else "no keys"
+
+
+def _shape(value: Any) -> tuple[int, ...]:
+    return tuple(map(int, value.shape))
 
 
 def _is_whole(value: float) -> bool:
@@ -77,12 +92,8 @@ def _at(key: str) -> str:
 
 
 def _fitted_dict(got: dict[str, Any], want: dict[str, Any]) -> dict[str, Any]:
-    for key in want:
-        if key not in got:
-            raise Misfit(f"it has no {key!r}")
-    extra = sorted(set(got) - set(want))
-    if extra:
-        raise Misfit(f"it has {extra[0]!r}, which is not asked for")
+    if got.keys() != want.keys():
+        raise keys_differ(got, want)
     fits = {key: fitted(got[key], want[key], key) for key in want}
     return {key: fits[key] for key in got}
 
@@ -91,12 +102,13 @@ def _fitted_list(got: list[Any], want: list[Any], key: str) -> list[Any]:
     kinds, wanted = set(map(type, got)), set(map(type, want))
     if len(wanted) == 1 and wanted <= _AS_THEY_ARE and kinds <= (wanted | {int} if wanted == {float} else wanted):
         return list(got)
-    compared = len(got) if len({_kind(item) for item in want}) == 1 else min(len(got), len(want))
+    compared = len(got) if len({kind_of(item) for item in want}) == 1 else min(len(got), len(want))
     fits = [fitted(got[i], want[min(i, len(want) - 1)], key) for i in range(compared)]
     return fits + got[compared:]
 
 
-def _kind(value: Any) -> str:
+def kind_of(value: Any) -> str:
+    """What a value is, in words for a student."""
     if value is None:
         return "None"
     if isinstance(value, bool):
@@ -105,10 +117,12 @@ def _kind(value: Any) -> str:
         return "a number"
     if isinstance(value, str):
         return "text"
-    if isinstance(value, list):
+    if isinstance(value, (list, tuple)):
         return "a list or a tuple"
     if isinstance(value, dict):
         return "a dict"
+    if not hasattr(value, "ndim"):
+        return f"an object of type {type(value).__name__}"
     return "an array" if type(value).__module__ == "numpy" else "a tensor"
 
 

@@ -89,6 +89,9 @@ class Exercise(ABC):
     """What evidence looks like, where the reference's own does not say it: goldens hold less of it (`public_want`)."""
     skip_type_check: ClassVar[bool] = False
     """`compare` looks at the form itself, and gets arrays as lists; otherwise a wrong form is refused before it."""
+    returns: ClassVar[Mapping[str, Any]] = {}
+    """The type that a function of the student returns, by its name, where `probe` reads the answer before it hands it
+    on: `{"fit": tuple[float, float]}`. Another form is refused as that, and never reaches the probe."""
 
     def cases(self, rng: Any) -> list[Case]:
         """The cases that a numpy Generator draws."""

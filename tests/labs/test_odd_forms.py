@@ -17,11 +17,11 @@ from edl_labs.checks.evidence import collect
 from edl_labs.checks.lab_exercises import lab_names, load_lab
 from edl_labs.checks.spec import given_halves
 from tests.labs.conftest import SOLUTIONS, parse
-from tests.marks.answer_forms import lazy, named, oddly
+from tests.marks.answer_forms import boxed, lazy, named, oddly
 
 
 @pytest.mark.slow  # every exercise of a lab, with all cases of a draw
-@pytest.mark.parametrize("form", [named, lazy])
+@pytest.mark.parametrize("form", [named, lazy, boxed])
 @pytest.mark.parametrize("lab", lab_names())
 def test_the_solution_passes_whatever_form_its_answers_have(lab: str, form: Callable[[Any], Any]):
     source = SOLUTIONS / lab / f"{lab}.py"

@@ -83,7 +83,7 @@ def boxed(value: Any) -> Any:
         case int():
             return float(value) if abs(value) < 1 << 53 else value
         case float():
-            return Fraction(value) if np.isfinite(value) else np.float64(value)
+            return Fraction(value) if np.isfinite(value) and value else np.float64(value)
         case tuple():
             return [boxed(item) for item in value]
         case list():

@@ -83,6 +83,26 @@ def library_functions() -> Mapping[str, inspect.Signature | None]:
     return {path: _signature(value) for path, value in sorted(listed.items()) if callable(value)}
 
 
+@cache
+def private_functions() -> tuple[str, ...]:
+    """Every other function and class of the modules that students have, those of `exercises/` too, by its path."""
+    import edl_labs
+
+    public = {id(_named(path)) for path in library_functions()}
+    found: dict[int, str] = {}
+    for module in _modules(edl_labs):
+        for name, value in vars(module).items():
+            own = getattr(value, "__module__", "") == module.__name__
+            if own and callable(value) and not _is_error(value) and id(value) not in public:
+                found.setdefault(id(value), f"{module.__name__}.{name}")
+    return tuple(sorted(found.values()))
+
+
+def _named(path: str) -> Any:
+    module, _, name = path.rpartition(".")
+    return getattr(importlib.import_module(module), name, None)
+
+
 def earned_by_library(
     course: Course,
     lab: Lab,
@@ -96,11 +116,12 @@ def earned_by_library(
     """What each exercise gives for library functions, under every one of the seeds in `wants`.
 
     Beside other functions of the solution one earns what is more than the points of a function that returns None.
-    With `adapted`, behind adapters too, which takes a minute or two of CPU time a lab. What lab.toml allows is always
-    tried behind them: it may earn there alone.
+    With `adapted`, behind adapters too, private functions among them, which takes some minutes of CPU time a lab. What
+    lab.toml allows is always tried behind them: it may earn there alone.
     """
     listed = {path for name in exercises for path in lab.exercise(name).library}
     behind = [path for path in library_functions() if adapted or path in listed]
+    behind += private_functions() if adapted else ()
     some = {name: one for name, one in exercises.items() if adapted or lab.exercise(name).library}
     found_by_machine, first = _adapters(course, lab, some, cases, behind) if behind else ({}, {})
     with _Trials(course, lab, found_by_machine, first, behind) as trials:
@@ -166,7 +187,7 @@ class _Trials:
         cells = {(path, ""): _cell(path, asked.name) for path, signature in known.items() if fits(signature, asked)}
         found: list[tuple[str, str]] = []
         if isinstance(asked, ast.ClassDef):
-            found = [(path, _with_known(path, known[path], asked)) for path in self.behind]
+            found = [(path, _with_known(path, known[path], asked)) for path in self.behind if path in known]
         elif asked.name in self.found:
             found = [(path, code) for path, code in self.found[asked.name]]
         else:

@@ -112,7 +112,7 @@ def _batches(sampler: Any) -> list[list[int]]:
             raise _NoBatches(("returned", kind)) from None
         raise
     for batch in batches:
-        if not hasattr(batch, "__iter__") or getattr(batch, "ndim", 1) == 0:
+        if not hasattr(batch, "__iter__") or isinstance(batch, str) or getattr(batch, "ndim", 1) == 0:
             raise _NoBatches(("came", f"{str(batch)[:20]}, of type {type(batch).__name__}"))
     return [list(batch) for batch in batches]
 

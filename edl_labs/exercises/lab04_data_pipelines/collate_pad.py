@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 from edl_labs.checks import Exercise, exercise
-from edl_labs.checks.plain_forms import plain_form
 from edl_labs.errors import Wrong
 
 
@@ -16,12 +16,11 @@ class CollatePad(Exercise):
     `student.collate_pad(sequences, pad_id=, multiple=)` gives `(tokens, mask)`, padded to the longest.
     """
 
+    returns: ClassVar[Mapping[str, Any]] = {"collate_pad": tuple[Any, Any]}
+
     def probe(self, student: Any, given: Any) -> Any:
         sequences = [list(sequence) for sequence in given["sequences"]]
-        answer = plain_form(student.collate_pad(sequences, pad_id=given["pad_id"], multiple=given["multiple"]), most=3)
-        if not isinstance(answer, (tuple, list)) or len(answer) != 2:
-            return answer  # told by its kind
-        tokens, mask = answer
+        tokens, mask = student.collate_pad(sequences, pad_id=given["pad_id"], multiple=given["multiple"])
         return {"tokens": tokens, "mask": mask}
 
     def compare(self, case: Any, got: Any, want: Any) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
 
 from edl_labs.checks import Exercise, exercise
 from edl_labs.errors import UsageError, Wrong
@@ -26,6 +26,8 @@ class PackSequences(Exercise):
 
     `student.pack_sequences(lengths, tree)` gives rows of indices; `student.packed_mask(…)` a mask.
     """
+
+    returns: ClassVar[Mapping[str, Any]] = {"pack_sequences": list[list[Any]]}
 
     @property
     def answer_form(self) -> Any:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import math
 from bisect import bisect_left
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 from edl_labs.checks import Exercise, close, exercise
+from edl_labs.checks.asked_form import in_form
+from edl_labs.checks.evidence_form import Misfit
 from edl_labs.checks.plain_forms import plain_form
 from edl_labs.errors import Wrong
 from edl_labs.exercises.lab05_profiling.timed_model import timed_model
@@ -18,6 +20,8 @@ PHASES = ("forward", "backward")
 _END = "profiler closed"
 _MAX_EVENTS = 5000  # many times a right trace's, and still compared at once
 _RETURNED = "a hook returned a value, which replaces the module's input or output; hooks must return None"
+
+_COLUMNS = ("calls", "forward_self_s", "forward_total_s", "backward_self_s", "backward_total_s")
 
 
 @exercise("layer_profiler")
@@ -40,7 +44,7 @@ class LayerProfiler(Exercise):
                 model(torch.ones(2, requires_grad=True)).sum().backward()
             except (AttributeError, TypeError, RuntimeError) as error:
                 if _replaced(error):
-                    raise TypeError(f"{_RETURNED} ({str(error)[:80]})") from error
+                    raise Misfit(f"{_RETURNED} ({str(error)[:80]})") from error
                 raise
 
         profiler = student.LayerProfiler(model, gpu.clock)
@@ -52,9 +56,8 @@ class LayerProfiler(Exercise):
         used = profiler if inside is None else inside
         gpu.launch(_END, duration_s=0.0)
         train()
-        table = used.table()
-        columns = ("calls", "forward_self_s", "forward_total_s", "backward_self_s", "backward_total_s")
-        rows = sorted([name, *(table[name][column] for column in columns)] for name in table)
+        table = in_form(used.table(), dict[str, dict[Literal[_COLUMNS], Any]])  # type: ignore[valid-type]
+        rows = sorted([name, *(table[name][column] for column in _COLUMNS)] for name in table)
         return {"table": rows, "trace": _text(used.trace()), "program": written(gpu.program)}
 
     def compare(self, case: Any, got: Any, want: Any) -> None:

@@ -29,7 +29,7 @@ class ReadTheMonitors(Exercise):
             for one in given["snapshots"]
         ]
         tools = [{**tool, "shows": list(tool["shows"])} for tool in given["tools"]]
-        return list(student.read_monitors(snapshots, dict(given["machine"]), tools))
+        return student.read_monitors(snapshots, dict(given["machine"]), tools)
 
     def compare(self, case: Any, got: Any, want: Any) -> None:
         if len(got) != 2:

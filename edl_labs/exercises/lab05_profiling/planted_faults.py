@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from edl_labs.checks import Exercise, close, exercise
+from edl_labs.checks.asked_form import in_form
 from edl_labs.errors import Wrong
 from edl_labs.exercises.lab05_profiling.changed_losses import batch_is_lacking, cause_of_change, trained
 from edl_labs.exercises.recorded_programs import replayed, written
@@ -29,7 +30,7 @@ class Planted(Exercise):
         losses, lacked = trained(student.train, job)
         if losses is None or type(losses) in (int, float):
             return {"losses": losses, "unread": 0, "program": "", "lacked": -1}  # told by its kind
-        losses = list(losses)
+        losses = in_form(losses, list[Any])
         unread = sum(isinstance(loss, Loss) for loss in losses)
         numbers = [0.0 if isinstance(loss, Loss) else loss for loss in losses]
         return {"losses": numbers, "unread": unread, "program": written(job.gpu.program), "lacked": lacked}

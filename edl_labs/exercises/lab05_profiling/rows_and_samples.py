@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal
 
 from edl_labs.checks import Exercise, close, exercise
+from edl_labs.checks.asked_form import in_form
 from edl_labs.checks.evidence_form import answer_text
 from edl_labs.errors import Wrong
 from edl_labs.exercises.lab05_profiling.misread_rows import known_difficulty, known_rule, tried
@@ -15,12 +17,19 @@ from edl_labs.units import seconds
 _FEW = 10
 
 
+_OF_A_ROW = ("own", "total", "own_s", "total_s")
+_ROWS = dict[Literal["rows"], dict[str, dict[Literal[_OF_A_ROW], Any]]]  # type: ignore[valid-type]
+_SCREEN = dict[Literal["active", "gil", "rows"], Any]
+
+
 @exercise("self_times")
 class SelfTimes(Exercise):
     """Self time by name from nested rows of two threads, and the device on which an operator really ran.
 
     `self_times(rows)` gives seconds by name; `ran_on(entry, cpu_flop_per_s=)` says which device did the work.
     """
+
+    returns: ClassVar[Mapping[str, Any]] = {"self_times": dict}
 
     def probe(self, student: Any, given: Any) -> Any:
         times = student.self_times([dict(row) for row in given["rows"]])
@@ -76,14 +85,13 @@ class ReadASampler(Exercise):
     `sampler_table(samples, rate_hz=, window=)` gives shares of the window and seconds of the run for each frame.
     """
 
+    returns: ClassVar[Mapping[str, Any]] = {"sampler_table": _SCREEN}
+
     def probe(self, student: Any, given: Any) -> Any:
         samples = [{**sample, "stack": list(sample["stack"])} for sample in given["samples"]]
         table = student.sampler_table(samples, rate_hz=given["rate_hz"], window=given["window"])
-        rows = table["rows"]
-        if not isinstance(rows, dict):
-            raise TypeError(f'"rows" is of type {type(rows).__name__}: it has to be a dict, with a row for each frame')
-        columns = ("own", "total", "own_s", "total_s")
-        listed = sorted([frame, *(rows[frame][column] for column in columns)] for frame in rows)
+        rows = in_form({"rows": table["rows"]}, _ROWS)["rows"]
+        listed = sorted([frame, *(rows[frame][column] for column in _OF_A_ROW)] for frame in rows)
         return {"active": table["active"], "gil": table["gil"], "rows": listed}
 
     def compare(self, case: Any, got: Any, want: Any) -> None:

@@ -20,7 +20,7 @@ class ScheduleStates(Exercise):
 
     def probe(self, student: Any, given: Any) -> Any:
         options = {name: value for name, value in given.items() if name != "steps"}
-        return list(student.schedule_states(given["steps"], **options))
+        return student.schedule_states(given["steps"], **options)
 
     def compare(self, case: Any, got: Any, want: Any) -> None:
         if len(got) != len(want):

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 from edl_labs.checks import Exercise, beyond_chance, close, exercise
 from edl_labs.checks.evidence_form import answer_text
-from edl_labs.checks.plain_forms import plain_form
 from edl_labs.errors import Wrong
 from edl_labs.exercises.lab05_profiling.wrong_removals import known_slip
 from edl_labs.exercises.lab05_profiling.wrongly_blamed import (
@@ -36,6 +36,8 @@ class NameThePattern(Exercise):
 
     `charges(spans)` gives seconds by pattern and line, `name_the_pattern(spans)` the pattern with most of them.
     """
+
+    returns: ClassVar[Mapping[str, Any]] = {"charges": dict[tuple[Any, Any], Any]}
 
     def probe(self, student: Any, given: Any) -> Any:
         name = student.name_the_pattern([dict(span) for span in given["spans"]])
@@ -119,14 +121,13 @@ class MostToGain(Exercise):
     `most_to_gain(step, machine)` gives the best cause to remove, and the speed-up of removing each of CAUSES.
     """
 
+    returns: ClassVar[Mapping[str, Any]] = {"most_to_gain": tuple[Any, dict]}
+
     def probe(self, student: Any, given: Any) -> Any:
         step = [dict(operation) for operation in given["step"]]
-        answer = plain_form(student.most_to_gain(step, machine_of(given)), most=3)
+        best, gains = student.most_to_gain(step, machine_of(given))
         as_before = [one for one in given["step"] if any(one.items() <= now.items() for now in step)]
         changed = sorted({one["op"] for one in given["step"] if one not in as_before})
-        if not isinstance(answer, (tuple, list)) or len(answer) != 2:
-            return answer  # told by its kind
-        best, gains = answer
         return {"best": best, "gains": sorted([cause, gains[cause]] for cause in gains), "changed": changed}
 
     def compare(self, case: Any, got: Any, want: Any) -> None:

@@ -19,7 +19,7 @@ class BestSegments(Exercise):
     """
 
     def probe(self, student: Any, given: Any) -> Any:
-        return list(student.best_segments(given["layers"], given["saved"]))
+        return student.best_segments(given["layers"], given["saved"])
 
     def student_inputs(self, case: Any) -> Any:
         """By the names that the function has for them."""

@@ -22,7 +22,7 @@ class Fragments(Exercise):
     def probe(self, student: Any, given: Any) -> Any:
         segments = [{**one, "blocks": [{**block} for block in one["blocks"]]} for one in given["segments"]]
         options = {name: given[name] for name in ("stream", "free_bytes")}
-        return list(student.why_oom(segments, given["request_bytes"], **options))
+        return student.why_oom(segments, given["request_bytes"], **options)
 
     def compare(self, case: Any, got: Any, want: Any) -> None:
         if len(got) != 2:

@@ -27,7 +27,7 @@ class MergeStatistics(Exercise):
 
         merged = student.merge_statistics(parts())
         running = student.running_statistics(tuple(given["running"]), parts(), momentum=given["momentum"])
-        return {"merged": list(merged), "running": list(running)}
+        return {"merged": merged, "running": running}
 
     def compare(self, case: Any, got: Any, want: Any) -> None:
         if len(got["merged"]) != 2 or len(got["running"]) != 2:

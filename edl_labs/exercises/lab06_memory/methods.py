@@ -27,7 +27,7 @@ class MethodTable(Exercise):
     answer_form: ClassVar[Any] = {"signs": ["", ""], "costs": ""}
 
     def probe(self, student: Any, given: Any) -> Any:
-        signs = list(student.effect(given["method"], dict(given["job"])))
+        signs = student.effect(given["method"], dict(given["job"]))
         return {"signs": signs, "costs": json.dumps(_costs(student, given["job"]))}
 
     def format_answer(self, case: Any, got: Any) -> str:

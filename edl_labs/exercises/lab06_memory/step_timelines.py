@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 from edl_labs.checks import Exercise, exercise
 from edl_labs.errors import Wrong
@@ -19,10 +20,12 @@ class MemoryTimeline(Exercise):
     `timeline(layers, optimizer=, first=, set_to_none=)` gives the list, `peak(live)` the largest with its moment.
     """
 
+    returns: ClassVar[Mapping[str, Any]] = {"timeline": list[Any]}
+
     def probe(self, student: Any, given: Any) -> Any:
         options = {name: given[name] for name in ("optimizer", "first", "set_to_none")}
-        live = list(student.timeline([{**layer} for layer in given["layers"]], **options))
-        return {"live": live, "peak": list(student.peak(live))}
+        live = student.timeline([{**layer} for layer in given["layers"]], **options)
+        return {"live": live, "peak": student.peak([*live])}
 
     def compare(self, case: Any, got: Any, want: Any) -> None:
         moments = _moments(case)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from functools import partial
-from operator import index
 from typing import Any, ClassVar
 
 from edl_labs.checks import Exercise, exercise
@@ -82,11 +82,11 @@ class Buckets(Exercise):
     the groups and the ranks' programs.
     """
 
+    returns: ClassVar[Mapping[str, Any]] = {"plan_buckets": list[list[int]]}
     answer_form: ClassVar[Any] = {"groups": "", "programs": ""}
 
     def probe(self, student: Any, given: Any) -> Any:
-        planned = student.plan_buckets([{**layer} for layer in given["layers"]], {**given["link"]})
-        groups = [[index(number) for number in one] for one in planned]
+        groups = student.plan_buckets([{**layer} for layer in given["layers"]], {**given["link"]})
 
         def program(dist: Any) -> None:
             student.run_step(dist, ModelOnRank(dist, given), [list(one) for one in groups])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Set
 from typing import Any
 
 from edl_labs.checks import Exercise, beyond_chance, exercise
@@ -20,7 +21,7 @@ class WhoHangs(Exercise):
     def probe(self, student: Any, given: Any) -> Any:
         ranks = [{**one, "calls": [{**call} for call in one["calls"]]} for one in given["ranks"]]
         answer = student.who_hangs({name: [*members] for name, members in given["groups"].items()}, ranks)
-        return [answer] if isinstance(answer, str) else list(answer)
+        return [answer] if isinstance(answer, str) else list(answer) if isinstance(answer, Set) else answer
 
     def compare(self, case: Any, got: Any, want: Any) -> None:
         if len(got) != 2:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 from edl_labs.checks import Exercise, close, exercise
 from edl_labs.errors import Wrong
@@ -18,6 +19,8 @@ class FitALink(Exercise):
 
     `fit(sizes, took_s)` gives (alpha_s, byte_per_s, half_bytes), `bus_rate(ranks, size, took_s)` bytes per second.
     """
+
+    returns: ClassVar[Mapping[str, Any]] = {"fit": tuple[Any, Any, Any]}
 
     def probe(self, student: Any, given: Any) -> Any:
         alpha_s, rate, half = student.fit([*given["sizes"]], [*given["took_s"]])

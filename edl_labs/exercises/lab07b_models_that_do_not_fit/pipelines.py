@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from edl_labs.checks import Exercise, exercise
@@ -31,6 +32,7 @@ class Pipeline(Exercise):
     program. The evidence is the program of every rank.
     """
 
+    returns: ClassVar[Mapping[str, Any]] = {"idle_seconds": float}
     answer_form: ClassVar[Any] = {"programs": "", "idle_s": 0.0}
 
     def probe(self, student: Any, given: Any) -> Any:
@@ -39,12 +41,12 @@ class Pipeline(Exercise):
             given["schedule"], given["stages"], given["micro"], chunks=given["chunks"], **passes
         )
         if given["schedule"] == "interleaved":
-            return {"programs": "", "idle_s": float(idle_s)}
+            return {"programs": "", "idle_s": idle_s}
 
         def program(dist: Any) -> None:
             student.run_stage(_stage(given, dist), given["schedule"])
 
-        return {"programs": written_programs(VirtualCluster(_machine(given)).record(program)), "idle_s": float(idle_s)}
+        return {"programs": written_programs(VirtualCluster(_machine(given)).record(program)), "idle_s": idle_s}
 
     def public_want(self, case: Any, want: Any) -> Any:
         """What the schedule takes: its program would be the answer."""

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 from edl_labs.checks import Exercise, exercise
+from edl_labs.checks.plain_forms import whole
 from edl_labs.errors import Wrong
 from edl_labs.exercises.ranks_in_turn import distance, listed, run_in_turn, unreadable
 
@@ -23,6 +25,8 @@ class SplitABlock(Exercise):
     `shards(block, rank, ranks)` gives a rank's part, `forward(shard, x, comm)` its output. Trusting: the calls of
     `comm` are counted in the student's process.
     """
+
+    returns: ClassVar[Mapping[str, Any]] = {"shards": dict}
 
     def probe(self, student: Any, given: Any) -> Any:
         import torch
@@ -129,7 +133,7 @@ def drawn_block(case: Any) -> tuple[dict[str, Any], Any, Any]:
 def _leaf(part: Any) -> Any:
     import torch
 
-    return part.detach().clone().requires_grad_() if isinstance(part, torch.Tensor) else part
+    return part.detach().clone().requires_grad_() if isinstance(part, torch.Tensor) else whole(part)
 
 
 def _assembled(name: str, parts: list[Any]) -> list[list[float]]:

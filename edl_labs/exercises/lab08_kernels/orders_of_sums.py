@@ -33,7 +33,7 @@ class OrderMatters(Exercise):
         gpu = VirtualWarp()
         values, out = gpu.array("values", given["count"]), gpu.array("out", 1)
         student.steady_sum(gpu, values, out)
-        return {"range": _as_list(found), "program": written_kernels(gpu)}
+        return {"range": found, "program": written_kernels(gpu)}
 
     def public_want(self, case: Any, want: Any) -> Any:
         """The range: the program would be the answer."""

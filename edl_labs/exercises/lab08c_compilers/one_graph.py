@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
 import io
 import logging
 import math
@@ -30,6 +31,7 @@ class WholeGraph(Exercise):
     def probe(self, student: Any, given: Any) -> Any:
         inputs = self.student_inputs(given)
         answer = student.whole_graph(inputs["x"].clone(), inputs["bound"])
+        answer = [*answer] if isinstance(answer, Iterator) else answer
         returned = _returned(answer, inputs["x"])
         if returned != _PAIR:
             return {"returned": returned, "y": [], "peak": 0.0, "graphs": 0, "breaks": []}
@@ -38,7 +40,7 @@ class WholeGraph(Exercise):
             "returned": returned,
             "y": _listed(y),
             "peak": float(peak),
-            **_split(student.whole_graph, inputs),
+            **_split(inspect.unwrap(student.whole_graph), inputs),
         }
 
     def student_inputs(self, case: Any) -> Any:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 from edl_labs.checks import Exercise, exercise
+from edl_labs.checks.asked_form import in_form
 from edl_labs.errors import Wrong
 from edl_labs.units import byte_count, percent
 
 ROOM = 1.10  # of the least bytes, promised in the lab's text
+
+_LIVES = dict[Any, tuple[Any, Any]]
 
 
 @exercise("memory_plan")
@@ -19,6 +23,8 @@ class ArenaOfActivations(Exercise):
     evidence has the answers of the four functions, `may_overwrite` for every kernel.
     """
 
+    returns: ClassVar[Mapping[str, Any]] = {"may_overwrite": list[Any] | None}
+
     def probe(self, student: Any, given: Any) -> Any:
         inputs = self.student_inputs(given)
         plain = [inputs["kernels"], inputs["outputs"]]
@@ -27,10 +33,10 @@ class ArenaOfActivations(Exercise):
         least = student.least_bytes(*plain, inputs["sizes"], align=given["align"])
         offsets = student.memory_plan(*self._fresh(given), {**given["sizes"]}, align=given["align"])
         return {
-            "lives": [[name, *ends] for name, ends in sorted(lives.items())] if hasattr(lives, "items") else lives,
-            "over": [list(one) if one is not None else [] for one in over],
+            "lives": _in_order(in_form(lives, _LIVES)) if isinstance(lives, dict) else lives,
+            "over": [one or [] for one in over],
             "least": least,
-            "offsets": [[name, at] for name, at in sorted(offsets.items())] if hasattr(offsets, "items") else offsets,
+            "offsets": [[name, at] for name, at in sorted(offsets.items())] if isinstance(offsets, dict) else offsets,
         }
 
     def _fresh(self, case: Any) -> tuple[Any, Any]:
@@ -68,6 +74,10 @@ class ArenaOfActivations(Exercise):
         """The least bytes and the plan, in the order of offsets."""
         placed = sorted((at, name) for name, at in got["offsets"])[:8]
         return f"least {got['least']}; offsets {', '.join(f'{name} {at}' for at, name in placed)} …"
+
+
+def _in_order(lives: dict[Any, Any]) -> list[list[Any]]:
+    return [[name, *ends] for name, ends in sorted(lives.items())]
 
 
 def _judge_lives(case: Any, got: Any, want: Any) -> None:

@@ -26,7 +26,7 @@ class EngineOfTactics(Exercise):
         for problem in PROBLEMS:
             layers, tactics, reformat_s = asked(given, problem)
             names = student.fuse_and_tune(layers, tactics, reformat_s, given=given["given"], wanted=given["wanted"])
-            plans[problem] = names if isinstance(names, str) or names is None else [*names]
+            plans[problem] = names
         return {"typical": typical, "plans": plans}
 
     def student_inputs(self, case: Any) -> Any:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal
 
 from edl_labs.checks import Exercise, exercise
 from edl_labs.errors import Wrong
@@ -21,6 +22,8 @@ class FoldBatchNorm(Exercise):
 
     The evidence is the layers that came back. They are run here, on an input that no student has.
     """
+
+    returns: ClassVar[Mapping[str, Any]] = {"fold_batch_norm": list[dict[Literal["kind"], Any]]}
 
     def probe(self, student: Any, given: Any) -> Any:
         lent = Lent()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 from edl_labs.checks import Exercise, close, exercise
 from edl_labs.errors import Wrong
@@ -30,6 +31,8 @@ class Int8Product(Exercise):
     The evidence has what `ahead` and `int8_product` give for a drawn layer with all but one property taken out
     (no zero points, no bias, a multiplier of 1), then for the layer as it is. All are integers but the multipliers.
     """
+
+    returns: ClassVar[Mapping[str, Any]] = {"ahead": tuple[Any, Any]}
 
     def probe(self, student: Any, given: Any) -> Any:
         lent = Lent()

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 from edl_labs.checks import Exercise, close, exercise
+from edl_labs.checks.asked_form import tensor_of
 from edl_labs.errors import Wrong
 from edl_labs.exercises.lab09_inference.range_symptoms import WITHIN, expected_error, is_grid, told_least, told_range
 from edl_labs.exercises.lent_inputs import Lent, judge_lent
@@ -21,6 +23,8 @@ class Calibrate(Exercise):
     The evidence has what `grid`, `integers` and `calibrate` give, in that order of judging. For the least error any
     choice counts whose error on the histogram is at most 2 % above that of the reference's.
     """
+
+    returns: ClassVar[Mapping[str, Any]] = {"grid": tuple[float, float], "calibrate": tuple[float, float]}
 
     def probe(self, student: Any, given: Any) -> Any:
         lent = Lent()
@@ -84,8 +88,7 @@ def with_slips(case: Any) -> list[dict[str, Any]]:
 
 
 def _pair(given: Any) -> list[float]:
-    scale, zero = given
-    return [float(scale), float(zero)]
+    return [float(one) for one in given]
 
 
 def _tensor(asked: Any) -> Any:
@@ -95,12 +98,11 @@ def _tensor(asked: Any) -> Any:
 
 
 def _asked_integers(student: Any, asked: Any, lent: Lent) -> list[float]:
-    import torch
 
     scale, zero = (lent(name, asked[name]) for name in ("scale", "zero_point"))
     values = lent("values", _tensor(asked))
     given = student.integers(values, scale, zero, axis=asked["axis"], symmetric=asked["symmetric"])
-    return [float(one) for one in torch.as_tensor(given).flatten().tolist()]
+    return tensor_of(given, values.shape).flatten().tolist()
 
 
 def _judge_ranges(asked: Any, got: Any, want: Any) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 from edl_labs.checks import Exercise, close, exercise
 from edl_labs.errors import Wrong
@@ -19,6 +20,8 @@ class TwoOfFourWeights(Exercise):
     The evidence has the mask, the packed values and places, the product from packed weights that are handed in, and
     shares for several speed-ups.
     """
+
+    returns: ClassVar[Mapping[str, Any]] = {"pack": tuple[Any, Any], "sparse_share": float}
 
     def probe(self, student: Any, given: Any) -> Any:
         weight, x = drawn_weight(given)

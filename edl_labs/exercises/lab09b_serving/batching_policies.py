@@ -8,6 +8,7 @@ from statistics import fmean, median
 from typing import Any, ClassVar
 
 from edl_labs.checks import Exercise, exercise
+from edl_labs.checks.plain_forms import whole
 from edl_labs.errors import Wrong
 from edl_labs.exercises.lab09b_serving.served_loads import (
     both_futures,
@@ -43,7 +44,8 @@ class Batcher(Exercise):
         servers = student.servers_for(given["demand_per_s"], given["kept_s"], lent("runs", given["runs"]))
 
         def policy(now_s: float, queue: list[Any]) -> Any:
-            return student.next_batch(now_s, queue, machine, limit_s)
+            chosen = student.next_batch(now_s, queue, machine, limit_s)
+            return whole(chosen) if isinstance(chosen, list) else chosen
 
         decided = both_futures(given, lambda server: serve_batches(server, policy))
         return {"servers": servers, **decided, "changed": lent.changed()}

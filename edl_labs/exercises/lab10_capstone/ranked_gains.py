@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import Any, ClassVar
 
 from edl_labs.checks import Exercise, close, exercise
 from edl_labs.errors import Wrong
@@ -23,6 +23,8 @@ class RankGains(Exercise):
 
     `replayed_s(spans, mends)` gives the seconds of a run with mends done, `rank(spans, mends)` the three.
     """
+
+    returns: ClassVar[Mapping[str, Any]] = {"rank": list[Any]}
 
     def probe(self, student: Any, given: Any) -> Any:
         def replayed_s(*names: str) -> Any:

@@ -6,6 +6,7 @@ import math
 from typing import Any, ClassVar
 
 from edl_labs.checks import Exercise, exercise
+from edl_labs.checks.plain_forms import whole
 from edl_labs.errors import Wrong
 from edl_labs.exercises.lab10b_within_the_budget.training_evidence import (
     evidence,
@@ -65,8 +66,8 @@ class ScoreOfLight(Exercise):
 
     def probe(self, student: Any, given: Any) -> Any:
         job = rented(given, given["offers"][0]["ranks"])
-        chosen = student.choose_gpus(job, offers_of(given), given["budget"])
-        gpus = int(chosen) if type(chosen).__name__.startswith("int") else -1
+        chosen = whole(student.choose_gpus(job, offers_of(given), given["budget"]))
+        gpus = chosen if type(chosen) is int else -1
         if gpus not in [offer["ranks"] for offer in given["offers"]]:
             return {"gpus": gpus, "programs": ""}
         return {"gpus": gpus, **evidence(rented(given, gpus), student.train_within)}

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import array
 import re
-from collections import Counter, OrderedDict, defaultdict, deque, namedtuple
+from collections import Counter, OrderedDict, UserDict, UserList, UserString, defaultdict, deque, namedtuple
+from collections.abc import Sequence
+from dataclasses import dataclass
 from decimal import Decimal
 from enum import Enum, IntEnum
 from fractions import Fraction
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -65,6 +68,27 @@ class Rows(list):
 Pair = namedtuple("Pair", "flop moved_bytes")
 
 
+@dataclass
+class Parts:
+    """An answer as a dataclass."""
+
+    a: Any
+    b: Any
+
+
+class Window(Sequence[int]):
+    """A sequence that is no list: the whole numbers from a first to before a last."""
+
+    def __init__(self, first: int, stop: int) -> None:
+        self.numbers = range(first, stop)
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    def __getitem__(self, at: Any) -> Any:
+        return self.numbers[at]
+
+
 def torch() -> Any:
     return pytest.importorskip("torch")
 
@@ -82,6 +106,7 @@ PASSES: dict[str, list[tuple[Any, Any]]] = {
         (2.5, lambda: torch().nn.Parameter(torch().tensor(2.5))),
         (2.5, Fraction(5, 2)),
         (2.5, Decimal("2.5")),
+        (-0.0, Decimal("-0.0")),
         (2.0, 2),
     ],
     "a whole number": [
@@ -92,10 +117,12 @@ PASSES: dict[str, list[tuple[Any, Any]]] = {
         (2, np.array(2)),
         (2, np.float64(2.0)),
         (2, Fraction(4, 2)),
+        (10**30, Fraction(10**30)),
+        (2, Decimal(2)),
         (2, lambda: torch().tensor(2)),
     ],
     "True or False": [(True, np.bool_(True)), (True, np.array(True)), (True, lambda: torch().tensor(True))],
-    "text": [("none", Fault.NONE), ("none", np.str_("none")), ("none", np.array("none"))],
+    "text": [("none", Fault.NONE), ("none", np.str_("none")), ("none", UserString("none")), ("none", np.array("none"))],
     "a list or a pair": [
         ([1.5, 2.5], (1.5, 2.5)),
         ([1.5, 2.5], Pair(1.5, 2.5)),
@@ -112,6 +139,9 @@ PASSES: dict[str, list[tuple[Any, Any]]] = {
         ([1, 2], lambda: map(int, "12")),
         ([1, 2], range(1, 3)),
         ([1, 2], deque([1, 2])),
+        ([1, 2.5], UserList([Fraction(1), Decimal("2.5")])),
+        ([[1, 2]], UserList([UserList([1.0, 2.0])])),
+        ([1, 2], Window(1, 3)),
         ([1, 2], {"a": 1, "b": 2}.values()),
         (["a", "b"], {"a": 1, "b": 2}.keys()),
         (["a", "b"], np.array(["a", "b"])),
@@ -122,6 +152,9 @@ PASSES: dict[str, list[tuple[Any, Any]]] = {
         ({"a": 1}, OrderedDict(a=1)),
         ({"a": 1}, Counter("a")),
         ({"a": 1}, defaultdict(int, a=1)),
+        ({"a": 1}, UserDict(a=Fraction(1))),
+        ({"a": [1, 0.5]}, MappingProxyType({"a": UserList([Decimal(1), Fraction(1, 2)])})),
+        ({"a": 1, "b": 2.5}, Parts(1, Fraction(5, 2))),
         ({"none": 1}, {Fault.NONE: 1.0}),
     ],
     "an array": [(np.arange(3), np.arange(3).astype(">i8")), (np.arange(3), np.arange(3).view(np.recarray))],
@@ -148,10 +181,14 @@ REFUSED: dict[str, list[tuple[Any, Any, str]]] = {
     "a dict": [
         ({"a": 1}, Pair(1, 2), "a list or a tuple came where a dict belongs"),
         ({"a": 1}, {1: 1}, "what came back has the key 1; keys of plain data are text"),
+        ({"a": 1}, {"b": 1}, "a dict with the key 'b' came where one with the key 'a' belongs"),
+        ({"a": 1}, {"a": 1, "b": 2}, "a dict with the keys 'a', 'b' came where one with the key 'a' belongs"),
+        ({"a": 1}, {}, "a dict with no keys came where one with the key 'a' belongs"),
     ],
     "an array": [(np.arange(3), [0, 1, 2], "a list or a tuple came where an array belongs")],
     "a tensor": [
         (lambda: torch().ones(2), np.ones(2), "an array came where a tensor belongs"),
+        (lambda: torch().ones(2), lambda: torch().ones(1, 2), "a tensor of shape (1, 2) came where one of shape (2,)"),
         (lambda: torch().ones(2), lambda: torch().ones(2, device="meta"), "what came back is a tensor of float32"),
     ],
 }

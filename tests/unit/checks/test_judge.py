@@ -137,8 +137,11 @@ def test_an_own_combine_is_clamped() -> None:
         ({"interrupted": True}, "the check was interrupted"),
         ({}, "there is no result for this case"),
         ({"value": 3}, "a number came where a dict belongs"),
-        ({"value": {"y": 1.0}}, "it has no 'n'"),
-        ({"value": {"y": 1.0, "n": [], "z": 1}}, "it has 'z', which is not asked for"),
+        ({"value": {"y": 1.0}}, "a dict with the key 'y' came where one with the keys 'y', 'n' belongs"),
+        (
+            {"value": {"y": 1.0, "n": [], "z": 1}},
+            "the keys 'y', 'n', 'z' came where one with the keys 'y', 'n' belongs",
+        ),
         ({"value": {"y": "2", "n": [1]}}, "y: text came where a number belongs"),
         ({"value": {"y": True, "n": [1]}}, "y: True or False came where a number belongs"),
         ({"value": {"y": 2.0, "n": [[1]]}}, "n: a list or a tuple came where a number belongs"),
