@@ -70,6 +70,8 @@ def zeros(t: Builder, shape: Any, dtype: Any) -> Symbol:
 def zeros_like(t: Builder, input: Any) -> Symbol:
     """Zeros in the shape and type of a block."""
     like = t.symbol(input).type
+    if like.pointer:
+        raise refuse("tl.zeros_like of a pointer.", next="pass a block of values")
     return full(t, like.shape, 0, like.scalar)
 
 
@@ -173,11 +175,18 @@ def split(t: Builder, a: Any) -> tuple[Symbol, ...]:
 
 
 def cat(t: Builder, input: Any, other: Any, can_reorder: Any = False, dim: Any = 0) -> Symbol:
-    """Two blocks one after the other; Triton may change the order of elements."""
+    """Two blocks one after the other along an axis."""
     a, b = t.symbol(input), t.symbol(other)
-    if not can_reorder or len(a.type.shape) != 1 or a.type != b.type:
-        raise refuse("tl.cat takes two equal blocks of one axis and can_reorder=True.", next="use tl.join")
-    return t.emit("cat", (a, b), a.type.shaped((2 * a.type.shape[0],)))
+    rank = len(a.type.shape)
+    if a.type != b.type or a.type.pointer or type(dim) is not int or not -rank <= dim < rank:
+        raise refuse(
+            f"tl.cat of {a.type} and {b.type}.", why="it takes two equal blocks", next="convert, or use tl.join"
+        )
+    if can_reorder and rank != 1:
+        raise refuse("tl.cat with can_reorder takes one axis.", next="leave can_reorder out")
+    shape = list(a.type.shape)
+    shape[dim] *= 2
+    return t.emit("cat", (a, b), a.type.shaped(tuple(shape)), axis=dim % rank)
 
 
 def where(t: Builder, condition: Any, x: Any, y: Any) -> Symbol:

@@ -152,6 +152,8 @@ class Builder:
 
     def elementwise(self, name: str, values: Sequence[Symbol], scalar: Scalar, /, **options: Any) -> Symbol:
         """An operation element by element, with broadcasting."""
+        if any(one.type.pointer for one in values):
+            raise refuse("A pointer is no number.", why="a pointer takes only + and -", next="compute the offset")
         aligned, shape = self.aligned(*values)
         return self.emit(name, aligned, TileType(scalar, shape), scalar=values[-1].type.scalar, **options)
 

@@ -15,12 +15,33 @@ from edl_labs.virtual.tiles.launch_record import LaunchRecord
 from edl_labs.virtual.tiles.program import Symbol, TileProgram
 from edl_labs.virtual.tiles.tile_errors import TileError, refuse
 from edl_labs.virtual.tiles.tile_memory import Storage
-from edl_labs.virtual.tiles.tile_types import FP32, FROM_ARRAY, FROM_TORCH, INT1, INT32, INT64, Scalar, TileType
+from edl_labs.virtual.tiles.tile_types import (
+    BF16,
+    E4M3,
+    E5M2,
+    FP16,
+    FP32,
+    FP64,
+    FROM_ARRAY,
+    FROM_TORCH,
+    INT1,
+    INT8,
+    INT16,
+    INT32,
+    INT64,
+    UINT8,
+    Scalar,
+    TileType,
+)
 from edl_labs.virtual.tiles.tile_values import Budget, Tile
 
 _CHUNK_BYTES = 1 << 27  # of values that programs running together may have: some caches, little memory
 _MOST_PROGRAM_BYTES = 1 << 30  # a judge's process has 1 GiB
 _MOST_PROGRAMS = 1 << 20  # of a grid: the labs have some 10,000
+_SIGNATURES = {
+    "i1": INT1, "i8": INT8, "i16": INT16, "i32": INT32, "i64": INT64, "u8": UINT8, "fp16": FP16, "bf16": BF16,
+    "fp32": FP32, "fp64": FP64, "fp8e4nv": E4M3, "fp8e5": E5M2,
+}  # fmt: skip
 Array = Any
 
 
@@ -143,6 +164,23 @@ def _traced(
         return tracer.trace(function, scope)
     except RecursionError:
         raise refuse("The kernel is nested too deeply.", next="use more names") from None
+
+
+def compiled_for(module: KernelModule, kernel_name: str, parameters: Mapping[str, Any]) -> TileProgram:
+    """The program of a kernel for types as Triton names them ("*fp32", "i32") and constants; TileError if refused.
+
+    >>> from edl_labs.virtual.tiles import parse_kernels
+    >>> compiled_for(parse_kernels("@jit\\ndef f(x): tl.store(x, 1)"), "f", {"x": "*fp32"}).written
+    frozenset({'x'})
+    """
+    tracer, scope = KernelTracer(module), dict(parameters)
+    for name, kind in parameters.items():
+        if isinstance(kind, str):
+            scalar = _SIGNATURES[kind.removeprefix("*")]
+            pointer = kind.startswith("*")
+            scope[name] = tracer.parameter(TileType(scalar, (), pointer=pointer), name if pointer else "")
+    function = module.kernel(kernel_name)
+    return tracer.trace(function, bind(function, [], scope, tracer.value))
 
 
 def argument_type(value: bool | int | float) -> Scalar:

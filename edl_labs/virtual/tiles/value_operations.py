@@ -67,7 +67,9 @@ class ValueOperations(Running):
 
     def do_cat(self, op: Operation, inputs: list[Tile], env: Any) -> Tile:
         a, b = self.together(inputs)
-        return Tile(np.concatenate([a, b], 1), self.merged(inputs, lambda x: np.concatenate(self.pair(x), 1)))
+        axis = op.options["axis"] + 1
+        merged = self.merged(inputs, lambda x: np.concatenate(self.pair(x), axis))
+        return Tile(np.concatenate([a, b], axis), merged)
 
     def do_part(self, op: Operation, inputs: list[Tile], env: Any) -> Tile:
         at = op.options["index"]
