@@ -69,8 +69,8 @@ class ModelOnRank:
 
 
 def _issue_all(case: Any, model: ModelOnRank) -> None:
-    for number in range(len(case["layers"])):
-        model.backward(number)
+    for layer in range(len(case["layers"])):
+        model.backward(layer)
     model.update()
 
 

@@ -88,17 +88,18 @@ def _stage(case: Any, rank: Rank) -> PipelineStage:
 
 
 def _call_all(stage: PipelineStage) -> None:
-    is_first, is_last = stage.stage == 0, stage.stage == stage.stages - 1
-    for i in range(stage.micro):
-        if not is_first:
-            stage.recv_forward(i)
-        stage.forward(i)
-        if not is_last:
-            stage.send_forward(i)
-            stage.recv_backward(i)
-        stage.backward(i)
-        if not is_first:
-            stage.send_backward(i)
+    """Each call that the rank of a stage may make, one micro-batch after another: no schedule of the exercise."""
+    after, before = stage.stage + 1 < stage.stages, stage.stage > 0
+    for micro in range(stage.micro):
+        if before:
+            stage.recv_forward(micro)
+        stage.forward(micro)
+        if after:
+            stage.send_forward(micro)
+            stage.recv_backward(micro)
+        stage.backward(micro)
+        if before:
+            stage.send_backward(micro)
 
 
 def _judge_waiting(case: Any, run: ClusterReplay) -> None:

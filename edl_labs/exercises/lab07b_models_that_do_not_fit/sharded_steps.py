@@ -80,12 +80,12 @@ def _layers(case: Any, rank: Rank) -> ShardedLayers:
 
 
 def _call_all(layers: ShardedLayers) -> None:
-    for i in range(layers.count):
-        layers.all_gather(i)
-        layers.forward(i)
-        layers.backward(i)
-        layers.reduce_scatter(i)
-        layers.update(i)
+    for layer in range(layers.count):
+        layers.all_gather(layer)
+        layers.forward(layer)
+        layers.backward(layer)
+        layers.reduce_scatter(layer)
+        layers.update(layer)
 
 
 def _named(program: Any, *ops: str) -> list[str]:
