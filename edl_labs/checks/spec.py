@@ -92,6 +92,8 @@ class Exercise(ABC):
     returns: ClassVar[Mapping[str, Any]] = {}
     """The type that a function of the student returns, by its name, where `probe` reads the answer before it hands it
     on: `{"fit": tuple[float, float]}`. Another form is refused as that, and never reaches the probe."""
+    source_is_evidence: ClassVar[bool] = False
+    """The evidence is a dict whose "source" lists texts of cells. Grading takes them from the submitted notebook."""
 
     def cases(self, rng: Any) -> list[Case]:
         """The cases that a numpy Generator draws."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from edl_labs.checks import RegisteredExercise
@@ -34,7 +34,14 @@ class ClassJudges:
             process.close()
 
     def judge(
-        self, exercise: RegisteredExercise, cases: bytes, evidence: bytes, wants: bytes, *, points: float
+        self,
+        exercise: RegisteredExercise,
+        cases: bytes,
+        evidence: bytes,
+        wants: bytes,
+        *,
+        points: float,
+        source: Sequence[str] = (),
     ) -> Judged:
         """What `Judge.judge` says, of the judge that was free last, or of a new one where none is."""
         try:
@@ -42,7 +49,7 @@ class ClassJudges:
         except IndexError:
             judge = self._new_judge()
         try:
-            return judge.judge(exercise, cases, evidence, wants, points=points)
+            return judge.judge(exercise, cases, evidence, wants, points=points, source=source)
         finally:
             self._free.append(judge)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import gc
 import hashlib
 import time
-from collections.abc import Callable, MutableMapping
+from collections.abc import Callable, MutableMapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -78,10 +78,21 @@ class Judge:
             self._worker.close()
 
     def judge(
-        self, exercise: RegisteredExercise, cases: bytes, evidence: bytes, wants: bytes, *, points: float
+        self,
+        exercise: RegisteredExercise,
+        cases: bytes,
+        evidence: bytes,
+        wants: bytes,
+        *,
+        points: float,
+        source: Sequence[str] = (),
     ) -> Judged:
-        """The outcome of encoded evidence against the reference's. EdlError only when the judge cannot work at all."""
-        head = plain_data.encode({"lab": exercise.lab, "name": exercise.name, "points": float(points)})
+        """The outcome of encoded evidence against the reference's. EdlError only when the judge cannot work at all.
+
+        `source` has the texts of the submitted cells, where they are evidence.
+        """
+        what = {"lab": exercise.lab, "name": exercise.name, "points": float(points), "source": list(source)}
+        head = plain_data.encode(what)
         parts = [head, cases, evidence, wants]
         key = hashlib.sha256(b"".join(hashlib.sha256(part).digest() for part in parts)).digest()
         found = self._known.get(key)
@@ -234,6 +245,8 @@ def _judged(what: dict[str, Any], cases: bytes, evidence: bytes, wants: bytes, k
         return {"broken": f"{type(error).__name__}: {error}"}
     try:
         got = without_texts(plain_data.decode(evidence), exercise.lab)
+        if exercise.spec.source_is_evidence:
+            got = with_source(got, what["source"])
     except EdlError as error:
         return {"outcome": _fields(unjudged(exercise, what["points"], why=error.what)), "all_values": False}
     outcome = judge(exercise, copied_cases(drawn), got, plain_data.plain_copy(right), points=what["points"])
@@ -241,6 +254,21 @@ def _judged(what: dict[str, Any], cases: bytes, evidence: bytes, wants: bytes, k
         kept = kept_timelines(exercise.spec, copied_cases(drawn), got, plain_data.plain_copy(right))
         outcome = replace(outcome, timelines=kept)
     return {"outcome": _fields(outcome), "all_values": _has_values(got)}
+
+
+def with_source(records: Any, source: list[str]) -> Any:
+    """The records with the submitted cells' texts in each value, whatever source the student's process sent.
+
+    >>> with_source([{"value": {"source": ["forged"], "program": "p"}}, {"stub": True}], ["def f(): ..."])
+    [{'value': {'source': ['def f(): ...'], 'program': 'p'}}, {'stub': True}]
+    """
+    if not isinstance(records, list):
+        return records
+    return [{**one, "value": {**one["value"], "source": list(source)}} if _is_table(one) else one for one in records]
+
+
+def _is_table(record: Any) -> bool:
+    return isinstance(record, dict) and isinstance(record.get("value"), dict)
 
 
 def _has_values(records: Any) -> bool:

@@ -99,6 +99,10 @@ class MarkingPlan:
         kept = (c for c in self.cells if c.keeps_id and c.known and c.known.role in ("solve", "answer"))
         return tuple(c.known.grade_id for c in kept if c.known and c.known.is_untouched(c.source))
 
+    def texts_until(self, exercise: str) -> list[str]:
+        """The texts of the cells that run before the last check of an exercise, in order."""
+        return [cell.source for cell in self.until(exercise).cells if cell.runs]
+
     def answers(self) -> dict[str, str]:
         """The prose of each exercise that a person marks."""
         return {c.known.exercise: c.source for c in self.cells if c.keeps_id and c.known and c.known.role == "answer"}

@@ -175,6 +175,12 @@ class AtCheck:
             self._walk.deadline += waited_s
             self._waited_s += waited_s
 
+    @property
+    def source(self) -> list[str]:
+        """The texts of the notebook's cells before the check, where they are evidence; otherwise none."""
+        spec, name = self._exercise.spec, self._exercise.name
+        return self._walk.plan.texts_until(name) if spec.source_is_evidence else []
+
     def judged(self, *, all_values: bool, cpu_s: float) -> None:
         """Its evidence was judged: without a value for each case, something that did not run may be missing."""
         self._walk.found.usage += Usage(judge_cpu_s=cpu_s)

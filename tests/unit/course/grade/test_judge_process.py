@@ -11,7 +11,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from edl_labs.checks import RegisteredExercise, plain_data
+from edl_labs.checks import Case, RegisteredExercise, plain_data
 from edl_labs.checks.lab_exercises import load_lab
 from edl_labs.checks.spec import MOST_KEPT_BYTES, kept_timelines, plain_cases
 from edl_labs.course.assignment import Assignment
@@ -52,6 +52,16 @@ class SumUp(Exercise):
         if fractions == [0.5]:
             raise MemoryError
         return sum(fractions)
+
+
+@exercise("written")
+class Written(SumUp):
+    source_is_evidence = True
+    answer_form = {"source": [""], "ran": [""]}
+
+    def compare(self, case, got, want):
+        if got["source"] != ["def f(): right"]:
+            raise Wrong("another text", why=str(got["source"]), next="again")
 """
 RIGHT = ["right", 1]
 EMPTY = {"given": {}, "hidden": {}}
@@ -96,6 +106,18 @@ def test_evidence_that_holds_up_the_judge_earns_nothing_and_the_next_is_judged(
     assert ("passed", 2.0, "") == first == last
     assert ("wrong", 0.0) == (state, points)
     assert why in told
+
+
+def test_source_that_is_evidence_is_the_submitted_text_whatever_the_process_sends(exercise: RegisteredExercise):
+    written = next(one for one in load_lab(LAB) if one.name == "written")
+    forged = [{"value": {"source": ["def f(): right"], "ran": []}}]
+    sent = [plain_data.encode(part) for part in (plain_cases([Case(given={})]), forged, [{}])]
+    with Judge() as judge:
+        own = judge.judge(written, *sent, points=2.0, source=["def f(): right"])
+        other = judge.judge(written, *sent, points=2.0, source=["def f(): wrong"])
+        none = judge.judge(written, *sent, points=2.0)
+
+    assert ["passed", "wrong", "wrong"] == [one.outcome.state for one in (own, other, none)]
 
 
 def test_what_ran_when_is_kept_of_answers_that_earn_points(exercise: RegisteredExercise):

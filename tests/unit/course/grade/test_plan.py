@@ -190,3 +190,11 @@ def test_the_released_parameters_become_those_of_a_quick_run_and_a_students_own_
 
 def test_solution_runs_as_its_own_submission(assignment: Assignment):
     assert ["import edl_labs", "def area(): right"] == running(solution_plan(assignment))
+
+
+def test_texts_that_are_evidence_are_those_of_the_notebooks_cells_that_run_before_the_check(assignment: Assignment):
+    cells = handed_in(assignment, solve_area="def area(): mine")
+    plan = planned(assignment, [*cells, SubmittedCell("code", "later", "def area(): another")])
+
+    assert ["import edl_labs", "def area(): mine"] == plan.texts_until("area")
+    assert [] == plan.without({"area"}).texts_until("nothing")
