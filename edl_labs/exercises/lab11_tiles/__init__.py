@@ -1,0 +1,10 @@
+"""The exercises of lab11_tiles: kernels for a vector, rows, a matrix product and attention."""
+
+from __future__ import annotations
+
+from edl_labs.exercises.lab11_tiles.attention_kernels import Attention, Causal
+from edl_labs.exercises.lab11_tiles.first_kernels import ScaleShiftRelu
+from edl_labs.exercises.lab11_tiles.product_kernels import GeluProduct, TiledProduct
+from edl_labs.exercises.lab11_tiles.softmax_kernels import LongRows, RowSoftmax
+
+EXERCISES = (ScaleShiftRelu, RowSoftmax, TiledProduct, Attention, LongRows, Causal, GeluProduct)

@@ -1,0 +1,260 @@
+"""The judge's side: the source's kernels are evaluated on values that the student's process has never seen."""
+
+from __future__ import annotations
+
+import ast
+import json
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from edl_labs.errors import EdlError, Wrong
+from edl_labs.units import counted
+from edl_labs.virtual.tiles import LaunchRecord, TileError, evaluate, parse_kernels
+
+FP32_ROUNDING = 2.0**-24  # half of the distance from 1 to the next fp32 number
+FP16_ROUNDING = 2.0**-11  # half of the distance from 1 to the next fp16 number
+FP16_TINY = 2.0**-25  # half of the smallest fp16 number
+_MOST_CELL_LETTERS = 64_000  # the evaluator's own bound on a source
+_MOST_BUFFERS = 20  # a lab's host code allocates one or two
+_MOST_ELEMENTS = 1 << 22  # of all buffers: a case's tensors have some 100,000
+
+
+@dataclass(frozen=True)
+class KernelRun:
+    """What the launches of a host function did: flat tensors afterwards, and what each launch moved."""
+
+    kernels: str
+    program: dict[str, Any]
+    inputs: Mapping[str, Any]
+    tensors: dict[str, Any]
+    launches: tuple[LaunchRecord, ...]
+    read: dict[str, int]
+    written: dict[str, int]
+    written_once: dict[str, int]
+
+    @property
+    def live_bytes(self) -> int:
+        """The largest sum of block values that a program needs at once."""
+        return max((one.live_bytes for one in self.launches), default=0)
+
+    def read_elements(self, name: str) -> int:
+        """Elements of a tensor that all programs read together."""
+        return self.read.get(name, 0)
+
+    def written_elements(self, name: str) -> int:
+        """Elements of a tensor that all programs wrote together."""
+        return self.written.get(name, 0)
+
+    @property
+    def moved_elements_of_buffers(self) -> int:
+        """Elements of allocated tensors that were read or written."""
+        names = [one["name"] for one in self.program["allocated"]]
+        return sum(self.read_elements(name) + self.written_elements(name) for name in names)
+
+    def output(self, form: Any) -> Any:
+        """What the host returned, in its shape; Wrong where it is of another size or type, or not all written."""
+        name, elements = self.program["returned"], math.prod(form.shape)
+        made = next((one for one in self.program["allocated"] if one["name"] == name), None)
+        if made is None:
+            why, then = f"it returned {name}, which is an input", "allocate the output, and return it"
+            raise Wrong("The host function returns no new tensor.", why=why, next=then)
+        if (made["elements"], made["dtype"]) != (elements, form.dtype):
+            why = f"it has {made['elements']:,} elements of {made['dtype']}; expected {elements:,} of {form.dtype}"
+            raise Wrong("The output has another size or type.", why=why, next="allocate one value for each result")
+        self._require_written(name, elements)
+        return self.tensors[name].reshape(form.shape)
+
+    def _require_written(self, name: str, elements: int) -> None:
+        written = self.written_once.get(name, 0)
+        if written == elements:
+            return
+        programs = max(1, sum(one.programs for one in self.launches))
+        why = f"{elements - written:,} of {elements:,} are missing, and {counted(programs, 'program')} ran"
+        if elements - written < written / programs:
+            then = "round the number of programs up: cdiv(n, BLOCK)"
+            raise Wrong("The end of the output is missing: the grid is rounded down.", why=why, next=then)
+        then = "the number of programs follows from the size, and together they have to cover all of it"
+        raise Wrong("Some elements of the output are never written.", why=why, next=then)
+
+    def reads_padding(self, forms: Mapping[str, Any], out: Any) -> bool:
+        """Whether the output is without NaN once what lies between the rows of the inputs is 0."""
+        import numpy as np
+
+        stores = {name: np.nan_to_num(store, nan=0.0) for name, store in self.inputs.items()}
+        again = _launched(self.kernels, self.program, stores)
+        return not np.isnan(again.tensors[self.program["returned"]]).any()
+
+
+def evaluated(got: Any, tensors: Mapping[str, tuple[Any, Any]]) -> KernelRun:
+    """The launches in the evidence on these tensors (form and values by name); Wrong where they cannot run."""
+    stores = {name: _stored(form, values) for name, (form, values) in tensors.items()}
+    program = _read_program(got["program"], stores)
+    names = [one["kernel"] for one in program["launches"]]
+    kernels, ran = kernel_text(got["source"], names), kernel_text(got["ran"], names)
+    _require_written(kernels)
+    try:
+        return _launched(kernels, program, stores)
+    except TileError as error:
+        raise _refused(error, program, is_other=_differ(kernels, ran)) from None
+
+
+def kernel_text(cells: Iterable[str], names: Iterable[str]) -> str:
+    """The kernels of these names, each as its last definition in the cells, with the kernels that they call."""
+    defined = _defined(cells)
+    wanted, found = list(dict.fromkeys(names)), dict[str, str]()
+    while wanted:
+        name = wanted.pop()
+        if name in defined and name not in found:
+            found[name], node = defined[name]
+            wanted += [one.id for one in ast.walk(node) if isinstance(one, ast.Name)]
+    return "\n\n\n".join(found[name] for name in defined if name in found) + "\n"
+
+
+def _defined(cells: Iterable[str]) -> dict[str, tuple[str, ast.FunctionDef]]:
+    """Text and tree of each kernel that the cells define."""
+    defined: dict[str, tuple[str, ast.FunctionDef]] = {}
+    for cell in cells:
+        try:
+            body = ast.parse(cell).body if len(cell) <= _MOST_CELL_LETTERS else []
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            continue
+        for node in body:
+            if isinstance(node, ast.FunctionDef) and any(map(_is_jit, node.decorator_list)):
+                first = min(one.lineno for one in node.decorator_list)
+                defined[node.name] = "\n".join(cell.split("\n")[first - 1 : node.end_lineno]), node
+    return defined
+
+
+def _require_written(kernels: str) -> None:
+    """Wrong where a kernel that is launched is still a stub."""
+    for node in ast.parse(kernels).body:
+        if isinstance(node, ast.FunctionDef) and any(isinstance(one, ast.Raise) for one in node.body):
+            why = "its body raises NotImplementedError"
+            raise Wrong(f"The kernel {node.name} is not written.", why=why, next="write its body, and run the cell")
+
+
+def require_exact_dots(run: KernelRun) -> None:
+    """Wrong where a product of fp32 blocks would be rounded to TF32 on a GPU."""
+    lines = [line for one in run.launches for line in one.tf32_lines]
+    if lines:
+        then = 'write tl.dot(…, input_precision="ieee")'
+        why = "a GPU rounds the operands to 10 bits of mantissa unless the kernel says otherwise"
+        raise Wrong("A product of fp32 blocks is left in TF32.", why=why, next=then)
+
+
+def require_no_races(run: KernelRun) -> None:
+    """Wrong where the result depends on the order of programs or lanes."""
+    for one in run.launches:
+        for race in one.races:
+            why = f"{one.kernel}: {counted(race.elements, 'element')} of {race.tensor}, from {race.first_element:,} on"
+            then = "let each element of the output belong to one program, and store it once"
+            raise Wrong("Programs or lanes meet at the same element.", why=why, next=then)
+
+
+def _is_jit(decorator: ast.expr) -> bool:
+    """Whether a decorator is `jit`, `triton.jit`, or a call of one."""
+    node = decorator.func if isinstance(decorator, ast.Call) else decorator
+    return (node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")) == "jit"
+
+
+def _differ(kernels: str, ran: str) -> bool:
+    """Whether the submitted kernels are others than those that ran, but for layout and comments."""
+    try:
+        wanted, theirs = (
+            {n.name: ast.dump(n) for n in ast.parse(text).body if isinstance(n, ast.FunctionDef)}
+            for text in (kernels, ran)
+        )
+    except SyntaxError:
+        return True
+    return any(wanted.get(name) != text for name, text in theirs.items())
+
+
+def _stored(form: Any, values: Any) -> Any:
+    """A tensor's storage as a flat array, with NaN in the padding between its rows."""
+    import numpy as np
+
+    store = np.full(form.stored_elements, np.nan, dtype=form.dtype)
+    rows = store.reshape(form.shape[0], -1)
+    rows[:, : math.prod(form.shape[1:])] = values.reshape(form.shape[0], -1)
+    return store
+
+
+def _read_program(text: str, stores: Mapping[str, Any]) -> dict[str, Any]:
+    """The host's program; Wrong where it is none."""
+    try:
+        program = json.loads(text)
+        made = {one["name"]: (int(one["elements"]), str(one["dtype"]), one["zeros"]) for one in program["allocated"]}
+        elements = sum(count for count, _, _ in made.values())
+        known = made.keys() | stores.keys()
+        called = [a["tensor"] for one in program["launches"] for a in _arguments(one) if isinstance(a, dict)]
+        named = all(type(one["kernel"]) is str for one in program["launches"])
+        fits = named and set(called) | {program["returned"]} <= known and not made.keys() & stores.keys()
+        ok = fits and len(made) <= _MOST_BUFFERS and 0 <= elements <= _MOST_ELEMENTS
+        ok = ok and all(dtype in ("float16", "float32", "int32") for _, dtype, _ in made.values())
+    except (TypeError, ValueError, KeyError, RecursionError, AttributeError):
+        ok = False
+    if not ok:
+        why, then = "it cannot be read, or it names other tensors", "allocate and launch through torch and the kernels"
+        raise Wrong("The record of the host function is none.", why=why, next=then)
+    if not program["launches"]:
+        raise Wrong("No kernel is launched.", why="the host function ends", next="kernel[grid](…)")
+    return dict(program)
+
+
+def _arguments(launch: Mapping[str, Any]) -> list[Any]:
+    return [*launch["arguments"], *launch["named"].values()]
+
+
+def _launched(kernels: str, program: dict[str, Any], stores: Mapping[str, Any]) -> KernelRun:
+    import numpy as np
+
+    tensors = {name: store.copy() for name, store in stores.items()}
+    for one in program["allocated"]:
+        tensors[one["name"]] = np.full(one["elements"], 0 if one["zeros"] else np.nan, dtype=one["dtype"])
+    module = parse_kernels(kernels)
+    run = KernelRun(kernels, program, stores, tensors, (), {}, {}, {})
+    launches = tuple(_launch(module, kernels, one, run) for one in program["launches"])
+    return KernelRun(kernels, program, stores, tensors, launches, run.read, run.written, run.written_once)
+
+
+def _launch(module: Any, kernels: str, launch: Mapping[str, Any], run: KernelRun) -> LaunchRecord:
+    names = _parameters(kernels, launch["kernel"])
+    given = dict(zip(names, launch["arguments"], strict=False)) | launch["named"]
+    of = {name: value["tensor"] for name, value in given.items() if isinstance(value, dict)}
+    arguments = {name: run.tensors[of[name]] if name in of else value for name, value in given.items()}
+    try:
+        record = evaluate(module, launch["kernel"], tuple(launch["grid"]), arguments)
+    except TileError as error:
+        error.tensors = of  # type: ignore[attr-defined]
+        raise
+    for name, tensor in of.items():
+        run.read[tensor] = run.read.get(tensor, 0) + record.read.get(name, 0)
+        run.written[tensor] = run.written.get(tensor, 0) + record.written.get(name, 0)
+        run.written_once[tensor] = max(run.written_once.get(tensor, 0), record.written_once.get(name, 0))
+    return record
+
+
+def _parameters(kernels: str, name: str) -> list[str]:
+    """The parameters of a kernel, in order; none where it is not there."""
+    functions = (n for n in ast.parse(kernels).body if isinstance(n, ast.FunctionDef) and n.name == name)
+    return next(([one.arg for one in function.args.args] for function in functions), [])
+
+
+def _refused(error: EdlError, program: Mapping[str, Any], *, is_other: bool) -> Wrong:
+    """What the evaluator refused, in the words of the exercise."""
+    other = "; the kernel that ran is not the one in the notebook" if is_other else ""
+    kind, of = getattr(error, "kind", ""), getattr(error, "tensors", {})
+    tensor = of.get(getattr(error, "tensor", ""), "")
+    tensor = "the output" if tensor == program["returned"] else tensor
+    if kind in ("read", "write"):
+        verb = "reads" if kind == "read" else "writes"
+        why = f"program {error.program} touches element {error.element:,} of {error.size:,}{other}"  # type: ignore[attr-defined]
+        then = "mask the lanes that are not there, in each load and in each store"
+        return Wrong(f"The kernel {verb} past the end of {tensor}.", why=why, next=then)
+    if kind == "undefined":
+        then = "give the load an `other`, or mask the store with the same mask"
+        why = f"a lane outside of the load's mask has no value{other}"
+        return Wrong(f"An undefined value is stored into {tensor}.", why=why, next=then)
+    return Wrong(f"The kernel cannot run: {error.what}", why=f"{error.why}{other}", next=error.next)

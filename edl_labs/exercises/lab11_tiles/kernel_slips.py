@@ -1,0 +1,103 @@
+"""Known mistakes by some values of what each would give: a case carries the values, so that students get no rules."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from edl_labs.errors import Wrong
+
+PLACES = 16  # of the output that are compared: two mistakes that agree in all of them are one
+_CLOSE = 2e-3  # of the largest value: fp16 outputs round to half of that, and mistakes differ by more
+
+_PART = (
+    "The output holds only the last part of K.",
+    "the accumulator begins again in each turn of the loop",
+    "make the accumulator before the loop, and add to it: acc = tl.dot(a, b, acc, …)",
+)
+_KEPT = "a tile's weights are relative to the maximum when it came, and that has grown since"
+
+SENTENCES: dict[str, tuple[str, str, str]] = {
+    "by_columns": (
+        "b is read by columns.",
+        "b has K rows of N elements, one after the other",
+        "the element in row k and column n is at b_ptr + k * N + n",
+    ),
+    "no_bias": (
+        "The bias is missing.",
+        "the output is the product with the epilogue alone",
+        "add the bias of the tile's columns before the epilogue",
+    ),
+    "bias_after": (
+        "The bias is added after the epilogue.",
+        "f(A·B + bias) is asked for, not f(A·B) + bias",
+        "add the bias to the accumulator first",
+    ),
+    **{f"last_part_{part}": _PART for part in (16, 32, 64, 128)},
+    "no_rescale": (
+        "When the maximum grows, neither sum nor output is rescaled.",
+        _KEPT,
+        "multiply both by exp(old maximum - new maximum)",
+    ),
+    "output_not_rescaled": (
+        "When the maximum grows, the output is not rescaled.",
+        _KEPT,
+        "multiply the accumulator by exp(old maximum - new maximum) too",
+    ),
+    "sum_not_rescaled": (
+        "When the maximum grows, the sum is not rescaled.",
+        _KEPT,
+        "multiply the sum by exp(old maximum - new maximum) too",
+    ),
+    "missing_keys_count": (
+        "In the last tile, missing keys count.",
+        "their score is 0, and exp(0) is no small weight",
+        "give them the score -inf before the maximum",
+    ),
+    "behind_the_end": (
+        "Keys behind the end count.",
+        "k and v have more rows than there are keys",
+        "mask with `keys`, the number that the function receives, and not with k.shape[0]",
+    ),
+    "diagonal": (
+        "The diagonal is masked.",
+        "query i sees the keys 0 to i, its own included",
+        "compare with columns[None, :] <= rows[:, None]",
+    ),
+    "later_keys": (
+        "Later keys count.",
+        "a tile of keys reaches beyond some of its queries",
+        "mask each score where the key comes after the query",
+    ),
+    "relu": ("The epilogue is relu.", "gelu is asked for", "x · (1 + erf(x / sqrt(2))) / 2"),
+    "sigmoid": ("The epilogue is x·sigmoid(1.702·x).", "that is an approximation of gelu", "use tl.erf"),
+    "no_root": ("erf takes x / sqrt(2), not x.", "erf(x) is the normal distribution of another width", "x * 0.7071…"),
+    "no_scale": ("The scores are not scaled.", "scores are q·k / sqrt(d)", "multiply the scores by d**-0.5"),
+}
+
+
+def sampled(values: Any) -> list[Any]:
+    """Some values of an output, spread evenly over it; NaN as text, which a case can hold and compare."""
+    import numpy as np
+
+    flat = np.asarray(values, dtype=np.float64).reshape(-1)
+    at = np.linspace(0, flat.size - 1, min(PLACES, flat.size)).astype(int)
+    return [float(value) if np.isfinite(value) else str(value) for value in flat[at]]
+
+
+def named_slip(case: Any, out: Any) -> Wrong | None:
+    """The known mistake that gives these values, or None."""
+    import numpy as np
+
+    mine = np.asarray(sampled(out), dtype=np.float64)
+    for name, (what, why, then) in SENTENCES.items():
+        theirs = np.asarray(case.get("slips", {}).get(name, []), dtype=np.float64)
+        if theirs.shape == mine.shape and _is_close(mine, theirs):
+            return Wrong(what, why=why, next=then)
+    return None
+
+
+def _is_close(mine: Any, theirs: Any) -> bool:
+    import numpy as np
+
+    finite = np.abs(theirs[np.isfinite(theirs)])
+    return bool(np.allclose(mine, theirs, rtol=0, atol=_CLOSE * finite.max(initial=0.0), equal_nan=True))

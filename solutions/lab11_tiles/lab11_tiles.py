@@ -1,0 +1,706 @@
+# %% [markdown]
+# # Write the kernel
+#
+# A fused softmax reads each value once and writes it once. Five lines of PyTorch that compute the same move each value
+# eight times, and on a GPU they take about four times as long, since both wait for memory. The difference is one
+# *kernel*, and you can write it. The language is Triton. Your source runs on any laptop here, every byte that it moves
+# is counted, and a GPU with Triton compiles the same source.
+#
+# After this lab you can
+#
+# * write Triton kernels for vectors, rows, matrix products and attention, with ragged edges;
+# * count the bytes that a kernel has to move, and see which ones it moves in addition;
+# * say why a fused kernel is faster, and when it is not;
+# * in the practice, handle rows that fit into no block, skip the tiles of causal attention, and fuse a gelu.
+#
+# **About 150 minutes**: sections 1 and 2 take 25, section 3 takes 35, section 4 takes 40, section 5 takes 40, and the
+# explanation 10. The practice at the end gives no points. *Write your prediction down* before you run the next cell.
+# Lecture slides are quoted by deck: [001] course introduction, [002] software perspective, [004] roofline.
+# `hint("row_softmax")` gives the hints of an exercise, one at a time.
+#
+# A check that fails shows the first case that is not right. `case("row_softmax")` gives that case's arguments, so that
+# `row_softmax(*case("row_softmax"))` runs your kernel on them.
+
+# %% setup
+try:
+    from edl_labs import Progress, case, check, hint  # noqa: F401
+    from edl_labs.ui.once_written import once_written
+    from edl_labs.ui.predictions import predict, revealed
+except ModuleNotFoundError as error:
+    raise ModuleNotFoundError(
+        "edl_labs is not installed in this kernel; labs/README.md says how"
+    ) from error
+
+# %% parameters
+elements = 10_000
+
+# %% given
+import torch
+
+from edl_labs.plots import style
+from edl_labs.units import byte_count, seconds
+from edl_labs.virtual.tiles import TileError, jit, launches_of, tl
+
+
+def cdiv(a, b):
+    """a / b, rounded up."""
+    return -(-a // b)
+
+
+def next_power_of_2(n):
+    """The smallest power of two that is at least n."""
+    return 1 << (n - 1).bit_length()
+
+
+# %%
+Progress("lab11_tiles")
+
+# %% [markdown]
+# ## 1. A program works on a block
+#
+# In CUDA you write what one *thread* does. In Triton you write what one *program* does, and a program works on a whole
+# *block* of values. The compiler spreads a block over threads. Here is a complete kernel:
+
+
+# %% given
+@jit
+def double_kernel(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    inside = offsets < n
+    x = tl.load(x_ptr + offsets, mask=inside)
+    tl.store(y_ptr + offsets, 2 * x, mask=inside)
+
+
+def double(x):
+    """2 · x, with one launch."""
+    y = torch.empty_like(x)
+    n = x.numel()
+    double_kernel[(cdiv(n, 256),)](x, y, n, BLOCK=256)
+    return y
+
+
+# %% [markdown]
+# | in the kernel | means |
+# |---|---|
+# | `tl.program_id(0)` | which program this is, along the first axis of the grid |
+# | `tl.arange(0, BLOCK)` | the block 0, 1, …, BLOCK − 1; its length is a power of two |
+# | `x_ptr + offsets` | a block of addresses; `x_ptr` is the address of the first element |
+# | `tl.load(addresses, mask=…, other=…)` | a block of values; lanes outside of the mask load nothing |
+# | `tl.store(addresses, values, mask=…)` | writes the lanes inside of the mask |
+# | `BLOCK: tl.constexpr` | a number that the compiler knows: shapes of blocks need one |
+#
+# A lane that loads nothing has the value `other`. Without `other` its value is *undefined*, and must not be stored.
+#
+# `double` is the *host code*. It allocates the output and launches a *grid* of programs: `kernel[grid](arguments)`.
+# When your exercises are checked, the host code receives tensors with a shape and without values. So it can allocate
+# and launch, and the kernel has to do the computing. The text of the cell is what is judged: keep a kernel and its host
+# function in the same cell.
+#
+# **Predict:** `x` has 1,000 fp32 elements. How many programs run, how many lanes of the last one are masked, and how
+# many bytes does the launch read and write together?
+
+# %%
+predict("programs", "The launch runs", unit="programs")
+predict("masked", "In the last program are masked", unit="lanes")
+predict("moved", "Together it reads and writes", unit="B")
+
+# %%
+with revealed("programs", "masked", "moved") as truth:
+    vector = torch.linspace(-1, 1, 1000)
+    (ran,) = launches_of(double, vector)
+    print(ran)
+    masked = 256 * ran.programs - vector.numel()
+    truth(programs=ran.programs, masked=masked, moved=ran.moved_bytes)
+
+# %% [markdown]
+# Without the mask, the last program would touch memory behind the end of `x`. A GPU does that silently, and some other
+# tensor changes. Here it is refused:
+
+
+# %%
+@jit
+def unmasked_kernel(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(y_ptr + offsets, 2 * tl.load(x_ptr + offsets))
+
+
+try:
+    unmasked_kernel[(4,)](vector, torch.empty(1000), 1000, BLOCK=256)
+except TileError as error:
+    print(error)
+
+# %% [markdown]
+# ## 2. Three steps in one kernel
+#
+# PyTorch computes `torch.relu(a * x + b)` with three kernels. **Predict:** how many times as many bytes do they move as
+# one kernel that does all three steps?
+
+# %%
+predict("three", "Three kernels move", unit="times")
+
+# %%
+with revealed("three") as truth:
+    unfused = 3 * (4 + 4) * elements  # each reads a tensor and writes one
+    fused = (4 + 4) * elements
+    print(f"{byte_count(unfused)} and {byte_count(fused)}")
+    truth(unfused / fused)
+
+# %% [markdown]
+# Deck [002] calls that *fusion*. Write `scale_shift_relu(x, a, b)` → relu(a · x + b), with one launch. `x` is an fp32
+# vector of any length; `a` and `b` are numbers, which a launch can pass.
+#
+# Judged: every value; `x` is read once and the output is written once; a program has at most 4,096 elements, so that a
+# long vector keeps all multiprocessors busy.
+
+
+# %% solve="scale_shift_relu"
+@jit
+def scale_shift_relu_kernel(x_ptr, y_ptr, n, a, b, BLOCK: tl.constexpr):
+    """One block of relu(a * x + b)."""
+    ### BEGIN SOLUTION
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    inside = offsets < n
+    x = tl.load(x_ptr + offsets, mask=inside)
+    tl.store(y_ptr + offsets, tl.maximum(a * x + b, 0.0), mask=inside)
+    ### END SOLUTION
+
+
+def scale_shift_relu(x, a, b):
+    """A new vector, relu(a * x + b)."""
+    ### BEGIN SOLUTION
+    y = torch.empty_like(x)
+    n = x.numel()
+    grid = (cdiv(n, 1024),)
+    scale_shift_relu_kernel[grid](x, y, n, a, b, BLOCK=1024)
+    return y
+    ### END SOLUTION
+
+
+# %% check="scale_shift_relu"
+check("scale_shift_relu")
+
+# %%
+with once_written("scale_shift_relu"):
+    long_vector = torch.linspace(-1, 1, elements)
+    for one in launches_of(scale_shift_relu, long_vector, 2.0, 0.5):
+        print(one)
+
+# %% [markdown]
+# ## 3. A row in a block
+#
+# Softmax needs a row's maximum and the sum of its exponentials before it can write the first value. If a program holds
+# the whole row in a block, it reads the row once. `tl.max(x, axis=0)` and `tl.sum(x, axis=0)` reduce a block to one
+# number, and `x - tl.max(x, axis=0)` uses that number for each lane.
+#
+# A row of 1,000 columns needs a block of 1,024: 24 lanes are masked, and they take part in each reduction. **Predict:**
+# all values of a row are −20. The kernel loads them with `other=0.0`, subtracts the maximum, and sums the exponentials
+# of all 1,024 lanes. What do the 1,000 results sum to?
+
+# %%
+predict("row_sum", "The results sum to", unit="1")
+
+# %%
+with revealed("row_sum") as truth:
+    padded = torch.cat([torch.full((1000,), -20.0), torch.zeros(24)]).double()
+    weights = torch.softmax(padded, dim=0)
+    print(f"the row's maximum becomes {padded.max():g}")
+    truth(weights[:1000].sum().item())
+
+# %% [markdown]
+# The masked lanes won the maximum, and they won the sum. What a masked lane loads must change nothing: 0 under a sum,
+# −∞ under a maximum.
+#
+# Write `row_softmax(x)` → the softmax of each row. `x` is fp16 with the shape (rows, columns); the output is fp16 as
+# well.
+#
+# * Rows may begin further apart than they are long: row `r` begins at `x_ptr + r * x.stride(0)`. The output is a new
+#   tensor without gaps.
+# * `x.to(tl.float32)` converts a block. Compute in fp32: `tl.exp` takes no fp16, and sums in fp16 are too coarse. A
+#   store converts to the type of its tensor.
+# * `next_power_of_2(columns)` is a length for the block.
+#
+# Judged: values, within what one rounding to fp16 costs; each element is read once and written once; one program a row.
+
+
+# %% solve="row_softmax"
+@jit
+def row_softmax_kernel(x_ptr, y_ptr, columns, x_stride, y_stride, BLOCK: tl.constexpr):
+    """The softmax of one row."""
+    ### BEGIN SOLUTION
+    row = tl.program_id(0)
+    at = tl.arange(0, BLOCK)
+    inside = at < columns
+    x = tl.load(x_ptr + row * x_stride + at, mask=inside, other=-float("inf"))
+    x = x.to(tl.float32)
+    e = tl.exp(x - tl.max(x, axis=0))
+    y = e / tl.sum(e, axis=0)
+    tl.store(y_ptr + row * y_stride + at, y, mask=inside)
+    ### END SOLUTION
+
+
+def row_softmax(x):
+    """A new matrix with the softmax of each row of x."""
+    ### BEGIN SOLUTION
+    rows, columns = x.shape
+    y = torch.empty((rows, columns), dtype=x.dtype, device=x.device)
+    block = next_power_of_2(columns)
+    row_softmax_kernel[(rows,)](x, y, columns, x.stride(0), y.stride(0), BLOCK=block)
+    return y
+    ### END SOLUTION
+
+
+# %% check="row_softmax"
+check("row_softmax")
+
+# %% [markdown]
+# ## 4. A product in tiles
+#
+# For C = A·B with M × K and K × N, each program computes a *tile* of C with BM rows and BN columns. It walks along K:
+# it loads a BM × BK piece of A and a BK × BN piece of B, multiplies them with `tl.dot`, and adds to an accumulator in
+# fp32. A program reads BM rows of A, and so does every other program with the same rows.
+#
+# **Predict:** M = N = K = 4096 in fp16, tiles of 128 × 128. How many bytes of A and B do all programs read? And how
+# many with tiles of 64 × 64?
+
+# %%
+predict("large_tiles", "With tiles of 128 × 128 they read", unit="GB")
+predict("small_tiles", "With tiles of 64 × 64 they read", unit="GB")
+
+
+# %%
+def read_bytes(m, n, k, bm, bn):
+    """Bytes of A and B in fp16 that all programs read."""
+    return 2 * (m * k * cdiv(n, bn) + k * n * cdiv(m, bm))
+
+
+with revealed("large_tiles", "small_tiles") as truth:
+    sizes = (4096, 4096, 4096)
+    large, small = read_bytes(*sizes, 128, 128), read_bytes(*sizes, 64, 64)
+    print(f"A and B alone are {byte_count(2 * 2 * 4096**2)}")
+    truth(large_tiles=large, small_tiles=small)
+
+# %% [markdown]
+# Twice the side of a tile, half of the bytes: each loaded element is used more often. Deck [004] calls it *reuse*. Many
+# of these reads find their data in the L2 cache, which has more bandwidth than memory, but not without limit. Move the
+# slider below over the programs:
+
+# %%
+from edl_labs.ui.tile_widget import TileExplorer
+
+TileExplorer(m=300, n=200, k=160)
+
+# %% [markdown]
+#
+# Blocks with two dimensions come from blocks with one: `rows[:, None]` is a column, `columns[None, :]` a row, and
+# `rows[:, None] * K + columns[None, :]` is a BM × BK block of offsets into A.
+#
+# Write `tiled_product(a, b, bias, BM, BN)` → relu(A·B + bias). All tensors are fp16, or all are fp32; `bias` has N
+# elements and is added to each row; the result has the type of `a`, and rows have no gaps. Choose BK yourself, at
+# least 16.
+#
+# * `acc = tl.dot(x, y, acc, input_precision="ieee")` multiplies and adds in fp32. Without `input_precision="ieee"`, a
+#   GPU rounds fp32 operands to TF32, with 10 bits of mantissa.
+# * No size is a multiple of its tile. What must the load give beyond K, if the sum is to stay right?
+# * bias and relu belong into the same kernel, the *epilogue*: the tile is in registers when the loop ends.
+#
+# Judged: values; exactly M·K·⌈N/BN⌉ elements of A, K·N·⌈M/BM⌉ of B and N·⌈M/BM⌉ of bias are read, and M·N are written.
+
+
+# %% solve="tiled_product"
+@jit
+def tiled_product_kernel(
+    a_ptr, b_ptr, bias_ptr, c_ptr, M, N, K,
+    BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr,
+):  # fmt: skip
+    """One tile of relu(A @ B + bias)."""
+    ### BEGIN SOLUTION
+    rows = tl.program_id(0) * BM + tl.arange(0, BM)
+    columns = tl.program_id(1) * BN + tl.arange(0, BN)
+    acc = tl.zeros((BM, BN), dtype=tl.float32)
+    for first in range(0, K, BK):
+        inner = first + tl.arange(0, BK)
+        a_mask = (rows[:, None] < M) & (inner[None, :] < K)
+        b_mask = (inner[:, None] < K) & (columns[None, :] < N)
+        a_at = a_ptr + rows[:, None] * K + inner[None, :]
+        b_at = b_ptr + inner[:, None] * N + columns[None, :]
+        a = tl.load(a_at, mask=a_mask, other=0.0)
+        b = tl.load(b_at, mask=b_mask, other=0.0)
+        acc = tl.dot(a, b, acc, input_precision="ieee")
+    bias = tl.load(bias_ptr + columns, mask=columns < N, other=0.0)
+    c = tl.maximum(acc + bias[None, :], 0.0)
+    c_mask = (rows[:, None] < M) & (columns[None, :] < N)
+    tl.store(c_ptr + rows[:, None] * N + columns[None, :], c, mask=c_mask)
+    ### END SOLUTION
+
+
+def tiled_product(a, b, bias, BM, BN):
+    """relu(a @ b + bias), in tiles of BM rows and BN columns."""
+    ### BEGIN SOLUTION
+    M, K = a.shape
+    N = b.shape[1]
+    c = torch.empty((M, N), dtype=a.dtype, device=a.device)
+    grid = (cdiv(M, BM), cdiv(N, BN))
+    tiled_product_kernel[grid](a, b, bias, c, M, N, K, BM=BM, BN=BN, BK=32)
+    return c
+    ### END SOLUTION
+
+
+# %% check="tiled_product"
+check("tiled_product")
+
+# %% [markdown]
+# **Predict:** M = 96, N = 160 and K = 64, with tiles of 32 × 32. How many times does your kernel read each element of
+# A, and how many times each element of B?
+
+# %%
+predict("a_reads", "Each element of A is read", unit="times")
+predict("b_reads", "Each element of B is read", unit="times")
+
+# %%
+from edl_labs.plots.tile_pictures import draw_bytes
+
+with once_written("tiled_product"), revealed("a_reads", "b_reads") as truth:
+    a, b, bias = torch.randn(96, 64), torch.randn(64, 160), torch.zeros(160)
+    (ran,) = launches_of(tiled_product, a, b, bias, 32, 32)
+    tensors = {"a": a, "b": b, "bias": bias, "c": torch.empty(96, 160)}
+    moved = dict(zip(tensors, ran.moved_bytes_by_tensor.values(), strict=True))
+    least = {name: 4 * tensor.numel() for name, tensor in tensors.items()}
+    axes = style.subplots(figsize=(8, 2.8))[1]
+    axes = draw_bytes(axes, moved, least, title="Bytes of tiled_product")
+    truth(a_reads=moved["a"] / least["a"], b_reads=moved["b"] / least["b"])
+
+# %% [markdown]
+# ## 5. Attention in one pass
+#
+# Attention of n queries over n keys has n² scores. Written to memory and read again, they move more bytes than q, k, v
+# and the output together as soon as n is larger than d. A fused kernel never stores them: a program takes a tile of BM
+# queries and walks over keys and values in tiles of BN.
+#
+# Softmax needs the maximum of all scores, and after the first tile nobody knows it. So the program keeps a *running*
+# maximum, sum and output, and corrects them when the maximum grows: what was added under the old maximum is multiplied
+# by exp(old − new).
+#
+# **Predict:** a row's scores come in two tiles, [1, 2] and [3, 5]. By which factor are the sum and the output of the
+# first tile multiplied when the second one comes? And how much of the final sum does the first tile have?
+
+# %%
+predict("shrink", "The first tile is multiplied by", unit="1")
+predict("first_share", "Of the final sum the first tile has", unit="%")
+
+# %%
+with revealed("shrink", "first_share") as truth:
+    first, second = torch.tensor([1.0, 2.0]), torch.tensor([3.0, 5.0])
+    shrink = torch.exp(first.max() - second.max()).item()
+    kept = shrink * torch.exp(first - first.max()).sum().item()
+    total = kept + torch.exp(second - second.max()).sum().item()
+    print(f"the whole row's softmax: {torch.softmax(torch.cat([first, second]), 0)}")
+    truth(shrink=shrink, first_share=kept / total)
+
+# %% [markdown]
+# Write `attention(q, k, v, keys, BM, BN)` → softmax(q·kᵀ / √d)·v for one head, in fp32. `q` has the shape (queries, d);
+# `k` and `v` have a fixed number of rows, of which the first `keys` hold something. The rest is the padding of a batch
+# with different lengths, and no program may read it. d is a power of two.
+#
+# * `tl.full((BM,), -float("inf"), tl.float32)` is a block of −∞; `tl.trans(k)` transposes a block; `tl.where(mask, x,
+#   y)` chooses lane by lane.
+# * The last tile of keys is ragged, and its missing keys must not count: give them the score −∞ *before* the maximum.
+# * `keys` may be 0. Then the output is 0.
+# * Both products take `input_precision="ieee"`.
+#
+# Judged: values; q is read once, and k and v once for each tile of queries; the bytes of block values that are alive at
+# once, so no program may hold all scores of a row.
+
+
+# %% solve="attention"
+@jit
+def attention_kernel(
+    q_ptr, k_ptr, v_ptr, o_ptr, queries, keys, scale,
+    D: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr,
+):  # fmt: skip
+    """The output of BM queries."""
+    ### BEGIN SOLUTION
+    rows = tl.program_id(0) * BM + tl.arange(0, BM)
+    at = tl.arange(0, D)
+    q_mask = rows[:, None] < queries
+    q = tl.load(q_ptr + rows[:, None] * D + at[None, :], mask=q_mask, other=0.0)
+    top = tl.full((BM,), -float("inf"), tl.float32)
+    total = tl.zeros((BM,), tl.float32)
+    acc = tl.zeros((BM, D), tl.float32)
+    for first in range(0, keys, BN):
+        columns = first + tl.arange(0, BN)
+        kv_mask = columns[:, None] < keys
+        kv_at = columns[:, None] * D + at[None, :]
+        k = tl.load(k_ptr + kv_at, mask=kv_mask, other=0.0)
+        scores = tl.dot(q, tl.trans(k), input_precision="ieee") * scale
+        scores = tl.where(columns[None, :] < keys, scores, -float("inf"))
+        new_top = tl.maximum(top, tl.max(scores, axis=1))
+        shrink = tl.exp(top - new_top)
+        weights = tl.exp(scores - new_top[:, None])
+        v = tl.load(v_ptr + kv_at, mask=kv_mask, other=0.0)
+        total = total * shrink + tl.sum(weights, axis=1)
+        acc = tl.dot(weights, v, acc * shrink[:, None], input_precision="ieee")
+        top = new_top
+    o = acc / tl.where(total == 0.0, 1.0, total)[:, None]
+    tl.store(o_ptr + rows[:, None] * D + at[None, :], o, mask=q_mask)
+    ### END SOLUTION
+
+
+def attention(q, k, v, keys, BM, BN):
+    """softmax(q @ k.T / sqrt(d)) @ v over the first `keys` keys."""
+    ### BEGIN SOLUTION
+    queries, d = q.shape
+    o = torch.empty_like(q)
+    grid = (cdiv(queries, BM),)
+    attention_kernel[grid](q, k, v, o, queries, keys, d**-0.5, D=d, BM=BM, BN=BN)
+    return o
+    ### END SOLUTION
+
+
+# %% check="attention"
+check("attention")
+
+# %% [markdown]
+# ## 6. Where the kernels are on the roofline
+#
+# A kernel's *arithmetic intensity* is its FLOPs divided by the bytes that it moves to and from memory. **Predict** for
+# an H100 (989 TFLOP/s in fp16, 3.35 TB/s): attention of 4,096 queries and keys with d = 128 in fp16 has 4·n²·d FLOPs.
+# How many FLOP/B has a kernel that moves q, k, v and the output once, and how many has one that also writes the scores,
+# reads them for the softmax, writes the weights and reads those?
+
+# %%
+predict("fused", "One kernel has", unit="FLOP/B")
+predict("unfused", "With scores and weights in memory it has", unit="FLOP/B")
+
+# %%
+with revealed("fused", "unfused") as truth:
+    n, d = 4096, 128
+    flop, once = 4 * n * n * d, 2 * 4 * n * d
+    intensities = {"fused": flop / once, "unfused": flop / (once + 2 * 4 * n * n)}
+    print(f"the ridge of this machine: {989e12 / 3.35e12:.0f} FLOP/B")
+    truth(**intensities)
+
+# %% [markdown]
+# In the picture each kernel is assumed to reach 70 % of what its bytes and FLOPs allow, as good kernels do.
+
+# %%
+from edl_labs.plots.roofs import roofline as draw_roofline
+from edl_labs.roofline import Machine, Point, bound, work
+
+PEAKS = {"fp16": 989e12}
+H100 = Machine.simple("H100", peak_flop_per_s=PEAKS, bandwidth_byte_per_s=3.35e12)
+
+
+def good_kernel(name, flop, moved_bytes):
+    """The point of a kernel at 70 % of its roof."""
+    one = work.Work(flop, 0, moved_bytes, "fp16", name)
+    return Point(name, one, time_s=bound(H100, one).time_s / 0.7)
+
+
+# %%
+n, d, rows, columns = 4096, 128, 4096, 4096
+attention_flop, io = 4 * n * n * d, 2 * 4 * n * d
+points = [
+    good_kernel("three kernels", 3 * elements, 24 * elements),
+    good_kernel("scale, shift, relu", 3 * elements, 8 * elements),
+    good_kernel("row softmax", 5 * rows * columns, 4 * rows * columns),
+    good_kernel("scores stored", attention_flop, io + 8 * n * n),
+    good_kernel("attention", attention_flop, io),
+]
+axes = style.subplots(figsize=(9, 4.2))[1]
+axes = draw_roofline(axes, H100, points)
+
+# %% [markdown] explain="where_on_the_roofline"
+# **Explain (read by your instructor).** Where do your four kernels lie on the roofline of an H100, and why? For each,
+# give the intensity with its figures, and say what limits it. Which of them does fusion move to the right, and which
+# would a faster tensor core help? Four to eight sentences.
+
+# %% [markdown]
+# ## Now on your GPU
+#
+# Where there is a CUDA GPU with Triton, the same source is compiled and measured. Elsewhere the figure is modelled: the
+# bytes of `row_softmax` over the bandwidth of an H100.
+
+# %%
+from edl_labs.bench import compare
+from edl_labs.virtual.tiles import recorded_launches
+from edl_labs.virtual.tiles.on_gpu import launch_on_gpu
+
+
+def compiled(x):
+    """Your row_softmax, with kernels that Triton has compiled."""
+    with recorded_launches(launch_on_gpu):
+        return row_softmax(x)
+
+
+# %%
+shape = (4096, 1000)
+least_s = 2 * 2 * shape[0] * shape[1] / 3.35e12
+print(f"modelled, H100 at full bandwidth: {seconds(least_s)}")
+if torch.cuda.is_available():
+    matrix = torch.randn(shape, device="cuda").half()
+    sides = {
+        "torch": lambda: torch.softmax(matrix, 1),
+        "yours": lambda: compiled(matrix),
+    }
+    print("measured:", compare(sides, equal=False))
+else:
+    print("not measured: there is no CUDA GPU here")
+
+# %% [markdown]
+# ## Practice: rows longer than a block
+#
+# A row of a million columns fits into no block. Write `long_rows(x, BLOCK)` → the softmax of each row, as `row_softmax`
+# but in blocks of BLOCK columns, one program a row. Reading the row once for the maximum, once for the sum and once for
+# the result is 3 reads; with a running maximum and a running sum it is 2. Judged: values; each element is read twice
+# and written once; no program holds more than a few blocks.
+
+
+# %% solve="long_rows"
+@jit
+def long_rows_kernel(x_ptr, y_ptr, columns, x_stride, y_stride, BLOCK: tl.constexpr):
+    """The softmax of one row, block by block."""
+    ### BEGIN SOLUTION
+    row = tl.program_id(0)
+    top = tl.full((1,), -float("inf"), tl.float32)
+    total = tl.zeros((1,), tl.float32)
+    for first in range(0, columns, BLOCK):
+        at = first + tl.arange(0, BLOCK)
+        x_at = x_ptr + row * x_stride + at
+        x = tl.load(x_at, mask=at < columns, other=-float("inf")).to(tl.float32)
+        new_top = tl.maximum(top, tl.max(x, axis=0))
+        total = total * tl.exp(top - new_top) + tl.sum(tl.exp(x - new_top), axis=0)
+        top = new_top
+    for first in range(0, columns, BLOCK):
+        at = first + tl.arange(0, BLOCK)
+        x_at = x_ptr + row * x_stride + at
+        x = tl.load(x_at, mask=at < columns, other=-float("inf")).to(tl.float32)
+        y = tl.exp(x - top) / total
+        tl.store(y_ptr + row * y_stride + at, y, mask=at < columns)
+    ### END SOLUTION
+
+
+def long_rows(x, BLOCK):
+    """A new matrix with the softmax of each row of x."""
+    ### BEGIN SOLUTION
+    rows, columns = x.shape
+    y = torch.empty((rows, columns), dtype=x.dtype, device=x.device)
+    strides = (x.stride(0), y.stride(0))
+    long_rows_kernel[(rows,)](x, y, columns, *strides, BLOCK=BLOCK)
+    return y
+    ### END SOLUTION
+
+
+# %% check="long_rows"
+check("long_rows")
+
+# %% [markdown]
+# ## Practice: causal attention
+#
+# In a language model, query i sees the keys 0 to i. Half of all tiles have no key that any of their queries sees, and a
+# good kernel skips them. Write `causal(q, k, v, BM, BN)`, as `attention` with as many keys as queries. Judged: values,
+# and the tiles: a program reads the tiles of BN keys up to the one with its last query, and no other. Together that is
+# Σᵢ ⌈min((i + 1)·BM, n) / BN⌉ tiles.
+
+
+# %% solve="causal"
+@jit
+def causal_kernel(
+    q_ptr, k_ptr, v_ptr, o_ptr, n, scale,
+    D: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr,
+):  # fmt: skip
+    """The output of BM queries."""
+    ### BEGIN SOLUTION
+    rows = tl.program_id(0) * BM + tl.arange(0, BM)
+    at = tl.arange(0, D)
+    q_mask = rows[:, None] < n
+    q = tl.load(q_ptr + rows[:, None] * D + at[None, :], mask=q_mask, other=0.0)
+    top = tl.full((BM,), -float("inf"), tl.float32)
+    total = tl.zeros((BM,), tl.float32)
+    acc = tl.zeros((BM, D), tl.float32)
+    end = tl.minimum((tl.program_id(0) + 1) * BM, n)
+    for first in range(0, end, BN):
+        columns = first + tl.arange(0, BN)
+        kv_mask = columns[:, None] < n
+        kv_at = columns[:, None] * D + at[None, :]
+        k = tl.load(k_ptr + kv_at, mask=kv_mask, other=0.0)
+        scores = tl.dot(q, tl.trans(k), input_precision="ieee") * scale
+        scores = tl.where(columns[None, :] <= rows[:, None], scores, -float("inf"))
+        new_top = tl.maximum(top, tl.max(scores, axis=1))
+        shrink = tl.exp(top - new_top)
+        weights = tl.exp(scores - new_top[:, None])
+        v = tl.load(v_ptr + kv_at, mask=kv_mask, other=0.0)
+        total = total * shrink + tl.sum(weights, axis=1)
+        acc = tl.dot(weights, v, acc * shrink[:, None], input_precision="ieee")
+        top = new_top
+    tl.store(o_ptr + rows[:, None] * D + at[None, :], acc / total[:, None], mask=q_mask)
+    ### END SOLUTION
+
+
+def causal(q, k, v, BM, BN):
+    """Attention in which query i sees the keys 0 to i."""
+    ### BEGIN SOLUTION
+    n, d = q.shape
+    o = torch.empty_like(q)
+    causal_kernel[(cdiv(n, BM),)](q, k, v, o, n, d**-0.5, D=d, BM=BM, BN=BN)
+    return o
+    ### END SOLUTION
+
+
+# %% check="causal"
+check("causal")
+
+# %% [markdown]
+# ## Practice: a gelu in the epilogue
+#
+# Write `gelu_product(a, b, bias, BM, BN)` → gelu(A·B + bias), judged as `tiled_product`. The exact gelu is
+# x·(1 + erf(x / √2)) / 2, with `tl.erf`. There is no `tl.tanh`.
+
+
+# %% solve="gelu_product"
+@jit
+def gelu_product_kernel(
+    a_ptr, b_ptr, bias_ptr, c_ptr, M, N, K,
+    BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr,
+):  # fmt: skip
+    """One tile of gelu(A @ B + bias)."""
+    ### BEGIN SOLUTION
+    rows = tl.program_id(0) * BM + tl.arange(0, BM)
+    columns = tl.program_id(1) * BN + tl.arange(0, BN)
+    acc = tl.zeros((BM, BN), dtype=tl.float32)
+    for first in range(0, K, BK):
+        inner = first + tl.arange(0, BK)
+        a_mask = (rows[:, None] < M) & (inner[None, :] < K)
+        b_mask = (inner[:, None] < K) & (columns[None, :] < N)
+        a_at = a_ptr + rows[:, None] * K + inner[None, :]
+        b_at = b_ptr + inner[:, None] * N + columns[None, :]
+        a = tl.load(a_at, mask=a_mask, other=0.0)
+        b = tl.load(b_at, mask=b_mask, other=0.0)
+        acc = tl.dot(a, b, acc, input_precision="ieee")
+    bias = tl.load(bias_ptr + columns, mask=columns < N, other=0.0)
+    x = acc + bias[None, :]
+    c = 0.5 * x * (1.0 + tl.erf(x * 0.7071067811865476))
+    c_mask = (rows[:, None] < M) & (columns[None, :] < N)
+    tl.store(c_ptr + rows[:, None] * N + columns[None, :], c, mask=c_mask)
+    ### END SOLUTION
+
+
+def gelu_product(a, b, bias, BM, BN):
+    """gelu(a @ b + bias), in tiles of BM rows and BN columns."""
+    ### BEGIN SOLUTION
+    M, K = a.shape
+    N = b.shape[1]
+    c = torch.empty((M, N), dtype=a.dtype, device=a.device)
+    grid = (cdiv(M, BM), cdiv(N, BN))
+    gelu_product_kernel[grid](a, b, bias, c, M, N, K, BM=BM, BN=BN, BK=32)
+    return c
+    ### END SOLUTION
+
+
+# %% check="gelu_product"
+check("gelu_product")
+
+# %% [markdown]
+# ## Where you are
+
+# %%
+Progress("lab11_tiles")
