@@ -84,7 +84,7 @@ def leaderboard(
     trace: Annotated[Path | None, typer.Option(help="With --entry: write both timelines for Perfetto there.")] = None,
     instructor: Annotated[
         bool | None,
-        typer.Option(help="On the page: the instructor's timelines too; as usual, once the last due date is over."),
+        typer.Option(help="On the page: memory, money and timelines too; as usual, once the last due date is over."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -110,7 +110,10 @@ def leaderboard(
         shows = is_over(Course.find_class(), assignment) if instructor is None else instructor
         page.write(boards, instructor=shows)
         if not shows:
-            print("the page has no timeline of the instructor's: --instructor adds it", file=sys.stderr)
+            print(
+                "the page has places and whole percents alone: --instructor adds memory, money and timelines",
+                file=sys.stderr,
+            )
     if as_json:
         # Without --named what leaves the course names nobody.
         emit([hidden(board.to_json(), named=named) for board in boards])

@@ -159,11 +159,12 @@ def write_page(
 ) -> None:
     """One HTML file that needs nothing else. `refreshed`: browsers load it anew while a class is graded.
 
-    The first 20 rows of each board unfold into what ran when, with `instructor` beside the instructor's own; a
-    page that is loaded anew has none, since it would fold them again. Without boards it says that nobody is ranked yet.
+    A student's program could write what it knows of a secret job into its memory, its cost or its timeline, for all to
+    read. So the page has places and whole percents alone; with `instructor` it has all of it, and the first 20 rows of
+    each board unfold into what ran when, next to the instructor's own. A page that is loaded anew unfolds nothing.
     """
     boards = tuple(boards)
-    shown = [row for board in boards for row in board.standings[: 0 if refreshed else _UNFOLDED]]
+    shown = [row for board in boards for row in board.standings[: _UNFOLDED if instructor and not refreshed else 0]]
     unfolded = {}
     for done, row in enumerate(shown):
         entry = entry_timelines(row.timelines)

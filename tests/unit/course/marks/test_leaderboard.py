@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -57,7 +58,7 @@ def test_pseudonyms_are_the_same_again_different_from_each_other_and_others_with
 def test_the_page_names_nobody_loads_nothing_and_is_loaded_anew_when_asked(entries, tmp_path: Path) -> None:
     rows = standings(entries, pseudonyms(entries, b"7"))
     board = Leaderboard(LAB, "score", rows)
-    write_page(LAB, [board], tmp_path / "still.html")
+    write_page(LAB, [board], tmp_path / "still.html", instructor=True)
     write_page(LAB, [board], tmp_path / "live.html", refreshed=True)
     still, live = ((tmp_path / name).read_text(encoding="utf-8") for name in ("still.html", "live.html"))
 
@@ -67,6 +68,20 @@ def test_the_page_names_nobody_loads_nothing_and_is_loaded_anew_when_asked(entri
     assert 'http-equiv="refresh"' not in still
     assert 'http-equiv="refresh" content="20"' in live
     assert "src=" not in still
+
+
+def test_a_page_for_students_has_no_number_that_a_program_could_choose(entries, tmp_path: Path) -> None:
+    rows = standings(entries, pseudonyms(entries, b"7"))
+    pages = []
+    for peak_bytes, money, share in ((1e9, 1.0, 0.001), (3.456789e9, 7.891, 0.009)):
+        told = [
+            replace(row, peak_bytes=peak_bytes, money=money, share=int(100 * row.share) / 100 + share) for row in rows
+        ]
+        write_page(LAB, [Leaderboard(LAB, "score", tuple(told))], tmp_path / "page.html")
+        pages.append((tmp_path / "page.html").read_text(encoding="utf-8"))
+
+    assert pages[0] == pages[1]
+    assert "90%" in pages[0]
 
 
 def test_json_without_names_has_no_ids(entries) -> None:
