@@ -36,7 +36,7 @@ class TileRace(Value):
     """Elements of a tensor whose value depends on the order of programs, or of the lanes of one program.
 
     `kind` is "programs" (two programs, one writes), "store" (two lanes of a store have one address) or "lanes" (a
-    program loads what another of its lanes stored).
+    program loads what another of its lanes stored); the first of these that fits an element.
     """
 
     tensor: str

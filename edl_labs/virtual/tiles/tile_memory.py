@@ -31,8 +31,6 @@ class Storage:
     written_sectors: int = 0
     marks: dict[str, Array] = field(default_factory=dict)
     shapes: dict[tuple[int, ...], int] = field(default_factory=dict)
-    twice: set[int] = field(default_factory=set)
-    lanes: set[int] = field(default_factory=set)
 
     @property
     def size(self) -> int:
@@ -107,14 +105,13 @@ class Storage:
         by_lane = self.mark("lane", np.int64, -1)
         if kind == "read":
             known = by_lane[lanes]
-            self.lanes.update(lanes[(known >= 0) & (known != code) & (lanes != self.size)].tolist()[:1000])
+            self.mark("crossed")[lanes[(known >= 0) & (known != code)]] = True
             return
         place = who * (1 << 21) + np.arange(lanes.shape[1])
         scratch = self.mark("place", np.int64, -1)
         scratch[lanes] = place
         other = scratch[lanes]
-        twice = (other != place) & (other >> 21 == who) & (lanes != self.size)
-        self.twice.update(lanes[twice].tolist()[:1000])
+        self.mark("twice")[lanes[(other != place) & (other >> 21 == who)]] = True
         by_lane[lanes] = code
         self.mark("store")[lanes] = stored[lanes] = True
 
@@ -134,7 +131,12 @@ class Storage:
         """Elements whose value depends on an order that is not guaranteed."""
         if not self.is_written:
             return []
+        many = self.mark("many")
         mixed = self.mark("atomic") & self.mark("plain")
-        shared = np.flatnonzero((self.mark("many") & (self.mark("store") | mixed))[: self.size]).tolist()
-        found = {"programs": shared, "store": sorted(self.twice), "lanes": sorted(self.lanes)}
-        return [TileRace(self.name, kind, at[0], len(at)) for kind, at in found.items() if at]
+        kinds = {
+            "programs": many & (self.mark("store") | mixed),
+            "store": self.mark("twice") & ~many,
+            "lanes": self.mark("crossed") & ~many & ~self.mark("twice"),
+        }
+        found = {kind: np.flatnonzero(flags[: self.size]) for kind, flags in kinds.items()}
+        return [TileRace(self.name, kind, int(at[0]), at.size) for kind, at in found.items() if at.size]
