@@ -148,7 +148,12 @@ def budget_here(asked_s: float, *, least_s: float) -> float:
 
     It is set where a notebook's cells are run for marks alone, none of which hangs on how sure a measurement is.
     """
-    return min(asked_s, least_s) if os.environ.get(QUICK) else asked_s
+    return min(asked_s, least_s) if is_quick() else asked_s
+
+
+def is_quick() -> bool:
+    """Whether measurements here take their least: time, and memory."""
+    return bool(os.environ.get(QUICK))
 
 
 def usable_cores() -> int:

@@ -27,7 +27,10 @@ def add_to(app: typer.Typer) -> None:
 
 def grade(
     assignment: Annotated[str, typer.Argument(help="The lab that was handed in.")],
-    jobs: Annotated[int | None, typer.Option("-j", "--jobs", min=1, help="Submissions at a time.")] = None,
+    jobs: Annotated[
+        int | None,
+        typer.Option("-j", "--jobs", min=1, help="Submissions at a time."),
+    ] = None,
     seed: Annotated[int | None, typer.Option(help="Draw other secret cases; recorded for the class.")] = None,
     only: Annotated[list[str] | None, typer.Option(help="Students, or patterns such as 's1*'; repeatable.")] = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Grade again what was graded.")] = False,
@@ -200,4 +203,5 @@ def _show_class(report: ClassReport) -> None:
         for remark in row.remarks:
             print(f"{row.student}: {remark}", file=sys.stderr)
     table(report.assignment, ["student", "points", "state", "flags"], rows)
-    print(f"{counted(len(rows), 'submission')} in {report.wall_s:.1f} s, sandbox: {report.level}, seed {report.seed}")
+    done = f"{counted(len(rows), 'submission')} in {report.wall_s:.1f} s, {report.jobs} at a time"
+    print(f"{done}, sandbox: {report.level}, seed {report.seed}")

@@ -14,7 +14,7 @@ from typing import Any
 
 from edl_labs.arguments import checked_arguments, require_positive
 from edl_labs.clock import AcceleratorClock, Clock, EventClock, HostClock
-from edl_labs.device import Device, best_device, budget_here, describe
+from edl_labs.device import Device, best_device, budget_here, describe, is_quick
 from edl_labs.errors import UsageError
 from edl_labs.hardware import Accelerator, accelerator, dtype_name
 from edl_labs.roofline.machine_ceilings import DOUBTFUL, Ceiling, Machine, MemoryLevel
@@ -29,6 +29,7 @@ DTYPES = {
     "cpu": ("fp64", "fp32", "bf16", "fp16", "int8"),
     "cuda": ("fp64", "fp32", "tf32", "bf16", "fp16", "fp8", "int8"),
 }
+_LEAST_LARGEST_BYTES = 128 << 20  # of a sweep's working sets; in a quick run also the most: some are held at a time
 _UNKNOWN_LLC_BYTES = 32 << 20  # the last cache of a common server, where the system does not tell
 _NEEDS_COMPILED = ("L1", "L2")  # a call of numpy costs as much as going over what they hold
 _UNTOLD_NEAREST_BYTES = 4 << 20  # a core's: more than the L2 of any common one
@@ -189,7 +190,7 @@ def _seen_levels(sweep: fastest_kernels.Sweep) -> list[tuple[str, float]]:
 
 def _largest_bytes(told: list[tuple[str, float]]) -> int:
     last = int(told[-1][1]) if told else _UNKNOWN_LLC_BYTES
-    return min(max(6 * last, 128 << 20), 2 << 30)
+    return min(max(6 * last, _LEAST_LARGEST_BYTES), _LEAST_LARGEST_BYTES if is_quick() else 2 << 30)
 
 
 def _levels(

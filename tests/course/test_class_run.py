@@ -531,3 +531,12 @@ def test_the_same_submission_has_the_same_draw_however_often_it_is_graded(graded
 
         assert found is not None
         assert draws.number(student, submission.digest) == found.draw
+
+
+@pytest.mark.slow
+def test_a_machine_with_little_memory_grades_one_at_a_time(course: Course, monkeypatch: pytest.MonkeyPatch):
+    for student in ("ann", "ben"):
+        course.submit(student, course.answered())
+    monkeypatch.setattr("edl_labs.course.grade.classrun.free_bytes", lambda: 4_000_000_000)
+
+    assert 1 == run(course).jobs

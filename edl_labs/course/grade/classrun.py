@@ -22,7 +22,7 @@ from edl_labs.course.course_folder import Course
 from edl_labs.course.grade.class_kernels import begin_pool
 from edl_labs.course.grade.files import copy_exchange_files, is_disk_full, write_atomically
 from edl_labs.course.grade.gradebook import Writer, read_timestamp
-from edl_labs.course.grade.grader import Grader, Step
+from edl_labs.course.grade.grader import Grader, Step, free_bytes, slots_that_fit
 from edl_labs.course.grade.result import Result, ResultStore, UsingValue
 from edl_labs.course.grade.run_record import Usage
 from edl_labs.course.grade.student_names import plain_name
@@ -134,7 +134,8 @@ def grade(
 ) -> ClassReport:
     """Grade everyone who handed in `assignment`, and put their marks into the gradebook.
 
-    `only` are patterns of student names; `seed` draws other secret cases, and is recorded; `fresh` grades again what
+    `jobs` submissions compute at a time; without it, as many as there are cores and as fit into free memory. `only`
+    are patterns of student names; `seed` draws other secret cases, and is recorded; `fresh` grades again what
     was graded; `all_cells` runs a notebook's demonstrations too; `on_gpu` enters what shards worked out on machines
     with a GPU. NothingToDo when nobody handed in.
     """
@@ -148,7 +149,8 @@ def grade(
             why = f"no submission matches {', '.join(only)}" if only else f"nobody handed in {assignment}"
             then = "edl-labs grade without --only grades everyone" if only else "edl-labs collect, or nbgrader collect"
             raise NothingToDo("there is nothing to grade", why=why, next=then)
-        jobs = max(1, min(jobs or usable_cores(), len(students)))
+        fitting = slots_that_fit(free_bytes(), memory_bytes=limits.memory_bytes)
+        jobs = max(1, min(jobs or min(usable_cores(), fitting), len(students)))
         rows: dict[str, StudentRow] = {}
         with _room_told(course, rows, students), _alone(course.grading(assignment)):
             grader = Grader(

@@ -33,15 +33,30 @@ from edl_labs.course.sandbox.kernel.pool import KernelPool
 from edl_labs.device import usable_cores
 from edl_labs.errors import EdlError
 
+_BESIDE_BYTES = 1_500_000_000  # measured: the kernels' parent 0.65 GB, writer, judge and reader 0.3; and some room
 _MANY = 1 << 20  # as many as ask, where nobody has said how many at a time
 _SLEEPERS = 5  # submissions in hand for each that computes, where checks sleep
 _LOOKED_AT = 4  # submissions for each draw: with so many, 98 of 100 draws have been asked for
 
 
-def free_bytes() -> int:
-    """Memory that this machine could give to new processes."""
-    lines = Path("/proc/meminfo").read_text().splitlines()
-    return next((int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:")), 0)
+def free_bytes(*, root: Path = Path("/")) -> int:
+    """Memory that this machine, or the container that this is, could give to new processes."""
+    lines = (root / "proc/meminfo").read_text().splitlines()
+    free = next((int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:")), 0)
+    group = root / "sys/fs/cgroup"  # a container's own, by cgroup v2; "max" is no limit
+    with suppress(OSError, ValueError):
+        most, used = (int((group / name).read_text()) for name in ("memory.max", "memory.current"))
+        return max(0, min(free, most - used))
+    return free
+
+
+def slots_that_fit(free: int, *, memory_bytes: int) -> int:
+    """How many kernels may take all of `memory_bytes` at a time, beside what a class run takes itself; at least one.
+
+    >>> slots_that_fit(8_000_000_000, memory_bytes=3 << 30), slots_that_fit(0, memory_bytes=3 << 30)
+    (2, 1)
+    """
+    return max(1, (free - _BESIDE_BYTES) // memory_bytes)
 
 
 @contextmanager
@@ -180,7 +195,7 @@ class Grader:
             self.judges.launch()
         if not any(exercise.sleeps for exercise in self.assignment.exercises):
             return at_once
-        room = free_bytes() // self.results.limits.memory_bytes  # for kernels that take all that they may
+        room = slots_that_fit(free_bytes(), memory_bytes=self.results.limits.memory_bytes)
         return max(at_once, min(at_once * _SLEEPERS, room))
 
     def _prefetch(self, students: Iterable[str]) -> bool:

@@ -29,6 +29,8 @@ from edl_labs.roofline.microbenchmarks.kernels import (
     tf32,
 )
 
+LARGEST_BYTES = _ceilings._largest_bytes  # the machine of this module measures with another one
+
 
 class Scripted:
     """A clock that moves when kernels say so."""
@@ -477,3 +479,11 @@ def test_a_doubt_beyond_the_rate_itself_is_said_in_a_word(half_width, said):
     rows = {row.name: row for row in card(Machine("busy", (memory,), {"fp32": peak}, origin="measured"))}
 
     assert [said] == [row.measured for name, row in rows.items() if "fp32" in name and "ridge" not in name]
+
+
+@pytest.mark.parametrize(("quick", "largest"), [("", 6 * (260 << 20)), ("1", 128 << 20)])
+def test_a_quick_run_holds_no_arrays_of_many_times_a_large_cache(monkeypatch, quick, largest):
+    """On a server with 260 MiB of last cache, the arrays held at a time took 6.3 GB: twice a kernel's limit."""
+    monkeypatch.setenv("EDL_LABS_QUICK", quick)
+
+    assert largest == LARGEST_BYTES([("LLC", 260 << 20)])

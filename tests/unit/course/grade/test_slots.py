@@ -1,0 +1,40 @@
+"""As many submissions at a time as memory has room for, whatever their code takes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from edl_labs.course.grade.grader import free_bytes, slots_that_fit
+from edl_labs.course.sandbox.limits import GIB, MIB
+
+
+def machine(root: Path, *, available_kb: int, most: str = "", used: int = 0) -> Path:
+    """A machine's files, in a folder."""
+    (root / "proc").mkdir()
+    (root / "proc/meminfo").write_text(f"MemTotal: 99 kB\nMemAvailable:   {available_kb} kB\n")
+    if most:
+        (root / "sys/fs/cgroup").mkdir(parents=True)
+        (root / "sys/fs/cgroup/memory.max").write_text(f"{most}\n")
+        (root / "sys/fs/cgroup/memory.current").write_text(f"{used}\n")
+    return root
+
+
+@pytest.mark.parametrize(
+    ("most", "used", "free"), [("", 0, 8 * GIB), ("max", GIB, 8 * GIB), (str(4 * GIB), GIB, 3 * GIB), ("1000", 2000, 0)]
+)
+def test_free_memory_is_the_machines_or_what_its_container_has_left(tmp_path, most, used, free):
+    assert free == free_bytes(root=machine(tmp_path, available_kb=8 << 20, most=most, used=used))
+
+
+@pytest.mark.parametrize(("gigabytes", "slots"), [(1, 1), (4, 1), (8, 2), (16, 4), (64, 19)])
+def test_the_sum_of_all_slots_and_the_run_itself_fits(gigabytes, slots):
+    free, memory_bytes = gigabytes * 10**9, 3 * GIB
+
+    assert slots == slots_that_fit(free, memory_bytes=memory_bytes)
+    assert slots == 1 or slots * memory_bytes + 1_500_000_000 <= free
+
+
+def test_smaller_kernels_make_more_slots():
+    assert 12 == slots_that_fit(8 * 10**9, memory_bytes=512 * MIB)
