@@ -25,6 +25,7 @@ _HOMES = {
     "bound": "_bound",
     "ceilings": "_ceilings",
     "count": "_count",
+    "count_tiles": "work",
     "find_limiter": "_bound",
     "place": "_place",
     "place_all": "_place",

@@ -22,3 +22,4 @@ from edl_labs.roofline.machine_ceilings import Ceiling as Ceiling
 from edl_labs.roofline.machine_ceilings import Machine as Machine
 from edl_labs.roofline.machine_ceilings import MemoryLevel as MemoryLevel
 from edl_labs.roofline.work import Work as Work
+from edl_labs.roofline.work import count_tiles as count_tiles

@@ -21,6 +21,7 @@ from edl_labs.roofline.costs import NORMS, SOFTMAX
 from edl_labs.roofline.sizes import check_amount, check_sizes, pair
 from edl_labs.units import byte_count, si
 from edl_labs.values import Value
+from edl_labs.virtual.tiles.launch_record import LaunchRecord
 
 ITEM_BYTES = {"fp64": 8, "fp32": 4, "tf32": 4, "fp16": 2, "bf16": 2, "fp8": 1, "int8": 1}
 INDEX_BYTES = 8  # torch's indices are int64
@@ -112,6 +113,19 @@ def total(works: Iterable[Work], *, name: str = "") -> Work:
     for work in listed[1:]:
         summed = summed + work
     return summed.named(name) if name else summed
+
+
+def count_tiles(*launches: LaunchRecord) -> Work:
+    """The work of launches of `virtual.tiles`: what their programs computed and moved, each access counted.
+
+    `place` and `bound` take it, and so tell how far from the speed of light a kernel is.
+    """
+    if not launches:
+        raise UsageError(
+            "no launch to count", why="work needs a kernel's record", next="count_tiles(kernel[grid](...))"
+        )
+    works = [Work(one.dot_flops, one.other_flops, one.moved_bytes, one.dtype, one.kernel) for one in launches]
+    return total(works)
 
 
 def gemm(

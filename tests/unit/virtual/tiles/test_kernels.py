@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+from edl_labs.roofline import Machine, bound, count_tiles
 from edl_labs.virtual.tiles import Budget, TileError, evaluate, jit, launches_of, parse_kernels, recorded_launches, tl
 
 
@@ -199,3 +200,12 @@ def test_what_is_refused_has_a_line_and_an_alternative(text: str, sentence: str)
 def test_sources_that_cannot_be_parsed(source: str) -> None:
     with pytest.raises(TileError):
         parse_kernels(source)
+
+
+def test_a_launch_is_work_for_the_roofline() -> None:
+    x, y = torch.arange(1000.0), torch.zeros(1000)
+    (record,) = launches_of(lambda: double[(4,)](x, y, 1000, BLOCK=256))
+    both = count_tiles(record, record)
+
+    assert (0, 2 * 1024, 16_000, "fp32") == (both.contraction_flops, both.other_flops, both.moved_bytes, both.dtype)
+    assert "memory" == bound(Machine.simple("GPU", peak_flop_per_s=1e12, bandwidth_byte_per_s=1e11), both).limiter
