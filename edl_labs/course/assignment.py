@@ -138,7 +138,7 @@ def load_assignment(name: str, *, source: Path, release: Path) -> Assignment:
 def _of_nbgraders(name: str) -> UsageError:
     """What to say of an assignment that has no exercises of edl_labs, where those are needed."""
     why = "it has no exercises of edl_labs: nbgrader's own rules grade it"
-    then = "use grade, report, feedback or export for it; this command is for labs that `edl-labs new` makes"
+    then = "use collect, grade, report, feedback or export for it; this command is for labs that `edl-labs new` makes"
     return UsageError(f"{name} is no lab of edl_labs", why=why, next=then)
 
 

@@ -42,6 +42,8 @@ def without_grammars() -> Iterator[None]:
 
 LAB_NAME = re.compile(r"lab\d\d[a-z]?_[a-z0-9]+(_[a-z0-9]+)*")
 _PACKAGE = Path(__file__).resolve().parents[1]
+NBGRADERS = "assignments"
+"""The folder of a course for assignments that nbgrader's own rules grade: one folder each, as nbgrader's `source/`."""
 _ASSIGNMENT = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 
 
@@ -225,6 +227,8 @@ class Course:
         known, packaged = self.assignments(), module_path(name, _PACKAGE / "exercises").is_file()
         then = did_you_mean(name, known) or f"edl-labs new {name} makes a lab of that name"
         then = f"in {self.root.name}: edl-labs course . --labs {name}" if packaged else then
+        if (self.root / NBGRADERS / name).is_dir():
+            then = f"edl-labs build, then nbgrader generate_assignment {name}"
         return UsageError(f"the course has no {name}", why=f"it has {', '.join(known) or 'no lab yet'}", next=then)
 
     def assignments(self) -> list[str]:

@@ -192,7 +192,7 @@ def test_another_systems_download_is_read_by_a_pattern(course: Course, pattern: 
 
     assert [("al101", "new", submitted)] == [(row.student, row.state, row.submitted) for row in report.rows]
     assert ("index.html",) == report.unmatched
-    assert "not used, since a lab is one notebook: essay.pdf" in report.rows[0].remarks
+    assert "not used, since only notebooks and Python files are: essay.pdf" in report.rows[0].remarks
 
 
 @pytest.mark.parametrize(
@@ -226,7 +226,7 @@ def test_own_modules_come_along_and_go_with_the_notebook_that_imports_them(cours
     place = submitted(course, "ann").parent
 
     assert b"x = 1" == (place / "helpers.py").read_bytes()
-    assert ("its own modules: helpers.py", "not used, since a lab is one notebook: my notes.py") == (
+    assert ("its own modules: helpers.py", "not used, since only notebooks and Python files are: my notes.py") == (
         report.rows[0].remarks[:2]
     )
     take(course, archive(course, {f"oneilann_102_9010_{LAB}.ipynb": b"2"}))

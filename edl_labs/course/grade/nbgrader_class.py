@@ -39,7 +39,11 @@ def grade_nbgraders(
         raise UsageError("this is not a course of edl_labs", why=why, next=then)
     students, began_s = chosen(course.students(name), only), time.monotonic()
     if not students:
-        raise NothingToDo(f"no student handed in {name}", next=f"nbgrader collect {name}, or zip_collect")
+        why = f"no submission matches {', '.join(only)}" if only else f"no student handed in {name}"
+        then = (
+            f"edl-labs grade {name} without --only" if only else f"edl-labs collect {name}, or nbgrader collect {name}"
+        )
+        raise NothingToDo("there is nothing to grade", why=why, next=then)
     rows = []
     for number, student in enumerate(students, start=1):
         rows.append(_graded(course, name, student))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from edl_labs.checks.lab_facts import minutes_said
-from edl_labs.course.course_folder import Course
+from edl_labs.course.course_folder import NBGRADERS, Course
 from edl_labs.course.lab import leaks
 from edl_labs.course.lab.build_stamps import Stamps
 from edl_labs.course.lab.goldens import goldens
@@ -30,8 +30,6 @@ _HEAD = """\
 | lab | title | minutes | points | exercises | device |
 |---|---|---|---|---|---|
 """
-NBGRADERS = "assignments"
-"""The folder of a course for assignments that nbgrader's own rules grade: one folder each, as nbgrader's `source/`."""
 _TAIL = """
 Each lab works in full, and is graded in full, on a laptop without a GPU.
 

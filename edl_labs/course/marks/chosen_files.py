@@ -54,7 +54,7 @@ def choose(student: ClassMember, uploads: Sequence[Upload], names: Sequence[str]
     if modules:
         remarks.append(f"its own modules: {', '.join(sorted(modules))}")
     if others:
-        remarks.append(f"not used, since a lab is one notebook: {', '.join(others[:5])}")
+        remarks.append(f"not used, since only notebooks and Python files are: {', '.join(others[:5])}")
     first = next(iter(chosen.values()))[0]
     if first.team:
         remarks.append(f"handed in by the group {first.team}")

@@ -83,3 +83,12 @@ def test_a_checkout_of_another_version_is_no_course_of_its_own(tmp_path: Path, m
     assert 1 == len(lab_exercises.own_course_above())
     (tmp_path / "edl_labs" / "__init__.py").write_text("")
     assert () == lab_exercises.own_course_above()
+
+
+def test_an_assignment_of_nbgraders_that_is_not_built_is_sent_to_the_build(tmp_path: Path):
+    (tmp_path / "assignments" / "ps1").mkdir(parents=True)
+    (tmp_path / "nbgrader_config.py").write_text("")
+    with pytest.raises(UsageError, match="has no ps1") as refused:
+        Course(tmp_path).assignment("ps1")
+
+    assert "edl-labs build, then nbgrader generate_assignment ps1" == refused.value.next
