@@ -10,7 +10,7 @@ import pytest
 from edl_labs.course.course_folder import Course
 from edl_labs.course.lab import library_calls
 from edl_labs.course.lab.build import build
-from edl_labs.course.lab.library_calls import fits, library_functions
+from edl_labs.course.lab.library_calls import fits, library_functions, private_functions
 from edl_labs.course.lab.prove import ExerciseProof, prove
 from edl_labs.errors import SourceError
 from tests.unit.course.lab import kit
@@ -113,3 +113,13 @@ def test_public_functions_are_tried_with_their_shortest_path_and_without_the_cou
     assert {"edl_labs.roofline.bound", "edl_labs.numerics.FloatFormat", "torch.profiler.schedule", "math.fsum"} <= found
     assert [] == [path for path in found if ".course" in path or ".judge." in path or ".cli" in path]
     assert "edl_labs.roofline._bound.bound" not in found
+
+
+def test_private_functions_and_those_of_exercises_are_tried_too_and_none_twice(monkeypatch) -> None:
+    monkeypatch.setattr(library_calls, "library_functions", library_functions)  # all of them
+    public, private = set(library_functions()), set(private_functions())
+
+    assert "edl_labs.virtual.cluster.collective_costs._ring" in private
+    assert "edl_labs.exercises.lab08b_layouts.fused_kernels._saving" in private
+    assert [] == [path for path in private if ".course" in path or ".judge." in path or ".cli" in path]
+    assert not public & private
