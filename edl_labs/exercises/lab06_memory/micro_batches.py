@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from itertools import pairwise
-from typing import Any
+from typing import Any, ClassVar
 
 from edl_labs.checks import Exercise, close, exercise
 from edl_labs.device import torch_threads
 from edl_labs.errors import Wrong
+from edl_labs.exercises.lab06_memory.noticing_networks import make_noticing
 from edl_labs.units import counted
 
 IGNORED = -100  # the label of positions that do not count: torch's default for ignore_index
@@ -27,6 +28,16 @@ class MendAccumulation(Exercise):
     for each of ASPECTS.
     """
 
+    answer_form: ClassVar[Any] = {
+        "weights": [[0.0]],
+        "rows": [0],
+        "losses": [0.0],
+        "held": 0,
+        "cleared": 0,
+        "sums": [0.0],
+        "met": [[0.0]],
+    }
+
     def probe(self, student: Any, given: Any) -> Any:
         from edl_labs.numerics import SavedTensors
 
@@ -41,7 +52,12 @@ class MendAccumulation(Exercise):
             "held": saved.peak_count,
             "cleared": optimizer.cleared,
             "sums": _sums(given, model.scores),
+            "met": _met(student, given),
         }
+
+    def public_want(self, case: Any, want: Any) -> Any:
+        """All but the weights of the second training, which a notebook's check does not compare."""
+        return {name: want[name] for name in want if name != "met"}
 
     def student_inputs(self, case: Any) -> Any:
         """By the names that the function has for them."""
@@ -58,6 +74,8 @@ class MendAccumulation(Exercise):
                 raise _gradient_symptom(case, step, mine, right, got["cleared"], differs)
         _judge_losses(case, got, want["losses"])
         _judge_graphs(got["held"], want["held"])
+        if "met" in want:
+            _judge_met(got["met"], want["met"])
 
     def combine(self, fractions: list[float]) -> float:
         """The share of ASPECTS that are right in all of their cases."""
@@ -122,6 +140,14 @@ def _training(case: Any) -> tuple[Any, Any]:
     return model, optimizer
 
 
+def _met(student: Any, given: Any) -> list[list[float]]:
+    """The weights after each step of the same training on a network that notices what goes through it, and when."""
+    model, optimizer = _training(given)
+    with torch_threads(1):
+        student.train_accumulated(make_noticing(model), _batches(given), optimizer, window=given["window"])
+    return [*optimizer.seen]
+
+
 def _batches(case: Any) -> list[Any]:
     import torch
 
@@ -177,6 +203,14 @@ def _judge_graphs(held: int, wanted: int) -> None:
             why=f"the training is right, but {held} saved tensors were held; one micro-batch saves {wanted}",
             next="send each micro-batch's loss backward before the next one goes through the model",
         )
+
+
+def _judge_met(met: list[list[float]], wanted: list[list[float]]) -> None:
+    """What the counters say of passes has to be true of the weights, too."""
+    if len(met) != len(wanted) or not all(map(_equal, met, wanted)):
+        why = "a second training, whose weights tell what went forward together and backward before, has other weights"
+        then = "each micro-batch forward by itself, and backward before the next one; leave the model as it is"
+        raise Wrong("the weights do not follow from these micro-batches", why=why, next=then)
 
 
 def _judge_steps(case: Any, steps: int, wanted: int) -> None:
