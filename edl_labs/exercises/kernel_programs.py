@@ -8,7 +8,10 @@ from typing import Any
 
 from edl_labs.errors import Wrong
 from edl_labs.virtual import ReplayError
+from edl_labs.virtual.case_program import CaseProgram, require_case
+from edl_labs.virtual.errors import ProgramChanged
 from edl_labs.virtual.warp import VirtualWarp, WarpRace, WarpReplay, replay_warp
+from edl_labs.virtual.warp.program import PROGRAM
 
 MAX_KERNEL_STEPS = 200_000  # of all threads: a replay of that many takes seconds, and no sound answer comes near
 
@@ -32,10 +35,13 @@ def replayed_kernels(
         raise Wrong(
             "the recorded program is not what this machine allows", why=f"{error.what}: {error.why}", next=error.next
         ) from None
-    made = {entry["name"]: (entry["shape"], entry["dtype"]) for entry in run.program if entry["op"] == "array"}
-    if any(made.get(name) != wanted for name, wanted in arrays.items()):
-        why, then = "it has other arrays than the exercise", "work with the arrays that you are given"
-        raise Wrong("the recorded program is not about these arrays", why=why, next=then)
+    gpu = VirtualWarp()
+    for name, (shape, dtype) in arrays.items():
+        gpu.array(name, tuple(shape), dtype)
+    try:
+        require_case(PROGRAM, run.program, CaseProgram(gpu.program, own=("array",)))
+    except ProgramChanged as error:
+        raise Wrong(error.what, why=error.why, next=error.next) from None
     return run
 
 

@@ -9,9 +9,13 @@ from typing import Any
 
 from edl_labs.errors import Wrong
 from edl_labs.virtual import Replay, ReplayError, VirtualMachine, compact, replay
+from edl_labs.virtual.case_program import CaseProgram, require_case
+from edl_labs.virtual.errors import ProgramChanged
+from edl_labs.virtual.gpu.program import PROGRAM
 
 MAX_OPERATIONS = 300_000  # a replay of that many takes seconds, and no sound answer comes near
 MAX_PAIRED = 150  # readings: 11,000 pairs
+OWN = ("alloc", "copy", "host_work")  # what a student's code may issue by itself
 SYNCS = ("synchronize", "sync_stream", "sync_event", "item")
 
 
@@ -54,6 +58,14 @@ def replayed(text: Any, machine: VirtualMachine, *, graphs: bool = False) -> Rep
             next="launch them as the exercise does",
         )
     return run
+
+
+def require_bound(run: Replay, case: CaseProgram) -> None:
+    """Wrong where a program has other buffers, kernels or durations than its case."""
+    try:
+        require_case(PROGRAM, run.program, case)
+    except ProgramChanged as error:
+        raise Wrong(error.what, why=error.why, next=error.next) from None
 
 
 @dataclass(frozen=True)

@@ -104,7 +104,7 @@ class _Facts:
             self._objects[entry[makes]] = str(entry.get("name", ""))
 
     def _key(self, entry: Entry) -> tuple[str, str]:
-        return entry["op"], self._case.key(str(entry.get("name", "")))
+        return entry["op"], self._case.key(str(entry.get("name", entry.get("stage", ""))))
 
     def _fixed(self, entry: Entry) -> dict[str, Any]:
         return {

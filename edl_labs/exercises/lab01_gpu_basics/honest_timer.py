@@ -7,9 +7,10 @@ from typing import Any, ClassVar
 from edl_labs.checks import Exercise, close, exercise
 from edl_labs.errors import Wrong
 from edl_labs.exercises.lab01_gpu_basics.timer_habits import Timed, known_timer_habit
-from edl_labs.exercises.recorded_programs import SYNCS, Window, replayed, windows, written
+from edl_labs.exercises.recorded_programs import SYNCS, Window, replayed, require_bound, windows, written
 from edl_labs.units import counted, seconds
 from edl_labs.virtual import Replay, VirtualGPU, VirtualMachine
+from edl_labs.virtual.case_program import CaseProgram
 
 KERNEL = "kernel"
 # Calls in a window of events, or between two runs whose difference is the number.
@@ -203,3 +204,5 @@ def _refuse_other_work(run: Replay, kernel_s: float) -> None:
         else:
             continue
         raise Wrong(what, why=why, next="call fn, and nothing else that keeps host or device busy")
+    fn = {"op": "launch", "name": KERNEL, "duration_s": kernel_s}
+    require_bound(run, CaseProgram(named=[fn], own=("alloc",)))

@@ -7,9 +7,10 @@ from typing import Any, ClassVar
 
 from edl_labs.checks import Exercise, exercise
 from edl_labs.errors import Wrong
-from edl_labs.exercises.recorded_programs import replayed, written
+from edl_labs.exercises.recorded_programs import OWN, replayed, require_bound, written
 from edl_labs.units import byte_count, counted, percent, seconds
 from edl_labs.virtual import Race, Replay, ReplayError, VirtualGPU, VirtualMachine
+from edl_labs.virtual.case_program import CaseProgram
 from edl_labs.virtual.gpu.buffers import DEVICE, PAGEABLE, Buffer
 
 KERNEL = "scale"
@@ -89,6 +90,7 @@ def kernel_of(case: Any) -> Callable[[VirtualGPU, Any, Any], None]:
 
 def _refuse_other_work(run: Replay, case: Any, result: int) -> None:
     places = _places(run)
+    sizes = {stop - start for entry in run.program for _, start, stop in entry.get("reads", ())}
     for entry in run.program:
         if entry["op"] != "launch":
             continue
@@ -100,6 +102,9 @@ def _refuse_other_work(run: Replay, case: Any, result: int) -> None:
         if any(places[number] != DEVICE for number, _, _ in entry["reads"] + entry["writes"]):
             why = "it would fetch every byte over the link itself, at the link's speed"
             raise Wrong("the kernel was given host memory", why=why, next="copy the data to a device buffer first")
+    kernel = {"op": "launch", "name": KERNEL, "elementwise": True}
+    named = [{**kernel, "duration_s": kernel_s(case, size)} for size in sizes]
+    require_bound(run, CaseProgram(named=named, own=OWN))
     if places[result] == DEVICE:
         why = f"buffer {result} lies in the device's memory, which the host cannot read"
         raise Wrong("the device's buffer came back", why=why, next="return the host buffer that it was copied to")

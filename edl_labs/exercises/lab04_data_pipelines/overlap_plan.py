@@ -8,9 +8,10 @@ from typing import Any, ClassVar
 from edl_labs.checks import Exercise, exercise
 from edl_labs.errors import Wrong
 from edl_labs.exercises.lab04_data_pipelines.feeding_waits import ONE_WAIT, copies_of, host_waits, needless_order
-from edl_labs.exercises.recorded_programs import replayed, written
+from edl_labs.exercises.recorded_programs import OWN, replayed, require_bound, written
 from edl_labs.units import percent, seconds
 from edl_labs.virtual import Replay, ReplayError, VirtualGPU, VirtualMachine
+from edl_labs.virtual.case_program import CaseProgram
 from edl_labs.virtual.gpu.buffers import DEVICE, PAGEABLE, PINNED, Buffer
 
 TOLERANCE = 0.05  # promised in the lab's text
@@ -37,6 +38,7 @@ class OverlapPlan(Exercise):
     def compare(self, case: Any, got: Any, want: Any) -> None:
         run = replayed(got["program"], machine_of(case))
         _judge_work(run, case)
+        require_bound(run, _case_program(case))
         _judge_memory(run, case)
         _judge_data(run, case)
         _judge_time(run, case)
@@ -76,6 +78,19 @@ def parts_of(gpu: VirtualGPU, case: Any) -> tuple[Buffer, Buffer, Callable[..., 
 def _read_results(gpu: VirtualGPU, results: Buffer) -> None:
     seen = gpu.host_empty(results.nbytes, name="seen")
     gpu.copy(seen, results, stream=gpu.default_stream())
+
+
+def _case_program(case: Any) -> CaseProgram:
+    """The buffers of the check, each batch's loading and step, and the reading of the results in the end."""
+    gpu = VirtualGPU(machine_of(case))
+    _, results, load, step = parts_of(gpu, case)
+    first, host, spare = len(gpu.program), gpu.host_empty(case["nbytes"]), gpu.empty(case["nbytes"])
+    for batch in range(len(case["load_s"])):
+        load(host, batch)
+        step(spare, batch)
+    last = len(gpu.program)
+    _read_results(gpu, results)
+    return CaseProgram(gpu.program[:first], gpu.program[first:last], gpu.program[last:], own=OWN)
 
 
 def _part(batch: int) -> slice:

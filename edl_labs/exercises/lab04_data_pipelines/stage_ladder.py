@@ -10,6 +10,9 @@ from edl_labs.checks import Exercise, close, exercise
 from edl_labs.errors import Wrong
 from edl_labs.units import byte_count, seconds
 from edl_labs.virtual import Disk, LoaderMachine, ReplayError, VirtualWorkers, WorkersReplay, replay_workers
+from edl_labs.virtual.case_program import CaseProgram, require_case
+from edl_labs.virtual.errors import ProgramChanged
+from edl_labs.virtual.loader.program import PROGRAM
 
 PAGE = 4096  # bytes: Linux's page
 TOLERANCE = 0.03  # promised in the lab's text
@@ -178,9 +181,24 @@ def stages_of(vw: VirtualWorkers, case: Any) -> list[tuple[str, Callable[[int], 
     return [(spec["name"], stage(spec, place)) for place, spec in enumerate(case["stages"])]
 
 
+def _case_program(case: Any) -> CaseProgram:
+    """The files of the stages, and each stage on each sample."""
+    vw = VirtualWorkers(_machine(case))
+    stages = stages_of(vw, case)
+    first = len(vw.program)
+    for _, stage in stages:
+        for sample in range(case["samples"]):
+            stage(sample)
+    return CaseProgram(vw.program[:first], vw.program[first:])
+
+
 def _replayed(case: Any, text: Any) -> WorkersReplay:
     try:
-        return replay_workers(json.loads(text), _machine(case))
+        run = replay_workers(json.loads(text), _machine(case))
+        require_case(PROGRAM, run.program, _case_program(case))
+        return run
+    except ProgramChanged as error:
+        raise Wrong(error.what, why=error.why, next=error.next) from None
     except (ReplayError, TypeError, ValueError, RecursionError) as error:
         raise Wrong(
             "the recorded program is not what this machine would have done",

@@ -13,8 +13,9 @@ from edl_labs.checks.evidence_form import Misfit
 from edl_labs.checks.plain_forms import plain_form
 from edl_labs.errors import Wrong
 from edl_labs.exercises.lab05_profiling.timed_model import timed_model
-from edl_labs.exercises.recorded_programs import replayed, written
+from edl_labs.exercises.recorded_programs import replayed, require_bound, written
 from edl_labs.virtual import VirtualGPU, VirtualMachine
+from edl_labs.virtual.case_program import CaseProgram
 
 PHASES = ("forward", "backward")
 _END = "profiler closed"
@@ -136,6 +137,9 @@ def _refuse_own_work(run: Any, case: Any) -> None:
             why="kernels were added, left out or run in another order",
             next="a profiler's hooks read a clock, and return nothing",
         )
+    kernels = [*step, (_END, 0.0)]
+    named = [{"op": "launch", "name": name, "duration_s": took_s} for name, took_s in dict.fromkeys(kernels)]
+    require_bound(run, CaseProgram(named=named, own=("alloc", "copy")))
 
 
 def _judge_closed(run: Any, runs: int) -> None:

@@ -8,8 +8,9 @@ from edl_labs.checks import Exercise, close, exercise
 from edl_labs.checks.asked_form import in_form
 from edl_labs.errors import Wrong
 from edl_labs.exercises.lab05_profiling.changed_losses import batch_is_lacking, cause_of_change, trained
-from edl_labs.exercises.recorded_programs import replayed, written
+from edl_labs.exercises.recorded_programs import OWN, replayed, require_bound, written
 from edl_labs.virtual import Replay, VirtualGPU, VirtualMachine
+from edl_labs.virtual.case_program import CaseProgram
 from edl_labs.virtual.training import JobPlan, Loss, SmallTraining
 
 MENDS = ("reading", "copying", "host reads", "optimizer", "memory", "layout")
@@ -48,6 +49,8 @@ class Planted(Exercise):
         _judge_losses(got, want["losses"], case)
         run = replayed(got["program"], machine_of(case))
         _judge_work(run, plan)
+        require_bound(run, _case_program(case))
+        _judge_layout(run, plan)
         _CHECKS[case["mend"]](run, plan)
 
     def public_want(self, case: Any, want: Any) -> Any:
@@ -119,6 +122,35 @@ def _judge_work(run: Replay, plan: JobPlan) -> None:
     _Followed(plan, run.program).judge()
     if run.races:
         raise Wrong("the program has a race", why=str(run.races[0]), next="wait for a copy before its memory is reused")
+
+
+def _case_program(case: Any) -> CaseProgram:
+    """What the job makes, and each of its kernels."""
+    job = job_of(case)
+    first = len(job.gpu.program)
+    loss = job.forward(job.to_device(job.read(0)))
+    job.backward(loss)
+    job.to_channels_last()
+    job.update_all()
+    for name in job.parameters:
+        job.update(name)
+    return CaseProgram(job.gpu.program[:first], job.gpu.program[first:], own=OWN)
+
+
+def _judge_layout(run: Replay, plan: JobPlan) -> None:
+    """Every pass in the wrong layout has its conversion, until all weights were converted."""
+    converted, ready = set[str](), 0
+    for name in (
+        entry["name"] for entry in run.program if entry["op"] == "launch" for _ in range(entry.get("times", 1))
+    ):
+        what, _, which = name.partition(" ")
+        converted |= {which} if what == "convert" else set()
+        ready += what == "nchwToNhwc"
+        if what in ("forward", "backward") and len(converted) < len(plan.parameters):
+            ready -= 1
+        if ready < 0:
+            why = f"{name} runs in a layout that nothing was converted to"
+            raise Wrong("the program was changed", why=why, next="use the job through its own calls")
 
 
 class _Followed:

@@ -8,9 +8,10 @@ from typing import Any, ClassVar
 
 from edl_labs.checks import Exercise, exercise
 from edl_labs.errors import Wrong
-from edl_labs.exercises.recorded_programs import SYNCS, replayed, written
+from edl_labs.exercises.recorded_programs import OWN, SYNCS, replayed, require_bound, written
 from edl_labs.units import byte_count, counted, percent, seconds
 from edl_labs.virtual import Race, Replay, ReplayError, VirtualGPU, VirtualMachine
+from edl_labs.virtual.case_program import CaseProgram
 from edl_labs.virtual.gpu.buffers import DEVICE, Buffer
 from edl_labs.virtual.gpu.dataflow import contents
 from edl_labs.virtual.gpu.two_towers import LOSS_BYTES, TowersPlan, TwoTowers
@@ -85,20 +86,33 @@ def _issued(run: Replay) -> Iterator[dict[str, Any]]:
 
 def _judge_kernels(run: Replay, case: Any) -> None:
     gpu = VirtualGPU(machine_of(case))
-    towers, batches = made(gpu, case)
+    towers, _ = made(gpu, case)
+    first, inside = len(gpu.program), gpu.empty(case["plan"]["batch_bytes"])
     for part in (towers.image, towers.text):
-        part(batches[0])
+        part(inside)
     towers.update()
-    facts = ("name", "duration_s", "blocks")
-    known = {tuple(entry.get(fact) for fact in facts) for entry in gpu.program if entry["op"] == "launch"}
+    known = {entry["name"] for entry in gpu.program if entry["op"] == "launch"}
     for entry in _issued(run):
-        if entry["op"] == "launch" and tuple(entry.get(fact) for fact in facts) not in known:
+        if entry["op"] == "launch" and entry["name"] not in known:
             why = f"a launch of {entry['name']!r} is none of the towers'"
             raise Wrong("the program has a kernel of its own", why=why, next="launch through towers alone")
+    require_bound(run, CaseProgram(gpu.program[:first], gpu.program[first:], own=OWN))
+    _judge_set_up(run, [entry for entry in gpu.program[first + 1 :] if entry["op"] != "launch"])
     if not any(entry["op"] == "capture" for entry in run.program):
         kernels = sum(run.launches.values())
         why = f"{counted(kernels, 'kernel')} were launched one by one"
         raise Wrong("no graph was captured", why=why, next="g = gpu.CUDAGraph(), then with gpu.graph(g): ...")
+
+
+def _judge_set_up(run: Replay, wanted: list[dict[str, Any]]) -> None:
+    """The first kernel comes right behind what a model's first call does, which no graph can hold."""
+    ops = [entry["op"] for entry in run.program]
+    first = min((ops.index(op) for op in ("launch", "capture") if op in ops), default=len(ops))
+    facts = ("op", "duration_s", "bytes", "where")
+    found, due = ([[one.get(fact) for fact in facts] for one in some] for some in (run.program[:first], wanted))
+    if found[len(found) - len(due) :] != due:
+        why = "the libraries are set up by the towers' first call, and this program has kernels without that"
+        raise Wrong("the program was changed", why=why, next="use the towers through their own calls")
 
 
 def _judge_races(run: Replay) -> None:

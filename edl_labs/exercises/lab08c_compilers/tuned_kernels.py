@@ -7,9 +7,10 @@ from typing import Any, ClassVar
 
 from edl_labs.checks import Exercise, exercise
 from edl_labs.errors import Wrong
-from edl_labs.exercises.recorded_programs import SYNCS, replayed, written
+from edl_labs.exercises.recorded_programs import OWN, SYNCS, replayed, require_bound, written
 from edl_labs.units import counted, percent, seconds
 from edl_labs.virtual import VirtualGPU, VirtualMachine
+from edl_labs.virtual.case_program import CaseProgram
 
 TOLERANCE = 0.10  # promised in the lab's text
 TRIED_AT = 4  # the call of a problem that tries the candidates, as the lab's text says
@@ -28,19 +29,19 @@ class AutotunerOfKernels(Exercise):
 
     def probe(self, student: Any, given: Any) -> Any:
         gpu = VirtualGPU(_machine(given))
-        request = gpu.host_empty(8, name="request")
+        request = _request(gpu)
         tuner = student.Autotuner(_candidates(given, gpu), gpu)
         for number in given["calls"]:
             gpu.host_work(0.0, writes=request)
             tuner.run({part: given["problems"][number][part] for part in _KEY})
-        gpu.host_work(0.0, writes=request)
-        gpu.synchronize()
+        _end(gpu, request)
         return {"program": written(gpu.program)}
 
     def compare(self, case: Any, got: Any, want: Any) -> None:
         run = replayed(got["program"], _machine(case))
         calls = _by_call(run.program, case)
         _judge_work(case, calls)
+        require_bound(run, _case_program(case))
         _judge_trials(case, calls)
         _judge_choices(case, calls)
         _judge_moments(case, calls)
@@ -67,6 +68,27 @@ class AutotunerOfKernels(Exercise):
 def _machine(case: Any) -> VirtualMachine:
     # Kernels are loaded at their first launch: that is what makes a first call cold.
     return VirtualMachine.of(case["chip"], context_init_s=0.0)
+
+
+def _request(gpu: VirtualGPU) -> Any:
+    return gpu.host_empty(8, name="request")
+
+
+def _end(gpu: VirtualGPU, request: Any) -> None:
+    gpu.host_work(0.0, writes=request)
+    gpu.synchronize()
+
+
+def _case_program(case: Any) -> CaseProgram:
+    """The buffer of the marks, every candidate on every problem, and the end."""
+    gpu = VirtualGPU(_machine(case))
+    request, candidates = _request(gpu), _candidates(case, gpu)
+    for candidate in candidates:
+        for problem in case["problems"]:
+            candidate({part: problem[part] for part in _KEY})
+    last = len(gpu.program)
+    _end(gpu, request)
+    return CaseProgram(gpu.program[:1], gpu.program[1:last], gpu.program[last:], own=OWN)
 
 
 def _kernel(candidate: int) -> str:

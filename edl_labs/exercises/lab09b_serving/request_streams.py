@@ -9,8 +9,10 @@ from typing import Any, ClassVar
 
 from edl_labs.checks import Exercise, exercise
 from edl_labs.errors import Wrong
+from edl_labs.exercises.recorded_programs import require_bound
 from edl_labs.units import counted, seconds
 from edl_labs.virtual import Replay, ReplayError, VirtualGPU, VirtualMachine, replay
+from edl_labs.virtual.case_program import CaseProgram
 
 MOST_TIME = 1.05  # of the best known program's last and mean answer, promised in the text
 _MAX_OPERATIONS = 20_000  # of some hundred kernels
@@ -83,6 +85,16 @@ def _replayed(case: Any, text: Any) -> Replay:
     raise Wrong("the recorded program is not what this GPU would have done", why=why, next=then)
 
 
+def _kernels(case: Any) -> list[dict[str, Any]]:
+    """The launches that one_step and whole_loop of the lab's text record."""
+    gpu = VirtualGPU(machine_of(case))
+    for number, one in enumerate(case["requests"]):
+        sizes = {f"step{at}": one["block_s"] for at in range(one["steps"])} | {"loop": one["steps"] * one["block_s"]}
+        for name, took_s in sizes.items():
+            gpu.launch(f"request{number} {name}", duration_s=took_s, blocks=one["blocks"])
+    return gpu.program
+
+
 def _launches(run: Replay) -> list[dict[str, Any]]:
     return [entry for entry in run.program if entry["op"] == "launch"]
 
@@ -112,6 +124,7 @@ def _judge_kernels(case: Any, run: Replay) -> None:
             why = f"steps of request {number} are in {len({entry['stream'] for entry in mine})} streams"
             then = "each step reads what the one before wrote: a request belongs in one stream"
             raise Wrong("the steps of a request may overtake one another", why=why, next=then)
+    require_bound(run, CaseProgram(named=_kernels(case)))
     if len(_launches(run)) > sum(one["steps"] for one in case["requests"]):
         raise Wrong("there are kernels of no request", why="more were launched", next="use one_step and whole_loop")
 

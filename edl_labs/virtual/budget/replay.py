@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import product
 from typing import Any
 
 from edl_labs.units import byte_count, seconds
 from edl_labs.values import Value
 from edl_labs.virtual.budget.curve import NotATraining, TrainingFault, TrainingFlow
 from edl_labs.virtual.budget.light import light
-from edl_labs.virtual.budget.trainer import Trainer, record_training
+from edl_labs.virtual.budget.trainer import INPUT_DTYPES, Trainer, record_training
 from edl_labs.virtual.budget.training_job import TrainingJob
+from edl_labs.virtual.case_program import CaseProgram, require_case
 from edl_labs.virtual.cluster.cluster_races import ClusterRace
 from edl_labs.virtual.cluster.cluster_timeline import ClusterTimeline
 from edl_labs.virtual.cluster.machine import ATTOSECONDS
 from edl_labs.virtual.cluster.meetings import MARK
+from edl_labs.virtual.cluster.program import PROGRAM
+from edl_labs.virtual.cluster.rank import Rank
 from edl_labs.virtual.cluster.replay import ClusterReplay, replay_cluster
 from edl_labs.virtual.errors import ReplayError
 from edl_labs.virtual.timeline import Span, Timeline
 
+_FOLLOWED = ("numel", "duration_s", "reads", "writes")  # by TrainingFlow, unit by unit
+_NUMBERS = re.compile(r"-?\d+")
 _MOST_OPERATIONS = 200_000  # of all GPUs: seconds of a judge's time, and no sound answer comes near
 
 
@@ -94,11 +101,43 @@ def _host_spans(replay: ClusterReplay, rank: int) -> list[Span]:
     return spans
 
 
+def case_programs(job: TrainingJob) -> list[CaseProgram]:
+    """What a job fixes of each GPU's program; amounts and durations go with the units, which the data flow follows."""
+    found = []
+    for number in range(job.ranks):
+        rank = Rank(number, job.machine())
+        trainer = Trainer(job, rank)
+        first = len(rank.program)
+        _call_all(trainer)
+        setup, named = rank.program[:first], rank.program[first:]
+        found.append(CaseProgram(setup, named, derived=_FOLLOWED, key=lambda name: _NUMBERS.sub("#", name)))
+    return found
+
+
+def _call_all(trainer: Trainer) -> None:
+    """Every call of a trainer, in each of its forms."""
+    for dtype, pinned in product(INPUT_DTYPES, (True, False)):
+        data = trainer.to_device(trainer.load(0, 0, 1, dtype=dtype, pinned=pinned))
+    for fused in (True, False):
+        held = [data]
+        for i in range(trainer.layers):
+            held.append(trainer.forward(i, held[-1], fused=fused))
+        gradient = trainer.loss(0, held.pop(), data)
+        for i in reversed(range(trainer.layers)):
+            back = trainer.backward(i, held.pop(), gradient, fused=fused)
+            gradient = back or gradient
+        trainer.update(fused=fused)
+    trainer.all_reduce()
+    trainer.read_losses()
+
+
 def replay_training(programs: Any, job: TrainingJob) -> TrainingRun:
     """Play the recorded programs of all GPUs; ReplayError where they are none of a Trainer's, or never end."""
     run = replay_cluster(programs, job.machine(), max_operations=_MOST_OPERATIONS)
     if run.hang is not None:
         raise TrainingHang(run.hang.what, why=run.hang.why, next=run.hang.next)
+    for rank, (program, case) in enumerate(zip(run.programs, case_programs(job), strict=True)):
+        require_case(PROGRAM, program, case, owner=f"GPU {rank}")
     try:
         flow = TrainingFlow(job, run.engine, run.programs)
     except (NotATraining, LookupError, ValueError, TypeError):

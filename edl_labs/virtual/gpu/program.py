@@ -16,14 +16,18 @@ from edl_labs.virtual.gpu.buffers import DEVICE, MAX_REGIONS, PAGEABLE, PINNED, 
 from edl_labs.virtual.gpu.graphs import NODES
 from edl_labs.virtual.gpu.multiprocessors import MAX_BLOCKS, MAX_PER_SM
 from edl_labs.virtual.program import (
+    FOLLOWS,
     INDEX,
     READING,
     SECONDS,
     TIMES,
+    Check,
     Entry,
+    Field,
     OperationKind,
     Program,
     flag,
+    from_case,
     number,
     one_of,
     text,
@@ -216,12 +220,29 @@ def _copy_blocks(entry: Entry, places: list[str]) -> bool:
 
 
 _WORK = ("flops", "moved_bytes", "dtype", "elementwise", "blocks", "blocks_per_sm")
+_LASTS = from_case({"duration_s": SECONDS})
+# What a kernel touches is followed by its data flow, and so not compared with the case.
+_ACCESSES: dict[str, Check] = {role: Field(regions, regions=True) for role in ("reads", "writes")}
+_KERNEL = from_case(
+    {
+        "flops": number(MAX_FLOPS),
+        "moved_bytes": whole(MAX_BYTES),
+        "dtype": text,
+        "elementwise": flag,
+        "blocks": whole(MAX_BLOCKS, 1),
+        "blocks_per_sm": whole(MAX_PER_SM, 1),
+    }
+)
+_SIZE = from_case({"bytes": whole(MAX_BYTES, 1), "where": one_of(DEVICE, PINNED, PAGEABLE)})
+_SRC: dict[str, Check] = {"src": Field(region_form, regions=True)}
+_DST: dict[str, Check] = {"dst": Field(region_form, regions=True)}
 
 # A value that is a reading may be anything: it only has to equal the replayed one.
 OPERATIONS: dict[str, GPUOperationKind] = {
     "alloc": GPUOperationKind(
-        {"buffer": INDEX, "bytes": whole(MAX_BYTES, 1), "where": one_of(DEVICE, PINNED, PAGEABLE), "name": text},
+        {"buffer": Field(INDEX, FOLLOWS), "name": text, **_SIZE},
         _alloc,
+        makes="buffer",
         effect=ALLOCATES,
     ),
     "free": GPUOperationKind({"buffer": INDEX}, _free, optional=ON_STREAM, effect=FREES),
@@ -241,18 +262,7 @@ OPERATIONS: dict[str, GPUOperationKind] = {
     "launch": GPUOperationKind(
         {"name": text, **ON_STREAM},
         **_at_once(_launch),
-        optional={
-            "duration_s": SECONDS,
-            "flops": number(MAX_FLOPS),
-            "moved_bytes": whole(MAX_BYTES),
-            "dtype": text,
-            "reads": regions,
-            "writes": regions,
-            "elementwise": flag,
-            "blocks": whole(MAX_BLOCKS, 1),
-            "blocks_per_sm": whole(MAX_PER_SM, 1),
-            "times": TIMES,
-        },
+        optional={**_LASTS, **_KERNEL, **_ACCESSES, "times": TIMES},
         charge=_access_charge,
         effect=WORKS,
         touches=_declared_accesses,
@@ -260,7 +270,7 @@ OPERATIONS: dict[str, GPUOperationKind] = {
         is_kernel=True,
     ),
     "copy": GPUOperationKind(
-        {"dst": region_form, "src": region_form, **ON_STREAM, "non_blocking": flag},
+        {**_DST, **_SRC, **ON_STREAM, "non_blocking": flag},
         **_at_once(_copy),
         effect=WORKS,
         touches=lambda e: ([e["src"]], [e["dst"]]),
@@ -269,18 +279,18 @@ OPERATIONS: dict[str, GPUOperationKind] = {
         blocks=_copy_blocks,
     ),
     "item": GPUOperationKind(
-        {"src": region_form, **ON_STREAM, **READING},
+        {**_SRC, **ON_STREAM, **READING},
         lambda gpu, e: gpu.item(_region(gpu, e["src"]), stream=gpu.streams[e["stream"]]),
         effect=WORKS,
         touches=lambda e: ([e["src"]], []),
         blocks=_always,
     ),
     "host_work": GPUOperationKind(
-        {"duration_s": SECONDS},
+        _LASTS,
         lambda gpu, e: gpu.host_work(
             e["duration_s"], reads=_declared(gpu, e, "reads"), writes=_declared(gpu, e, "writes")
         ),
-        optional={"reads": regions, "writes": regions},
+        optional=_ACCESSES,
         charge=_access_charge,
         effect=WORKS,
         touches=_declared_accesses,
@@ -320,7 +330,10 @@ OPERATIONS: dict[str, GPUOperationKind] = {
         teaches=lambda e: [("event", e["start"]), ("event", e["end"])],
     ),
     "capture": GPUOperationKind(
-        {"graph": INDEX, **ON_STREAM, "nodes": _nodes}, _capture, charge=lambda gpu, e: _nodes_charge(e["nodes"])
+        {"graph": INDEX, **ON_STREAM, "nodes": _nodes},
+        _capture,
+        charge=lambda gpu, e: _nodes_charge(e["nodes"]),
+        holds="nodes",
     ),
     "replay_graph": GPUOperationKind({"graph": INDEX, **ON_STREAM}, _replay_graph, charge=_graph_charge),
     "now": GPUOperationKind(READING, **_at_once(_now)),

@@ -7,11 +7,26 @@ from __future__ import annotations
 
 from typing import Any
 
-from edl_labs.virtual.program import INDEX, MAX_REPLAYED, READING, Entry, OperationKind, Program, anything, flag
+from edl_labs.virtual.program import (
+    INDEX,
+    MAX_REPLAYED,
+    READING,
+    Check,
+    Entry,
+    OperationKind,
+    Program,
+    anything,
+    flag,
+    from_case,
+)
 
 
-def _fields(*names: str) -> dict[str, Any]:
+def _fields(*names: str) -> dict[str, Check]:
     return dict.fromkeys(names, anything)
+
+
+def _fixed(*names: str) -> dict[str, Check]:
+    return from_case(_fields(*names))
 
 
 def _next(vw: Any, entry: Entry) -> Any:
@@ -44,23 +59,26 @@ def _is_read(action: object) -> bool:
 
 OPERATIONS: dict[str, OperationKind] = {
     "file": OperationKind(
-        _fields("name", "bytes", "disk"), lambda vw, e: vw.file(e["bytes"], name=e["name"], disk=e["disk"])
+        {**_fields("name"), **_fixed("bytes", "disk")},
+        lambda vw, e: vw.file(e["bytes"], name=e["name"], disk=e["disk"]),
     ),
     "open": OperationKind(_fields("file"), lambda vw, e: vw.open(e["file"])),
     "read": OperationKind(
-        _fields("file", "offset", "bytes"),
+        _fixed("file", "offset", "bytes"),
         lambda vw, e: vw.read(e["file"], offset=e["offset"], nbytes=e["bytes"]),
         charge=lambda vw, e: 1 + _pages(e["bytes"], vw),
     ),
-    "work": OperationKind(_fields("stage", "duration_s"), lambda vw, e: vw.work(e["stage"], e["duration_s"])),
+    "work": OperationKind(
+        {**_fields("stage"), **_fixed("duration_s")}, lambda vw, e: vw.work(e["stage"], e["duration_s"])
+    ),
     "loader": OperationKind(
-        {**_fields("workers", "prefetch", "batches"), "in_order": flag},
+        {**_fields("workers", "prefetch"), **_fixed("batches"), "in_order": flag},
         lambda vw, e: vw.loader(e["batches"], workers=e["workers"], prefetch=e["prefetch"], in_order=e["in_order"]),
         charge=_loader_charge,
     ),
     "next": OperationKind({"loader": INDEX, **READING}, _next),
     "step": OperationKind(
-        {**_fields("duration_s", "threads"), "blocking": flag},
+        {**_fixed("duration_s", "threads"), "blocking": flag},
         lambda vw, e: vw.step(e["duration_s"], threads=e["threads"], blocking=e["blocking"]),
         charge=_step_charge,
     ),

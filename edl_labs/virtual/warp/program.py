@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from typing import Any, cast
 
 from edl_labs.virtual.errors import shown
-from edl_labs.virtual.program import Entry, OperationKind, Program, one_of, text, whole
+from edl_labs.virtual.program import Entry, OperationKind, Program, from_case, one_of, text, whole
 from edl_labs.virtual.quantities import MAX_NAME
 
 ITEMSIZES = {"int8": 1, "float16": 2, "float32": 4, "int32": 4, "float64": 8, "float2": 8, "float4": 16}
@@ -154,7 +154,7 @@ def _steps(engine: Any, entry: Entry) -> int:
 
 OPERATIONS: dict[str, OperationKind] = {
     "array": OperationKind(
-        {"name": text, "shape": _is_shape, "dtype": _is_dtype, "offset_bytes": whole(255)},
+        {"name": text, **from_case({"shape": _is_shape, "dtype": _is_dtype, "offset_bytes": whole(255)})},
         lambda engine, entry: engine.add_array(entry),
         misfit=_array_misfit,
     ),
