@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -65,6 +65,7 @@ from edl_labs.checks.evidence import collect
 
 
 class Spec:
+    returns = {}
     def probe(self, student, case):
         return student.settings()
 
@@ -116,6 +117,8 @@ def test_functions_that_were_replaced_stop_nothing(monkeypatch: pytest.MonkeyPat
         monkeypatch.setattr(torch, name, None)
 
     class Spec:
+        returns: ClassVar[dict[str, Any]] = {}
+
         def probe(self, student: Any, case: Any) -> Any:
             return student.f()
 
@@ -144,6 +147,7 @@ def test_putting_settings_back_imports_no_compiler() -> None:
         "import sys, torch\n"
         "from edl_labs.checks import _exercise, evidence\n"
         "class Spec:\n"
+        "    returns = {}\n"
         "    def probe(self, student, case): return case\n"
         "evidence.collect(_exercise.RegisteredExercise('x', 'lab', Spec()), {}, [1])\n"
         "print([name for name in ('torch._inductor', 'torch._dynamo') if name in sys.modules])"
