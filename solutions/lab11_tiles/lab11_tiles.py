@@ -522,8 +522,7 @@ axes = draw_roofline(axes, H100, points)
 
 # %%
 from edl_labs.bench import compare
-from edl_labs.virtual.tiles import recorded_launches
-from edl_labs.virtual.tiles.on_gpu import launch_on_gpu
+from edl_labs.virtual.tiles import launch_on_gpu, recorded_launches
 
 
 def compiled(x):

@@ -117,7 +117,7 @@ def launch(kernel: Kernel, grid: Any, *args: Any, on: str = "cpu", **named: Any)
     if host is not None:
         return host(kernel, grid, args, named)
     if on == "cuda":
-        return _launch_on_gpu(kernel, grid, args, named)
+        return launch_on_gpu(kernel, grid, args, named)
     given = _named(kernel, args, named)
     counts = grid(dict(given)) if callable(grid) else grid
     record = evaluate(kernel.module(), kernel.__name__, counts, given)
@@ -161,7 +161,7 @@ def launches_of(function: Callable[..., Any], *args: Any) -> tuple[LaunchRecord,
     return tuple(log)
 
 
-def _launch_on_gpu(kernel: Any, grid: Any, args: tuple[Any, ...], named: Mapping[str, Any]) -> Any:
+def launch_on_gpu(kernel: Any, grid: Any, args: tuple[Any, ...], named: Mapping[str, Any]) -> Any:
     """Compile a kernel with Triton and run it; TileError where there is no Triton or no GPU."""
     if importlib.util.find_spec("triton") is None:
         raise refuse("Triton is not installed.", next='pip install triton (Linux), or launch without on="cuda"')
