@@ -14,6 +14,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from numbers import Integral
+from typing import TYPE_CHECKING
 
 from edl_labs.errors import UsageError
 from edl_labs.hardware import dtype_name
@@ -21,7 +22,9 @@ from edl_labs.roofline.costs import NORMS, SOFTMAX
 from edl_labs.roofline.sizes import check_amount, check_sizes, pair
 from edl_labs.units import byte_count, si
 from edl_labs.values import Value
-from edl_labs.virtual.tiles.launch_record import LaunchRecord
+
+if TYPE_CHECKING:  # it needs numpy, which a browser does not have
+    from edl_labs.virtual.tiles.launch_record import LaunchRecord
 
 ITEM_BYTES = {"fp64": 8, "fp32": 4, "tf32": 4, "fp16": 2, "bf16": 2, "fp8": 1, "int8": 1}
 INDEX_BYTES = 8  # torch's indices are int64

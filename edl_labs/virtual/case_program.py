@@ -45,6 +45,8 @@ def require_case(kind: Program, program: Sequence[Entry], case: CaseProgram, *, 
     Traceback (most recent call last):
         ...
     edl_labs.virtual.errors.ProgramChanged: the program was changed
+      why:  operation 0 of the program is not the tensor 'buffer' with which this exercise begins
+      next: use the objects that your function is given through their own calls, and leave their record alone
     """
     facts, count = _Facts(kind, case), len(case.setup)
     for index, wanted in enumerate(case.setup):

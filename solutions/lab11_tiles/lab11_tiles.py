@@ -290,7 +290,6 @@ from edl_labs.ui.tile_widget import TileExplorer
 TileExplorer(m=300, n=200, k=160)
 
 # %% [markdown]
-#
 # Blocks with two dimensions come from blocks with one: `rows[:, None]` is a column, `columns[None, :]` a row, and
 # `rows[:, None] * K + columns[None, :]` is a BM × BK block of offsets into A.
 #

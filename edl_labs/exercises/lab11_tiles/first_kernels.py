@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 from edl_labs.checks import exercise
 from edl_labs.errors import Wrong
-from edl_labs.exercises.lab11_tiles.judged_kernels import FP32_ROUNDING, KernelRun
+from edl_labs.exercises.lab11_tiles.evaluated_kernels import FP32_ROUNDING, KernelRun
 from edl_labs.exercises.lab11_tiles.tile_exercises import KernelExercise, TensorForm
 from edl_labs.units import counted
 

@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 
 from edl_labs.checks import Exercise
 from edl_labs.errors import Wrong
+from edl_labs.exercises.lab11_tiles.evaluated_kernels import KernelRun, evaluated, require_no_races
 from edl_labs.exercises.lab11_tiles.host_programs import host_evidence, meta_tensor
-from edl_labs.exercises.lab11_tiles.judged_kernels import KernelRun, evaluated, require_no_races
 from edl_labs.exercises.lab11_tiles.kernel_slips import named_slip
 
 Array = Any

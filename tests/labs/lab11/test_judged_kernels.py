@@ -7,8 +7,8 @@ import json
 import pytest
 
 from edl_labs.errors import Wrong
+from edl_labs.exercises.lab11_tiles.evaluated_kernels import kernel_text
 from edl_labs.exercises.lab11_tiles.first_kernels import ScaleShiftRelu
-from edl_labs.exercises.lab11_tiles.judged_kernels import kernel_text
 
 RIGHT = """
 @jit

@@ -31,7 +31,7 @@ def course(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         for cell in cells
         if cell.metadata["nbgrader"]["locked"]
     }
-    facts = {"schema": 1, "lab": "lab90_small", "title": "Small", "minutes": 5, "exercises": exercises}
+    facts = {"schema": 2, "lab": "lab90_small", "title": "Small", "minutes": 5, "exercises": exercises}
     raw(folder / "goldens" / "lab90_small.json", {**facts, "goldens": {}, "locked": locked})
     monkeypatch.setenv("EDL_LABS_EXERCISES", str(folder))
     return folder
