@@ -11,8 +11,8 @@ def tiled_product_kernel(
     acc = tl.zeros((BM, BN), dtype=tl.float32)
     for first in range(0, K, BK):
         inner = first + tl.arange(0, BK)
-        a_mask = (rows[:, None] < M)
-        b_mask = (columns[None, :] < N)
+        a_mask = rows[:, None] < M
+        b_mask = columns[None, :] < N
         a_at = a_ptr + rows[:, None] * K + inner[None, :]
         b_at = b_ptr + inner[:, None] * N + columns[None, :]
         a = tl.load(a_at, mask=a_mask, other=0.0)
