@@ -286,15 +286,12 @@ class _Planner:
 
         A check goes to the end of the notebook when its solve cell is lost too: its function may be anywhere.
         """
-        before = {c.id for c in self.assignment.cells[:position]}
         if known.role == "check":
             solve = self.assignment.by_grade_id.get(known.exercise)
             if solve is None or solve.id not in self._copies:
                 return len(self.cells)
-        wanted = [i for i, c in enumerate(self.cells) if c.known and c.known.id in before]
-        order = {c.id: i for i, c in enumerate(self.assignment.cells)}
-        last = max(wanted, key=lambda i: (order[self.cells[i].known.id], i), default=-1)  # type: ignore[union-attr]
-        return last + 1
+        places = {c.known.id: i for i, c in enumerate(self.cells) if c.known}  # of several copies the last
+        return next((places[c.id] + 1 for c in reversed(self.assignment.cells[:position]) if c.id in places), 0)
 
 
 def _called(known: KnownCell) -> str:
