@@ -12,6 +12,8 @@ from edl_labs.virtual.tiles.tile_errors import TileError, refuse
 from edl_labs.virtual.tiles.tile_memory import Storage
 from edl_labs.virtual.tiles.tile_values import Array, Running, Tile
 
+_ACCESS_OPERATIONS = 20  # an access with its records takes as long as so many small operations: measured
+
 
 class AccessOperations(Running):
     """What programs do with memory."""
@@ -38,6 +40,7 @@ class AccessOperations(Running):
 
     def accesses(self, verb: str, pointer: Tile, mask: Tile | None) -> list[tuple[Storage, Array, Array]]:
         """For each tensor that is touched: where, with masked lanes at its size, and which lanes are its own."""
+        self.budget.spend(0, _ACCESS_OPERATIONS)
         self.check_defined(verb, pointer, mask)
         shape = pointer.array.shape if mask is None else np.broadcast_shapes(pointer.array.shape, mask.array.shape)
         active = np.broadcast_to(np.True_ if mask is None else mask.array, shape)

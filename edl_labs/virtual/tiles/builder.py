@@ -79,11 +79,17 @@ class Builder:
         self._append(Operation(name, tuple(one.number for one in inputs), (), self.line, options))
 
     def _append(self, operation: Operation) -> None:
+        self.count_one()
+        self.region.operations.append(operation)
+
+    def count_one(self) -> None:
+        """Count an operation, or a statement: copies of an empty body take time as well."""
         self.count += 1
         if self.count > _MOST_OPERATIONS:
             what = f"The kernel has more than {_MOST_OPERATIONS:,} operations."
-            raise refuse(what, why="tl.static_range and calls are copied", next="use range", kind="budget")
-        self.region.operations.append(operation)
+            raise refuse(what, why="tl.static_range and calls are copied", next="use range", kind="budget").at(
+                self.line
+            )
 
     def symbol(self, value: Any, scalar: Scalar | None = None) -> Symbol:
         """A value of the run; a number becomes a constant of its own type or of `scalar`."""

@@ -11,10 +11,13 @@ from typing import Any
 import numpy as np
 
 from edl_labs.virtual.tiles.access_operations import AccessOperations
-from edl_labs.virtual.tiles.program import Operation, Region
+from edl_labs.virtual.tiles.program import VIEWS, Operation, Region
 from edl_labs.virtual.tiles.tile_errors import TileError, refuse
 from edl_labs.virtual.tiles.tile_values import Array, Tile, or_false
 from edl_labs.virtual.tiles.value_operations import ValueOperations
+
+_COSTS = {"erf": 200, "unary": 10, "//": 20, "%": 20, "cumsum": 10, "load": 20, "store": 20, "atomic": 100}
+"""Times as long as an addition takes for an element: measured."""
 
 
 class Engine(ValueOperations, AccessOperations):
@@ -41,13 +44,12 @@ class Engine(ValueOperations, AccessOperations):
         result = getattr(self, f"do_{op.name}")(op, inputs, env)
         if isinstance(result, list):
             env.update(zip(op.outputs, result, strict=True))
-        elif op.outputs:
-            self.budget.spend(result.array.size)
+            return
+        arrays = [one.array.size for one in (*inputs, *([result] if op.outputs else []))]
+        cost = _COSTS.get(op.options.get("kind", op.name), _COSTS.get(op.name, 1))
+        self.budget.spend(cost * (1 if op.name in VIEWS else max(arrays, default=1)))
+        if op.outputs:
             env[op.outputs[0]] = result
-        else:
-            self.budget.spend(1)
-
-    # Control flow
 
     def do_if(self, op: Operation, inputs: list[Tile], env: dict[int, Tile]) -> list[Tile]:
         if inputs[0].undefined is not None and inputs[0].undefined.any():

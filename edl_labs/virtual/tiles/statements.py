@@ -50,6 +50,7 @@ class Statements(Expressions):
         """Trace statements in order."""
         for index, node in enumerate(statements):
             self.line = node.lineno
+            self.count_one()
             if isinstance(node, ast.If) and self.if_with_return(node, statements[index + 1 :]):
                 return
             try:

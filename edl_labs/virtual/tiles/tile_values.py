@@ -34,9 +34,9 @@ class Budget:
     def __init__(self, operations: int = MOST_OPERATIONS, elements: int = MOST_ELEMENTS) -> None:
         self.operations, self.elements = operations, elements
 
-    def spend(self, elements: int) -> None:
+    def spend(self, elements: int, operations: int = 1) -> None:
         """TileError where the run is too long."""
-        self.operations -= 1
+        self.operations -= operations
         self.elements -= elements
         if self.operations < 0 or self.elements < 0:
             why = "the evaluator stops a launch that takes longer than some seconds"

@@ -62,6 +62,7 @@ class Tracer(Statements):
             raise refuse(f"tl.static_range with {len(values):,} iterations.", next="use range")
         assert isinstance(node.target, ast.Name)
         for value in values:
+            self.count_one()
             self.scope[node.target.id] = value
             self.statements(node.body)
 

@@ -154,6 +154,25 @@ def test_a_kernel_without_an_end_stops() -> None:
         run("i = 0\nwhile i >= 0:\n    i = i * 1", {"y": np.zeros(1, np.int32)}, budget=Budget(operations=1000))
 
 
+@pytest.mark.timeout(60)  # without the budget they run for minutes, or for ever
+@pytest.mark.parametrize(
+    "text",
+    [
+        "for i in range(2000000000):\n    tl.store(y, i)",
+        "for i in range(2000000000):\n    tl.atomic_add(y, 1)",
+        "v = tl.zeros((1024, 1024), tl.float32)\nfor i in range(100000):\n    v = tl.erf(v)\ntl.store(y, tl.sum(v))",
+        "v = tl.zeros((1024, 1024), tl.float32)\nfor i in range(100000):\n    w = tl.sum(v)\ntl.store(y, tl.sum(v))",
+        "for a in tl.static_range(1000):\n    for b in tl.static_range(999):\n        for c in tl.static_range(999):\n"
+        "            pass",
+    ],
+)
+def test_costly_kernels_stop_within_the_budget(text: str) -> None:
+    with pytest.raises(TileError) as caught:
+        run(text, {"y": np.zeros(1, np.int32)})
+
+    assert "budget" == caught.value.kind
+
+
 def test_calling_a_kernel_is_refused() -> None:
     with pytest.raises(TileError, match="cannot be called"):
         double(1, 2, 3)
