@@ -12,8 +12,7 @@ from edl_labs.bench import measure
 from edl_labs.device import describe
 from edl_labs.hardware import accelerator
 from edl_labs.virtual.tiles import launch
-from tests.unit.virtual.tiles.public_kernels import SOURCE
-from tests.unit.virtual.tiles.test_public_kernels import cases, copied
+from tests.unit.virtual.tiles.public_cases import SOURCE, cases, copied
 
 pytestmark = [
     pytest.mark.gpu,
