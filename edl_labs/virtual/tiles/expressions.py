@@ -284,8 +284,10 @@ class Expressions(Builder):
 
     def call_kernel(self, function: KernelFunction, given: list[Any], named: dict[str, Any]) -> Any:
         """What another function of the source returns, written in place."""
-        if function.name in self.calls or len(self.calls) > _MOST_CALLS:
+        if function.name in self.calls:
             raise refuse(f"`{function.name}` calls itself.", why="a kernel has no stack", next="write a loop")
+        if len(self.calls) > _MOST_CALLS:
+            raise refuse(f"Calls are more than {_MOST_CALLS} deep.", next="write the code in fewer functions")
         scope = bind(function, given, named, self.value)
         self.calls.append(function.name)
         try:

@@ -111,7 +111,8 @@ def static_assert(t: Expressions, cond: Any, msg: Any = "") -> None:
     if isinstance(cond, Symbol):
         raise refuse("tl.static_assert of a value of the run.", next="use constexpr parameters")
     if not cond:
-        raise refuse(f"tl.static_assert fails: {str(msg)[:80]}", next="call the kernel with other constants")
+        said = f": {str(msg)[:80]}" if msg else "."
+        raise refuse(f"tl.static_assert fails{said}", next="call the kernel with other constants")
 
 
 def assume(t: Expressions, cond: Any) -> None:

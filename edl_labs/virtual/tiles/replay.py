@@ -74,8 +74,9 @@ def evaluate(
     double: 3 programs, 3 FLOP, x_ptr 12 B, y_ptr 12 B [0.0, 2.0, 4.0]
     """
     function, shape = module.kernel(kernel_name), _grid(grid)
+    arguments = bind(function, [], dict(arguments), KernelTracer(module).value)
     tensors = {name: found for name, value in arguments.items() if (found := as_tensor(value)) is not None}
-    program = _traced(module, function, dict(arguments), tensors)
+    program = _traced(module, function, arguments, tensors)
     budget = budget or Budget()
     storages, where = _storages(program, tensors, records=records)
     before = [one.flat.copy() if one.is_written else None for one in storages]
@@ -149,8 +150,7 @@ def _torch_argument(value: Any) -> TensorArgument:
 def _traced(
     module: KernelModule, function: KernelFunction, arguments: dict[str, Any], tensors: Mapping[str, TensorArgument]
 ) -> TileProgram:
-    tracer = KernelTracer(module)
-    scope = bind(function, [], arguments, tracer.value)
+    tracer, scope = KernelTracer(module), dict(arguments)
     for name, value in scope.items():
         if name in tensors:
             scope[name] = tracer.parameter(TileType(tensors[name].scalar, (), pointer=True), name)

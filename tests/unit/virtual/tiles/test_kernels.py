@@ -205,6 +205,13 @@ def test_host_code_can_be_recorded_instead() -> None:
         ("v = n.__class__", "no `.__class__`"),
         ("v = tl.zeros((1024, 2048), tl.float32)", "the most is 1,048,576"),
         ("v = f(y, n, h)", "calls itself"),
+        ("tl.static_assert(1 == 2)", "static_assert fails."),
+        ("del n", "del is not part"),
+        ("p = n.to(tl.pointer_type(tl.int32))", "no tl.pointer_type"),
+        ("tl.store(y, y.to(tl.int64))", "A pointer is no number"),
+        ("print(n)", "`print` is not defined"),
+        ("getattr(tl, 'store')(y, 1)", "`getattr` is not defined"),
+        ("tl.store = 3", "assignment to a part"),
     ],
 )
 def test_what_is_refused_has_a_line_and_an_alternative(text: str, sentence: str) -> None:
@@ -228,3 +235,40 @@ def test_a_launch_is_work_for_the_roofline() -> None:
 
     assert (0, 2 * 1024, 16_000, "fp32") == (both.contraction_flops, both.other_flops, both.moved_bytes, both.dtype)
     assert "memory" == bound(Machine.simple("GPU", peak_flop_per_s=1e12, bandwidth_byte_per_s=1e11), both).limiter
+
+
+def test_a_parameter_that_is_not_passed_has_its_default() -> None:
+    y = np.zeros(1, np.int32)
+    evaluate(parse_kernels("@jit\ndef f(y, n=3, N: tl.constexpr = 4):\n    tl.store(y, n + N)"), "f", (1,), {"y": y})
+
+    assert [7] == y.tolist()
+
+
+@pytest.mark.parametrize(
+    ("source", "sentence"),
+    [
+        ("@jit\ndef f(y, n=__import__('os').getpid()):\n    tl.store(y, n)", "`__import__` is not defined"),
+        ("@jit\n@open('x')\ndef f(y):\n    tl.store(y, 1)", "decorator"),
+        ("@jit\ndef f(y, tl):\n    tl.store(y, 1)", "reserved"),
+        ("@jit\ndef f(*y):\n    tl.store(y[0], 1)", r"\*args"),
+        ("class A:\n    @jit\n    def f(y):\n        tl.store(y, 1)", "no kernel"),
+        (
+            "@jit\ndef g0(n):\n    return n\n"
+            + "".join(f"@jit\ndef g{i}(n):\n    return g{i - 1}(n) + g{i - 1}(n)\n" for i in range(1, 40))
+            + "@jit\ndef f(y):\n    tl.store(y, g39(1))",
+            "deep",
+        ),
+    ],
+)
+def test_hostile_sources_get_a_sentence_and_nothing_runs(source: str, sentence: str) -> None:
+    with pytest.raises(TileError, match=sentence):
+        evaluate(
+            parse_kernels(source), "f", (1,), {"y": np.zeros(1, np.int32)} | ({"tl": 1} if ", tl)" in source else {})
+        )
+
+
+def test_names_are_normalised_as_python_does() -> None:
+    y = np.zeros(1, np.int32)
+    evaluate(parse_kernels("@jit\ndef f(y):\n    \ufb01 = 3\n    \uff54l.store(y, fi)"), "f", (1,), {"y": y})
+
+    assert [3] == y.tolist()
