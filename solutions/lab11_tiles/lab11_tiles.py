@@ -698,6 +698,84 @@ def gelu_product(a, b, bias, BM, BN):
 check("gelu_product")
 
 # %% [markdown]
+# ## Practice: programs that share an output
+#
+# The gradient of a bias is the sum of each column of a tall matrix. One program for each BN columns would leave most of
+# a GPU idle, so every tile of BM × BN elements gets a program, and ⌈M/BM⌉ of them have a part of the same sum. If they
+# load, add and store, one overwrites what the other added: a *race*. `tl.atomic_add` adds in memory without one, in an
+# order that differs from run to run, and so do the last bits of the sum. A matrix of partial sums and a second kernel
+# that adds them cost one more launch and give the same bits every time.
+#
+# Write `column_sums(x, BM, BN)` → the sum of each column of a float16 matrix, in float32, in one of the two ways.
+# Judged: values; no races; each element of x is read once; one program or more for each tile of x; at most
+# 2·⌈M/BM⌉ + 1 elements of allocated memory are read or written for each column.
+
+
+# %% solve="column_sums"
+@jit
+def column_sums_kernel(x_ptr, y_ptr, M, N, BM: tl.constexpr, BN: tl.constexpr):
+    """Add the sums of one tile to the output."""
+    ### BEGIN SOLUTION
+    rows = tl.program_id(0) * BM + tl.arange(0, BM)
+    columns = tl.program_id(1) * BN + tl.arange(0, BN)
+    x_mask = (rows[:, None] < M) & (columns[None, :] < N)
+    x_at = x_ptr + rows[:, None] * N + columns[None, :]
+    x = tl.load(x_at, mask=x_mask, other=0.0).to(tl.float32)
+    tl.atomic_add(y_ptr + columns, tl.sum(x, axis=0), mask=columns < N)
+    ### END SOLUTION
+
+
+def column_sums(x, BM, BN):
+    """A new vector with the sum of each column of x."""
+    ### BEGIN SOLUTION
+    M, N = x.shape
+    y = torch.zeros(N, dtype=torch.float32, device=x.device)
+    column_sums_kernel[(cdiv(M, BM), cdiv(N, BN))](x, y, M, N, BM=BM, BN=BN)
+    return y
+    ### END SOLUTION
+
+
+# %% check="column_sums"
+check("column_sums")
+
+# %% [markdown]
+# ## Practice: the order of tiles
+#
+# A GPU starts programs in the order of their ids, some hundred at a time, and these share the L2 cache. Programs of one
+# row of tiles read the same strip of A, programs of one column the same strip of B. **Predict:** C has 9 × 9 tiles, and
+# nine programs run together. How many strips do they read if they compute a whole row of C, and how many for a square
+# of 3 × 3 tiles?
+
+# %%
+predict("a_row", "A row of nine tiles reads", unit="strips")
+predict("a_square", "A square of nine tiles reads", unit="strips")
+
+# %%
+with revealed("a_row", "a_square") as truth:
+    truth(a_row=1 + 9, a_square=3 + 3)
+
+# %% [markdown]
+# So the ids are mapped to tiles in groups of rows: the first `group` rows of tiles come first, column by column, then
+# the next `group` rows. The last group has the rows that are left. Write `tile_order(pid, rows, columns, group)` →
+# (row, column) of the tile that program `pid` computes, counted from 0; the kernel would call the same arithmetic with
+# `tl.program_id(0)`.
+
+
+# %% solve="tile_order"
+def tile_order(pid, rows, columns, group):
+    """(row, column) of the tile of program `pid`, in groups of `group` rows."""
+    ### BEGIN SOLUTION
+    first = pid // (group * columns) * group
+    size = min(rows - first, group)
+    inside = pid % (group * columns)
+    return first + inside % size, inside // size
+    ### END SOLUTION
+
+
+# %% check="tile_order"
+check("tile_order")
+
+# %% [markdown]
 # ## Where you are
 
 # %%

@@ -68,6 +68,10 @@ class KernelExercise(Exercise):
         """How many elements of each tensor the programs read together."""
         raise NotImplementedError
 
+    def most_moved(self, given: Any) -> int:
+        """How many elements of allocated tensors all programs may read and write together: the output, once."""
+        return math.prod(self.out_form(given).shape)
+
     def judge_launches(self, case: Any, run: KernelRun) -> None:
         """Wrong where values and bytes are right, and the launches are still not what is asked for."""
 
@@ -154,7 +158,7 @@ class KernelExercise(Exercise):
         return self.host
 
     def _judge_bytes(self, case: Any, run: KernelRun) -> None:
-        extra = run.moved_elements_of_buffers - math.prod(self.out_form(case).shape)
+        extra = run.moved_elements_of_buffers - self.most_moved(case)
         if len(run.launches) > 1 and extra > 0:
             why = f"{len(run.launches)} launches move {extra:,} elements of intermediate results through memory"
             raise Wrong("A second launch costs bytes.", why=why, next="do all steps in one kernel, in registers")
@@ -165,8 +169,8 @@ class KernelExercise(Exercise):
             if run.written_elements(name):
                 why = f"{run.written_elements(name):,} elements of {name} were overwritten"
                 raise Wrong("The kernel writes into its input.", why=why, next="store into the allocated output")
-        if extra:
-            why = f"{run.moved_elements_of_buffers:,} elements are moved, {extra:,} more than there are"
+        if extra > 0:
+            why = f"{run.moved_elements_of_buffers:,} elements are moved, {extra:,} more than needed"
             raise Wrong("The output is read or written more than once.", why=why, next="store each element once")
 
     def _bytes_symptom(self, case: Any, run: KernelRun, name: str, wanted: int) -> Wrong:

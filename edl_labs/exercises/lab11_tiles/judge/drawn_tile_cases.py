@@ -110,6 +110,33 @@ def causals(rng: Any) -> list[Case]:
     return cases
 
 
+@draws("column_sums")
+def tall_matrices(rng: Any) -> list[Case]:
+    """One tile, several tiles of rows, and ragged ends of both kinds."""
+    sizes = [
+        (16, 32, 16, 32),
+        (128, 64, 32, 32),
+        (_odd(rng, 200, 300), _odd(rng, 40, 90), 64, 32),
+        (_odd(rng, 2000, 3000), _odd(rng, 20, 60), 128, 16),
+    ]
+    names = ("rows", "columns", "BM", "BN")
+    return [Case(given=dict(zip(names, one, strict=True)), hidden=_seed(rng)) for one in sizes]
+
+
+@draws("tile_order")
+def tile_grids(rng: Any) -> list[Case]:
+    """Groups that divide the rows, groups that do not, one row, and a group with more rows than there are."""
+    group = int(rng.integers(2, 5))
+    sizes = [
+        (2 * group, 2 * group + int(rng.integers(1, 5)), group),
+        (3 * group + 1, int(rng.integers(3, 9)), group),
+        (int(rng.integers(5, 9)), int(rng.integers(9, 14)), 1),
+        (1, int(rng.integers(3, 9)), group),
+        (group, int(rng.integers(3, 9)), group + 3),
+    ]
+    return [Case(given={"rows": rows, "columns": columns, "group": group}) for rows, columns, group in sizes]
+
+
 def _with_slips(case: Case, exercise: Any, rules: Any) -> Case:
     """The case with some values of what each known mistake gives."""
     return Case(given=case.given, hidden={**case.hidden, "slips": rules(exercise, case)})

@@ -1,0 +1,10 @@
+# exercise: column_sums
+# told: reads past the end of x
+@jit
+def column_sums_kernel(x_ptr, y_ptr, M, N, BM: tl.constexpr, BN: tl.constexpr):
+    """Add the sums of one tile to the output."""
+    rows = tl.program_id(0) * BM + tl.arange(0, BM)
+    columns = tl.program_id(1) * BN + tl.arange(0, BN)
+    x_at = x_ptr + rows[:, None] * N + columns[None, :]
+    x = tl.load(x_at).to(tl.float32)
+    tl.atomic_add(y_ptr + columns, tl.sum(x, axis=0), mask=columns < N)
