@@ -6,6 +6,7 @@ from edl_labs.trace._antipatterns import Finding, antipatterns
 from edl_labs.trace._attribute import RULE, Attribution, StepShares, attribute
 from edl_labs.trace._diagnose import Diagnosis, diagnose
 from edl_labs.trace._diagnose_ranks import RanksDiagnosis, RankSummary, diagnose_ranks
+from edl_labs.trace._hand_in import HandedIn, hand_in
 from edl_labs.trace._read_trace import read_ranks, read_trace
 from edl_labs.trace._what_if import Ablation, WhatIf, ablate, most_to_gain, what_if
 from edl_labs.trace.analysed_trace import AnalysedTrace, Blame
@@ -29,6 +30,7 @@ __all__ = [
     "Blame",
     "Diagnosis",
     "Finding",
+    "HandedIn",
     "Loop",
     "RankSummary",
     "RanksDiagnosis",
@@ -49,6 +51,7 @@ __all__ = [
     "attribute",
     "diagnose",
     "diagnose_ranks",
+    "hand_in",
     "most_to_gain",
     "read_ranks",
     "read_trace",

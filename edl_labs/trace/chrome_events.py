@@ -15,11 +15,14 @@ from edl_labs.units import counted
 
 _LINKS = ("correlation", "correlationId", "correlation_id", "correlationID", "Correlation ID")
 _BYTES = ("bytes", "Bytes", "size", "moved_bytes")
+_LINES = ("line", "CallFrom")
 _DEVICE_FROM = NUMBER["kernel"]
 # The format's unit of time, in seconds.
 _MICROSECOND = 1e-6
 # Sizes are left out: they differ between ranks where shards do.
 _COLLECTIVE = ("Collective name", "Process Group Name", "Seq")
+# All arguments of an event that are read here.
+READ_ARGUMENTS = (*_LINKS, *_BYTES, *_LINES, *_COLLECTIVE, "stream", "device")
 # What a trace says of itself that is kept with it.
 _KEPT = {"deviceProperties": list, "traceName": str, "schemaVersion": int, "distributedInfo": dict}
 # Beyond this a float cannot tell neighbouring microseconds apart.
@@ -160,7 +163,7 @@ class ChromeEvents:
             return -1, -1, -1, -1
         link = _first(args, _LINKS)
         stream = args.get("stream", -1)
-        line = args.get("line") or args.get("CallFrom")
+        line = next(filter(None, map(args.get, _LINES)), None)
         return (
             link,
             stream if type(stream) is int and abs(stream) < 2**31 else -1,

@@ -127,29 +127,35 @@ class TorchLoop:
 
     def record(self, steps: int) -> Trace:
         """The trace of so many steps, after a few unrecorded ones."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "trace.json"
+            lines = self.record_to(path, steps)
+            trace = read_trace(path)
+        return replace(trace, meta={**trace.meta, "sampled_lines": lines})
+
+    def record_to(self, path: Path, steps: int, *, record_shapes: bool = False) -> tuple[tuple[float, str], ...]:
+        """Write the trace of so many steps as torch.profiler does; gives the sampled lines, with their times in it."""
         import torch
         from torch.profiler import ProfilerActivity, profile
 
         activities = [ProfilerActivity.CPU]
         if not self.device.startswith("cpu"):
-            activities.append(ProfilerActivity.CUDA)
+            found = recorded_by_profiler().get(self.device.split(":")[0])
+            activities += [found] if found is not None else []
         run = self._runner(self.step, cached=False)
         for _ in range(self.warm_up):
             run()
-        recorded = profile(activities=activities, with_stack=self.with_stack)
+        recorded = profile(activities=activities, with_stack=self.with_stack, record_shapes=record_shapes)
         with _without_stderr(), recorded as profiler, LineSampler() as sampler:
             begun_s = time.time()
             for number in range(steps):
                 with torch.profiler.record_function(f"ProfilerStep#{number}"):
                     run()
             self._clock().synchronize()
-        with tempfile.TemporaryDirectory() as folder, _without_stderr():
-            path = Path(folder) / "trace.json"
+        with _without_stderr():
             profiler.export_chrome_trace(str(path))
-            trace = read_trace(path)
-        first_s = trace.steps[0][0] - begun_s
-        lines = tuple((first_s + seen_s, line) for seen_s, line in sampler.lines)
-        return replace(trace, meta={**trace.meta, "sampled_lines": lines})
+        first_s = read_trace(path).steps[0][0] - begun_s
+        return tuple((first_s + seen_s, line) for seen_s, line in sampler.lines)
 
     def times_s(self, steps: int, causes: tuple[str | None, ...]) -> dict[str | None, float]:
         """The median seconds a step, over interleaved rounds, so that a drift of the machine meets all alike."""
@@ -199,6 +205,16 @@ class TorchLoop:
 
     def _clock(self) -> Clock:
         return self.clock or clock_for(self.device)
+
+
+def recorded_by_profiler() -> dict[str, Any]:
+    """By kind of device, as torch names it, what torch.profiler records of it here; MPS is not among them."""
+    from torch.profiler import ProfilerActivity, supported_activities
+
+    kinds = {"cpu": "CPU", "cuda": "CUDA", "xpu": "XPU"}
+    here = supported_activities()
+    found = {kind: getattr(ProfilerActivity, name, None) for kind, name in kinds.items()}
+    return {kind: one for kind, one in found.items() if one is not None and one in here}
 
 
 def _endless(data: Iterable[Any]) -> Iterator[Any]:
