@@ -6,6 +6,7 @@ import inspect
 import re
 import time
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from edl_labs.checks._exercise import RegisteredExercise
@@ -13,13 +14,13 @@ from edl_labs.checks._judge import MISFORMED, RAISED, Outcome, is_of_form, judge
 from edl_labs.checks.caught_output import Printed, caught_output
 from edl_labs.checks.evidence import LAST, collect
 from edl_labs.checks.evidence_form import yours
-from edl_labs.checks.kept_beside import BESIDE
+from edl_labs.checks.kept_beside import BESIDE, files_beside
 from edl_labs.checks.lab_cells import RUN_ABOVE, asked_for, defining_cell
 from edl_labs.checks.lab_facts import LabFacts, lab_of
 from edl_labs.checks.outcome_display import Hint, show_outcome, show_running, shown_hint
 from edl_labs.checks.progress import failing_case, remember
 from edl_labs.checks.score import Score
-from edl_labs.checks.spec import Case, given_halves
+from edl_labs.checks.spec import Case, given_halves, with_hand_ins
 from edl_labs.checks.time_limit import TookTooLong, time_limit, told_when_slow
 from edl_labs.errors import EdlError, UsageError
 
@@ -116,7 +117,8 @@ def _judged(name: str, names: dict[str, Any], printed: Printed, *, alone: bool) 
     if above:
         what, why, then = above
         return Outcome(*(name, lab.lab, "not attempted", 0.0, known.points), what=what, why=why, next=then)
-    outcome = judge(exercise, cases, records, wants, points=known.points)
+    handed_in = files_beside(exercise.spec.hand_ins, Path.cwd())
+    outcome = judge(exercise, with_hand_ins(exercise.spec, cases, handed_in), records, wants, points=known.points)
     outcome = replace(outcome, printed=_printed(texts, outcome.case_index))
     index = outcome.case_index
     if index is not None and index < len(records):

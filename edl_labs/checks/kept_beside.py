@@ -5,11 +5,23 @@ from __future__ import annotations
 import json
 import os
 import sys
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 BESIDE = ".edl_labs"  # a folder beside the notebook
+
+
+def files_beside(names: Iterable[str], folder: Path, *, most_bytes: int = 5_000_000) -> dict[str, bytes]:
+    """The bytes of files in a folder by name: of plain files of at most `most_bytes`, links not followed."""
+    found: dict[str, bytes] = {}
+    for name in names:
+        path = folder / name
+        with suppress(OSError):
+            if path.is_file() and not path.is_symlink() and path.stat().st_size <= most_bytes:
+                found[name] = path.read_bytes()
+    return found
 
 
 def is_notebook() -> bool:

@@ -78,6 +78,14 @@ def copied_cases(cases: Iterable[Case]) -> list[Case]:
     return cases_of(plain_copy(plain_cases(cases)))
 
 
+def with_hand_ins(spec: type[Exercise] | Exercise, cases: Iterable[Case], files: Mapping[str, bytes]) -> list[Case]:
+    """The cases of an exercise, with those of `files` that it reads as `hand_ins` in their hidden halves."""
+    if not spec.hand_ins:
+        return list(cases)
+    known = {name: files[name] for name in spec.hand_ins if name in files}
+    return [Case(given=case.given, hidden={**case.hidden, "handed_in": known}) for case in cases]
+
+
 class Exercise(ABC):
     """An exercise: `probe` and `compare`, and `cases` unless the lab's `judge/` draws them. All else is optional.
 
@@ -94,6 +102,10 @@ class Exercise(ABC):
     on: `{"fit": tuple[float, float]}`. Another form is refused as that, and never reaches the probe."""
     source_is_evidence: ClassVar[bool] = False
     """The evidence is a dict whose "source" lists texts of cells. Grading takes them from the submitted notebook."""
+
+    hand_ins: ClassVar[tuple[str, ...]] = ()
+    """Files beside the notebook that the judge reads: `case["handed_in"]` has their bytes by name, where they are
+    there. It is hidden: the student's process never gets it, and nothing that the process says takes its place."""
 
     def cases(self, rng: Any) -> list[Case]:
         """The cases that a numpy Generator draws."""

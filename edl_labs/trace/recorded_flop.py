@@ -84,14 +84,13 @@ def contraction_flop(events: Iterable[Mapping[str, Any]]) -> float | None:
     """
     total, known = 0.0, False
     for event in events:
-        count = CONTRACTIONS.get(event.get("name", ""))
-        args = event.get("args")
+        count, args = CONTRACTIONS.get(str(event.get("name", ""))), event.get("args")
         if count is None or not isinstance(args, dict) or not (dims := args.get("Input Dims")):
             continue
         try:
             total += count(dims, [str(one) for one in args.get("Concrete Inputs", ())])
             known = True
-        except (IndexError, TypeError, ValueError, ZeroDivisionError):
+        except (IndexError, TypeError, ValueError, ArithmeticError):
             continue
     return total if known else None
 

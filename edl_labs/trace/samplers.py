@@ -28,7 +28,7 @@ _YAMA = Path("/proc/sys/kernel/yama/ptrace_scope")
 # Frames there are no code of one's own; neither are those that Python makes itself.
 _LIBRARY_FOLDERS = (
     *{sysconfig.get_paths()[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")},
-    str(Path(__file__).parent),
+    str(Path(__file__).parents[1]),
     "<frozen",
 )
 _IDLE = "no thread in it was busy: threads that wait are not sampled"

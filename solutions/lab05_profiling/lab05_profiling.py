@@ -220,8 +220,7 @@ with once_written("self_times"):
     print(f"{len(rows)} rows; totals add up to {times:.1f} times the time that passed")
     for name in sorted(own, key=own.get, reverse=True)[:6]:
         print(
-            f"{name:<46} self {units.seconds(own[name]):>8} "
-            f"  total {units.seconds(total[name]):>8}"
+            f"{name:<46} self {units.seconds(own[name]):>8}   total {units.seconds(total[name]):>8}"
         )
 
 # %% [markdown]
@@ -291,8 +290,7 @@ for axes, (pattern, step) in zip(rows, EXAMPLES.items(), strict=True):
     axes = draw_timeline(
         axes,
         as_timeline(spans),
-        title=f"{pattern} (modelled A100): "
-        f"{units.seconds(step_s(step, MACHINE))} a step",
+        title=f"{pattern} (modelled A100): {units.seconds(step_s(step, MACHINE))} a step",
     )
     axes.get_legend().remove()
 
@@ -565,8 +563,7 @@ losses = train_slowly(job)
 slow, slow_program = job.gpu.timeline, job.gpu.program
 slow_step_s = slow.makespan_s / len(job.order)
 print(
-    f"{units.seconds(slow.makespan_s)}, "
-    f"device busy {slow.busy_s('kernel', 'copy') / slow.makespan_s:.0%} of it"
+    f"{units.seconds(slow.makespan_s)}, device busy {slow.busy_s('kernel', 'copy') / slow.makespan_s:.0%} of it"
 )
 
 # %%
@@ -716,12 +713,53 @@ report
 # Where they differ, ask what the recording itself cost: operators that take microseconds look slower while they are
 # watched.
 
+# %% [markdown]
+# Now a loop of your own: from this course, from work, or `my_loop` with another model. A GPU is welcome and not needed;
+# a loop on a CPU earns the same points.
+#
+# 1. Write `before` and `after`, two `TorchLoop`s that differ in **one** change. Keep model, batch and samples: what is
+#    computed must stay the same, and the judge compares the FLOPs.
+# 2. Read `diagnose(before)`. **Predict** the step time after your change from the predicted gain.
+# 3. Run `hand_in(before, after)`. It records both, after a warm-up, into `own_before.json.gz` and
+#    `own_after.json.gz` beside this notebook. Your home folder, your name and the machine's name are removed.
+#    **Hand in both files with the notebook.**
+#
+# An example that you can start from:
+#
+# ```python
+# from edl_labs.trace import hand_in
+#
+# before = my_loop(where)
+# after = TorchLoop(before.step, data=[next(batches(32 * batch_size))], device=where)
+# hand_in(before, after)
+# ```
+#
+# Then write `own_change(asked)`: for `"cause"` the cause that limits `before` (a name from the report, such as
+# `"launch"`), for `"place"` the line or operator that the report shows beside it, and for `"change"` your change in a
+# few words. The judge diagnoses both files itself. The cause must be one of the two largest, its share must fall, and
+# the loop must not become faster than it would be without that cause, by more than a tenth of a step. Whether your
+# prediction was right earns and costs nothing.
+
+
+# %% solve="own_traces"
+def own_change(asked):
+    """Your answer to "cause", "place" or "change", as text."""
+    ### BEGIN SOLUTION
+    answers = {
+        "cause": "data",
+        "place": "dataloader",
+        "change": "each batch is drawn as one array",
+    }
+    return answers[asked]
+    ### END SOLUTION
+
+
+# %% check="own_traces"
+check("own_traces")
+
 # %% [markdown] explain="own_loop"
-# **Explain (read by your instructor).** Profile a training loop of your own (from this course, from work, or
-# `my_loop` after you changed it) and paste the part of the report that you rely on. What does it wait for, with its
-# share? What is the *first* thing that you would change, how much faster would the loop become at best, and how would
-# you find out before writing the change? Five to ten sentences. Name one thing in the report that one could easily
-# misread.
+# **Explain (read by your instructor).** Explain the gap between the gain that you predicted and the gain that the two
+# traces show, in three to five sentences. Name one thing in the report that one could easily misread.
 
 # %% [markdown]
 # ## 7. Practice: a profiler that only looks now and then
@@ -753,12 +791,10 @@ own_s = [0.36, 0.26, 0.23, 0.58, 0.12, 0.01, 0.04, 0.13, 0.03, 0.05, 0.01]
 # The slide has 23 rows, of which these eleven have time of their own; the table above
 # shows five of them.
 print(
-    f"300 samples at 100 Hz are {300 / 100:.1f} s; "
-    f"own times of the rows that deck [000] shows: {sum(own_s):.2f} s"
+    f"300 samples at 100 Hz are {300 / 100:.1f} s; own times of the rows that deck [000] shows: {sum(own_s):.2f} s"
 )
 print(
-    f"own shares: {36 + 26 + 23 + 13 + 1 + 1} %; "
-    f"tocsr would have {0.58 / 3:.0%} of the whole run, not 13 %"
+    f"own shares: {36 + 26 + 23 + 13 + 1 + 1} %; tocsr would have {0.58 / 3:.0%} of the whole run, not 13 %"
 )
 
 # %% [markdown]
@@ -985,8 +1021,7 @@ with once_written("schedule_states"), revealed("recorded", "traces") as truth:
     truth(recorded=recorded, traces=states.count("record and save"))
     endless = schedule_states(900, wait=2, warmup=2, active=5, repeat=0)
     print(
-        f"deck [002]: {endless.count('record and save')} "
-        f"traces in 900 steps, one every {2 + 2 + 5}"
+        f"deck [002]: {endless.count('record and save')} traces in 900 steps, one every {2 + 2 + 5}"
     )
 
 # %% [markdown]

@@ -143,7 +143,15 @@ class Course:
             path.write_bytes(notebook)
         else:
             path.write_text(json.dumps(notebook), encoding="utf-8")
+        for name, data in self.handed_in.items():
+            (folder / name).write_bytes(data)
         return path
+
+    @property
+    def handed_in(self) -> dict[str, bytes]:
+        """What is handed in beside the notebook of a lab that asks for files."""
+        folder = REPOSITORY / "solutions" / self.lab / "handed_in"
+        return {path.name: path.read_bytes() for path in sorted(folder.glob("*"))}
 
     def answered(self, sources: Mapping[str, str] | None = None, *, prose: str = "") -> nbformat.NotebookNode:
         """The released notebook with every solve cell answered, those in `sources` as given there."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from types import SimpleNamespace
+from types import MappingProxyType, SimpleNamespace
 from typing import Any
 
 from edl_labs.checks import Case, Outcome, RegisteredExercise, plain_data
@@ -43,6 +43,7 @@ class Kept:
     sent: list[bytes] = field(default_factory=list)
     data = b""
     source = ""
+    files = MappingProxyType({})
 
     def judge(self, exercise: RegisteredExercise, cases: bytes, evidence: bytes, wants: bytes, **_: Any) -> Any:
         self.evidence[exercise.name] = evidence

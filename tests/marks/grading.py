@@ -34,7 +34,9 @@ def graded(
     for submission, draws in asked:
         data = json.dumps(submission.make(course)).encode()
         for draw in range(draws):
-            students[submission.name, draw] = student = _student(submission.name, draw, parse(data).digest)
+            students[submission.name, draw] = student = _student(
+                submission.name, draw, replace(parse(data), files=course.handed_in).digest
+            )
             course.submit(student, data)
     limits = replace(folder.limits, cell_s=CELL_S)
     report = grade(course.lab, course=folder, jobs=jobs, limits=limits, progress=progress)

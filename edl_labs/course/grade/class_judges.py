@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from types import MappingProxyType
 
 from edl_labs.checks import RegisteredExercise
 from edl_labs.course.assignment import Assignment
@@ -42,6 +43,7 @@ class ClassJudges:
         *,
         points: float,
         source: Sequence[str] = (),
+        files: Mapping[str, bytes] = MappingProxyType({}),
     ) -> Judged:
         """What `Judge.judge` says, of the judge that was free last, or of a new one where none is."""
         try:
@@ -49,7 +51,7 @@ class ClassJudges:
         except IndexError:
             judge = self._new_judge()
         try:
-            return judge.judge(exercise, cases, evidence, wants, points=points, source=source)
+            return judge.judge(exercise, cases, evidence, wants, points=points, source=source, files=files)
         finally:
             self._free.append(judge)
 

@@ -10,8 +10,9 @@ from __future__ import annotations
 import gc
 import hashlib
 import time
-from collections.abc import Callable, MutableMapping, Sequence
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from types import MappingProxyType
 from typing import Any
 
 from edl_labs.checks import Outcome, RegisteredExercise, plain_data
@@ -86,12 +87,17 @@ class Judge:
         *,
         points: float,
         source: Sequence[str] = (),
+        files: Mapping[str, bytes] = MappingProxyType({}),
     ) -> Judged:
         """The outcome of encoded evidence against the reference's. EdlError only when the judge cannot work at all.
 
-        `source` has the texts of the submitted cells, where they are evidence.
+        `source` has the texts of the submitted cells, where they are evidence; `files` those beside the notebook.
         """
         what = {"lab": exercise.lab, "name": exercise.name, "points": float(points), "source": list(source)}
+        if files:
+            import numpy
+
+            what["files"] = {name: numpy.frombuffer(data, numpy.uint8) for name, data in files.items()}
         head = plain_data.encode(what)
         parts = [head, cases, evidence, wants]
         key = hashlib.sha256(b"".join(hashlib.sha256(part).digest() for part in parts)).digest()
@@ -235,7 +241,7 @@ def _drawn(what: dict[str, Any]) -> bytes:
 def _judged(what: dict[str, Any], cases: bytes, evidence: bytes, wants: bytes, known: dict[bytes, Any]) -> Any:
     from edl_labs.checks import judge
     from edl_labs.checks.lab_exercises import load_lab
-    from edl_labs.checks.spec import cases_of, copied_cases, kept_timelines
+    from edl_labs.checks.spec import cases_of, copied_cases, kept_timelines, with_hand_ins
 
     try:
         exercise = next(e for e in load_lab(what["lab"]) if e.name == what["name"])
@@ -249,7 +255,9 @@ def _judged(what: dict[str, Any], cases: bytes, evidence: bytes, wants: bytes, k
             got = with_source(got, what["source"])
     except EdlError as error:
         return {"outcome": _fields(unjudged(exercise, what["points"], why=error.what)), "all_values": False}
-    outcome = judge(exercise, copied_cases(drawn), got, plain_data.plain_copy(right), points=what["points"])
+    files = {name: data.tobytes() for name, data in what.get("files", {}).items()}
+    asked = with_hand_ins(exercise.spec, copied_cases(drawn), files)
+    outcome = judge(exercise, asked, got, plain_data.plain_copy(right), points=what["points"])
     if outcome.points:
         kept = kept_timelines(exercise.spec, copied_cases(drawn), got, plain_data.plain_copy(right))
         outcome = replace(outcome, timelines=kept)

@@ -73,7 +73,8 @@ class Examiner:
         points = self.runner.assignment.points[exercise.name]
         serve = ServedCalls(self.solution, frozenset(self.helped_by.functions)) if self.wrong else None
         evidence = check.ask(self._request(exercise, secret), serve=serve).data
-        judged = self.judge.judge(*(exercise, secret.cases, evidence, secret.wants), points=points, source=check.source)
+        asked = (exercise, secret.cases, evidence, secret.wants)
+        judged = self.judge.judge(*asked, points=points, source=check.source, files=check.files)
         check.judged(all_values=judged.all_values, cpu_s=judged.cpu_s)
         return _bare(judged.outcome, self.wrong) if self.wrong else judged.outcome
 

@@ -64,6 +64,8 @@ class MarkingPlan:
     notes: tuple[Note, ...]
     modules: Mapping[str, bytes] = field(default_factory=dict)
     """The student's own Python files, which the cells may import."""
+    files: Mapping[str, bytes] = field(default_factory=dict)
+    """Recordings beside the notebook, for the judge alone."""
 
     @property
     def tampered(self) -> bool:
@@ -117,7 +119,7 @@ def make_plan(assignment: Assignment, submission: Submission) -> MarkingPlan:
     planner.check_below_answers()
     planner.gather_answers()
     notes = (*(Note(text) for text in submission.notes), *planner.notes)
-    return MarkingPlan(tuple(planner.cells), notes, submission.modules)
+    return MarkingPlan(tuple(planner.cells), notes, submission.modules, submission.files)
 
 
 def solution_plan(assignment: Assignment) -> MarkingPlan:

@@ -181,6 +181,12 @@ class AtCheck:
         spec, name = self._exercise.spec, self._exercise.name
         return self._walk.plan.texts_until(name) if spec.source_is_evidence else []
 
+    @property
+    def files(self) -> dict[str, bytes]:
+        """The files beside the notebook that the exercise's judge reads, as far as they are there."""
+        wanted = self._exercise.spec.hand_ins
+        return {name: data for name, data in self._walk.plan.files.items() if name in wanted}
+
     def judged(self, *, all_values: bool, cpu_s: float) -> None:
         """Its evidence was judged: without a value for each case, something that did not run may be missing."""
         self._walk.found.usage += Usage(judge_cpu_s=cpu_s)

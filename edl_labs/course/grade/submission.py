@@ -32,6 +32,9 @@ _SHORTER = "hand in only the code that the notebook imports; data does not belon
 _FOUR_HIGH = re.compile(rb"[\x80-\xff]{4}")
 # How a conflict's three lines begin. One expression for all three would take the cube of a hostile file's length.
 _CONFLICT = tuple(re.compile(start, re.MULTILINE) for start in (rb"^<{7} ", rb"^={7}\r?$", rb"^>{7} "))
+RECORDING = ".json.gz"  # how the files end that an exercise may ask for beside the notebook
+MOST_RECORDING_BYTES = 5_000_000  # what `trace.hand_in` writes at most
+_MOST_RECORDINGS = 8  # two for each of a few exercises
 _MOST_MODULES = 20  # a lab is one notebook; what stands beside it are a few helpers
 _SUFFIXES = (".zip", ".gz", ".tgz", ".tar", ".bz2", ".xz", ".7z", ".rar")
 
@@ -65,6 +68,8 @@ class Submission:
     lab: str = ""
     modules: Mapping[str, bytes] = field(default_factory=dict)
     """The student's own Python files beside the notebook, by name."""
+    files: Mapping[str, bytes] = field(default_factory=dict)
+    """Recordings beside the notebook, by name: what an exercise's judge may read, and nobody runs."""
 
     @cached_property
     def digest(self) -> str:
@@ -76,7 +81,7 @@ class Submission:
         for number, outputs in enumerate(cell.outputs for cell in self.cells):
             if outputs:
                 found.update(f"{number}/{len(outputs)}".encode() + outputs)
-        for name, source in sorted(self.modules.items()):
+        for name, source in sorted([*self.modules.items(), *self.files.items()]):
             found.update(f"{name}/{len(source)}".encode() + source)
         return found.hexdigest()
 
@@ -111,7 +116,7 @@ def find_notebook(folder: Path, name: str) -> tuple[Path, tuple[str, ...]]:
     expected = folder / f"{name}.ipynb"
     entries = sorted(entry for entry in folder.iterdir() if not entry.name.startswith("."))
     notebooks = [entry for entry in entries if entry.suffix == ".ipynb"]
-    used = (*notebooks, *module_paths(folder))
+    used = (*notebooks, *module_paths(folder), *recording_paths(folder))
     others = [e.name for e in entries if e not in used and e.name not in (*OF_EXCHANGE, "feedback")]
     notes = (f"not used: {', '.join(others[:5])}",) if others else ()
     if expected in notebooks:
@@ -132,7 +137,25 @@ def read_submission(folder: Path, name: str, *, limits: Limits = DEFAULTS) -> Su
     path, notes = find_notebook(folder, name)
     submission = parse(read_bytes(path, most=limits.submission_bytes), limits=limits)
     modules = read_modules(folder, limits=limits)
-    return replace(submission, notes=(*notes, *submission.notes), modules=modules)
+    files, large = read_recordings(folder)
+    notes = (*notes, *submission.notes, *large)
+    return replace(submission, notes=notes, modules=modules, files=files)
+
+
+def read_recordings(folder: Path) -> tuple[dict[str, bytes], tuple[str, ...]]:
+    """The recordings beside the notebook, by name, and a note for each that is too large or cannot be read."""
+    found, notes = {}, []
+    for path in recording_paths(folder):
+        try:
+            found[path.name] = read_bytes(path, most=MOST_RECORDING_BYTES)
+        except Unreadable as problem:
+            notes.append(f"{problem.what} and was left out: {problem.why}")
+    return found, tuple(notes)
+
+
+def recording_paths(folder: Path) -> list[Path]:
+    """The recordings in a folder, in order."""
+    return sorted(folder.glob(f"*{RECORDING}"))[:_MOST_RECORDINGS]
 
 
 def read_modules(folder: Path, *, limits: Limits = DEFAULTS) -> dict[str, bytes]:

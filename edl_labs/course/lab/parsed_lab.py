@@ -64,6 +64,11 @@ class Lab:
     warnings: tuple[str, ...] = field(default=())
 
     @property
+    def handed_in(self) -> dict[str, bytes]:
+        """Files of its `handed_in/` by name: what lies beside the notebook when its answers are proved."""
+        return {path.name: path.read_bytes() for path in sorted((self.folder / "handed_in").glob("*"))}
+
+    @property
     def title(self) -> str:
         """The lab's title, from lab.toml."""
         return self.toml.title

@@ -190,12 +190,13 @@ def _check_stray(course: Course, lab: Lab) -> None:
     for path in own_files(lab.folder):
         inside = path.relative_to(lab.folder)
         wrong = inside.parts[0] == "wrong" and len(inside.parts) == 2 and path.suffix == ".py"
-        if inside.as_posix() not in expected and not wrong:
+        handed_in = inside.parts[0] == "handed_in" and len(inside.parts) == 2
+        if inside.as_posix() not in expected and not wrong and not handed_in:
             raise SourceError(
                 "a lab has no place for this file",
                 file=course.shown(path),
                 line=1,
-                why=f'a lab is {lab.name}.py, lab.toml, wrong/*.py and what lab.toml lists as data = ["..."]',
+                why=f'a lab is {lab.name}.py, lab.toml, wrong/*, handed_in/* and what lab.toml lists: data = ["..."]',
                 next="list it as data if students need it, else remove it",
             )
     for name in lab.toml.data:

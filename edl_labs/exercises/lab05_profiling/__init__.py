@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from edl_labs.exercises.lab05_profiling.layer_profiler import LayerProfiler
 from edl_labs.exercises.lab05_profiling.monitors import ReadTheMonitors
+from edl_labs.exercises.lab05_profiling.own_traces import OwnTraces
 from edl_labs.exercises.lab05_profiling.planted_faults import Planted
 from edl_labs.exercises.lab05_profiling.rows_and_samples import ReadASampler, SelfTimes
 from edl_labs.exercises.lab05_profiling.schedule_and_monitor import ScheduleStates, UtilisationLies
@@ -14,6 +15,7 @@ EXERCISES = (
     NameThePattern,
     BlamedLine,
     Planted,
+    OwnTraces,
     ReadASampler,
     ScheduleStates,
     LayerProfiler,

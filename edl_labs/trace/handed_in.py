@@ -1,0 +1,133 @@
+"""Reading a trace that somebody handed in: any bytes at all give a trace within limits, or one clear line."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import msgspec
+
+from edl_labs.trace._diagnose import Diagnosis, diagnosed
+from edl_labs.trace._read_trace import read_trace
+from edl_labs.trace.errors import TraceError
+from edl_labs.trace.packed_trace import ABOUT, LEAST_STEPS, MOST_BYTES
+from edl_labs.trace.recorded_flop import contraction_flop
+from edl_labs.trace.trace_table import Trace
+from edl_labs.units import counted
+
+MOST_UNPACKED_BYTES = 200_000_000  # forty times the file: profilers' JSON packs about fifteenfold
+MOST_EVENTS = 300_000  # 5 MB hold about 250,000
+_MOST_OBJECTS = 3 * MOST_EVENTS  # an event, its arguments, and what is around them
+_AGAIN = "record it again with trace.hand_in(before, after)"
+_TEXT_LETTERS = 20_000  # as many of a loop's source are written
+
+
+class _File(msgspec.Struct):
+    events: list[dict[str, Any]] = msgspec.field(name="traceEvents")
+    about: dict[str, Any] = msgspec.field(name=ABOUT)
+    device_properties: list[dict[str, Any]] = msgspec.field(name="deviceProperties", default_factory=list)
+
+
+_decode = msgspec.json.Decoder(_File).decode
+
+
+@dataclass(frozen=True, eq=False)
+class OwnTrace:
+    """A trace that was handed in, what its file says `about` it, and FLOPs of contractions a step, where known."""
+
+    trace: Trace
+    about: Mapping[str, Any]
+    flop_per_step: float | None
+    device_names: tuple[str, ...]
+    """The devices that the profiler saw."""
+
+    @cached_property
+    def diagnosis(self) -> Diagnosis:
+        """What the trace itself tells."""
+        return diagnosed(self.trace, name=str(self.about.get("which", "")))
+
+    @property
+    def stamp(self) -> Mapping[str, Any]:
+        """The environment stamp that the file claims."""
+        found = self.about.get("stamp")
+        return found if isinstance(found, dict) else {}
+
+    @property
+    def step_s(self) -> float:
+        """Seconds a step: a synchronised clock's where the profiler cannot see the device, else the trace's."""
+        timed = self.about.get("timed_step_s")
+        if self.stamp.get("kind") in ("cpu", "cuda", "xpu", None) or type(timed) is not float or not timed > 0:
+            return self.diagnosis.attribution.wall_s
+        return timed
+
+
+def read_handed_in(data: bytes, *, name: str = "the trace") -> OwnTrace:
+    """The trace in a file's bytes; TraceError where they are too large, no trace of `hand_in`, or too short."""
+    if len(data) > MOST_BYTES:
+        raise TraceError(
+            f"{name} has {len(data):,} bytes", why=f"at most {MOST_BYTES:,} are read", next="hand_in with fewer steps"
+        )
+    text = _unpacked(data, name)
+    if text.count(b"{") > _MOST_OBJECTS:
+        raise TraceError(
+            f"{name} holds too many events", why=f"at most {MOST_EVENTS:,} are read", next="hand_in with fewer steps"
+        )
+    try:
+        file = _decode(text)
+    except (msgspec.MsgspecError, RecursionError, ValueError, MemoryError) as error:
+        raise TraceError(f"{name} is not a trace of hand_in", why=str(error)[:200], next=_AGAIN) from None
+    trace = _table(file, name)
+    marks = [e for e in file.events if e.get("cat") == "user_annotation" and _is_step(e.get("name"))]
+    if min(len(trace.steps), len(marks)) < LEAST_STEPS:
+        raise TraceError(
+            f"{name} holds {counted(min(len(trace.steps), len(marks)), 'marked step')}",
+            why=f"at least {LEAST_STEPS} are needed: one to warm up, and three to judge",
+            next=_AGAIN,
+        )
+    flop = contraction_flop(file.events)
+    names = tuple(str(one.get("name"))[:200] for one in file.device_properties[:64])
+    return OwnTrace(trace, _plain(file.about), flop and flop / len(marks), names)
+
+
+def _table(file: _File, name: str) -> Trace:
+    try:
+        trace = read_trace(file.events)
+    except TraceError as error:
+        raise TraceError(error.what.replace("the given value", name), why=error.why, next=_AGAIN) from None
+    except Exception as error:  # events of any form at all: what the reader does not expect is no trace
+        raise TraceError(f"{name} cannot be read", why=type(error).__name__, next=_AGAIN) from None
+    lines = file.about.get("sampled_lines")
+    sampled = [one for one in lines if _is_sample(one)] if isinstance(lines, list) else []
+    return replace(trace, meta={**trace.meta, "sampled_lines": tuple((float(s), str(line)) for s, line in sampled)})
+
+
+def _is_sample(one: Any) -> bool:
+    return isinstance(one, list) and len(one) == 2 and type(one[0]) in (int, float) and isinstance(one[1], str)
+
+
+def _is_step(name: Any) -> bool:
+    return isinstance(name, str) and name.startswith("ProfilerStep#")
+
+
+def _unpacked(data: bytes, name: str) -> bytes:
+    """The text of a gzip file, which is never unpacked beyond its limit."""
+    unpacker = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)
+    try:
+        text = unpacker.decompress(data, MOST_UNPACKED_BYTES + 1)
+    except zlib.error as error:
+        raise TraceError(f"{name} is not a gzip file", why=str(error), next=_AGAIN) from None
+    if len(text) > MOST_UNPACKED_BYTES:
+        most = f"{MOST_UNPACKED_BYTES / 1e6:.0f} MB"
+        raise TraceError(f"{name} unpacks to more than {most}", why="no trace of hand_in does", next=_AGAIN)
+    if not unpacker.eof:
+        raise TraceError(f"{name} is cut off", why="the compressed data end too early", next="hand it in again")
+    return text
+
+
+def _plain(about: Mapping[str, Any]) -> dict[str, Any]:
+    """What a file says about itself, without samples and with texts of a bearable length."""
+    kept = {key: value for key, value in about.items() if key != "sampled_lines"}
+    return {key: value[:_TEXT_LETTERS] if isinstance(value, str) else value for key, value in kept.items()}
