@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import io
 import json
 import shutil
 import zipfile
@@ -13,7 +15,7 @@ from edl_labs.course.course_folder import Course as Repository
 from edl_labs.course.marks.archives import BadArchive
 from edl_labs.course.marks.collect import CollectReport, collect
 from edl_labs.errors import NothingToDo, UsageError
-from tests.course.course_fixture import LAB, Course
+from tests.course.course_fixture import LAB, Course, make_lab_course
 
 ROSTER = 'id,first_name,last_name,email,canvas_id\nana,José,Álvarez,jose@x.org,101\nann,Ann,"O\'Neil, Jr",a@x.org,102\n'
 
@@ -301,3 +303,89 @@ def test_names_reach_the_gradebook_and_the_report_is_json(course: Course):
 
         assert ("Ann", "O'Neil, Jr", "a@x.org") == (student.first_name, student.last_name, student.email)
     assert 1 == json.loads(json.dumps(report.to_json()))["schema"]
+
+
+FILES = ("own_before.json.gz", "own_after.json.gz")
+
+
+@pytest.fixture
+def lab05(tmp_path: Path) -> Course:
+    """A course around the lab that asks for two files beside the notebook."""
+    course = make_lab_course(tmp_path, "lab05_profiling")
+    (course.root / "roster.csv").write_text(ROSTER, encoding="utf-8")
+    return course
+
+
+def taken_files(course: Course, files: dict[str, bytes], kind: str, name: str = "one.zip") -> tuple[list[bytes], str]:
+    """What lies beside Ann's notebook after a download was collected, and what was remarked of her."""
+    source, repository = archive(course, files, name), Repository(course.root)
+    report = collect(course.lab, source, kind=kind, course=repository, roster=course.root / "roster.csv")
+    (row,) = [row for row in report.rows if row.student == "ann"]
+    folder = course.root / "course" / "submitted" / "ann" / course.lab
+    return [(folder / file).read_bytes() for file in FILES if (folder / file).exists()], "; ".join(row.remarks)
+
+
+def zipped(files: dict[str, bytes]) -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as packed:
+        for file, data in files.items():
+            packed.writestr(file, data)
+    return buffer.getvalue()
+
+
+def test_files_that_a_lab_asks_for_come_from_each_form_of_a_download(lab05: Course):
+    notebook = json.dumps(lab05.released()).encode()
+    canvas = {f"oneilann_102_9001_{lab05.lab}.ipynb": notebook}
+    canvas |= {f"oneilann_102_{9002 + n}_{file}": b"\x1f\x8b" + file.encode() for n, file in enumerate(FILES)}
+    moodle = {f"Ann O'Neil, Jr_555_assignsubmission_file_/{path.split('_', 3)[3]}": d for path, d in canvas.items()}
+    packed = {
+        f"oneilann_102_9001_{lab05.lab}.zip": zipped({f"work/{p.split('_', 3)[3]}": data for p, data in canvas.items()})
+    }
+    for number, (files, kind) in enumerate(((canvas, "canvas"), (moodle, "moodle"), (packed, "canvas"))):
+        found, told = taken_files(lab05, files, kind, f"{number}.zip")
+
+        assert [b"\x1f\x8b" + file.encode() for file in FILES] == found
+        assert "missing" not in told
+        assert "not used" not in told
+
+
+def test_the_newest_complete_set_is_kept_together_and_what_is_missing_is_named(lab05: Course):
+    notebook = {f"oneilann_102_9001_{lab05.lab}.ipynb": json.dumps(lab05.released()).encode()}
+    first = {f"oneilann_102_{9002 + n}_{file}": b"first" for n, file in enumerate(FILES)}
+    again = {f"oneilann_102_{9005 + n}_{file.replace('.gz', '-1.gz')}": b"again" for n, file in enumerate(FILES)}
+    half = {"oneilann_102_9009_own_after.json-2.gz": b"half"}
+
+    assert [b"again"] * 2 == taken_files(lab05, {**notebook, **again, **first, **half}, "canvas", "1.zip")[0]
+    assert ([b"half"], "missing beside the notebook: own_before.json.gz") == taken_files(
+        lab05, {**notebook, **half}, "canvas", "2.zip"
+    )
+    assert [] == taken_files(lab05, notebook, "canvas", "3.zip")[0]
+
+
+def test_hostile_files_beside_a_notebook_are_left_out(lab05: Course):
+    notebook = {f"oneilann_102_9001_{lab05.lab}.ipynb": json.dumps(lab05.released()).encode()}
+    odd = {"oneilann_102_9002_=cmd()_own_after.json.gz": b"x", "oneilann_102_9003_own_before.json.gz": b"x" * 5_000_001}
+    found, told = taken_files(lab05, {**notebook, **odd}, "canvas")
+    link = zipfile.ZipInfo("own_after.json.gz")
+    link.external_attr = 0o120777 << 16
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as packed:
+        packed.writestr(link, "/etc/passwd")
+    _, linked = taken_files(lab05, {**notebook, "oneilann_102_9004_a.zip": buffer.getvalue()}, "canvas", "2.zip")
+    _, escaping = taken_files(
+        lab05, {**notebook, "oneilann_102_9005_b.zip": zipped({"../own_after.json.gz": b"x"})}, "canvas", "3.zip"
+    )
+
+    assert [] == found
+    assert "own_before.json.gz has 5,000,001 bytes" in told
+    assert "links are not followed" in linked
+    assert "would be written outside" in escaping
+
+
+def test_a_file_that_a_browser_has_unpacked_is_packed_again(lab05: Course):
+    notebook = {f"oneilann_102_9001_{lab05.lab}.ipynb": json.dumps(lab05.released()).encode()}
+    plain = {f"oneilann_102_{9002 + n}_{file.removesuffix('.gz')}": b'{"a": 1}' for n, file in enumerate(FILES)}
+
+    assert [b'{"a": 1}'] * 2 == [
+        gzip.decompress(data) for data in taken_files(lab05, {**notebook, **plain}, "canvas")[0]
+    ]

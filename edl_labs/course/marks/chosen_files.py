@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from edl_labs.course.marks.archives import BadArchive, Entry, files_inside
+from edl_labs.course.marks.asked_files import wanted_files, wanted_name
 from edl_labs.course.marks.lms.learning_system import ClassMember, Upload, attempt
 
 _ARCHIVES = (".zip", ".tar", ".tgz", ".tar.gz", ".tar.bz2", ".tar.xz")
@@ -26,6 +27,9 @@ class Choice:
     modules: Mapping[str, bytes] = field(default_factory=dict)
     """Python files that were handed in with it, by the name under which the notebook imports them."""
 
+    files: Mapping[str, bytes] = field(default_factory=dict)
+    """What an exercise asked for beside the notebook, by name; of one upload where one has all of it."""
+
     @property
     def of_team(self) -> bool:
         """Whether the learning system's group handed it in for each of its members."""
@@ -37,8 +41,13 @@ class Choice:
         return (self.upload.number, self.upload.entry.order) if self.upload else (0, 0.0)
 
 
-def choose(student: ClassMember, uploads: Sequence[Upload], names: Sequence[str]) -> Choice:
-    """The newest of each notebook that the assignment calls `names`; where it has one, any notebook may be that."""
+def choose(
+    student: ClassMember, uploads: Sequence[Upload], names: Sequence[str], *, wanted: Sequence[str] = ()
+) -> Choice:
+    """The newest of each notebook that the assignment calls `names`; where it has one, any notebook may be that.
+
+    `wanted` are files that exercises ask for beside it.
+    """
     everything, remarks = _everything(uploads)
     found = sorted(((one, e) for one, e in everything if e.is_notebook), key=lambda pair: _rank(pair, names))
     chosen = {name: pair for name in names for pair in found if len(names) == 1 or attempt(pair[1].name)[0] == name}
@@ -50,16 +59,19 @@ def choose(student: ClassMember, uploads: Sequence[Upload], names: Sequence[str]
     if len(names) == 1 and len({entry.data for _, entry in found}) > 1:
         remarks.append(f"{len(found)} notebooks, took {chosen[names[0]][1].name}")
     modules = _own_modules(everything)
-    others = sorted({e.name for _, e in everything if not e.is_notebook and _module_name(e) not in modules})
+    files, told = wanted_files(everything, wanted)
+    remarks += told
+    taken = {e.name for _, e in everything if wanted_name(e.name, wanted)[0]}
+    others = {e.name for _, e in everything if not e.is_notebook and _module_name(e) not in modules}
     if modules:
         remarks.append(f"its own modules: {', '.join(sorted(modules))}")
-    if others:
-        remarks.append(f"not used, since only notebooks and Python files are: {', '.join(others[:5])}")
+    if others - taken:
+        remarks.append(f"not used, since only notebooks and Python files are: {', '.join(sorted(others - taken)[:5])}")
     first = next(iter(chosen.values()))[0]
     if first.team:
         remarks.append(f"handed in by the group {first.team}")
     notebooks = {name: entry for name, (_, entry) in chosen.items()}
-    return Choice(student, first, notebooks, tuple(remarks), modules=modules)
+    return Choice(student, first, notebooks, tuple(remarks), modules=modules, files=files)
 
 
 def _everything(uploads: Sequence[Upload]) -> tuple[list[tuple[Upload, Entry]], list[str]]:

@@ -110,7 +110,9 @@ def collect(
     if not owners.files and not (owners.unmatched or unnamed):
         raise NothingToDo(f"{source.name} holds nothing to collect", next="check that it is the right download")
     collector = _Collector(course, assignment, graded, names, policy, moments)
-    chosen = collector.shared([choose(student, files, names) for student, files in owners.files], known)
+    chosen = collector.shared(
+        [choose(student, files, names, wanted=_asked_files(graded)) for student, files in owners.files], known
+    )
     rows = tuple(collector.write(choice) for choice in chosen)
     handed_in = {row.student for row in rows} | _earlier(course, assignment, names)
     missing = tuple(s.id for s in known.students if s.id not in handed_in) if known else ()
@@ -125,6 +127,12 @@ def _assignment(course: Course, name: str) -> tuple[Assignment | None, tuple[str
     if is_nbgraders(course, name):
         return None, notebook_names(course, name)
     return course.assignment(name), (name,)
+
+
+def _asked_files(graded: Assignment | None) -> tuple[str, ...]:
+    """The files that the lab's exercises read beside the notebook."""
+    asked = (name for exercise in (graded.exercises if graded else ()) for name in exercise.spec.hand_ins)
+    return tuple(dict.fromkeys(asked))
 
 
 def _reader(kind: str, pattern: str) -> Callable[[Entry], Upload | None]:
@@ -210,6 +218,9 @@ class _Collector:
         state = next((state for state in (REPLACED, NEW) if state in puts.values()), KEPT)
         for module in {*place.glob("*.py"), *(place / name for name in choice.modules)}:
             self._put(module, choice.modules.get(module.name), student.id)
+        for name in _asked_files(self.graded):
+            if name in choice.files or (place / name).exists():
+                self._put(place / name, choice.files.get(name), student.id)
         if before is not None and before.sha256 == record.sha256:
             record = replace(record, submitted=record.submitted or before.submitted)
         least = self._least_late(student) if one.late and not record.submitted else None

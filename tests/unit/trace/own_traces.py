@@ -29,7 +29,7 @@ _PAUSE_S = 0.02  # far above the work of a step here
 def cpu_loops() -> dict[str, tuple[TorchLoop, TorchLoop, str]]:
     """Five kinds of loop on a CPU, before and after a change, and the cause that the change removes."""
     weight = torch.randn(_WIDTH, _WIDTH)
-    batch = torch.randn(_ROWS, _WIDTH)
+    batch, large = torch.randn(_ROWS, _WIDTH), torch.ones(8_000_000, dtype=torch.float64)
 
     def products(x: torch.Tensor) -> None:
         for _ in range(4):
@@ -54,12 +54,12 @@ def cpu_loops() -> dict[str, tuple[TorchLoop, TorchLoop, str]]:
         x[:, :2].add_(6.0)
 
     def large_sine(x: torch.Tensor) -> None:
-        products(x)
-        torch.sin(torch.ones(1_500_000, dtype=torch.float64))
+        with_python(x)
+        torch.sin(large)
 
     def small_sine(x: torch.Tensor) -> None:
-        products(x)
-        torch.sin(torch.ones(50_000, dtype=torch.float64))
+        with_python(x)
+        torch.sin(large[:1000])
 
     def loop(step: Callable[[torch.Tensor], None], data: Any = None) -> TorchLoop:
         return TorchLoop(step, data=data or [batch])
