@@ -18,9 +18,9 @@ MEMORY_BYTES = 1 << 30  # of address space; the largest honest notebook takes 60
 _WALL_S = 300.0  # only a machine that is stuck takes so long: the processor time ends sooner
 
 
-def bounded_call(function: Callable[..., Any], *arguments: Any) -> Any | None:
+def bounded_call(function: Callable[..., Any], *arguments: Any, cpu_s: int = CPU_S) -> Any | None:
     """What a module's `function` returns for JSON data; None where it took too much memory or processor time."""
-    question = json.dumps([function.__module__, function.__name__, arguments])
+    question = json.dumps([function.__module__, function.__name__, arguments, cpu_s])
     try:
         done = subprocess.run(
             [sys.executable, "-P", "-m", __name__],
@@ -38,10 +38,10 @@ def bounded_call(function: Callable[..., Any], *arguments: Any) -> Any | None:
 def _answer() -> None:
     import resource  # no Windows has it
 
-    resource.setrlimit(resource.RLIMIT_CPU, (CPU_S, CPU_S))
+    module, name, arguments, cpu_s = json.loads(sys.stdin.buffer.read())
+    resource.setrlimit(resource.RLIMIT_CPU, (cpu_s, cpu_s))
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    module, name, arguments = json.loads(sys.stdin.buffer.read())
     json.dump(getattr(import_module(module), name)(*arguments), sys.stdout)
 
 

@@ -20,6 +20,7 @@ from edl_labs.course.grade.result import Result
 from edl_labs.course.grade.submission import Submission, read_submission
 from edl_labs.course.groups import Groups, read_groups
 from edl_labs.course.marks.feedback import unread_submissions
+from edl_labs.course.marks.recording_flags import recording_flags
 from edl_labs.course.marks.similarity import (
     TELLS_COMMON,
     Cluster,
@@ -118,6 +119,8 @@ def class_report(assignment: str, *, course: Course | None = None) -> tuple[Clas
         odd.setdefault(student, []).append("imports exercises")
     grouped = read_groups(course.root, assignment)
     own = {student: work for student, work in solutions.items() if not _shown_for_group(grouped, student, solutions)}
+    for student, flags in recording_flags({s: files for s, files in found.files.items() if s in own}).items():
+        odd.setdefault(student, []).extend(flags)
     pairs, clusters = likenesses(known, own)
     order = [(cell.exercise, cell.role == "answer") for cell in known.cells if cell.role in ("check", "answer")]
     report = ClassOverview(
@@ -181,6 +184,7 @@ class _ClassRead:
     importing: list[str] = field(default_factory=list)
     hints: dict[str, list[int]] = field(default_factory=dict)
     at_work: list[float] = field(default_factory=list)
+    files: dict[str, Mapping[str, bytes]] = field(default_factory=dict)
 
 
 def _read_class(course: Course, known: Assignment, students: Sequence[str]) -> _ClassRead:
@@ -196,6 +200,8 @@ def _read_class(course: Course, known: Assignment, students: Sequence[str]) -> _
         if found is not None:
             read.results[student] = found
         plan = make_plan(known, submission)
+        if any(exercise.spec.hand_ins for exercise in known.exercises):
+            read.files[student] = submission.files
         read.solutions[student] = _own_work(plan)
         read.importing += [student] if any(imports_exercises(cell.source) for cell in plan.cells) else []
         at_work = minutes_at_work(submission)

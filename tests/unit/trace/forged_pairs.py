@@ -1,0 +1,145 @@
+"""Twenty ways to hand in two traces that no loop of the student's own gave, made from honest ones."""
+
+from __future__ import annotations
+
+import copy
+import random
+from collections.abc import Callable
+from typing import Any
+
+from tests.unit.trace.own_traces import CUDA, Tree, cuda_pair, recorded, unpacked
+
+Pair = tuple[Tree, Tree]
+SOURCE = "a slow source of batches"
+
+
+def honest() -> Pair:
+    """A pair that was really recorded, whose cause is data."""
+    before, after = recorded(SOURCE)
+    return unpacked(before), unpacked(after)
+
+
+def _timed(tree: Tree, change: Callable[[dict[str, Any], random.Random], None], seed: int = 1) -> Tree:
+    made, rng = copy.deepcopy(tree), random.Random(seed)
+    for event in made["traceEvents"]:
+        if event.get("ph") == "X":
+            change(event, rng)
+    return made
+
+
+def _scaled(factor: float) -> Callable[[dict[str, Any], random.Random], None]:
+    def change(event: dict[str, Any], rng: random.Random) -> None:
+        event["ts"], event["dur"] = event["ts"] * factor, event["dur"] * factor
+
+    return change
+
+
+def _jittered(event: dict[str, Any], rng: random.Random) -> None:
+    event["dur"] *= 1 + rng.uniform(-0.01, 0.01)
+
+
+def _without(tree: Tree, name: str) -> Tree:
+    made = copy.deepcopy(tree)
+    made["traceEvents"] = [event for event in made["traceEvents"] if name not in event["name"]]
+    return made
+
+
+def _about(tree: Tree, **changed: Any) -> Tree:
+    made = copy.deepcopy(tree)
+    made["edl_labs"] |= changed
+    return made
+
+
+def _stamped(tree: Tree, **changed: Any) -> Tree:
+    return _about(tree, stamp={**tree["edl_labs"]["stamp"], **changed})
+
+
+def _after_of(before: Tree, change: Callable[[dict[str, Any], random.Random], None]) -> Tree:
+    return _about(_timed(before, change), which="after")
+
+
+def _shrunk(event: dict[str, Any], rng: random.Random) -> None:
+    if event["name"] == "dataloader":
+        event["dur"] *= 0.1
+
+
+def _early(event: dict[str, Any], rng: random.Random) -> None:
+    if event["cat"] == "kernel":
+        event["ts"] -= 400
+
+
+def _longer(event: dict[str, Any], rng: random.Random) -> None:
+    if event["cat"] == "kernel":
+        event["dur"] *= 3
+
+
+def _wider(event: dict[str, Any], rng: random.Random) -> None:
+    if "Input Dims" in event.get("args", {}):
+        event["args"]["Input Dims"] = [[65536, 4096], [4096, 4096]]
+
+
+def _faster_copy(event: dict[str, Any], rng: random.Random) -> None:
+    if event["cat"] == "gpu_memcpy":
+        event["args"]["bytes"] = 10**10
+
+
+def _no_shapes(event: dict[str, Any], rng: random.Random) -> None:
+    event.get("args", {}).pop("Input Dims", None)
+
+
+def _uniform(tree: Tree) -> Tree:
+    """Each step is the second one again."""
+    made = copy.deepcopy(tree)
+    marks = [e for e in made["traceEvents"] if e["name"].startswith("ProfilerStep#")]
+    starts = [e["ts"] for e in marks] + [marks[-1]["ts"] + marks[-1]["dur"] + 1]
+    one = [e for e in made["traceEvents"] if e.get("ph") == "X" and starts[1] <= e["ts"] < starts[2]]
+    events = []
+    for number in range(len(marks)):
+        for event in copy.deepcopy(one):
+            event["ts"] += (starts[2] - starts[1]) * number
+            if event["name"].startswith("ProfilerStep#"):
+                event["name"] = f"ProfilerStep#{number}"
+            events.append(event)
+    return {**made, "traceEvents": events}
+
+
+def forged_pairs() -> dict[str, Pair]:
+    """By what was done, the two files' trees."""
+    before, after = honest()
+    gpu_before, gpu_after = cuda_pair(*CUDA["copy"])
+    large = _about(before, input_shapes=[[[4096, 128]]])
+    return {
+        "another's files as they are": (before, after),
+        "a copy under a mark of its own": (_about(before, pair="x"), _about(after, pair="x")),
+        "a copy on a slower machine": (
+            _about(_timed(before, _scaled(1.3)), pair="x"),
+            _about(_timed(after, _scaled(1.3)), pair="x"),
+        ),
+        "a copy with jitter": (
+            _about(_timed(before, _jittered), pair="x"),
+            _about(_timed(after, _jittered, 2), pair="x"),
+        ),
+        "a scaled copy with jitter": (
+            _about(_timed(_timed(before, _scaled(0.7)), _jittered), pair="x"),
+            _about(_timed(_timed(after, _scaled(0.7)), _jittered), pair="x"),
+        ),
+        "after is before, scaled": (before, _after_of(before, _scaled(0.5))),
+        "after is before with a shorter wait": (before, _after_of(before, _shrunk)),
+        "after is before": (before, _about(before, which="after")),
+        "before and after exchanged": (_about(after, which="before"), _about(before, which="after")),
+        "files of two calls": (before, _about(after, pair="another")),
+        "a smaller model after": (before, _without(after, "aten::mm")),
+        "a larger batch before": (large, after),
+        "an after from a faster machine": (before, _stamped(after, device_name="A faster CPU")),
+        "kernels before their launches": (gpu_before, _timed(gpu_after, _early)),
+        "kernels beside each other in a stream": (_timed(gpu_before, _longer), gpu_after),
+        "products above the peak": (_timed(gpu_before, _wider), _timed(gpu_after, _wider)),
+        "copies faster than any link": (_timed(gpu_before, _faster_copy), gpu_after),
+        "a CPU's stamp on a GPU's trace": (_stamped(gpu_before, kind="cpu"), _stamped(gpu_after, kind="cpu")),
+        "a card that the profiler did not see": (
+            _stamped(gpu_before, device_name="NVIDIA H100 80GB HBM3"),
+            _stamped(gpu_after, device_name="NVIDIA H100 80GB HBM3"),
+        ),
+        "one step again and again": (_uniform(before), _uniform(after)),
+        "shapes left out": (_timed(before, _no_shapes), _timed(after, _no_shapes)),
+    }
