@@ -9,7 +9,10 @@ import numpy as np
 
 PROGRAMS = 3
 _ELEMENTS = 256  # of each input
-_EXACT = {"float32": 2**22, "float16": 2**10, "int32": 2**28}
+_EXACT = {"float32": 2**22, "float16": 2**10, "int32": 2**28, "int16": 2**14, "int8": 2**6}
+# Integers up to here are exact. Triton's interpreter computes with the bits of a bfloat16, so it only stores them here.
+_NARROW = {"bfloat16": 128, "float8e5": 8, "float8e4nv": 16}
+_BINS = 16  # of the counts that all programs share
 
 
 @dataclass(frozen=True)
@@ -33,7 +36,9 @@ class DrawnKernel:
             self.load()
         for _ in range(statements):
             self.pick([self.load, self.arithmetic, self.arithmetic, self.integers, self.choose, self.reduce, self.view,
-                       self.convert, self.loop, self.branch, self.product, self.scan, self.halve])()  # fmt: skip
+                       self.convert, self.loop, self.branch, self.product, self.scan, self.halve,
+                       self.narrow, self.meet, self.count, self.repeat, self.unroll,
+                       self.one_number, self.indices])()  # fmt: skip
         self.outputs = self.store()
 
     def pick(self, values: list[Any]) -> Any:
@@ -50,7 +55,9 @@ class DrawnKernel:
         return self.pick(fitting) if fitting else None
 
     def load(self) -> None:
-        pointer, kind = self.pick([("x_ptr", "float32"), ("h_ptr", "float16"), ("i_ptr", "int32")])
+        pointer, kind = self.pick(
+            [("x_ptr", "float32"), ("h_ptr", "float16"), ("i_ptr", "int32"), ("b_ptr", "int8"), ("x_ptr", "float32")]
+        )
         shape = self.pick([(8,), (16,), (4, 8), (16, 16), (8, 4)])
         at = f"tl.arange(0, {shape[0]})" if len(shape) == 1 else (
             f"(tl.arange(0, {shape[0]})[:, None] * {shape[1]} + tl.arange(0, {shape[1]})[None, :])"
@@ -76,7 +83,7 @@ class DrawnKernel:
         return a, b.name, a.shape, b.bound
 
     def arithmetic(self) -> None:
-        found = self.pair(("float32", "float16", "int32"))
+        found = self.pair(tuple(_EXACT))
         if found is None:
             return
         a, b, shape, bound = found
@@ -139,7 +146,7 @@ class DrawnKernel:
             self.new(text, a.kind, shape, a.bound)
 
     def convert(self) -> None:
-        a, kind = self.some(), self.pick(["float32", "float16", "int32"])
+        a, kind = self.some(kinds=tuple(_EXACT)), self.pick([*_EXACT])
         if a is not None and self.fits(kind, a.bound):
             self.new(f"{a.name}.to(tl.{kind})", kind, a.shape, a.bound)
 
@@ -162,6 +169,81 @@ class DrawnKernel:
             one = self.new(f"{a.name} + 0", a.kind, a.shape, 2 * a.bound + 1)
             test = self.pick(["pid == 1", "pid > 0", "pid % 2 == 0", "pid >= 0"])
             self.lines += [f"if {test}:", f"    {one.name} = {one.name} + 1", "else:", f"    {one.name} = -{one.name}"]
+
+    def narrow(self) -> None:
+        """Through fewer bits and back."""
+        a, kind = self.some(kinds=("float32", "float16")), self.pick([*_NARROW])
+        if a is not None and a.bound <= _NARROW[kind]:
+            self.new(f"{a.name}.to(tl.{kind}).to(tl.float32)", "float32", a.shape, a.bound)
+
+    def meet(self) -> None:
+        """join, split, interleave and new dimensions."""
+        found = self.pair(("float32", "float16", "int32"))
+        if found is None or not found[0].shape or found[1].isdigit() or len(found[0].shape) > 1:
+            return
+        a, b, (size,), bound = found
+        if not any(one.name == b and one.shape == a.shape for one in self.names):
+            return
+        kind = self.pick(["join", "split", "interleave", "outer", "broadcast"])
+        if kind == "split":
+            first = self.new(f"{a.name} + 0", a.kind, a.shape, a.bound)
+            other = self.new(f"{b} + 0", a.kind, a.shape, bound)
+            self.lines.append(f"{other.name}, {first.name} = tl.split(tl.join({first.name}, {other.name}))")
+            self.names[self.names.index(first)] = Name(first.name, a.kind, a.shape, max(a.bound, bound))
+            self.names[self.names.index(other)] = Name(other.name, a.kind, a.shape, max(a.bound, bound))
+        elif kind == "outer" and size * size <= 256 and self.fits(a.kind, a.bound * bound):
+            self.new(f"{a.name}[:, None] * {b}[None, :]", a.kind, (size, size), a.bound * bound)
+        elif kind == "broadcast":
+            self.new(f"tl.broadcast_to(tl.expand_dims({a.name}, 0), (4, {size}))", a.kind, (4, size), a.bound)
+        elif kind in ("join", "interleave") and size <= 64:
+            shape = (size, 2) if kind == "join" else (2 * size,)
+            self.new(f"tl.{kind}({a.name}, {b})", a.kind, shape, max(a.bound, bound))
+
+    def count(self) -> None:
+        """A histogram, and counts that all programs add to."""
+        a = self.some(kinds=("int32",))
+        if a is None or not a.shape:
+            return
+        if len(a.shape) == 1 and self.rng.integers(2):
+            self.new(f"tl.histogram({a.name} & {_BINS - 1}, {_BINS})", "int32", (_BINS,), a.shape[0])
+        else:
+            kind = self.pick(["add", "max", "min"])
+            masked = self.pick(["", f", mask={a.name} > 0"])
+            place = _BINS * ["add", "max", "min"].index(kind)
+            self.lines.append(f"tl.atomic_{kind}(c_ptr + {place} + ({a.name} & {_BINS - 1}), {a.name}{masked})")
+
+    def repeat(self) -> None:
+        """A `while` whose number of turns depends on the program."""
+        a = self.some(kinds=("float32", "int32"))
+        if a is None or not self.fits(a.kind, 8 * a.bound):
+            return
+        one = self.new(f"{a.name} + 0", a.kind, a.shape, 8 * a.bound)
+        turn = f"t{len(self.names)}"
+        self.lines += [f"{turn} = pid", f"while {turn} < {int(self.rng.integers(1, 5))}:"]
+        self.lines += [f"    {one.name} += {a.name}", f"    {turn} += {int(self.rng.integers(1, 3))}"]
+
+    def unroll(self) -> None:
+        """A loop that is copied, with a constant in it."""
+        a = self.some(kinds=("float32", "int32"))
+        if a is None or not self.fits(a.kind, 8 * a.bound):
+            return
+        one = self.new(f"{a.name} + 0", a.kind, a.shape, 8 * a.bound)
+        self.lines += ["for k in tl.static_range(4):", "    if k % 2 == 0:", f"        {one.name} += {a.name} * k"]
+
+    def one_number(self) -> None:
+        """abs, clamp and a choice between two values."""
+        a = self.some(kinds=("float32", "int32"))
+        if a is not None:
+            text = self.pick([f"tl.abs({a.name})", f"tl.maximum(tl.minimum({a.name}, 3), -2)", f"-{a.name}"])
+            self.new(text, a.kind, a.shape, max(3, a.bound))
+
+    def indices(self) -> None:
+        """The largest value together with its place."""
+        a = self.some(kinds=("float32", "int32"), rank=1)
+        if a is not None:
+            top, place = f"v{len(self.names)}", f"v{len(self.names) + 1}"
+            self.lines.append(f"{top}, {place} = tl.max({a.name}, axis=0, return_indices=True)")
+            self.names += [Name(top, a.kind, (), a.bound), Name(place, "int32", (), a.shape[0])]
 
     def product(self) -> None:
         blocks = [one for one in self.names if one.shape == (16, 16) and one.kind in ("float32", "float16")]
@@ -186,13 +268,14 @@ class DrawnKernel:
     @property
     def source(self) -> str:
         """The kernel's text."""
-        return "@triton.jit\ndef kernel(x_ptr, h_ptr, i_ptr, y_ptr, size):\n" + "\n".join(
+        return "@triton.jit\ndef kernel(x_ptr, h_ptr, i_ptr, b_ptr, c_ptr, y_ptr, size):\n" + "\n".join(
             f"    {line}" for line in self.lines
         )
 
     def arguments(self) -> dict[str, Any]:
         """Inputs of small integers, and the output."""
-        draw = self.rng.integers(-4, 5, (3, _ELEMENTS + 32))
-        kinds = (("x_ptr", np.float32), ("h_ptr", np.float16), ("i_ptr", np.int32))
+        draw = self.rng.integers(-4, 5, (4, _ELEMENTS + 32))
+        kinds = (("x_ptr", np.float32), ("h_ptr", np.float16), ("i_ptr", np.int32), ("b_ptr", np.int8))
         inputs = {name: draw[at].astype(kind) for at, (name, kind) in enumerate(kinds)}
-        return {**inputs, "y_ptr": np.zeros(PROGRAMS * self.outputs, np.float32), "size": self.outputs}
+        counts = np.zeros(3 * _BINS, np.int32)
+        return {**inputs, "c_ptr": counts, "y_ptr": np.zeros(PROGRAMS * self.outputs, np.float32), "size": self.outputs}

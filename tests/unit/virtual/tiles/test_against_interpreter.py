@@ -23,8 +23,11 @@ def disagreements(seeds: range) -> list[str]:
         one = DrawnKernel(seed)
         arguments = one.arguments()
         record = evaluate(parse_kernels(one.source), "kernel", (PROGRAMS,), arguments)
-        actual = arguments["y_ptr"]
-        if isinstance(expected, str) or record.races or not np.array_equal(expected["y_ptr"], actual):
+        if (
+            isinstance(expected, str)
+            or record.races
+            or not all(np.array_equal(expected[name], arguments[name]) for name in ("y_ptr", "c_ptr"))
+        ):
             found.append(f"seed {seed}: {expected if isinstance(expected, str) else record.races}\n{one.source}")
     return found
 
