@@ -1,11 +1,27 @@
-"""Inputs that are lent to a student's functions: copies, of which it is told which came back changed."""
+"""Inputs that are lent to a student's functions twice: a function that modifies them gives other results then.
+
+What the student's process says of its inputs is not evidence. So functions are asked twice with the same objects, the
+second results are judged, and the names of modified inputs only explain a result that is wrong.
+"""
 
 from __future__ import annotations
 
 import copy
-from typing import Any
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar
 
 from edl_labs.errors import Wrong
+
+Result = TypeVar("Result")
+
+
+def asked_twice(ask: Callable[[Lent], Result]) -> tuple[Result, list[str]]:
+    """What the second of two calls gives that receive the same objects, and the names of modified inputs."""
+    lent = Lent()
+    ask(lent)
+    lent.begin_again()
+    return ask(lent), lent.changed()
 
 
 class Lent:
@@ -20,24 +36,36 @@ class Lent:
 
     def __init__(self) -> None:
         self._handed_out: list[tuple[str, Any, Any]] = []
+        self._next = 0
 
     def __call__(self, name: str, value: Any) -> Any:
-        """A copy of `value`, all that is in it included."""
-        handed = _copied(value)
-        self._handed_out.append((name, handed, _copied(value)))
-        return handed
+        """A copy of `value` and of everything in it; in the second round, the object of the first."""
+        if self._next == len(self._handed_out):
+            self._handed_out.append((name, _copied(value), _copied(value)))
+        self._next += 1
+        return self._handed_out[self._next - 1][1]
+
+    def begin_again(self) -> None:
+        """Hand out the same objects once more, in the same order."""
+        self._next = 0
 
     def changed(self) -> list[str]:
         """The names of what differs from what was handed out, each once, in their order."""
         return list(dict.fromkeys(name for name, now, before in self._handed_out if not _same(now, before)))
 
 
-def judge_lent(changed: list[str]) -> None:
-    """Wrong where something that was handed in has changed; `changed` is what `Lent.changed` gave."""
-    if changed:
-        why = f"after your call {' and '.join(changed)} {'is' if len(changed) == 1 else 'are'} no longer what was given"
-        then = "build something new, or work on a copy: who calls you goes on with the old one"
-        raise Wrong("what your function was given has been changed", why=why, next=then)
+@contextmanager
+def explained_by_changes(changed: list[str]) -> Iterator[None]:
+    """Where the judgement inside is Wrong and inputs were modified, that is the message."""
+    try:
+        yield
+    except Wrong:
+        if not changed:
+            raise
+        names = " and ".join(changed)
+        why = f"a second call with the same {names} gives another result: the first call modified {names}"
+        then = "the caller still needs its inputs: build something new, or work on a copy"
+        raise Wrong("Your function modified its input.", why=why, next=then) from None
 
 
 def _copied(value: Any) -> Any:

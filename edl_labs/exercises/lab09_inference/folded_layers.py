@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal
 
 from edl_labs.checks import Exercise, exercise
 from edl_labs.errors import Wrong
-from edl_labs.exercises.lent_inputs import Lent, judge_lent
+from edl_labs.exercises.lent_inputs import asked_twice, explained_by_changes
 from edl_labs.units import counted
 
 _SAME = 1e-5  # of the outputs' length, promised in the text
@@ -26,12 +26,14 @@ class FoldBatchNorm(Exercise):
     returns: ClassVar[Mapping[str, Any]] = {"fold_batch_norm": list[dict[Literal["kind"], Any]]}
 
     def probe(self, student: Any, given: Any) -> Any:
-        lent = Lent()
-        made = [_plain(layer) for layer in student.fold_batch_norm(lent("layers", drawn_layers(given)))]
-        return {"layers": made, "changed": lent.changed()}
+        made, changed = asked_twice(lambda lent: student.fold_batch_norm(lent("layers", drawn_layers(given))))
+        return {"layers": [_plain(layer) for layer in made], "changed": changed}
 
     def compare(self, case: Any, got: Any, want: Any) -> None:
-        judge_lent(got["changed"])
+        with explained_by_changes(got["changed"]):
+            self._judge_layers(case, got, want)
+
+    def _judge_layers(self, case: Any, got: Any, want: Any) -> None:
         before = drawn_layers(case)
         made = [_layer(one) for one in got["layers"]]
         strange = [one["kind"] for one in made if one["kind"] not in (*_CONVOLUTIONS, "batch_norm", "relu")]

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from edl_labs.checks import Exercise, close, exercise
 from edl_labs.errors import Wrong
-from edl_labs.exercises.lent_inputs import Lent, judge_lent
+from edl_labs.exercises.lent_inputs import Lent, asked_twice, explained_by_changes
 
 _SAME = 1e-7  # of a multiplier: float32 will do
 _BEFORE = ("ahead of bias", "ahead of zero points", "ahead of both", "multiplier")
@@ -35,14 +35,19 @@ class Int8Product(Exercise):
     returns: ClassVar[Mapping[str, Any]] = {"ahead": tuple[Any, Any]}
 
     def probe(self, student: Any, given: Any) -> Any:
-        lent = Lent()
-        before = {name: _ahead(student, given, name, lent) for name in _BEFORE}
-        during = {name: _product(student, given, name, lent) for name in _DURING}
-        layer = _whole(student, given, lent)
-        return {"before": before, "during": during, "layer": layer, "changed": lent.changed()}
+        def ask(lent: Lent) -> dict[str, Any]:
+            before = {name: _ahead(student, given, name, lent) for name in _BEFORE}
+            during = {name: _product(student, given, name, lent) for name in _DURING}
+            return {"before": before, "during": during, "layer": _whole(student, given, lent)}
+
+        found, changed = asked_twice(ask)
+        return {**found, "changed": changed}
 
     def compare(self, case: Any, got: Any, want: Any) -> None:
-        judge_lent(got["changed"])
+        with explained_by_changes(got["changed"]):
+            self._judge_parts(case, got, want)
+
+    def _judge_parts(self, case: Any, got: Any, want: Any) -> None:
         _judge_before(case, got["before"], want["before"])
         for name in _DURING:
             found, right = got["during"][name], want["during"][name]

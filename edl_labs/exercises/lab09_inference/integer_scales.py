@@ -10,7 +10,7 @@ from edl_labs.checks import Exercise, close, exercise
 from edl_labs.checks.asked_form import tensor_of
 from edl_labs.errors import Wrong
 from edl_labs.exercises.lab09_inference.range_symptoms import WITHIN, expected_error, is_grid, told_least, told_range
-from edl_labs.exercises.lent_inputs import Lent, judge_lent
+from edl_labs.exercises.lent_inputs import Lent, asked_twice, explained_by_changes
 
 METHODS = ("max", "percentile", "least")
 _WHOLE = 1e-9  # of a step: far above the rounding of three operations on numbers up to 255
@@ -27,27 +27,23 @@ class Calibrate(Exercise):
     returns: ClassVar[Mapping[str, Any]] = {"grid": tuple[float, float], "calibrate": tuple[float, float]}
 
     def probe(self, student: Any, given: Any) -> Any:
-        lent = Lent()
+        def choose(one: Any, lent: Lent) -> dict[str, list[float]]:
+            seen = lent("counts", one["counts"]), lent("edges", one["edges"])
+            return {name: _pair(student.calibrate(*seen, method=name, symmetric=one["symmetric"])) for name in METHODS}
+
+        def ask(lent: Lent) -> dict[str, Any]:
+            integers = [_asked_integers(student, one, lent) for one in given["tensors"]]
+            return {"integers": integers, "chosen": [choose(one, lent) for one in given["histograms"]]}
+
         ranges = [_pair(student.grid(one["low"], one["high"], symmetric=one["symmetric"])) for one in given["ranges"]]
-        integers = [_asked_integers(student, one, lent) for one in given["tensors"]]
-        chosen = [
-            {
-                name: _pair(
-                    student.calibrate(
-                        lent("counts", one["counts"]),
-                        lent("edges", one["edges"]),
-                        method=name,
-                        symmetric=one["symmetric"],
-                    )
-                )
-                for name in METHODS
-            }
-            for one in given["histograms"]
-        ]
-        return {"ranges": ranges, "integers": integers, "chosen": chosen, "changed": lent.changed()}
+        found, changed = asked_twice(ask)
+        return {"ranges": ranges, **found, "changed": changed}
 
     def compare(self, case: Any, got: Any, want: Any) -> None:
-        judge_lent(got["changed"])
+        with explained_by_changes(got["changed"]):
+            self._judge_parts(case, got, want)
+
+    def _judge_parts(self, case: Any, got: Any, want: Any) -> None:
         _judge_ranges(case["ranges"], got["ranges"], want["ranges"])
         for asked, found, right in zip(case["tensors"], got["integers"], want["integers"], strict=True):
             _judge_integers(asked, found, right)

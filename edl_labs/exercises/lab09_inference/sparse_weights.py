@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from edl_labs.checks import Exercise, close, exercise
 from edl_labs.errors import Wrong
-from edl_labs.exercises.lent_inputs import Lent, judge_lent
+from edl_labs.exercises.lent_inputs import Lent, asked_twice, explained_by_changes
 
 _PACKED = {"values": "float64", "places": "uint8"}
 _SAME = 1e-9  # of the product's size: float64, added in another order
@@ -24,17 +24,21 @@ class TwoOfFourWeights(Exercise):
     returns: ClassVar[Mapping[str, Any]] = {"pack": tuple[Any, Any], "sparse_share": float}
 
     def probe(self, student: Any, given: Any) -> Any:
-        weight, x = drawn_weight(given)
-        lent = Lent()
-        mask = _rows(student.mask(lent("weight", weight)))
+        found, changed = asked_twice(lambda lent: self._asked(student, given, lent))
+        return {**found, "changed": changed}
+
+    def _asked(self, student: Any, given: Any, lent: Lent) -> dict[str, Any]:
+        drawn, x = drawn_weight(given)
+        weight = lent("weight", drawn)
+        mask = _rows(student.mask(weight))
         tied = _rows(student.mask(lent("weight", _matrix(given["tied"], "float16"))))
         if mask and not all(
             sum(column[at : at + 4]) == 2 for column in zip(*mask, strict=True) for at in range(0, len(mask), 4)
         ):
             # What is packed rests on it: the mask alone says what is wrong.
             nothing: dict[str, Any] = {"values": [], "places": [], "place_bytes": 0, "product": [], "shares": []}
-            return {"mask": mask, "tied": tied, **nothing, "changed": lent.changed()}
-        values, places = student.pack(lent("weight", weight))
+            return {"mask": mask, "tied": tied, **nothing}
+        values, places = student.pack(weight)
         packed = [lent(name, _matrix(given["packed"][name], kind)) for name, kind in _PACKED.items()]
         product = student.sparse_product(lent("x", x), *packed)
         return {
@@ -45,11 +49,13 @@ class TwoOfFourWeights(Exercise):
             "place_bytes": int(getattr(places, "nbytes", -1)),
             "product": _rows(product),
             "shares": [float(student.sparse_share(one, peak=peak)) for one, peak in given["speed_ups"]],
-            "changed": lent.changed(),
         }
 
     def compare(self, case: Any, got: Any, want: Any) -> None:
-        judge_lent(got["changed"])
+        with explained_by_changes(got["changed"]):
+            self._judge_parts(case, got, want)
+
+    def _judge_parts(self, case: Any, got: Any, want: Any) -> None:
         if got["mask"] != want["mask"]:
             raise _told_mask(case, got["mask"], want["mask"])
         _judge_tied(case, got["tied"])

@@ -19,7 +19,7 @@ from edl_labs.exercises.lab09b_serving.served_loads import (
     passing,
     steps_of,
 )
-from edl_labs.exercises.lent_inputs import Lent, judge_lent
+from edl_labs.exercises.lent_inputs import asked_twice, explained_by_changes
 from edl_labs.units import counted, seconds
 from edl_labs.virtual.server import ServerReplay, serve_batches
 
@@ -40,15 +40,15 @@ class Batcher(Exercise):
 
     def probe(self, student: Any, given: Any) -> Any:
         machine, limit_s = machine_of(given), given["limit_s"]
-        lent = Lent()
-        servers = student.servers_for(given["demand_per_s"], given["kept_s"], lent("runs", given["runs"]))
+        asked = given["demand_per_s"], given["kept_s"]
+        servers, changed = asked_twice(lambda lent: student.servers_for(*asked, lent("runs", given["runs"])))
 
         def policy(now_s: float, queue: list[Any]) -> Any:
             chosen = student.next_batch(now_s, queue, machine, limit_s)
             return whole(chosen) if isinstance(chosen, list) else chosen
 
         decided = both_futures(given, lambda server: serve_batches(server, policy))
-        return {"servers": servers, **decided, "changed": lent.changed()}
+        return {"servers": servers, **decided, "changed": changed}
 
     def public_want(self, case: Any, want: Any) -> Any:
         """The number of servers: the reference's decisions would be a policy to copy."""
@@ -61,9 +61,9 @@ class Batcher(Exercise):
         late_s = run.latency_s(SHARE)
         if late_s > case["limit_s"]:
             raise _late(case, run, late_s)
-        judge_lent(got["changed"])
-        if got["servers"] != want["servers"]:
-            raise _miscounted(case, got["servers"], want["servers"])
+        with explained_by_changes(got["changed"]):
+            if got["servers"] != want["servers"]:
+                raise _miscounted(case, got["servers"], want["servers"])
 
     def diagnose_all_cases(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
         """Decisions that foresee; where only numbers of servers are wrong, the rule that gives all of them."""

@@ -9,7 +9,7 @@ from edl_labs.checks import Exercise, close, exercise
 from edl_labs.checks.asked_form import tensor_of
 from edl_labs.errors import Wrong
 from edl_labs.exercises.lab09b_serving.sequence_counts import judge_fits
-from edl_labs.exercises.lent_inputs import Lent, judge_lent
+from edl_labs.exercises.lent_inputs import Lent, asked_twice, explained_by_changes
 from edl_labs.units import byte_count, counted
 
 _SAME = 1e-9  # of a weight: float64, added in another order
@@ -27,20 +27,22 @@ class KVCache(Exercise):
     """
 
     def probe(self, student: Any, given: Any) -> Any:
+        found, changed = asked_twice(lambda lent: self._asked(student, given, lent))
+        return {**found, "changed": changed}
+
+    def _asked(self, student: Any, given: Any, lent: Lent) -> dict[str, Any]:
         cache, steps = drawn_cache(given)
-        lent, outputs = Lent(), []
+        outputs = []
         for q, k, v in steps:
             out = student.decode(cache, lent("q", q), lent("k", k), lent("v", v))
             outputs.append(tensor_of(out, q.shape).tolist())
-        lengths = cache["lengths"]
         return {
             "outputs": outputs,
-            "lengths": [int(one) for one in lengths],
+            "lengths": [int(one) for one in cache["lengths"]],
             "fits": [
                 student.fits(lent("chip", chip), lent("model", given["model"]), given["tokens"])
                 for chip in (given["chip"], given["small_chip"])
             ],
-            "changed": lent.changed(),
         }
 
     def student_inputs(self, case: Any) -> Any:
@@ -51,7 +53,10 @@ class KVCache(Exercise):
         return {"cache": cache, "q": q, "k": k, "v": v, **asked}
 
     def compare(self, case: Any, got: Any, want: Any) -> None:
-        judge_lent(got["changed"])
+        with explained_by_changes(got["changed"]):
+            self._judge_parts(case, got, want)
+
+    def _judge_parts(self, case: Any, got: Any, want: Any) -> None:
         for step, (found, right) in enumerate(zip(got["outputs"], want["outputs"], strict=True)):
             _judge_step(case, step, found, right)
             if got["lengths"] != want["lengths"]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from edl_labs.checks import Exercise, close, exercise
 from edl_labs.errors import Wrong
-from edl_labs.exercises.lent_inputs import Lent, judge_lent
+from edl_labs.exercises.lent_inputs import Lent, asked_twice, explained_by_changes
 from edl_labs.units import byte_rate, flop_rate, seconds
 
 _NEVER = 1e30  # a rate that takes no time: what is left is the other side of the roof
@@ -24,30 +24,34 @@ class DecodeBound(Exercise):
     skip_type_check = True
 
     def probe(self, student: Any, given: Any) -> Any:
-        lent = Lent()
+        found, changed = asked_twice(lambda lent: self._asked(student, given, lent))
+        return {**found, "changed": changed}
 
-        def model() -> dict[str, Any]:
-            return lent("model", given["model"])
+    def _asked(self, student: Any, given: Any, lent: Lent) -> dict[str, Any]:
+        model = lent("model", given["model"])
 
         def asked(**rates: float) -> dict[str, Any]:
             chip = lent("chip", {**given["chip"], **rates})
             return {
-                "prefill": student.prefill_s(chip, model(), given["tokens"]),
-                "decode": student.decode_s(chip, model(), given["batch"], given["context"]),
-                "one": student.decode_s(chip, model(), 1, given["context"]),
+                "prefill": student.prefill_s(chip, model, given["tokens"]),
+                "decode": student.decode_s(chip, model, given["batch"], given["context"]),
+                "one": student.decode_s(chip, model, 1, given["context"]),
             }
 
-        found = {
+        chip = lent("chip", given["chip"])
+        return {
             "computing": asked(memory_byte_per_s=_NEVER),
             "reading": asked(flop_per_s=_NEVER),
             "both": asked(),
-            "ridge": [student.ridge_batch(lent("chip", given["chip"]), model(), n) for n in given["contexts"]],
+            "ridge": [student.ridge_batch(chip, model, n) for n in given["contexts"]],
         }
-        return {**found, "changed": lent.changed()}
 
     def compare(self, case: Any, got: Any, want: Any) -> None:
-        judge_lent(got["changed"])
         _require_form(got, want)
+        with explained_by_changes(got["changed"]):
+            self._judge_parts(case, got, want)
+
+    def _judge_parts(self, case: Any, got: Any, want: Any) -> None:
         for side in ("computing", "reading"):
             for what in ("prefill", "one", "decode"):
                 if not close(got[side][what], want[side][what]):

@@ -1,5 +1,5 @@
 # exercise: fold_batch_norm
-# told: what your function was given has been changed
+# told: Your function modified its input
 def fold_batch_norm(layers):
     """The chain with as few batch norms as can be."""
 

@@ -1,11 +1,11 @@
 # exercise: calibrate
-# told: what your function was given has been changed
+# told: Your function modified its input
 def calibrate(counts, edges, *, method, symmetric):
     """Scale and zero point for what a histogram has seen."""
-    everything = sum(counts)
-    for at, count in enumerate(counts):
-        counts[at] = count / everything
-    counts, edges = torch.tensor(counts), torch.tensor(edges, dtype=torch.float64)
+    seen = torch.tensor(counts)
+    for at in range(1, len(counts)):
+        counts[at] += counts[at - 1]
+    counts, edges = seen, torch.tensor(edges, dtype=torch.float64)
     centres, total = (edges[:-1] + edges[1:]) / 2, counts.sum()
 
     def error(low, high):

@@ -1,5 +1,5 @@
 # exercise: int8_product
-# told: what your function was given has been changed
+# told: Your function modified its input
 def int8_product(x, weight, offset, multiplier, *, weight_zero, out_zero, relu):
     """The layer's outputs as int8."""
     offset += 1

@@ -1,5 +1,5 @@
 # exercise: two_of_four
-# told: what your function was given has been changed
+# told: Your function modified its input
 def mask(weight):
     """Which weights are kept."""
     groups = weight.abs_().unflatten(0, (-1, 4))

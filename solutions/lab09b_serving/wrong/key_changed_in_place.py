@@ -1,5 +1,5 @@
 # exercise: kv_cache
-# told: what your function was given has been changed
+# told: Your function modified its input
 def decode(cache, q, k, v):
     """The new key turned where it lies."""
     rows, at = torch.arange(len(q)), cache["lengths"]
