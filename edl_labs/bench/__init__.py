@@ -22,6 +22,7 @@ _HOMES = {
     "State": "timing.processor_state",
     "FunctionFailed": "timing.blocks",
     "DifferentOutputs": "equal_outputs",
+    "measured_here": "own_recordings",
     "load_ipython_extension": "magics",
     "unload_ipython_extension": "magics",
 }

@@ -1,4 +1,4 @@
-"""Commands of those who work on labs, or bring a trace of their own: doctor, start, check, diagnose."""
+"""Commands of those who work on labs, or bring a trace of their own: doctor, start, check, diagnose, record."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 def add_to(app: typer.Typer) -> None:
     """Add this module's commands."""
-    for command in (doctor, start, check, diagnose):
+    for command in (doctor, start, check, diagnose, record):
         app.command()(command)
 
 
@@ -179,6 +179,28 @@ def diagnose(
         print(across.text(), end="\n\n")
     print((across.slowest if across else reports[0]).text(), end="\n\n")
     _show_page(reports, across, html or Path(f"{files[0].name}.diagnosis.html"), open_it=open_it)
+
+
+def record(
+    mine: Annotated[bool, typer.Option("--mine", help="Write your own recordings, for notebooks on other machines.")],
+    folder: Annotated[Path, typer.Option(help="Where they go; beside a notebook it shows them.")] = Path(
+        "my_recordings"
+    ),
+    device: Annotated[str, typer.Option(help="cuda, xpu, mps or cpu (the best one here).")] = "",
+    as_json: AsJson = False,
+) -> None:
+    """Measure this machine for some seconds: rows that the notebooks of labs 1, 2, 3 and 10 show as measured by you."""
+    from edl_labs.bench.own_recordings import record_mine
+    from edl_labs.errors import UsageError
+
+    if not mine:
+        then = "edl-labs record --mine"
+        raise UsageError("nothing to record", why="only your own recordings are written so far", next=then)
+    paths = record_mine(folder, device=device)
+    if as_json:
+        emit({"schema": 1, "files": [path.as_posix() for path in paths]})
+        return
+    print(f"wrote {', '.join(path.name for path in paths)} to {folder}/: put that folder beside a notebook")
 
 
 def _diagnosed(files: list[Path], rank: int | None) -> tuple[list[Diagnosis], RanksDiagnosis | None]:

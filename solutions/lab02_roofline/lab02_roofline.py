@@ -324,6 +324,15 @@ figure, axes = style.subplots(figsize=(9, 4.6))
 axes = draw_roofline(axes, machine, [])
 
 # %% [markdown]
+# A machine with a GPU that you had for an hour can stand beside this one: `edl-labs record --mine` writes the folder
+# `my_recordings` there. Put it beside this notebook.
+
+# %%
+from edl_labs.bench import measured_here
+
+print(measured_here("roofs"))
+
+# %% [markdown]
 # Look at the intervals first (±). Wide ones say that something else was running: close it, measure again.
 #
 # Each level further away is slower, and the main memory is the slowest slope: the *same* loop runs at several speeds,

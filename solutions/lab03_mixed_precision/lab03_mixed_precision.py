@@ -740,7 +740,13 @@ with once_written("aligned_shapes"), revealed(*asked) as truth:
 # Padding the vocabulary by 20 words costs 0.06 % more work. (The rates are invented; section 8 measures some where it
 # can.) Deck [002] has three more figures for fp16: ×16 for the length of a sequence, ×8 for a mini-batch and for the
 # batch of a weight's gradient (where the batch is the k of a product), ×64 on an A100. The first two are on the safe
-# side of the 16 bytes; only the third is the 128.
+# side of the 16 bytes; only the third is the 128. Your own rates, from a GPU that you had for an hour
+# (`edl-labs record --mine` there, then the folder `my_recordings` beside this notebook):
+
+# %%
+from edl_labs.bench import measured_here
+
+print(measured_here("aligned_products"))
 
 # %% [markdown]
 # ## 8. When it does not help

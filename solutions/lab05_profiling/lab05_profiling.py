@@ -220,7 +220,8 @@ with once_written("self_times"):
     print(f"{len(rows)} rows; totals add up to {times:.1f} times the time that passed")
     for name in sorted(own, key=own.get, reverse=True)[:6]:
         print(
-            f"{name:<46} self {units.seconds(own[name]):>8}   total {units.seconds(total[name]):>8}"
+            f"{name:<46} self {units.seconds(own[name]):>8} "
+            f"  total {units.seconds(total[name]):>8}"
         )
 
 # %% [markdown]
@@ -290,7 +291,8 @@ for axes, (pattern, step) in zip(rows, EXAMPLES.items(), strict=True):
     axes = draw_timeline(
         axes,
         as_timeline(spans),
-        title=f"{pattern} (modelled A100): {units.seconds(step_s(step, MACHINE))} a step",
+        title=f"{pattern} (modelled A100): "
+        f"{units.seconds(step_s(step, MACHINE))} a step",
     )
     axes.get_legend().remove()
 
@@ -563,7 +565,8 @@ losses = train_slowly(job)
 slow, slow_program = job.gpu.timeline, job.gpu.program
 slow_step_s = slow.makespan_s / len(job.order)
 print(
-    f"{units.seconds(slow.makespan_s)}, device busy {slow.busy_s('kernel', 'copy') / slow.makespan_s:.0%} of it"
+    f"{units.seconds(slow.makespan_s)}, "
+    f"device busy {slow.busy_s('kernel', 'copy') / slow.makespan_s:.0%} of it"
 )
 
 # %%
@@ -791,10 +794,12 @@ own_s = [0.36, 0.26, 0.23, 0.58, 0.12, 0.01, 0.04, 0.13, 0.03, 0.05, 0.01]
 # The slide has 23 rows, of which these eleven have time of their own; the table above
 # shows five of them.
 print(
-    f"300 samples at 100 Hz are {300 / 100:.1f} s; own times of the rows that deck [000] shows: {sum(own_s):.2f} s"
+    f"300 samples at 100 Hz are {300 / 100:.1f} s; "
+    f"own times of the rows that deck [000] shows: {sum(own_s):.2f} s"
 )
 print(
-    f"own shares: {36 + 26 + 23 + 13 + 1 + 1} %; tocsr would have {0.58 / 3:.0%} of the whole run, not 13 %"
+    f"own shares: {36 + 26 + 23 + 13 + 1 + 1} %; "
+    f"tocsr would have {0.58 / 3:.0%} of the whole run, not 13 %"
 )
 
 # %% [markdown]
@@ -1021,7 +1026,8 @@ with once_written("schedule_states"), revealed("recorded", "traces") as truth:
     truth(recorded=recorded, traces=states.count("record and save"))
     endless = schedule_states(900, wait=2, warmup=2, active=5, repeat=0)
     print(
-        f"deck [002]: {endless.count('record and save')} traces in 900 steps, one every {2 + 2 + 5}"
+        f"deck [002]: {endless.count('record and save')} "
+        f"traces in 900 steps, one every {2 + 2 + 5}"
     )
 
 # %% [markdown]

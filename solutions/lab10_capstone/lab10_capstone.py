@@ -246,6 +246,13 @@ with once_written("time_to_quality"):
     )
     axes.legend(frameon=False)
 
+# %%
+from edl_labs.bench import measured_here
+
+# A layer on a GPU of yours: run `edl-labs record --mine` there,
+# then put its folder beside this notebook.
+print(measured_here("layer_by_batch"))
+
 # %% [markdown]
 # The best batch is the first whole one behind the ridge of 43.4: below it samples cost no time, and above it each costs
 # its full price and teaches less. Throughput is flat from there on, while the time rises. That holds for this machine:
