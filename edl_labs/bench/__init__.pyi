@@ -8,6 +8,7 @@ from edl_labs.bench._timer import Timer as Timer
 from edl_labs.bench.equal_outputs import DifferentOutputs as DifferentOutputs
 from edl_labs.bench.magics import load_ipython_extension as load_ipython_extension
 from edl_labs.bench.magics import unload_ipython_extension as unload_ipython_extension
+from edl_labs.bench.own_recordings import measured_here as measured_here
 from edl_labs.bench.results import Comparison as Comparison
 from edl_labs.bench.results import Measurement as Measurement
 from edl_labs.bench.results import Mistake as Mistake
