@@ -16,6 +16,10 @@ LABS = sorted(folder.name for folder in TRIALS.glob("lab*"))
 MOST_PLAYED_S = 3600  # a dozen mistakes, of which each may reach its exercise's limit
 
 
+# Whoever judges has written neither the mistakes nor the messages; trials that hand in files cannot be played yet.
+NOT_JUDGED = {"own_traces": "its mistakes are recordings, which nobody from outside has read so far"}
+
+
 def exercises_of(lab: str) -> set[str]:
     """The exercises that have code, of the lab `lab01`."""
     (name,) = (name for name in lab_names() if name.startswith(f"{lab}_"))
@@ -53,7 +57,8 @@ def test_what_was_told_is_of_the_mistakes_and_what_was_judged_is_what_was_told(l
 def test_a_lab_that_is_judged_is_judged_in_every_exercise(lab: str) -> None:
     judged = {trial.exercise for trial in read_trials(lab) if trial.judged}
 
-    assert judged in (set(), exercises_of(lab))
+    assert judged in (set(), exercises_of(lab) - NOT_JUDGED.keys())
+    assert not judged & NOT_JUDGED.keys(), "it is judged: take it off the list"
 
 
 @pytest.mark.slow
