@@ -16,7 +16,9 @@ from edl_labs.trace.own_change import OwnPair
 from edl_labs.trace.trace_table import KINDS, NUMBER, Trace
 from edl_labs.units import counted
 
-COPIED = 0.9  # rank correlation of noise: two runs of one program were seen below 0.5, a copy with 2 % jitter above
+COPIED = (
+    0.9  # rank correlation of noise: two runs of one program were seen at 0.1 to 0.4, copies with 1 % jitter at 1.0
+)
 _SLACK_S = 5e-6  # clocks of host and device drift apart by a few microseconds
 _ODD_SHARE = 0.01  # of events: a stray one may be the profiler's own error
 _LEAST_EVENTS = 20  # of a step: with fewer, chance alone reaches high correlations

@@ -13,13 +13,12 @@ import msgspec
 from edl_labs.trace._diagnose import Diagnosis, diagnosed
 from edl_labs.trace._read_trace import read_trace
 from edl_labs.trace.errors import TraceError
-from edl_labs.trace.packed_trace import ABOUT, LEAST_STEPS, MOST_BYTES
+from edl_labs.trace.packed_trace import ABOUT, LEAST_STEPS, MOST_BYTES, MOST_EVENTS
 from edl_labs.trace.recorded_flop import contraction_flop
 from edl_labs.trace.trace_table import Trace
 from edl_labs.units import counted
 
-MOST_UNPACKED_BYTES = 200_000_000  # forty times the file: profilers' JSON packs about fifteenfold
-MOST_EVENTS = 300_000  # 5 MB hold about 250,000
+MOST_UNPACKED_BYTES = 200_000_000  # forty times the file: a trace was seen to pack thirteenfold
 _MOST_OBJECTS = 3 * MOST_EVENTS  # an event, its arguments, and what is around them
 _AGAIN = "record it again with trace.hand_in(before, after)"
 _TEXT_LETTERS = 20_000  # as many of a loop's source are written

@@ -18,7 +18,7 @@ from edl_labs.trace.handed_in import read_handed_in
 from edl_labs.trace.own_change import OwnPair
 from edl_labs.trace.packed_trace import FILES
 
-_READ_CPU_S = 60  # files at their limit, 300,000 events each, took 20 s
+_READ_CPU_S = 60  # two files at their limit of events take about 20 s
 
 
 @dataclass(frozen=True)
