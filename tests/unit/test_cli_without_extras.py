@@ -24,6 +24,7 @@ CALLS = {
     "diagnose": ["nothing.json"],
     "predict": ["torchvision:resnet50"],
     "calibrate": [],
+    "record": [],
     "new": ["lab99_x"],
     "edit": ["lab01_gpu_basics", "--help"],
     "build": ["lab01_gpu_basics"],
