@@ -63,7 +63,7 @@ def explained_by_changes(changed: list[str]) -> Iterator[None]:
         if not changed:
             raise
         names = " and ".join(changed)
-        why = f"a second call with the same {names} gives another result: the first call modified {names}"
+        why = f"after the first call, {names} was no longer what was given; the second call with it was judged"
         then = "the caller still needs its inputs: build something new, or work on a copy"
         raise Wrong("Your function modified its input.", why=why, next=then) from None
 
