@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from edl_labs.checks import Exercise, exercise
@@ -12,7 +13,7 @@ from edl_labs.errors import Wrong
 class TileOrder(Exercise):
     """`tile_order(pid, rows, columns, group)` returns (row, column) of the tile that program `pid` computes."""
 
-    answer_form: ClassVar[Any] = [[0, 0]]
+    returns: ClassVar[Mapping[str, Any]] = {"tile_order": tuple[int, int]}
 
     def probe(self, student: Any, given: Any) -> Any:
         rows, columns, group = given["rows"], given["columns"], given["group"]
