@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
-
-import msgspec
+from typing import Any, NoReturn
 
 from edl_labs.trace._diagnose import Diagnosis, diagnosed
 from edl_labs.trace._read_trace import read_trace
@@ -24,13 +23,11 @@ _AGAIN = "record it again with trace.hand_in(before, after)"
 _TEXT_LETTERS = 20_000  # as many of a loop's source are written
 
 
-class _File(msgspec.Struct):
-    events: list[dict[str, Any]] = msgspec.field(name="traceEvents")
-    about: dict[str, Any] = msgspec.field(name=ABOUT)
-    device_properties: list[dict[str, Any]] = msgspec.field(name="deviceProperties", default_factory=list)
-
-
-_decode = msgspec.json.Decoder(_File).decode
+@dataclass(frozen=True)
+class _File:
+    events: list[dict[str, Any]]
+    about: dict[str, Any]
+    device_properties: list[dict[str, Any]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +73,7 @@ def read_handed_in(data: bytes, *, name: str = "the trace") -> OwnTrace:
         )
     try:
         file = _decode(text)
-    except (msgspec.MsgspecError, RecursionError, ValueError, MemoryError) as error:
+    except (RecursionError, ValueError, MemoryError) as error:
         raise TraceError(f"{name} is not a trace of hand_in", why=str(error)[:200], next=_AGAIN) from None
     trace = _table(file, name)
     marks = [e for e in file.events if e.get("cat") == "user_annotation" and _is_step(e.get("name"))]
@@ -89,6 +86,24 @@ def read_handed_in(data: bytes, *, name: str = "the trace") -> OwnTrace:
     flop = contraction_flop(file.events)
     names = tuple(str(one.get("name"))[:200] for one in file.device_properties[:64])
     return OwnTrace(trace, _plain(file.about), flop and flop / len(marks), names)
+
+
+def _decode(text: bytes) -> _File:
+    """The parts of a file; ValueError where one is missing or of another form."""
+    tree = json.loads(text, parse_constant=_refuse_constant)
+    if not isinstance(tree, dict):
+        raise ValueError("the file holds no JSON object")
+    events, about, devices = tree.get("traceEvents"), tree.get(ABOUT), tree.get("deviceProperties", [])
+    for key, part in (("traceEvents", events), ("deviceProperties", devices)):
+        if not isinstance(part, list) or not all(isinstance(one, dict) for one in part):
+            raise ValueError(f"{key} is no list of objects")
+    if not isinstance(about, dict):
+        raise ValueError(f"{ABOUT} is no object")
+    return _File(events or [], about, devices)
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON")
 
 
 def _table(file: _File, name: str) -> Trace:

@@ -44,7 +44,7 @@ CALLS = {
     "canvas": ["lab01_gpu_basics", "--url", "https://canvas.example.edu", "--course", "1", "--to", "2"],
     "leaderboard": ["lab01_gpu_basics"],
 }
-DRIVER = """
+HIDES = """
 import contextlib, io, json, sys, traceback
 from importlib.machinery import PathFinder
 hidden, calls = json.loads(sys.argv[1])
@@ -58,6 +58,10 @@ PathFinder.find_spec = lambda name, *rest: None if name.split(".")[0] in hidden 
 import importlib.util
 spec = importlib.util.find_spec
 importlib.util.find_spec = lambda name, *rest: None if name.split(".")[0] in hidden else spec(name, *rest)
+"""
+DRIVER = (
+    HIDES
+    + """
 from edl_labs.cli import main
 said = {}
 for verb, given in calls.items():
@@ -72,6 +76,16 @@ for verb, given in calls.items():
     said[verb] = [code, told.getvalue()]
 print(json.dumps(said))
 """
+)
+LOADS = (
+    HIDES
+    + """
+import edl_labs.trace.handed_in, edl_labs.bench.own_recordings
+from edl_labs.checks.lab_exercises import lab_names, load_lab
+for lab in lab_names():
+    load_lab(lab)
+"""
+)
 
 
 @pytest.fixture(scope="module")
@@ -84,6 +98,13 @@ def said(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[int, str]]
     )
     assert ran.returncode == 0, ran.stderr
     return json.loads(ran.stdout.splitlines()[-1])
+
+
+def test_the_exercises_of_every_lab_load_from_a_plain_install() -> None:
+    given = json.dumps([HIDDEN, {}])
+    ran = subprocess.run([sys.executable, "-c", LOADS, given], capture_output=True, text=True, timeout=120, check=False)
+
+    assert ran.returncode == 0, ran.stderr
 
 
 def test_every_verb_is_tried() -> None:
