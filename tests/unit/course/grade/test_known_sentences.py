@@ -10,7 +10,7 @@ import pytest
 from edl_labs.checks import Case, Outcome, RegisteredExercise, judge
 from edl_labs.checks.lab_exercises import lab_names, load_lab
 from edl_labs.course.course_folder import Course
-from edl_labs.course.grade.known_sentences import UNKNOWN, WITHHELD, sentences, withheld, without_texts
+from edl_labs.course.grade.known_sentences import UNKNOWN, WITHHELD, Sentences, sentences, withheld, without_texts
 from edl_labs.course.lab.read import read_lab
 from edl_labs.errors import HOLE, Sentence
 from tests.course.course_fixture import REPOSITORY
@@ -35,6 +35,29 @@ NUMBER = r"\d+\.?\d*"
 )
 def test_a_text_is_told_as_the_sentence_that_it_is(text: str, expected: str):
     assert expected == sentences(LAB).told(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("try sum", "try sum"),
+        ("try 12", ""),
+        ("try 12 of", ""),
+        ("try 12 of all", f"try {HOLE} of all"),
+        ("12 before 13", ""),
+        ("from 12 on to 13 it", ""),
+        ("it goes from 12 on to 13", f"it goes from {HOLE} on to {HOLE}"),
+    ],
+)
+def test_a_sentence_with_a_hole_is_told_where_it_has_one_word_and_two_for_each_hole(text: str, expected: str):
+    templates = (("try ", ""), ("try ", " of"), ("try ", " of all"), ("", " before ", ""))
+    known = Sentences(
+        whole=frozenset(),
+        templates=(*templates, ("from ", " on to ", " it"), ("it goes from ", " on to ", "")),
+        words=frozenset({"sum"}),
+    )
+
+    assert expected == known.told(text)
 
 
 def test_many_holes_and_long_texts_are_matched_in_no_time():
