@@ -62,7 +62,7 @@ def _freed_symptom(case: Any, got: Any, answer: str) -> Wrong:
     own = sum(
         sum(b["bytes"] for b in one["blocks"])
         for one in case["segments"]
-        if one["stream"] == case["stream"] and not any(b["in_use"] for b in one["blocks"])
+        if one["stream"] == case["stream"] and _is_empty(one)
     )
     if said == own:
         then = "empty_cache asks for no stream"
@@ -73,6 +73,10 @@ def _freed_symptom(case: Any, got: Any, answer: str) -> Wrong:
 def _other_symptom(case: Any, said: str) -> Wrong:
     why = f"{said!r} came back; the five questions are asked in the order of the text, and the first yes counts"
     return Wrong("the request meets another end", why=why, next="go through the questions for the case shown")
+
+
+def _is_empty(segment: Any) -> bool:
+    return not any(block["in_use"] for block in segment["blocks"])
 
 
 def _holes(case: Any, *, own: bool = False) -> list[int]:
@@ -101,6 +105,10 @@ def _for_segments(case: Any, said: str) -> Wrong:
 
 
 def _for_cached(case: Any, said: str) -> Wrong:
+    if not any(_is_empty(one) for one in case["segments"]):
+        why = f"the driver has {byte_count(case['free_bytes'])} left, and that is as much as it is asked for, or more"
+        then = "how large a segment does this request need: 2 MiB, 20 MiB, or a multiple of 2 MiB?"
+        return Wrong("the driver can give a segment for this request", why=why, next=then)
     why = "segments without a block in use are reserved, not allocated: torch gives them back before it gives up"
     return Wrong("reserved memory was taken for memory in use", why=why, next="what is left after empty_cache?")
 
@@ -137,12 +145,21 @@ def _for_stream(case: Any, said: str) -> Wrong:
     return Wrong("a hole of another stream has room", why=why, next="which stream does the hole belong to?")
 
 
+def _for_other_pool(case: Any, said: str) -> Wrong:
+    if max(_holes(case), default=0) < case["request_bytes"]:
+        return _other_symptom(case, said)
+    why = f"free blocks that are large enough are in the {'large' if _pool(case) == 'small' else 'small'} pool"
+    then = "a request takes a block of its own pool, in another stream too"
+    return Wrong("no stream has a hole for it in this request's pool", why=why, next=then)
+
+
 _SYMPTOMS: dict[tuple[str, str], Any] = {
     **{(want, "fits"): _for_holes for want in ANSWERS if want != "fits"},
     **{("fits", said): _for_fitting for said in ANSWERS if said != "fits"},
     **{(want, "new segment"): _for_segments for want in ("other stream", "fragmented", "too much")},
     **{("new segment", said): _for_cached for said in ("fragmented", "too much")},
     **{("other stream", said): _for_stream for said in ("fragmented", "too much")},
+    **{(want, "other stream"): _for_other_pool for want in ("fragmented", "too much")},
     ("new segment", "other stream"): _other_symptom,
     ("too much", "fragmented"): _for_total,
     ("fragmented", "too much"): _for_sum,

@@ -31,6 +31,8 @@ class OwnCheckpoint(Exercise):
         first, inputs = _inputs(given)
         watched = SavedTensors([block.weight])
         torch.manual_seed(given["seed"])
+        fresh = torch.get_rng_state()
+        torch.rand(7)  # what layers before it draw: the seed alone no longer gives the generator's state
         found, raised = torch.get_rng_state(), ""
         with watched.watching(), _autocast(given):
             output = student.Checkpoint.apply(block, *inputs)
@@ -49,7 +51,7 @@ class OwnCheckpoint(Exercise):
             "input_gradient": _listed(first.grad),
             "weight_gradient": _listed(block.weight.grad),
             "runs": block.runs,
-            "random": _moments(block.states, found, after),
+            "random": _moments(block.states, found, after, fresh),
             "saved": saved,
             "then": then,
             "raised": raised,
@@ -157,11 +159,11 @@ def _autocast(case: Any) -> Any:
     return torch.autocast("cpu", enabled=bool(case["autocast"]), dtype=dtype)
 
 
-def _moments(states: list[Any], found: Any, after: Any) -> list[bool]:
-    """Whether the first run found the generator as it was, the second as the first did, or as the first left it."""
+def _moments(states: list[Any], found: Any, after: Any, fresh: Any) -> list[bool]:
+    """Whether the first run found the generator as it was; the second as the first did, as it left it, or as seeded."""
     if len(states) < 2:
         return []
-    pairs = ((states[0], found), (states[1], states[0]), (states[1], after))
+    pairs = ((states[0], found), (states[1], states[0]), (states[1], after), (states[1], fresh))
     return [bool((one == other).all()) for one, other in pairs]
 
 
@@ -225,7 +227,11 @@ def _judge_gradients(case: Any, got: Any, want: Any, within: float) -> None:
             raise Wrong(f"no gradient reaches {words}", why="it is None after the backward pass", next=then)
         if case["dropout"] and off > _OTHER_MASK:
             why = f"the output is right, and the gradient of {words} is {off:.0%} off: other elements were dropped"
-            if got["random"][1:] == [False, True]:
+            if got["random"][3]:
+                why = "in the second run, the generator stood where its seed puts it; layers before had drawn from it"
+                then = "note torch.get_rng_state() before the first run, and set it for the second"
+                raise Wrong("the seed was kept in place of the generator's state", why=why, next=then)
+            if got["random"][1:3] == [False, True]:
                 then = "note it before the first run: what is noted after it has moved on already"
                 raise Wrong("the generator's state was noted after the first run", why=why, next=then)
             then = "the second run must draw what the first one drew: keep the generator's state"

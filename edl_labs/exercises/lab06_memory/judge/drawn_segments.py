@@ -172,9 +172,15 @@ def _pieces_of_others(rng: Any) -> Any:
     return _case(rng, segments, sum(holes) + _MIB - int(rng.integers(1, 500)) * _KIB, 0)
 
 
+def _small_request_large_hole_elsewhere(rng: Any) -> Any:
+    """Only a hole of another stream and of the other pool is large enough."""
+    segments = [_segment([_few(rng, 12, 16), _few(rng, 3, 6)], stream=1), _segment([_few(rng, 20, 30)])]
+    return _case(rng, segments, int(rng.integers(100, 900)) * _KIB, _MIB)
+
+
 _MAKERS = (
     _hole_fits, _pieces, _empty_segments, _hole_of_another_stream, _nothing_left, _empty_of_another_stream,
     _small_hole, _large_holes_for_a_small_one, _one_byte_too_many, _middling, _driver_alone, _odd_megabytes,
     _exact_bounds, _exactly_ten, _just_large, _twenty_at_the_driver, _nearly_twenty, _nearly_two, _exactly_enough,
-    _rounded_beyond_all, _pieces_of_others,
+    _rounded_beyond_all, _pieces_of_others, _small_request_large_hole_elsewhere,
 )  # fmt: skip
