@@ -165,7 +165,8 @@ for race in VirtualCluster.flat(3).run(adds_at_once).races[:2]:
 #
 # In the end every element holds each rank's own exactly once, on every rank. No rank sends more than `2(P - 1)` chunks
 # (chunks are rounded up), and it takes at most 2 % longer than a ring. A chunk that is still on its way must not be
-# touched, on neither side. Collectives of `dist` are for the sections after this one.
+# touched, on neither side. When `all_reduce` ends, every send and receive has been waited for: the caller may change
+# `buffer` at once. Collectives of `dist` are for the sections after this one.
 
 
 # %% solve="ring"

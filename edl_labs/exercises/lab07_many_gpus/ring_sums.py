@@ -15,7 +15,15 @@ from edl_labs.exercises.cluster_programs import (
     written_programs,
 )
 from edl_labs.units import byte_count, byte_rate, seconds
-from edl_labs.virtual.cluster import ClusterMachine, ClusterPart, ClusterReplay, Rank, RankTensor, VirtualCluster
+from edl_labs.virtual.cluster import (
+    ClusterMachine,
+    ClusterPart,
+    ClusterReplay,
+    Rank,
+    RankTensor,
+    VirtualCluster,
+    replay_cluster,
+)
 from edl_labs.virtual.cluster.program import OPERATIONS
 
 MOST_TIME = 1.02  # of a ring's, promised in the lab's text
@@ -49,6 +57,7 @@ class Ring(Exercise):
         _judge_waiting(run)
         _judge_races(run)
         _judge_sums(case, run)
+        _judge_open_work(case, run, machine)
         _judge_links(case, run)
         ring_s = 2 * (case["ranks"] - 1) * (case["alpha_s"] + _chunk_bytes(case) / case["byte_per_s"])
         if run.makespan_s > MOST_TIME * ring_s:
@@ -109,6 +118,19 @@ def _judge_races(run: ClusterReplay) -> None:
         then = "what irecv brings is there after its wait()"
         raise Wrong("a chunk is used before it has arrived", why=str(race), next=then)
     raise Wrong("two operations write to the same place at once", why=str(race), next="wait for the first one")
+
+
+def _judge_open_work(case: Any, run: ClusterReplay, machine: ClusterMachine) -> None:
+    """The caller may change the buffer at once: nothing still sends or receives a part of it."""
+    whole = [[0, 0, case["numel"]]]
+    touch = {"op": "scale", "stream": 0, "duration_s": 0.0, "reads": whole, "writes": whole, "factor": 1.0}
+    races = replay_cluster([[*program, touch] for program in run.programs], machine).races
+    if not races:
+        return
+    race, then = races[0], "wait for the work of each isend and irecv, also in the second half"
+    if race.kind.startswith("read"):
+        raise Wrong("a send is still open when all_reduce ends", why=str(race), next=then)
+    raise Wrong("a receive is still open when all_reduce ends", why=str(race), next=then)
 
 
 def _judge_sums(case: Any, run: ClusterReplay) -> None:
