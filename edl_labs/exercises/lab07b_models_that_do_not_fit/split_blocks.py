@@ -43,7 +43,7 @@ class SplitABlock(Exercise):
                 return shard, mine, x  # torch would say which line, and not which bias
             output = student.forward({**shard}, mine, comm)
             comm.phase = "backward"
-            if output.requires_grad:
+            if output.requires_grad and output.shape == upstream.shape:
                 (output * upstream).sum().backward()
             return shard, mine, output
 
@@ -55,6 +55,7 @@ class SplitABlock(Exercise):
             "attached": [bool(one[2].requires_grad) for one in done],
             "forward": [comm.phases.count("forward") for comm in comms],
             "backward": [comm.phases.count("backward") for comm in comms],
+            "output_shapes": [list(one[2].shape) for one in done],
             "outputs": [listed(one[2]) for one in done],
             "input_gradients": [listed(one[1].grad) for one in done],
             "heads": [part.get("heads") for part in parts],
@@ -229,7 +230,11 @@ def _judge_heads(case: Any, got: Any) -> None:
 
 
 def _judge_output(case: Any, got: Any, want: Any) -> None:
-    right = want["outputs"][0]
+    right, shape = want["outputs"][0], want["output_shapes"][0]
+    for rank, mine in enumerate(got["output_shapes"]):
+        if mine != shape:
+            why = f"rank {rank}'s output has the shape {mine}; the whole block's has {shape}"
+            raise Wrong("the output has another shape than the block's", why=why, next="keep tokens × channels")
     for rank, mine in enumerate(got["outputs"]):
         if told := unreadable(mine, len(right)):
             raise Wrong(
@@ -242,10 +247,13 @@ def _judge_output(case: Any, got: Any, want: Any) -> None:
         if not any(got["forward"]):
             then = "each rank has a part of every sum; who adds the parts up?"
             raise Wrong("the outputs of the ranks are never summed", why=why, next=then)
-        for times in (case["ranks"], 0):
+        for times, what in (
+            (case["ranks"], "every rank adds the bias before the sum"),
+            (0, "the output's bias is lost"),
+            (1 / case["ranks"], "only a share of the output's bias is added"),
+        ):
             if distance(mine, [a + (times - 1) * b for a, b in zip(right, bias, strict=True)]) <= _SAME:
-                what = "every rank adds the bias before the sum" if times else "the output's bias is lost"
-                raise Wrong(what, why=f"{why}: the bias is in it {times} times", next="add it once, after the sum")
+                raise Wrong(what, why=f"{why}: the bias is in it {times:g} times", next="add it once, after the sum")
         if distance(mine, [(a - b) / case["ranks"] + b for a, b in zip(right, bias, strict=True)]) <= _SAME:
             raise Wrong("the parts were averaged", why=why, next="parts of a sum are added")
         if any(distance(other, mine) > _SAME for other in got["outputs"]):
@@ -259,7 +267,8 @@ def _judge_output(case: Any, got: Any, want: Any) -> None:
         if case["kind"] == "attention":
             then = "a head's width is the same on every rank: what does it say below the root?"
             raise Wrong("the heads give something else than in the whole block", why=why, next=then)
-        raise Wrong("the output is not that of the whole block", why=why, next="run both with one rank first")
+        then = "compare one token's output on one rank and on two: which term differs?"
+        raise Wrong("the output is not that of the whole block", why=why, next=then)
 
 
 def _judge_gradients(case: Any, got: Any, want: Any) -> None:

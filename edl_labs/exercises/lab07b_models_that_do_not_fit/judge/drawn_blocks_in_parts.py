@@ -22,5 +22,7 @@ def blocks(rng: Any) -> list[Case]:
         ),  # 1 more than a multiple: rounding up is not fair
         case("attention", 2, width=int(rng.choice([6, 9])), heads=3),
         case("attention", 4, width=12, heads=6),
+        # 2 more: rounding down leaves both to the last rank.
+        case("mlp", 4, width=int(rng.integers(3, 6)), hidden=int(rng.choice([6, 10, 14]))),
     ]
     return [Case(given=one) for one in cases]
