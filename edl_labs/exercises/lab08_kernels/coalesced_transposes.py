@@ -114,6 +114,12 @@ def _judge_contents(case: Any, run: WarpReplay) -> None:
         f"{place} is {_named(source, columns)}, and {_named(due[bad[0]], columns)} belongs there; {len(bad)} are wrong"
     )
     if all(found[at] == ("dst", at) for at in bad):
+        written = [divmod(at, rows) for at in set(range(len(found))) - set(bad)] or [(-1, -1)]
+        short = max(columns - 1 - max(x for x, _ in written), rows - 1 - max(y for _, y in written))
+        if short >= LANES:
+            why = f"{why}; the last {short} rows or columns of dst are left out"
+            then = "compute the grid from src.shape: one block for each tile"
+            raise Wrong("the grid does not reach all of a larger matrix", why=why, next=then)
         then = "does the grid reach every row and column, with its last block and its last threads?"
         raise Wrong("some elements of dst are never written", why=why, next=then)
     if source[0] == "nothing":

@@ -212,6 +212,12 @@ _RULES: tuple[tuple[str, str, str, str], ...] = (
         "every order can be the one that loses least or most",
     ),
     (
+        "equal_once",
+        "values that are equal are added once each",
+        "equal values were added as one, in all cases",
+        "a set keeps one of several equal values: permute the list itself",
+    ),
+    (
         "first_twice",
         "the first value of each order is added twice",
         "a sum began with it, and added it again, in all cases",

@@ -55,8 +55,7 @@ class TileChoice(Exercise):
             why, then = "best_tile gave a tile's dict", "(its number in chip['tiles'], split)"
             raise Wrong("a tile is named by its number in the list", why=why, next=then)
         if chosen not in every:
-            why = f"{chosen} for {len(case['chip']['tiles'])} tiles and splits of {case['chip']['splits']}"
-            raise Wrong("that is no tile and split of this chip", why=why, next="(number of the tile, split)")
+            raise _no_choice(case, chosen)
         took, best = want["seconds"][every.index(chosen)], min(want["seconds"])
         if took > _GOOD * best:
             why = f"tile {chosen[0]} in {chosen[1]} part(s) takes {seconds(took)}, and {seconds(best)} are possible"
@@ -90,6 +89,10 @@ class TileChoice(Exercise):
                 "(number of the tile, split)",
             )
             return Wrong("a split is given as it is, not by its place in the list", why=why, next=then)
+        for case, one in zip(cases, got, strict=True):
+            chosen = tuple(one["chosen"])
+            if chosen not in choices(case) and _A_DICT not in chosen:
+                return _no_choice(case, chosen)
         for aim, what, why, then in AIMS:
             if all(
                 tuple(one["chosen"]) == _first(case, aim, other)
@@ -115,6 +118,12 @@ class TileChoice(Exercise):
         chosen = tuple(got["chosen"])
         took = f", {got['seconds'][choices(case).index(chosen)]:.4g} s" if chosen in choices(case) else ""
         return f"best_tile gives {chosen}{took}"
+
+
+def _no_choice(case: Any, chosen: tuple[Any, ...]) -> Wrong:
+    why = f"{chosen} for {len(case['chip']['tiles'])} tiles and splits of {case['chip']['splits']}"
+    then = "return (number of the tile, split), and take the split from chip['splits']"
+    return Wrong("that is no tile and split of this chip", why=why, next=then)
 
 
 def choices(case: Any) -> list[tuple[int, int]]:

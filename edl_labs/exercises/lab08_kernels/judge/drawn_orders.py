@@ -10,6 +10,7 @@ from edl_labs.checks import Case, draws
 
 _TRIES = 500  # one in ten draws is asked
 _APART = 0.02  # of the range: how far the sums of common mistakes are from its ends
+_FEW_ORDERS = 4  # of 5,040: a few hundred shuffles rarely meet one of them
 # Of each format: the bits of a number, and the exponents that leave no sum too large.
 _BITS = {"float16": (11, 12), "bfloat16": (8, 12), "float32": (24, 28)}
 
@@ -18,21 +19,35 @@ _BITS = {"float16": (11, 12), "bfloat16": (8, 12), "float32": (24, 28)}
 def sums(rng: Any) -> list[Case]:
     formats = ("float16", "bfloat16", "float32", "float16")
     counts = (500, *(int(count) for count in rng.integers(270, 400, size=3)))
-    return [Case.split(_decided(rng, fmt, count), "slips") for fmt, count in zip(formats, counts, strict=True)]
+    cases = [_decided(rng, fmt, count) for fmt, count in zip(formats, counts, strict=True)]
+    cases.append(_decided(rng, "float16", int(rng.integers(270, 400)), twice=True))
+    return [Case.split(one, "slips") for one in cases]
 
 
-def _decided(rng: Any, fmt: str, count: int) -> dict[str, Any]:
-    """Values whose extreme sums are seen to be those of no sorted order, of no single order, and of no exact sum."""
+def _decided(rng: Any, fmt: str, count: int, *, twice: bool = False) -> dict[str, Any]:
+    """Values whose extreme sums are seen to be those of no sorted order, of no single order, and of no exact sum.
+
+    With `twice` there are seven: the last is equal to another one, and few orders give one of the extremes.
+    """
     for _ in range(_TRIES):
         values = _values(rng, fmt)
+        if twice:
+            values.insert(int(rng.integers(7)), min(values, key=abs))
         every = [_sum(order, fmt) for order in itertools.permutations(values)]
         least, most = min(every), max(every)
+        if twice and min(every.count(least), every.count(most)) > _FEW_ORDERS:
+            continue
         by_size = sorted(values, key=abs)
         orders = (values, values[::-1], sorted(values), sorted(values)[::-1], by_size, by_size[::-1])
         tried = [_sum(order, fmt) for order in orders] + [math.fsum(values)]
         away = _APART * (most - least)
         if away > 0 and all(min(abs(one - least), abs(one - most)) > away for one in tried):
-            return {"values": values, "fmt": fmt, "count": count, "slips": _slips(values, fmt)}
+            slips = _slips(values, fmt)
+            if not twice:
+                return {"values": values, "fmt": fmt, "count": count, "slips": slips}
+            slips["equal_once"] = _extremes(itertools.permutations(sorted({*values})), fmt)
+            if slips["equal_once"] != [least, most]:
+                return {"values": values, "fmt": fmt, "count": count, "slips": slips}
     raise AssertionError("no order decided the sum; draw other values")
 
 

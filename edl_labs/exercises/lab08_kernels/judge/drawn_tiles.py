@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from edl_labs.checks import Case, draws
@@ -10,6 +10,8 @@ from edl_labs.exercises.lab08_kernels.judge.tile_slip_rules import slips
 
 _TRIES = 3000  # one in thirty draws is asked
 _MARGIN = 1.02  # between the best choice and the next: rounding must not decide
+_SPLITS = (1, 2, 3, 4, 8)
+_OTHER_SPLITS = (1, 3, 5, 6, 12)  # only a choice from the chip's own list is one of these
 
 
 @draws("tile_choice")
@@ -20,6 +22,7 @@ def products(rng: Any) -> list[Case]:
         _decided(rng, _middling, lambda best, tiles: best[1] == 1 and best[0] == 2),
         _decided(rng, _small_output, lambda best, tiles: best[1] == 2),
         _decided(rng, _large, lambda best, tiles: best == (0, 1)),
+        _decided(rng, _small_output, lambda best, tiles: best[1] in (3, 5, 6), splits=_OTHER_SPLITS),
     ]
     return [Case.split(one, "slips") for one in cases]
 
@@ -41,7 +44,7 @@ def _odd(rng: Any, least: int, most: int) -> int:
     return int(rng.integers(least // 2, most // 2)) * 2 + 1
 
 
-def _chip(rng: Any) -> dict[str, Any]:
+def _chip(rng: Any, splits: Sequence[int]) -> dict[str, Any]:
     shapes = ((256, 128), (128, 128), (64, 64))
     shares = sorted((round(float(share), 2) for share in rng.uniform(0.4, 0.95, size=3)), reverse=True)
     per_sm = (1, int(rng.integers(1, 3)), int(rng.integers(2, 5)))
@@ -54,17 +57,21 @@ def _chip(rng: Any) -> dict[str, Any]:
         "sm_flop_per_s": round(float(rng.uniform(1.5e12, 6e12)), -9),
         "byte_per_s": round(float(rng.uniform(0.6e12, 3e12)), -9),
         "launch_s": round(float(rng.uniform(2e-6, 6e-6)), 7),
-        "splits": [1, 2, 3, 4, 8],
+        "splits": [*splits],
         "tiles": tiles,
     }
 
 
 def _decided(
-    rng: Any, sizes: Callable[[Any], dict[str, Any]], wanted: Callable[[tuple[int, int], Any], bool]
+    rng: Any,
+    sizes: Callable[[Any], dict[str, Any]],
+    wanted: Callable[[tuple[int, int], Any], bool],
+    *,
+    splits: Sequence[int] = _SPLITS,
 ) -> dict[str, Any]:
     """A product whose best choice is of a kind, by a margin."""
     for _ in range(_TRIES):
-        case = {**sizes(rng), "chip": _chip(rng)}
+        case = {**sizes(rng), "chip": _chip(rng, splits)}
         ranked = sorted(
             (priced(case, tile, split), (tile, split)) for tile in range(3) for split in case["chip"]["splits"]
         )

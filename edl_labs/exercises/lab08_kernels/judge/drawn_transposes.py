@@ -9,7 +9,7 @@ from edl_labs.checks import Case, draws
 
 @draws("coalesced")
 def matrices(rng: Any) -> list[Case]:
-    """Sides are multiples of 16, so that rows of every type begin with a sector."""
+    """Sides are multiples of 16, so that rows of every type begin with a sector; the last matrix has many blocks."""
     more = [16 * int(side) for side in rng.integers(1, 5, size=4)]
     cases = [
         _case(64, 64, "float32"),
@@ -17,6 +17,7 @@ def matrices(rng: Any) -> list[Case]:
         _case(more[0], 48, "float64"),
         _case(48, more[1], "float32"),
         _case(more[2], more[3], "float32"),
+        _case(16 * int(rng.integers(5, 8)), 16 * int(rng.integers(8, 11)), "float32"),
     ]
     return [Case(given=one) for one in cases]
 
