@@ -40,9 +40,10 @@ class FoldBatchNorm(Exercise):
         if strange:
             raise Wrong("a layer is of no known kind", why=f"{strange[0][:30]!r}", next="give back dicts as they came")
         _judge_settings(before, made)
+        _judge_biases(got["layers"])
         right = [_layer(one) for one in want["layers"]]
         told = _told_of_pairs(before, made, right)
-        told = told or _through_a_relu(before, made, right)
+        told = told or _gone_in_front(made, right)
         kept, needed = _norms(made), _norms(right)
         off = _distance(before, made, case)
         if off > _SAME:
@@ -140,9 +141,10 @@ def _plain(layer: Any) -> dict[str, Any]:
         weight, bias = layer["weight"], layer["bias"]
         settings = [int(layer[name]) for name in ("stride", "padding", "groups")]
         numbers = [_listed(weight), [] if bias is None else _listed(bias)]
-        return {"kind": kind, "shape": [int(n) for n in weight.shape], "settings": settings, "numbers": numbers}
+        shape, flat = [int(n) for n in weight.shape], [int(n) for n in getattr(bias, "shape", ())]
+        return {"kind": kind, "shape": shape, "bias_shape": flat, "settings": settings, "numbers": numbers}
     numbers = [_listed(layer[name]) for name in _STATISTICS] if kind == "batch_norm" else []
-    return {"kind": kind, "shape": [], "settings": [], "numbers": numbers}
+    return {"kind": kind, "shape": [], "bias_shape": [], "settings": [], "numbers": numbers}
 
 
 def _listed(value: Any) -> list[float]:
@@ -220,19 +222,43 @@ def _judge_settings(before: Any, made: Any) -> None:
             why = f"a weight of {list(first['weight'].shape)} became one of {list(second['weight'].shape)}"
             raise Wrong("a weight has another shape", why=why, next="a factor multiplies numbers, and moves none")
         if any(first[name] != second[name] for name in ("stride", "padding", "groups")):
-            raise Wrong("stride, padding or groups have changed", why=_settings(second), next="leave them as they are")
+            why = f"a convolution came{_settings(first)}, and left{_settings(second)}"
+            raise Wrong("stride, padding or groups have changed", why=why, next="leave them as they are")
 
 
-def _through_a_relu(before: Any, made: Any, right: Any) -> Wrong | None:
-    """What to say where a batch norm is gone that has a ReLU between itself and the next convolution."""
-    kinds = [one["kind"] for one in before]
-    pairs = list(zip(["", *kinds], kinds, [*kinds[1:], ""], strict=False))
-    apart = [a for a in pairs if a[1] == "batch_norm" and a[0] not in _CONVOLUTIONS and a[2] == "relu"]
-    if not apart or _norms(made) >= _norms(right):
-        return None
-    then = "is relu(factor * x + rest) the same as factor * relu(x) + rest?"
-    why = f"the layers were {', '.join(kinds)}"
-    return Wrong("a batch norm is gone that a ReLU parts from the convolution", why=why, next=then)
+def _judge_biases(layers: list[dict[str, Any]]) -> None:
+    for one in layers:
+        if len(one["bias_shape"]) > 1:
+            why = f"a bias has the shape {one['bias_shape']}; a convolution takes {[len(one['numbers'][1])]}"
+            raise Wrong("a bias has another shape than a convolution takes", why=why, next="flatten it")
+
+
+def _gone_in_front(made: Any, right: Any) -> Wrong | None:
+    """What to say where a batch norm is gone in front of a layer that it has to stay in front of."""
+    for (had, layer), (has, _) in zip(_with_norms_in_front(right), _with_norms_in_front(made), strict=True):
+        if had <= has:
+            continue
+        if layer["kind"] == "relu":
+            then = "is relu(factor * x + rest) the same as factor * relu(x) + rest?"
+            why = "it stood in front of a ReLU, with no convolution before it"
+            return Wrong("a batch norm is gone that a ReLU parts from the convolution", why=why, next=then)
+        if layer["kind"] == "transposed":
+            why = "outputs at the edges get fewer inputs than others, and so another share of the shifts"
+            then = "leave it in front of a transposed convolution"
+            return Wrong("a batch norm is gone in front of a transposed convolution", why=why, next=then)
+    return None
+
+
+def _with_norms_in_front(layers: Any) -> list[tuple[int, Any]]:
+    """Each layer that is no batch norm, and how many batch norms are right in front of it."""
+    found, norms = [], 0
+    for one in layers:
+        if one["kind"] == "batch_norm":
+            norms += 1
+        else:
+            found.append((norms, one))
+            norms = 0
+    return found
 
 
 def _left_over(before: Any, made: Any, why: str) -> Wrong:

@@ -38,7 +38,7 @@ class Int8Product(Exercise):
         def ask(lent: Lent) -> dict[str, Any]:
             before = {name: _ahead(student, given, name, lent) for name in _BEFORE}
             during = {name: _product(student, given, name, lent) for name in _DURING}
-            return {"before": before, "during": during, "layer": _whole(student, given, lent)}
+            return {"before": before, "during": during, **_whole(student, given, lent)}
 
         found, changed = asked_twice(ask)
         return {**found, "changed": changed}
@@ -48,6 +48,9 @@ class Int8Product(Exercise):
             self._judge_parts(case, got, want)
 
     def _judge_parts(self, case: Any, got: Any, want: Any) -> None:
+        if got["shape"] != want["shape"]:
+            why = f"the layer's outputs have the shape {got['shape']}; rows × columns are {want['shape']}"
+            raise Wrong("the outputs have another shape", why=why, next="keep x's rows and weight's columns")
         _judge_before(case, got["before"], want["before"])
         for name in _DURING:
             found, right = got["during"][name], want["during"][name]
@@ -55,8 +58,15 @@ class Int8Product(Exercise):
                 raise _told(name, case, found, right)
         if got["layer"] != want["layer"]:
             off = _first_off(got["layer"], want["layer"])
+            if _come_round(got["layer"], want["layer"]):
+                then = "clamp after the output's zero point is added, and before the type becomes int8"
+                raise Wrong("outputs come round where a zero point is added", why=off, next=then)
             then = "each property alone is right: which of them meet in one layer?"
             raise Wrong("the parts of the layer are not put together", why=off, next=then)
+        if got["dtype"] != want["dtype"]:
+            why = f"all numbers are right, and their type is {got['dtype']}"
+            then = "end with .to(torch.int8), once they are rounded and clamped"
+            raise Wrong("the outputs are no int8", why=why, next=then)
 
     def student_inputs(self, case: Any) -> Any:
         """The layer's tensors and numbers, by the parameters' names."""
@@ -175,13 +185,17 @@ def _tensors(case: Any, name: str) -> tuple[Any, Any]:
     return x, weight
 
 
-def _whole(student: Any, case: Any, lent: Lent) -> list[float]:
+def _whole(student: Any, case: Any, lent: Lent) -> dict[str, Any]:
+    import torch
+
     values, row = _values(case), _row(case, "layer")
     offset, multiplier = _ahead(student, case, "whole", lent, both=True)
     row |= {"weight_zero": list(case["weight_zero"])}
     del row["offset"], row["multiplier"]
     x, weight = lent("x", values["x"]), lent("weight", values["weight"])
-    return _numbers(student.int8_product(x, weight, offset, multiplier, **row))
+    given = student.int8_product(x, weight, offset, multiplier, **row)
+    dtype = str(given.dtype).removeprefix("torch.") if hasattr(given, "dtype") else "int8"  # a list has no type
+    return {"layer": _numbers(given), "shape": list(torch.as_tensor(given).shape), "dtype": dtype}
 
 
 def _numbers(given: Any) -> list[float]:
@@ -190,6 +204,12 @@ def _numbers(given: Any) -> list[float]:
     if not hasattr(given, "shape"):
         given = torch.tensor([float(one) for one in given], dtype=torch.float64)
     return [float(one) for one in torch.as_tensor(given).to(torch.float64).flatten().tolist()]
+
+
+def _come_round(found: list[float], right: list[float]) -> bool:
+    """Whether all that differ lie in int8, and on the other side of 0."""
+    off = [(a, b) for a, b in zip(found, right, strict=True) if a != b]
+    return bool(off) and all(-128 <= a <= 127 and (a < 0) != (b < 0) for a, b in off)
 
 
 def _first_off(found: list[float], right: list[float]) -> str:
@@ -294,8 +314,11 @@ def _told(name: str, case: Any, found: list[float], right: list[float]) -> Wrong
         return Wrong("outputs are integers", why=why, next="round")
     if name == "rounding" and found == _floored(case):
         return Wrong("outputs are rounded down", why=why, next="to the nearest: -3.2 becomes -3, and not -4")
-    if name == "ends" and all(a >= -128 and a <= 127 for a in found):
+    if name == "ends" and _come_round(found, right):
         return Wrong("outputs beyond int8 come round at its other end", why=why, next="clamp before int8")
+    if name == "ends" and found == [max(one, -127.0) for one in right]:
+        then = "the output's grid has 256 numbers: clamp to -128 and 127"
+        return Wrong("an affine grid begins at -128", why=why, next=then)
     if name == "weight zeros" and found != _with_row_sums(case, 0):
         if found == _with_row_sums(case, 8):
             then = "a row of x adds up to more than an int8 holds: widen x first, or give the sum another dtype"

@@ -224,7 +224,10 @@ def _judge_integers(asked: Any, found: list[float], right: list[float]) -> None:
     if all(b in (lowest, 127) for _, b in off):
         if asked["symmetric"] and all(a == -128 for a, _ in off):
             raise Wrong("an integer of a symmetric grid is -128", why=why, next="its ends are -127 and 127")
-        if any(not lowest <= a <= 127 for a, _ in off):
+        if all((a, b) == (-127, -128) for a, b in off):
+            then = "an affine grid has 256 numbers: clamp to -128 and 127"
+            raise Wrong("an affine grid begins at -128", why=why, next=then)
+        if any(not lowest <= a <= 127 or (a < 0) == (b < 0) for a, b in off):
             raise Wrong("values beyond the grid are not brought to its ends", why=why, next="clamp")
         then = "clamp before the type becomes int8: what does 130 become as an int8?"
         raise Wrong("values beyond the grid come round at its other end", why=why, next=then)

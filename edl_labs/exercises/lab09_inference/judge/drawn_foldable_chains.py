@@ -33,5 +33,6 @@ def chains(rng: Any) -> list[Case]:
         case(conv(2, a), relu, norm(a), conv(a, b, padding=0, size=1, has_bias=False), norm(b)),
         case(norm(3), conv(3, b, kind="transposed", padding=0, size=3), norm(b), norm(b), relu),
         case(norm(b), relu, conv(b, a, padding=0)),
+        case(norm(b), norm(b), conv(b, a, padding=0), relu),
     ]
     return [Case(given=one, hidden={"check_seed": int(rng.integers(1, 10**6))}) for one in cases]
