@@ -7,6 +7,7 @@ from typing import Any
 
 from edl_labs.checks import Exercise, close, exercise
 from edl_labs.errors import Wrong
+from edl_labs.exercises.lab10_capstone.quality_slips import BATCHES, GPUS, STEPS
 from edl_labs.exercises.slip_digests import digest
 from edl_labs.units import byte_rate, flop_rate, seconds
 
@@ -59,8 +60,8 @@ class TimeToQuality(Exercise):
             for said, right in zip(one[name], other[name], strict=True)
         )
         if not timed:
-            return None
-        for kind, table in (("best", _BATCHES), ("fewest", _GPUS)):
+            return _one_slip_of_all_steps(cases, got, want)
+        for kind, table in (("best", BATCHES), ("fewest", GPUS)):
             if [one[kind] for one in got] == [one[kind] for one in want]:
                 continue
             for slip, (what, why, then) in table.items():
@@ -71,7 +72,7 @@ class TimeToQuality(Exercise):
                 for case, one, other in zip(cases, got, want, strict=True)
                 for row in zip(case["gpus" if kind == "best" else "deadlines_s"], one[kind], other[kind], strict=True)
             ]
-            return _batches_left_out(rows) if kind == "best" else _one_left_out(rows)
+            return _batches_left_out(rows) if kind == "best" else None
         return None
 
     def format_answer(self, case: Any, got: Any) -> str:
@@ -106,34 +107,49 @@ def _require_form(got: Any) -> None:
 
 
 def _step_symptom(case: Any, batch: int, gpus: int, said: float, right: float) -> Wrong:
-    job, machine = case["job"], case["machine"]
     why = f"a batch of {batch} on {gpus} GPUs: {seconds(said)} came back, {seconds(right)} is right"
+    fitting = [what for what, value in _step_slips(case, batch, gpus, right).items() if close(said, value)]
+    if len(fitting) == 1:
+        return Wrong(fitting[0], why=why, next=STEPS[fitting[0]])
+    then = "the longer of computing and moving a GPU's samples, the overhead, and the sum over GPUs"
+    return Wrong("a step takes another time", why=why, next=then)
+
+
+def _step_slips(case: Any, batch: int, gpus: int, right: float) -> dict[str, float]:
+    """Seconds of a step by each mistake in `STEPS`."""
+    job, machine = case["job"], case["machine"]
     one = batch / gpus
     computes = one * job["sample_flop"] / machine["flop_per_s"]
     weights = job["weight_bytes"] / machine["memory_byte_per_s"]
     samples = one * job["sample_bytes"] / machine["memory_byte_per_s"]
+    sync = machine["sync_s"]
     rest = right - max(computes, weights + samples)
-    sync, overhead = machine["sync_s"], machine["overhead_s"]
-    slips = (
-        ("computing and moving are added", computes + weights + samples + rest, "they overlap: the longer one counts"),
-        ("the shorter of two times is taken", min(computes, weights + samples) + rest, "a step ends with the longer"),
-        ("what a step costs besides is left out", right - overhead, "machine['overhead_s'] comes on top, once a step"),
-        (
-            "the sum over GPUs is left out, or hidden behind computing",
-            right - sync if gpus > 1 else math.nan,
-            "with two GPUs or more a step waits sync_s for it, after computing and moving",
-        ),
-        ("one GPU has nobody to sum with", right + sync if gpus == 1 else math.nan, "sync_s counts from two GPUs on"),
-        ("weights are moved for each sample", max(computes, one * weights + samples) + rest, "once a step, for all"),
-        ("each GPU takes the whole batch", max(gpus * computes, weights + gpus * samples) + rest, "batch / gpus each"),
-        ("weights are shared by the GPUs", max(computes, weights / gpus + samples) + rest, "each GPU has all of them"),
-        ("the samples' bytes are left out", max(computes, weights) + rest, "each sample moves its own, too"),
+    values = (
+        computes + weights + samples + rest,
+        min(computes, weights + samples) + rest,
+        right - machine["overhead_s"],
+        right - sync * (gpus > 1),
+        right + sync * (gpus == 1),
+        max(computes, one * weights + samples) + rest,
+        max(gpus * computes, weights + gpus * samples) + rest,
+        max(computes, weights / gpus + samples) + rest,
+        max(computes, weights) + rest,
+        max(computes, samples) + rest,
     )
-    for what, value, then in slips:
-        if close(said, value):
-            return Wrong(what, why=why, next=then)
-    then = "the longer of computing and moving a GPU's samples, the overhead, and the sum over GPUs"
-    return Wrong("a step takes another time", why=why, next=then)
+    return dict(zip(STEPS, values, strict=True))
+
+
+def _one_slip_of_all_steps(cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
+    """The one mistake that gives the seconds of all steps; None where two do, or none."""
+    rows = [
+        (_step_slips(case, batch, gpus, right), said)
+        for case, one, other in zip(cases, got, want, strict=True)
+        for (batch, gpus), said, right in zip(case["asked"], one["step_s"], other["step_s"], strict=True)
+    ]
+    fitting = [what for what in STEPS if all(close(said, values[what]) for values, said in rows)]
+    if len(fitting) != 1:
+        return None
+    return Wrong(fitting[0], why="all steps in all cases take what that gives", next=STEPS[fitting[0]])
 
 
 def _steps_symptom(case: Any, batch: int, gpus: int, said: float, right: float) -> Wrong:
@@ -182,18 +198,13 @@ def _batches_left_out(rows: list[Any]) -> Wrong | None:
     if all(right == gpus * most and said == right - gpus for most, gpus, said, right in off):
         why = "where it is the best, the one before it came back in all cases"
         return Wrong("the largest batch that fits is not tried", why=why, next="range(a, b) ends before b")
+    if all(said == (2 * gpus if right == gpus else right) for _, gpus, said, right in rows):
+        why = "where it is the best, two samples a GPU came back in all cases"
+        return Wrong("one sample a GPU is not tried", why=why, next="begin with a batch of `gpus`")
     shares = [said / gpus for _, gpus, said, _ in rows]
     if all(one >= 1 and math.log2(one).is_integer() for one in shares):
         why = "in all cases each GPU's samples are a power of two"
         return Wrong("a batch need not be a power of two", why=why, next="try every number of samples that fits")
-    return None
-
-
-def _one_left_out(rows: list[Any]) -> Wrong | None:
-    """What is said where 2 came wherever 1 GPU is in time, and all else is right. Rows: case, deadline, two answers."""
-    if all(said == (2 if right == 1 else right) for _, _, said, right in rows):
-        why = "wherever one is in time 2 came back, and all else is right"
-        return Wrong("a single GPU is not tried", why=why, next="begin with 1")
     return None
 
 
@@ -207,80 +218,5 @@ def _fewest_symptom(case: Any, deadline_s: float, said: Any, right: Any) -> Wron
     if said < right:
         then = "what does quality_s say of your answer, with the best batch for it?"
         return Wrong("so few GPUs are not in time", why=why, next=then)
-    return Wrong("fewer GPUs are in time, too", why=why, next="each number of GPUs has a best batch of its own")
-
-
-_BATCHES = {
-    "throughput": (
-        "neither most samples a second nor fewest steps end first",
-        "in all cases the largest batch that fits came back; it has both, and its samples teach less",
-        "seconds until the quality is reached are what counts: quality_s",
-    ),
-    "smallest": (
-        "the shortest step does not end first",
-        "in all cases the smallest batch came back",
-        "its steps are short, and there are many more",
-    ),
-    "ridge": (
-        "the batch at the ridge is not always the one that ends first",
-        "that is where computing takes as long as moving",
-        "an overhead makes a larger batch worth it, samples of many bytes a smaller one: try them all",
-    ),
-    "critical": (
-        "the critical batch is not the one that ends first",
-        "it says how steps depend on the batch, and nothing of the machine",
-        "quality_s of each batch",
-    ),
-    "no memory": (
-        "the batch does not fit",
-        "in every case it is the best if memory had no end",
-        "machine['most_samples'] is the most that one GPU holds",
-    ),
-    "memory of one": (
-        "each GPU has memory of its own",
-        "in every case the batch is the best that would fit one GPU",
-        "gpus times machine['most_samples'] fit",
-    ),
-    "best of one": (
-        "more GPUs have another best batch",
-        "the best batch of one GPU came back for all",
-        "each GPU takes batch / gpus samples, and the sum costs a step more",
-    ),
-}
-_GPUS = {
-    "linear": (
-        "GPUs do not share a training evenly",
-        "the time on one GPU over the deadline came back",
-        "ask quality_s, with the best batch, for each number of GPUs",
-    ),
-    "batch of one": (
-        "each number of GPUs has a best batch of its own",
-        "the deadline was asked of one GPU's best batch, shared",
-        "best_batch(job, machine, gpus) for each number",
-    ),
-    "shortest": (
-        "the fewest GPUs are asked, not the fastest",
-        "the number that ends first of all came back",
-        "stop at the first that is in time",
-    ),
-    "last left out": (
-        "machine['most_gpus'] GPUs may be used, too",
-        "the answers are those of one GPU less",
-        "range(1, n) ends before n",
-    ),
-    "strictly in time": (
-        "what ends exactly at the deadline is in time",
-        "all else is right, and where a training ends at the deadline another number came back",
-        "by the deadline means at most as late",
-    ),
-    "one too many": (
-        "there are no more than machine['most_gpus'] GPUs",
-        "one more came back where only that many would be in time",
-        "try them up to machine['most_gpus'], and return None behind it",
-    ),
-    "powers of two": (
-        "a number of GPUs need not be a power of two",
-        "fewer than came back would be in time",
-        "try every number from 1 on",
-    ),
-}
+    then = "try every number from 1 on, each with its best batch: one GPU more is not always faster"
+    return Wrong("fewer GPUs are in time, too", why=why, next=then)

@@ -7,6 +7,7 @@ from typing import Any
 
 from edl_labs.checks import Exercise, close, exercise
 from edl_labs.errors import Wrong
+from edl_labs.exercises.lab10_capstone.cost_slips import SLIPS
 from edl_labs.exercises.slip_digests import digest
 from edl_labs.units import flop_rate
 
@@ -46,10 +47,10 @@ class Cost(Exercise):
         """Another rule for what fits, or for how many GPUs are taken, where it gives the answers to all cases."""
         for case, one in zip(cases, got, strict=True):
             _require_form(one)
-            if one["cheapest"] is not None and not _is_paid(case, one["cheapest"]):
+            if one["cheapest"] is not None and not (_is_paid(case, one["cheapest"]) and _lasts(case, one["cheapest"])):
                 return None
         if all(one["hours"] and close(one["hours"][0], two["hours"][0]) for one, two in zip(got, want, strict=True)):
-            for key, (what, then) in _SLIPS.items():
+            for key, (what, then) in SLIPS.items():
                 if all(_slipped(case, one, key) for case, one in zip(cases, got, strict=True)):
                     why = "in every case the answers are what that rule gives"
                     return Wrong(what, why=why, next=then)
@@ -151,18 +152,37 @@ def _judge_number(case: Any, got: Any, want: Any) -> None:
     if case["run"]["batch"] % max(1, int(got["gpus"])):
         then = "each GPU gets as many samples: only divisors of run['batch'] will do"
         raise Wrong("the batch cannot be shared by so many GPUs", why=why, next=then)
+    _judge_limits(case, got)
     if not close(got["rented"], nodes):
         why = f"{got['gpus']:g} GPUs train, {_short(got['rented'])} are rented; a node has {chip['node_gpus']}"
         raise Wrong("nodes are rented as a whole", why=why, next="round up to whole nodes")
     if not close(got["money"], got["rented"] * got["hours"] * chip["price_per_gpu_h"]):
         raise _money_symptom(case, got)
-    why = f"{got['gpus']:g} GPUs came back, {want['gpus']} are cheapest"
     if got["gpus"] != want["gpus"]:
+        why = f"{got['gpus']:g} GPUs came back, {want['gpus']} are cheapest"
         then = "work out the money of every number that will do, and take the least"
-        raise Wrong("another number of GPUs is cheaper, or is the first to do", why=why, next=then)
-    if not close(got["hours"], want["hours"]):
-        why = f"{_short(got['hours'])} h for {_short(want['hours'])} h"
-        raise Wrong("the hours of the cheapest way are others", why=why, next="those that `hours` gives for it")
+        raise Wrong("another number of GPUs is cheaper", why=why, next=then)
+
+
+def _judge_limits(case: Any, got: Any) -> None:
+    """Hours, memory and deadline of the number of GPUs that came back."""
+    known = {gpus: (hours, fits) for gpus, hours, fits in case["ways"]}
+    if got["gpus"] not in known:
+        why = f"{got['gpus']:g} GPUs came back, of {case['chip']['most_gpus']}"
+        raise Wrong("there are not so many GPUs", why=why, next="from 1 to chip['most_gpus']")
+    hours, fits = known[got["gpus"]]
+    if not fits:
+        why = f"{got['gpus']:g} GPUs came back; each would hold more than {case['chip']['memory_bytes'] / 1e9:.3g} GB"
+        then = "ask `fits` for the GPUs that train: rented GPUs that are idle hold nothing"
+        raise Wrong("the cheapest way does not fit", why=why, next=then)
+    if not close(got["hours"], hours):
+        why = f"{got['gpus']:g} GPUs: {_short(got['hours'])} h came back, {_short(hours)} h is right"
+        then = "those that `hours` gives for the GPUs that train, set-up included"
+        raise Wrong("the hours of the cheapest way are others", why=why, next=then)
+    if hours > case["run"]["deadline_h"]:
+        why = f"{got['gpus']:g} GPUs need {_short(hours)} h, the deadline is {_short(case['run']['deadline_h'])} h"
+        then = "ask `hours` for the GPUs that train, not for those that are rented"
+        raise Wrong("the cheapest way is too late", why=why, next=then)
 
 
 def _money_symptom(case: Any, got: Any) -> Wrong:
@@ -192,6 +212,11 @@ def _is_paid(case: Any, best: Any) -> bool:
     return bool(best["rented"] == rented and close(best["money"], rented * best["hours"] * price))
 
 
+def _lasts(case: Any, best: Any) -> bool:
+    """Whether its hours are those of its GPUs."""
+    return any(gpus == best["gpus"] and close(best["hours"], hours) for gpus, hours, _ in case["ways"])
+
+
 def _slipped(case: Any, got: Any, key: str) -> bool:
     best = got["cheapest"]
     return bool(digest([None if best is None else best["gpus"], *got["fits"]]) == case["slips"][key])
@@ -199,39 +224,3 @@ def _slipped(case: Any, got: Any, key: str) -> bool:
 
 def _short(value: Any) -> str:
     return f"{value:.6g}" if type(value) in (int, float) else str(value)[:40]
-
-
-_SLIPS = {
-    "no activations": ("activations are left out of the memory", "each GPU holds its own activations beside its state"),
-    "recomputed activations": (
-        "activations are left out where they are recomputed",
-        "run['activation_bytes'] is what each GPU holds, recomputation or not",
-    ),
-    "shared activations": (
-        "activations are shared by all GPUs",
-        "run['activation_bytes'] is what each GPU holds, however many there are",
-    ),
-    "whole state": ("each GPU is made to hold the whole state", "the state is sharded: each holds 1 / gpus of it"),
-    "no memory": ("memory limits nothing", "take only numbers of GPUs for which `fits` says yes"),
-    "no deadline": ("the deadline limits nothing", "take only numbers of GPUs that end by run['deadline_h']"),
-    "set-up in no time": ("the deadline is kept by the training alone", "setting up takes part of the time, too"),
-    "fewest": ("the fewest GPUs are not the cheapest", "idle GPUs of a node are paid: what would they cost in use?"),
-    "most": ("the fastest run is not the cheapest", "more GPUs wait during the set-up; take the least money"),
-    "any number": ("the batch cannot be shared by so many GPUs", "only divisors of run['batch'] will do"),
-    "strictly less": (
-        "what fits exactly is said not to fit",
-        "a GPU may be filled to the last byte",
-    ),
-    "strictly in time": (
-        "a run that ends at the deadline is said to be late",
-        "within run['deadline_h'] is in time, to the last second",
-    ),
-    "nodes in part": (
-        "more GPUs are rented than there are",
-        "a node is rented as a whole, or not at all: is `rented` within chip['most_gpus']?",
-    ),
-    "whole nodes": (
-        "whole nodes train, though fewer GPUs would do",
-        "a number of GPUs need not fill its last node: look at all divisors of run['batch']",
-    ),
-}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import combinations
+from itertools import combinations, pairwise
 from typing import Any
 
 from edl_labs.checks import Case, draws
@@ -21,8 +21,8 @@ def runs(rng: Any) -> list[Case]:
     """Cases that tell every slip from what is right, and from each other slip.
 
     Behind those that are drawn for it come a run that fills its GPUs to the last byte, one that would be in time on a
-    node that is not whole, one that cannot be done, one that ends at its deadline on all GPUs that there are, and one
-    for a single GPU.
+    node that is not whole, one that cannot be done, one that ends at its deadline, one for a single GPU, and small runs
+    for each slip about nodes, shares and the ends of a search.
     """
     cases: list[Any] = []
     open_pairs = set(combinations([*_DRAWN, "right"], 2))
@@ -38,8 +38,9 @@ def runs(rng: Any) -> list[Case]:
         cases.append(_asked(case))
         open_pairs -= told
         if not open_pairs:
-            edges = (_exact(rng), _in_part(rng), _impossible(rng), _at_the_deadline(rng), _for_one(rng))
-            return [Case.split(one, "slips") for one in [*cases, *(_asked(case) for case in edges)]]
+            edges = [_exact(rng), _in_part(rng), _impossible(rng), _at_the_deadline(rng), _for_one(rng)]
+            edges += [_small(rng, slip) for slip in _SMALL]
+            return [Case.split(one, "slips", "ways") for one in [*cases, *(_asked(case) for case in edges)]]
         if len(cases) == _MOST:
             cases, open_pairs = [], set(combinations([*_DRAWN, "right"], 2))
     raise AssertionError(f"no cases tell {sorted(open_pairs)} apart; draw other sizes")
@@ -110,7 +111,7 @@ def _in_part(rng: Any) -> dict[str, Any]:
 
 
 def _at_the_deadline(rng: Any) -> dict[str, Any]:
-    """A run that all GPUs end at the deadline, and fewer end later.
+    """A run that some number of GPUs ends at the deadline, and fewer end later.
 
     Its numbers are such that tokens a second, FLOP a second and hours are exact, in whatever order one divides.
     """
@@ -129,9 +130,9 @@ def _at_the_deadline(rng: Any) -> dict[str, Any]:
         "deadline_h": setup_h + trains_h,
     }
     chip = {"flop_per_s": peak, "achieved": achieved, "memory_bytes": memory, "node_gpus": int(rng.choice([4, 8]))}
-    chip |= {"most_gpus": gpus, "price_per_gpu_h": price, "setup_h": setup_h}
+    chip |= {"most_gpus": 3 * gpus, "price_per_gpu_h": price, "setup_h": setup_h}
     case = {"run": run, "chip": chip}
-    if _hours(case, gpus) != run["deadline_h"] or _candidates(case) != [gpus]:
+    if _hours(case, gpus) != run["deadline_h"] or _answer(case)["gpus"] != gpus:
         raise AssertionError("no run ends exactly at its deadline; take numbers that divide exactly")
     return case
 
@@ -149,11 +150,27 @@ def _for_one(rng: Any) -> dict[str, Any]:
     raise AssertionError("no run is cheapest on one GPU; draw other sizes")
 
 
+def _small(rng: Any, slip: str) -> dict[str, Any]:
+    """A run of few samples for which a slip gives another number of GPUs."""
+    for _ in range(_TRIES):
+        case = _case(rng)
+        chip = {**case["chip"], "most_gpus": int(rng.integers(2, 7)) * case["chip"]["node_gpus"]}
+        batch = 2 * chip["most_gpus"] if slip == "last left out" else int(rng.integers(5, 45))
+        case = {"run": {**case["run"], "batch": batch}, "chip": chip}
+        aim = int(rng.integers(1, chip["most_gpus"] + 1))
+        case["run"]["deadline_h"] = round(_hours(case, aim) + 0.05, 1)
+        right = _answer(case)["gpus"]
+        if right is not None and _answer(case, slip)["gpus"] != right and _is_clear(case):
+            return case
+    raise AssertionError(f"no run tells {slip!r} from what is right; draw other sizes")
+
+
 def _asked(case: Any) -> dict[str, Any]:
     found = {key: _answer(case, key) for key in _SLIPS}
     return {
         **case,
         "gpus": _questions(case),
+        "ways": [[gpus, _hours(case, gpus), _fits(case, gpus)] for gpus in range(1, case["chip"]["most_gpus"] + 1)],
         "slips": {key: digest([one["gpus"], *one["fits"]]) for key, one in found.items()},
     }
 
@@ -184,12 +201,14 @@ def _rented(case: Any, gpus: int) -> int:
 def _candidates(case: Any, slip: str = "") -> list[int]:
     run, chip = case["run"], case["chip"]
     waits = chip["setup_h"] if slip == "set-up in no time" else 0.0
-    found = []
-    for gpus in range(1, chip["most_gpus"] + 1):
+    first = chip["node_gpus"] if slip == "from a node on" else 1
+    last = {"last left out": chip["most_gpus"] - 1, "two samples each": run["batch"] // 2}.get(slip, chip["most_gpus"])
+    found: list[int] = []
+    for gpus in range(first, min(last, chip["most_gpus"]) + 1):
         shared = slip == "any number" or run["batch"] % gpus == 0
         filled = slip != "whole nodes" or gpus % chip["node_gpus"] == 0
-        fits = slip == "no memory" or _fits(case, gpus, slip)
-        late_h = _hours(case, gpus) - waits - run["deadline_h"]
+        fits = slip == "no memory" or _fits(case, _rented(case, gpus) if slip == "rented hold" else gpus, slip)
+        late_h = _hours(case, _rented(case, gpus) if slip == "rented train" else gpus) - waits - run["deadline_h"]
         in_time = slip == "no deadline" or late_h < 0 or (late_h == 0 and slip != "strictly in time")
         to_be_had = slip == "nodes in part" or _rented(case, gpus) <= chip["most_gpus"]
         if shared and filled and fits and in_time and to_be_had:
@@ -197,7 +216,7 @@ def _candidates(case: Any, slip: str = "") -> list[int]:
     return found
 
 
-def _fits(case: Any, gpus: int, slip: str) -> bool:
+def _fits(case: Any, gpus: int, slip: str = "") -> bool:
     run = case["run"]
     state, activations = run["parameters"] * run["state_bytes"], run["activation_bytes"]
     held = {
@@ -217,6 +236,8 @@ def _answer(case: Any, slip: str = "") -> dict[str, Any]:
     )
     found = _candidates(case, slip)
     gpus = min(found, key=least) if found else None
+    if slip == "first minimum" and found:
+        gpus = next((one for one, two in pairwise(found) if least(two) > least(one)), found[-1])
     return {"gpus": gpus, "fits": [_fits(case, gpus, slip) for gpus in _questions(case)]}
 
 
@@ -243,5 +264,12 @@ _SLIPS = (
     "strictly less",
     "nodes in part",
     "strictly in time",
+    "rented hold",
+    "rented train",
+    "from a node on",
+    "two samples each",
+    "last left out",
+    "first minimum",
 )
-_DRAWN = _SLIPS[:-3]  # those that drawn cases tell apart; the last three have cases of their own
+_DRAWN = _SLIPS[:-9]  # those that drawn cases tell apart; the others have cases of their own
+_SMALL = _SLIPS[-6:]

@@ -25,7 +25,6 @@ _NEARLY = (4e-6, 1e-4)  # relative differences: of all points, or of one point o
 _MOST_ERRORS = 1  # of the quarters' test, of either kind: two may be made, and one draw in a hundred has three
 _ALPHA = 0.02  # as announced
 _SOUND_CUTS = (3, 4, 5, 8)  # tests of so many parts err as seldom, and unlucky noise is no reason to lose points
-_CARELESS_P = 0.05  # of each part by itself: what everybody takes, and who looks four times errs four times as often
 
 
 @draws("same_curve")
@@ -109,9 +108,9 @@ def _crossing(curve: Any) -> Any:
 def _tells(case: dict[str, Any]) -> bool:
     """Whether sound tests pass, the quarters' with one error to spare, and the one that forgets its four looks fails.
 
-    One draw in eleven is too kind to the latter: its false alarms are MOST_WRONG or fewer.
+    Two draws in three are too kind to the latter: its false alarms are MOST_WRONG or fewer.
     """
-    careless, _ = _errors(case, parts=4, level=_CARELESS_P)
+    careless, _ = _errors(case, parts=4, level=_ALPHA)
     if careless <= MOST_WRONG:
         return False
     errors = {parts: max(_errors(case, parts=parts, level=_ALPHA / parts)) for parts in _SOUND_CUTS}

@@ -11,14 +11,15 @@ _KINDS = ("above", "below", "memory", "ridge")
 _CHIPS = ((6e12, 300e9), (125e12, 0.9e12), (312e12, 2.039e12), (989e12, 3.35e12))  # deck 004's, V100, A100, H100
 _TRIES = 2000  # one draw in some twenty is asked
 _MOST_GPUS = 12  # or as many as end first of these, so that a deadline needs the last of them
-_EDGES = ("strictly in time", "one too many")  # rules that differ from what is right in the last case alone
+_EDGES = ("strictly in time", "one too many", "none alone", "halved")  # told from what is right by the last two cases
 _MANY = (3, 8)  # GPUs, of which one is no power of two
 
 
 @draws("time_to_quality")
 def trainings(rng: Any) -> list[Case]:
-    """One of each kind on each chip, and one whose deadlines are kept exactly."""
+    """One of each kind on each chip, one whose deadlines are kept exactly, and one in which a second GPU loses time."""
     cases = [*(_decided(rng, _KINDS[at], _CHIPS[at]) for at in rng.permutation(len(_KINDS))), _exact(rng)]
+    cases.append(_slower_with_two(rng))
     return [Case.split(one, "slips") for one in cases]
 
 
@@ -83,6 +84,42 @@ def _exact(rng: Any) -> dict[str, Any]:
         raise AssertionError("a training's best batch is not at the ridge, where its times are exact; draw other sizes")
     times = {gpus: float(_quality_s(case, _best(case, gpus), gpus)) for gpus in (1, 2, 4, 5)}
     return _asked({**case, "deadlines_s": [times[4], times[1], (times[4] + times[5]) / 2, times[2]]})
+
+
+def _slower_with_two(rng: Any) -> dict[str, Any]:
+    """A training whose best batch is one sample a GPU; with two or three GPUs it takes longer than with one.
+
+    In seconds of a step on one GPU, 2 are needed for B_c = 1; n GPUs need (1 + 1 / n) (1 + sync).
+    """
+    flop_per_s, byte_per_s = _CHIPS[int(rng.integers(len(_CHIPS)))]
+    sample_flop = int(rng.integers(2, 50)) * 10**9
+    computes_s, steps, most_gpus = sample_flop / flop_per_s, int(rng.integers(20, 900)) * 100, int(rng.integers(9, 13))
+    moved = int(0.1 * computes_s * byte_per_s)
+    overhead_s = round(0.2 * computes_s, 9)
+    case: dict[str, Any] = {
+        "job": {
+            "steps": steps,
+            "critical_batch": 1,
+            "sample_flop": sample_flop,
+            "weight_bytes": moved,
+            "sample_bytes": moved,
+        },
+        "machine": {
+            "flop_per_s": flop_per_s,
+            "memory_byte_per_s": byte_per_s,
+            "overhead_s": overhead_s,
+            "sync_s": round(float(rng.uniform(0.53, 0.57)) * (computes_s + overhead_s), 9),
+            "most_samples": int(rng.integers(8, 30)),
+            "most_gpus": most_gpus,
+        },
+        "gpus": [1, *_MANY],
+        "asked": [[1, 1], [8, 2], [6, 3]],
+    }
+    times = {gpus: float(_quality_s(case, _best(case, gpus), gpus)) for gpus in (1, 3, 4, most_gpus)}
+    if not times[4] < times[1] < times[3]:
+        raise AssertionError("a second GPU does not lose time; draw another sync_s")
+    aims = (1.01 * times[1], 1.01 * times[4], 1.001 * times[most_gpus], 0.5 * times[most_gpus])
+    return _asked({**case, "deadlines_s": [float(f"{one:.6g}") for one in aims]})
 
 
 def _case(rng: Any, kind: str, chip: tuple[float, float]) -> dict[str, Any]:
@@ -187,6 +224,8 @@ def _slips(case: Any) -> dict[str, Any]:
         ],
         "powers of two": [_first({n: times[n] for n in (1, 2, 4, 8) if n in times}, one) for one in deadlines],
         "last left out": [_first({n: times[n] for n in list(times)[:-1]}, one) for one in deadlines],
+        "none alone": [_first({n: times[n] for n in times if n > 1}, one) for one in deadlines],
+        "halved": [_halved(times, one) for one in deadlines],
         "strictly in time": [next((n for n in times if times[n] < one), None) for one in deadlines],
         "one too many": [_first(beyond, one) for one in deadlines],
     }
@@ -200,6 +239,17 @@ def _fewest(case: Any) -> list[Any]:
 
 def _first(times: dict[int, float], deadline_s: float) -> int | None:
     return next((one for one in times if times[one] <= deadline_s), None)
+
+
+def _halved(times: dict[int, float], deadline_s: float) -> int | None:
+    """What a search by bisection finds, as if each GPU more were faster."""
+    low, high = 1, max(times)
+    if times[high] > deadline_s:
+        return None
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (low, middle) if times[middle] <= deadline_s else (middle + 1, high)
+    return low
 
 
 def _among(times: dict[int, float], gpus: int) -> int | None:

@@ -1,0 +1,16 @@
+# exercise: cost
+# told: the hours of the cheapest way are others
+def cheapest(run, chip):
+    """Lets all rented GPUs train."""
+    ways = []
+    for gpus in range(1, chip["most_gpus"] + 1):
+        rented = -(-gpus // chip["node_gpus"]) * chip["node_gpus"]
+        lasts = hours(run, chip, gpus)
+        if run["batch"] % gpus or not fits(run, chip, gpus):
+            continue
+        if lasts <= run["deadline_h"] and rented <= chip["most_gpus"]:
+            money = rented * lasts * chip["price_per_gpu_h"]
+            lasts = hours(run, chip, rented)
+            money = rented * lasts * chip["price_per_gpu_h"]
+            ways.append({"gpus": gpus, "rented": rented, "hours": lasts, "money": money})
+    return min(ways, key=lambda way: way["money"], default=None)
