@@ -96,6 +96,15 @@ def test_nbgraders_own_command_gives_the_same_marks(course: CourseFolder, graded
 
 
 @pytest.mark.usefixtures("graded")
+def test_the_command_reports_on_it(course: CourseFolder, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(course.root)
+    said = CliRunner().invoke(app, ["report", PS])
+
+    assert 0 == said.exit_code, said.output
+    assert "2 students" in " ".join(said.output.split())
+
+
+@pytest.mark.usefixtures("graded")
 def test_feedback_shows_released_tests_and_no_output_of_the_run(course: CourseFolder):
     """A submission that prints what it was run with, and the frames above its functions."""
     sly = course.root / "course" / "submitted" / "sly" / PS

@@ -14,6 +14,7 @@ from edl_labs.checks.spec import defines
 from edl_labs.course.course_folder import Course
 from edl_labs.course.grade.class_results import ClassResults
 from edl_labs.course.grade.files import write_atomically
+from edl_labs.course.grade.nbgrader_assignments import is_nbgraders
 from edl_labs.course.grade.result import Result
 from edl_labs.course.grade.submission import read_submission
 from edl_labs.course.marks.entry_timelines import NOT_KEPT, EntryTimelines, entry_timelines, panels, signed
@@ -100,7 +101,9 @@ def _board(assignment: str, name: str, outcomes: Mapping[str, Outcome], names: M
 
 
 def leaderboards_or_none(assignment: str, course: Course) -> tuple[Leaderboard, ...]:
-    """The leaderboards with pseudonyms; none where the assignment has no exercise with a score."""
+    """The leaderboards with pseudonyms; none where the assignment has no exercise with a score, or is nbgrader's."""
+    if is_nbgraders(course, assignment):
+        return ()
     try:
         return leaderboards(assignment, course=course)
     except NothingToDo:

@@ -1,5 +1,6 @@
 # exercise: fold_batch_norm
 # told: a batch norm in front of a convolution is still there
+# like: nothing_in_front.py
 def fold_batch_norm(layers):
     """The chain with as few batch norms as can be."""
 
