@@ -238,11 +238,12 @@ def _gone_in_front(made: Any, right: Any) -> Wrong | None:
     for (had, layer), (has, _) in zip(_with_norms_in_front(right), _with_norms_in_front(made), strict=True):
         if had <= has:
             continue
-        if layer["kind"] == "relu":
+        behind = layer["kind"]
+        if behind == "relu":
             then = "is relu(factor * x + rest) the same as factor * relu(x) + rest?"
             why = "it stood in front of a ReLU, with no convolution before it"
             return Wrong("a batch norm is gone that a ReLU parts from the convolution", why=why, next=then)
-        if layer["kind"] == "transposed":
+        if behind == "transposed":
             why = "outputs at the edges get fewer inputs than others, and so another share of the shifts"
             then = "leave it in front of a transposed convolution"
             return Wrong("a batch norm is gone in front of a transposed convolution", why=why, next=then)
