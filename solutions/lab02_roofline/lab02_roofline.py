@@ -11,18 +11,24 @@
 # * say what fusing a chain of kernels saves, and for which chains that is much;
 # * tell which of three things limits a layer on a machine, and what a machine that you do not have would do with it.
 #
-# **About 150 minutes** for sections 1 to 9; the end of section 4 is a good place for a break. Sections 10 to 13 are
-# practice: no points, and about 70 minutes on top. They find the batch at which a layer stops waiting for memory, say
-# how much a change can win before you make it, and plan on how many nodes to train, with the network as one more roof.
+# **About 175 minutes (estimated)**, in two sittings: the first ends with section 5. Practice gives no points; it takes
+# another 90 minutes (estimated), in any order. The practice finds the batch at which a layer stops waiting for memory,
+# says how much a change can win before you make it, and plans on how many nodes to train, with the network as one more
+# roof.
 #
-# | section | 1, 2 | 3 | 4, 5 | 6 | 7 | 8, 9 |
-# |---|---|---|---|---|---|---|
-# | minutes | 42 | 16 | 20 | 14 | 28 | 30 |
+# | exercise | section | minutes |
+# |---|---|---|
+# | `intensity` | 2 | 40 |
+# | `ridge_and_bound` | 3 | 23 |
+# | `fused_or_not` | 5 | 26 |
+# | `count_a_model` | 6 | 23 |
+# | `why_not_on_the_roof` | 7 | 31 |
+# | `diagnose` | 8 | 32 |
 #
 # | practice | `minibatch_crossover` | `amdahl` | `network_roofline` | `scaling_plan` |
 # |---|---|---|---|---|
 # | section | 10 | 11 | 12 | 13 |
-# | minutes | 15 | 6 | 17 | 32 |
+# | minutes | 20 | 17 | 22 | 31 |
 #
 # No GPU is needed: you measure the machine that you have. In each section, *write your prediction down* before you run
 # the next cell: where there is a box (a number with or without its unit, Enter), what comes out is shown beside it, and

@@ -12,19 +12,25 @@
 # * build the loss scaler that you so far only imported, and train with it what fp16 alone does not train;
 # * tell in advance whether mixed precision will make a model faster, or not at all.
 #
-# **About 150 minutes** for sections 1 to 8; the end of section 3 is a good place for a break. Sections 9 to 13 are
-# practice: no points, and about two hours on top. They find where a format ends, compute a scale from a histogram, mend
-# the usual bugs around a scaler, and settle a dispute between two lecturers over the bytes of a training run; section
-# 13 looks at eight bits, with nothing to write.
+# **About 211 minutes (estimated)**, in two sittings: the first ends with section 3. Practice gives no points; it takes
+# another 143 minutes (estimated), in any order. The practice finds where a format ends, computes a scale from a
+# histogram, mends the usual bugs around a scaler, and settles a dispute between two lecturers over the bytes of a
+# training run. Section 13 looks at eight bits, with nothing to write.
 #
-# | section | 1 | 2 | 3 | 4, 5 | 6 | 7 | 8 |
-# |---|---|---|---|---|---|---|---|
-# | minutes | 28 | 15 | 13 | 37 | 15 | 18 | 24 |
+# | exercise | section | minutes |
+# |---|---|---|
+# | `encode_decode` | 1 | 35 |
+# | `accumulate_sum` | 2 | 23 |
+# | `autocast_dtype` | 3 | 22 |
+# | `dynamic_scale` | 5 | 43 |
+# | `train_it` | 6 | 27 |
+# | `aligned_shapes` | 7 | 25 |
+# | `when_amp_helps` | 8 | 36 |
 #
 # | practice | `where_it_breaks` | `static_scale` | `bug_hunt` | `bytes_per_parameter` |
 # |---|---|---|---|---|
 # | section | 9 | 10 | 11 | 12 |
-# | minutes | 20 | 20 | 54 | 24 |
+# | minutes | 28 | 30 | 55 | 30 |
 #
 # No GPU is needed: rounding one number gives the same bits on a laptop and on a GPU (long sums differ, since they are
 # added in another order). Where a cell would like CUDA, it uses it if it is here, and otherwise shows figures that say

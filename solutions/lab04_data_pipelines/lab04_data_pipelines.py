@@ -12,17 +12,26 @@
 # * load ahead of the device with few buffers and without a race;
 # * say whose fault a slow loop is, and choose a decoder by what counts in the loop.
 #
-# **About 148 minutes** for sections 1 to 7; the end of section 3 is a good place for a break. Sections 8 to 13 are
-# practice: no points, in any order, and their 132 minutes come on top.
+# **About 174 minutes (estimated)**, in two sittings: the first ends with section 3. Practice gives no points; it takes
+# another 154 minutes (estimated), in any order.
 #
-# | section | 1 | 2 | 3 | 4 | 5 | 6 and 7 |
-# |---|---|---|---|---|---|---|
-# | minutes | 24 | 33 | 17 | 24 | 23 | 27 |
+# | exercise | section | minutes |
+# |---|---|---|
+# | `read_plan` | 1 | 28 |
+# | `predict_workers` | 2 | 36 |
+# | `bucket_sampler` | 3 | 23 |
+# | `overlap_plan` | 4 | 27 |
+# | `whose_fault` | 5 | 27 |
+# | `fastest_decoder` | 6 | 33 |
 #
-# | practice | `storage_format` | `decode_once` | `stage_ladder` | `collate_pad` | `pack_sequences` | `prefetcher` |
-# |---|---|---|---|---|---|---|
-# | section | 8 | 9 | 10 | 11 | 12 | 13 |
-# | minutes | 26 | 21 | 23 | 16 | 18 | 28 |
+# | practice | section | minutes |
+# |---|---|---|
+# | `storage_format` | 8 | 28 |
+# | `decode_once` | 9 | 24 |
+# | `stage_ladder` | 10 | 26 |
+# | `collate_pad` | 11 | 20 |
+# | `pack_sequences` | 12 | 25 |
+# | `prefetcher` | 13 | 31 |
 #
 # No GPU is needed, nothing is downloaded: all data are made here. In each section, *write your prediction down* before
 # you run the next cell: where there is a box (a number with or without its unit, Enter), what comes out is shown beside

@@ -15,16 +15,17 @@
 #
 # Models that fit on no single GPU are lab07b's.
 #
-# **About 150 minutes** for sections 1 to 5; the end of section 2 is a good place for a break. What follows them is
-# practice: no points, and its 52 minutes come on top.
+# **About 158 minutes (estimated)**, in two sittings: the first ends with section 2. Practice gives no points; it takes
+# another 72 minutes (estimated), in any order.
 #
-# | section | 1 | 2 | 3 | 4, 5 |
+# | exercise | `ring` | `pick_collective` | `buckets` | `who_hangs` |
 # |---|---|---|---|---|
-# | minutes | 45 | 34 | 35 | 36 |
+# | section | 1 | 2 | 3 | 4 |
+# | minutes | 41 | 35 | 39 | 43 |
 #
 # | practice | `fit_a_link` | `no_sync` | `sync_batch_norm` |
 # |---|---|---|---|
-# | minutes | 12 | 20 | 20 |
+# | minutes | 20 | 21 | 31 |
 #
 # Neither a GPU nor a second process is needed: what would be on GPUs is modelled and says so. *Write your prediction
 # down* before you run the next cell: where there is a box (a number, with or without its unit, Enter), what comes out

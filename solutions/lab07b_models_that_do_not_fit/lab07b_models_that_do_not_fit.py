@@ -16,16 +16,17 @@
 # It builds on lab07's collectives: an *all-gather* gives every rank all parts, a *reduce-scatter* sums and leaves each
 # rank a part, an *all-reduce* is both, one after the other.
 #
-# **About 150 minutes** for sections 1 to 4; the end of section 2 is a good place for a break. What follows them is
-# practice: no points, and its 75 minutes come on top.
+# **About 210 minutes (estimated)**, in two sittings: the first ends with section 2. Practice gives no points; it takes
+# another 80 minutes (estimated), in any order.
 #
-# | section | 1 | 2 | 3 | 4 |
+# | exercise | `sharded_step` | `split_a_block` | `pipeline` | `explain` |
 # |---|---|---|---|---|
-# | minutes | 43 | 40 | 37 | 30 |
+# | section | 1 | 2 | 3 | 4 |
+# | minutes | 50 | 65 | 55 | 40 |
 #
 # | practice | `zero` | `layout` |
 # |---|---|---|
-# | minutes | 30 | 45 |
+# | minutes | 29 | 51 |
 #
 # Neither a GPU nor a second process is needed: what would be on GPUs is modelled and says so. *Write your prediction
 # down* before you run the next cell: where there is a box (a number, with or without its unit, Enter), what comes out

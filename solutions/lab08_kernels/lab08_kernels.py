@@ -12,11 +12,21 @@
 # * say how far the order of additions moves a sum, and write a reduction whose bits never change;
 # * in the practice, price the first layers of a network in seconds instead of FLOPs.
 #
-# **About 135 minutes**, and some 40 more for the practice at the end, `first_layers` and `warp_paths`, which gives no
-# points. *Write your prediction down* before you run the next cell: where there is a box (a number, with
-# or without its unit, Enter), what comes out is shown beside it, and not before. Lecture slides are quoted by deck:
-# [001] course introduction, [002] software perspective, [004] roofline. `hint("coalesced")` gives the hints of an
-# exercise, one at a time.
+# **About 108 minutes (estimated)**. Practice gives no points; it takes another 64 minutes (estimated), in any order.
+#
+# | exercise | `coalesced` | `tile_choice` | `order_matters` |
+# |---|---|---|---|
+# | section | 2 | 3 | 4 |
+# | minutes | 35 | 30 | 43 |
+#
+# | practice | `first_layers` | `warp_paths` |
+# |---|---|---|
+# | minutes | 45 | 19 |
+#
+# *Write your prediction down* before you run the next cell: where there is a box (a number, with or without its unit,
+# Enter), what comes out is shown beside it, and not before. Lecture slides are quoted by deck: [001] course
+# introduction, [002] software perspective, [004] deep learning, hopefully faster. `hint("coalesced")` gives the hints
+# of an exercise, one at a time.
 #
 # A check that fails shows the first case that is not right, and what your code gave; `case("coalesced")` gives that
 # case's inputs as Python values, to try your code on.

@@ -10,13 +10,18 @@
 # * say which operations may become one kernel, and what that saves;
 # * read what a compiler fused, and say why it stopped where it did.
 #
-# **About 130 minutes**; there is no practice in this lab.
+# **About 146 minutes (estimated)**. There is no practice in this lab.
+#
+# | exercise | `strides` | `fuse` |
+# |---|---|---|
+# | section | 1 | 2 |
+# | minutes | 66 | 80 |
 #
 # No GPU is needed, and no compiler: what would be on a GPU is modelled, what a compiler did elsewhere is recorded, and
 # both say so. *Write your prediction down* before you run the next cell: where there is a box (a number, with or
 # without its unit, Enter), what comes out is shown beside it, and not before. Lecture slides are quoted by deck: [001]
-# GPU basics, [002] software perspective. `hint("strides")` gives the hints of an exercise, one at a time; when a check
-# fails, `case("strides")` gives the inputs of the case that it shows.
+# course introduction, [002] software perspective. `hint("strides")` gives the hints of an exercise, one at a time; when
+# a check fails, `case("strides")` gives the inputs of the case that it shows.
 
 # %% setup
 try:

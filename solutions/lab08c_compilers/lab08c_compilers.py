@@ -12,14 +12,22 @@
 # * set the flags of cuDNN for a reproducible run, or for a fast one;
 # * say what a compiler gains on a network, and when its first call pays.
 #
-# **About 120 minutes**, and some 45 more for the practice at the end, `autotuner` and `whole_graph`, which gives no
-# points.
+# **About 141 minutes (estimated)**. Practice gives no points; it takes another 45 minutes (estimated), in any order.
+#
+# | exercise | `guards` | `capture` | `flags` |
+# |---|---|---|---|
+# | section | 1 | 2 | 3 |
+# | minutes | 63 | 39 | 39 |
+#
+# | practice | `autotuner` | `whole_graph` |
+# |---|---|---|
+# | minutes | 29 | 16 |
 #
 # No GPU is needed, and no compiler: what would be on a GPU is modelled, what a compiler did elsewhere is recorded, and
 # both say so. *Write your prediction down* before you run the next cell: where there is a box (a number, with or
 # without its unit, Enter), what comes out is shown beside it, and not before. Lecture slides are quoted by deck: [000]
-# profiling, [001] GPU basics, [002] software perspective. `hint("guards")` gives the hints of an exercise, one at a
-# time; when a check fails, `case("guards")` gives the inputs of the case that it shows.
+# optimizing training pipelines, [001] course introduction, [002] software perspective. `hint("guards")` gives the hints
+# of an exercise, one at a time; when a check fails, `case("guards")` gives the inputs of the case that it shows.
 
 # %% setup
 try:

@@ -13,22 +13,23 @@
 # * admit, evict and page as servers of language models do;
 # * say which load a service takes within a limit for 99 of 100 requests, and why being busy is no measure of it.
 #
-# **About 135 minutes** for the opening and sections 1 to 4; the end of section 2 is a good place for a break. Sections
-# 5 and 6 are practice: no points, and their 70 minutes come on top.
+# **About 160 minutes (estimated)**, in two sittings: the first ends with section 2. Practice gives no points; it takes
+# another 51 minutes (estimated), in any order.
 #
-# | section | opening and 1 | 2 | 3 | 4 |
+# | exercise | `kv_cache` | `decode_bound` | `continuous` | `two_services` |
 # |---|---|---|---|---|
-# | minutes | 36 | 30 | 47 | 22 |
+# | section | 1 | 2 | 3 | 4 |
+# | minutes | 44 | 36 | 50 | 30 |
 #
 # | practice | `batcher` | `streams` |
 # |---|---|---|
 # | section | 5 | 6 |
-# | minutes | 40 | 30 |
+# | minutes | 26 | 25 |
 #
 # Your functions leave what they are given as it is, where the text does not say otherwise. Requests are drawn and
 # devices modelled, and say so; no GPU is needed. *Write your prediction down* before you run the next cell: what comes
-# out is shown beside it, and not before. Lecture slides are quoted by deck: [000] intro, [001] systems, [002] software
-# perspective.
+# out is shown beside it, and not before. Lecture slides are quoted by deck: [000] optimizing training pipelines,
+# [001] course introduction, [002] software perspective.
 #
 # A check that fails shows the first case that is not right, and what your code gave; `case("kv_cache")` gives that
 # case's inputs as Python values, `hint("kv_cache")` hints, one at a time.

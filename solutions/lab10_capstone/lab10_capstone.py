@@ -14,10 +14,16 @@
 # * tell from the losses of several seeds whether a mend has changed the training;
 # * do all of that to a slow script on your own machine.
 #
-# **About 120 minutes** for what gives points: sections 1 and 2 take 55 together, 3 takes 35 and 4 takes 30. The last
-# two give none and take another 25. The budget itself is spent in the next lab, `lab10b`. Runs are modelled and say so;
-# no GPU is needed. *Write your prediction down* before you run the next cell. Decks are quoted by number: [001]
-# systems, [004] performance.
+# **About 138 minutes (estimated)**.
+#
+# | exercise | `cost` | `time_to_quality` | `rank_gains` | `same_curve` |
+# |---|---|---|---|---|
+# | section | 1 | 2 | 3 | 4 |
+# | minutes | 33 | 32 | 40 | 33 |
+#
+# The last two sections give no points and take another 25 minutes. The budget itself is spent in the next lab,
+# `lab10b`. Runs are modelled and say so; no GPU is needed. *Write your prediction down* before you run the next cell.
+# Decks are quoted by number: [001] course introduction, [004] deep learning, hopefully faster.
 #
 # A check that fails shows the first case that is not right, and what your code gave; `case("cost")` gives that case's
 # inputs as Python values, `hint("cost")` hints, one at a time.

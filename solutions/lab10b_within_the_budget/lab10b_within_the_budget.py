@@ -11,11 +11,17 @@
 # * take it to several GPUs so that sums hide behind passes;
 # * choose how many GPUs a budget should buy.
 #
-# **About 145 minutes**: sections 1 and 2 take 45, section 3 takes 40, section 4 takes 45 and the report 15. No GPU is
-# needed: time is modelled, and the same on every computer. The losses are real: a small net with as many layers is
-# computed from what your program really moves, so a step that is left out cannot have the right curve. *Write your
-# prediction down* before you run the next cell. Lecture slides are quoted by deck: [001] is GPU basics, [004] deep
-# learning, hopefully faster.
+# **About 146 minutes (estimated)**.
+#
+# | exercise | `single` | `scaled` | `score` | `report` |
+# |---|---|---|---|---|
+# | section | 2 | 3 | 4 | 5 |
+# | minutes | 41 | 34 | 44 | 27 |
+#
+# No GPU is needed: time is modelled, and the same on every computer. The losses are real: a small net with as many
+# layers is computed from what your program really moves, so a step that is left out cannot have the right curve. *Write
+# your prediction down* before you run the next cell. Lecture slides are quoted by deck: [001] course introduction,
+# [004] deep learning, hopefully faster.
 #
 # A check that fails shows the first case that is not right; `case("single")` gives that case's inputs, and
 # `TrainingJob.from_dict` makes a job of them. `hint("single")` gives hints, one at a time.

@@ -13,10 +13,28 @@
 # * say why a fused kernel is faster, and when it is not;
 # * in the practice, handle rows that fit into no block, skip the tiles of causal attention, and fuse a gelu.
 #
-# **About 150 minutes**: sections 1 and 2 take 25, section 3 takes 35, section 4 takes 40, section 5 takes 40, and the
-# explanation 10. The practice at the end gives no points. *Write your prediction down* before you run the next cell.
-# Lecture slides are quoted by deck: [001] course introduction, [002] software perspective, [004] roofline.
-# `hint("row_softmax")` gives the hints of an exercise, one at a time.
+# **About 163 minutes (estimated)**, in two sittings: the first ends with section 3. Practice gives no points; it takes
+# another 145 minutes (estimated), in any order.
+#
+# | exercise | section | minutes |
+# |---|---|---|
+# | `scale_shift_relu` | 2 | 28 |
+# | `row_softmax` | 3 | 26 |
+# | `tiled_product` | 4 | 37 |
+# | `attention` | 5 | 42 |
+# | `where_on_the_roofline` | 6 | 30 |
+#
+# | practice | minutes |
+# |---|---|
+# | `long_rows` | 33 |
+# | `causal` | 39 |
+# | `gelu_product` | 35 |
+# | `column_sums` | 22 |
+# | `tile_order` | 16 |
+#
+# *Write your prediction down* before you run the next cell. Lecture slides are quoted by deck: [001] course
+# introduction, [002] software perspective, [004] deep learning, hopefully faster. `hint("row_softmax")` gives the hints
+# of an exercise, one at a time.
 #
 # A check that fails shows the first case that is not right. `case("row_softmax")` gives that case's arguments, so that
 # `row_softmax(*case("row_softmax"))` runs your kernel on them.

@@ -27,6 +27,31 @@ def test_the_intro_names_every_deck_that_is_quoted(lab: str) -> None:
     assert [] == unnamed([cell.source for cell in LABS[lab].cells])
 
 
+# The decks' own titles, as the first slides have them.
+TITLES = {
+    "000": "optimizing training pipelines",
+    "001": "course introduction",
+    "002": "software perspective",
+    "003": "performance and profiling",
+    "004": "deep learning, hopefully faster",
+}
+
+
+def misnamed(intro: str) -> list[str]:
+    """The decks that an intro calls by another title than their own."""
+    text = " ".join(intro.split())
+    return sorted({deck for deck in _NAMED.findall(text) if f"[{deck}] {TITLES[deck]}" not in text})
+
+
+@pytest.mark.parametrize("lab", LABS)
+def test_the_intro_calls_each_deck_by_its_title(lab: str) -> None:
+    assert [] == misnamed(LABS[lab].cells[0].source)
+
+
+def test_another_title_is_found() -> None:
+    assert ["000"] == misnamed("Decks: [000] intro, [001] course\nintroduction.")
+
+
 def test_a_deck_without_a_name_is_found() -> None:
     intro = "Slides are quoted by their deck: [001] course introduction, and [003]."
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 import pytest
 
 from edl_labs.errors import Wrong
@@ -143,16 +141,3 @@ def test_another_loss_that_is_reported_is_named(losses, said):
     with pytest.raises(Wrong) as caught:
         _judge_losses(case, {"losses": losses, "sums": [2.0, 6.0, 10.0]}, [8 / 3, 5.0])
     assert caught.value.what.endswith(f"is not its window's mean{said and ': it is '}{said}")
-
-
-def test_the_minutes_of_sections_add_up(cells):
-    """The intro's first table has the sections that give points; the second one those that do not."""
-    core, practice = re.findall(r"\| minutes \|([ \d|]+)\|\n", cells[0].source)
-    minutes = [int(one) for one in core.split("|")]
-    headings = [cell.source.split("\n")[0] for cell in cells if cell.source.startswith("## ")][:-1]
-
-    assert "**About 150 minutes** for sections 1 to 7" in cells[0].source
-    assert 150 == sum(minutes)
-    assert len(headings) == len(minutes) + len(practice.split("|"))
-    assert [i > len(minutes) for i in range(1, len(headings) + 1)] == ["Practice: " in one for one in headings]
-    assert [str(i) for i in range(1, len(headings) + 1)] == [one.split()[1].rstrip(".") for one in headings]
