@@ -263,7 +263,7 @@ def _cell(path: str, name: str) -> str:
 
 def _other_orders(paths: list[str], asked: ast.FunctionDef) -> Iterator[tuple[str, str]]:
     """Adapters that hand the positional arguments to each function in every other order."""
-    count = len(asked.args.posonlyargs) + len(asked.args.args)
+    count = len(asked.args.posonlyargs) + len(asked.args.args) if paths else 0  # 13 arguments have 13! orders
     for places in islice(permutations(range(count)), 1, None):
         order = ", ".join([*(f"given[{place}]" for place in places), "**named"])
         for path in paths:

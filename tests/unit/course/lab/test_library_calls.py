@@ -123,3 +123,11 @@ def test_private_functions_and_those_of_exercises_are_tried_too_and_none_twice(m
     assert "edl_labs.exercises.lab08b_layouts.fused_kernels._saving" in private
     assert [] == [path for path in private if ".course" in path or ".judge." in path or ".cli" in path]
     assert not public & private
+
+
+@pytest.mark.timeout(60)
+def test_where_no_function_fits_the_orders_of_thirteen_arguments_are_not_counted() -> None:
+    asked = ast.parse(f"def kernel({', '.join('abcdefghijklm')}): ...").body[0]
+    assert isinstance(asked, ast.FunctionDef)
+
+    assert [] == list(library_calls._other_orders([], asked))
