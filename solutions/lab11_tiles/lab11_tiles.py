@@ -14,7 +14,7 @@
 # * in the practice, handle rows that fit into no block, skip the tiles of causal attention, and fuse a gelu.
 #
 # **About 163 minutes (estimated)**, in two sittings: the first ends with section 3. Practice gives no points; it takes
-# another 145 minutes (estimated), in any order.
+# another 187 minutes (estimated), in any order.
 #
 # | exercise | section | minutes |
 # |---|---|---|
@@ -28,6 +28,7 @@
 # |---|---|
 # | `long_rows` | 33 |
 # | `causal` | 39 |
+# | `attention_backward` | 42 |
 # | `gelu_product` | 35 |
 # | `column_sums` | 22 |
 # | `tile_order` | 16 |
@@ -664,6 +665,89 @@ def causal(q, k, v, BM, BN):
 
 # %% check="causal"
 check("causal")
+
+# %% [markdown]
+# ## Practice: the backward pass
+#
+# Training needs the gradients of q, k and v. The forward pass did not keep the weights, so the backward pass computes
+# them again, tile by tile. What it keeps is one number for each query: `lse`, the logarithm of the sum of the
+# exponentials of the query's scaled scores. **Predict:** for 4,096 queries and keys, how many times as many numbers
+# would the weights be?
+
+# %%
+predict("kept", "The weights are", unit="times as many numbers as lse")
+
+# %%
+with revealed("kept") as truth:
+    n = 4096
+    truth(kept=n * n / n)
+
+# %% [markdown]
+# With lse, a weight is exp(score − lse): no running maximum, no sum, no rescaling. The gradient of the weights is
+# o_grad·vᵀ. A row of weights sums to 1, so the softmax's gradient subtracts one number per row,
+# delta = Σ o_grad ⊙ o:
+#
+# * gradient of the scores: weights ⊙ (o_grad·vᵀ − delta)
+# * gradient of q: (gradient of the scores)·k / √d
+#
+# Write `attention_backward(q, k, v, o, o_grad, lse, BM, BN)` → the gradient of q, for one head in fp32. `q`, `o` and
+# `o_grad` have the shape (queries, d), `k` and `v` the shape (keys, d), `lse` the shape (queries,); every query sees
+# every key. All three products take `input_precision="ieee"`. Judged: values, also where scores are around 120; what
+# belongs to the queries is read once, k and v once for each tile of BM queries; the bytes of block values that are
+# alive at once.
+#
+# The gradients of k and v are the same loop the other way round: a program has BN keys and goes over all queries.
+
+
+# %% solve="attention_backward"
+@jit
+def attention_backward_kernel(
+    q_ptr, k_ptr, v_ptr, o_ptr, o_grad_ptr, lse_ptr, q_grad_ptr, queries, keys, scale,
+    D: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr,
+):  # fmt: skip
+    """The gradient of BM queries."""
+    ### BEGIN SOLUTION
+    rows = tl.program_id(0) * BM + tl.arange(0, BM)
+    at = tl.arange(0, D)
+    q_mask = rows[:, None] < queries
+    q_at = rows[:, None] * D + at[None, :]
+    q = tl.load(q_ptr + q_at, mask=q_mask, other=0.0)
+    o_grad = tl.load(o_grad_ptr + q_at, mask=q_mask, other=0.0)
+    o = tl.load(o_ptr + q_at, mask=q_mask, other=0.0)
+    delta = tl.sum(o_grad * o, axis=1)
+    lse = tl.load(lse_ptr + rows, mask=rows < queries, other=0.0)
+    q_grad = tl.zeros((BM, D), tl.float32)
+    for first in range(0, keys, BN):
+        columns = first + tl.arange(0, BN)
+        kv_mask = columns[:, None] < keys
+        kv_at = columns[:, None] * D + at[None, :]
+        k = tl.load(k_ptr + kv_at, mask=kv_mask, other=0.0)
+        v = tl.load(v_ptr + kv_at, mask=kv_mask, other=0.0)
+        scores = tl.dot(q, tl.trans(k), input_precision="ieee") * scale
+        scores = tl.where(columns[None, :] < keys, scores - lse[:, None], -float("inf"))
+        weights = tl.exp(scores)
+        weights_grad = tl.dot(o_grad, tl.trans(v), input_precision="ieee")
+        scores_grad = weights * (weights_grad - delta[:, None])
+        q_grad = tl.dot(scores_grad, k, q_grad, input_precision="ieee")
+    tl.store(q_grad_ptr + q_at, q_grad * scale, mask=q_mask)
+    ### END SOLUTION
+
+
+def attention_backward(q, k, v, o, o_grad, lse, BM, BN):
+    """The gradient of q in softmax(q @ k.T / sqrt(d)) @ v."""
+    ### BEGIN SOLUTION
+    queries, d = q.shape
+    q_grad = torch.empty_like(q)
+    grid = (cdiv(queries, BM),)
+    attention_backward_kernel[grid](
+        q, k, v, o, o_grad, lse, q_grad, queries, k.shape[0], d**-0.5, D=d, BM=BM, BN=BN
+    )
+    return q_grad
+    ### END SOLUTION
+
+
+# %% check="attention_backward"
+check("attention_backward")
 
 # %% [markdown]
 # ## Practice: a gelu in the epilogue

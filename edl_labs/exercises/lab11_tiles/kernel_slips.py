@@ -68,6 +68,31 @@ SENTENCES: dict[str, tuple[str, str, str]] = {
         "a tile of keys reaches beyond some of its queries",
         "mask each score where the key comes after the query",
     ),
+    "no_delta": (
+        "The row's part of the softmax's gradient is missing.",
+        "the weights of a row sum to 1: when one grows, the others shrink",
+        "subtract (o_grad * o).sum() of the row from o_grad·vᵀ before you multiply by the weights",
+    ),
+    "delta_added": (
+        "The row's part of the softmax's gradient is added.",
+        "the gradient of a score is weight · (o_grad·v − delta)",
+        "subtract delta",
+    ),
+    "gradient_not_scaled": (
+        "The gradient is not scaled.",
+        "scores are q·k / sqrt(d), so the gradient of q has the factor 1 / sqrt(d) too",
+        "multiply the sum by d**-0.5",
+    ),
+    "scaled_gradient_alone": (
+        "The scores are not scaled before the exponential.",
+        "lse is that of q·k / sqrt(d)",
+        "multiply q·kᵀ by d**-0.5, then subtract lse",
+    ),
+    "values_for_keys": (
+        "The gradient of the scores meets the values.",
+        "a score is q·k: its gradient by q is k",
+        "multiply by k",
+    ),
     "relu": ("The epilogue is relu.", "gelu is asked for", "x · (1 + erf(x / sqrt(2))) / 2"),
     "sigmoid": ("The epilogue is x·sigmoid(1.702·x).", "that is an approximation of gelu", "use tl.erf"),
     "no_root": ("erf takes x / sqrt(2), not x.", "erf(x) is the normal distribution of another width", "x * 0.7071…"),

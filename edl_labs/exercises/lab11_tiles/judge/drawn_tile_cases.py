@@ -6,9 +6,11 @@ from typing import Any
 
 from edl_labs.checks import Case, draws
 from edl_labs.exercises.lab11_tiles.attention_kernels import Attention, Causal
-from edl_labs.exercises.lab11_tiles.judge.kernel_slip_rules import attention_slips, product_slips
+from edl_labs.exercises.lab11_tiles.backward_kernels import AttentionBackward
+from edl_labs.exercises.lab11_tiles.judge.kernel_slip_rules import attention_slips, backward_slips, product_slips
 from edl_labs.exercises.lab11_tiles.product_kernels import GeluProduct, TiledProduct
 
+_HIGH = 120.0  # a level of scores whose exp is beyond fp32
 _FAR = -160.0  # a level of scores whose exp is 0 in fp32
 
 
@@ -107,6 +109,24 @@ def causals(rng: Any) -> list[Case]:
         given = {"queries": n, "stored_keys": n, "d": 16, "BM": bm, "BN": bn}
         level = _FAR if number == len(sizes) - 1 else -1.0
         cases.append(_with_slips(Case(given=given, hidden={"level": level, **_seed(rng)}), Causal(), attention_slips))
+    return cases
+
+
+@draws("attention_backward")
+def gradients(rng: Any) -> list[Case]:
+    """One tile, several, ragged ones of both shapes, and scores whose exponential is beyond fp32."""
+    sizes = [
+        (32, 32, 16, 32, 32, 1.0),
+        (64, 96, 16, 32, 32, 1.0),
+        (_odd(rng, 40, 60), _odd(rng, 70, 120), 32, 32, 16, 1.0),
+        (_odd(rng, 20, 60), _odd(rng, 90, 140), 16, 16, 32, 1.0),
+        (_odd(rng, 20, 40), _odd(rng, 40, 60), 16, 16, 32, _HIGH),
+    ]
+    cases = []
+    for queries, keys, d, bm, bn, level in sizes:
+        given = {"queries": queries, "keys": keys, "d": d, "BM": bm, "BN": bn}
+        case = Case(given=given, hidden={"level": level, **_seed(rng)})
+        cases.append(_with_slips(case, AttentionBackward(), backward_slips))
     return cases
 
 

@@ -57,6 +57,28 @@ def attention_slips(exercise: Any, case: Any) -> dict[str, list[float]]:
     return {name: sampled(out) for name, out in found.items() if not np.abs(out - right).max() <= near}
 
 
+def backward_slips(exercise: Any, case: Any) -> dict[str, list[float]]:
+    """Mistakes of the gradient of the queries, where they give something else than the gradient."""
+    import numpy as np
+
+    values = {name: value.astype(np.float64) for name, value in exercise.values(case).items()}
+    right = exercise.truth(case, values)[0]
+    scale, products = case["d"] ** -0.5, values["q"] @ values["k"].T
+    lse, inner = values["lse"][:, None], values["o_grad"] @ values["v"].T
+    delta = (values["o_grad"] * values["o"]).sum(axis=1, keepdims=True)
+    with np.errstate(over="ignore", invalid="ignore"):
+        weights, unscaled = np.exp(products * scale - lse), np.exp(products - lse)
+        found = {
+            "no_delta": (weights * inner) @ values["k"] * scale,
+            "delta_added": (weights * (inner + delta)) @ values["k"] * scale,
+            "gradient_not_scaled": right / scale,
+            "scaled_gradient_alone": (unscaled * (inner - delta)) @ values["k"] * scale,
+            "values_for_keys": (weights * (inner - delta)) @ values["v"] * scale,
+        }
+    near = 0.01 * np.abs(right).max()
+    return {name: sampled(out) for name, out in found.items() if not np.abs(out - right).max() <= near}
+
+
 def _streamed(
     exercise: Any,
     case: Any,
