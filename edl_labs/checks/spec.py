@@ -103,6 +103,10 @@ class Exercise(ABC):
     source_is_evidence: ClassVar[bool] = False
     """The evidence is a dict whose "source" lists texts of cells. Grading takes them from the submitted notebook."""
 
+    answers: ClassVar[tuple[str, ...] | None] = None
+    """The fields of the evidence that the text asks for, as `"scale"` or `"steps.scale"`; None: all of it. The rest are
+    claims of the student's process, and may earn nothing by themselves: `edl-labs test LAB --forge` lies about them."""
+
     hand_ins: ClassVar[tuple[str, ...]] = ()
     """Files beside the notebook that the judge reads: `case["handed_in"]` has their bytes by name, where they are
     there. It is hidden: the student's process never gets it, and nothing that the process says takes its place."""

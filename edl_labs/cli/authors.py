@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from edl_labs.cli.output import AsJson, ProgressLines, emit, stop, table
+from edl_labs.cli.output import AsJson, ProgressLines, emit, stop
+from edl_labs.cli.proof_tables import forge_labs, labs_and_exercises, show_proofs
 from edl_labs.errors import NothingToDo, UsageError
 from edl_labs.units import counted
 
 if TYPE_CHECKING:
     from edl_labs.course.course_folder import Course
-    from edl_labs.course.lab.prove import ExerciseProof, LabProof
+    from edl_labs.course.lab.prove import LabProof
 
 
 def add_to(app: typer.Typer) -> None:
@@ -176,6 +177,9 @@ def prove_labs(
     adapters: Annotated[
         bool, typer.Option("--adapters", help="Try library functions behind adapters too; some minutes a lab.")
     ] = False,
+    forge: Annotated[
+        bool, typer.Option("--forge", help="Instead, lie about what wrong answers only claim: it must earn nothing.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Prove of every exercise: stub 0, solution full, each wrong answer told, hints there, hostile answers 0."""
@@ -184,27 +188,18 @@ def prove_labs(
     from edl_labs.course.course_folder import Course
 
     course = Course.find()
-    names, exercises = _labs_and_exercises(course, labs or [])
+    names, exercises = labs_and_exercises(course, labs or [])
+    if forge:
+        stop(0 if forge_labs(course, names, exercises, as_json=as_json) else 1)
     proofs = _proofs(course, names, exercises, seeds=seeds, adapters=adapters, quiet=as_json)
     ok = bool(proofs) and all(proof.ok for proof in proofs)
     if as_json:
         emit({"schema": 1, "ok": ok, "labs": [proof.to_json() for proof in proofs]})
     else:
-        _show_proofs(proofs)
+        show_proofs(proofs)
     if not proofs:
         raise NothingToDo("there are no labs", next="edl-labs new LAB")
     stop(0 if ok else 1)
-
-
-def _labs_and_exercises(course: Course, names: list[str]) -> tuple[list[str], list[str]]:
-    """The labs and the exercises among `names`; every lab where none is named."""
-    from edl_labs.course.course_folder import LAB_NAME
-
-    labs = [name for name in names if LAB_NAME.fullmatch(name)] or course.lab_names()
-    exercises = [name for name in names if not LAB_NAME.fullmatch(name)]
-    if exercises and len(labs) != 1:
-        raise UsageError("exercises of which lab?", why=f"{exercises[0]} is named, and no lab", next="name its lab too")
-    return labs, exercises
 
 
 def _proofs(
@@ -240,33 +235,6 @@ def _proof(
 
     with ProgressLines(quiet=quiet) as progress:
         return prove(course, name, exercises=exercises, seeds=seeds, adapters=adapters, progress=progress)
-
-
-def _show_proofs(proofs: list[LabProof]) -> None:
-    columns = ["exercise", "points", "stub", "solution", "wrong", "hints", "hostile", "library", ""]
-    for proof in proofs:
-        table(f"{proof.lab}, {proof.seeds} seeds", columns, [_proof_row(exercise) for exercise in proof.exercises])
-        for problem in proof.problems:
-            print(problem, file=sys.stderr)
-
-
-def _proof_row(exercise: ExerciseProof) -> list[str]:
-    def sign(ok: bool) -> str:
-        return "✓" if ok else "✗"
-
-    by_hand = exercise.kind == "explain"
-    told = sum(one.ok for one in exercise.wrong)
-    return [
-        exercise.name,
-        f"{exercise.points:g}" if exercise.points else "",
-        "by hand" if by_hand else sign(exercise.stub.ok),
-        "by hand" if by_hand else sign(exercise.solution.ok),
-        "" if by_hand else f"{told}/{len(exercise.wrong)} told",
-        sign(exercise.hints.ok),
-        "" if by_hand else sign(exercise.hostile.ok),
-        "" if by_hand else sign(exercise.library.ok),
-        "complete" if exercise.ok else f"{len(exercise.problems)} to mend",
-    ]
 
 
 def leaks(

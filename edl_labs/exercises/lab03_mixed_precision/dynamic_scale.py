@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 from edl_labs.checks import Exercise, close, exercise
 from edl_labs.errors import Wrong
@@ -20,6 +20,8 @@ class DynamicScale(Exercise):
 
     `student.LossScaler(init_scale=, growth_factor=, backoff_factor=, growth_interval=)`, driven as torch's is.
     """
+
+    answers: ClassVar[tuple[str, ...]] = ("before", "reached", "after", "moved", "seen")
 
     def probe(self, student: Any, given: Any) -> Any:
         import torch

@@ -1,0 +1,79 @@
+"""What `edl-labs test` is asked about, and the tables that it shows: of proofs, and of lies about evidence."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from edl_labs.cli.output import ProgressLines, emit, table
+from edl_labs.errors import UsageError
+
+if TYPE_CHECKING:
+    from edl_labs.course.course_folder import Course
+    from edl_labs.course.lab.prove import ExerciseProof, LabProof
+
+
+def labs_and_exercises(course: Course, names: list[str]) -> tuple[list[str], list[str]]:
+    """The labs and the exercises among `names`; every lab where none is named."""
+    from edl_labs.course.course_folder import LAB_NAME
+
+    labs = [name for name in names if LAB_NAME.fullmatch(name)] or course.lab_names()
+    exercises = [name for name in names if not LAB_NAME.fullmatch(name)]
+    if exercises and len(labs) != 1:
+        raise UsageError("exercises of which lab?", why=f"{exercises[0]} is named, and no lab", next="name its lab too")
+    return labs, exercises
+
+
+def forge_labs(course: Course, names: list[str], exercises: list[str], *, as_json: bool) -> bool:
+    """Show what lies earned in each lab; whether it was nothing anywhere."""
+    from edl_labs.course.lab.forge import forge
+
+    with ProgressLines(quiet=as_json) as progress:
+        found = [forge(course, name, exercises=exercises, progress=progress) for name in names]
+    ok = all(one.ok for one in found)
+    if as_json:
+        emit({"schema": 1, "ok": ok, "labs": [one.to_json() for one in found]})
+        return ok
+    for lab in found:
+        rows = [
+            [
+                one.name,
+                "all is an answer" if one.answers is None else ", ".join(one.claims),
+                str(one.replacements),
+                f"{len(one.gains)}{' (trusting)' if one.trusting else ''}",
+                f"{one.cpu_s:.1f} s",
+            ]
+            for one in lab.exercises
+        ]
+        table(lab.lab, ["exercise", "claims", "replacements", "gains", "CPU"], rows)
+        for gain in [gain for one in lab.exercises for gain in one.gains]:
+            print(gain, file=sys.stderr)
+    return ok
+
+
+def show_proofs(proofs: list[LabProof]) -> None:
+    """A table for each lab, and what is missing."""
+    columns = ["exercise", "points", "stub", "solution", "wrong", "hints", "hostile", "library", ""]
+    for proof in proofs:
+        table(f"{proof.lab}, {proof.seeds} seeds", columns, [_proof_row(exercise) for exercise in proof.exercises])
+        for problem in proof.problems:
+            print(problem, file=sys.stderr)
+
+
+def _proof_row(exercise: ExerciseProof) -> list[str]:
+    def sign(ok: bool) -> str:
+        return "✓" if ok else "✗"
+
+    by_hand = exercise.kind == "explain"
+    told = sum(one.ok for one in exercise.wrong)
+    return [
+        exercise.name,
+        f"{exercise.points:g}" if exercise.points else "",
+        "by hand" if by_hand else sign(exercise.stub.ok),
+        "by hand" if by_hand else sign(exercise.solution.ok),
+        "" if by_hand else f"{told}/{len(exercise.wrong)} told",
+        sign(exercise.hints.ok),
+        "" if by_hand else sign(exercise.hostile.ok),
+        "" if by_hand else sign(exercise.library.ok),
+        "complete" if exercise.ok else f"{len(exercise.problems)} to mend",
+    ]

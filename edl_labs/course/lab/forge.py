@@ -1,0 +1,121 @@
+"""Forging the evidence of wrong answers: no claim of a student's process may earn what its answers do not."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection
+from dataclasses import dataclass
+from functools import partial
+
+from edl_labs.checks import RegisteredExercise, judge
+from edl_labs.checks.probe_process import ProbeProcess
+from edl_labs.course.course_folder import Course
+from edl_labs.course.lab.answer_runs import Answer, AnswerRuns, Progress
+from edl_labs.course.lab.forged_claims import replacements
+from edl_labs.course.lab.goldens import PUBLIC_SEED, exercises_of
+from edl_labs.course.lab.parsed_lab import WrongAnswer
+from edl_labs.course.lab.read import read_lab
+from edl_labs.values import Value
+
+
+@dataclass(frozen=True)
+class Gain:
+    """A lie that earned points: in whose evidence, about which field, how, and the points before and after."""
+
+    file: str
+    field: str
+    how: str
+    before: float
+    after: float
+
+    def __str__(self) -> str:
+        return f"{self.file}: {self.field}: {self.how}: {self.before:g} points became {self.after:g}"
+
+
+@dataclass(frozen=True, repr=False)
+class ExerciseForgery(Value):
+    """What was tried on one exercise. `claims` are the fields that were lied about; `cpu_s` is the judge's time."""
+
+    DERIVED = ("ok",)
+
+    name: str
+    trusting: bool
+    answers: tuple[str, ...] | None
+    claims: tuple[str, ...]
+    replacements: int
+    gains: tuple[Gain, ...]
+    cpu_s: float
+
+    @property
+    def ok(self) -> bool:
+        """Whether no lie earned anything; an exercise that says itself that it trusts its student may give some."""
+        return self.trusting or not self.gains
+
+
+@dataclass(frozen=True, repr=False)
+class LabForgery(Value):
+    """Every exercise of one lab."""
+
+    DERIVED = ("ok",)
+    ROWS = "exercises"
+
+    lab: str
+    exercises: tuple[ExerciseForgery, ...]
+
+    @property
+    def ok(self) -> bool:
+        """Whether no lie earned anything."""
+        return all(exercise.ok for exercise in self.exercises)
+
+
+def forge(
+    course: Course, name: str, *, exercises: Collection[str] = (), progress: Progress | None = None
+) -> LabForgery:
+    """Lies about the claims in each wrong answer's evidence, under the public seed, and what the judge gives for them.
+
+    It raises for a lab that cannot be read or run, and for an exercise that it does not have.
+    """
+    lab = read_lab(course, name)
+    wanted = {lab.exercise(one).name for one in exercises} or {one.name for one in lab.exercises}
+    with course.activated():
+        registered = {name: one for name, one in exercises_of(course, lab).items() if name in wanted}
+        asked = {name for name, one in registered.items() if one.spec.answers is not None}
+        runs = AnswerRuns(lab, {name: registered[name] for name in asked}, 1)
+        whole, start = lab.namespace_cells(), partial(ProbeProcess, exercises_folder=course.exercises)
+        origin, reference = start(whole), Answer("reference", whole, start, tuple(asked), 1)
+        wrong = [
+            (one, Answer(one.file, [(one.file, one.code)], origin.fork, (one.exercise,), 1, one.exercise))
+            for one in lab.wrong
+            if one.exercise in asked
+        ]
+        if asked:
+            with origin:
+                runs.gather([reference, *(answer for _, answer in wrong)], progress)
+            runs.want(reference)
+        found = [
+            _forged(runs, one, [pair for pair in wrong if pair[0].exercise == one.name]) for one in registered.values()
+        ]
+    return LabForgery(lab.name, tuple(found))
+
+
+def _forged(runs: AnswerRuns, exercise: RegisteredExercise, wrong: list[tuple[WrongAnswer, Answer]]) -> ExerciseForgery:
+    started_s, answers = time.process_time(), exercise.spec.answers
+    claims, count, gains = set[str](), 0, list[Gain]()
+    key = (exercise.name, PUBLIC_SEED)
+    for one, answer in wrong:
+        records, points = answer.records.get(key), runs.lab.exercise(exercise.name).weight
+        if not isinstance(records, list) or any("value" not in record for record in records):
+            continue  # it raised or died: there is no evidence to lie about
+        before = judge(exercise, runs.cases[key], records, runs.wants[key], points=points)
+        for lie in replacements([record["value"] for record in records], runs.wants[key], answers):
+            said = [{"value": value} for value in lie.values]
+            after = judge(exercise, runs.cases[key], said, runs.wants[key], points=points)
+            claims.add(lie.field)
+            count += 1
+            if after.points > before.points:
+                gains.append(Gain(one.file, lie.field, lie.how, before.points, after.points))
+    cpu_s = time.process_time() - started_s
+    declared = None if answers is None else tuple(answers)
+    return ExerciseForgery(
+        exercise.name, exercise.trusting, declared, tuple(sorted(claims)), count, tuple(gains), round(cpu_s, 3)
+    )

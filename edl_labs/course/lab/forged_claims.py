@@ -1,0 +1,123 @@
+"""Replacements of claims in evidence: what a student's process could say instead of what its code came to."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import islice, zip_longest
+from typing import Any
+
+from edl_labs.checks import plain_data
+
+Place = tuple[str | int, ...]
+MOST = 200  # replacements in one wrong answer's evidence
+
+
+@dataclass(frozen=True, eq=False)
+class Replacement:
+    """One lie: the field that it is about, in words how it lies, and the values of all cases with it."""
+
+    field: str
+    how: str
+    values: list[Any]
+
+
+def is_claim(field: str, answers: Collection[str] | None) -> bool:
+    """Whether all below a field is a claim: neither an answer nor something that holds one.
+
+    >>> is_claim("steps.count", ["steps.scale"]), is_claim("steps", ["steps.scale"]), is_claim("count", None)
+    (True, False, False)
+    """
+    if answers is None:
+        return False
+    return not any(f"{field}.".startswith(f"{one}.") or f"{one}.".startswith(f"{field}.") for one in answers)
+
+
+def replacements(values: list[Any], wants: list[Any], answers: Collection[str] | None) -> list[Replacement]:
+    """At most MOST changes of claims alone, in turn from every field, in the evidence of all cases.
+
+    >>> [(one.how, one.values) for one in replacements([{"x": 3, "n": 1}], [{"x": 5, "n": 1}], ["x"])][:2]
+    [('0 everywhere', [{'x': 3, 'n': 0}]), ('half everywhere', [{'x': 3, 'n': 0.5}])]
+    """
+    fields: dict[str, dict[Place, Any]] = {}
+    for place, node in _nodes(values):
+        field = field_of(place)
+        if field and is_claim(field, answers):
+            fields.setdefault(field, {})[place] = node
+    right, before = dict(_nodes(wants)), plain_data.encode(values)
+    in_turn = (
+        Replacement(field, how, _changed(values, changes))
+        for row in zip_longest(*(_lies(field, nodes, right) for field, nodes in fields.items()))
+        for field, how, changes in filter(None, row)
+    )
+    return list(islice((one for one in in_turn if plain_data.encode(one.values) != before), MOST))
+
+
+def field_of(place: Place) -> str:
+    """The names on the way to a place, without the numbers of items: all items of a list share their fields.
+
+    >>> field_of((0, "steps", 3, "scale"))
+    'steps.scale'
+    """
+    return ".".join(step for step in place if isinstance(step, str))
+
+
+def _nodes(node: Any, place: Place = ()) -> Iterator[tuple[Place, Any]]:
+    yield place, node
+    items = node.items() if isinstance(node, dict) else enumerate(node) if isinstance(node, (list, tuple)) else ()
+    for step, item in items:
+        yield from _nodes(item, (*place, step))
+
+
+def _changed(node: Any, changes: Mapping[Place, Any], place: Place = ()) -> Any:
+    if place in changes:
+        return changes[place]
+    if isinstance(node, dict):
+        return {step: _changed(item, changes, (*place, step)) for step, item in node.items()}
+    if isinstance(node, (list, tuple)):
+        return type(node)(_changed(item, changes, (*place, step)) for step, item in enumerate(node))
+    return node
+
+
+def _lies(field: str, nodes: dict[Place, Any], right: dict[Place, Any]) -> Iterator[tuple[str, str, dict[Place, Any]]]:
+    """What can be said of a field: in all cases and items at once, then at one place alone."""
+    known = {place: right[place] for place in nodes if place in right}
+    yield field, "the solution's everywhere", known
+    numbers = {place: node for place, node in nodes.items() if type(node) in (int, float, bool)}
+    for how, told in (("0", _zero), ("1", _one), ("half", _half), ("double", _double)):
+        yield field, f"{how} everywhere", {place: told(node) for place, node in numbers.items()}
+    for place, node in nodes.items():
+        if isinstance(node, list):
+            yield from ((field, how, {place: items}) for how, items in _rearranged(node))
+    for place in known:
+        yield field, f"the solution's at {place}", {place: known[place]}
+    for place, number in numbers.items():
+        for how, told in (("0", _zero), ("1", _one), ("half", _half), ("double", _double)):
+            yield field, f"{how} at {place}", {place: told(number)}
+
+
+def _rearranged(items: list[Any]) -> Iterator[tuple[str, list[Any]]]:
+    for index, item in enumerate(items):
+        yield f"item {index} dropped", items[:index] + items[index + 1 :]
+        yield f"item {index} doubled", [*items[: index + 1], item, *items[index + 1 :]]
+        if index:
+            yield (
+                f"items {index - 1} and {index} swapped",
+                [*items[: index - 1], item, items[index - 1], *items[index + 1 :]],
+            )
+
+
+def _zero(number: float) -> float:
+    return type(number)(0)
+
+
+def _one(number: float) -> float:
+    return type(number)(1)
+
+
+def _half(number: float) -> float:
+    return number // 2 if type(number) is int and number % 2 == 0 else number / 2
+
+
+def _double(number: float) -> float:
+    return number * 2
