@@ -9,7 +9,7 @@ import platform
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -159,6 +159,36 @@ def is_quick() -> bool:
 def usable_cores() -> int:
     """How many cores this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def free_bytes(*, root: Path = Path("/")) -> int | None:
+    """Memory that this machine, or the container or session around this process, could give; None without /proc.
+
+    Limits are those of its control groups, version 2. Files that the kernel may drop count as free, as in MemAvailable.
+    """
+    try:
+        lines = (root / "proc/meminfo").read_text().splitlines()
+    except OSError:
+        return None
+    free = next((int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:")), 0)
+    top = group = root / "sys/fs/cgroup"
+    with suppress(OSError):
+        own = (root / "proc/self/cgroup").read_text().splitlines()
+        group = top / next((line[3:].strip("/") for line in own if line.startswith("0::")), "")
+    for folder in (group, *group.parents):
+        with suppress(OSError, ValueError):  # "max" is no limit
+            most, used = (int((folder / name).read_text()) for name in ("memory.max", "memory.current"))
+            free = max(0, min(free, most - used + _droppable_bytes(folder)))
+        if folder == top:
+            break
+    return free
+
+
+def _droppable_bytes(group: Path) -> int:
+    with suppress(OSError):
+        lines = (group / "memory.stat").read_text().splitlines()
+        return next((int(line.split()[1]) for line in lines if line.startswith("inactive_file ")), 0)
+    return 0
 
 
 def _machine() -> dict[str, Any]:

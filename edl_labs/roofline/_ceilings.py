@@ -14,7 +14,7 @@ from typing import Any
 
 from edl_labs.arguments import checked_arguments, require_positive
 from edl_labs.clock import AcceleratorClock, Clock, EventClock, HostClock
-from edl_labs.device import Device, best_device, budget_here, describe, is_quick
+from edl_labs.device import Device, best_device, budget_here, describe, free_bytes, is_quick
 from edl_labs.errors import UsageError
 from edl_labs.hardware import Accelerator, accelerator, dtype_name
 from edl_labs.roofline.machine_ceilings import DOUBTFUL, Ceiling, Machine, MemoryLevel
@@ -30,6 +30,7 @@ DTYPES = {
     "cuda": ("fp64", "fp32", "tf32", "bf16", "fp16", "fp8", "int8"),
 }
 _LEAST_LARGEST_BYTES = 128 << 20  # of a sweep's working sets; in a quick run also the most: some are held at a time
+_HELD_AT_A_TIME = 8  # working sets of the largest size that fit into free memory: measured were four; half stays free
 _UNKNOWN_LLC_BYTES = 32 << 20  # the last cache of a common server, where the system does not tell
 _NEEDS_COMPILED = ("L1", "L2")  # a call of numpy costs as much as going over what they hold
 _UNTOLD_NEAREST_BYTES = 4 << 20  # a core's: more than the L2 of any common one
@@ -59,8 +60,8 @@ def ceilings(
     says so; host and device links; the time of the smallest operation. What a core's own caches give, only compiled
     loops show (built once, by the system's C compiler): without one they are `unmeasured`. `refresh` measures again. A
     remembered card in doubt by over 15 % is measured again by itself (once in a process; the surer one is kept), as is
-    one that a point has beaten. Takes `budget_s` (12 on a CPU, 7 on an accelerator) and a little more. UsageError where
-    there is no such device.
+    one that a point has beaten. Takes `budget_s` (12 on a CPU, 7 on an accelerator) and a little more; on a CPU, half
+    of the free memory, or 0.5 GB where that is more. UsageError where there is no such device.
     """
     name = best_device() if device is None else str(device)
     stamp = describe(name)
@@ -114,8 +115,9 @@ def _measured(stamp: Device, dtypes: tuple[str, ...], *, budget_s: float, progre
         say(0, 4, "working sets")
         told, unmeasured = _reachable(_told_levels(stamp, workers), workers)
         smallest_bytes = _smallest_bytes(workers, unmeasured)
+        largest_bytes = _largest_bytes(told, room_bytes=free_bytes() if is_cpu else None)
         looked_at = fastest_kernels.working_sets(
-            told if is_cpu else [], smallest_bytes=smallest_bytes, largest_bytes=_largest_bytes(told)
+            told if is_cpu else [], smallest_bytes=smallest_bytes, largest_bytes=largest_bytes
         )
         sweep = fastest_kernels.sweep(stamp, clock, workers, working_sets=looked_at)
         capacities = told or _seen_levels(sweep)
@@ -188,9 +190,10 @@ def _seen_levels(sweep: fastest_kernels.Sweep) -> list[tuple[str, float]]:
     return [(f"cache {place + 1}", float(size)) for place, size in enumerate(found)]
 
 
-def _largest_bytes(told: list[tuple[str, float]]) -> int:
+def _largest_bytes(told: list[tuple[str, float]], *, room_bytes: int | None = None) -> int:
     last = int(told[-1][1]) if told else _UNKNOWN_LLC_BYTES
-    return min(max(6 * last, _LEAST_LARGEST_BYTES), _LEAST_LARGEST_BYTES if is_quick() else 2 << 30)
+    most = 2 << 30 if room_bytes is None else min(2 << 30, room_bytes // _HELD_AT_A_TIME)
+    return max(min(6 * last, _LEAST_LARGEST_BYTES if is_quick() else most), _LEAST_LARGEST_BYTES)
 
 
 def _levels(

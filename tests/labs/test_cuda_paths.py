@@ -67,7 +67,7 @@ def small_gpu(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(fastest_kernels, "_GPU_SHAPES", ((64, 64, 64), (128, 128, 128)))
     monkeypatch.setattr(_ceilings, "_smallest_bytes", lambda *_: 64 << 10)
-    monkeypatch.setattr(_ceilings, "_largest_bytes", lambda _: 4 << 20)
+    monkeypatch.setattr(_ceilings, "_largest_bytes", lambda *_, **_options: 4 << 20)
     monkeypatch.setattr(_ceilings, "link_kernels", partial(kernels.link_kernels, nbytes=1 << 16))
     matplotlib.use("Agg")
 

@@ -22,14 +22,14 @@ from edl_labs.course.course_folder import Course
 from edl_labs.course.grade.class_kernels import begin_pool
 from edl_labs.course.grade.files import copy_exchange_files, is_disk_full, write_atomically
 from edl_labs.course.grade.gradebook import Writer, read_timestamp
-from edl_labs.course.grade.grader import Grader, Step, free_bytes, slots_that_fit
+from edl_labs.course.grade.grader import Grader, Step, slots_that_fit
 from edl_labs.course.grade.result import Result, ResultStore, UsingValue
 from edl_labs.course.grade.run_record import Usage
 from edl_labs.course.grade.student_names import plain_name
 from edl_labs.course.grade.submission import Unreadable
 from edl_labs.course.sandbox import Level, Limits, best_level
 from edl_labs.course.sandbox.kernel.pool import KernelPool
-from edl_labs.device import usable_cores
+from edl_labs.device import free_bytes, usable_cores
 from edl_labs.errors import EdlError, NothingToDo, UsageError
 from edl_labs.units import counted
 from edl_labs.values import Value
@@ -149,7 +149,7 @@ def grade(
             why = f"no submission matches {', '.join(only)}" if only else f"nobody handed in {assignment}"
             then = "edl-labs grade without --only grades everyone" if only else "edl-labs collect, or nbgrader collect"
             raise NothingToDo("there is nothing to grade", why=why, next=then)
-        fitting = slots_that_fit(free_bytes(), memory_bytes=limits.memory_bytes)
+        fitting = slots_that_fit(free_bytes() or 0, memory_bytes=limits.memory_bytes)
         jobs = max(1, min(jobs or min(usable_cores(), fitting), len(students)))
         rows: dict[str, StudentRow] = {}
         with _room_told(course, rows, students), _alone(course.grading(assignment)):

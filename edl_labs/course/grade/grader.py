@@ -9,7 +9,6 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
-from pathlib import Path
 
 from edl_labs.course.assignment import Assignment
 from edl_labs.course.course_folder import Course
@@ -30,24 +29,13 @@ from edl_labs.course.grade.student_names import check_folder
 from edl_labs.course.grade.submission import Submission, read_submission
 from edl_labs.course.sandbox import Level, Limits, best_level
 from edl_labs.course.sandbox.kernel.pool import KernelPool
-from edl_labs.device import usable_cores
+from edl_labs.device import free_bytes, usable_cores
 from edl_labs.errors import EdlError
 
 _BESIDE_BYTES = 1_500_000_000  # measured: the kernels' parent 0.65 GB, writer, judge and reader 0.3; and some room
 _MANY = 1 << 20  # as many as ask, where nobody has said how many at a time
 _SLEEPERS = 5  # submissions in hand for each that computes, where checks sleep
 _LOOKED_AT = 4  # submissions for each draw: with so many, 98 of 100 draws have been asked for
-
-
-def free_bytes(*, root: Path = Path("/")) -> int:
-    """Memory that this machine, or the container that this is, could give to new processes."""
-    lines = (root / "proc/meminfo").read_text().splitlines()
-    free = next((int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:")), 0)
-    group = root / "sys/fs/cgroup"  # a container's own, by cgroup v2; "max" is no limit
-    with suppress(OSError, ValueError):
-        most, used = (int((group / name).read_text()) for name in ("memory.max", "memory.current"))
-        return max(0, min(free, most - used))
-    return free
 
 
 def slots_that_fit(free: int, *, memory_bytes: int) -> int:
@@ -195,7 +183,7 @@ class Grader:
             self.judges.launch()
         if not any(exercise.sleeps for exercise in self.assignment.exercises):
             return at_once
-        room = slots_that_fit(free_bytes(), memory_bytes=self.results.limits.memory_bytes)
+        room = slots_that_fit(free_bytes() or 0, memory_bytes=self.results.limits.memory_bytes)
         return max(at_once, min(at_once * _SLEEPERS, room))
 
     def _prefetch(self, students: Iterable[str]) -> bool:

@@ -36,7 +36,7 @@ def no_compiler(tmp_path, monkeypatch):
     monkeypatch.setenv("EDL_LABS_CACHE", str(tmp_path))
     monkeypatch.setattr(compiled_streams, "COMPILERS", ())
     monkeypatch.setattr(fastest_kernels, "_CPU_SIDES", (256,))
-    monkeypatch.setattr(_ceilings, "_largest_bytes", lambda told: 64 << 20)
+    monkeypatch.setattr(_ceilings, "_largest_bytes", lambda told, **_: 64 << 20)
     yield
     plt.close("all")
 

@@ -289,7 +289,7 @@ def machine(tmp_path_factory):
     patch = pytest.MonkeyPatch()
     patch.setenv("EDL_LABS_CACHE", str(tmp_path_factory.mktemp("cache")))
     patch.setattr(fastest_kernels, "_CPU_SIDES", (256,))
-    patch.setattr(_ceilings, "_largest_bytes", lambda told: 64 << 20)
+    patch.setattr(_ceilings, "_largest_bytes", lambda told, **_: 64 << 20)
     yield ceilings("cpu", budget_s=0.5, dtypes=["float32"])
     patch.undo()
 
@@ -315,7 +315,7 @@ def blind(tmp_path_factory):
     patch.setenv("EDL_LABS_CACHE", str(tmp_path_factory.mktemp("blind")))
     patch.setattr(compiled_streams, "COMPILERS", ())
     patch.setattr(fastest_kernels, "_CPU_SIDES", (256,))
-    patch.setattr(_ceilings, "_largest_bytes", lambda told: 64 << 20)
+    patch.setattr(_ceilings, "_largest_bytes", lambda told, **_: 64 << 20)
     found = ceilings("cpu", budget_s=0.5, dtypes=["float32"])
     patch.undo()
     return found
@@ -487,3 +487,12 @@ def test_a_quick_run_holds_no_arrays_of_many_times_a_large_cache(monkeypatch, qu
     monkeypatch.setenv("EDL_LABS_QUICK", quick)
 
     assert largest == LARGEST_BYTES([("LLC", 260 << 20)])
+
+
+@pytest.mark.parametrize(("room_gib", "largest_mib"), [(None, 1560), (64, 1560), (8, 1024), (1.5, 192), (0.1, 128)])
+def test_working_sets_leave_half_of_a_small_session_free(monkeypatch, room_gib, largest_mib):
+    """On a hub, a server of 2 GB runs on a machine whose last cache says nothing of that limit."""
+    monkeypatch.delenv("EDL_LABS_QUICK", raising=False)
+    room_bytes = None if room_gib is None else int(room_gib * 2**30)
+
+    assert largest_mib << 20 == LARGEST_BYTES([("LLC", 260 << 20)], room_bytes=room_bytes)

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from edl_labs.course.grade.grader import free_bytes, slots_that_fit
+from edl_labs.course.grade.grader import slots_that_fit
 from edl_labs.course.sandbox.limits import GIB, MIB
+from edl_labs.device import free_bytes
 
 
 def machine(root: Path, *, available_kb: int, most: str = "", used: int = 0) -> Path:
@@ -26,6 +27,25 @@ def machine(root: Path, *, available_kb: int, most: str = "", used: int = 0) -> 
 )
 def test_free_memory_is_the_machines_or_what_its_container_has_left(tmp_path, most, used, free):
     assert free == free_bytes(root=machine(tmp_path, available_kb=8 << 20, most=most, used=used))
+
+
+def test_the_limit_of_a_session_counts_where_the_machine_has_more(tmp_path):
+    """The Littlest JupyterHub gives each server a group of systemd's; its limit may be on a group above."""
+    root = machine(tmp_path, available_kb=8 << 20, most="max", used=7 * GIB)
+    (root / "proc/self").mkdir()
+    (root / "proc/self/cgroup").write_text("4:memory:/old\n0::/hub.slice/ada.service\n")
+    session = root / "sys/fs/cgroup/hub.slice/ada.service"
+    session.mkdir(parents=True)
+    (session / "memory.max").write_text("max\n")
+    (session.parent / "memory.max").write_text(f"{2 * GIB}\n")
+    (session.parent / "memory.current").write_text(f"{GIB}\n")
+    (session.parent / "memory.stat").write_text(f"anon 5\ninactive_file {GIB // 2}\n")
+
+    assert 3 * GIB // 2 == free_bytes(root=root)
+
+
+def test_without_proc_the_free_memory_is_unknown(tmp_path):
+    assert free_bytes(root=tmp_path) is None
 
 
 @pytest.mark.parametrize(("gigabytes", "slots"), [(1, 1), (4, 1), (8, 2), (16, 4), (64, 19)])
