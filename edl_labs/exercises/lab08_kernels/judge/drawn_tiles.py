@@ -10,7 +10,7 @@ from edl_labs.exercises.lab08_kernels.judge.tile_slip_rules import slips
 
 _TRIES = 3000  # one in thirty draws is asked
 _MARGIN = 1.02  # between the best choice and the next: rounding must not decide
-_SPLITS = (1, 2, 3, 4, 8)
+_SPLITS = (1, 2, 3, 4, 8)  # the chip's list in every case but one
 _OTHER_SPLITS = (1, 3, 5, 6, 12)  # only a choice from the chip's own list is one of these
 
 
