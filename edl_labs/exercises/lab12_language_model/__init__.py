@@ -1,0 +1,9 @@
+"""The exercises of lab12_language_model: the memory of a step, weights in four bits, and drafted tokens."""
+
+from __future__ import annotations
+
+from edl_labs.exercises.lab12_language_model.drafted_tokens import Speculate
+from edl_labs.exercises.lab12_language_model.packed_weights import GroupInt4
+from edl_labs.exercises.lab12_language_model.step_peaks import WhereThePeakIs
+
+EXERCISES = (WhereThePeakIs, GroupInt4, Speculate)

@@ -1,0 +1,7 @@
+"""The judge's part of lab12_language_model: what draws cases. It is in no install of students."""
+
+from __future__ import annotations
+
+from edl_labs.exercises.lab12_language_model.judge import drawn_probabilities, drawn_shapes, drawn_weights
+
+__all__ = ["drawn_probabilities", "drawn_shapes", "drawn_weights"]

@@ -1,0 +1,505 @@
+# %% [markdown]
+# # A language model, end to end
+#
+# Most of what people make faster today are transformers that write text. Here you train a small one, in plain
+# PyTorch, on text that is made up as you go. It is the same model as the large ones, with other numbers: so you can
+# see here what fills the memory of a step at 128,000 words, store weights in four bits, and let a small model draft
+# for a large one.
+#
+# After this lab you can
+#
+# * say at which moment a training step needs most memory, and which tensor fills it, before you run it;
+# * store a weight matrix in groups of four-bit integers, and compute with it;
+# * speed up a model that writes, without changing what it writes, and say by how much.
+#
+# **About 127 minutes (estimated)**; the end of section 2 is a good place for a break. There is no practice in this lab.
+#
+# | exercise | section | minutes |
+# |---|---|---|
+# | `where_the_peak_is` | 2 | 39 |
+# | `group_int4` | 3 | 33 |
+# | `speculate` | 4 | 29 |
+# | `step_report` | 5 | 26 |
+#
+# *Write your prediction down* before you run the next cell. Lecture slides are quoted by deck: [000] optimizing
+# training pipelines, [001] course introduction, [002] software perspective. `hint("group_int4")` gives the hints of
+# an exercise, one at a time; a check that fails shows the first case that is not right, and `case("group_int4")`
+# gives that case's inputs as Python values.
+
+# %% setup
+try:
+    from edl_labs import Progress, case, check, hint  # noqa: F401
+    from edl_labs.ui.predictions import predict, revealed
+except ModuleNotFoundError as error:
+    raise ModuleNotFoundError(
+        "edl_labs is not installed in this kernel; labs/README.md says how"
+    ) from error
+
+# %% parameters
+training_steps = 200
+
+# %% given
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+# %% [markdown]
+# ## 1. A model and its text
+#
+# The text has 1,024 words. After each word one of four words follows, with the probabilities 0.55, 0.25, 0.15 and 0.05;
+# which four they are is drawn once. So a model that has learned all of it still does not know the next word: per word,
+# it is left with the entropy of these four numbers. A model that only knows how often each word occurs is left with far
+# more.
+
+# %% given
+words, width, layers, heads, tokens = 1024, 128, 4, 4, 64
+
+
+def made_up_text(sentences, length, seed):
+    """Sentences of word numbers: after each word follows one of four."""
+    drawn = torch.Generator().manual_seed(seed)
+    follows = torch.randint(words, (words, 4), generator=drawn)
+    chances = torch.tensor([0.55, 0.25, 0.15, 0.05])
+    text = [torch.randint(words, (sentences,), generator=drawn)]
+    for _ in range(length - 1):
+        which = torch.multinomial(chances, sentences, True, generator=drawn)
+        text.append(follows[text[-1], which])
+    return torch.stack(text, 1)
+
+
+# %% [markdown]
+# The model: an embedding, four layers of attention and a small network, and a *head* that turns the last layer's output
+# into one number for each word, the *logits*. Large models differ in details (where norms sit, how positions are told),
+# not in the outline.
+
+
+# %%
+def attended(qkv):
+    """For each word a mix of the values of the words before it, head by head."""
+    q, k, v = qkv.unflatten(2, (3, heads, -1)).permute(2, 0, 3, 1, 4)
+    mixed = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+    return mixed.transpose(1, 2).flatten(2)
+
+
+# %%
+class Layer(nn.Module):
+    """Attention, then a network for each word; both are added to what came in."""
+
+    def __init__(self):
+        super().__init__()
+        self.norm_1, self.norm_2 = nn.LayerNorm(width), nn.LayerNorm(width)
+        self.qkv, self.out = nn.Linear(width, 3 * width), nn.Linear(width, width)
+        self.up = nn.Linear(width, 4 * width)
+        self.down = nn.Linear(4 * width, width)
+
+    def forward(self, x):
+        x = x + self.out(attended(self.qkv(self.norm_1(x))))
+        return x + self.down(F.gelu(self.up(self.norm_2(x))))
+
+
+# %%
+class LanguageModel(nn.Module):
+    """Logits of the next word, for each word of a batch of sentences."""
+
+    def __init__(self):
+        super().__init__()
+        self.embedding, self.position = (
+            nn.Embedding(words, width),
+            nn.Embedding(tokens, width),
+        )
+        self.layers = nn.Sequential(*[Layer() for _ in range(layers)])
+        self.norm, self.head = nn.LayerNorm(width), nn.Linear(width, words, bias=False)
+
+    def forward(self, text):
+        x = self.embedding(text) + self.position.weight[: text.shape[1]]
+        return self.head(self.norm(self.layers(x)))
+
+
+# %% [markdown]
+# The loss of a word is −log of the probability that the model gave it. **Predict:** how large is it, on average, for a
+# model that has learned everything there is to learn, and for one that gives all 1,024 words the same probability?
+
+# %%
+predict("learned", "A model that has learned everything has a loss of", unit="nats")
+predict("uniform", "A model that gives all words the same has a loss of", unit="nats")
+
+# %%
+with revealed("learned", "uniform") as truth:
+    chances = np.array([0.55, 0.25, 0.15, 0.05])
+    truth(
+        learned=float(-(chances * np.log(chances)).sum()), uniform=float(np.log(words))
+    )
+
+
+# %%
+def train(model, steps):
+    """Losses of training steps on made-up text, 16 sentences each."""
+    text = made_up_text(4000, tokens + 1, seed=7)
+    optimizer, losses = torch.optim.AdamW(model.parameters(), 3e-3), []
+    for step in range(steps):
+        batch = text[16 * step % 3900 :][:16]
+        logits = model(batch[:, :-1]).flatten(0, 1)
+        loss = F.cross_entropy(logits, batch[:, 1:].flatten())
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    return losses
+
+
+# %%
+torch.manual_seed(7)
+model = LanguageModel()
+losses = train(model, training_steps)
+print(f"loss of step 1: {losses[0]:.2f}, of step {len(losses)}: {losses[-1]:.2f}")
+
+# %% [markdown]
+# Half a minute of a laptop's processor takes it most of the way from the second number to the first. The rest of the
+# lab asks what this step costs when the numbers are large.
+#
+# ## 2. Where the peak is
+#
+# Llama 3 has 128,256 words. **Predict:** a step has 8 sentences of 4,096 words. How many bytes have its logits, one
+# copy of them in bf16?
+
+# %%
+predict("logits", "One copy of the logits has", unit="GB")
+
+# %%
+with revealed("logits") as truth:
+    truth(logits=8 * 4096 * 128_256 * 2 / 1e9)
+
+# %% [markdown]
+# One copy is not all. The loss is computed in fp32, because a sum over 128,256 exponentials loses too much in bf16:
+#
+# ```python
+# def loss_of(model, text, following):
+#     logits = model(text).flatten(0, 1)
+#     return F.cross_entropy(logits.float(), following.flatten())
+# ```
+#
+# `cross_entropy` is a `log_softmax`, which keeps its output for the backward pass, and a choice of one column. When
+# the backward pass begins, three tensors of the logits' shape are alive at once: that output, the gradient that comes
+# to it, and the gradient that leaves it, each in fp32. The logits themselves and their fp32 copy are gone by then:
+# nothing in the backward pass needs them.
+#
+# A step, with `n = batch · tokens` positions and `item` bytes a weight (2 for bf16, 4 for fp32):
+#
+# | part | bytes |
+# |---|---|
+# | `"states"` | `item` + 8 for each parameter; with bf16 weights 4 more |
+# | `"gradients"` | `item` for each parameter whose layer's backward pass is over |
+# | `"activations"` | 16·width·`item` for each layer and position |
+# | `"logits"` | 12 for each word and position |
+#
+# States are the weights, AdamW's two moments in fp32 and, with bf16 weights, a copy of them in fp32. The model has
+# 12·layers·width² + 2·vocabulary·width parameters: those of the layers, of the embedding and of the head. A
+# *checkpointed* layer keeps its input alone, width·`item` for each position, and computes the rest again in its
+# backward pass: then its 16·width·`item` are there in addition to the input.
+#
+# A step can hold most at one of four moments. Besides the states there are
+#
+# * `"loss"`: the backward pass begins. The logits' three tensors, and what all layers keep; no gradients yet.
+# * `"last layer"`: its backward pass begins. What all layers keep, what the last layer computes again if it is
+#   checkpointed, and the gradient of the head.
+# * `"first layer"`: its backward pass begins. What this layer keeps, what it computes again if it is checkpointed,
+#   and the gradients of the head and of all layers behind it.
+# * `"optimizer"`: the backward pass is over. All gradients.
+#
+# Norms, biases, positions and what is between the last layer and the head are small, and left out.
+#
+# Write `where_the_peak_is(step)` → (moment, part, bytes): the moment with most bytes, its largest part, and the bytes
+# of all parts at that moment. `step` is a dict with `batch`, `tokens`, `width`, `layers`, `vocabulary`, `itemsize` (2
+# or 4) and `checkpointed` (True or False).
+
+
+# %% solve="where_the_peak_is"
+def where_the_peak_is(step):
+    """(moment, largest part, bytes of all parts) where a step holds most memory."""
+    ### BEGIN SOLUTION
+    item, width, layers = step["itemsize"], step["width"], step["layers"]
+    positions, table = step["batch"] * step["tokens"], step["vocabulary"] * width
+    parameters = 12 * layers * width**2 + 2 * table
+    states = parameters * (item + 8 + (4 if item == 2 else 0))
+    whole = 16 * width * item * positions
+    kept = width * item * positions if step["checkpointed"] else whole
+    again = whole if step["checkpointed"] else 0
+    behind_first = table + 12 * (layers - 1) * width**2
+    # activations, gradients and logits of each moment
+    rows = {
+        "loss": (layers * kept, 0, 12 * positions * step["vocabulary"]),
+        "last layer": (layers * kept + again, item * table, 0),
+        "first layer": (kept + again, item * behind_first, 0),
+        "optimizer": (0, item * parameters, 0),
+    }
+    moment = max(rows, key=lambda name: sum(rows[name]))
+    named = dict(zip(("activations", "gradients", "logits"), rows[moment], strict=True))
+    named["states"] = states
+    return moment, max(named, key=named.get), sum(named.values())
+    ### END SOLUTION
+
+
+# %% check="where_the_peak_is"
+check("where_the_peak_is")
+
+# %% [markdown]
+# With your function: a model of 32 layers and width 4,096, on 8 sentences of 4,096 words, each layer checkpointed. What
+# fills the peak as the vocabulary grows?
+
+# %%
+from edl_labs.plots.style import subplots
+from edl_labs.units import byte_count
+
+shape = {"batch": 8, "tokens": 4096, "width": 4096, "layers": 32}
+shape |= {"itemsize": 2, "checkpointed": True}
+peaks = {}
+for vocabulary in (8_192, 32_000, 128_256, 256_000):
+    moment, part, size = where_the_peak_is({**shape, "vocabulary": vocabulary})
+    peaks[vocabulary] = (moment, size)
+    print(f"{vocabulary:7,} words: {byte_count(size)} at {moment!r}, mostly {part}")
+
+# %%
+figure, axes = subplots()
+for vocabulary, (moment, size) in peaks.items():
+    logits = 12 * 8 * 4096 * vocabulary * (moment == "loss")
+    first = vocabulary == min(peaks)
+    for bottom, height, label in (
+        (0, size - logits, "all else"),
+        (size - logits, logits, "logits"),
+    ):
+        bar = {"bottom": bottom / 1e9, "color": f"C{int(label == 'logits')}"}
+        axes.bar(f"{vocabulary:,}", height / 1e9, label=label if first else None, **bar)
+axes.set(xlabel="words", ylabel="GB at the peak (modelled)")
+_ = axes.legend()
+
+# %% [markdown]
+# From 32,000 words on the peak is at the loss: no layer is in the way, the last matrix of the model is. So training
+# libraries compute the loss in *chunks*: the logits of some hundred positions, their loss, their gradient at once, and
+# then the next ones. The three tensors then have a chunk's rows, and the product with the head is computed as often as
+# before.
+#
+# ## 3. Weights in four bits
+#
+# A model that writes reads every weight once for each word ([002]). **Predict:** a model has 8 billion weights, and an
+# H100 reads 3.35 TB/s. How many words a second can it write at most, one sentence at a time, in bf16, and how many with
+# weights of four bits?
+
+# %%
+predict("bf16_words", "In bf16 it writes at most", unit="words/s")
+predict("int4_words", "With four bits a weight it writes at most", unit="words/s")
+
+# %%
+with revealed("bf16_words", "int4_words") as truth:
+    truth(bf16_words=3.35e12 / (8e9 * 2), int4_words=3.35e12 / (8e9 * 0.5))
+
+# %% [markdown]
+# Sixteen integers have to do for a weight. One scale for a whole matrix would be that of its largest weight; so each
+# *group* of neighbours in a row has its own scale and zero point. The product converts them back as it reads them: only
+# weights are stored so, and sums are as exact as before.
+#
+# Write four functions for a weight of rows × columns, in fp32:
+#
+# * `quantize(weight, group)` → (packed, scale, zero). In each group of `group` neighbours of a row (the last group
+#   may be shorter), `lowest` is the smallest of its values and 0, `highest` the largest of its values and 0, so that
+#   0 has an integer. `scale` is (highest − lowest) / 15, rounded to fp16; use the rounded one from there on. `zero`
+#   is round(−lowest / scale). Every group has a value that is not 0. A weight's integer is round(w / scale) + zero,
+#   at least 0 and at most 15. `packed` holds two of them in a byte: column 0 in the low four bits, column 1 in the
+#   high ones, and so on; with an odd number of columns the last high bits are 0. `packed` and `zero` are torch.uint8,
+#   `scale` is torch.float16; `scale` and `zero` have one column a group.
+# * `dequantize(packed, scale, zero, columns, group)` → the weights in fp32, (integer − zero) · scale.
+# * `product(x, packed, scale, zero, columns, group)` → x times the transposed weights, in fp32: rows of x by rows of
+#   the weight.
+# * `bytes_per_weight(group, scale_bits, zero_bits)` → the bytes that a weight takes, with its share of its group's
+#   scale and zero point; groups are full.
+
+
+# %% solve="group_int4"
+def quantize(weight, group):
+    """(packed, scale, zero) of a weight, in groups of a row's neighbours."""
+    ### BEGIN SOLUTION
+    rows, columns = weight.shape
+    groups = F.pad(weight, (0, -columns % group)).unflatten(1, (-1, group))
+    # The padding is 0, and 0 counts in every group anyway.
+    lowest, highest = groups.amin(2), groups.amax(2)
+    lowest, highest = lowest.clamp(max=0), highest.clamp(min=0)
+    scale = ((highest - lowest) / 15).half()
+    zero = (-lowest / scale.float()).round()
+    integers = (groups / scale.float()[:, :, None]).round() + zero[:, :, None]
+    integers = integers.clamp(0, 15).flatten(1)[:, :columns]
+    pairs = F.pad(integers, (0, columns % 2)).to(torch.uint8).unflatten(1, (-1, 2))
+    return pairs[:, :, 0] | pairs[:, :, 1] << 4, scale, zero.to(torch.uint8)
+    ### END SOLUTION
+
+
+def dequantize(packed, scale, zero, columns, group):
+    """The weights in fp32, rows × columns."""
+    ### BEGIN SOLUTION
+    pairs = torch.stack([packed & 15, packed >> 4], 2)
+    integers = pairs.flatten(1)[:, :columns].float()
+    of = torch.arange(columns) // group
+    return (integers - zero.float()[:, of]) * scale.float()[:, of]
+    ### END SOLUTION
+
+
+def product(x, packed, scale, zero, columns, group):
+    """x @ weight.T, in fp32."""
+    ### BEGIN SOLUTION
+    return x @ dequantize(packed, scale, zero, columns, group).T
+    ### END SOLUTION
+
+
+def bytes_per_weight(group, scale_bits, zero_bits):
+    """Bytes that a weight takes, with its share of what its group stores."""
+    ### BEGIN SOLUTION
+    return (4 + (scale_bits + zero_bits) / group) / 8
+    ### END SOLUTION
+
+
+# %% check="group_int4"
+check("group_int4")
+
+# %% [markdown]
+# What does it do to the model that you trained? The loss with all weights of its layers in four bits, by the size of
+# the groups:
+
+# %%
+text = made_up_text(4000, tokens + 1, seed=7)[-64:]  # train stops before these
+
+
+def loss_on_new_text(model):
+    """The mean loss on sentences that training did not see."""
+    with torch.no_grad():
+        return F.cross_entropy(
+            model(text[:, :-1]).flatten(0, 1), text[:, 1:].flatten()
+        ).item()
+
+
+# %%
+from copy import deepcopy
+
+print(f"fp32 weights: loss {loss_on_new_text(model):.3f}")
+for group in (16, 128):
+    smaller = deepcopy(model)
+    for linear in [m for m in smaller.layers.modules() if isinstance(m, nn.Linear)]:
+        stored = quantize(linear.weight.detach(), group)
+        linear.weight.data = dequantize(*stored, linear.in_features, group)
+    size = bytes_per_weight(group, 16, 16)
+    loss = loss_on_new_text(smaller)
+    print(f"groups of {group}: loss {loss:.3f}, {size:.3f} bytes a weight")
+
+# %% [markdown]
+# ## 4. A small model drafts
+#
+# A model that writes one sentence waits for memory: for each word it reads all weights, and computes little. Reading
+# them for five positions takes hardly longer than for one. So a small model *drafts* some words, and the large one
+# looks at all of them in one pass ([001]). What it accepts is kept, and one word of its own comes on top.
+#
+# The trick is how it accepts. `p` are the large model's probabilities at a position, `q` the small model's, and a
+# drafted word was drawn from `q`. Accept it with the probability min(1, p/q); if it is refused, draw a word from the
+# *residual*: what `p` has above `q`, divided by its sum. Then the words that come out have exactly the probabilities
+# `p`:
+#
+# q·min(1, p/q) = min(p, q), and what is missing to p is max(p − q, 0).
+#
+# **Predict:** each drafted word is accepted with the probability 0.8, whatever came before, and five are drafted. How
+# many words does a pass of the large model give on average? And how many times as fast is that, if drafting one word
+# takes a tenth of a large pass?
+
+# %%
+predict("tokens_a_pass", "A pass gives on average", unit="words")
+predict("speed_up", "That is", unit="times as fast")
+
+# %%
+with revealed("tokens_a_pass", "speed_up") as truth:
+    a_pass = (1 - 0.8**6) / (1 - 0.8)
+    truth(tokens_a_pass=a_pass, speed_up=a_pass / (1 + 0.1 * 5))
+
+# %% [markdown]
+# Write four functions. `p` and `q` are numpy arrays with one probability for each word, all above 0.
+#
+# * `accept_probability(p, q, token)` → the probability that the drafted `token` is accepted.
+# * `residual(p, q)` → the probabilities from which a word is drawn after a refusal.
+# * `next_tokens(drafted, large, small, uniforms)` → the words that a pass gives, as a list. `drafted` is a list of k
+#   words, `small` has the k distributions that they were drawn from, `large` the large model's k + 1. Drafted word i
+#   is accepted if `uniforms[i]` is below its probability. The pass ends with the first refusal, or when all k are
+#   accepted. One word more is drawn with `uniforms[k]`, whichever way it ended: from the residual at the refused
+#   position, or from the last distribution of `large`. Drawing with the number u gives the first word at which the
+#   sum of the probabilities so far is above u: `(np.cumsum(probabilities) > u).argmax()`.
+# * `best_length(acceptance, cost, most)` → the number of drafted words, from 0 to `most`, that writes fastest, where
+#   each is accepted with the probability `acceptance` (below 1), drafting one takes `cost` large passes, and a large
+#   pass takes as long for any number of words. Fastest is most words per time, on average.
+
+
+# %% solve="speculate"
+def accept_probability(p, q, token):
+    """The probability that a drafted token is accepted."""
+    ### BEGIN SOLUTION
+    return min(1.0, p[token] / q[token])
+    ### END SOLUTION
+
+
+def residual(p, q):
+    """The probabilities of the token that is drawn after a refusal."""
+    ### BEGIN SOLUTION
+    above = np.maximum(p - q, 0)
+    return above / above.sum()
+    ### END SOLUTION
+
+
+def next_tokens(drafted, large, small, uniforms):
+    """The tokens that one pass of the large model gives."""
+    ### BEGIN SOLUTION
+    last = large[len(drafted)]
+    accepted = list(drafted)
+    for i, token in enumerate(drafted):
+        if uniforms[i] >= accept_probability(large[i], small[i], token):
+            accepted, last = drafted[:i], residual(large[i], small[i])
+            break
+    return [*accepted, int((np.cumsum(last) > uniforms[len(drafted)]).argmax())]
+    ### END SOLUTION
+
+
+def best_length(acceptance, cost, most):
+    """The number of drafted tokens, 0 to `most`, that writes fastest."""
+
+    ### BEGIN SOLUTION
+    def speed(length):
+        tokens_a_pass = (1 - acceptance ** (length + 1)) / (1 - acceptance)
+        return tokens_a_pass / (1 + cost * length)
+
+    return max(range(most + 1), key=speed)
+    ### END SOLUTION
+
+
+# %% check="speculate"
+check("speculate")
+
+# %%
+figure, axes = subplots()
+lengths = np.arange(0, 13)
+for acceptance in (0.6, 0.8, 0.9):
+    speed_ups = (
+        (1 - acceptance ** (lengths + 1)) / (1 - acceptance) / (1 + 0.1 * lengths)
+    )
+    axes.plot(lengths, speed_ups, marker="o", label=f"acceptance {acceptance}")
+axes.set(xlabel="drafted words a pass", ylabel="times as fast (modelled, cost 0.1)")
+_ = axes.legend()
+
+# %% [markdown]
+# ## 5. Your report
+#
+# Three steps of this lab make a model cheaper: a loss in chunks, weights in four bits, drafted words. None of them
+# helps everywhere.
+
+# %% [markdown] explain="step_report"
+# **Explain (read by your instructor).** A team trains a model of width 4,096 with 32 layers and 128,256 words on one
+# GPU and serves it to one user at a time. For each of the three steps, say what it is bounded by: how much of which
+# quantity it can save at most, with the figures of this lab, and where it saves nothing. Then say what changes when
+# 64 users write at once, and what you would do first on eight GPUs. Five to ten sentences.
+
+# %% [markdown]
+# ## Where you are
+
+# %%
+Progress("lab12_language_model")
