@@ -44,13 +44,18 @@ def replacements(values: list[Any], wants: list[Any], answers: Collection[str] |
         field = field_of(place)
         if field and is_claim(field, answers):
             fields.setdefault(field, {})[place] = node
-    right, before = dict(_nodes(wants)), plain_data.encode(values)
+    right = dict(_nodes(wants))
     in_turn = (
-        Replacement(field, how, _changed(values, changes))
+        Replacement(field, how, _changed(values, other))
         for row in zip_longest(*(_lies(field, nodes, right) for field, nodes in fields.items()))
         for field, how, changes in filter(None, row)
+        if (other := {place: told for place, told in changes.items() if not _same(told, fields[field][place])})
     )
-    return list(islice((one for one in in_turn if plain_data.encode(one.values) != before), MOST))
+    return list(islice(in_turn, MOST))
+
+
+def _same(one: Any, other: Any) -> bool:
+    return one is other or plain_data.encode(one) == plain_data.encode(other)
 
 
 def field_of(place: Place) -> str:
