@@ -12,6 +12,7 @@ from edl_labs.checks.spec import Case, Exercise, copied_cases, defines
 from edl_labs.errors import EdlError, place_of
 
 KINDS = ("code", "explain")
+PUBLIC_SEED = 1  # known to all; class runs draw from secret ones
 _A_CASE = "a list of Case(given={...}, hidden={...}) with plain data"
 FORMER_HOOKS = {
     "show": "format_case",
@@ -54,7 +55,11 @@ class RegisteredExercise:
         return (self.spec.__doc__ or "").strip().partition("\n")[0]
 
     def draw_cases(self, seed: int) -> list[Case]:
-        """The cases of `seed`: the same list for the same seed, different for each exercise."""
+        """The cases of `seed`: the same list for the same seed, different for each exercise.
+
+        They come in a drawn order, those of the public seed in the author's: who only counts how often they were asked
+        cannot tell by the public cases what a secret one is about.
+        """
         import numpy
 
         digest = hashlib.sha256(f"{self.lab}/{self.name}/{seed}".encode()).digest()
@@ -76,6 +81,9 @@ class RegisteredExercise:
                 why="a case says which half of it the student's process gets",
                 next=f"return {_A_CASE}",
             )
+        if seed != PUBLIC_SEED:
+            order = numpy.random.Generator(numpy.random.PCG64(int.from_bytes(digest[16:], "little")))
+            cases = [cases[at] for at in order.permutation(len(cases))]
         return copied_cases(cases)
 
     def drawing(self) -> Drawing:

@@ -5,6 +5,7 @@ Nothing of a prediction is asked. The judge works out shares and the bound on th
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from math import isfinite
 
@@ -18,6 +19,8 @@ SAME_FLOP = 0.01  # rounding of padded batches; a smaller model or batch differs
 _LARGEST = 2  # causes among which the named one must be: two of nearly equal shares may change places
 _LEAST_FALL = 0.005  # of the step: below it a share is the same
 _LEAST_LETTERS = 3  # shorter words are part of most names
+_TELLING_LETTERS = 8  # a part of a word that is as long belongs to few names: "dataloader"
+_MORE_LETTERS = 40  # around a place: a sentence that lists all operators names none
 _RECORD = "record both again with trace.hand_in(before, after)"
 
 
@@ -101,7 +104,7 @@ class OwnPair:
         said = place.strip().lower() if isinstance(place, str) else ""
         blames = self.before.diagnosis.attribution.blames.get(cause, ())
         names = [text.lower() for blame in blames for text in (blame.line, blame.what) if text]
-        if len(said) < _LEAST_LETTERS or not any(said in name or name in said for name in names):
+        if len(said) < _LEAST_LETTERS or not any(_is_place(said, name) for name in names):
             raise Wrong(
                 "that line or operator is not what the trace charges with this cause",
                 why=f"{place!r} is in none of the places that {cause} is blamed on",
@@ -132,3 +135,14 @@ class OwnPair:
                 next="change one thing at a time, and record before and after under the same load",
                 keeps=0.5,
             )
+
+
+def _is_place(said: str, name: str) -> bool:
+    """Whether a text names a line or an operator: in full, by a word behind its file or library, or by a long part.
+
+    >>> [_is_place(said, "aten::copy_") for said in ("aten::copy_", "copy_", "aten", "cop")]
+    [True, True, False, False]
+    """
+    if name in said:
+        return len(said) <= len(name) + _MORE_LETTERS
+    return said in name and (len(said) >= _TELLING_LETTERS or said in re.findall(r"\w+", name)[1:])

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from edl_labs.checks import RegisteredExercise, judge, plain_data
+from edl_labs.checks._exercise import PUBLIC_SEED
 from edl_labs.checks.lab_exercises import forget, load_lab
 from edl_labs.checks.lab_facts import SCHEMA
 from edl_labs.checks.probe_process import ProbeProcess
@@ -18,7 +19,6 @@ from edl_labs.course.course_folder import Course
 from edl_labs.course.lab.parsed_lab import Lab
 from edl_labs.errors import EdlError, PlainDataError, Wrong, place_of
 
-PUBLIC_SEED = 1  # known to all; class runs draw from secret ones
 # Four steps of float32: exp, pow and sums of two processors were seen to differ by one step, 1.2e-7.
 SAME_FLOAT = 2**-21
 

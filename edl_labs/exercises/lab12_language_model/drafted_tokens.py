@@ -27,21 +27,21 @@ class Speculate(Exercise):
             "residual": [float(one) for one in student.residual(*arrays())],
             "tokens": [
                 [
-                    int(token)
+                    float(token)
                     for token in student.next_tokens(
                         [*one["drafted"]], np.array(one["large"]), np.array(one["small"]), [*one["uniforms"]]
                     )
                 ]
                 for one in given["passes"]
             ],
-            "lengths": [int(student.best_length(*one)) for one in given["draftings"]],
+            "lengths": [float(student.best_length(*one)) for one in given["draftings"]],
         }
 
     def compare(self, case: Any, got: Any, want: Any) -> None:
         _judge_distribution(case, got, want)
         for number, (one, mine, right) in enumerate(zip(case["passes"], got["tokens"], want["tokens"], strict=True)):
             if mine != right:
-                why = f"pass {number + 1}, drafted {one['drafted']}: {mine} came back, and {right} is right"
+                why = f"pass {number + 1}, drafted {one['drafted']}: {_short(mine)} came back, right is {_short(right)}"
                 then = "keep drafted tokens up to the first that is refused, then draw one more"
                 raise _named(case, "tokens", _flat(got["tokens"])) or Wrong(
                     "A pass gives other tokens.", why=why, next=then
@@ -50,7 +50,7 @@ class Speculate(Exercise):
             case["draftings"], got["lengths"], want["lengths"], strict=True
         ):
             if mine != right:
-                why = f"acceptance {acceptance:g}, cost {cost:g}, at most {most}: {mine} came back, and {right} is best"
+                why = f"acceptance {acceptance:g}, cost {cost:g}, at most {most}: {mine:g} came back, best is {right:g}"
                 then = "tokens of a pass over its time, (1 + cost · length) large passes, for each length from 0 on"
                 raise _named(case, "lengths", got["lengths"]) or Wrong(
                     "Another draft length is best.", why=why, next=then
@@ -104,7 +104,11 @@ def _near(a: float, b: float) -> bool:
     return close(a, b, atol=1e-9)
 
 
-def _flat(tokens: list[list[int]]) -> list[Any]:
+def _short(tokens: list[float]) -> str:
+    return f"[{', '.join(f'{one:g}' for one in tokens[:20])}]"
+
+
+def _flat(tokens: list[list[float]]) -> list[Any]:
     return [one for row in tokens for one in (*row, "end")]
 
 

@@ -146,8 +146,8 @@ def _named(case: Any, name: str, got: Any) -> Wrong | None:
 
 
 def _first_off(name: str, got: Any, want: Any) -> Wrong:
-    most = max(abs(one) for row in want[name] for one in row)
-    mine, right = next((a, b) for a, b in _pairs(got[name], want[name]) if not close(a, b, atol=_SAME * most))
+    most = max(abs(one) for row in want for one in row)
+    mine, right = next((a, b) for a, b in _pairs(got, want) if not close(a, b, atol=_SAME * most))
     what = {"dequantized": "dequantize gives other weights.", "product": "product gives other values."}[name]
     then = "(integer - zero) * scale of its group" if name == "dequantized" else "x @ dequantized.T: rows are outputs"
     return Wrong(what, why=f"{mine:.6g} came back, and {right:.6g} is right", next=then)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import isfinite
 from typing import Any, ClassVar
 
 from edl_labs.checks import Exercise, close, exercise
@@ -49,11 +50,8 @@ class WhereThePeakIs(Exercise):
 
 
 def _sizes(got: Any, want: Any) -> str:
-    return f"{got['bytes']:.15g} bytes came back, {want['bytes']:.15g} are right, a ratio of {_ratio(got, want):.4g}"
-
-
-def _ratio(got: Any, want: Any) -> float:
-    return float(got["bytes"]) / float(want["bytes"])
+    share = "" if not isfinite(got["bytes"]) else f", a ratio of {got['bytes'] / want['bytes']:.4g}"
+    return f"{got['bytes']:.15g} bytes came back, and {want['bytes']:.15g} are right{share}"
 
 
 _COUNT = "which tensors of a row for each token and a column for each word are alive at once?"

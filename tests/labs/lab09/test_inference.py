@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
 
 from edl_labs.errors import Wrong
@@ -29,7 +30,7 @@ def test_a_batch_norm_in_front_of_a_padded_convolution_stays(solution):
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_chains_fold_as_torch_folds_pairs(exercises, solution, seed):
-    case = exercises["fold_batch_norm"].draw_cases(seed)[0]
+    case = exercises["fold_batch_norm"].drawing()(np.random.default_rng(seed))[0]
     conv, norm, _ = drawn_layers(case)
     weight, bias = torch.nn.utils.fuse_conv_bn_weights(
         conv["weight"], conv["bias"], norm["mean"], norm["var"], norm["eps"], norm["gain"], norm["shift"]

@@ -44,7 +44,8 @@ def test_a_made_up_cuda_loop_passes_with_its_true_cause_alone(cause: str) -> Non
 def test_a_place_must_be_where_the_trace_charges_the_cause() -> None:
     pair = pair_of(*cuda_pair(*CUDA["host"]))
     pair.require_place("host", "train.py(12): augment")
-    for place in ("aten::mm", "", "a", None, 7):
+    pair.require_place("host", "augment")
+    for place in ("aten::mm", "", "a", None, 7, "tra", "train", "aug", f"train.py(12): augment {'aten::mm ' * 9}"):
         with pytest.raises(Wrong, match="that line or operator"):
             pair.require_place("host", place)
 

@@ -19,7 +19,7 @@ def distributions(rng: Any) -> list[Case]:
 
 def _case(rng: Any, words: int) -> Case:
     p, q = _two_distributions(rng, words)
-    passes = [_pass(rng, words, end) for end in (*_ENDS, "all", "middle")]
+    passes = [_pass(rng, words, end) for end in rng.permutation([*_ENDS, "all", "middle"])]
     draftings = [_drafting(rng, kind) for kind in ("none", "some", "some", "many")]
     given = {"p": p, "q": q, "passes": passes, "draftings": draftings}
     return Case(given=given, hidden={"slips": _slips(given)})
