@@ -18,6 +18,7 @@ MOST_MATES = 0.4  # see above
 MOST_ALIKE = 0.6  # see above
 _SINGLE = ("untold", "once_more", "resumed", "other", "other_next", "later")  # epochs that a probe gives one by one
 _SCRIPTS_SEED = 20_011  # of a script around the sampler; any that no sampler is likely to take
+_SEED_BITS = 12  # of a seed that the script draws: some samplers multiply it by a large number, and stay below 2³²
 
 
 @exercise("bucket_sampler")
@@ -26,8 +27,6 @@ class BucketSampler(Exercise):
 
     `student.BucketSampler(lengths, batch_size=, seed=)`: batches of indices, little padding, still shuffled.
     """
-
-    answers: ClassVar[tuple[str, ...]] = ("length", "epochs", "returned", "came", *_SINGLE)
 
     def probe(self, student: Any, given: Any) -> Any:
         try:
@@ -54,14 +53,15 @@ class BucketSampler(Exercise):
                 "other": other,
                 "other_next": other_next,
                 "later": drawn(seed, 2)[0],
-                "others_draw": _drawn_by_others(),
+                "by_script": [drawn(draw(), 0)[0] for draw in _shared_draws()],
+                "by_seed": [drawn(seed, 0)[0] for seed in _script_seeds()],
             }
 
     def compare(self, case: Any, got: Any, want: Any) -> None:
         _refuse_no_batches(got)
         if len(got["epochs"]) != 3:
             raise Wrong("an epoch is missing", why="three were asked for", next="iterating gives one whole epoch")
-        for batches in (*got["epochs"], *(got[name] for name in _SINGLE)):
+        for batches in (*got["epochs"], *got["by_script"], *got["by_seed"], *(got[name] for name in _SINGLE)):
             _refuse_no_permutation(case, batches)
         if got["length"] != len(got["epochs"][0]):
             raise Wrong(
@@ -83,7 +83,8 @@ class BucketSampler(Exercise):
     answer_form: ClassVar[Any] = {
         "length": 0,
         "epochs": [[[0]]],
-        "others_draw": [0],
+        "by_script": [[[0]]],
+        "by_seed": [[[0]]],
         "returned": "",
         "came": "",
         **{name: [[0]] for name in _SINGLE},
@@ -166,14 +167,33 @@ def _seed_all() -> None:
     torch.manual_seed(_SCRIPTS_SEED)
 
 
-def _drawn_by_others() -> list[int]:
-    """What the rest of a script draws next from the three generators that all of it shares."""
+def _shared_draws() -> list[Callable[[], int]]:
+    """How a script draws the seed of its next sampler: from each of the three generators that all of it shares."""
     import random
 
     import numpy as np
     import torch
 
-    return [random.getrandbits(31), int(np.random.randint(1 << 31)), int(torch.randint(1 << 31, (1,)))]
+    return [
+        lambda: random.getrandbits(_SEED_BITS),
+        lambda: int(np.random.randint(1 << _SEED_BITS)),
+        lambda: int(torch.randint(1 << _SEED_BITS, (1,))),
+    ]
+
+
+def _script_seeds() -> list[int]:
+    """What `_shared_draws` give where nothing but the script has seeded or drawn from a shared generator."""
+    import random
+
+    import numpy as np
+    import torch
+
+    generator = torch.Generator().manual_seed(_SCRIPTS_SEED)
+    return [
+        random.Random(_SCRIPTS_SEED).getrandbits(_SEED_BITS),
+        int(np.random.RandomState(_SCRIPTS_SEED).randint(1 << _SEED_BITS)),
+        int(torch.randint(1 << _SEED_BITS, (1,), generator=generator)),
+    ]
 
 
 def waste(lengths: list[int], batches: list[list[int]]) -> float:
@@ -294,19 +314,10 @@ def _refuse_wrong_seeds(got: Any) -> None:
 
 
 def _refuse_disturbed(got: Any) -> None:
-    import random
-
-    import numpy as np
-    import torch
-
-    generator = torch.Generator().manual_seed(_SCRIPTS_SEED)
-    right = {
-        "random": random.Random(_SCRIPTS_SEED).getrandbits(31),
-        "np.random": int(np.random.RandomState(_SCRIPTS_SEED).randint(1 << 31)),
-        "torch": int(torch.randint(1 << 31, (1,), generator=generator)),
-    }
-    for (name, expected), came in zip(right.items(), got["others_draw"], strict=True):
-        if came != expected:
+    """A script that draws its next sampler's seed gets the batches of another seed, if an earlier sampler drew too."""
+    names = ("random", "np.random", "torch")
+    for name, by_script, by_seed in zip(names, got["by_script"], got["by_seed"], strict=True):
+        if by_script != by_seed:
             raise Wrong(
                 "the sampler changes what the rest of the program draws",
                 why=f"{name}'s own generator, which all code shares, was seeded or drawn from: with it, dropout and "
