@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from edl_labs.course.assignment import PARAMETERS, Assignment, KnownCell
 from edl_labs.course.grade.other_lab import refuse_other_lab
-from edl_labs.course.grade.stray_answers import TypedCell, find_answer, with_prose
+from edl_labs.course.grade.stray_answers import TypedCell, find_answer, new_lines, with_prose
 from edl_labs.course.grade.submission import Submission, SubmittedCell
 
 
@@ -191,9 +191,7 @@ class _Planner:
 
     def gather_answers(self) -> None:
         """Prose that was typed outside its answer's cell is copied into it, so that a person reads and marks it."""
-        sources = {key: self.submission.cells[index].source for key, index in self._chosen.items()}
-        placed = [(cell.known.id if cell.known else "", cell) for cell in self.cells]
-        typed = [TypedCell(c.kind, sources.get(key, c.source), c.known, c.attachments) for key, c in placed]
+        typed = [TypedCell(c.kind, c.source, c.known, c.attachments, self._is_lost(c)) for c in self.cells]
         if any(one.is_empty_answer for one in typed):
             typed = with_prose(typed, self.assignment.cells)
         for index, cell in enumerate(self.cells):
@@ -202,6 +200,9 @@ class _Planner:
                 self.cells[index] = replace(cell, source=found.source, attachments=found.attachments)
                 text = f"{_called(self._claim(index))} was typed outside its cell, and was copied into it"
                 self.notes.append(Note(text, self._claim(index).exercise))
+
+    def _is_lost(self, cell: PlannedCell) -> bool:
+        return cell.known is not None and cell.known.id not in self._copies
 
     def _worked(self, exercise: str) -> list[int]:
         """Where the cells stand in which somebody wrote an answer to `exercise`."""
@@ -268,6 +269,7 @@ class _Planner:
         chosen = index == self._chosen[known.id]
         probes = known.exercise if chosen else ""
         self.cells.append(PlannedCell("code", known.source, known, probes=probes, keeps_id=chosen))
+        self._keep_typed(cell, known)
 
     def _answer(self, index: int, cell: SubmittedCell, known: KnownCell) -> None:
         chosen = index == self._chosen[known.id]
@@ -282,6 +284,13 @@ class _Planner:
         self.cells.append(
             PlannedCell(known.kind, known.source, known, runs=runs, keeps_id=chosen, outputs=cell.outputs)
         )
+        self._keep_typed(cell, known)
+
+    def _keep_typed(self, cell: SubmittedCell, known: KnownCell) -> None:
+        """What a student wrote in a cell that was restored goes below it, where a person can read it; it never runs."""
+        typed = new_lines(cell.source, known.source)
+        if typed:
+            self.cells.append(PlannedCell(cell.kind, typed, attachments=cell.attachments))
 
     def _after(self, position: int, known: KnownCell) -> int:
         """Where a lost cell goes: after the nearest cell before it in the release that is still there.

@@ -6,11 +6,14 @@ import ast
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 
 from edl_labs.course.assignment import KnownCell
 from edl_labs.course.grade.bounded_call import bounded_call
 
-_WORD = re.compile(r"[^\W_]+")
+_UNSPACED = "\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"  # Japanese and Chinese, about two characters a word
+_WORD = re.compile(rf"[{_UNSPACED}]{{1,2}}|[^\W_{_UNSPACED}]+")
+_STRING = re.compile(r'"""(.*?)"""|\'\'\'(.*?)\'\'\'|"([^"\n]*)"|\'([^\'\n]*)\'', re.DOTALL)
 _MANY = 20  # words: fewer in a code cell, or far from the question, are a remark and no essay
 _LONGEST = 20_000  # letters of a code cell that is parsed for an essay: the time grows with the square
 _MOSTLY = 0.6  # of a code cell's letters: it prints an answer, and computes nothing to speak of
@@ -24,6 +27,8 @@ class TypedCell:
     source: str
     known: KnownCell | None = None
     attachments: Mapping[str, dict[str, str]] | None = None
+    lost: bool = False
+    """Whether the submission lacks it, and it was put back."""
 
     @property
     def is_empty_answer(self) -> bool:
@@ -38,7 +43,7 @@ def with_prose(cells: Sequence[TypedCell], lab: Iterable[KnownCell]) -> list[Typ
     All of it is parsed in one process with limits; code that takes more is left as it is.
     """
     released = "\n".join(cell.source for cell in lab)
-    own = {i: _new_lines(c.source, released) for i, c in enumerate(cells) if c.kind == "code" and c.known is None}
+    own = {i: new_lines(c.source, released) for i, c in enumerate(cells) if c.kind == "code" and c.known is None}
     # The whole cell is parsed: a copied function without the lines that were released is no Python, and no prose.
     asked = {i: cells[i].source for i, t in own.items() if len(cells[i].source) <= _LONGEST and _words(t) >= _MANY}
     found = [*cells]
@@ -51,7 +56,8 @@ def with_prose(cells: Sequence[TypedCell], lab: Iterable[KnownCell]) -> list[Typ
 def find_answer(cells: Sequence[TypedCell], at: int, lab: Iterable[KnownCell]) -> TypedCell | None:
     """What a student typed in place of the answer cell `at`: near its question, else above it, else anywhere.
 
-    No line of `lab`, the released cells, is the student's. None where nothing was typed, or the answer is in its cell.
+    Far from the question it has many words, unless the answer's own cell was deleted. No line of `lab`, the released
+    cells, is the student's. None where nothing was typed, or the answer is in its cell.
     """
     if not cells[at].is_empty_answer:
         return None
@@ -61,7 +67,8 @@ def find_answer(cells: Sequence[TypedCell], at: int, lab: Iterable[KnownCell]) -
     after = next((i for i in range(at + 1, len(cells)) if cells[i].known), len(cells) - 1)
     near = _all_typed([*cells[question:at], *cells[at + 1 : after + 1]], released)
     above = _all_typed(cells[before:question], released)
-    far = [typed for typed in _all_typed([c for c in cells if not c.known], released) if _words(typed.source) >= _MANY]
+    least = 1 if cells[at].lost else _MANY
+    far = [typed for typed in _all_typed(cells, released) if _words(typed.source) >= least]
     found = near or above or far
     pictures = {name: bundle for typed in found for name, bundle in (typed.attachments or {}).items()}
     text = "\n\n".join(typed.source for typed in found)
@@ -80,18 +87,28 @@ def _is_question(cell: TypedCell, answer: TypedCell) -> bool:
 
 def _typed(cell: TypedCell, released: str) -> Iterator[TypedCell]:
     """The prose that a student typed in a cell, line by line what no release had."""
-    is_other = cell.known is not None and (cell.kind != "markdown" or cell.known.role in ("answer", "solve", "check"))
-    if cell.kind == "code" or is_other:
+    if (cell.known is not None and cell.known.role == "answer") or (cell.kind == "code" and cell.known is None):
         return
-    text = _new_lines(cell.source, released)
+    text = new_lines(cell.source, released)
+    if cell.kind == "code":
+        text = _said_in_code(text)
     pictures = None if cell.known else cell.attachments
     if _words(text) or pictures:
         yield TypedCell("markdown", text, attachments=pictures)
 
 
-def _new_lines(typed: str, released: str) -> str:
+def new_lines(typed: str, released: str) -> str:
+    """The lines of a text that are in no released one."""
     known = {line.strip() for line in released.splitlines()}
     return "\n".join(line for line in typed.splitlines() if not line.strip() or line.strip() not in known).strip()
+
+
+def _said_in_code(text: str) -> str:
+    """The comments and strings of many words among the lines that a student added to a released code cell."""
+    lines = [line.partition("#")[1:] for line in text[:_LONGEST].splitlines()]
+    comments = ("\n".join(said for _, said in block) for mark, block in groupby(lines, lambda line: line[0]) if mark)
+    strings = ("".join(found.groups("")) for found in _STRING.finditer(text[:_LONGEST]))
+    return "\n\n".join(said.strip() for said in (*comments, *strings) if _words(said) >= _MANY)
 
 
 def prose_in_code(sources: Iterable[str]) -> list[str]:

@@ -101,7 +101,8 @@ def test_changed_check_is_tampering_and_its_text_does_not_run(assignment: Assign
     plan = planned(assignment, handed_in(assignment, check_area="area = lambda: 1"))
 
     assert plan.tampered
-    assert "area = lambda: 1" not in [cell.source for cell in plan.cells]
+    assert ["area = lambda: 1"] == [c.source for c in plan.cells if not (c.runs or c.known)]
+    assert "area = lambda: 1" not in [cell.source for cell in plan.cells if cell.runs or cell.probes]
 
 
 def test_copy_left_as_released_does_not_undo_the_work_in_another(assignment: Assignment):

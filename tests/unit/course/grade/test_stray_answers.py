@@ -17,6 +17,7 @@ ESSAY = (
     "which of the two was slow on this machine."
 )
 SHORT = "Because copies overlap."
+CHINESE = "前向传播单独计时，因为反向传播分别选择自己的算法，所以不能把两毫秒的加速归因于两者，表中的两行只说明前向。"
 Cells = list[SubmittedCell]
 
 
@@ -109,6 +110,19 @@ PLACEMENTS: dict[str, Callable[[], Cells]] = {
     "in the first copy of the answer": lambda: put(AT["answer"], SubmittedCell("markdown", "x", ESSAY, "why")),
     "in the second copy of the answer": lambda: put(AT["next"], SubmittedCell("markdown", "x", ESSAY, "why")),
     "below an emptied answer": lambda: [*changed("answer", "")[: AT["next"]], new(), *released()[AT["next"] :]],
+    "in the title": lambda: changed("title", f"# Title\n{ESSAY}"),
+    "as a comment in a demonstration": lambda: changed("last", f"1 + 1\n{COMMENT}"),
+    "as a string in a demonstration": lambda: changed("last", f'1 + 1\n"""\n{ESSAY}\n"""'),
+    "printed in a demonstration": lambda: changed("last", f"1 + 1\n{PRINTED}"),
+    "as a comment in a solution": lambda: changed("solve-area", f"def area():\n    return 3 * 4\n\n{COMMENT}"),
+    "as a string in a solution": lambda: changed("solve-area", f"def area():\n    '''{ESSAY}'''\n    return 3 * 4"),
+    "as a comment in a check": lambda: changed("check-area", f'check("area")\n{COMMENT}'),
+    "in place of a check": lambda: changed("check-area", ESSAY),
+    "short, in place of a deleted answer": lambda: [*put(len(LAB.cells), new(SHORT), without="answer")],
+    "raw at the top": lambda: put(0, TEXTS["raw"]),
+    "in Chinese, at the end": lambda: put(FAR["at the end"], new(CHINESE)),
+    "in Chinese, printed": lambda: put(NEAR["below the answer"], new(f'print("{CHINESE}")', "code")),
+    "in Chinese, in the title": lambda: changed("title", f"# Title\n{CHINESE}"),
     "without ids, in the answer": lambda: bare(changed("answer", ESSAY)),
     "without ids, below the question": lambda: bare(put(AT["answer"], new(), without="answer")),
     "without ids, below the answer": lambda: bare(put(AT["next"], new())),
@@ -121,13 +135,25 @@ def test_an_answer_is_found_where_it_was_typed(where: str) -> None:
     plan = plan_of(PLACEMENTS[where]())
     answer = " ".join(plan.answers()["why"].split())
 
-    wanted = SHORT if where.startswith("short") else ESSAY[:40]
+    wanted = SHORT if where.startswith("short") else CHINESE if "Chinese" in where else ESSAY[:40]
     assert wanted in answer.replace("# ", "")
     assert "why" not in plan.untouched()
 
 
 def test_there_are_many_placements() -> None:
-    assert 40 <= len(PLACEMENTS)
+    assert 60 <= len(PLACEMENTS)
+
+
+@pytest.mark.parametrize("id", ["question", "check-area"])
+def test_what_was_typed_in_a_restored_cell_can_be_read_below_it_and_does_not_run(id: str) -> None:
+    cells = changed(id, f"{LAB.cells[AT[id]].source}\n{SHORT}")
+    cells[AT["answer"]] = SubmittedCell("markdown", "answer", ESSAY, "why")
+    plan = plan_of(cells)
+    kept = next(i for i, cell in enumerate(plan.cells) if cell.source == SHORT)
+
+    assert id == getattr(plan.cells[kept - 1].known, "id", "")
+    assert not plan.cells[kept].runs
+    assert ESSAY == plan.answers()["why"]
 
 
 @pytest.mark.parametrize(
@@ -143,6 +169,10 @@ def test_there_are_many_placements() -> None:
         put(AT["next"], new(f'"""{ESSAY * 200}"""', "code")),  # too long for an essay: not parsed
         put(AT["next"], new(COPIED, "code")),  # the released head of a function, and work
         changed("answer", ""),
+        changed("last", f"1 + 1  # {SHORT}"),
+        changed("solve-area", "def area():\n    # the first width\n    a = 3\n" + "    # and more\n    a += 1\n" * 20),
+        changed("check-area", 'check("area")  # ok'),
+        put(len(LAB.cells), new(CHINESE[:12])),
     ],
 )
 def test_an_answer_that_nobody_gave_stays_empty(cells: Cells) -> None:
