@@ -20,7 +20,7 @@ from edl_labs.checks.lab_facts import LabFacts, lab_of
 from edl_labs.checks.outcome_display import Hint, show_outcome, show_running, shown_hint
 from edl_labs.checks.progress import failing_case, remember
 from edl_labs.checks.score import Score
-from edl_labs.checks.spec import Case, given_halves, with_hand_ins
+from edl_labs.checks.spec import Case, given_halves, read_here
 from edl_labs.checks.time_limit import TookTooLong, time_limit, told_when_slow
 from edl_labs.errors import EdlError, UsageError
 
@@ -118,7 +118,7 @@ def _judged(name: str, names: dict[str, Any], printed: Printed, *, alone: bool) 
         what, why, then = above
         return Outcome(*(name, lab.lab, "not attempted", 0.0, known.points), what=what, why=why, next=then)
     handed_in = files_beside(exercise.spec.hand_ins, Path.cwd())
-    outcome = judge(exercise, with_hand_ins(exercise.spec, cases, handed_in), records, wants, points=known.points)
+    outcome = judge(exercise, read_here(exercise.spec, cases, handed_in), records, wants, points=known.points)
     outcome = replace(outcome, printed=_printed(texts, outcome.case_index))
     index = outcome.case_index
     if index is not None and index < len(records):

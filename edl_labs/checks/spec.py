@@ -7,6 +7,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from importlib import import_module
 from typing import Any, ClassVar
 
 from edl_labs.checks.evidence_form import answer_text, case_lines
@@ -78,12 +79,18 @@ def copied_cases(cases: Iterable[Case]) -> list[Case]:
     return cases_of(plain_copy(plain_cases(cases)))
 
 
-def with_hand_ins(spec: type[Exercise] | Exercise, cases: Iterable[Case], files: Mapping[str, bytes]) -> list[Case]:
-    """The cases of an exercise, with those of `files` that it reads as `hand_ins` in their hidden halves."""
+def with_hand_ins(cases: Iterable[Case], read: Any) -> list[Case]:
+    """The cases, with what was `read` of the files that were handed in in their hidden halves."""
+    return [Case(given=case.given, hidden={**case.hidden, "handed_in": read}) for case in cases]
+
+
+def read_here(spec: type[Exercise] | Exercise, cases: Iterable[Case], files: Mapping[str, bytes]) -> list[Case]:
+    """The cases, with what the exercise reads of `files` in this process: of one's own, which nobody has to fear."""
     if not spec.hand_ins:
         return list(cases)
+    module, _, function = spec.hand_in_reader.partition(":")
     known = {name: files[name] for name in spec.hand_ins if name in files}
-    return [Case(given=case.given, hidden={**case.hidden, "handed_in": known}) for case in cases]
+    return with_hand_ins(cases, getattr(import_module(module), function)(known))
 
 
 class Exercise(ABC):
@@ -108,8 +115,12 @@ class Exercise(ABC):
     claims of the student's process, and may earn nothing by themselves: `edl-labs test LAB --forge` lies about them."""
 
     hand_ins: ClassVar[tuple[str, ...]] = ()
-    """Files beside the notebook that the judge reads: `case["handed_in"]` has their bytes by name, where they are
+    """Files beside the notebook that are judged. `case["handed_in"]` has what was read of them, as far as they are
     there. It is hidden: the student's process never gets it, and nothing that the process says takes its place."""
+    hand_in_reader: ClassVar[str] = ""
+    """The function, "module:name", that makes plain data of the files' bytes by name. Grading calls it in a process of
+    its own, under limits: the judge never meets the bytes. It says `{"refused": [what, why, next]}` of what it cannot
+    read, as grading does where its process came to no end."""
 
     def cases(self, rng: Any) -> list[Case]:
         """The cases that a numpy Generator draws."""

@@ -12,7 +12,6 @@ import numpy as np
 
 from edl_labs.hardware import lookup
 from edl_labs.trace.handed_in import OwnTrace
-from edl_labs.trace.own_change import OwnPair
 from edl_labs.trace.trace_table import KINDS, NUMBER, Trace
 from edl_labs.units import counted
 
@@ -29,16 +28,16 @@ _SAME_LENGTH = 0.9  # of events: real clocks repeat a duration to the nanosecond
 Noise = list[dict[str, float]]
 
 
-def doubts(pair: OwnPair) -> list[str]:
+def doubts(before: OwnTrace, after: OwnTrace) -> list[str]:
     """What is odd about two traces that were handed in, one sentence each; empty for what a machine recorded."""
-    found = [f"{which}: {odd}" for which, one in (("before", pair.before), ("after", pair.after)) for odd in _odd(one)]
-    one, other = pair.before.stamp, pair.after.stamp
+    found = [f"{which}: {odd}" for which, one in (("before", before), ("after", after)) for odd in _odd(one)]
+    one, other = before.stamp, after.stamp
     differing = [
         key for key in ("device_name", "torch", "python", "driver", "cpu_model") if one.get(key) != other.get(key)
     ]
     if differing:
         found.append(f"stamps before and after differ in {', '.join(differing)}")
-    alike = likeness(noise_of(pair.before.trace), noise_of(pair.after.trace))
+    alike = likeness(noise_of(before.trace), noise_of(after.trace))
     if alike > COPIED:
         found.append(f"the noise of the trace after is that of the trace before (correlation {alike:.2f})")
     return found

@@ -9,8 +9,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NoReturn
 
-from edl_labs.trace._diagnose import Diagnosis, diagnosed
+from edl_labs.trace._attribute import Attribution, attribute
 from edl_labs.trace._read_trace import read_trace
+from edl_labs.trace.analysed_trace import AnalysedTrace
 from edl_labs.trace.errors import TraceError
 from edl_labs.trace.packed_trace import ABOUT, LEAST_STEPS, MOST_BYTES, MOST_EVENTS
 from edl_labs.trace.recorded_flop import contraction_flop
@@ -19,6 +20,8 @@ from edl_labs.units import counted
 
 MOST_UNPACKED_BYTES = 200_000_000  # forty times the file: a trace was seen to pack thirteenfold
 _MOST_OBJECTS = 3 * MOST_EVENTS  # an event, its arguments, and what is around them
+_MOST_VALUES = 40 * MOST_EVENTS  # recorded files have 8 commas an event, and 30 where shapes are long
+_MOST_DIGITS = 40  # twice those of the largest counter
 _AGAIN = "record it again with trace.hand_in(before, after)"
 _TEXT_LETTERS = 20_000  # as many of a loop's source are written
 
@@ -41,9 +44,14 @@ class OwnTrace:
     """The devices that the profiler saw."""
 
     @cached_property
-    def diagnosis(self) -> Diagnosis:
-        """What the trace itself tells."""
-        return diagnosed(self.trace, name=str(self.about.get("which", "")))
+    def analysed(self) -> AnalysedTrace:
+        """The trace as analysed."""
+        return AnalysedTrace(self.trace)
+
+    @cached_property
+    def attribution(self) -> Attribution:
+        """The shares of a step that the trace itself tells, its first step left out."""
+        return attribute(self.analysed, skip=1)
 
     @property
     def stamp(self) -> Mapping[str, Any]:
@@ -56,7 +64,7 @@ class OwnTrace:
         """Seconds a step: a synchronised clock's where the profiler cannot see the device, else the trace's."""
         timed = self.about.get("timed_step_s")
         if self.stamp.get("kind") in ("cpu", "cuda", "xpu", None) or type(timed) is not float or not timed > 0:
-            return self.diagnosis.attribution.wall_s
+            return self.attribution.wall_s
         return timed
 
 
@@ -67,13 +75,13 @@ def read_handed_in(data: bytes, *, name: str = "the trace") -> OwnTrace:
             f"{name} has {len(data):,} bytes", why=f"at most {MOST_BYTES:,} are read", next="hand_in with fewer steps"
         )
     text = _unpacked(data, name)
-    if text.count(b"{") > _MOST_OBJECTS:
+    if text.count(b"{") > _MOST_OBJECTS or text.count(b",") + text.count(b"[") > _MOST_VALUES:
         raise TraceError(
             f"{name} holds too many events", why=f"at most {MOST_EVENTS:,} are read", next="hand_in with fewer steps"
         )
     try:
         file = _decode(text)
-    except (RecursionError, ValueError, MemoryError) as error:
+    except (RecursionError, ValueError) as error:
         raise TraceError(f"{name} is not a trace of hand_in", why=str(error)[:200], next=_AGAIN) from None
     trace = _table(file, name)
     marks = [e for e in file.events if e.get("cat") == "user_annotation" and _is_step(e.get("name"))]
@@ -90,7 +98,7 @@ def read_handed_in(data: bytes, *, name: str = "the trace") -> OwnTrace:
 
 def _decode(text: bytes) -> _File:
     """The parts of a file; ValueError where one is missing or of another form."""
-    tree = json.loads(text, parse_constant=_refuse_constant)
+    tree = json.loads(text, parse_constant=_refuse_constant, parse_int=_short_int)
     if not isinstance(tree, dict):
         raise ValueError("the file holds no JSON object")
     events, about, devices = tree.get("traceEvents"), tree.get(ABOUT), tree.get("deviceProperties", [])
@@ -104,6 +112,13 @@ def _decode(text: bytes) -> _File:
 
 def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not JSON")
+
+
+def _short_int(digits: str) -> int:
+    """Converting thousands of digits takes a millisecond, and a file has room for many."""
+    if len(digits) > _MOST_DIGITS:
+        raise ValueError(f"a number has {len(digits):,} digits")
+    return int(digits)
 
 
 def _table(file: _File, name: str) -> Trace:

@@ -11,12 +11,11 @@ from math import isfinite
 
 from edl_labs.errors import Wrong
 from edl_labs.trace.causes import CAUSES
-from edl_labs.trace.handed_in import OwnTrace
+from edl_labs.trace.pair_facts import Side
 from edl_labs.units import percent, seconds
 
 MOST_OVER_BOUND = 0.1  # of the step: shares of a few steps are that uncertain
 SAME_FLOP = 0.01  # rounding of padded batches; a smaller model or batch differs by far more
-_LARGEST = 2  # causes among which the named one must be: two of nearly equal shares may change places
 _LEAST_FALL = 0.005  # of the step: below it a share is the same
 _LEAST_LETTERS = 3  # shorter words are part of most names
 _TELLING_LETTERS = 8  # a part of a word that is as long belongs to few names: "dataloader"
@@ -26,41 +25,29 @@ _RECORD = "record both again with trace.hand_in(before, after)"
 
 @dataclass(frozen=True)
 class OwnPair:
-    """The traces before and after the change."""
+    """What the traces before and after the change told."""
 
-    before: OwnTrace
-    after: OwnTrace
+    before: Side
+    after: Side
 
     @property
     def speedup(self) -> float:
         """How many times as fast a step became."""
         return self.before.step_s / self.after.step_s
 
-    def bound_s(self, cause: str) -> float:
-        """Seconds of a step without `cause`, at least: by a replay of the trace, or by the cause's share if less.
-
-        The share is the upper end of its interval.
-        """
-        found = self.before.diagnosis
-        by_share = found.attribution.wall_s * (1 - found.attribution.intervals[cause][1])
-        replayed = [gain.after_s for gain in found.gains if gain.cause == cause and gain.is_reliable]
-        return min([by_share, *replayed]) * self.before.step_s / found.attribution.wall_s
-
     def require_same_work(self) -> None:
         """Wrong where the two traces are not of one loop on one machine, with the same inputs and FLOPs."""
-        sides = (self.before.about.get("which"), self.after.about.get("which"))
-        if sides != ("before", "after") or self.before.about.get("pair") != self.after.about.get("pair"):
+        if (self.before.which, self.after.which) != ("before", "after") or self.before.pair != self.after.pair:
             raise Wrong("the two traces do not belong together", why="one call writes both files", next=_RECORD)
-        one, other = self.before.stamp, self.after.stamp
-        if (one.get("device_name"), one.get("kind")) != (other.get("device_name"), other.get("kind")):
+        if self.before.device != self.after.device:
             raise Wrong(
                 "the two traces were recorded on different devices",
                 why="a faster machine is not a change to the loop",
                 next="record both on one machine",
             )
-        if "VirtualGPU" in (self.before.trace.origin, self.after.trace.origin):
+        if "VirtualGPU" in (self.before.origin, self.after.origin):
             raise Wrong("this is a trace of a VirtualGPU", why="a loop that really ran is asked for", next=_RECORD)
-        if self.before.about.get("input_shapes") != self.after.about.get("input_shapes"):
+        if self.before.input_shapes != self.after.input_shapes:
             raise Wrong(
                 "the batches before and after have different shapes",
                 why="a step of fewer samples is faster without any change",
@@ -70,7 +57,7 @@ class OwnPair:
 
     def _require_same_flop(self) -> None:
         before, after = self.before.flop_per_step, self.after.flop_per_step
-        if not before or (after is None and self._replays_a_graph):
+        if not before or (after is None and self.after.replays_a_graph):
             return
         if after is None or abs(after / before - 1) > SAME_FLOP:
             raise Wrong(
@@ -79,19 +66,12 @@ class OwnPair:
                 next="keep model, batch and steps; change how they are computed, not what",
             )
 
-    @property
-    def _replays_a_graph(self) -> bool:
-        """Whether the host launches whole graphs: then operators have no shapes to compare."""
-        trace = self.after.trace
-        return any("GraphLaunch" in trace.names[trace.name[i]] for i in trace.select("launch"))
-
     def require_cause(self, cause: object) -> str:
         """The cause that was named; Wrong unless it is one of the two largest before the change."""
         if not isinstance(cause, str) or cause not in CAUSES:
             raise Wrong(f"{cause!r} is not a cause", why=f"causes are {', '.join(CAUSES)}", next="name one of them")
-        shares = self.before.diagnosis.shares
-        largest = sorted(shares, key=lambda name: -shares[name])[:_LARGEST]
-        if cause not in largest:
+        shares = self.before.shares
+        if cause not in self.before.bounds_s:
             raise Wrong(
                 f"{cause} is not what limits the loop before the change",
                 why=f"it has {percent(shares[cause], digits=2)} of a step, and two other causes have more",
@@ -102,8 +82,7 @@ class OwnPair:
     def require_place(self, cause: str, place: object) -> None:
         """Wrong unless the first trace charges `place`, a line or an operator, with `cause`."""
         said = place.strip().lower() if isinstance(place, str) else ""
-        blames = self.before.diagnosis.attribution.blames.get(cause, ())
-        names = [text.lower() for blame in blames for text in (blame.line, blame.what) if text]
+        names = [text.lower() for text in self.before.places.get(cause, ())]
         if len(said) < _LEAST_LETTERS or not any(_is_place(said, name) for name in names):
             raise Wrong(
                 "that line or operator is not what the trace charges with this cause",
@@ -114,7 +93,7 @@ class OwnPair:
 
     def require_fall(self, cause: str) -> None:
         """Wrong unless the share and the seconds of `cause` fell."""
-        before, after = (side.diagnosis.shares[cause] for side in (self.before, self.after))
+        before, after = (side.shares[cause] for side in (self.before, self.after))
         faster = after * self.after.step_s < before * self.before.step_s
         if not (after < before - _LEAST_FALL and faster):
             raise Wrong(
@@ -126,12 +105,12 @@ class OwnPair:
 
     def require_possible_gain(self, cause: str) -> None:
         """Wrong where the loop became faster than without the cause, by more than a tenth of the step."""
-        least_s = self.bound_s(cause) - MOST_OVER_BOUND * self.before.step_s
+        least_s = self.before.bounds_s[cause] - MOST_OVER_BOUND * self.before.step_s
         if not isfinite(self.speedup) or self.after.step_s < least_s:
             raise Wrong(
                 f"the loop became faster than it would be without {cause}",
                 why=f"a step took {seconds(self.before.step_s)}, and now {seconds(self.after.step_s)}; "
-                f"without {cause} it would take {seconds(self.bound_s(cause))}",
+                f"without {cause} it would take {seconds(self.before.bounds_s[cause])}",
                 next="change one thing at a time, and record before and after under the same load",
                 keeps=0.5,
             )

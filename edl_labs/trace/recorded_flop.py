@@ -8,6 +8,7 @@ from math import prod
 from typing import Any
 
 _Shape = list[int]
+_MOST_DIMENSIONS, _MOST_SHAPES, _LARGEST_SIZE = 64, 64, 1 << 48  # torch's limits, arguments of an operator, memory
 SHAPE_ARGUMENTS = ("Input Dims", "Concrete Inputs")
 
 
@@ -85,7 +86,7 @@ def contraction_flop(events: Iterable[Mapping[str, Any]]) -> float | None:
     total, known = 0.0, False
     for event in events:
         count, args = CONTRACTIONS.get(str(event.get("name", ""))), event.get("args")
-        if count is None or not isinstance(args, dict) or not (dims := args.get("Input Dims")):
+        if count is None or not isinstance(args, dict) or not (dims := args.get("Input Dims")) or not _are_sizes(dims):
             continue
         try:
             total += count(dims, [str(one) for one in args.get("Concrete Inputs", ())])
@@ -93,6 +94,16 @@ def contraction_flop(events: Iterable[Mapping[str, Any]]) -> float | None:
         except (IndexError, TypeError, ValueError, ArithmeticError):
             continue
     return total if known else None
+
+
+def _are_sizes(dims: Any) -> bool:
+    """Whether these may be shapes: a product of others can take minutes."""
+    return isinstance(dims, list) and all(
+        isinstance(shape, list)
+        and len(shape) <= _MOST_DIMENSIONS
+        and all(type(size) is int and 0 <= size < _LARGEST_SIZE for size in shape)
+        for shape in dims[:_MOST_SHAPES]
+    )
 
 
 def _numbers(concrete: list[str], at: int, count: int, other: int) -> list[int]:

@@ -11,7 +11,7 @@ from typing import Any
 
 from edl_labs.checks import Case, RegisteredExercise, judge
 from edl_labs.checks.probe_process import ProbeDied, ProbeProcess
-from edl_labs.checks.spec import with_hand_ins
+from edl_labs.checks.spec import read_here
 from edl_labs.course.course_folder import Course
 from edl_labs.course.lab.answer_runs import AT_ONCE
 from edl_labs.course.lab.goldens import PUBLIC_SEED, alike, exercises_of, values
@@ -168,7 +168,7 @@ class _Mutating:
         self.mutants = sampled(self.all, sample)
         seeds = 1 if exercise.trains else seeds
         drawn = (exercise.draw_cases(PUBLIC_SEED + i) for i in range(seeds))
-        self.cases = [with_hand_ins(exercise.spec, cases, lab.handed_in) for cases in drawn]
+        self.cases = [read_here(exercise.spec, cases, lab.handed_in) for cases in drawn]
         self.cpu_s = self.wall_s = exercise.timeout_s
         self.worker: ProbeProcess | None = None
 

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import gc
 import hashlib
-import time
-from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from collections.abc import Mapping, MutableMapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from types import MappingProxyType
 from typing import Any
@@ -19,11 +18,11 @@ from edl_labs.checks import Outcome, RegisteredExercise, plain_data
 from edl_labs.checks._judge import INCOMPARABLE, READABLE
 from edl_labs.checks.worker import Worker, WorkerGone
 from edl_labs.checks.worker_process import Server, limit_memory
+from edl_labs.course.grade.computing_time import ComputingTime
+from edl_labs.course.grade.file_reader import FileReader, Reading
 from edl_labs.course.grade.known_sentences import withheld, without_texts
 from edl_labs.course.sandbox.gauges import process_cpu_s
-from edl_labs.course.sandbox.kernel.spawned import OUTER_BOUND, Allowance, Taken
 from edl_labs.course.sandbox.limits import DEFAULTS, Limits
-from edl_labs.device import usable_cores
 from edl_labs.errors import EdlError
 
 _SERVER = "edl_labs.course.grade.judge_process:judging"
@@ -60,6 +59,7 @@ class Judge:
         self._limits, self._lab = limits, lab
         self._known: MutableMapping[bytes, Judged] = {} if known is None else known
         self._worker: Worker | None = None
+        self._reader: FileReader | None = None
 
     def __enter__(self) -> Judge:
         return self
@@ -74,9 +74,11 @@ class Judge:
             self._worker = Worker.start(_SERVER, str(self._limits.judge_bytes), self._lab)
 
     def close(self) -> None:
-        """End the process."""
+        """End the process, and the one that reads files."""
         if self._worker is not None:
             self._worker.close()
+        if self._reader is not None:
+            self._reader.close()
 
     def judge(
         self,
@@ -91,34 +93,43 @@ class Judge:
     ) -> Judged:
         """The outcome of encoded evidence against the reference's. EdlError only when the judge cannot work at all.
 
-        `source` has the texts of the submitted cells, where they are evidence; `files` those beside the notebook.
+        `source` has the texts of the submitted cells, where they are evidence; `files` those beside the notebook, which
+        another process reads.
         """
         what = {"lab": exercise.lab, "name": exercise.name, "points": float(points), "source": list(source)}
-        if files:
-            import numpy
-
-            what["files"] = {name: numpy.frombuffer(data, numpy.uint8) for name, data in files.items()}
-        head = plain_data.encode(what)
-        parts = [head, cases, evidence, wants]
-        key = hashlib.sha256(b"".join(hashlib.sha256(part).digest() for part in parts)).digest()
+        parts = [plain_data.encode(what), cases, evidence, wants]
+        handed_in = [part for name, data in sorted(files.items()) for part in (name.encode(), data)]
+        key = hashlib.sha256(b"".join(hashlib.sha256(part).digest() for part in (*parts, *handed_in))).digest()
         found = self._known.get(key)
         if found is None:
-            found = self._judged(exercise, parts, points)
+            found = self._judged(exercise, parts, points, files)
             # What ran when is large, and kept where it belongs; what took too long or too much may not the next time.
             if found.all_values and not found.outcome.timelines and found.outcome.what != INCOMPARABLE:
                 self._known[key] = replace(found, cpu_s=0.0)
         return found
 
-    def _judged(self, exercise: RegisteredExercise, parts: list[bytes], points: float) -> Judged:
+    def _judged(
+        self, exercise: RegisteredExercise, parts: list[bytes], points: float, files: Mapping[str, bytes]
+    ) -> Judged:
+        read = self._read(exercise, files)
         pid = self._started().pid
         before_s = process_cpu_s(pid)
         try:
-            answer = dict(plain_data.decode(self._ask(*parts, own_s=self._limits.judge_s)))
+            answer = dict(plain_data.decode(self._ask(*parts, read.data, own_s=self._limits.judge_s)))
         except WorkerGone as gone:
             return Judged(unjudged(exercise, points, why=f"comparing it {gone.reason}"), all_values=False)
         if "broken" in answer:
             raise EdlError(f"the judge of {exercise.name} failed", why=answer["broken"], next="edl-labs test")
-        return Judged(Outcome(**answer["outcome"]), bool(answer["all_values"]), process_cpu_s(pid) - before_s)
+        return Judged(
+            Outcome(**answer["outcome"]), bool(answer["all_values"]), process_cpu_s(pid) - before_s + read.cpu_s
+        )
+
+    def _read(self, exercise: RegisteredExercise, files: Mapping[str, bytes]) -> Reading:
+        if not exercise.spec.hand_ins:
+            return Reading(b"")
+        if self._reader is None:
+            self._reader = FileReader(exercise.spec.hand_in_reader)
+        return self._reader.read(files)
 
     def draw(self, exercise: RegisteredExercise, seed: int) -> bytes:
         """The cases that `exercise` draws from `seed`, encoded. Raises what drawing them raises."""
@@ -148,29 +159,6 @@ class Judge:
         return self._worker
 
 
-class ComputingTime:
-    """Seconds left of the `own_s` that a process of ours may compute from now on; called, it tells them.
-
-    Comparing never sleeps: while such a process computes nothing, it waits for a core, or for memory, that others have.
-    `OUTER_BOUND` times as long on the clock ends it all the same.
-    """
-
-    def __init__(self, pid: int, own_s: float, *, clock: Callable[[], float] = time.monotonic) -> None:
-        self._pid, self._clock = pid, clock
-        self._allowance = Allowance(own_s, OUTER_BOUND * own_s, self._taken(), usable_cores())
-
-    def __call__(self) -> float:
-        """Seconds that are left, at least; 0 or less when the time is over."""
-        passed_s = self._clock() - self._allowance.began.wall_s
-        if passed_s < self._allowance.own_s:
-            return self._allowance.own_s - passed_s
-        return self._allowance.left_s(self._taken())
-
-    def _taken(self) -> Taken:
-        wall_s, cpu_s = self._clock(), process_cpu_s(self._pid)
-        return Taken(wall_s, cpu_s, waited_s=wall_s - cpu_s)
-
-
 def unjudged(exercise: RegisteredExercise, points: float, *, why: str, what: str = "", then: str = READABLE) -> Outcome:
     """The outcome of evidence that cannot be compared."""
     text = what or INCOMPARABLE
@@ -188,7 +176,7 @@ def unjudged(exercise: RegisteredExercise, points: float, *, why: str, what: str
 
 
 def judging(memory_bytes: str, lab: str) -> Server:
-    """What answers in the process: four parts in (what, cases, evidence, wants) or one (what to draw)."""
+    """What answers in the process: five parts in (what, cases, evidence, wants, files) or one (what to draw)."""
     import numpy  # noqa: F401  (before the limit, which counts what is mapped)
 
     if lab:
@@ -211,8 +199,8 @@ class _Answers:
         if not self._is_limited and _imported(what["lab"]):
             limit_memory(self._memory_bytes)
             self._is_limited = True
-        _, cases, evidence, wants = parts
-        return plain_data.encode(_judged(what, cases, evidence, wants, self._known))
+        _, cases, evidence, wants, files = parts
+        return plain_data.encode(_judged(what, cases, evidence, wants, files, self._known))
 
 
 def _imported(lab: str) -> bool:
@@ -238,7 +226,9 @@ def _drawn(what: dict[str, Any]) -> bytes:
         return _REFUSED + plain_data.encode({"what": f"{what['name']}'s cases cannot be drawn", "why": why})
 
 
-def _judged(what: dict[str, Any], cases: bytes, evidence: bytes, wants: bytes, known: dict[bytes, Any]) -> Any:
+def _judged(
+    what: dict[str, Any], cases: bytes, evidence: bytes, wants: bytes, files: bytes, known: dict[bytes, Any]
+) -> Any:
     from edl_labs.checks import judge
     from edl_labs.checks.lab_exercises import load_lab
     from edl_labs.checks.spec import cases_of, copied_cases, kept_timelines, with_hand_ins
@@ -255,8 +245,9 @@ def _judged(what: dict[str, Any], cases: bytes, evidence: bytes, wants: bytes, k
             got = with_source(got, what["source"])
     except EdlError as error:
         return {"outcome": _fields(unjudged(exercise, what["points"], why=error.what)), "all_values": False}
-    files = {name: data.tobytes() for name, data in what.get("files", {}).items()}
-    asked = with_hand_ins(exercise.spec, copied_cases(drawn), files)
+    asked = copied_cases(drawn)
+    if files:
+        asked = with_hand_ins(asked, plain_data.decode(files))
     outcome = judge(exercise, asked, got, plain_data.plain_copy(right), points=what["points"])
     if outcome.points:
         kept = kept_timelines(exercise.spec, copied_cases(drawn), got, plain_data.plain_copy(right))

@@ -23,7 +23,7 @@ from edl_labs.checks.spec import defines
 from edl_labs.checks.worker import Worker, WorkerGone
 from edl_labs.checks.worker_process import Server, limit_memory
 from edl_labs.course.assignment import Assignment
-from edl_labs.course.grade.judge_process import ComputingTime
+from edl_labs.course.grade.computing_time import ComputingTime
 from edl_labs.course.grade.reference import declared_solution
 from edl_labs.course.sandbox.gauges import process_cpu_s
 from edl_labs.course.sandbox.kernel.spawned import OUTER_BOUND, Allowance, Taken

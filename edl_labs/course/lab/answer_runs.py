@@ -9,7 +9,7 @@ from typing import Any
 
 from edl_labs.checks import Outcome, RegisteredExercise, judge, plain_data
 from edl_labs.checks.probe_process import Cell, ProbeDied, ProbeProcess, Records
-from edl_labs.checks.spec import with_hand_ins
+from edl_labs.checks.spec import read_here
 from edl_labs.course.lab.goldens import PUBLIC_SEED, check_compares, steady_cases, values
 from edl_labs.course.lab.parsed_lab import Lab
 from edl_labs.errors import EdlError
@@ -44,7 +44,7 @@ class AnswerRuns:
         for exercise in registered.values():
             steady_cases(lab, exercise)
         self.cases = {
-            (name, seed): with_hand_ins(exercise.spec, exercise.draw_cases(seed), lab.handed_in)
+            (name, seed): read_here(exercise.spec, exercise.draw_cases(seed), lab.handed_in)
             for name, exercise in registered.items()
             for seed in self._drawn(name, seeds)
         }

@@ -5,20 +5,19 @@ Files are read in a process of their own under limits. A flag costs nobody a poi
 
 from __future__ import annotations
 
-from base64 import b64decode, b64encode
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
-from edl_labs.course.grade.bounded_call import bounded_call
+from edl_labs.checks import plain_data
+from edl_labs.course.grade.file_reader import FileReader
 from edl_labs.trace.doubts import COPIED, Noise, doubts, likeness, noise_of
 from edl_labs.trace.errors import TraceError
 from edl_labs.trace.handed_in import read_handed_in
-from edl_labs.trace.own_change import OwnPair
 from edl_labs.trace.packed_trace import FILES
 
-_READ_CPU_S = 60  # two files at their limit of events take about 20 s
+_EXAMINES = "edl_labs.course.marks.recording_flags:examined"
 
 
 @dataclass(frozen=True)
@@ -32,7 +31,8 @@ class _Read:
 
 def recording_flags(files: Mapping[str, Mapping[str, bytes]]) -> dict[str, list[str]]:
     """By student the flags of their recordings, `files` by name; nothing for who handed in none."""
-    read = {student: _read(own) for student, own in files.items() if any(name in own for name in FILES)}
+    with FileReader(_EXAMINES) as reader:
+        read = {student: _read(own, reader) for student, own in files.items() if any(name in own for name in FILES)}
     flags = {student: list(one.odd) for student, one in read.items()}
     for first, second in combinations(sorted(read), 2):
         alike = max(
@@ -49,28 +49,26 @@ def recording_flags(files: Mapping[str, Mapping[str, bytes]]) -> dict[str, list[
     return {student: found for student, found in flags.items() if found}
 
 
-def _read(own: Mapping[str, bytes]) -> _Read:
+def _read(own: Mapping[str, bytes], reader: FileReader) -> _Read:
     missing = [name for name in FILES if name not in own]
     if missing:
         return _Read((f"recording without {' and '.join(missing)}",))
-    texts = [b64encode(own[name]).decode() for name in FILES]
-    found = bounded_call(examined, *texts, cpu_s=_READ_CPU_S)
-    if found is None:
-        return _Read(("recording takes too much time or memory to read",))
+    found = plain_data.decode(reader.read({name: own[name] for name in FILES}).data)
+    if "refused" in found:
+        return _Read((f"recording cannot be read: {found['refused'][0]}",))
     return _Read(tuple(found["odd"]), tuple(found["noises"]), found["pair"])
 
 
-def examined(before: str, after: str) -> dict[str, Any]:
-    """What is odd about two files in base64, and the noise of each, as JSON data."""
+def examined(files: Mapping[str, bytes]) -> dict[str, Any]:
+    """What is odd about two files, and the noise of each, as plain data."""
     try:
-        sides = [read_handed_in(b64decode(text), name=name) for text, name in zip((before, after), FILES, strict=True)]
-        odd = doubts(OwnPair(*sides))
+        before, after = (read_handed_in(files[name], name=name) for name in FILES)
+        odd = doubts(before, after)
     except TraceError as error:
-        return {"odd": [f"recording cannot be read: {error.what}"], "noises": [], "pair": ""}
-    pair = sides[0].about.get("pair")
-    found = [f"recording {one}" for one in odd]
+        return {"refused": [error.what, error.why, error.next]}
+    pair = before.about.get("pair")
     return {
-        "odd": found,
-        "noises": [noise_of(one.trace) for one in sides],
+        "odd": [f"recording {one}" for one in odd],
+        "noises": [noise_of(one.trace) for one in (before, after)],
         "pair": pair if isinstance(pair, str) else "",
     }

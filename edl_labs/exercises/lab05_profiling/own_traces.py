@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from edl_labs.checks import Case, Exercise, exercise
 from edl_labs.errors import Wrong
-from edl_labs.trace import TraceError
-from edl_labs.trace.handed_in import OwnTrace, read_handed_in
 from edl_labs.trace.own_change import OwnPair
 from edl_labs.trace.packed_trace import FILES
+from edl_labs.trace.pair_facts import Side, pair_facts
 
 ASKED = ("cause", "place", "change")
 _LEAST_WORDS = 3  # "two loader workers" says what was changed, "workers" does not
@@ -24,6 +23,7 @@ class OwnTraces(Exercise):
     """
 
     hand_ins: ClassVar[tuple[str, ...]] = FILES
+    hand_in_reader: ClassVar[str] = "edl_labs.trace.pair_facts:pair_facts"
 
     def cases(self, rng: Any) -> list[Case]:
         return [Case(given={"asked": asked}) for asked in ASKED]
@@ -34,7 +34,7 @@ class OwnTraces(Exercise):
 
     def compare(self, case: Case, got: Any, want: Any) -> None:
         said, cause = got
-        pair = _pair(case.get("handed_in", {}))
+        pair = _pair(case.get("handed_in") or pair_facts({}))
         pair.require_same_work()
         cause = pair.require_cause(cause)
         if case["asked"] == "place":
@@ -54,23 +54,9 @@ class OwnTraces(Exercise):
         return ["", ""]
 
 
-def _pair(files: dict[str, bytes]) -> OwnPair:
-    missing = [name for name in FILES if name not in files]
-    if missing:
-        raise Wrong(
-            f"{' and '.join(missing)} cannot be found",
-            why="the traces of your loop are read from files beside the notebook, of at most 5 MB each",
-            next="run trace.hand_in(before, after) in this folder, and hand in both files with the notebook",
-        )
-    before, after = (_read(files[name], name) for name in FILES)
+def _pair(read: Mapping[str, Any]) -> OwnPair:
+    if "refused" in read:
+        what, why, then = read["refused"]
+        raise Wrong(what, why=why, next=then)
+    before, after = (Side(**read[name]) for name in FILES)
     return OwnPair(before, after)
-
-
-@lru_cache(maxsize=2)  # the two files, which three cases ask about
-def _read(data: bytes, name: str) -> OwnTrace:
-    try:
-        found = read_handed_in(data, name=name)
-        found.diagnosis  # noqa: B018  (worked out once, and refused here where it cannot be)
-        return found
-    except TraceError as error:
-        raise Wrong(error.what, why=error.why, next=error.next) from None

@@ -19,6 +19,7 @@ from edl_labs.trace import TorchLoop, hand_in
 from edl_labs.trace.handed_in import read_handed_in
 from edl_labs.trace.own_change import OwnPair
 from edl_labs.trace.packed_trace import FILES, packed
+from edl_labs.trace.pair_facts import facts
 from tests.data.traces.sheets import BACKENDS, Sheet
 
 Tree = dict[str, Any]
@@ -172,7 +173,7 @@ def as_file(tree: Tree) -> bytes:
 def pair_of(before: Tree | bytes, after: Tree | bytes) -> OwnPair:
     """Both as the judge reads them."""
     files = [one if isinstance(one, bytes) else as_file(one) for one in (before, after)]
-    return OwnPair(read_handed_in(files[0]), read_handed_in(files[1]))
+    return OwnPair(*(facts(read_handed_in(file)) for file in files))
 
 
 __all__ = ["CUDA", "Step", "as_file", "cpu_loops", "cuda_pair", "pair_of", "recorded", "replace", "unpacked"]

@@ -22,21 +22,20 @@ def judged(pair: OwnPair, cause: str) -> None:
 @pytest.mark.parametrize("name", cpu_loops())
 def test_a_real_cpu_loop_of_each_kind_is_judged_by_its_own_cause(name: str) -> None:
     pair, cause = pair_of(*recorded(name)), cpu_loops()[name][2]
-    blames = pair.before.diagnosis.attribution.blames[cause]
     pair.require_same_work()
     pair.require_cause(cause)
-    pair.require_place(cause, blames[0].line or blames[0].what)
+    pair.require_place(cause, pair.before.places[cause][0])
     pair.require_fall(cause)
 
     assert pair.speedup > 1
-    assert pair.bound_s(cause) < pair.before.step_s
+    assert pair.before.bounds_s[cause] < pair.before.step_s
 
 
 @pytest.mark.parametrize("cause", CUDA)
 def test_a_made_up_cuda_loop_passes_with_its_true_cause_alone(cause: str) -> None:
     pair = pair_of(*cuda_pair(*CUDA[cause]))
     judged(pair, cause)
-    smallest = min(pair.before.diagnosis.shares, key=lambda name: pair.before.diagnosis.shares[name])
+    smallest = min(pair.before.shares, key=lambda name: pair.before.shares[name])
     with pytest.raises(Wrong, match="is not what limits the loop"):
         pair.require_cause(smallest)
 

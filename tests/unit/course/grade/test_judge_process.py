@@ -15,9 +15,10 @@ from edl_labs.checks import Case, RegisteredExercise, plain_data
 from edl_labs.checks.lab_exercises import load_lab
 from edl_labs.checks.spec import MOST_KEPT_BYTES, kept_timelines, plain_cases
 from edl_labs.course.assignment import Assignment
-from edl_labs.course.grade import judge_process
+from edl_labs.course.grade import computing_time
 from edl_labs.course.grade.class_judges import ClassJudges
-from edl_labs.course.grade.judge_process import ComputingTime, Judge, Judged
+from edl_labs.course.grade.computing_time import ComputingTime
+from edl_labs.course.grade.judge_process import Judge, Judged
 from edl_labs.course.sandbox.gauges import process_cpu_s
 from edl_labs.course.sandbox.limits import Limits
 from edl_labs.errors import EdlError
@@ -152,8 +153,8 @@ class Process:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.wall_s, self.cpu_s = 100.0, 7.0
-        monkeypatch.setattr(judge_process, "process_cpu_s", lambda pid: self.cpu_s)
-        monkeypatch.setattr(judge_process, "usable_cores", lambda: 2)
+        monkeypatch.setattr(computing_time, "process_cpu_s", lambda pid: self.cpu_s)
+        monkeypatch.setattr(computing_time, "usable_cores", lambda: 2)
         self.left_s = ComputingTime(1, 30.0, clock=lambda: self.wall_s)
 
     def passed(self, *, wall_s: float, cpu_s: float) -> float:
@@ -190,7 +191,7 @@ def held_up(judge: Judge) -> int:
 def test_a_judge_that_gets_no_core_for_longer_than_its_time_judges_all_the_same(
     exercise: RegisteredExercise, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(judge_process, "OUTER_BOUND", 1000.0)
+    monkeypatch.setattr(computing_time, "OUTER_BOUND", 1000.0)
     with Judge() as judge:
         judged(judge, exercise, value=RIGHT)
         pid = held_up(judge)
@@ -202,7 +203,7 @@ def test_a_judge_that_gets_no_core_for_longer_than_its_time_judges_all_the_same(
 
 @pytest.mark.slow
 def test_a_judge_that_never_gets_a_core_ends(exercise: RegisteredExercise, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(judge_process, "OUTER_BOUND", 2.0)
+    monkeypatch.setattr(computing_time, "OUTER_BOUND", 2.0)
     with Judge() as judge:
         judged(judge, exercise, value=RIGHT)
         held_up(judge)
