@@ -16,6 +16,7 @@ _HOMES = {
     "FloatFormat": "_float_format",
     **dict.fromkeys(("FP64", "FP32", "TF32", "BF16", "FP16", "E4M3FN", "E5M2", "E4M3FNUZ"), "_float_format"),
     **dict.fromkeys(("E5M2FNUZ", "E8M0FNU", "E2M1FN", "FORMATS", "float_format", "torch_dtype"), "_float_format"),
+    **dict.fromkeys(("BlockFormat", "QuantizedBlocks", "MXFP8", "MXFP4", "NVFP4"), "block_formats"),
     **dict.fromkeys(("autocast_table", "autocast_differences", "AutocastTable", "AutocastRow"), "_autocast_table"),
     **dict.fromkeys(("Recipe", "ParameterBytes", "bytes_per_parameter", "training_state"), "_bytes_per_parameter"),
     **dict.fromkeys(("saved_activations", "SavedActivations", "SavedTensors"), "_saved_activations"),

@@ -48,6 +48,11 @@ from edl_labs.numerics._underflow_report import Fate as Fate
 from edl_labs.numerics._underflow_report import UnderflowReport as UnderflowReport
 from edl_labs.numerics._underflow_report import log2_histogram as log2_histogram
 from edl_labs.numerics._underflow_report import underflow_report as underflow_report
+from edl_labs.numerics.block_formats import MXFP4 as MXFP4
+from edl_labs.numerics.block_formats import MXFP8 as MXFP8
+from edl_labs.numerics.block_formats import NVFP4 as NVFP4
+from edl_labs.numerics.block_formats import BlockFormat as BlockFormat
+from edl_labs.numerics.block_formats import QuantizedBlocks as QuantizedBlocks
 from edl_labs.numerics.gradients import recorded_gradients as recorded_gradients
 from edl_labs.numerics.gradients import training_gradients as training_gradients
 from edl_labs.numerics.kernel_names import KernelKind as KernelKind
