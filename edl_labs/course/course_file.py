@@ -27,6 +27,7 @@ class About(Struct, frozen=True, forbid_unknown_fields=True):
     name: str = ""
     version: str = ""
     install: str = ""
+    edl_labs: str = ""
     timezone: str = "UTC"
     roster: str = ""
     repository: str = ""

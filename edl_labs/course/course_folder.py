@@ -225,10 +225,17 @@ class Course:
 
     def _no_assignment(self, name: str) -> UsageError:
         known, packaged = self.assignments(), module_path(name, _PACKAGE / "exercises").is_file()
-        then = did_you_mean(name, known) or f"edl-labs new {name} makes a lab of that name"
-        then = f"in {self.root.name}: edl-labs course . --labs {name}" if packaged else then
-        if (self.root / NBGRADERS / name).is_dir():
+        then = did_you_mean(name, known)
+        if packaged:
+            then = f"in {self.root.name}: edl-labs course . --labs {name}"
+        elif (self.root / NBGRADERS / name).is_dir():
             then = f"edl-labs build, then nbgrader generate_assignment {name}"
+        elif (self.root / "source" / name).is_dir():
+            then = f"move source/{name} to {NBGRADERS}/{name}, then edl-labs build"
+        elif not then and LAB_NAME.fullmatch(name):
+            then = f"edl-labs new {name} makes a lab of that name"
+        elif not then:
+            then = f"put an assignment of nbgrader's own into {NBGRADERS}/{name}, then edl-labs build"
         return UsageError(f"the course has no {name}", why=f"it has {', '.join(known) or 'no lab yet'}", next=then)
 
     def assignments(self) -> list[str]:

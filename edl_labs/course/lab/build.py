@@ -123,7 +123,7 @@ def _generate(
     for lab in labs:
         made = stamps.unchanged(lab) if stamps else None
         if made is None and stamps and only and lab.name not in only:
-            made = stamps.on_disk(course.shown(path) for path in _places(course, lab))
+            made = stamps.built(lab, (course.shown(path) for path in _places(course, lab)))
         if made is None:
             released = release({lab.name: sources[lab.name]})[lab.name]
             step(f"{lab.name}: released")

@@ -49,8 +49,12 @@ class Stamps:
     def _sources(self, lab: Lab) -> str:
         module = self.course.exercise_module(lab.name)
         code = sorted(module.parent.rglob("*.py")) if module.name == "__init__.py" else [module]
-        host = f"{distribution(self.course.root)} {install_line(self.course.root).release}"
-        return _digest([*own_files(lab.folder), *(path for path in code if path.is_file())], self._library, host)
+        return _digest([*own_files(lab.folder), *(path for path in code if path.is_file())], self._library, self._host)
+
+    @cached_property
+    def _host(self) -> str:
+        """What the first cell of each notebook installs: a course's first lab of its own changes it in all."""
+        return f"{distribution(self.course.root)} {install_line(self.course.root).release}"
 
     def unchanged(self, lab: Lab) -> dict[Path, bytes] | None:
         """The lab's generated files, where they are what a build made of the sources as they are; else None."""
@@ -63,6 +67,11 @@ class Stamps:
             self._made[lab.name] = known
         return files if same else None
 
+    def built(self, lab: Lab, names: Iterable[str]) -> dict[Path, bytes] | None:
+        """A lab's generated files as they are on disk; None when one is missing or installs something else."""
+        known = self._before.get(lab.name)
+        return self.on_disk(names) if isinstance(known, dict) and known.get("host") == self._host else None
+
     def on_disk(self, names: Iterable[str]) -> dict[Path, bytes] | None:
         """The bytes of files of the course; None when one is missing."""
         paths = [self.course.root / name for name in names]
@@ -71,7 +80,7 @@ class Stamps:
     def keep(self, lab: Lab, files: dict[Path, bytes]) -> None:
         """Remember what was made of a lab."""
         made = {self.course.shown(path): _sha(data) for path, data in files.items()}
-        self._made[lab.name] = {"sources": self._sources(lab), "files": made}
+        self._made[lab.name] = {"sources": self._sources(lab), "host": self._host, "files": made}
 
     def write(self) -> None:
         """Keep the stamps for the next build."""

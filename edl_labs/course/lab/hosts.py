@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from urllib.parse import quote
 
+from edl_labs import __version__
 from edl_labs.course.course_file import read_course_file, wrong
 
 _HOSTED = """\
@@ -23,6 +25,7 @@ if is_rented and importlib.util.find_spec("{module}") is None:
     importlib.invalidate_caches()
 
 """
+_MODULE, _INSTALL = (re.compile(rf'({before})"[^"]*"') for before in (r"find_spec\(", r'"EDL_LABS_INSTALL", '))
 _BADGES = (
     ("Open in Colab", "https://colab.research.google.com/assets/colab-badge.svg", "colab.research.google.com/github"),
     ("Open in Kaggle", "https://kaggle.com/static/images/open-in-kaggle.svg", "kaggle.com/kernels/welcome?src="),
@@ -32,6 +35,12 @@ _BADGES = (
 def hosted(source: str, *, module: str, install: str) -> str:
     """The set-up cell with the lines that a rented host needs before it: it installs `install` for its `module`."""
     return _HOSTED.format(module=module, install=install.replace('"', "")) + source
+
+
+def unhosted(source: str) -> str:
+    """A set-up cell as a release on a package index has it, whatever wheel the course hosts."""
+    source = _MODULE.sub(r'\1"edl_labs"', source, count=1)
+    return _INSTALL.sub(rf'\1"edl-labs=={__version__}"', source, count=1)
 
 
 def repository(root: Path) -> str:

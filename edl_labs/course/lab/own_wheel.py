@@ -114,16 +114,18 @@ def build_own_wheel(course: Course, folder: Path) -> Path:
         first.write_text(_INIT.format(title=found.title.replace('"', "'")), encoding="utf-8")
         files = {str(first): f"{found.package}/__init__.py"} | dict(_packed(course, found.package))
         wheel = {"bypass-selection": True, "force-include": files}
+        hosted = read_course_file(course.root).course.edl_labs
+        needed = f" @ {hosted}" if hosted.startswith("http") else f">={__version__}"
         config: dict[str, Any] = {
             "project": {
                 "name": found.project,
                 "version": found.version,
                 "description": f"The labs of {found.title}",
                 "requires-python": ">=3.11",
-                "dependencies": [f"edl-labs[lab]>={__version__}"],
+                "dependencies": [f"edl-labs[lab]{needed}"],
                 "entry-points": {COURSES: {found.package: found.package}},
             },
-            "tool": {"hatch": {"build": {"targets": {"wheel": wheel}}}},
+            "tool": {"hatch": {"metadata": {"allow-direct-references": True}, "build": {"targets": {"wheel": wheel}}}},
         }
         made = next(WheelBuilder(str(course.root), config=config).build(directory=str(folder), versions=["standard"]))
         return Path(made)

@@ -196,8 +196,8 @@ def _stage(course: Course, staged: Path) -> list[str]:
     install = install_line(course.root)
     (staged / "labs" / START).write_bytes(start_page(course.lab_names(), install=install.text))
     (staged / "README.md").write_text(_README.format(title=f"Labs: {title}", install=install.text), encoding="utf-8")
-    if install.wheel is not None:
-        shutil.copyfile(install.wheel, staged / install.wheel.name)
+    for wheel in install.wheels:
+        shutil.copyfile(wheel, staged / wheel.name)
     if (course.root / "LICENSE").is_file():
         shutil.copyfile(course.root / "LICENSE", staged / "LICENSE")
     files = [p.relative_to(staged).as_posix() for p in _files(staged)]

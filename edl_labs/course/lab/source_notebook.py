@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from edl_labs.course.assignment import GRADED_WITH, LAB_ROLES
-from edl_labs.course.lab.hosts import hosted
+from edl_labs.course.lab.hosts import hosted, unhosted
 from edl_labs.course.lab.install_line import install_line
 from edl_labs.course.lab.own_wheel import distribution, has_own_labs
 from edl_labs.course.lab.parsed_lab import Lab
@@ -58,12 +58,21 @@ def dumps(notebook: dict[str, Any]) -> str:
 
 
 def stamped(notebook: dict[str, Any]) -> dict[str, Any]:
-    """The notebook with `metadata.edl_labs.release`, a digest of its cells: a student's copy keeps it."""
-    cells = json.dumps(notebook["cells"], sort_keys=True, ensure_ascii=False)
+    """The notebook with `metadata.edl_labs.release`, a digest of its cells: a student's copy keeps it.
+
+    What a course hosts makes no other release: students check it with edl_labs, which knows the usual one.
+    """
+    cells = json.dumps([_as_usual(cell) for cell in notebook["cells"]], sort_keys=True, ensure_ascii=False)
     digest = hashlib.sha256(cells.encode()).hexdigest()[:16]
     told = {key: value for key, value in notebook["metadata"]["edl_labs"].items() if key != GRADED_WITH}
     metadata = {**notebook["metadata"], "edl_labs": {**told, "release": digest}}
     return {**notebook, "metadata": metadata}
+
+
+def _as_usual(cell: dict[str, Any]) -> dict[str, Any]:
+    if cell["metadata"].get("edl_labs", {}).get("role") != "setup":
+        return cell
+    return {**cell, "source": unhosted("".join(cell["source"])).splitlines(keepends=True)}
 
 
 def locked_digests(notebook: dict[str, Any]) -> dict[str, str]:

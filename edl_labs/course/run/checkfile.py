@@ -11,6 +11,7 @@ from typing import Any
 
 from edl_labs import __version__
 from edl_labs.checks.lab_cells import release_of
+from edl_labs.checks.lab_exercises import folder_of, own_course_above
 from edl_labs.checks.lab_facts import LabFacts, facts
 from edl_labs.course.run.notebook_file import check_name, explain_name, grade_id, read_notebook
 from edl_labs.course.run.process import Finished, Job, run
@@ -77,7 +78,7 @@ def check_notebook(
     # release is what the notebook says of itself, so no check may depend on it.
     changed = {} if note else tampering(notebook, lab.locked)
     changed = {**edited_checks(notebook, [e.name for e in lab.exercises if e.kind != "explain"]), **changed}
-    finished = _run(path, limits, progress)
+    finished = _run(path, lab.lab, limits, progress)
     exercises = exercise_results(finished.cells, [Expected(e.name, e.kind, float(e.points)) for e in lab.exercises])
     return CheckReport(
         file=path.name,
@@ -148,7 +149,7 @@ def _known() -> list[LabFacts]:
 _AGAIN = "install edl_labs again; in a course: edl-labs build"
 
 
-def _run(path: Path, limits: RunLimits, progress: Callable[[int, int, str], None] | None) -> Finished:
+def _run(path: Path, lab: str, limits: RunLimits, progress: Callable[[int, int, str], None] | None) -> Finished:
     if progress:
         progress(0, 1, "starting a kernel")
 
@@ -156,7 +157,9 @@ def _run(path: Path, limits: RunLimits, progress: Callable[[int, int, str], None
         if progress:
             progress(done, total, f"{done} of {total} cells")
 
-    return run(Job(path, keep_going=True, limits=limits), on_cell=on_cell)
+    own = folder_of(lab)  # the copy of the notebook's folder does not lie in the course
+    env = {"EDL_LABS_EXERCISES": str(own)} if own in own_course_above() else {}
+    return run(Job(path, keep_going=True, limits=limits, env=env), on_cell=on_cell)
 
 
 def _crashes(finished: Finished, exercises: tuple[ExerciseResult, ...], limits: RunLimits) -> tuple[RunFailure, ...]:

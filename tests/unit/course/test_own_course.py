@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,6 +15,8 @@ from edl_labs.course.lab.build import build
 from edl_labs.course.lab.prove import prove
 from edl_labs.course.own_course import make_course
 from edl_labs.course.policy import read_policy
+from edl_labs.course.run import checkfile
+from edl_labs.course.run.process import Finished, Job
 from edl_labs.errors import UsageError
 
 
@@ -85,10 +88,37 @@ def test_a_checkout_of_another_version_is_no_course_of_its_own(tmp_path: Path, m
     assert () == lab_exercises.own_course_above()
 
 
-def test_an_assignment_of_nbgraders_that_is_not_built_is_sent_to_the_build(tmp_path: Path):
-    (tmp_path / "assignments" / "ps1").mkdir(parents=True)
-    (tmp_path / "nbgrader_config.py").write_text("")
-    with pytest.raises(UsageError, match="has no ps1") as refused:
-        Course(tmp_path).assignment("ps1")
+def test_a_lab_of_ones_own_is_checked_with_the_courses_exercises(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.delenv("EDL_LABS_EXERCISES", raising=False)
+    make_course(tmp_path / "mine")
+    monkeypatch.delenv("EDL_LABS_EXERCISES", raising=False)
+    monkeypatch.chdir(tmp_path / "mine")
+    (lab,) = Course(tmp_path / "mine").lab_names()
+    started = []
 
-    assert "edl-labs build, then nbgrader generate_assignment ps1" == refused.value.next
+    def ran(job: Job, on_cell: Any) -> Finished:
+        started.append(job.env)
+        return Finished((), None, 0.0)
+
+    monkeypatch.setattr(checkfile, "run", ran)
+    checkfile.check_notebook(Path("labs") / lab / f"{lab}.ipynb")
+
+    assert [{"EDL_LABS_EXERCISES": str((tmp_path / "mine" / "edl_labs" / "exercises").resolve())}] == started
+
+
+@pytest.mark.parametrize(
+    ("folder", "name", "then"),
+    [
+        ("assignments/ps1", "ps1", "edl-labs build, then nbgrader generate_assignment ps1"),
+        ("source/ps1", "ps1", "move source/ps1 to assignments/ps1, then edl-labs build"),
+        ("labs", "ps1", "put an assignment of nbgrader's own into assignments/ps1, then edl-labs build"),
+        ("labs", "lab77_mine", "edl-labs new lab77_mine makes a lab of that name"),
+    ],
+)
+def test_each_next_step_of_an_unknown_assignment_leads_somewhere(tmp_path: Path, folder: str, name: str, then: str):
+    (tmp_path / folder).mkdir(parents=True)
+    (tmp_path / "nbgrader_config.py").write_text("")
+    with pytest.raises(UsageError, match=f"has no {name}") as refused:
+        Course(tmp_path).assignment(name)
+
+    assert then == refused.value.next

@@ -445,3 +445,14 @@ def test_what_has_not_changed_is_not_built_again_and_what_has_is(
     assert built_before == golden.read_text()
     build(built, check=True)
     assert [kit.LAB] * 4 == made
+
+
+def test_what_students_install_is_renewed_in_every_lab_and_makes_no_other_release(built: Course) -> None:
+    before = json.loads((built.root / NOTEBOOK).read_text())["metadata"]["edl_labs"]["release"]
+    (built.root / "course.toml").write_text('[course]\ninstall = "https://example.org/w.whl"\n')
+    report = build(built, only=("lab99_another",))
+    after = json.loads((built.root / NOTEBOOK).read_text())
+
+    assert NOTEBOOK in report.changed
+    assert "https://example.org/w.whl" in json.dumps(after["cells"])
+    assert before == after["metadata"]["edl_labs"]["release"]

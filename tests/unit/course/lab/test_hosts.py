@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from edl_labs import __version__
-from edl_labs.course.lab.hosts import badges, hosted, repository
+from edl_labs.course.lab.hosts import badges, hosted, repository, unhosted
 from edl_labs.course.lab.install_line import install_line
 from edl_labs.errors import UsageError
 
@@ -19,6 +19,13 @@ def test_the_set_up_cell_pins_this_release_and_asks_for_no_torch(tmp_path: Path)
     assert f"edl-labs=={__version__}" in found
     assert all(name in found for name in ("COLAB_RELEASE_TAG", "KAGGLE_KERNEL_RUN_TYPE"))
     compile(found, "setup", "exec")
+
+
+def test_the_release_is_the_same_whatever_wheel_a_course_hosts(tmp_path: Path):
+    usual = hosted("import x", module="edl_labs", install=install_line(tmp_path).release)
+    own = hosted("import x", module="edl_course_own", install="https://x.org/own-1.whl")
+
+    assert usual == unhosted(usual) == unhosted(own)
 
 
 @pytest.mark.parametrize("text", ["owner/name", "https://github.com/owner/name", "https://github.com/owner/name.git"])

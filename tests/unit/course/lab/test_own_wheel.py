@@ -180,3 +180,31 @@ def test_a_version_that_pip_refuses_is_told(tmp_path: Path):
 
     with pytest.raises(UsageError, match="version is 'spring'"):
         distribution(course.root)
+
+
+def test_a_course_says_where_edl_labs_is_when_no_index_has_it(tmp_path: Path):
+    address = "https://example.org/edl_labs-1.0.0-py3-none-any.whl"
+    wheel = build_own_wheel(own_course(tmp_path / "course", about=f'edl_labs = "{address}"\n'), tmp_path)
+    with zipfile.ZipFile(wheel) as packed:
+        about = next(packed.read(name).decode() for name in packed.namelist() if name.endswith("METADATA"))
+
+    assert f"Requires-Dist: edl-labs[lab]@ {address}" in about.replace(" @ ", "@ ")
+
+
+def test_a_wheel_of_edl_labs_is_published_with_that_of_the_course(tmp_path: Path):
+    about = 'install = "own-1.whl"\nedl_labs = "edl_labs-1.whl"\n'
+    course = own_course(tmp_path / "course", about=about)
+    for name in ("own-1.whl", "edl_labs-1.whl"):
+        with zipfile.ZipFile(course.root / name, "w") as wheel:
+            wheel.writestr("x.py", "")
+    line = install_line(course.root)
+
+    assert 'pip install "edl_labs-1.whl[lab]" "own-1.whl"' == line.line
+    assert ("edl_labs-1.whl", "own-1.whl") == tuple(wheel.name for wheel in line.wheels)
+
+
+@pytest.mark.parametrize("said", ["https://x.org/edl_labs-1.0.0+judge-py3-none-any.whl", "none.whl", "edl-labs"])
+def test_a_wheel_of_edl_labs_that_students_cannot_have_is_refused(said: str, tmp_path: Path):
+    course = own_course(tmp_path / "course", about=f'edl_labs = "{said}"\n')
+    with pytest.raises(UsageError, match="edl_labs is"):
+        install_line(course.root)
