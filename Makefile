@@ -79,7 +79,6 @@ dist: setup ## The wheel and the sdist of a release in dist/, checked
 lint: setup
 	@$(BIN)/ruff check --quiet .
 	@$(BIN)/ruff format --check --quiet .
-	@$(BIN)/ruff format --check --quiet --config pyproject.toml solutions/*/wrong
 
 types: setup
 	@$(BIN)/mypy --no-error-summary

@@ -46,7 +46,7 @@ def _answer(lab: Lab, name: str, right: str, stub: str, share: float, drawn: ran
     if share < UNTOUCHED:
         return stub
     if share < UNTOUCHED + WRONG:
-        return f"{right}\n\n{drawn.choice([one.code for one in lab.wrong if one.exercise == name])}"
+        return f"{right}\n\n{drawn.choice([one.code for one in lab.mistakes if one.exercise == name])}"
     return right
 
 

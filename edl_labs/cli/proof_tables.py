@@ -53,7 +53,7 @@ def forge_labs(course: Course, names: list[str], exercises: list[str], *, as_jso
 
 def show_proofs(proofs: list[LabProof]) -> None:
     """A table for each lab, and what is missing."""
-    columns = ["exercise", "points", "stub", "solution", "wrong", "hints", "hostile", "library", ""]
+    columns = ["exercise", "points", "stub", "solution", "mistakes", "hints", "hostile", "library", ""]
     for proof in proofs:
         table(f"{proof.lab}, {proof.seeds} seeds", columns, [_proof_row(exercise) for exercise in proof.exercises])
         for problem in proof.problems:
@@ -65,13 +65,13 @@ def _proof_row(exercise: ExerciseProof) -> list[str]:
         return "✓" if ok else "✗"
 
     by_hand = exercise.kind == "explain"
-    told = sum(one.ok for one in exercise.wrong)
+    told = sum(one.ok for one in exercise.mistakes)
     return [
         exercise.name,
         f"{exercise.points:g}" if exercise.points else "",
         "by hand" if by_hand else sign(exercise.stub.ok),
         "by hand" if by_hand else sign(exercise.solution.ok),
-        "" if by_hand else f"{told}/{len(exercise.wrong)} told",
+        "" if by_hand else f"{told}/{len(exercise.mistakes)} told",
         sign(exercise.hints.ok),
         "" if by_hand else sign(exercise.hostile.ok),
         "" if by_hand else sign(exercise.library.ok),

@@ -14,7 +14,8 @@ import nbformat
 import edl_labs.ui
 from edl_labs.course.course_folder import Course
 from edl_labs.course.lab.lab_toml import LabExercise
-from edl_labs.course.lab.parsed_lab import Lab, WrongAnswer
+from edl_labs.course.lab.mistakes import Mistake
+from edl_labs.course.lab.parsed_lab import Lab
 from edl_labs.course.lab.read import read_lab
 from edl_labs.ui.live_or_still import LiveOrStill
 from tests.browser.jupyter import ROOT
@@ -41,9 +42,9 @@ class Material:
         """The first exercise with points: what is written wrongly, then rightly."""
         return next(one for one in self.coded if not one.optional)
 
-    def mistake(self) -> WrongAnswer:
+    def mistake(self) -> Mistake:
         """A known mistake in it."""
-        return next(wrong for wrong in self.lab.wrong if wrong.exercise == self.first.name)
+        return next(one for one in self.lab.mistakes if one.exercise == self.first.name)
 
     def mistaken(self) -> str:
         """The first exercise's cell with that mistake."""

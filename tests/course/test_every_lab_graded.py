@@ -27,7 +27,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
 def a_mistake_an_exercise(lab: Lab, course: Course) -> dict[str, nbformat.NotebookNode]:
     """By exercise, the solution with the first of its known mistakes behind it."""
     found: dict[str, nbformat.NotebookNode] = {}
-    for wrong in lab.wrong:
+    for wrong in lab.mistakes:
         if wrong.exercise not in found and not lab.exercise(wrong.exercise).optional:
             notebook = solved(course)
             cell_of(notebook, wrong.exercise)["source"] += "\n\n" + wrong.code

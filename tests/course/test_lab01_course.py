@@ -46,7 +46,7 @@ class Class01:
 def class01(tmp_path_factory: pytest.TempPathFactory) -> Class01:
     """Stub, solution, two known mistakes, and one right submission that warns: graded by a class run."""
     lab = read_lab(Repository(REPOSITORY), LAB01)
-    mistakes = [lab.wrong[0], next(w for w in lab.wrong if w.exercise != lab.wrong[0].exercise)]
+    mistakes = [lab.mistakes[0], next(w for w in lab.mistakes if w.exercise != lab.mistakes[0].exercise)]
 
     def make(root: Path) -> None:
         course = make_lab_course(root, LAB01)

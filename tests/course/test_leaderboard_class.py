@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from edl_labs.course.course_folder import Course as Repository
+from edl_labs.course.lab.read import read_lab
 from tests.course.course_fixture import REPOSITORY, Course, cell_of, make_lab_course, solved
 
 # A lab's solution runs in a sandbox for up to some minutes on a busy machine.
@@ -19,7 +21,6 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
 
 LAB = "lab10b_within_the_budget"
 GIVEN_UP_S = 600  # the command says within seconds what it waits for, on a machine with time for it
-WRONG = REPOSITORY / "solutions" / LAB / "wrong"
 # The same programs without the host's decoding, which is what would make a run faster than light.
 ABOVE_LIGHT = """
 import json
@@ -67,11 +68,12 @@ def edl_labs(course: Course, *arguments: str) -> subprocess.CompletedProcess[str
 
 def submit_all(course: Course) -> None:
     """Seven students: right, slow, naive, and four who forge, skip a layer, end the kernel, or did nothing."""
+    mistakes = {one.name: one.code for one in read_lab(Repository(REPOSITORY), LAB).mistakes}
     behind = {
-        "naive": (WRONG / "score_naive.py").read_text(encoding="utf-8"),
-        "slow": (WRONG / "score_loads_all_first.py").read_text(encoding="utf-8"),
+        "naive": mistakes["score_naive"],
+        "slow": mistakes["score_loads_all_first"],
         "forges": ABOVE_LIGHT,
-        "skips": (WRONG / "score_skips_a_layer.py").read_text(encoding="utf-8"),
+        "skips": mistakes["score_skips_a_layer"],
         "crashes": CRASH,
     }
     for student, code in behind.items():

@@ -23,11 +23,14 @@ def proved(course: Course, lab_name: str) -> tuple[DeclaredProof, list[str]]:
         origin = ProbeProcess(lab.namespace_cells(), exercises_folder=course.exercises)
         answer = partial(Answer, start=origin.fork, seeds=1)
         solution = answer("solution", [], names=tuple(runs.registered))
-        wrong = {w.file: answer(w.file, [(w.file, w.code)], names=[w.exercise], target=w.exercise) for w in lab.wrong}
+        mistakes = {
+            one.label: answer(one.label, [(one.label, one.code)], names=[one.exercise], target=one.exercise)
+            for one in lab.mistakes
+        }
         with origin:
-            runs.gather([solution, *wrong.values()])
+            runs.gather([solution, *mistakes.values()])
         runs.want(solution)
-        proof = DeclaredProof(course, runs, solution, wrong)
+        proof = DeclaredProof(course, runs, solution, mistakes)
         proof.run()
         found = {name: proof.difference(name) for name in runs.registered}
     return proof, [f"{name}: {text}" for name, text in found.items() if text]

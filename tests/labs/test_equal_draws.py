@@ -59,14 +59,14 @@ def test_no_wrong_answer_passes_with_some_draw(lab: str):
         }
     passed = []
     with ProbeProcess(cells) as solved:
-        for wrong in (one for one in text.wrong if one.exercise in exercises):
+        for wrong in (one for one in text.mistakes if one.exercise in exercises):
             exercise = exercises[wrong.exercise]
             references = [(used, text.solution_cell(used)) for used in exercise.uses]
-            with solved.fork([(wrong.file, wrong.code)]) as worker:
+            with solved.fork([(wrong.label, wrong.code)]) as worker:
                 for seed in SEEDS:
                     key = (wrong.exercise, seed)
                     found = worker.collect(wrong.exercise, drawn[key], references=references, timeout_s=LIMIT_S)
                     if judge(exercise, drawn[key], found, wants[key], points=1.0).state == "passed":
-                        passed.append((wrong.file, seed))
+                        passed.append((wrong.label, seed))
 
     assert [] == passed

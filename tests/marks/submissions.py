@@ -17,6 +17,7 @@ from nbformat.v4 import new_code_cell
 
 from edl_labs.course.assignment import GRADED_WITH
 from edl_labs.course.course_folder import Course as Repository
+from edl_labs.course.lab.mistakes import Mistake
 from edl_labs.course.lab.parsed_lab import Lab
 from edl_labs.course.lab.read import read_lab
 from edl_labs.course.lab.source_notebook import cell_ids
@@ -76,7 +77,7 @@ def submissions(lab: Lab) -> Iterator[Submission]:
         yield Submission(name, lambda course, name=name: _formed(lab, solved(course), name))
     forgeries = sorted((FOLDER / FORGERIES / lab.name).glob("*.cell"))
     if forgeries:
-        yield Submission(FORGERIES, lambda course: _replaced(course, forgeries))
+        yield Submission(FORGERIES, lambda course: _replaced(course, [_forgery(path) for path in forgeries]))
     yield from _wrong_submissions(lab)
 
 
@@ -100,26 +101,30 @@ def _formed(lab: Lab, notebook: NotebookNode, form: str) -> NotebookNode:
     return notebook
 
 
-def _replaced(course: Course, paths: list[Path]) -> NotebookNode:
-    """The solution, with these files behind the solutions of the exercises that they name."""
+def _forgery(path: Path) -> tuple[str, str]:
+    """The exercise that a file names, and its code."""
+    code = path.read_text(encoding="utf-8")
+    return code.partition("\n")[0].removeprefix("# exercise: ").strip(), code
+
+
+def _replaced(course: Course, answers: list[tuple[str, str]]) -> NotebookNode:
+    """The solution, with other code behind the solutions of exercises."""
     notebook = solved(course)
-    for path in paths:
-        code = path.read_text(encoding="utf-8")
-        exercise = code.partition("\n")[0].removeprefix("# exercise: ").strip()
+    for exercise, code in answers:
         cell_of(notebook, exercise)["source"] += "\n\n\n" + code
     return notebook
 
 
 def _wrong_submissions(lab: Lab) -> Iterator[Submission]:
     """One wrong answer of each exercise in each, but none of an exercise together with one that it uses."""
-    found: dict[int, dict[str, str]] = {}
+    found: dict[int, list[Mistake]] = {}
     for exercise, first in _places(lab).items():
-        for number, wrong in enumerate(one for one in lab.wrong if one.exercise == exercise):
-            found.setdefault(first + number, {})[exercise] = Path(wrong.file).stem
-    for number, carried in sorted(found.items()):
-        paths = [lab.folder / "wrong" / f"{stem}.py" for stem in carried.values()]
-        make = lambda course, paths=paths: _replaced(course, paths)  # noqa: E731
-        yield Submission(f"wrong {number:02}", make, WRONG_DRAWS, carried)
+        for number, one in enumerate(one for one in lab.mistakes if one.exercise == exercise):
+            found.setdefault(first + number, []).append(one)
+    for number, mistakes in sorted(found.items()):
+        answers = [(one.exercise, one.code) for one in mistakes]
+        make = lambda course, answers=answers: _replaced(course, answers)  # noqa: E731
+        yield Submission(f"wrong {number:02}", make, WRONG_DRAWS, {one.exercise: one.name for one in mistakes})
 
 
 def _places(lab: Lab) -> dict[str, int]:
@@ -127,7 +132,7 @@ def _places(lab: Lab) -> dict[str, int]:
     from edl_labs.checks.lab_exercises import load_lab
 
     uses = {one.name: one.uses for one in load_lab(lab.name)}
-    counts = {name: sum(one.exercise == name for one in lab.wrong) for name in uses}
+    counts = {name: sum(one.exercise == name for one in lab.mistakes) for name in uses}
 
     def first(name: str) -> int:
         return max((first(used) + counts[used] for used in uses[name]), default=0)

@@ -58,7 +58,7 @@ def test_every_submission_is_recorded_and_the_solution_has_full_marks(name: str)
         what: {most} for what, most in full_marks(lab).items()
     }
     assert {0.0} == {point for points in recorded["stub"].values() for point in points}
-    assert sorted(f"{one.exercise}.{Path(one.file).stem}" for one in lab.wrong) == sorted(carried)
+    assert sorted(one.label for one in lab.mistakes) == sorted(carried)
 
 
 def test_a_mark_that_differs_is_named() -> None:

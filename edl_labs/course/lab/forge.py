@@ -13,7 +13,7 @@ from edl_labs.course.course_folder import Course
 from edl_labs.course.lab.answer_runs import Answer, AnswerRuns, Progress
 from edl_labs.course.lab.forged_claims import replacements
 from edl_labs.course.lab.goldens import PUBLIC_SEED, exercises_of
-from edl_labs.course.lab.parsed_lab import WrongAnswer
+from edl_labs.course.lab.mistakes import Mistake
 from edl_labs.course.lab.read import read_lab
 from edl_labs.values import Value
 
@@ -84,8 +84,8 @@ def forge(
         whole, start = lab.namespace_cells(), partial(ProbeProcess, exercises_folder=course.exercises)
         origin, reference = start(whole), Answer("reference", whole, start, tuple(asked), 1)
         wrong = [
-            (one, Answer(one.file, [(one.file, one.code)], origin.fork, (one.exercise,), 1, one.exercise))
-            for one in lab.wrong
+            (one, Answer(one.label, [(one.label, one.code)], origin.fork, (one.exercise,), 1, one.exercise))
+            for one in lab.mistakes
             if one.exercise in asked
         ]
         if asked:
@@ -98,7 +98,7 @@ def forge(
     return LabForgery(lab.name, tuple(found))
 
 
-def _forged(runs: AnswerRuns, exercise: RegisteredExercise, wrong: list[tuple[WrongAnswer, Answer]]) -> ExerciseForgery:
+def _forged(runs: AnswerRuns, exercise: RegisteredExercise, wrong: list[tuple[Mistake, Answer]]) -> ExerciseForgery:
     started_s, answers = time.process_time(), exercise.spec.answers
     claims, count, gains = set[str](), 0, list[Gain]()
     key = (exercise.name, PUBLIC_SEED)
@@ -113,7 +113,7 @@ def _forged(runs: AnswerRuns, exercise: RegisteredExercise, wrong: list[tuple[Wr
             claims.add(lie.field)
             count += 1
             if after.points > before.points:
-                gains.append(Gain(one.file, lie.field, lie.how, before.points, after.points))
+                gains.append(Gain(one.where, lie.field, lie.how, before.points, after.points))
     cpu_s = time.process_time() - started_s
     declared = None if answers is None else tuple(answers)
     return ExerciseForgery(

@@ -6,11 +6,10 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from pathlib import PurePosixPath
 from typing import Any
 
 from edl_labs.checks import Outcome, RegisteredExercise, judge, plain_data
-from edl_labs.course.lab.parsed_lab import WrongAnswer
+from edl_labs.course.lab.mistakes import Mistake
 
 _JARGON = re.compile(
     r"\b(it|value)\[[^]]*\]|\bitem \d+ of it\b|\b(a|an) \w+ is expected\b|\bwrong form\b|\bevidence\b|\bMisfit\b"
@@ -20,25 +19,25 @@ _NUMBER = re.compile(r"\d[\d.,]*(e[+-]?\d+)?")
 
 @dataclass(frozen=True)
 class Shown:
-    """What a wrong answer's student is shown: its evidence on each public case, encoded, and the first that is wrong.
+    """What a mistake's student is shown: its evidence on each public case, encoded, and the first that is wrong.
 
     `case` counts from 0; it is None where every public case is right, or where the answer gave none.
     """
 
-    wrong: WrongAnswer
+    mistake: Mistake
     evidence: Sequence[bytes]
     case: int | None
     sentence: str
 
 
-def shown(wrong: WrongAnswer, exercise: RegisteredExercise, cases: list[Any], records: Any, wants: list[Any]) -> Shown:
+def shown(mistake: Mistake, exercise: RegisteredExercise, cases: list[Any], records: Any, wants: list[Any]) -> Shown:
     """What the public check shows of a wrong answer that gave `records` for the cases of the public seed."""
     if not isinstance(records, list) or len(records) < len(cases):
-        return Shown(wrong, (), None, "")
+        return Shown(mistake, (), None, "")
     public = [i for i, case in enumerate(cases) if exercise.spec.is_public(case)]
     asked, given, right = ([rows[i] for i in public] for rows in (cases, records, wants))
     seen = judge(exercise, asked, given, right, points=1.0)
-    return Shown(wrong, [plain_data.encode(record) for record in given], seen.case_index, seen.what)
+    return Shown(mistake, [plain_data.encode(record) for record in given], seen.case_index, seen.what)
 
 
 def jargon(seen: Outcome) -> str:
@@ -54,7 +53,7 @@ def jargon(seen: Outcome) -> str:
 def confused(answers: Iterable[Shown]) -> list[str]:
     """One sentence for each pair of an exercise's wrong answers of which one is told what the other did.
 
-    That is where both are shown the same sentence first, whatever numbers it quotes. A pair that says `# like: FILE`
+    That is where both are shown the same sentence first, whatever numbers it quotes. A pair that says `# like: OTHER`
     may share one, if each one's `told` stands in it; three that are like one another need two such lines. A line that
     is not needed is told too.
     """
@@ -72,7 +71,7 @@ def confused(answers: Iterable[Shown]) -> list[str]:
 
 
 def _name(one: Shown) -> str:
-    return PurePosixPath(one.wrong.file).name
+    return one.mistake.name
 
 
 def _same_sentence(first: Shown, second: Shown) -> bool:
@@ -110,17 +109,17 @@ def _counted(case: int | None) -> int:
 def _unnamed(first: Shown, second: Shown) -> list[str]:
     """A pair that shares a sentence must both stand in it."""
     return [
-        f"{_name(one)} shares {other.sentence!r} with {_name(other)}, which does not say {one.wrong.told!r}"
+        f"{_name(one)} shares {other.sentence!r} with {_name(other)}, which does not say {one.mistake.told!r}"
         for one, other in ((first, second), (second, first))
-        if one.wrong.told not in other.sentence
+        if one.mistake.told not in other.sentence
     ]
 
 
 def _stale(one: Shown, known: Mapping[str, Shown]) -> list[str]:
     found = []
-    for other in one.wrong.like:
+    for other in one.mistake.like:
         if other not in known or other == _name(one):
-            found.append(f"{_name(one)} is like {other}, which is no other wrong answer of this exercise")
+            found.append(f"{_name(one)} is like {other}, which is no other mistake of this exercise")
         elif not _same_sentence(one, known[other]):
             found.append(f"{_name(one)} says # like: {other}, and each has a sentence of its own: take the line out")
     return found
@@ -130,7 +129,7 @@ def _families(known: Mapping[str, Shown]) -> dict[str, set[str]]:
     """For each wrong answer, all those that are like it, directly or through others."""
     families = {name: {name} for name in known}
     for name, one in known.items():
-        for other in one.wrong.like:
+        for other in one.mistake.like:
             if other in families and families[other] is not families[name]:
                 families[name] |= families[other]
                 families |= dict.fromkeys(families[name], families[name])

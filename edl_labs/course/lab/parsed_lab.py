@@ -1,54 +1,16 @@
-"""A lab as its author wrote it: its cells, its lab.toml and its wrong answers."""
+"""A lab as its author wrote it: its cells, its lab.toml and its known mistakes."""
 
 from __future__ import annotations
 
-import ast
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from edl_labs.course.lab.lab_toml import LabExercise, LabToml
+from edl_labs.course.lab.mistakes import Mistake
 from edl_labs.course.lab.source import Cell
 from edl_labs.device import QUICK
-from edl_labs.errors import SourceError, UsageError
-
-NAME_HEAD, TOLD_HEAD, LIKE_HEAD = "# exercise: ", "# told: ", "# like: "
-_NEED = 'write "# exercise: NAME" on line 1 and "# told: SENTENCE" on line 2'
-
-
-@dataclass(frozen=True)
-class WrongAnswer:
-    """One known mistake: the exercise it loses, the sentence a student is told, and the code that replaces names.
-
-    `like` names the wrong answers from which no public case tells it apart, and with which it shares its sentence.
-    """
-
-    file: str
-    exercise: str
-    told: str
-    code: str
-    like: tuple[str, ...] = ()
-
-
-def read_wrong(path: Path, *, file: str) -> WrongAnswer:
-    """A wrong/ file; SourceError when it does not say what it loses, or is not Python."""
-    lines = path.read_text(encoding="utf-8").split("\n")
-    heads = []
-    for number, head in enumerate((NAME_HEAD, TOLD_HEAD), start=1):
-        text = lines[number - 1] if len(lines) >= number else ""
-        if not text.startswith(head) or not text[len(head) :].strip():
-            raise SourceError(
-                f"line {number} does not start with {head!r}", file=file, line=number, why=f"it is {text!r}", next=_NEED
-            )
-        heads.append(text[len(head) :].strip())
-    like = lines[len(heads)] if len(lines) > len(heads) else ""
-    others = like.removeprefix(LIKE_HEAD).split(",") if like.startswith(LIKE_HEAD) else []
-    code = "\n".join(lines)
-    try:
-        ast.parse(code)
-    except SyntaxError as error:
-        raise SourceError(f"not Python: {error.msg}", file=file, line=error.lineno or 1, next="mend the line") from None
-    return WrongAnswer(file, heads[0], heads[1], code, tuple(other.strip() for other in others))
+from edl_labs.errors import UsageError
 
 
 @dataclass(frozen=True)
@@ -60,7 +22,7 @@ class Lab:
     file: str
     cells: tuple[Cell, ...]
     toml: LabToml
-    wrong: tuple[WrongAnswer, ...]
+    mistakes: tuple[Mistake, ...]
     warnings: tuple[str, ...] = field(default=())
 
     @property

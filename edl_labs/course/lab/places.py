@@ -7,7 +7,7 @@ import json
 from functools import lru_cache
 
 from edl_labs.course.course_folder import Course
-from edl_labs.course.lab.parsed_lab import NAME_HEAD, Lab
+from edl_labs.course.lab.parsed_lab import Lab
 from edl_labs.errors import SourceError, did_you_mean
 
 
@@ -56,7 +56,7 @@ def check_places(course: Course, lab: Lab, *, goldens: bool = False) -> None:
     _check_toml(lab, cells, kinds)
     code = {name: line for name, line in cells.items() if kinds[name] == "code"}
     _check_registered(course, lab, code)
-    _check_wrong(lab, code)
+    _check_mistakes(lab, code)
     if goldens:
         _check_goldens(course, lab, list(cells))
 
@@ -125,25 +125,16 @@ def _check_registered(course: Course, lab: Lab, code: dict[str, int]) -> None:
             )
 
 
-def _check_wrong(lab: Lab, code: dict[str, int]) -> None:
-    for wrong in lab.wrong:
-        if wrong.exercise not in code:
-            raise SourceError(
-                f"{wrong.exercise} is not an exercise of this lab that code answers",
-                file=wrong.file,
-                line=1,
-                why=f"they are {', '.join(code) or 'none'}",
-                next=did_you_mean(wrong.exercise, code) or "name one of them",
-            )
+def _check_mistakes(lab: Lab, code: dict[str, int]) -> None:
     for name, line in code.items():
-        count = sum(wrong.exercise == name for wrong in lab.wrong)
+        count = sum(one.exercise == name for one in lab.mistakes)
         if count < 2:
             raise SourceError(
-                f"{name} has {count} wrong answer{'' if count == 1 else 's'}",
+                f"{name} has {count} known mistake{'' if count == 1 else 's'}",
                 file=lab.file,
                 line=line,
-                why="an exercise is proved by two or more known mistakes",
-                next=f"write another into {lab.folder.name}/wrong/, headed {NAME_HEAD}{name}",
+                why="an exercise is proved by two or more",
+                next=f"write another into {lab.folder.name}/mistakes/{name}.py",
             )
 
 

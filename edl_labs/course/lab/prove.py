@@ -14,8 +14,9 @@ from edl_labs.course.lab.declared_proof import DeclaredProof
 from edl_labs.course.lab.goldens import PUBLIC_SEED, exercises_of
 from edl_labs.course.lab.hostile import hostile_cells
 from edl_labs.course.lab.library_calls import Earned, earned_by_library
+from edl_labs.course.lab.mistakes import Mistake
 from edl_labs.course.lab.pairs import confused, jargon, shown
-from edl_labs.course.lab.parsed_lab import Lab, LabExercise, WrongAnswer
+from edl_labs.course.lab.parsed_lab import Lab, LabExercise
 from edl_labs.course.lab.places import check_places
 from edl_labs.course.lab.read import read_lab
 from edl_labs.values import Value
@@ -30,10 +31,11 @@ class Found:
 
 
 @dataclass(frozen=True)
-class WrongProof:
-    """One wrong/ file: whether it lost its exercise alone and its author's sentence was told."""
+class MistakeProof:
+    """One known mistake: whether it lost its exercise alone and its author's sentence was told."""
 
-    file: str
+    name: str
+    where: str
     ok: bool
     text: str
     told: str
@@ -51,7 +53,7 @@ class ExerciseProof(Value):
     points: float
     stub: Found
     solution: Found
-    wrong: tuple[WrongProof, ...]
+    mistakes: tuple[MistakeProof, ...]
     hints: Found
     hostile: Found
     library: Found = Found(True, "")
@@ -71,7 +73,7 @@ class ExerciseProof(Value):
         names = ("stub", "solution", "hints", "hostile", "library", "declared")
         parts = {name: getattr(self, name) for name in names}
         found = [f"{self.name}: {part}: {seen.text}" for part, seen in parts.items() if not seen.ok]
-        found += [f"{self.name}: {one.file}: {one.text}" for one in self.wrong if not one.ok]
+        found += [f"{self.name}: {one.where}: {one.text}" for one in self.mistakes if not one.ok]
         return found + [f"{self.name}: {text}" for text in self.pairs]
 
 
@@ -138,22 +140,22 @@ class _Proving:
         self.reference = Answer("reference", whole, start, names, seeds)
         self.solution = Answer("solution", whole, start, names, min(seeds, AGAIN_SEEDS))
         self.stubs = Answer("stubs", _stubs(self.lab), start, names, 1)
-        self.wrong = {
-            w.file: Answer(w.file, [(w.file, w.code)], self.origin.fork, names, few, w.exercise)
-            for w in self.lab.wrong
-            if w.exercise in self.registered
+        self.mistakes = {
+            one.label: Answer(one.label, [(one.label, one.code)], self.origin.fork, names, few, one.exercise)
+            for one in self.lab.mistakes
+            if one.exercise in self.registered
         }
         self.hostile = {
             what: Answer(what, [(what, code)], self.origin.fork, names, min(few, HOSTILE_SEEDS))
             for what, code in hostile_cells(self.lab).items()
         }
-        self.declared = DeclaredProof(course, runs, self.solution, self.wrong)
+        self.declared = DeclaredProof(course, runs, self.solution, self.mistakes)
         self.solved: dict[str, Found] = {}
         self.library: dict[str, list[Earned]] = {}
 
     def run(self, progress: Progress | None, *, adapters: bool = False) -> None:
         """Run every answer; afterwards each holds its records."""
-        answers = [self.reference, self.solution, self.stubs, *self.wrong.values(), *self.hostile.values()]
+        answers = [self.reference, self.solution, self.stubs, *self.mistakes.values(), *self.hostile.values()]
         with self.origin:
             self.runs.gather(answers, progress)
         self.runs.want(self.reference)
@@ -175,7 +177,7 @@ class _Proving:
             points=one.points,
             stub=self._stub(one.name),
             solution=self._solution(one.name),
-            wrong=tuple(self._wrong(w) for w in self.lab.wrong if w.exercise == one.name),
+            mistakes=tuple(self._mistake(known) for known in self.lab.mistakes if known.exercise == one.name),
             hints=hints,
             hostile=self._hostile(one.name),
             declared=self._declared(one.name),
@@ -206,22 +208,24 @@ class _Proving:
                 return Found(False, f"seed {seed}: {seen.points:g} of {seen.max_points:g} points: {seen.what}")
         return Found(True, f"full marks with {len(outcomes)} seed{'' if len(outcomes) == 1 else 's'}")
 
-    def _wrong(self, wrong: WrongAnswer) -> WrongProof:
-        answer = self.wrong[wrong.file]
+    def _mistake(self, known: Mistake) -> MistakeProof:
+        answer = self.mistakes[known.label]
         said = ""
         problem = f"it does not run: {answer.error}" if answer.error else ""
-        for seed, seen in self.runs.outcomes(answer, wrong.exercise):
+        for seed, seen in self.runs.outcomes(answer, known.exercise):
             said = said or (seen if isinstance(seen, str) else seen.what)
-            problem = problem or _not_lost(wrong, seed, seen)
+            problem = problem or _not_lost(known, seed, seen)
         for name in self.registered:
-            if name != wrong.exercise and self._solution(name).ok:
+            if name != known.exercise and self._solution(name).ok:
                 problem = problem or self._lost_too(answer, name)
-        return WrongProof(wrong.file, not problem, problem or "loses its exercise alone", wrong.told, said)
+        text = problem or "loses its exercise alone"
+        return MistakeProof(known.name, known.where, not problem, text, known.told, said)
 
     def _pairs(self, name: str) -> tuple[str, ...]:
         exercise, key = self.registered[name], (name, PUBLIC_SEED)
-        wrong = [(w, self.wrong[w.file].records.get(key)) for w in self.lab.wrong if w.exercise == name]
-        return tuple(confused(shown(w, exercise, self.runs.cases[key], got, self.runs.wants[key]) for w, got in wrong))
+        cases, wants = self.runs.cases[key], self.runs.wants[key]
+        known = [(one, self.mistakes[one.label].records.get(key)) for one in self.lab.mistakes if one.exercise == name]
+        return tuple(confused(shown(one, exercise, cases, got, wants) for one, got in known))
 
     def _lost_too(self, answer: Answer, name: str) -> str:
         for seed, seen in self.runs.outcomes(answer, name):
@@ -243,7 +247,7 @@ class _Proving:
         return Found(True, f"{len(self.hostile)} submissions score 0")
 
 
-def _not_lost(wrong: WrongAnswer, seed: int, seen: Outcome | str) -> str:
+def _not_lost(known: Mistake, seed: int, seen: Outcome | str) -> str:
     if isinstance(seen, str):
         return f"seed {seed}: {seen}"
     if seen.state == "passed":
@@ -252,7 +256,7 @@ def _not_lost(wrong: WrongAnswer, seed: int, seen: Outcome | str) -> str:
         return f"seed {seed}: it counts as not attempted"
     if jargon(seen):
         return f"seed {seed}: the student is told of the inside: {jargon(seen)!r} in {seen.what!r}"
-    return "" if wrong.told in seen.what else f"seed {seed}: the student is told {seen.what!r}, not {wrong.told!r}"
+    return "" if known.told in seen.what else f"seed {seed}: the student is told {seen.what!r}, not {known.told!r}"
 
 
 def _from_library(earned: list[Earned], allowed: dict[str, str]) -> Found:

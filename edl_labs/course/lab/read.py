@@ -1,4 +1,4 @@
-"""Labs read: cells, lab.toml and wrong answers, found to agree with each other and with the other labs."""
+"""Labs read: cells, lab.toml and known mistakes, found to agree with each other and with the other labs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from edl_labs.checks.lab_exercises import lab_names
 from edl_labs.course.course_folder import Course
 from edl_labs.course.lab import rules
 from edl_labs.course.lab.lab_toml import read_lab_toml
-from edl_labs.course.lab.parsed_lab import Lab, read_wrong
+from edl_labs.course.lab.mistakes import Mistake, read_mistakes
+from edl_labs.course.lab.parsed_lab import Lab
 from edl_labs.course.lab.places import check_places, registered
 from edl_labs.course.lab.source import Cell, parse
 from edl_labs.course.own_files import own_files
@@ -61,14 +62,34 @@ def _read(course: Course, name: str) -> Lab:
     cells = parse(_text(source, file), file=file)
     rules.check_cells(cells)
     toml = read_lab_toml(_text(toml_path, toml_file), file=toml_file)
-    wrong = [read_wrong(path, file=course.shown(path)) for path in sorted((folder / "wrong").glob("*.py"))]
-    lab = Lab(name, folder, file, tuple(cells), toml, tuple(wrong), tuple(rules.warnings(cells)))
+    mistakes = _mistakes(course, folder, cells)
+    lab = Lab(name, folder, file, tuple(cells), toml, mistakes, tuple(rules.warnings(cells)))
     check_places(course, lab)
     _check_said(lab)
     _check_parameters(lab)
-    _check_wrong_replaces(lab)
+    _check_replaced(lab)
     _check_stray(course, lab)
     return lab
+
+
+def _mistakes(course: Course, folder: Path, cells: list[Cell]) -> tuple[Mistake, ...]:
+    """Those of each exercise, in the order of their cells."""
+    code = {str(cell.name): cell.source for cell in cells if cell.role == "solve"}
+    paths = {path.stem: path for path in sorted((folder / "mistakes").glob("*.py"))}
+    for name, path in paths.items():
+        if name not in code:
+            raise SourceError(
+                f"{name} is not an exercise of this lab that code answers",
+                file=course.shown(path),
+                line=1,
+                why=f"they are {', '.join(code) or 'none'}",
+                next=did_you_mean(name, code) or "call the file like one of them",
+            )
+    found: list[Mistake] = []
+    for name in (name for name in code if name in paths):
+        file = course.shown(paths[name])
+        found += read_mistakes(_text(paths[name], file), exercise=name, solution=code[name], file=file)
+    return tuple(found)
 
 
 def _check_unique(course: Course, labs: list[Lab]) -> None:
@@ -172,14 +193,14 @@ def _check_parameters(lab: Lab) -> None:
                 )
 
 
-def _check_wrong_replaces(lab: Lab) -> None:
-    for wrong in lab.wrong:
-        names = rules.defined_names(lab.cell("solve", wrong.exercise))
-        if not set(names) & rules.bound_names(wrong.code):
+def _check_replaced(lab: Lab) -> None:
+    for one in lab.mistakes:
+        names = rules.defined_names(lab.cell("solve", one.exercise))
+        if not set(names) & rules.bound_names(one.code):
             raise SourceError(
-                f"it replaces none of the names that the solution of {wrong.exercise} defines",
-                file=wrong.file,
-                line=1,
+                f"{one.name} replaces none of the names that the solution of {one.exercise} defines",
+                file=one.file,
+                line=one.line,
                 why=f"that defines {', '.join(names)}",
                 next="define one of these names, with the mistake in it",
             )
@@ -189,14 +210,14 @@ def _check_stray(course: Course, lab: Lab) -> None:
     expected = {f"{lab.name}.py", "lab.toml", "equivalent.toml", *lab.toml.data}
     for path in own_files(lab.folder):
         inside = path.relative_to(lab.folder)
-        wrong = inside.parts[0] == "wrong" and len(inside.parts) == 2 and path.suffix == ".py"
+        mistakes = inside.parts[0] == "mistakes" and len(inside.parts) == 2 and path.suffix == ".py"
         handed_in = inside.parts[0] == "handed_in" and len(inside.parts) == 2
-        if inside.as_posix() not in expected and not wrong and not handed_in:
+        if inside.as_posix() not in expected and not mistakes and not handed_in:
             raise SourceError(
                 "a lab has no place for this file",
                 file=course.shown(path),
                 line=1,
-                why=f'a lab is {lab.name}.py, lab.toml, wrong/*, handed_in/* and what lab.toml lists: data = ["..."]',
+                why=f'a lab is {lab.name}.py, lab.toml, mistakes/*, handed_in/* and its data = ["..."]',
                 next="list it as data if students need it, else remove it",
             )
     for name in lab.toml.data:

@@ -121,7 +121,7 @@ def _lab_texts(course: Course, lab: str, name: str, kind: str) -> dict[Path, str
     return {
         folder / f"{lab}.py": _filled("lab.py", **values) + _filled(f"{kind}/cells.py", name=name, heading=heading),
         folder / "lab.toml": _filled("lab.toml", **values) + _filled(f"{kind}/exercise.toml", name=name),
-        **_wrong_texts(folder, name, kind),
+        **_mistake_texts(folder, name, kind),
         module: _module_text(_FIRST.format(lab=lab), name, kind),
     }
 
@@ -135,7 +135,7 @@ def _exercise_texts(course: Course, lab: Lab, name: str, kind: str, *, minutes: 
     return {
         source: _inserted(lab, text, _filled(f"{kind}/cells.py", name=name, heading=_words(name))),
         toml: facts + table,
-        **_wrong_texts(lab.folder, name, kind),
+        **_mistake_texts(lab.folder, name, kind),
         **({} if kind == "explain" else _module_texts(course, lab.name, name, kind)),
     }
 
@@ -212,15 +212,13 @@ def _inserted(lab: Lab, text: str, exercise: str) -> str:
     return "\n".join(lines[:at]).rstrip("\n") + "\n" + exercise + "\n" + "\n".join(lines[at:])
 
 
-def _wrong_texts(folder: Path, name: str, kind: str) -> dict[Path, str]:
-    texts = {}
-    for template in sorted((_TEMPLATES / kind).glob("wrong_*")):
-        what = template.name.removeprefix("wrong_").removesuffix(".jinja")
-        texts[folder / "wrong" / f"{name}_{what}"] = _filled(f"{kind}/wrong_{what}", name=name)
-    for path in texts:
-        if path.exists():
-            raise UsageError(f"{path.parent.name}/{path.name} exists already", next="remove it, or choose another name")
-    return texts
+def _mistake_texts(folder: Path, name: str, kind: str) -> dict[Path, str]:
+    if kind == "explain":
+        return {}
+    path = folder / "mistakes" / f"{name}.py"
+    if path.exists():
+        raise UsageError(f"{path.parent.name}/{path.name} exists already", next="remove it, or choose another name")
+    return {path: _filled(f"{kind}/mistakes.py", name=name)}
 
 
 def _with_lines(text: str, imports: list[str]) -> str:

@@ -14,7 +14,7 @@ from tests.unit.course.lab import kit
 
 SOURCE, TOML = f"solutions/{kit.LAB}/{kit.LAB}.py", f"solutions/{kit.LAB}/lab.toml"
 MODULE = f"edl_labs/exercises/{kit.LAB}.py"
-WRONG = f"solutions/{kit.LAB}/wrong"
+MISTAKES = f"solutions/{kit.LAB}/mistakes"
 
 
 @pytest.fixture
@@ -43,7 +43,7 @@ def change(course: Course, *files: str) -> None:
 
 
 def test_a_lab_comes_with_its_exercises(release: Course, course: Course):
-    for file in (SOURCE, TOML, MODULE, f"{WRONG}/same.py"):
+    for file in (SOURCE, TOML, MODULE, f"{MISTAKES}/doubled_time.py"):
         assert (release.root / file).read_bytes() == (course.root / file).read_bytes()
     assert [kit.LAB] == course.lab_names() == labs_to_upgrade(course.root)
     assert () == take_labs(course, [kit.LAB]).written
@@ -52,26 +52,26 @@ def test_a_lab_comes_with_its_exercises(release: Course, course: Course):
 def test_an_upgrade_takes_the_releases_changes_and_keeps_the_instructors(release: Course, course: Course):
     change(release, SOURCE, MODULE)
     change(course, TOML, MODULE)
-    (release.root / WRONG / "same.py").rename(release.root / WRONG / "alike.py")
+    (release.root / MISTAKES / "doubled_time.py").rename(release.root / MISTAKES / "alike.py")
     found = take_labs(course, [kit.LAB])
 
-    assert (SOURCE, f"{WRONG}/alike.py") == found.written
-    assert (f"{WRONG}/same.py",) == found.removed
+    assert (SOURCE, f"{MISTAKES}/alike.py") == found.written
+    assert (f"{MISTAKES}/doubled_time.py",) == found.removed
     assert (TOML,) == found.kept
     assert (MODULE,) == found.conflicts
     assert (release.root / SOURCE).read_bytes() == (course.root / SOURCE).read_bytes()
-    assert not (course.root / WRONG / "same.py").exists()
+    assert not (course.root / MISTAKES / "doubled_time.py").exists()
     assert all((course.root / file).read_text().endswith("# course\n") for file in (TOML, MODULE))
     assert (release.root / MODULE).read_bytes() == (course.root / "build" / "upgrade" / MODULE).read_bytes()
 
 
 def test_a_changed_file_that_the_release_dropped_stays_and_is_no_conflict(release: Course, course: Course):
-    change(course, f"{WRONG}/same.py")
-    (release.root / WRONG / "same.py").unlink()
+    change(course, f"{MISTAKES}/doubled_time.py")
+    (release.root / MISTAKES / "doubled_time.py").unlink()
     found = take_labs(course, [kit.LAB])
 
-    assert ((f"{WRONG}/same.py",), ()) == (found.orphans, found.conflicts)
-    assert (course.root / WRONG / "same.py").read_text().endswith("# course\n")
+    assert ((f"{MISTAKES}/doubled_time.py",), ()) == (found.orphans, found.conflicts)
+    assert (course.root / MISTAKES / "doubled_time.py").read_text().endswith("# course\n")
     assert not (course.root / "build").exists()
 
 

@@ -100,32 +100,29 @@ class DoubledTime(Exercise):
         if not close(got, want):
             raise Wrong("another value came back", why="two runs add up", next='hint("doubled_time")')
 '''
-WRONG = {
-    "same": """\
-# exercise: doubled_time
+MISTAKES = """\
+# %% mistake="same"
 # told: the duration came back as it was
 def doubled_time(duration_s):
     return duration_s
-""",
-    "squared": """\
-# exercise: doubled_time
+
+
+# %% mistake="squared"
 # told: the duration was squared
 def doubled_time(duration_s):
     return duration_s**2
-""",
-}
+"""
 
 
 def write_course(root: Path) -> Course:
     """The course in `root`, not yet built."""
     course = Course(root)
     folder = course.solutions / LAB
-    (folder / "wrong").mkdir(parents=True)
+    (folder / "mistakes").mkdir(parents=True)
     course.exercises.mkdir(parents=True)
     (folder / f"{LAB}.py").write_text(SOURCE)
     (folder / "lab.toml").write_text(TOML)
-    for name, text in WRONG.items():
-        (folder / "wrong" / f"{name}.py").write_text(text)
+    mistakes(course).write_text(MISTAKES)
     (course.exercises / f"{LAB}.py").write_text(EXERCISES)
     (root / "LICENSE").write_text("MIT\n")
     return course
@@ -139,6 +136,11 @@ def source(course: Course) -> Path:
 def toml(course: Course) -> Path:
     """The lab's facts."""
     return course.solutions / LAB / "lab.toml"
+
+
+def mistakes(course: Course, exercise: str = "doubled_time") -> Path:
+    """The known mistakes of an exercise."""
+    return course.solutions / LAB / "mistakes" / f"{exercise}.py"
 
 
 def as_folder(course: Course) -> Path:
@@ -192,6 +194,18 @@ def quadrupled_time(duration_s):
 check("quadrupled_time")
 """
 SECOND_TABLE = '\n[[exercise]]\nname = "quadrupled_time"\npoints = 1\nhints = ["Once more.", "Double it twice."]\n'
+SECOND_MISTAKES = """\
+# %% mistake="a"
+# told: came back as it was
+def quadrupled_time(duration_s):
+    return duration_s
+
+
+# %% mistake="b"
+# told: another value came back
+def quadrupled_time(duration_s):
+    return -duration_s
+"""
 
 
 def add_second(course: Course, *, uses: str = "", worth: str = "points = 1") -> None:
@@ -200,9 +214,4 @@ def add_second(course: Course, *, uses: str = "", worth: str = "points = 1") -> 
     module.write_text(module.read_text() + SECOND.replace("{uses}", uses))
     source(course).write_text(source(course).read_text() + SECOND_CELLS)
     toml(course).write_text(toml(course).read_text() + SECOND_TABLE.replace("points = 1", worth))
-    for name, told, code in (
-        ("a", "came back as it was", "duration_s"),
-        ("b", "another value came back", "-duration_s"),
-    ):
-        text = f"# exercise: quadrupled_time\n# told: {told}\ndef quadrupled_time(duration_s):\n    return {code}\n"
-        (source(course).parent / "wrong" / f"quadrupled_{name}.py").write_text(text)
+    mistakes(course, "quadrupled_time").write_text(SECOND_MISTAKES)

@@ -7,18 +7,18 @@ import pytest
 from edl_labs.checks import Outcome
 from edl_labs.course.course_folder import Course
 from edl_labs.course.lab.build import build
+from edl_labs.course.lab.mistakes import Mistake
 from edl_labs.course.lab.pairs import Shown, confused, jargon
-from edl_labs.course.lab.parsed_lab import WrongAnswer
 from edl_labs.course.lab.prove import prove
 from tests.unit.course.lab import kit
 
 
 def a_mistake(
-    file: str, sentence: str, *, told: str = "", like: tuple[str, ...] = (), case: int | None = 0, evidence: str = "xyz"
+    name: str, sentence: str, *, told: str = "", like: tuple[str, ...] = (), case: int | None = 0, evidence: str = "xyz"
 ) -> Shown:
-    """A wrong answer of which each letter of `evidence` is what it gave on one case."""
-    wrong = WrongAnswer(f"solutions/lab/wrong/{file}.py", "sum_up", told or sentence, "", like)
-    return Shown(wrong, [letter.encode() for letter in evidence], case, sentence)
+    """One of which each letter of `evidence` is what it gave on one case."""
+    mistake = Mistake("sum_up", name, told or sentence, "", "solutions/lab/mistakes/sum_up.py", 1, like)
+    return Shown(mistake, [letter.encode() for letter in evidence], case, sentence)
 
 
 def test_mistakes_with_a_sentence_each_are_told_apart() -> None:
@@ -27,8 +27,7 @@ def test_mistakes_with_a_sentence_each_are_told_apart() -> None:
 
 def test_a_pair_that_no_case_separates_wants_a_case_or_a_word() -> None:
     assert confused([a_mistake("a", "too much"), a_mistake("b", "too much")]) == [
-        "a.py and b.py: both are told 'too much'; no public case tells them apart: draw one that does, "
-        "or say # like: a.py"
+        "a and b: both are told 'too much'; no public case tells them apart: draw one that does, or say # like: a"
     ]
 
 
@@ -36,7 +35,7 @@ def test_a_case_that_separates_a_pair_has_to_be_shown_first() -> None:
     first, second = a_mistake("a", "too much", evidence="xyz"), a_mistake("b", "too much", evidence="xyw")
 
     assert confused([first, second]) == [
-        "a.py and b.py: both are told 'too much' in case 1; case 3 tells them apart: show it first"
+        "a and b: both are told 'too much' in case 1; case 3 tells them apart: show it first"
     ]
 
 
@@ -46,7 +45,7 @@ def test_other_evidence_deserves_another_sentence_whatever_its_numbers(case: int
     second = a_mistake("b", "off by 12 s", evidence="wvu", case=case)
 
     assert confused([first, second]) == [
-        f"a.py and b.py: both are told 'off by 1.5e-3 s' in {where}, where their evidence differs: "
+        f"a and b: both are told 'off by 1.5e-3 s' in {where}, where their evidence differs: "
         "give each a sentence of its own"
     ]
 
@@ -54,31 +53,31 @@ def test_other_evidence_deserves_another_sentence_whatever_its_numbers(case: int
 def test_a_family_shares_a_sentence_that_names_them_all() -> None:
     sentence = "a row or a column is missing"
     family = [
-        a_mistake("a", sentence, told="a row", like=("b.py",)),
+        a_mistake("a", sentence, told="a row", like=("b",)),
         a_mistake("b", sentence, told="a column is missing"),
-        a_mistake("c", sentence, told="missing", like=("a.py",)),
+        a_mistake("c", sentence, told="missing", like=("a",)),
     ]
 
     assert [] == confused(family)
 
 
 def test_a_sentence_that_names_one_of_the_pair_alone_is_found() -> None:
-    first = a_mistake("a", "rows 1 to 2 are missing", told="rows 1 to 2", like=("b.py",))
+    first = a_mistake("a", "rows 1 to 2 are missing", told="rows 1 to 2", like=("b",))
     second = a_mistake("b", "rows 3 to 4 are missing", told="rows 3 to 4")
 
     assert confused([first, second]) == [
-        "a.py shares 'rows 3 to 4 are missing' with b.py, which does not say 'rows 1 to 2'",
-        "b.py shares 'rows 1 to 2 are missing' with a.py, which does not say 'rows 3 to 4'",
+        "a shares 'rows 3 to 4 are missing' with b, which does not say 'rows 1 to 2'",
+        "b shares 'rows 1 to 2 are missing' with a, which does not say 'rows 3 to 4'",
     ]
 
 
 def test_a_line_that_is_not_needed_is_found() -> None:
-    first = a_mistake("a", "too much", like=("b.py", "gone.py", "a.py"))
+    first = a_mistake("a", "too much", like=("b", "gone", "a"))
 
     assert confused([first, a_mistake("b", "too little")]) == [
-        "a.py says # like: b.py, and each has a sentence of its own: take the line out",
-        "a.py is like gone.py, which is no other wrong answer of this exercise",
-        "a.py is like a.py, which is no other wrong answer of this exercise",
+        "a says # like: b, and each has a sentence of its own: take the line out",
+        "a is like gone, which is no other mistake of this exercise",
+        "a is like a, which is no other mistake of this exercise",
     ]
 
 
@@ -106,16 +105,16 @@ def test_one_that_loses_nothing_in_public_is_confused_with_nobody() -> None:
 @pytest.mark.slow
 def test_the_proof_of_a_lab_looks_at_its_pairs(course: Course, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("edl_labs.course.lab.prove.hostile_cells", lambda lab: {})
-    wrong = kit.source(course).parent / "wrong"
-    again = wrong / "same_again.py"
-    again.write_text((wrong / "same.py").read_text())
+    again = kit.MISTAKES.partition("\n\n\n")[0].replace("same", "same_again")
+    kit.mistakes(course).write_text(f"{kit.MISTAKES}\n\n{again}\n")
     build(course)
 
     assert prove(course, kit.LAB, seeds=1).problems == [
-        "doubled_time: same.py and same_again.py: both are told 'the duration came back as it was'; no public case "
-        "tells them apart: draw one that does, or say # like: same.py"
+        "doubled_time: same and same_again: both are told 'the duration came back as it was'; no public case "
+        "tells them apart: draw one that does, or say # like: same"
     ]
 
-    kit.replace(again, "came back as it was\n", "came back as it was\n# like: same.py\n")
+    like = f"{again}\n".replace("came back as it was\n", "came back as it was\n# like: same\n")
+    kit.mistakes(course).write_text(f"{kit.MISTAKES}\n\n{like}")
 
     assert prove(course, kit.LAB, seeds=1).ok

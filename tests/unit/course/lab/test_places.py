@@ -135,43 +135,35 @@ def test_a_module_that_is_not_python_is_refused(course: Course) -> None:
     assert f"{MODULE}:7: not Python: expected ':'" == refusal(course)
 
 
-@pytest.mark.parametrize(("kept", "said"), [(1, "1 wrong answer"), (0, "0 wrong answers")])
-def test_fewer_than_two_wrong_answers_are_refused(course: Course, kept: int, said: str) -> None:
-    for path in sorted((kit.source(course).parent / "wrong").iterdir())[kept:]:
-        path.unlink()
+@pytest.mark.parametrize(("kept", "said"), [(1, "1 known mistake"), (0, "0 known mistakes")])
+def test_fewer_than_two_mistakes_are_refused(course: Course, kept: int, said: str) -> None:
+    kit.mistakes(course).write_text("".join(kit.MISTAKES.partition("\n\n\n")[:kept]))
 
     assert f"{PY}:20: doubled_time has {said}" == refusal(course)
 
 
-WRONG_FILES = {
-    "no exercise line": ("# exercise: doubled_time\n", "", 1, "line 1 does not start with '# exercise: '"),
-    "no name": ("# exercise: doubled_time", "# exercise: ", 1, "line 1 does not start with '# exercise: '"),
-    "no told line": ("# told: ", "# says: ", 2, "line 2 does not start with '# told: '"),
-    "an exercise of no lab": (
-        *("# exercise: doubled_time", "# exercise: halved_time", 1),
-        "halved_time is not an exercise of this lab that code answers",
-    ),
-    "an exercise in prose": (
-        *("# exercise: doubled_time", "# exercise: why_twice", 1),
-        "why_twice is not an exercise of this lab that code answers",
-    ),
-    "no Python": ("return duration_s", "return (", 4, "not Python: '(' was never closed"),
-    "another name": (
-        *("def doubled_time", "def trebled_time", 1),
-        "it replaces none of the names that the solution of doubled_time defines",
-    ),
-}
+def test_an_exercise_without_a_file_of_mistakes_is_refused(course: Course) -> None:
+    kit.mistakes(course).unlink()
+
+    assert f"{PY}:20: doubled_time has 0 known mistakes" == refusal(course)
 
 
-@pytest.mark.parametrize("case", WRONG_FILES)
-def test_a_wrong_answer_is_refused_with_file_and_line(course: Course, case: str) -> None:
-    old, new, line, what = WRONG_FILES[case]
-    kit.replace(kit.source(course).parent / "wrong" / "same.py", old, new)
+@pytest.mark.parametrize("name", ["halved_time", "why_twice"])
+def test_mistakes_of_what_is_no_exercise_in_code_are_refused(course: Course, name: str) -> None:
+    kit.mistakes(course, name).write_text(kit.MISTAKES)
 
-    assert f"solutions/{kit.LAB}/wrong/same.py:{line}: {what}" == refusal(course)
+    said = f"{name} is not an exercise of this lab that code answers"
+    assert f"solutions/{kit.LAB}/mistakes/{name}.py:1: {said}" == refusal(course)
 
 
-@pytest.mark.parametrize("name", ["notes.txt", "wrong/notes.md", "wrong/deep/x.py", "other.py", "data.csv"])
+def test_a_mistake_that_replaces_nothing_of_its_exercise_is_refused(course: Course) -> None:
+    kit.replace(kit.mistakes(course), "def doubled_time", "def trebled_time")
+
+    said = "same replaces none of the names that the solution of doubled_time defines"
+    assert f"solutions/{kit.LAB}/mistakes/doubled_time.py:1: {said}" == refusal(course)
+
+
+@pytest.mark.parametrize("name", ["notes.txt", "mistakes/notes.md", "mistakes/deep/x.py", "other.py", "data.csv"])
 def test_a_stray_file_is_refused(course: Course, name: str) -> None:
     path = kit.source(course).parent / name
     path.parent.mkdir(exist_ok=True)

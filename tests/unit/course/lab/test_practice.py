@@ -99,7 +99,9 @@ def test_a_proof_judges_state_and_sentence_of_practice_as_of_the_others(course: 
     assert [] == proof.problems
     practice = next(one for one in proof.exercises if one.name == "quadrupled_time")
     assert (0, "full marks with 2 seeds") == (practice.points, practice.solution.text)
-    assert {"the duration came back as it was", "another value came back"} == {wrong.said for wrong in practice.wrong}
+    assert {"the duration came back as it was", "another value came back"} == {
+        known.said for known in practice.mistakes
+    }
 
 
 @pytest.mark.parametrize("optional", [True, False])

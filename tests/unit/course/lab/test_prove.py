@@ -29,6 +29,9 @@ def without_hostile(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("edl_labs.course.lab.prove.hostile_cells", lambda lab: {})
 
 
+SAME = f"solutions/{kit.LAB}/mistakes/doubled_time.py:1: same"
+
+
 def doubled(proof: LabProof) -> ExerciseProof:
     """The proof of the exercise in code."""
     return proof.exercises[0]
@@ -52,7 +55,7 @@ def test_a_complete_lab_is_proved(course: Course) -> None:
     assert [
         ("the duration came back as it was", "the duration came back as it was"),
         ("the duration was squared", "the duration was squared"),
-    ] == [(wrong.told, wrong.said) for wrong in one.wrong]
+    ] == [(known.told, known.said) for known in one.mistakes]
     assert (True, "3 submissions come to the same with demonstrations") == (one.declared.ok, one.declared.text)
     count = 3 + 2 + len(hostile_cells(read_lab(course, kit.LAB)))
     assert [*((done, count) for done in range(1, count + 1)), (1, 3), (2, 3), (3, 3)] == steps
@@ -164,30 +167,29 @@ def test_a_solution_that_gives_something_else_each_time_is_found(course: Course)
 
 @pytest.mark.usefixtures("without_hostile")
 def test_a_wrong_answer_that_loses_nothing_is_found(course: Course) -> None:
-    kit.replace(kit.source(course).parent / "wrong" / "same.py", "return duration_s", "return duration_s + duration_s")
+    kit.replace(kit.mistakes(course), "return duration_s", "return duration_s + duration_s")
 
-    assert [f"doubled_time: solutions/{kit.LAB}/wrong/same.py: seed 1: it scores full marks"] == proved(course).problems
+    assert [f"doubled_time: {SAME}: seed 1: it scores full marks"] == proved(course).problems
 
 
 @pytest.mark.usefixtures("without_hostile")
 def test_a_wrong_answer_that_is_told_something_else_is_found(course: Course) -> None:
-    kit.replace(kit.source(course).parent / "wrong" / "same.py", "# told: the", "# told: No, the")
+    kit.replace(kit.mistakes(course), "# told: the", "# told: No, the")
 
     told = "seed 1: the student is told 'the duration came back as it was', not 'No, the duration came back as it was'"
-    assert [f"doubled_time: solutions/{kit.LAB}/wrong/same.py: {told}"] == proved(course).problems
+    assert [f"doubled_time: {SAME}: {told}"] == proved(course).problems
 
 
 @pytest.mark.usefixtures("without_hostile")
 def test_a_wrong_answer_that_does_not_run_is_found(course: Course) -> None:
-    path = kit.source(course).parent / "wrong" / "same.py"
-    path.write_text(path.read_text() + "undefined_name\n")
+    kit.replace(kit.mistakes(course), "return duration_s\n", "return duration_s\n\n\nundefined_name\n")
 
     assert "it does not run: " in proved(course).problems[0]
 
 
 @pytest.mark.usefixtures("without_hostile")
 def test_a_wrong_answer_that_is_a_stub_is_found(course: Course) -> None:
-    kit.replace(kit.source(course).parent / "wrong" / "same.py", "return duration_s", "raise NotImplementedError")
+    kit.replace(kit.mistakes(course), "return duration_s", "raise NotImplementedError")
 
     assert proved(course).problems[0].endswith("seed 1: it counts as not attempted")
 
@@ -265,7 +267,7 @@ def test_a_case_that_a_constant_answers_is_found_where_parts_are_paid(course: Co
 
 @pytest.mark.usefixtures("without_hostile")
 def test_a_submission_that_ends_the_process_scores_nothing_and_the_rest_is_still_proved(course: Course) -> None:
-    path = kit.source(course).parent / "wrong" / "same.py"
+    path = kit.mistakes(course)
     kit.replace(path, "return duration_s", "import os\n    os._exit(0)")
 
     problems = proved(course).problems

@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 import pytest
 
 from edl_labs.course.lab.build import BuildReport
-from edl_labs.course.lab.prove import ExerciseProof, Found, LabProof, WrongProof
+from edl_labs.course.lab.prove import ExerciseProof, Found, LabProof, MistakeProof
 from edl_labs.course.run.checkfile import CheckReport
 from edl_labs.course.run.doctor import DoctorReport, Row
 from edl_labs.course.run.run_report import (
@@ -29,8 +29,8 @@ CELL = RanCell(0, "c-1", "x = 1", state="ran", seconds=0.5, max_points=2.0)
 EXERCISE = ExerciseResult("sums", "passed", 2.0, 2.0)
 NOTEBOOK = NotebookResult("lab90_small", "Small", "cpu", {"size": 3}, (CELL,), 1.5, (EXERCISE,))
 SEEN = Found(True, "as it should be")
-WRONG = WrongProof("wrong/a.py", True, "", "told", "said")
-PROOF = ExerciseProof("sums", "code", 2.0, SEEN, Found(False, "half"), (WRONG,), SEEN, SEEN)
+MISTAKE = MistakeProof("a", "mistakes/sums.py:1: a", True, "", "told", "said")
+PROOF = ExerciseProof("sums", "code", 2.0, SEEN, Found(False, "half"), (MISTAKE,), SEEN, SEEN)
 REPORTS = [
     RunReport("smoke", "cpu", 2.0, (NOTEBOOK,)),
     CheckReport("a.ipynb", "lab90_small", "Small", (EXERCISE,), (RunFailure("dead", "it died"),), 1.0),

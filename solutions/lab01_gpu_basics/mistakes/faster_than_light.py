@@ -1,0 +1,84 @@
+# %% mistake="a_little_slack"
+# told: a time just below the bound went through
+def fraction_of_light(
+    time_s, *, moved_bytes, flop, bandwidth_byte_per_s, peak_flop_per_s
+):
+    light_s = max(flop / peak_flop_per_s, moved_bytes / bandwidth_byte_per_s)
+    if time_s < 0.999 * light_s or time_s <= 0:
+        raise ValueError("impossible")
+    return min(1.0, light_s / time_s)
+
+
+# %% mistake="any_exception"
+# told: Exception was raised where ValueError is asked for
+def fraction_of_light(
+    time_s, *, moved_bytes, flop, bandwidth_byte_per_s, peak_flop_per_s
+):
+    light_s = max(flop / peak_flop_per_s, moved_bytes / bandwidth_byte_per_s)
+    if time_s <= 0 or time_s < light_s:
+        raise Exception("faster than light")
+    return light_s / time_s
+
+
+# %% mistake="bounds_added"
+# told: the two bounds were added
+def fraction_of_light(
+    time_s, *, moved_bytes, flop, bandwidth_byte_per_s, peak_flop_per_s
+):
+    light_s = moved_bytes / bandwidth_byte_per_s + flop / peak_flop_per_s
+    if time_s < light_s or time_s <= 0:
+        raise ValueError("impossible")
+    return light_s / time_s
+
+
+# %% mistake="hands_the_error_back"
+# told: an exception came back as the answer
+def fraction_of_light(
+    time_s, *, moved_bytes, flop, bandwidth_byte_per_s, peak_flop_per_s
+):
+    light_s = max(flop / peak_flop_per_s, moved_bytes / bandwidth_byte_per_s)
+    if time_s <= 0 or time_s < light_s:
+        return ValueError("faster than light")
+    return light_s / time_s
+
+
+# %% mistake="memory_only"
+# told: only the memory's bound was looked at
+def fraction_of_light(
+    time_s, *, moved_bytes, flop, bandwidth_byte_per_s, peak_flop_per_s
+):
+    light_s = moved_bytes / bandwidth_byte_per_s
+    if time_s < light_s or time_s <= 0:
+        raise ValueError("impossible")
+    return light_s / time_s
+
+
+# %% mistake="never_refuses"
+# told: a time below the memory's bound went through
+def fraction_of_light(
+    time_s, *, moved_bytes, flop, bandwidth_byte_per_s, peak_flop_per_s
+):
+    light_s = max(flop / peak_flop_per_s, moved_bytes / bandwidth_byte_per_s)
+    return light_s / time_s if time_s else 0.0
+
+
+# %% mistake="no_time_for_no_work"
+# told: a time of zero or less went through
+def fraction_of_light(
+    time_s, *, moved_bytes, flop, bandwidth_byte_per_s, peak_flop_per_s
+):
+    light_s = max(flop / peak_flop_per_s, moved_bytes / bandwidth_byte_per_s)
+    if time_s < light_s:
+        raise ValueError("impossible")
+    return light_s / time_s if light_s else 0.0
+
+
+# %% mistake="times_slower"
+# told: that says how many times slower it was
+def fraction_of_light(
+    time_s, *, moved_bytes, flop, bandwidth_byte_per_s, peak_flop_per_s
+):
+    light_s = max(flop / peak_flop_per_s, moved_bytes / bandwidth_byte_per_s)
+    if time_s < light_s or time_s <= 0:
+        raise ValueError("impossible")
+    return time_s / light_s if light_s else 0.0

@@ -1,0 +1,78 @@
+# %% mistake="binary_is_decimal"
+# told: a binary prefix was read as a decimal one
+def transfer_s(size, rate, *, efficiency=1.0):
+    def amount(text):
+        number, unit = text.removesuffix("/s").split()
+        bits = 1 if unit.endswith("bit") else 8
+        return (
+            bits
+            * float(number)
+            * FACTOR[
+                unit.removesuffix("bit")
+                .removesuffix("B")
+                .replace("i", "")
+                .replace("K", "k")
+            ]
+        )
+
+    return amount(size) / amount(rate) / efficiency
+
+
+# %% mistake="bits_read_as_bytes"
+# told: a rate in bits was read as bytes
+def transfer_s(size, rate, *, efficiency=1.0):
+    def amount(text):
+        number, unit = text.removesuffix("/s").split()
+        return float(number) * FACTOR[unit.removesuffix("bit").removesuffix("B")]
+
+    return amount(size) / amount(rate) / efficiency
+
+
+# %% mistake="line_code_left_out"
+# told: the line code was left out
+def transfer_s(size, rate, *, efficiency=1.0):
+    def amount(text):
+        number, unit = text.removesuffix("/s").split()
+        return (
+            (1 if unit.endswith("bit") else 8)
+            * float(number)
+            * FACTOR[unit.removesuffix("bit").removesuffix("B")]
+        )
+
+    return amount(size) / amount(rate)
+
+
+# %% mistake="milliseconds_of_a_transfer"
+# told: milliseconds came back
+def transfer_s(size, rate, *, efficiency=1.0):
+    def in_bytes(text):
+        number, unit = text.removesuffix("/s").split()
+        bits = 8 if unit.endswith("bit") else 1
+        return float(number) * FACTOR[unit.removesuffix("bit").removesuffix("B")] / bits
+
+    return 1e3 * in_bytes(size) / (in_bytes(rate) * efficiency)
+
+
+# %% mistake="only_bits_are_coded"
+# told: the line code was left out of a rate in bytes
+def transfer_s(size, rate, *, efficiency=1.0):
+    def amount(text):
+        number, unit = text.removesuffix("/s").split()
+        return (
+            (1 if unit.endswith("bit") else 8)
+            * float(number)
+            * FACTOR[unit.removesuffix("bit").removesuffix("B")]
+        )
+
+    return amount(size) / amount(rate) / (efficiency if "bit" in rate else 1.0)
+
+
+# %% mistake="sizes_are_bytes"
+# told: a size in bits was read as bytes
+def transfer_s(size, rate, *, efficiency=1.0):
+    def amount(text):
+        number, unit = text.removesuffix("/s").split()
+        return float(number) * FACTOR[unit.removesuffix("bit").removesuffix("B")]
+
+    bits = 8 if rate.endswith("bit/s") else 1
+    return bits * amount(size) / (amount(rate) * efficiency)

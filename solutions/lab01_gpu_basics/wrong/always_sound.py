@@ -1,6 +1,0 @@
-# exercise: broken_timers
-# told: this timer's fault is not 'none'
-
-
-def name_fault(report):
-    return "none"

@@ -1,8 +1,0 @@
-# exercise: tile_quantization
-# told: that is the useful share
-import math
-
-
-def tile_report(m, n, *, tile_m, tile_n):
-    count = math.ceil(m / tile_m) * math.ceil(n / tile_n)
-    return count, m * n / (count * tile_m * tile_n), count - (m // tile_m) * (n // tile_n)

@@ -1,0 +1,37 @@
+# %% mistake="each_tensor_once"
+# told: unfused, every tensor was counted once
+def intensities(chain, *, size_bytes, keep, rightly=intensities):  # noqa: F821
+    _, fused = rightly(chain, size_bytes=size_bytes, keep=keep)
+    names = {name for step in chain for name in (*step["reads"], step["writes"])}
+    return sum(step["flop"] for step in chain) / sum(
+        size_bytes[name] for name in names
+    ), fused
+
+
+# %% mistake="every_use_is_a_read"
+# told: an input was read for every step that uses it
+def intensities(chain, *, size_bytes, keep, rightly=intensities):  # noqa: F821
+    unfused, _ = rightly(chain, size_bytes=size_bytes, keep=keep)
+    made = {step["writes"] for step in chain}
+    reads = sum(
+        size_bytes[name] for step in chain for name in set(step["reads"]) - made
+    )
+    return unfused, sum(step["flop"] for step in chain) / (
+        reads + sum(size_bytes[name] for name in keep)
+    )
+
+
+# %% mistake="intermediates_go_to_memory"
+# told: fused, an intermediate went through memory
+def intensities(chain, *, size_bytes, keep, rightly=intensities):  # noqa: F821
+    unfused, _ = rightly(chain, size_bytes=size_bytes, keep=keep)
+    names = {name for step in chain for name in (*step["reads"], step["writes"])}
+    return unfused, sum(step["flop"] for step in chain) / sum(
+        size_bytes[name] for name in names
+    )
+
+
+# %% mistake="only_the_last_is_written"
+# told: a result that is kept was not written
+def intensities(chain, *, size_bytes, keep, rightly=intensities):  # noqa: F821
+    return rightly(chain, size_bytes=size_bytes, keep=[chain[-1]["writes"]])

@@ -1,0 +1,47 @@
+# %% mistake="fastest_dtype"
+# told: another dtype's peak was used
+def lower_bound(machine, work, *, rightly=lower_bound):  # noqa: F821
+    rates = machine["peak_flop_per_s"]
+    return rightly(machine, {**work, "dtype": max(rates, key=rates.get)})
+
+
+# %% mistake="last_name_of_all"
+# told: names were compared, or only the arithmetic was looked at
+def ridge_point(machine, dtype, level):
+    return machine["peak_flop_per_s"][dtype] / machine["bandwidth_byte_per_s"][level]
+
+
+def lower_bound(machine, work):
+    times = {
+        level: moved / machine["bandwidth_byte_per_s"][level]
+        for level, moved in work["moved_bytes"].items()
+    }
+    times["compute"] = work["flop"] / machine["peak_flop_per_s"][work["dtype"]]
+    limiter = max(times)
+    return times[limiter], limiter
+
+
+# %% mistake="main_memory_only"
+# told: only the main memory was looked at
+def lower_bound(machine, work):
+    level = list(work["moved_bytes"])[-1]
+    memory_s = work["moved_bytes"][level] / machine["bandwidth_byte_per_s"][level]
+    compute_s = work["flop"] / machine["peak_flop_per_s"][work["dtype"]]
+    return max(memory_s, compute_s), level if memory_s > compute_s else "compute"
+
+
+# %% mistake="one_after_the_other"
+# told: times were added up
+def lower_bound(machine, work):
+    times_s = {
+        level: n / machine["bandwidth_byte_per_s"][level]
+        for level, n in work["moved_bytes"].items()
+    }
+    times_s["compute"] = work["flop"] / machine["peak_flop_per_s"][work["dtype"]]
+    return sum(times_s.values()), max(times_s, key=times_s.get)
+
+
+# %% mistake="ridge_upside_down"
+# told: that is bytes per FLOP
+def ridge_point(machine, dtype, level):
+    return machine["bandwidth_byte_per_s"][level] / machine["peak_flop_per_s"][dtype]

@@ -1,0 +1,45 @@
+# %% mistake="all_sending_hides"
+# told: a step of many nodes is too short in this plan, with both kinds of scaling
+def plan(job, cluster, *, rightly=plan):  # noqa: F821
+    return rightly({**job, "buckets": 10**9}, cluster)
+
+
+# %% mistake="all_the_nodes"
+# told: the speed-up of strong scaling was not divided by the nodes, or every speed-up passed
+def plan(job, cluster, *, rightly=plan):  # noqa: F821
+    scaling, nodes = rightly(job, cluster)
+    return scaling, cluster["nodes"] if scaling == "strong" else nodes
+
+
+# %% mistake="batch_without_end"
+# told: weak scaling does not reach further here
+def plan(job, cluster, *, rightly=plan):  # noqa: F821
+    return rightly({**job, "largest_batch": 10**12}, cluster)
+
+
+# %% mistake="limit_is_too_much"
+# told: a batch of exactly largest_batch is allowed
+def plan(job, cluster, *, rightly=plan):  # noqa: F821
+    return rightly({**job, "largest_batch": job["largest_batch"] - 1}, cluster)
+
+
+# %% mistake="never_more_than_one"
+# told: more than one node is of use here
+def plan(job, cluster):
+    return "none", 1
+
+
+# %% mistake="no_sending_hides"
+# told: sending costs too much in this plan, with both kinds of scaling
+def plan(job, cluster, *, rightly=plan):  # noqa: F821
+    return rightly({**job, "buckets": 1}, cluster)
+
+
+# %% mistake="ties_go_strong"
+# told: strong scaling does not reach further here
+def plan(job, cluster, *, rightly=plan):  # noqa: F821
+    scaling, nodes = rightly(job, cluster)
+    _, strong = rightly({**job, "largest_batch": job["batch"]}, cluster)
+    return (
+        ("strong", nodes) if scaling == "weak" and strong == nodes else (scaling, nodes)
+    )

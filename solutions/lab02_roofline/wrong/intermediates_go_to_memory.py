@@ -1,8 +1,0 @@
-# exercise: fused_or_not
-# told: fused, an intermediate went through memory
-
-
-def intensities(chain, *, size_bytes, keep, rightly=intensities):  # noqa: F821
-    unfused, _ = rightly(chain, size_bytes=size_bytes, keep=keep)
-    names = {name for step in chain for name in (*step["reads"], step["writes"])}
-    return unfused, sum(step["flop"] for step in chain) / sum(size_bytes[name] for name in names)

@@ -1,0 +1,48 @@
+# %% mistake="all_geometry_is_exchanged"
+# told: a window and a change of places were exchanged
+# %% replace
+swaps = ({"point", "move"}, {"point", "cut"}, {"whole", "move"})
+# %% by
+swaps = ({"point", "move"}, {"point", "cut"}, {"whole", "move"}, {"move", "cut"})
+
+
+# %% mistake="all_that_is_not_random"
+# told: a transform moved past a random one that it does not commute with
+def move_offline(chain):
+    return [place for place, transform in enumerate(chain) if not transform["random"]]
+
+
+# %% mistake="everything_once"
+# told: a random transform was done once and for all
+def move_offline(chain):
+    return list(range(len(chain)))
+
+
+# %% mistake="only_random_ones_block"
+# told: a transform moved past one that has to stay
+def move_offline(chain):
+    swaps = ({"point", "move"}, {"point", "cut"}, {"whole", "move"})
+    drawn = [(place, t["kind"]) for place, t in enumerate(chain) if t["random"]]
+    return [
+        place
+        for place, t in enumerate(chain)
+        if not t["random"]
+        and all({t["kind"], kind} in swaps for before, kind in drawn if before < place)
+    ]
+
+
+# %% mistake="returns_the_transforms"
+# told: another kind of answer is asked for
+def move_offline(chain):
+    return [transform for transform in chain if not transform["random"]]
+
+
+# %% mistake="up_to_the_first_random"
+# told: work that could be done once is done in every epoch
+def move_offline(chain):
+    offline = []
+    for place, transform in enumerate(chain):
+        if transform["random"]:
+            break
+        offline.append(place)
+    return offline

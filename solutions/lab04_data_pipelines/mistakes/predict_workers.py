@@ -1,0 +1,43 @@
+# %% mistake="a_step_costs_no_cores"
+# told: a step on cores was taken to cost the loader nothing
+def predict_workers(workers, machine):
+    batch_s = machine["cpu_s"] + machine["wait_s"] + machine["disk_s"]
+    if workers == 0:
+        return 1 / (batch_s + machine["step_s"]), "workers"
+    bounds = {
+        "workers": workers / batch_s,
+        "cores": machine["cores"] / machine["cpu_s"],
+    }
+    bounds |= {"disk": 1 / machine["disk_s"], "step": 1 / machine["step_s"]}
+    limit = min(bounds, key=bounds.get)
+    return bounds[limit], limit
+
+
+# %% mistake="no_workers_overlap"
+# told: without workers, nothing overlaps
+def predict_workers(workers, machine):
+    batch_s = machine["cpu_s"] + machine["wait_s"] + machine["disk_s"]
+    bounds = {
+        "workers": max(1, workers) / batch_s,
+        "cores": machine["cores"]
+        / (machine["cpu_s"] + machine["step_threads"] * machine["step_s"]),
+        "disk": 1 / machine["disk_s"],
+        "step": 1 / machine["step_s"],
+    }
+    limit = min(bounds, key=bounds.get)
+    return bounds[limit], limit
+
+
+# %% mistake="workers_without_end"
+# told: the number of cores was left out
+def predict_workers(workers, machine):
+    batch_s = machine["cpu_s"] + machine["wait_s"] + machine["disk_s"]
+    if workers == 0:
+        return 1 / (batch_s + machine["step_s"]), "workers"
+    bounds = {
+        "workers": workers / batch_s,
+        "disk": 1 / machine["disk_s"],
+        "step": 1 / machine["step_s"],
+    }
+    limit = min(bounds, key=bounds.get)
+    return bounds[limit], limit

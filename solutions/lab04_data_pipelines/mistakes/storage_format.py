@@ -1,0 +1,73 @@
+# %% mistake="all_columns_paid"
+# told: the columns that are not needed were paid for
+def format_cost_s(form, access, disk):
+    scattered = access["order"] == "random"
+    reads = access["reads"] if scattered else access["samples"]
+    nbytes = (
+        max(form["sample_bytes"], form["unit_bytes"])
+        if scattered
+        else form["sample_bytes"]
+    )
+    disk_s = (reads if scattered else 1) * disk["seek_s"] + reads * nbytes / disk[
+        "byte_per_s"
+    ]
+    cpu_s = reads * (form["opens_per_sample"] * disk["open_s"] + form["parse_s"])
+    cached = access["samples"] * form["sample_bytes"] <= disk["cache_bytes"]
+    return access["epochs"] * cpu_s + disk_s * (1 if cached else access["epochs"])
+
+
+# %% mistake="no_page_cache"
+# told: the page cache was left out
+def format_cost_s(form, access, disk):
+    scattered = access["order"] == "random"
+    reads = access["reads"] if scattered else access["samples"]
+    nbytes = form["sample_bytes"] * (access["column_share"] if form["columnar"] else 1)
+    nbytes = max(nbytes, form["unit_bytes"]) if scattered else nbytes
+    seeks = reads if scattered else 1
+    cpu_s = reads * (form["opens_per_sample"] * disk["open_s"] + form["parse_s"])
+    return access["epochs"] * (
+        cpu_s + seeks * disk["seek_s"] + reads * nbytes / disk["byte_per_s"]
+    )
+
+
+# %% mistake="only_columns_that_are_read_are_kept"
+# told: only the columns that are read had to fit into the page cache
+def format_cost_s(form, access, disk, *, rightly=format_cost_s):  # noqa: F821
+    share = access["column_share"] if form["columnar"] else 1
+    kept = access["samples"] * form["sample_bytes"] * share <= disk["cache_bytes"]
+    return rightly(form, access, {**disk, "cache_bytes": 1 << 60 if kept else 0})
+
+
+# %% mistake="picks_the_smallest"
+# told: is not the cheapest format
+def pick_format(forms, access, disk):
+    return min(forms, key=lambda form: form["sample_bytes"])["name"]
+
+
+# %% mistake="reads_fetch_exactly_a_sample"
+# told: the least that a random read fetches was left out
+def format_cost_s(form, access, disk):
+    scattered = access["order"] == "random"
+    reads = access["reads"] if scattered else access["samples"]
+    nbytes = form["sample_bytes"] * (access["column_share"] if form["columnar"] else 1)
+    disk_s = (reads if scattered else 1) * disk["seek_s"] + reads * nbytes / disk[
+        "byte_per_s"
+    ]
+    cpu_s = reads * (form["opens_per_sample"] * disk["open_s"] + form["parse_s"])
+    cached = access["samples"] * form["sample_bytes"] <= disk["cache_bytes"]
+    return access["epochs"] * cpu_s + disk_s * (1 if cached else access["epochs"])
+
+
+# %% mistake="what_just_fits_does_not"
+# told: a data set just as large as the page cache fits into it
+def format_cost_s(form, access, disk):
+    scattered = access["order"] == "random"
+    reads = access["reads"] if scattered else access["samples"]
+    nbytes = form["sample_bytes"] * (access["column_share"] if form["columnar"] else 1)
+    nbytes = max(nbytes, form["unit_bytes"]) if scattered else nbytes
+    disk_s = (reads if scattered else 1) * disk["seek_s"] + reads * nbytes / disk[
+        "byte_per_s"
+    ]
+    cpu_s = reads * (form["opens_per_sample"] * disk["open_s"] + form["parse_s"])
+    cached = access["samples"] * form["sample_bytes"] < disk["cache_bytes"]
+    return access["epochs"] * cpu_s + disk_s * (1 if cached else access["epochs"])

@@ -1,0 +1,34 @@
+# %% mistake="own_cause_is_a_small_one"
+# told: is not what limits the loop before the change
+def own_change(asked):
+    return {
+        "cause": "copy",
+        "place": "aten::copy_",
+        "change": "batches lie in pinned memory",
+    }[asked]
+
+
+# %% mistake="own_change_in_one_word"
+# told: the change is not described
+def own_change(asked):
+    return {"cause": "data", "place": "dataloader", "change": "faster"}[asked]
+
+
+# %% mistake="own_place_of_another_cause"
+# told: that line or operator is not what the trace charges with this cause
+def own_change(asked):
+    return {
+        "cause": "data",
+        "place": "aten::addmm",
+        "change": "each batch is drawn as one array",
+    }[asked]
+
+
+# %% mistake="own_share_that_grew"
+# told: did not fall
+def own_change(asked):
+    return {
+        "cause": "compute",
+        "place": "aten::mm",
+        "change": "products run in fewer threads",
+    }[asked]

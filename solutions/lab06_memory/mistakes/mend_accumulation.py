@@ -1,0 +1,224 @@
+# %% mistake="clears_after_only"
+# told: gradients from before the first window are still there
+def train_accumulated(model, batches, optimizer, *, window):
+    losses = []
+    for start in range(0, len(batches), window):
+        part = batches[start : start + window]
+        count = sum(int((labels != IGNORED).sum()) for _, labels in part)
+        total = 0.0
+        for inputs, labels in part:
+            loss = sum_of_losses(model(inputs), labels) / count
+            loss.backward()
+            total += loss.item()
+        optimizer.step()
+        optimizer.zero_grad()
+        losses.append(total)
+    return losses
+
+
+# %% mistake="clears_before_the_step"
+# told: the weights do not move
+def train_accumulated(model, batches, optimizer, *, window):
+    losses, total = [], 0.0
+    for number, (inputs, labels) in enumerate(batches):
+        loss = (
+            sum_of_losses(model(inputs), labels)
+            / max(1, int((labels != IGNORED).sum()))
+            / window
+        )
+        loss.backward()
+        total += loss.item()
+        if (number + 1) % window == 0 or number + 1 == len(batches):
+            optimizer.zero_grad()
+            optimizer.step()
+            losses.append(total)
+            total = 0.0
+    return losses
+
+
+# %% mistake="graphs_of_a_whole_window"
+# told: the graphs of several micro-batches are held at once
+def train_accumulated(model, batches, optimizer, *, window):
+    losses = []
+    for start in range(0, len(batches), window):
+        part = batches[start : start + window]
+        counted = sum(int((labels != IGNORED).sum()) for _, labels in part)
+        optimizer.zero_grad()
+        loss = (
+            sum(sum_of_losses(model(inputs), labels) for inputs, labels in part)
+            / counted
+        )
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    return losses
+
+
+# %% mistake="last_window_by_n"
+# told: a window that is shorter was divided as if it were complete
+def train_accumulated(model, batches, optimizer, *, window):
+    losses = []
+    for start in range(0, len(batches), window):
+        optimizer.zero_grad()
+        total = 0.0
+        for inputs, labels in batches[start : start + window]:
+            loss = (
+                sum_of_losses(model(inputs), labels)
+                / int((labels != IGNORED).sum())
+                / window
+            )
+            loss.backward()
+            total += loss.item()
+        optimizer.step()
+        losses.append(total)
+    return losses
+
+
+# %% mistake="mean_of_means"
+# told: every micro-batch counts the same, however many of its positions count
+# %% replace
+counted = sum(int((labels != IGNORED).sum()) for _, labels in part)
+# %% by
+# %% replace
+loss = sum_of_losses(model(inputs), labels) / counted
+# %% by
+loss = (
+    sum_of_losses(model(inputs), labels)
+    / max(1, int((labels != IGNORED).sum()))
+    / len(part)
+)
+
+
+# %% mistake="means_added_up"
+# told: the means of a window's micro-batches were added up
+def train_accumulated(model, batches, optimizer, *, window):
+    losses = []
+    for start in range(0, len(batches), window):
+        optimizer.zero_grad()
+        found = []
+        for inputs, labels in batches[start : start + window]:
+            loss = sum_of_losses(model(inputs), labels) / max(
+                1, int((labels != IGNORED).sum())
+            )
+            loss.backward()
+            found.append(loss.item())
+        optimizer.step()
+        losses.append(sum(found) / len(found))
+    return losses
+
+
+# %% mistake="nan_of_nothing"
+# told: a mean over no positions at all was taken
+def train_accumulated(model, batches, optimizer, *, window):
+    losses = []
+    for start in range(0, len(batches), window):
+        part = batches[start : start + window]
+        counts = [(labels != IGNORED).sum() for _, labels in part]
+        optimizer.zero_grad()
+        total = 0.0
+        for (inputs, labels), count in zip(part, counts, strict=True):
+            mean = sum_of_losses(model(inputs), labels) / count
+            loss = mean * count / sum(counts)
+            loss.backward()
+            total += loss.item()
+        optimizer.step()
+        losses.append(total)
+    return losses
+
+
+# %% mistake="never_clears"
+# told: the gradients of the window before are still there
+def train_accumulated(model, batches, optimizer, *, window):
+    losses = []
+    optimizer.zero_grad()
+    for start in range(0, len(batches), window):
+        part = batches[start : start + window]
+        count = sum(int((labels != IGNORED).sum()) for _, labels in part)
+        total = 0.0
+        for inputs, labels in part:
+            loss = sum_of_losses(model(inputs), labels) / count
+            loss.backward()
+            total += loss.item()
+        optimizer.step()
+        losses.append(total)
+    return losses
+
+
+# %% mistake="one_large_batch"
+# told: several micro-batches went through the model at once
+def train_accumulated(model, batches, optimizer, *, window):
+    losses = []
+    for start in range(0, len(batches), window):
+        part = batches[start : start + window]
+        inputs, labels = (
+            torch.cat([one for one, _ in part]),
+            torch.cat([one for _, one in part]),
+        )
+        optimizer.zero_grad()
+        loss = sum_of_losses(model(inputs), labels) / int((labels != IGNORED).sum())
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    return losses
+
+
+# %% mistake="padding_in_the_divisor"
+# told: positions that are ignored count in the divisor
+# %% replace
+counted = sum(int((labels != IGNORED).sum()) for _, labels in part)
+# %% by
+count = sum(len(labels) for _, labels in part)
+# %% replace
+loss = sum_of_losses(model(inputs), labels) / counted
+# %% by
+loss = sum_of_losses(model(inputs), labels) / count
+
+
+# %% mistake="reports_the_last_loss"
+# told: a reported loss is not its window's mean
+def train_accumulated(model, batches, optimizer, *, window):
+    losses = []
+    for start in range(0, len(batches), window):
+        part = batches[start : start + window]
+        count = sum(int((labels != IGNORED).sum()) for _, labels in part)
+        optimizer.zero_grad()
+        for inputs, labels in part:
+            loss = sum_of_losses(model(inputs), labels) / count
+            loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    return losses
+
+
+# %% mistake="steps_each_time"
+# told: the optimizer steps after every micro-batch
+def train_accumulated(model, batches, optimizer, *, window):
+    losses = []
+    for inputs, labels in batches:
+        optimizer.zero_grad()
+        loss = sum_of_losses(model(inputs), labels) / max(
+            1, int((labels != IGNORED).sum())
+        )
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    return losses
+
+
+# %% mistake="tail_is_lost"
+# told: the micro-batches at the end never reach a step
+def train_accumulated(model, batches, optimizer, *, window):
+    losses = []
+    for start in range(0, len(batches), window):
+        part = batches[start : start + window]
+        count = sum(int((labels != IGNORED).sum()) for _, labels in part)
+        optimizer.zero_grad()
+        total = 0.0
+        for inputs, labels in part:
+            loss = sum_of_losses(model(inputs), labels) / count
+            loss.backward()
+            total += loss.item()
+        if len(part) == window:
+            optimizer.step()
+            losses.append(total)
+    return losses

@@ -1,0 +1,81 @@
+# %% mistake="average_of_variances"
+# told: the variance between the parts is missing
+def merge_statistics(parts):
+    count = sum(part["count"] for part in parts)
+    mean = sum(part["count"] * part["mean"] for part in parts) / count
+    return mean, sum(part["count"] * part["variance"] for part in parts) / count
+
+
+# %% mistake="momentum_of_the_old"
+# told: old and new are weighed the wrong way round
+from functools import wraps
+
+
+def _turned(exact):
+    @wraps(exact)
+    def running_statistics(running, parts, *, momentum):
+        return exact(running, parts, momentum=1 - momentum)
+
+    return running_statistics
+
+
+running_statistics = _turned(running_statistics)
+
+
+# %% mistake="one_update_a_part"
+# told: the running statistics move once a part
+def running_statistics(running, parts, *, momentum):
+    mean, variance = running
+    for part in parts:
+        unbiased = part["variance"] * part["count"] / max(1, part["count"] - 1)
+        mean = (1 - momentum) * mean + momentum * part["mean"]
+        variance = (1 - momentum) * variance + momentum * unbiased
+    return mean, variance
+
+
+# %% mistake="parts_weigh_the_same"
+# told: parts of different sizes weigh the same in the mean
+def merge_statistics(parts):
+    mean = sum(part["mean"] for part in parts) / len(parts)
+    return mean, sum(
+        part["variance"] + (part["mean"] - mean) ** 2 for part in parts
+    ) / len(parts)
+
+
+# %% mistake="running_kept_biased"
+# told: the running variance is kept biased
+def running_statistics(running, parts, *, momentum):
+    return tuple(
+        (1 - momentum) * old + momentum * new
+        for old, new in zip(running, merge_statistics(parts), strict=True)
+    )
+
+
+# %% mistake="squares_cancel"
+# told: the digits of the variance cancel
+def merge_statistics(parts):
+    count = sum(part["count"] for part in parts)
+    mean = sum(part["count"] * part["mean"] for part in parts) / count
+    squares = (
+        sum(part["count"] * (part["variance"] + part["mean"] ** 2) for part in parts)
+        / count
+    )
+    return mean, squares - mean**2
+
+
+# %% mistake="variance_of_a_sample"
+# told: the batch is normalised with the biased variance
+from functools import wraps
+
+
+def _of_a_sample(exact):
+    @wraps(exact)
+    def merge_statistics(parts):
+        count = sum(part["count"] for part in parts)
+        mean, variance = exact(parts)
+        return mean, variance * count / (count - 1)
+
+    return merge_statistics
+
+
+merge_statistics = _of_a_sample(merge_statistics)

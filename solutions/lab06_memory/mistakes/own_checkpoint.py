@@ -1,0 +1,240 @@
+# %% mistake="autocast_forgotten"
+# told: the second run computes in another dtype than the first
+class Checkpoint(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, run, *inputs):
+        ctx.save_for_backward(
+            *(one if isinstance(one, torch.Tensor) else None for one in inputs)
+        )
+        ctx.run, ctx.inputs = (
+            run,
+            [None if isinstance(one, torch.Tensor) else one for one in inputs],
+        )
+        ctx.drawn = torch.get_rng_state()
+        return run(*inputs)
+
+    @staticmethod
+    def backward(ctx, gradient):
+        inputs = [
+            other
+            if tensor is None
+            else tensor.detach().requires_grad_(tensor.requires_grad)
+            for tensor, other in zip(ctx.saved_tensors, ctx.inputs, strict=True)
+        ]
+        with torch.random.fork_rng(devices=[]), torch.enable_grad():
+            torch.set_rng_state(ctx.drawn)
+            output = ctx.run(*inputs)
+        output.backward(gradient.to(output.dtype))
+        return None, *(getattr(one, "grad", None) for one in inputs)
+
+
+# %% mistake="forgets_requires_grad"
+# told: no gradient reaches the inputs
+class Checkpoint(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, run, *inputs):
+        ctx.save_for_backward(
+            *(one if isinstance(one, torch.Tensor) else None for one in inputs)
+        )
+        ctx.run, ctx.inputs = (
+            run,
+            [None if isinstance(one, torch.Tensor) else one for one in inputs],
+        )
+        ctx.drawn = torch.get_rng_state()
+        return run(*inputs)
+
+    @staticmethod
+    def backward(ctx, gradient):
+        inputs = [
+            other if tensor is None else tensor.detach()
+            for tensor, other in zip(ctx.saved_tensors, ctx.inputs, strict=True)
+        ]
+        with torch.random.fork_rng(devices=[]), torch.enable_grad():
+            torch.set_rng_state(ctx.drawn)
+            output = ctx.run(*inputs)
+        output.backward(gradient)
+        return None, *(getattr(one, "grad", None) for one in inputs)
+
+
+# %% mistake="generator_left_behind"
+# told: the second run moves the random numbers of all that comes after
+class Checkpoint(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, run, *inputs):
+        ctx.save_for_backward(
+            *(one if isinstance(one, torch.Tensor) else None for one in inputs)
+        )
+        ctx.run, ctx.inputs = (
+            run,
+            [None if isinstance(one, torch.Tensor) else one for one in inputs],
+        )
+        ctx.drawn = torch.get_rng_state()
+        ctx.cast = {
+            "enabled": torch.is_autocast_enabled("cpu"),
+            "dtype": torch.get_autocast_dtype("cpu"),
+        }
+        return run(*inputs)
+
+    @staticmethod
+    def backward(ctx, gradient):
+        inputs = [
+            other
+            if tensor is None
+            else tensor.detach().requires_grad_(tensor.requires_grad)
+            for tensor, other in zip(ctx.saved_tensors, ctx.inputs, strict=True)
+        ]
+        torch.set_rng_state(ctx.drawn)
+        with torch.enable_grad(), torch.autocast("cpu", **ctx.cast):
+            output = ctx.run(*inputs)
+        output.backward(gradient)
+        return None, *(getattr(one, "grad", None) for one in inputs)
+
+
+# %% mistake="gradient_of_a_sum"
+# told: a gradient differs from a plain run
+class Checkpoint(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, run, *inputs):
+        ctx.save_for_backward(
+            *(one if isinstance(one, torch.Tensor) else None for one in inputs)
+        )
+        ctx.run, ctx.inputs = (
+            run,
+            [None if isinstance(one, torch.Tensor) else one for one in inputs],
+        )
+        return run(*inputs)
+
+    @staticmethod
+    def backward(ctx, gradient):
+        inputs = [
+            other
+            if tensor is None
+            else tensor.detach().requires_grad_(tensor.requires_grad)
+            for tensor, other in zip(ctx.saved_tensors, ctx.inputs, strict=True)
+        ]
+        with torch.enable_grad():
+            output = ctx.run(*inputs)
+            output.sum().backward()
+        return None, *(getattr(one, "grad", None) for one in inputs)
+
+
+# %% mistake="inputs_as_attributes"
+# told: input tensors are kept without save_for_backward
+# %% replace
+ctx.save_for_backward(*tensors)
+# %% by
+ctx.tensors = tensors
+# %% replace
+inputs = [
+    other if tensor is None else tensor.detach().requires_grad_(tensor.requires_grad)
+    for tensor, other in zip(ctx.saved_tensors, ctx.others, strict=True)
+]
+# %% by
+inputs = [
+    other if tensor is None else tensor.detach().requires_grad_(tensor.requires_grad)
+    for tensor, other in zip(ctx.tensors, ctx.others, strict=True)
+]
+
+
+# %% mistake="keeps_the_graph"
+# told: more than the inputs is kept
+class Checkpoint(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, run, *inputs):
+        cut = [
+            one.detach().requires_grad_(one.requires_grad)
+            if isinstance(one, torch.Tensor)
+            else one
+            for one in inputs
+        ]
+        with torch.enable_grad():
+            output = run(*cut)
+        ctx.cut, ctx.output = cut, output
+        return output.detach()
+
+    @staticmethod
+    def backward(ctx, gradient):
+        ctx.output.backward(gradient)
+        return None, *(getattr(one, "grad", None) for one in ctx.cut)
+
+
+# %% mistake="keeps_the_seed"
+# told: the seed was kept in place of the generator's state
+# %% replace
+ctx.random_state = torch.get_rng_state()
+# %% by
+ctx.seed = torch.initial_seed()
+# %% replace
+torch.set_rng_state(ctx.random_state)
+# %% by
+torch.manual_seed(ctx.seed)
+
+
+# %% mistake="numbers_at_the_end"
+# told: the second run gets its inputs in another order
+# %% replace
+output = ctx.run(*inputs)
+# %% by
+output = ctx.run(*sorted(inputs, key=lambda one: not isinstance(one, torch.Tensor)))
+
+
+# %% mistake="other_mask"
+# told: the second run drops other elements than the first
+class Checkpoint(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, run, *inputs):
+        ctx.save_for_backward(
+            *(one if isinstance(one, torch.Tensor) else None for one in inputs)
+        )
+        ctx.run, ctx.inputs = (
+            run,
+            [None if isinstance(one, torch.Tensor) else one for one in inputs],
+        )
+        return run(*inputs)
+
+    @staticmethod
+    def backward(ctx, gradient):
+        inputs = [
+            other
+            if tensor is None
+            else tensor.detach().requires_grad_(tensor.requires_grad)
+            for tensor, other in zip(ctx.saved_tensors, ctx.inputs, strict=True)
+        ]
+        with torch.enable_grad():
+            output = ctx.run(*inputs)
+        output.backward(gradient)
+        return None, *(getattr(one, "grad", None) for one in inputs)
+
+
+# %% mistake="runs_only_once"
+# told: the block does not run exactly twice
+class Checkpoint(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, run, *inputs):
+        ctx.save_for_backward(inputs[0])
+        ctx.count = len(inputs)
+        return run(*inputs)
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return None, gradient, *([None] * (ctx.count - 1))
+
+
+# %% mistake="usual_autocast"
+# told: autocast is on again, with another dtype
+# %% replace
+with (
+    torch.random.fork_rng(devices=[]),
+    torch.enable_grad(),
+    torch.autocast("cpu", **ctx.autocast),
+):
+    torch.set_rng_state(ctx.random_state)
+    output = ctx.run(*inputs)
+# %% by
+with (
+    torch.random.fork_rng(devices=[]),
+    torch.enable_grad(),
+    torch.autocast("cpu", enabled=ctx.autocast["enabled"]),
+):
+    torch.set_rng_state(ctx.random_state)
+    output = ctx.run(*inputs)

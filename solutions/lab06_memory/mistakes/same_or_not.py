@@ -1,0 +1,86 @@
+# %% mistake="clipping_is_harmless"
+# told: clipping each micro-batch was taken for harmless
+from functools import wraps
+
+
+def _other(exact):
+    @wraps(exact)
+    def what_differs(job):
+        return exact({**job, "clip": ""})
+
+    return what_differs
+
+
+what_differs = _other(what_differs)
+
+
+# %% mistake="every_norm_measures"
+# told: a norm over single examples was taken for one over the batch
+from functools import wraps
+
+
+def _other(exact):
+    @wraps(exact)
+    def what_differs(job):
+        found = exact(job)
+        norms = [
+            layer
+            for layer in job["layers"]
+            if layer["kind"] in ("layer_norm", "group_norm")
+        ]
+        return "statistics" if norms and found != "update" else found
+
+    return what_differs
+
+
+what_differs = _other(what_differs)
+
+
+# %% mistake="frozen_norm_differs"
+# told: a batch norm that measures nothing was taken for one that does
+def what_differs(job):
+    if "micro-batch" in (job["clip"], job["scaler"], job["scheduler"]):
+        return "update"
+    kinds = [layer["kind"] for layer in job["layers"]]
+    if "batch_norm" in kinds or "sync_batch_norm" in kinds:
+        return "statistics"
+    dropped = [
+        layer["p"]
+        for layer in job["layers"]
+        if layer["kind"] == "dropout" and layer["training"]
+    ]
+    return "noise only" if any(dropped) else "no"
+
+
+# %% mistake="masks_do_not_count"
+# told: dropout draws other masks
+from functools import wraps
+
+
+def _other(exact):
+    @wraps(exact)
+    def what_differs(job):
+        found = exact(job)
+        return "no" if found == "noise only" else found
+
+    return what_differs
+
+
+what_differs = _other(what_differs)
+
+
+# %% mistake="ranks_for_parts"
+# told: ranks were taken for micro-batches
+from functools import wraps
+
+
+def _other(exact):
+    @wraps(exact)
+    def what_differs(job):
+        kept = [layer for layer in job["layers"] if layer["kind"] != "sync_batch_norm"]
+        return exact({**job, "layers": kept})
+
+    return what_differs
+
+
+what_differs = _other(what_differs)

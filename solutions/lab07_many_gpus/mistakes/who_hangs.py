@@ -1,0 +1,230 @@
+# %% mistake="absent_first"
+# told: calls that have met already do not match
+from functools import wraps
+
+
+def _absent_first(exact):
+    @wraps(exact)
+    def who_hangs(groups, ranks):
+        """Looks for missing ranks first."""
+        answer, rank = exact(groups, ranks)
+        group = ranks[rank]["calls"][-1]["group"]
+        missing = [r for r in groups[group] if ranks[r]["doing"] == "computes"]
+        if answer in ("other call", "other size") and missing:
+            return "only slow", rank
+        return answer, rank
+
+    return who_hangs
+
+
+who_hangs = _absent_first(who_hangs)
+
+
+# %% mistake="anybody_is_awaited"
+# told: nobody waits for that rank
+from functools import wraps
+
+
+def _anybody_is_awaited(exact):
+    @wraps(exact)
+    def who_hangs(groups, ranks):
+        """Does not ask who is in the group."""
+        answer, rank = exact(groups, ranks)
+        words = {"no sign": "lost", "ended": "ended early", "computes": "only slow"}
+        if answer in words.values():
+            for doing, word in words.items():
+                for number, one in enumerate(ranks):
+                    if one["doing"] == doing:
+                        return word, number
+        return answer, rank
+
+    return who_hangs
+
+
+who_hangs = _anybody_is_awaited(who_hangs)
+
+
+# %% mistake="blames_the_many"
+# told: the odd one out is at fault, and not the many
+from functools import wraps
+
+
+def _blames_the_many(exact):
+    @wraps(exact)
+    def who_hangs(groups, ranks):
+        """A rank of the majority."""
+        answer, rank = exact(groups, ranks)
+        if answer in ("other call", "other size"):
+            mine = ranks[rank]["calls"][-1]["group"]
+            waiting = [r for r in groups[mine] if ranks[r]["doing"] == "waits"]
+            return answer, next(r for r in waiting if r != rank)
+        return answer, rank
+
+    return who_hangs
+
+
+who_hangs = _blames_the_many(who_hangs)
+
+
+# %% mistake="blames_who_waits"
+# told: a rank that waits is not the one that is waited for
+from functools import wraps
+
+
+def _blames_who_waits(exact):
+    @wraps(exact)
+    def who_hangs(groups, ranks):
+        """The first one that waits."""
+        answer, rank = exact(groups, ranks)
+        if answer in ("lost", "ended early", "only slow"):
+            group = next(
+                one["calls"][-1]["group"] for one in ranks if one["doing"] == "waits"
+            )
+            return answer, next(
+                r for r in groups[group] if ranks[r]["doing"] == "waits"
+            )
+        return answer, rank
+
+    return who_hangs
+
+
+who_hangs = _blames_who_waits(who_hangs)
+
+
+# %% mistake="circles_everywhere"
+# told: ranks wait in two groups, and yet in no circle
+from functools import wraps
+
+
+def _circles_everywhere(exact):
+    @wraps(exact)
+    def who_hangs(groups, ranks):
+        """Two groups that wait are a circle."""
+        answer, rank = exact(groups, ranks)
+        waited = {one["calls"][-1]["group"] for one in ranks if one["doing"] == "waits"}
+        if answer in ("lost", "ended early", "only slow") and len(waited) > 1:
+            return "crossed groups", rank
+        return answer, rank
+
+    return who_hangs
+
+
+who_hangs = _circles_everywhere(who_hangs)
+
+
+# %% mistake="ended_is_lost"
+# told: a rank that has ended will not call any more
+from functools import wraps
+
+
+def _ended_is_lost(exact):
+    @wraps(exact)
+    def who_hangs(groups, ranks):
+        """Whoever does not come is lost."""
+        answer, rank = exact(groups, ranks)
+        return ("lost" if answer == "ended early" else answer), rank
+
+    return who_hangs
+
+
+who_hangs = _ended_is_lost(who_hangs)
+
+
+# %% mistake="groups_are_one"
+# told: calls of different groups never meet
+from functools import wraps
+
+
+def _groups_are_one(exact):
+    @wraps(exact)
+    def who_hangs(groups, ranks):
+        """Compares the calls of all that wait."""
+        answer, rank = exact(groups, ranks)
+        calls = {one["calls"][-1]["call"] for one in ranks if one["doing"] == "waits"}
+        if answer not in ("other call", "other size") and len(calls) > 1:
+            return "other call", rank
+        if answer == "crossed groups":
+            return "other size", rank
+        return answer, rank
+
+    return who_hangs
+
+
+who_hangs = _groups_are_one(who_hangs)
+
+
+# %% mistake="silence_is_slow"
+# told: a rank without a sign of life was not told
+from functools import wraps
+
+
+def _silence_is_slow(exact):
+    @wraps(exact)
+    def who_hangs(groups, ranks):
+        """No sign is taken for computing."""
+        answer, rank = exact(groups, ranks)
+        return ("only slow" if answer == "lost" else answer), rank
+
+    return who_hangs
+
+
+who_hangs = _silence_is_slow(who_hangs)
+
+
+# %% mistake="sizes_are_calls"
+# told: it is the same call with another size
+from functools import wraps
+
+
+def _sizes_are_calls(exact):
+    @wraps(exact)
+    def who_hangs(groups, ranks):
+        """Every mismatch is another call."""
+        answer, rank = exact(groups, ranks)
+        return ("other call" if answer == "other size" else answer), rank
+
+    return who_hangs
+
+
+who_hangs = _sizes_are_calls(who_hangs)
+
+
+# %% mistake="sizes_first"
+# told: an earlier question has a yes already
+from functools import wraps
+
+
+def _sizes_first(exact):
+    @wraps(exact)
+    def who_hangs(groups, ranks):
+        """Compares sizes before calls."""
+        answer, rank = exact(groups, ranks)
+        waiting = [one["calls"][-1] for one in ranks if one["doing"] == "waits"]
+        mine = ranks[rank]["calls"][-1]
+        same = [one["numel"] for one in waiting if one["group"] == mine["group"]]
+        if answer == "other call" and len(set(same)) > 1:
+            return "other size", rank
+        return answer, rank
+
+    return who_hangs
+
+
+who_hangs = _sizes_first(who_hangs)
+
+
+# %% mistake="slow_is_lost"
+# told: a rank that computes will come
+from functools import wraps
+
+
+def _slow_is_lost(exact):
+    @wraps(exact)
+    def who_hangs(groups, ranks):
+        """Gives up on a rank that computes."""
+        answer, rank = exact(groups, ranks)
+        return ("lost" if answer == "only slow" else answer), rank
+
+    return who_hangs
+
+
+who_hangs = _slow_is_lost(who_hangs)

@@ -1,0 +1,247 @@
+# %% mistake="sum_adds_atomically"
+# told: the order of additions is the order of arrival
+def steady_sum(gpu, values, out):
+    """Blocks add their sums as they come."""
+
+    def cleared(cuda, out):
+        out[0] = 0.0
+
+    def of_blocks(cuda, values, parts):
+        x, first = cuda.threadIdx.x, cuda.grid(1)
+        tile = cuda.shared.array(64)
+        own = 0.0
+        for i in range(first, len(values), cuda.gridsize(1)):
+            own = own + values[i]
+        tile[x] = own
+        for half in (32, 16, 8, 4, 2, 1):
+            cuda.syncthreads()
+            if x < half:
+                tile[x] = tile[x] + tile[x + half]
+        if x == 0:
+            cuda.atomic.add(parts, 0, tile[0])
+
+    gpu.launch(cleared, out, grid=1, block=1)
+    gpu.launch(of_blocks, values, out, grid=4, block=64)
+
+
+# %% mistake="sum_all_write"
+# told: several threads write the same element
+def steady_sum(gpu, values, out):
+    """Each block writes its sum to out."""
+
+    def of_blocks(cuda, values, parts):
+        x, first = cuda.threadIdx.x, cuda.grid(1)
+        tile = cuda.shared.array(64)
+        own = 0.0
+        for i in range(first, len(values), cuda.gridsize(1)):
+            own = own + values[i]
+        tile[x] = own
+        for half in (32, 16, 8, 4, 2, 1):
+            cuda.syncthreads()
+            if x < half:
+                tile[x] = tile[x] + tile[x + half]
+        if x == 0:
+            parts[0] = tile[0]
+
+    gpu.launch(of_blocks, values, out, grid=4, block=64)
+
+
+# %% mistake="sum_begins_with_one"
+# told: a number is in the sum that is none of the values
+# %% replace
+x, first = cuda.threadIdx.x, cuda.grid(1)
+# %% by
+x = cuda.threadIdx.x
+# %% replace
+own = 0.0
+for i in range(first, len(values), cuda.gridsize(1)):
+    own = own + values[i]
+# %% by
+own = 1.0
+for i in range(cuda.grid(1), len(values), 256):
+    own = own + values[i]
+
+
+# %% mistake="sum_counts_twice"
+# told: some values are in the sum more than once
+# %% replace
+x, first = cuda.threadIdx.x, cuda.grid(1)
+# %% by
+x = cuda.threadIdx.x
+# %% replace
+for i in range(first, len(values), cuda.gridsize(1)):
+    own = own + values[i]
+# %% by
+for i in range(x, len(values), 64):
+    own = own + values[i]
+
+
+# %% mistake="sum_in_one_block"
+# told: too few blocks share the work
+def steady_sum(gpu, values, out):
+    """One block does it all."""
+
+    def of_blocks(cuda, values, parts):
+        x, first = cuda.threadIdx.x, cuda.grid(1)
+        tile = cuda.shared.array(64)
+        own = 0.0
+        for i in range(first, len(values), cuda.gridsize(1)):
+            own = own + values[i]
+        tile[x] = own
+        for half in (32, 16, 8, 4, 2, 1):
+            cuda.syncthreads()
+            if x < half:
+                tile[x] = tile[x] + tile[x + half]
+        if x == 0:
+            parts[0] = tile[0]
+
+    gpu.launch(of_blocks, values, out, grid=1, block=64)
+
+
+# %% mistake="sum_in_one_launch"
+# told: a thread reads from memory what another one writes in the same launch
+def steady_sum(gpu, values, out):
+    """Block 0 adds the parts in the same launch."""
+
+    def of_blocks(cuda, values, parts, out):
+        x, first = cuda.threadIdx.x, cuda.grid(1)
+        tile = cuda.shared.array(64)
+        own = 0.0
+        for i in range(first, len(values), cuda.gridsize(1)):
+            own = own + values[i]
+        tile[x] = own
+        for half in (32, 16, 8, 4, 2, 1):
+            cuda.syncthreads()
+            if x < half:
+                tile[x] = tile[x] + tile[x + half]
+        if x == 0:
+            parts[cuda.blockIdx.x] = tile[0]
+        cuda.syncthreads()
+        if cuda.grid(1) == 0:
+            out[0] = parts[0] + parts[1] + parts[2] + parts[3]
+
+    parts = gpu.array("parts", 4)
+    gpu.launch(of_blocks, values, parts, out, grid=4, block=64)
+
+
+# %% mistake="sum_in_one_thread"
+# told: one thread adds too many values, one after the other
+def steady_sum(gpu, values, out):
+    """Each block has one thread that adds."""
+
+    def of_blocks(cuda, values, parts):
+        own = 0.0
+        for i in range(cuda.blockIdx.x, len(values), 4):
+            own = own + values[i]
+        parts[cuda.blockIdx.x] = own
+
+    def of_parts(cuda, parts, out):
+        total = parts[0]
+        for i in range(1, len(parts)):
+            total = total + parts[i]
+        out[0] = total
+
+    parts = gpu.array("parts", 4)
+    gpu.launch(of_blocks, values, parts, grid=4, block=1)
+    gpu.launch(of_parts, parts, out, grid=1, block=1)
+
+
+# %% mistake="sum_loses_the_tail"
+# told: some values are not in the sum
+# %% replace
+for i in range(first, len(values), cuda.gridsize(1)):
+    own = own + values[i]
+# %% by
+for i in range(first, len(values) // 256 * 256 or 1, 256):
+    own = own + values[i]
+
+
+# %% mistake="sum_out_not_cleared"
+# told: memory is added to that nobody has set
+# %% replace
+total = parts[0]
+for i in range(1, len(parts)):
+    total = total + parts[i]
+# %% by
+total = out[0]
+for i in range(len(parts)):
+    total = total + parts[i]
+
+
+# %% mistake="sum_without_barriers"
+# told: shared memory is read while another thread writes it
+# %% replace
+cuda.syncthreads()
+# %% by
+
+
+# %% mistake="sums_in_float16"
+# told: sums are rounded in half precision (float16), whatever the format is
+# %% replace
+total = rounded(total + value, fmt)
+# %% by
+total = rounded(total + value, "float16")
+
+
+# %% mistake="sums_in_float32"
+# told: sums are rounded in single precision (float32), whatever the format is
+# %% replace
+total = rounded(total + value, fmt)
+# %% by
+total = rounded(total + value, "float32")
+
+
+# %% mistake="sums_never_rounded"
+# told: every addition is rounded: these are sums in 64 bits
+# like: sums_rounded_once
+from itertools import permutations
+
+
+def range_of_sums(values, fmt):
+    """Nothing is rounded."""
+    sums = {sum(order) for order in permutations(values)}
+    return min(sums), max(sums)
+
+
+# %% mistake="sums_of_a_set"
+# told: values that are equal are added once each
+# %% replace
+sums = {added(order) for order in permutations(values)}
+# %% by
+sums = {added(order) for order in permutations(set(values))}
+
+
+# %% mistake="sums_of_sorted"
+# told: the extremes are not the sums of sorted values
+# %% replace
+sums = {added(order) for order in permutations(values)}
+# %% by
+sums = added(sorted(values)), added(sorted(values, reverse=True))
+
+
+# %% mistake="sums_one_order"
+# told: one order has one sum
+# %% replace
+sums = {added(order) for order in permutations(values)}
+return min(sums), max(sums)
+# %% by
+return added(values), added(values)
+
+
+# %% mistake="sums_rounded_once"
+# told: every addition is rounded: these are sums in 64 bits
+from itertools import permutations
+
+
+def range_of_sums(values, fmt):
+    """Python adds, the end is rounded."""
+    sums = {rounded(sum(order), fmt) for order in permutations(values)}
+    return min(sums), max(sums)
+
+
+# %% mistake="sums_two_orders"
+# told: two orders are not all orders
+# %% replace
+sums = {added(order) for order in permutations(values)}
+# %% by
+sums = added(values), added(values[::-1])

@@ -1,0 +1,69 @@
+# %% mistake="paths_across_blocks"
+# told: warps begin anew with each block
+def issued(paths, lengths, block):
+    """32 in a row, whatever the block."""
+    warps = [set(paths[at : at + 32]) for at in range(0, len(paths), 32)]
+    return sum(lengths[name] for warp in warps for name in warp)
+
+
+# %% mistake="paths_by_length"
+# told: two paths of one length are still two paths
+def sorted_paths(paths, lengths, block):
+    """The numbers of the elements, shorter paths first."""
+    return sorted(range(len(paths)), key=lambda i: lengths[paths[i]])
+
+
+# %% mistake="paths_every_thread"
+# told: a warp issues a path once for all its threads
+# %% replace
+total += sum(lengths[name] for name in set(mine[lane : lane + 32]))
+# %% by
+total += sum(lengths[name] for name in mine[lane : lane + 32])
+
+
+# %% mistake="paths_longest"
+# told: a warp issues all of its paths, not the longest alone
+# %% replace
+total += sum(lengths[name] for name in set(mine[lane : lane + 32]))
+# %% by
+total += max(lengths[name] for name in mine[lane : lane + 32])
+
+
+# %% mistake="paths_names_for_numbers"
+# told: the order does not have every element once
+def sorted_paths(paths, lengths, block):
+    """Numbers within their block."""
+    order = []
+    for first in range(0, len(paths), block):
+        mine = paths[first : first + block]
+        order += sorted(range(len(mine)), key=lambda i: mine[i])
+    return order
+
+
+# %% mistake="paths_of_the_block"
+# told: paths differ within a warp, not within a block
+# %% replace
+for lane in range(0, len(mine), 32):
+    total += sum(lengths[name] for name in set(mine[lane : lane + 32]))
+# %% by
+for _ in range(0, len(mine), 32):
+    total += sum(lengths[name] for name in set(mine))
+
+
+# %% mistake="paths_set_of_lengths"
+# told: two paths of one length are issued one after the other
+# %% replace
+total += sum(lengths[name] for name in set(mine[lane : lane + 32]))
+# %% by
+total += sum({lengths[name] for name in mine[lane : lane + 32]})
+
+
+# %% mistake="paths_unsorted"
+# told: elements are sorted within their blocks alone
+def sorted_paths(paths, lengths, block):
+    """Sorts within each block."""
+    order = []
+    for first in range(0, len(paths), block):
+        mine = range(first, min(first + block, len(paths)))
+        order += sorted(mine, key=lambda i: paths[i])
+    return order

@@ -1,0 +1,338 @@
+# %% mistake="fuse_across_long_rows"
+# told: a kernel goes on behind a reduction whose row it cannot keep
+def is_one_loop(graph, names):
+    """Whether nodes may be one kernel, by rules 2 to 4."""
+    nodes = [node for node in graph["nodes"] if node["name"] in names]
+    products = [node for node in nodes if node["kind"] == "contraction"]
+    sums = [node for node in nodes if node["kind"] == "reduction"]
+    if len({node["elements"] for node in nodes}) > 1:
+        return False
+    if len({node["rows"] for node in sums}) > 1 or (sums and products):
+        return False
+    if len({node["reads"][0] for node in products}) > 1:
+        return False
+    behind = {}
+    for node in nodes:
+        inside = [one for one in node["reads"] if one in behind]
+        behind[node["name"]] = set(inside).union(*(behind[one] for one in inside))
+    if any(behind[node["name"]] for node in products):
+        return False
+    return True
+
+
+# %% mistake="fuse_always_again"
+# told: computing a node again costs more than reading its result
+# %% replace
+if moved_bytes(graph, best) == moved_bytes(graph, kernels):
+    return kernels
+# %% by
+if moved_bytes(graph, best) == moved_bytes(graph, kernels):
+    for at, names in enumerate(groups):
+        for name in reads_of(graph, names):
+            again = [name, *groups[at]]
+            if kind.get(name) == "pointwise" and is_one_loop(graph, again):
+                groups[at] = again
+    return with_writes(graph, groups)
+
+
+# %% mistake="fuse_any_read_shared"
+# told: contractions of different inputs are in one kernel
+def is_one_loop(graph, names):
+    """Whether nodes may be one kernel, by rules 2 to 4."""
+    nodes = [one for one in graph["nodes"] if one["name"] in set(names)]
+    products = [node for node in nodes if node["kind"] == "contraction"]
+    sums = [node for node in nodes if node["kind"] == "reduction"]
+    if len({node["elements"] for node in nodes}) > 1:
+        return False
+    if len({node["rows"] for node in sums}) > 1 or (sums and products):
+        return False
+    if products and not set.intersection(*({*node["reads"]} for node in products)):
+        return False
+    behind = {}
+    for node in nodes:
+        inside = [one for one in node["reads"] if one in behind]
+        behind[node["name"]] = set(inside).union(*(behind[one] for one in inside))
+    if any(behind[node["name"]] for node in products):
+        return False
+    too_long = set()
+    for node in sums:
+        if node["elements"] > graph["longest_row"] * node["rows"]:
+            too_long.add(node["name"])
+    return not any(found & too_long for found in behind.values())
+
+
+# %% mistake="fuse_circle"
+# told: kernels wait for each other in a circle
+# %% replace
+fitting += [found] if can_run(graph, found) else []
+# %% by
+fitting.append(found)
+
+
+# %% mistake="fuse_each_alone"
+# told: every node is still a kernel of its own
+def fuse(graph):
+    return with_writes(graph, [[node["name"]] for node in graph["nodes"]])
+
+
+# %% mistake="fuse_longest_row_too_long"
+# told: a row of just the longest length is taken for too long
+def is_one_loop(graph, names):
+    """Whether nodes may be one kernel, by rules 2 to 4."""
+    nodes = [one for one in graph["nodes"] if one["name"] in set(names)]
+    products = [node for node in nodes if node["kind"] == "contraction"]
+    sums = [node for node in nodes if node["kind"] == "reduction"]
+    if len({node["elements"] for node in nodes}) > 1:
+        return False
+    if len({node["rows"] for node in sums}) > 1 or (sums and products):
+        return False
+    if len({node["reads"][0] for node in products}) > 1:
+        return False
+    behind = {}
+    for node in nodes:
+        inside = [one for one in node["reads"] if one in behind]
+        behind[node["name"]] = set(inside).union(*(behind[one] for one in inside))
+    if any(behind[node["name"]] for node in products):
+        return False
+    too_long = set()
+    for node in sums:
+        if node["elements"] >= graph["longest_row"] * node["rows"]:
+            too_long.add(node["name"])
+    return not any(found & too_long for found in behind.values())
+
+
+# %% mistake="fuse_neighbours_alone"
+# told: only kernels that are neighbours in the order of nodes are joined
+# %% replace
+groups = [one["nodes"] for one in kernels]
+# %% by
+groups = sorted(
+    (one["nodes"] for one in kernels), key=lambda names: list(kind).index(names[0])
+)
+# %% replace
+for other in groups[at + 1 :]:
+    rest = [one for one in groups if one not in (names, other)]
+    both = [name for name in kind if name in {*names, *other}]
+    options.append((both, rest))
+# %% by
+for other in groups[at + 1 : at + 2]:
+    rest = [one for one in groups if one not in (names, other)]
+    both = [name for name in kind if name in {*names, *other}]
+    options.append((both, rest))
+
+
+# %% mistake="fuse_never_again"
+# told: a node would be cheaper to compute again
+# %% replace
+rest = groups[:at] + groups[at + 1 :]
+for name in reads_of(graph, names):
+    if kind.get(name) == "pointwise":
+        options.append(([name, *names], rest))
+# %% by
+
+
+# %% mistake="fuse_nothing_behind_products"
+# told: pointwise nodes behind a contraction are left out of its kernel
+def is_one_loop(graph, names):
+    """Whether nodes may be one kernel, by rules 2 to 4."""
+    nodes = [node for node in graph["nodes"] if node["name"] in names]
+    products = [node for node in nodes if node["kind"] == "contraction"]
+    sums = [node for node in nodes if node["kind"] == "reduction"]
+    if products and len(products) < len(nodes):
+        return False
+    if len({node["elements"] for node in nodes}) > 1:
+        return False
+    if len({node["rows"] for node in sums}) > 1 or (sums and products):
+        return False
+    if len({node["reads"][0] for node in products}) > 1:
+        return False
+    behind = {}
+    for node in nodes:
+        inside = [one for one in node["reads"] if one in behind]
+        behind[node["name"]] = set(inside).union(*(behind[one] for one in inside))
+    if any(behind[node["name"]] for node in products):
+        return False
+    long = {
+        node["name"]
+        for node in sums
+        if node["elements"] / node["rows"] > graph["longest_row"]
+    }
+    return not any(found & long for found in behind.values())
+
+
+# %% mistake="fuse_nothing_for_others"
+# told: a kernel reads what no kernel writes
+# %% replace
+needed |= {one for names in groups for one in reads_of(graph, names)}
+# %% by
+
+
+# %% mistake="fuse_outputs_dropped"
+# told: an output of the graph is not written
+# %% replace
+needed = {*graph["outputs"], *graph["saved"]}
+# %% by
+needed = {*graph["saved"]}
+
+
+# %% mistake="fuse_product_fed"
+# told: a contraction's kernel computes what the contraction reads
+def is_one_loop(graph, names):
+    """Whether nodes may be one kernel, by rules 2 to 4."""
+    nodes = [node for node in graph["nodes"] if node["name"] in names]
+    products = [node for node in nodes if node["kind"] == "contraction"]
+    sums = [node for node in nodes if node["kind"] == "reduction"]
+    if len({node["elements"] for node in nodes}) > 1:
+        return False
+    if len({node["rows"] for node in sums}) > 1 or (sums and products):
+        return False
+    if len({node["reads"][0] for node in products}) > 1:
+        return False
+    behind = {}
+    for node in nodes:
+        inside = [one for one in node["reads"] if one in behind]
+        behind[node["name"]] = set(inside).union(*(behind[one] for one in inside))
+    long = {
+        node["name"]
+        for node in sums
+        if node["elements"] / node["rows"] > graph["longest_row"]
+    }
+    return not any(found & long for found in behind.values())
+
+
+# %% mistake="fuse_qkv_apart"
+# told: contractions of the same input are kernels of their own
+def is_one_loop(graph, names):
+    """Whether nodes may be one kernel, by rules 2 to 4."""
+    nodes = [node for node in graph["nodes"] if node["name"] in names]
+    products = [node for node in nodes if node["kind"] == "contraction"]
+    sums = [node for node in nodes if node["kind"] == "reduction"]
+    if len({node["elements"] for node in nodes}) > 1:
+        return False
+    if len({node["rows"] for node in sums}) > 1 or (sums and products):
+        return False
+    if len(products) > 1:
+        return False
+    behind = {}
+    for node in nodes:
+        inside = [one for one in node["reads"] if one in behind]
+        behind[node["name"]] = set(inside).union(*(behind[one] for one in inside))
+    if any(behind[node["name"]] for node in products):
+        return False
+    long = {
+        node["name"]
+        for node in sums
+        if node["elements"] / node["rows"] > graph["longest_row"]
+    }
+    return not any(found & long for found in behind.values())
+
+
+# %% mistake="fuse_reduction_of_tiles"
+# told: a reduction is in a contraction's kernel
+def is_one_loop(graph, names):
+    """Whether nodes may be one kernel, by rules 2 to 4."""
+    nodes = [node for node in graph["nodes"] if node["name"] in names]
+    products = [node for node in nodes if node["kind"] == "contraction"]
+    sums = [node for node in nodes if node["kind"] == "reduction"]
+    if len({node["elements"] for node in nodes}) > 1:
+        return False
+    if len({node["rows"] for node in sums}) > 1:
+        return False
+    if len({node["reads"][0] for node in products}) > 1:
+        return False
+    behind = {}
+    for node in nodes:
+        inside = [one for one in node["reads"] if one in behind]
+        behind[node["name"]] = set(inside).union(*(behind[one] for one in inside))
+    if any(behind[node["name"]] for node in products):
+        return False
+    long = {
+        node["name"]
+        for node in sums
+        if node["elements"] / node["rows"] > graph["longest_row"]
+    }
+    return not any(found & long for found in behind.values())
+
+
+# %% mistake="fuse_reductions_alone"
+# told: a reduction is apart from nodes with the same loop
+def is_one_loop(graph, names):
+    """Whether nodes may be one kernel, by rules 2 to 4."""
+    nodes = [node for node in graph["nodes"] if node["name"] in names]
+    products = [node for node in nodes if node["kind"] == "contraction"]
+    sums = [node for node in nodes if node["kind"] == "reduction"]
+    if sums and len(nodes) > 1:
+        return False
+    if len({node["elements"] for node in nodes}) > 1:
+        return False
+    if len({node["rows"] for node in sums}) > 1 or (sums and products):
+        return False
+    if len({node["reads"][0] for node in products}) > 1:
+        return False
+    behind = {}
+    for node in nodes:
+        inside = [one for one in node["reads"] if one in behind]
+        behind[node["name"]] = set(inside).union(*(behind[one] for one in inside))
+    if any(behind[node["name"]] for node in products):
+        return False
+    long = {
+        node["name"]
+        for node in sums
+        if node["elements"] / node["rows"] > graph["longest_row"]
+    }
+    return not any(found & long for found in behind.values())
+
+
+# %% mistake="fuse_rows_and_columns"
+# told: nodes of one kernel go through different loops
+def is_one_loop(graph, names):
+    """Whether nodes may be one kernel, by rules 2 to 4."""
+    nodes = [node for node in graph["nodes"] if node["name"] in names]
+    products = [node for node in nodes if node["kind"] == "contraction"]
+    sums = [node for node in nodes if node["kind"] == "reduction"]
+    if len({node["elements"] for node in nodes}) > 1:
+        return False
+    if sums and products:
+        return False
+    if len({node["reads"][0] for node in products}) > 1:
+        return False
+    behind = {}
+    for node in nodes:
+        inside = [one for one in node["reads"] if one in behind]
+        behind[node["name"]] = set(inside).union(*(behind[one] for one in inside))
+    if any(behind[node["name"]] for node in products):
+        return False
+    long = {
+        node["name"]
+        for node in sums
+        if node["elements"] / node["rows"] > graph["longest_row"]
+    }
+    return not any(found & long for found in behind.values())
+
+
+# %% mistake="fuse_saved_dropped"
+# told: what the backward pass needs is not written
+# %% replace
+needed = {*graph["outputs"], *graph["saved"]}
+# %% by
+needed = {*graph["outputs"]}
+
+
+# %% mistake="fuse_siblings_apart"
+# told: two kernels read the same tensor and could be one
+# %% replace
+rest = [one for one in groups if one not in (names, other)]
+# %% by
+if not ({*names} & reads_of(graph, other) or {*other} & reads_of(graph, names)):
+    continue
+rest = [one for one in groups if one not in (names, other)]
+
+
+# %% mistake="fuse_writes_all"
+# told: results are written that nobody reads
+# %% replace
+if moved_bytes(graph, best) == moved_bytes(graph, kernels):
+    return kernels
+# %% by
+if moved_bytes(graph, best) == moved_bytes(graph, kernels):
+    return [{**one, "writes": one["nodes"]} for one in kernels]

@@ -1,0 +1,156 @@
+# %% mistake="autotuner_at_once"
+# told: a problem was tried before it came the fourth time
+# %% replace
+if self.calls[key] == 4:
+    took = [self.time(candidate, problem) for candidate in self.candidates]
+    self.fastest[key] = self.candidates[took.index(min(took))]
+else:
+    self.fastest.get(key, self.candidates[0])(problem)
+# %% by
+if self.calls[key] == 1:
+    took = [self.time(candidate, problem) for candidate in self.candidates]
+    self.fastest[key] = self.candidates[took.index(min(took))]
+else:
+    self.fastest.get(key, self.candidates[0])(problem)
+
+
+# %% mistake="autotuner_cold"
+# told: first calls were timed, which are cold
+# %% replace
+candidate(problem)
+self.gpu.synchronize()
+start_s = self.gpu.now_s()
+# %% by
+self.gpu.synchronize()
+start_s = self.gpu.now_s()
+
+
+# %% mistake="autotuner_every_time"
+# told: a problem was tried again and again
+# %% replace
+if self.calls[key] == 4:
+    took = [self.time(candidate, problem) for candidate in self.candidates]
+    self.fastest[key] = self.candidates[took.index(min(took))]
+else:
+    self.fastest.get(key, self.candidates[0])(problem)
+# %% by
+if self.calls[key] >= 4:
+    took = [self.time(candidate, problem) for candidate in self.candidates]
+    self.fastest[key] = self.candidates[took.index(min(took))]
+else:
+    self.fastest.get(key, self.candidates[0])(problem)
+
+
+# %% mistake="autotuner_late"
+# told: a problem was tried after it had come the fourth time
+# %% replace
+if self.calls[key] == 4:
+    took = [self.time(candidate, problem) for candidate in self.candidates]
+    self.fastest[key] = self.candidates[took.index(min(took))]
+else:
+    self.fastest.get(key, self.candidates[0])(problem)
+# %% by
+if self.calls[key] > 4 and key not in self.fastest:
+    took = [self.time(candidate, problem) for candidate in self.candidates]
+    self.fastest[key] = self.candidates[took.index(min(took))]
+else:
+    self.fastest.get(key, self.candidates[0])(problem)
+
+
+# %% mistake="autotuner_never"
+# told: nothing was tried
+# %% replace
+if self.calls[key] == 4:
+    took = [self.time(candidate, problem) for candidate in self.candidates]
+    self.fastest[key] = self.candidates[took.index(min(took))]
+else:
+    self.fastest.get(key, self.candidates[0])(problem)
+# %% by
+if self.calls[key] == 0:
+    took = [self.time(candidate, problem) for candidate in self.candidates]
+    self.fastest[key] = self.candidates[took.index(min(took))]
+else:
+    self.fastest.get(key, self.candidates[0])(problem)
+
+
+# %% mistake="autotuner_no_dtype"
+# told: two problems that differ in their dtype share one choice
+# %% replace
+key = (tuple(problem["shape"]), problem["dtype"], problem["layout"])
+# %% by
+key = (tuple(problem["shape"]), problem["layout"])
+
+
+# %% mistake="autotuner_no_layout"
+# told: two problems that differ in their layout share one choice
+# %% replace
+key = (tuple(problem["shape"]), problem["dtype"], problem["layout"])
+# %% by
+key = (tuple(problem["shape"]), problem["dtype"])
+
+
+# %% mistake="autotuner_no_wait"
+# told: launches were timed, and not kernels
+# %% replace
+candidate(problem)
+self.gpu.synchronize()
+start_s = self.gpu.now_s()
+# %% by
+candidate(problem)
+start_s = self.gpu.now_s()
+# %% replace
+candidate(problem)
+self.gpu.synchronize()
+return self.gpu.now_s() - start_s
+# %% by
+candidate(problem)
+return self.gpu.now_s() - start_s
+
+
+# %% mistake="autotuner_one_for_all"
+# told: problems share one choice
+# %% replace
+key = (tuple(problem["shape"]), problem["dtype"], problem["layout"])
+# %% by
+key = "all"
+
+
+# %% mistake="autotuner_skips_the_problem"
+# told: a problem was not computed
+# %% replace
+self.calls[key] = self.calls.get(key, 0) + 1
+# %% by
+self.calls[key] = self.calls.get(key, 0) + 1
+if self.calls[key] < 4:
+    return
+
+
+# %% mistake="autotuner_times_hundred"
+# told: trials take too long
+# %% replace
+start_s = self.gpu.now_s()
+candidate(problem)
+# %% by
+start_s = self.gpu.now_s()
+for _ in range(100):
+    candidate(problem)
+
+
+# %% mistake="autotuner_waits_always"
+# told: the host waits in calls that try nothing
+# %% replace
+self.fastest.get(key, self.candidates[0])(problem)
+# %% by
+self.fastest.get(key, self.candidates[0])(problem)
+self.gpu.synchronize()
+
+
+# %% mistake="autotuner_waits_behind_alone"
+# told: the timing of a trial includes other work
+# %% replace
+candidate(problem)
+self.gpu.synchronize()
+start_s = self.gpu.now_s()
+# %% by
+candidate(problem)
+start_s = self.gpu.now_s()

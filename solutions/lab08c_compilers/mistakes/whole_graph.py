@@ -1,0 +1,86 @@
+# %% mistake="whole_graph_always_scaled"
+# told: a peak below the bound is scaled up
+# %% replace
+x = torch.where(peak > bound, x * (bound / peak), x)
+# %% by
+x = torch.where(peak > 0, x * (bound / peak), x)
+
+
+# %% mistake="whole_graph_disabled"
+# told: nothing of the function is compiled
+@torch.compiler.disable
+def _by_hand(x, bound):
+    peak = x.abs().max()
+    x = torch.where(peak > bound, x * (bound / peak), x)
+    return torch.where(x.sum() > 0, x.relu(), x - x.mean()), peak
+
+
+def whole_graph(x, bound):
+    return _by_hand(x, bound)
+
+
+# %% mistake="whole_graph_if_stays"
+# told: an if asks for the value of a tensor
+# %% replace
+x = torch.where(peak > bound, x * (bound / peak), x)
+# %% by
+if peak > bound:
+    x = x * (bound / peak)
+
+
+# %% mistake="whole_graph_item_stays"
+# told: a number is read from the device
+def whole_graph(x, bound):
+    peak = x.abs().max().item()
+    x = x * (bound / peak) if peak > bound else x
+    return torch.where(x.sum() > 0, x.relu(), x - x.mean()), peak
+
+
+# %% mistake="whole_graph_masks"
+# told: a value that should not count is still in the sum
+# %% replace
+x = torch.where(peak > bound, x * (bound / peak), x)
+# %% by
+is_above = peak > bound
+x = is_above * (x * (bound / peak)) + ~is_above * x
+
+
+# %% mistake="whole_graph_never_scaled"
+# told: a peak above the bound is not scaled down
+# %% replace
+x = torch.where(peak > bound, x * (bound / peak), x)
+# %% by
+
+
+# %% mistake="whole_graph_one_branch"
+# told: the branch for sums of at most 0 is missing
+# %% replace
+return torch.where(x.sum() > 0, x.relu(), x - x.mean()), peak
+# %% by
+return x.relu(), peak
+
+
+# %% mistake="whole_graph_other_branch"
+# told: the branch for sums above 0 is missing
+# %% replace
+return torch.where(x.sum() > 0, x.relu(), x - x.mean()), peak
+# %% by
+return x - x.mean(), peak
+
+
+# %% mistake="whole_graph_peak_behind"
+# told: the peak is not that of x as it came
+# %% replace
+return torch.where(x.sum() > 0, x.relu(), x - x.mean()), peak
+# %% by
+y = torch.where(x.sum() > 0, x.relu(), x - x.mean())
+return y, x.abs().max()
+
+
+# %% mistake="whole_graph_print_stays"
+# told: a call of plain Python ends the graph
+# %% replace
+peak = x.abs().max()
+# %% by
+peak = x.abs().max()
+print("peak", peak)

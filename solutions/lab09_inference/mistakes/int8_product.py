@@ -1,0 +1,190 @@
+# %% mistake="begins_at_minus_127"
+# told: an affine grid begins at -128
+# %% replace
+return out.clamp(out_zero if relu else -128, 127).to(torch.int8)
+# %% by
+return out.clamp(out_zero if relu else -127, 127).to(torch.int8)
+
+
+# %% mistake="bias_cut_off"
+# told: the bias is cut off, not rounded
+# %% replace
+offset = torch.round(bias / step).long() - x_zero * columns
+# %% by
+offset = (bias / step).long() - x_zero * columns
+
+
+# %% mistake="bias_on_the_inputs_scale"
+# told: the bias is rounded in steps of x, and not in steps of the sums
+# %% replace
+offset = torch.round(bias / step).long() - x_zero * columns
+# %% by
+offset = torch.round(bias / x_scale).long() - x_zero * columns
+
+
+# %% mistake="clamps_before_the_zero_point"
+# told: outputs come round where a zero point is added
+def int8_product(x, weight, offset, multiplier, *, weight_zero, out_zero, relu):
+    """The layer's outputs as int8."""
+    sums = x.int() @ weight.int() + offset
+    sums = sums - x.int().sum(1, keepdim=True) * torch.tensor(weight_zero)
+    out = torch.round(sums * multiplier).clamp(0 if relu else -128, 127) + out_zero
+    return out.to(torch.int64).to(torch.int8)
+
+
+# %% mistake="flat_outputs"
+# told: the outputs have another shape
+# %% replace
+return out.clamp(out_zero if relu else -128, 127).to(torch.int8)
+# %% by
+return out.clamp(out_zero if relu else -128, 127).to(torch.int8).flatten()
+
+
+# %% mistake="input_zero_added"
+# told: what the zero points add is added again
+# %% replace
+offset = torch.round(bias / step).long() - x_zero * columns
+offset = offset + len(weight) * x_zero * zeros
+# %% by
+offset = torch.round(bias / step).long() + x_zero * columns
+offset = offset - len(weight) * x_zero * zeros
+
+
+# %% mistake="input_zero_stays"
+# told: the input's zero point is not taken out
+def ahead(weight, bias, *, x_scale, x_zero, weight_scale, weight_zero, out_scale):
+    """Offset and multiplier of each column."""
+    step = x_scale * torch.tensor(weight_scale, dtype=torch.float64)
+    offset = torch.round(bias / step).long()
+    return offset.to(torch.int32), step / out_scale
+
+
+# %% mistake="multiplier_upside_down"
+# told: the multiplier is upside down
+# %% replace
+return offset.to(torch.int32), step / out_scale
+# %% by
+return offset.to(torch.int32), out_scale / step
+
+
+# %% mistake="multiplier_without_output"
+# told: the output's scale is not in the multiplier
+# %% replace
+return offset.to(torch.int32), step / out_scale
+# %% by
+return offset.to(torch.int32), step
+
+
+# %% mistake="no_relu"
+# told: relu is left out, or cuts elsewhere
+# %% replace
+return out.clamp(out_zero if relu else -128, 127).to(torch.int8)
+# %% by
+return out.clamp(-128, 127).to(torch.int8)
+
+
+# %% mistake="one_scale_for_all"
+# told: each column has a scale of its own
+# %% replace
+return offset.to(torch.int32), step / out_scale
+# %% by
+return offset.to(torch.int32), step[:1].expand(len(step)) / out_scale
+
+
+# %% mistake="output_zero_before_scaling"
+# told: the output's zero point is not added at the end
+# %% replace
+out = torch.round(sums * multiplier) + out_zero
+# %% by
+out = torch.round((sums + out_zero) * multiplier)
+
+
+# %% mistake="outputs_come_round"
+# told: outputs beyond int8 come round at its other end
+# %% replace
+return out.clamp(out_zero if relu else -128, 127).to(torch.int8)
+# %% by
+out = out.clamp(min=out_zero) if relu else out
+return ((out.long() + 128) % 256 - 128).to(torch.int8)
+
+
+# %% mistake="outputs_cut_off"
+# told: outputs are not rounded to the nearest
+# %% replace
+out = torch.round(sums * multiplier) + out_zero
+# %% by
+out = torch.trunc(sums * multiplier) + out_zero
+
+
+# %% mistake="outputs_stay_float"
+# told: the outputs are no int8
+# %% replace
+return out.clamp(out_zero if relu else -128, 127).to(torch.int8)
+# %% by
+return out.clamp(out_zero if relu else -128, 127)
+
+
+# %% mistake="relu_at_integer_0"
+# told: relu cuts at integer 0, and not at the number 0
+# %% replace
+return out.clamp(out_zero if relu else -128, 127).to(torch.int8)
+# %% by
+return out.clamp(0 if relu else -128, 127).to(torch.int8)
+
+
+# %% mistake="sums_in_int16"
+# told: 16 bits are too few for sums: beyond 32767 they come round
+# %% replace
+sums = x.int() @ weight.int() + offset
+# %% by
+sums = (x.short() @ weight.short()).int() + offset
+
+
+# %% mistake="sums_in_int8"
+# told: sums are kept in int8: beyond 127 they come round at -128
+# %% replace
+sums = x.int() @ weight.int() + offset
+# %% by
+sums = (x @ weight).int() + offset
+
+
+# %% mistake="sums_into_the_offset"
+# told: Your function modified its input
+# %% replace
+sums = x.int() @ weight.int() + offset
+# %% by
+offset += 1
+sums = x.int() @ weight.int() + (offset - 1)
+
+
+# %% mistake="weight_zeros_stay"
+# told: the weights' zero points are not taken out
+# %% replace
+sums = sums - x.int().sum(1, keepdim=True) * torch.tensor(weight_zero)
+# %% by
+
+
+# %% mistake="zeros_product_lost"
+# told: the product of both zero points is left out
+# %% replace
+zeros = torch.tensor(weight_zero)
+# %% by
+# %% replace
+offset = offset + len(weight) * x_zero * zeros
+# %% by
+
+
+# %% mistake="zeros_product_once"
+# told: the product of both zero points comes once a product, not once a sum
+# %% replace
+offset = offset + len(weight) * x_zero * zeros
+# %% by
+offset = offset + x_zero * zeros
+
+
+# %% mistake="zeros_product_subtracted"
+# told: a term of the zero points has the wrong sign
+# %% replace
+offset = offset + len(weight) * x_zero * zeros
+# %% by
+offset = offset - len(weight) * x_zero * zeros

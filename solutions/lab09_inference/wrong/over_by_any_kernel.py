@@ -1,9 +1,0 @@
-# exercise: memory_plan
-# told: a kernel that is not in_place writes over what it reads
-def may_overwrite(at, kernels, outputs, sizes):
-    """What kernel `at` may write over."""
-    kernel = kernels[at]
-    later = {name for one in kernels[at + 1 :] for name in one["reads"]}
-    return [
-        name for name in kernel["reads"] if name not in later | set(outputs) and sizes[name] == sizes[kernel["writes"]]
-    ]

@@ -1,9 +1,0 @@
-# exercise: two_of_four
-# told: places fill a byte from its top
-def pack(weight):
-    """Kept values, and their places in two bits each."""
-    kept = mask(weight).T
-    values = weight.T[kept].view(len(kept), -1).T
-    place = (kept.nonzero()[:, 1] % 4).view(len(kept), -1, 4)
-    bits = (place << torch.tensor([6, 4, 2, 0])).sum(2)
-    return values, bits.T.to(torch.uint8)

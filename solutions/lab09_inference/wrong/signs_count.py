@@ -1,7 +1,0 @@
-# exercise: two_of_four
-# told: negative weights count as small
-def mask(weight):
-    """Which weights are kept."""
-    groups = weight.unflatten(0, (-1, 4))
-    ranks = groups.argsort(dim=1, descending=True).argsort(dim=1)
-    return (ranks < 2).flatten(0, 1)

@@ -1,0 +1,143 @@
+# %% mistake="batch_to_its_end"
+# told: the next batch waits for the longest answer of this one
+# %% replace
+for one in server.running:
+    if one.needs:
+        server.allocate(one, one.needs)
+# %% by
+for one in server.running:
+    if one.needs:
+        server.allocate(one, one.needs)
+if server.running:
+    return
+
+
+# %% mistake="half_the_pool"
+# told: blocks stay free while requests wait
+# %% replace
+if is_full or one.needs > server.free_blocks:
+    break
+# %% by
+if is_full or one.needs > server.free_blocks - server.machine.blocks // 3:
+    break
+
+
+# %% mistake="knows_the_lengths"
+# told: a decision rests on what the server cannot know
+def schedule(server):
+    """Short answers first."""
+    for one in server.finished:
+        server.free(one)
+    while sum(one.needs for one in server.running) > server.free_blocks:
+        server.preempt(server.running[-1])
+    for one in server.running:
+        if one.needs:
+            server.allocate(one, one.needs)
+    for one in sorted(
+        server.waiting, key=lambda one: server.load[one.number].output_tokens
+    ):
+        is_full = len(server.running) == server.machine.most_sequences
+        if is_full or one.needs > server.free_blocks:
+            break
+        server.allocate(one, one.needs)
+        server.admit(one)
+
+
+# %% mistake="never_frees"
+# told: blocks of finished requests are not freed
+# %% replace
+for one in server.finished:
+    server.free(one)
+# %% by
+
+
+# %% mistake="never_preempts"
+# told: all that run wait for blocks of one another
+def schedule(server):
+    """Nobody leaves."""
+    for one in server.finished:
+        server.free(one)
+    for one in server.running:
+        if 0 < one.needs <= server.free_blocks:
+            server.allocate(one, one.needs)
+    for one in server.waiting:
+        is_full = len(server.running) == server.machine.most_sequences
+        if is_full or one.needs > server.free_blocks:
+            break
+        server.allocate(one, one.needs)
+        server.admit(one)
+
+
+# %% mistake="newest_admitted_first"
+# told: who came last is admitted first
+def schedule(server):
+    """The newest."""
+    for one in server.finished:
+        server.free(one)
+    while sum(one.needs for one in server.running) > server.free_blocks:
+        server.preempt(server.running[-1])
+    for one in server.running:
+        if one.needs:
+            server.allocate(one, one.needs)
+    for one in reversed(server.waiting):
+        is_full = len(server.running) == server.machine.most_sequences
+        if is_full or one.needs > server.free_blocks:
+            break
+        server.allocate(one, one.needs)
+        server.admit(one)
+
+
+# %% mistake="one_at_a_time"
+# told: one request runs at a time
+# %% replace
+if is_full or one.needs > server.free_blocks:
+    break
+# %% by
+if server.running or is_full:
+    break
+
+
+# %% mistake="preempts_all"
+# told: more is thrown away than blocks are missing
+# %% replace
+while sum(one.needs for one in server.running) > server.free_blocks:
+    server.preempt(server.running[-1])
+# %% by
+if sum(one.needs for one in server.running) > server.free_blocks:
+    for one in server.running:
+        server.preempt(one)
+
+
+# %% mistake="reserves_the_longest"
+# told: blocks are reserved for tokens that may never come
+def schedule(server):
+    """Blocks for the longest answer."""
+    for one in server.finished:
+        server.free(one)
+    for one in server.waiting:
+        most = one.prompt_tokens + server.machine.most_output_tokens
+        blocks = server.machine.blocks_for(most)
+        is_full = len(server.running) == server.machine.most_sequences
+        if is_full or blocks > server.free_blocks:
+            break
+        server.allocate(one, blocks)
+        server.admit(one)
+
+
+# %% mistake="short_prompts_first"
+# told: long prompts are passed by shorter ones
+def schedule(server):
+    """Short ones first."""
+    for one in server.finished:
+        server.free(one)
+    while sum(one.needs for one in server.running) > server.free_blocks:
+        server.preempt(server.running[-1])
+    for one in server.running:
+        if one.needs:
+            server.allocate(one, one.needs)
+    for one in sorted(server.waiting, key=lambda one: one.prompt_tokens):
+        is_full = len(server.running) == server.machine.most_sequences
+        if is_full or one.needs > server.free_blocks:
+            break
+        server.allocate(one, one.needs)
+        server.admit(one)

@@ -1,0 +1,135 @@
+# %% mistake="cache_left_out"
+# told: the cache is left out of what is moved
+# %% replace
+kept = 2 * model["layers"] * model["kv_heads"] * model["head_size"]
+# %% by
+kept = 0 * model["layers"] * model["kv_heads"] * model["head_size"]
+
+
+# %% mistake="cache_of_every_head"
+# told: the cache is counted for every head
+# %% replace
+kept = 2 * model["layers"] * model["kv_heads"] * model["head_size"]
+# %% by
+kept = 2 * model["layers"] * model["heads"] * model["head_size"]
+
+
+# %% mistake="computes_then_reads"
+# told: computing and reading overlap
+def decode_s(chip, model, batch, context):
+    """One after the other."""
+    flops, moved = step_parts(model, batch, batch * context, batch * context)
+    return flops / chip["flop_per_s"] + moved / chip["memory_byte_per_s"]
+
+
+# %% mistake="decode_two_bytes"
+# told: a number has 2 B, whatever number_bytes says
+# %% replace
+return flops, (model["parameters"] + kept * moved) * model["number_bytes"]
+# %% by
+return flops, (model["parameters"] + kept * moved) * 2
+
+
+# %% mistake="half_of_attention"
+# told: half of attention's operations are counted
+# %% replace
+looks = 4 * model["layers"] * model["heads"] * model["head_size"]
+# %% by
+looks = 2 * model["layers"] * model["heads"] * model["head_size"]
+
+
+# %% mistake="model_changed"
+# told: Your function modified its input
+# %% replace
+return flops, (model["parameters"] + kept * moved) * model["number_bytes"]
+# %% by
+model["parameters"] *= model["number_bytes"]
+return flops, model["parameters"] + kept * moved * model["number_bytes"]
+
+
+# %% mistake="no_attention"
+# told: attention is left out of what is computed
+# %% replace
+flops = 2 * model["parameters"] * tokens + looks * looked
+# %% by
+flops = 2 * model["parameters"] * tokens + 0 * looks * looked
+
+
+# %% mistake="one_flop_a_parameter"
+# told: a multiply and an add are two operations
+# %% replace
+flops = 2 * model["parameters"] * tokens + looks * looked
+# %% by
+flops = 1 * model["parameters"] * tokens + looks * looked
+
+
+# %% mistake="one_sequences_cache"
+# told: one sequence's cache is read for all
+# %% replace
+flops, moved = step_parts(model, batch, batch * context, batch * context)
+# %% by
+flops, moved = step_parts(model, batch, batch * context, context)
+
+
+# %% mistake="prompt_looks_at_all"
+# told: all tokens of a prompt look back at all of it
+# %% replace
+flops, moved = step_parts(model, tokens, tokens * (tokens + 1) // 2, tokens)
+# %% by
+flops, moved = step_parts(model, tokens, tokens * tokens, tokens)
+
+
+# %% mistake="prompt_without_itself"
+# told: the tokens of a prompt do not look at themselves
+# %% replace
+flops, moved = step_parts(model, tokens, tokens * (tokens + 1) // 2, tokens)
+# %% by
+flops, moved = step_parts(model, tokens, tokens * (tokens - 1) // 2, tokens)
+
+
+# %% mistake="reaches_the_ridge_always"
+# told: no batch reaches the ridge at this context
+# %% replace
+return -int(-ridge * weights // gained) if gained > 0 else None
+# %% by
+return -int(-ridge * weights // gained)
+
+
+# %% mistake="ridge_rounded_down"
+# told: this batch still reads for longer than it computes
+# %% replace
+return -int(-ridge * weights // gained) if gained > 0 else None
+# %% by
+return int(ridge * weights // gained) if gained > 0 else None
+
+
+# %% mistake="ridge_up_to_1000"
+# told: the search ends before the batch that reaches the ridge
+# %% replace
+return -int(-ridge * weights // gained) if gained > 0 else None
+# %% by
+found = -int(-ridge * weights // gained) if gained > 0 else None
+return found if found is not None and found <= 1000 else None
+
+
+# %% mistake="ridge_without_cache"
+# told: the batch at the ridge does not depend on the context
+def ridge_batch(chip, model, context):
+    """As for a bare linear layer."""
+    ridge = chip["flop_per_s"] / chip["memory_byte_per_s"]
+    flops, weights = step_parts(model, 1, 0, 0)
+    return -int(-ridge * weights // flops)
+
+
+# %% mistake="weights_for_each_token"
+# told: weights are read for every token
+# %% replace
+flops, moved = step_parts(model, batch, batch * context, batch * context)
+# %% by
+flops, moved = step_parts(model, batch, batch * context, batch * context)
+moved += (batch - 1) * model["parameters"] * model["number_bytes"]
+# %% replace
+flops, moved = step_parts(model, tokens, tokens * (tokens + 1) // 2, tokens)
+# %% by
+flops, moved = step_parts(model, tokens, tokens * (tokens + 1) // 2, tokens)
+moved += (tokens - 1) * model["parameters"] * model["number_bytes"]

@@ -1,0 +1,233 @@
+# %% mistake="alone_and_sorted"
+# told: mends are ranked by what each gains alone
+def rank(spans, mends):
+    """All alone, sorted."""
+    run_s = replayed_s(spans, [])
+    gains = {name: run_s - replayed_s(spans, [mends[name]]) for name in mends}
+    return sorted(gains.items(), key=lambda item: -item[1])[:3]
+
+
+# %% mistake="calls_shrink"
+# told: calls become shorter with their kernels
+# %% replace
+lasts_s = lasts_s if times else 0.0
+# %% by
+lasts_s = lasts_s * times
+
+
+# %% mistake="calls_stay"
+# told: what is not issued is still called for
+def replayed_s(spans, mends):
+    """A call is a call."""
+    left = {name: mend["times"] for mend in mends for name in mend["names"]}
+    ends, rows = [], {}
+    for span in spans:
+        times = left.get(span["name"], 1.0)
+        lasts_s, after = span["end_s"] - span["start_s"], span["after"]
+        if span["kind"] == "wait":
+            lasts_s, after = 0.0, after if times else []
+        elif span["kind"] != "call":
+            lasts_s *= times
+        row_s = rows.get(span["row"], 0.0)
+        rows[span["row"]] = max([row_s, *(ends[at] for at in after)]) + lasts_s
+        ends.append(rows[span["row"]])
+    return max(ends)
+
+
+# %% mistake="gains_added_up"
+# told: gains are added up
+def rank(spans, mends):
+    """From the beginning."""
+    picked, done, now_s = [], [], replayed_s(spans, [])
+    first_s = now_s
+    for _ in range(3):
+        others = {name: mend for name, mend in mends.items() if mend not in done}
+        after_s = {name: replayed_s(spans, [*done, others[name]]) for name in others}
+        best = min(after_s, key=after_s.get)
+        picked.append((best, first_s - after_s[best]))
+        done, now_s = [*done, mends[best]], after_s[best]
+    return picked
+
+
+# %% mistake="gains_as_shares"
+# told: a gain is given as a share of the run
+def rank(spans, mends):
+    """Per cent."""
+    picked, done, now_s = [], [], replayed_s(spans, [])
+    first_s = now_s
+    for _ in range(3):
+        others = {name: mend for name, mend in mends.items() if mend not in done}
+        after_s = {name: replayed_s(spans, [*done, others[name]]) for name in others}
+        best = min(after_s, key=after_s.get)
+        picked.append((best, 100 * (now_s - after_s[best]) / first_s))
+        done, now_s = [*done, mends[best]], after_s[best]
+    return picked
+
+
+# %% mistake="gains_as_speed_ups"
+# told: a gain is given as a speed-up
+# %% replace
+picked.append((best, now_s - after_s[best]))
+# %% by
+picked.append((best, now_s / after_s[best]))
+
+
+# %% mistake="gains_negative"
+# told: a gain has the wrong sign
+# %% replace
+picked.append((best, now_s - after_s[best]))
+# %% by
+picked.append((best, after_s[best] - now_s))
+
+
+# %% mistake="gains_of_a_step"
+# told: a gain is given for one step
+# %% replace
+picked.append((best, now_s - after_s[best]))
+# %% by
+picked.append((best, (now_s - after_s[best]) / 4))
+
+
+# %% mistake="later_gains_alone"
+# told: a later mend's gain is not what it gains alone
+def rank(spans, mends):
+    """The right order, and gains from the first run."""
+    picked, run_s = [], replayed_s(spans, [])
+    for _ in range(3):
+        done = [mends[name] for name, _ in picked]
+        after_s = {
+            name: replayed_s(spans, [*done, mends[name]])
+            for name in mends
+            if mends[name] not in done
+        }
+        best = min(after_s, key=after_s.get)
+        picked.append((best, run_s - replayed_s(spans, [mends[best]])))
+    return picked
+
+
+# %% mistake="nobody_waits"
+# told: spans start before what they need is over
+# %% replace
+rows[span["row"]] = max([row_s, *(ends[at] for at in after)]) + lasts_s
+# %% by
+rows[span["row"]] = max([row_s, *(0.0 * at for at in after)]) + lasts_s
+
+
+# %% mistake="one_mend_of_two"
+# told: only one of two mends is done
+# %% replace
+left = {name: mend["times"] for mend in mends for name in mend["names"]}
+# %% by
+last = mends[-1] if mends else {"names": [], "times": 1.0}
+left = dict.fromkeys(last["names"], last["times"])
+
+
+# %% mistake="rows_at_once"
+# told: spans of one row run at the same time
+# %% replace
+row_s = rows.get(span["row"], 0.0)
+# %% by
+row_s = 0.0
+
+
+# %% mistake="seconds_left"
+# told: this is no gain but what a run takes, or what the mended spans lose
+# %% replace
+picked, done, now_s = [], [], replayed_s(spans, [])
+# %% by
+picked, done = [], []
+# %% replace
+picked.append((best, now_s - after_s[best]))
+done, now_s = [*done, mends[best]], after_s[best]
+# %% by
+picked.append((best, after_s[best]))
+done = [*done, mends[best]]
+
+
+# %% mistake="shares_for_gains"
+# told: shares are read as gains
+def replayed_s(spans, mends):
+    """What the mended spans take is taken off."""
+    left = {name: mend["times"] for mend in mends for name in mend["names"]}
+    run_s = max(span["end_s"] for span in spans)
+    for span in spans:
+        if span["name"] in left:
+            run_s -= (span["end_s"] - span["start_s"]) * (1 - left[span["name"]])
+    return run_s
+
+
+# %% mistake="shares_of_work"
+# told: shares are read as gains
+# like: shares_for_gains
+def replayed_s(spans, mends):
+    """What work, kernels and copies take."""
+    run_s = max(span["end_s"] for span in spans)
+    left = {name: mend["times"] for mend in mends for name in mend["names"]}
+    for span in spans:
+        if span["kind"] not in ("call", "wait"):
+            took_s = span["end_s"] - span["start_s"]
+            run_s -= (1 - left.get(span["name"], 1.0)) * took_s
+    return run_s
+
+
+# %% mistake="shorter_is_gone"
+# told: what becomes shorter is replayed as if it were gone
+# %% replace
+times = left.get(span["name"], 1.0)
+# %% by
+times = left.get(span["name"], 1.0)
+times = float(times == 1)
+
+
+# %% mistake="starts_as_before"
+# told: spans never start sooner than they did
+# %% replace
+row_s = rows.get(span["row"], 0.0)
+# %% by
+row_s = max(rows.get(span["row"], 0.0), span["start_s"])
+
+
+# %% mistake="times_taken_off"
+# told: what is left is taken for what is taken off
+# %% replace
+left = {name: mend["times"] for mend in mends for name in mend["names"]}
+# %% by
+left = {name: 1 - mend["times"] for mend in mends for name in mend["names"]}
+
+
+# %% mistake="two_mends"
+# told: the ranking is not of three different mends
+def rank(spans, mends):
+    """Two."""
+    picked, done, now_s = [], [], replayed_s(spans, [])
+    for _ in range(2):
+        others = {name: mend for name, mend in mends.items() if mend not in done}
+        after_s = {name: replayed_s(spans, [*done, others[name]]) for name in others}
+        best = min(after_s, key=after_s.get)
+        picked.append((best, now_s - after_s[best]))
+        done, now_s = [*done, mends[best]], after_s[best]
+    return picked
+
+
+# %% mistake="waits_are_work"
+# told: a wait is replayed as if it were work
+# %% replace
+lasts_s, after = 0.0, after if times else []
+# %% by
+lasts_s, after = lasts_s * times, after if times else []
+
+
+# %% mistake="waits_for_nothing"
+# told: a reading that is gone is still waited for
+# %% replace
+lasts_s, after = 0.0, after if times else []
+# %% by
+lasts_s, after = 0.0, after
+
+
+# %% mistake="worst_mend_first"
+# told: the mend that gains least comes first
+# %% replace
+best = min(after_s, key=after_s.get)
+# %% by
+best = max(after_s, key=after_s.get)

@@ -1,9 +1,0 @@
-# exercise: same_curve
-# told: rounding is not forgiven
-def same(curves_a, curves_b):
-    """To the bit."""
-    if (curves_a == curves_b).all():
-        return "equal"
-    parts = np.array_split(curves_b - curves_a, 4, axis=1)
-    p = min(sign_flip_p(part.mean(axis=1)) for part in parts)
-    return "changed" if 4 * p <= ALPHA else "noise"

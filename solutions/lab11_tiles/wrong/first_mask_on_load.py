@@ -1,9 +1,0 @@
-# exercise: scale_shift_relu
-# told: writes past the end of the output
-@jit
-def scale_shift_relu_kernel(x_ptr, y_ptr, n, a, b, BLOCK: tl.constexpr):
-    """One block of relu(a * x + b)."""
-    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    inside = offsets < n
-    x = tl.load(x_ptr + offsets, mask=inside)
-    tl.store(y_ptr + offsets, tl.maximum(a * x + b, 0.0))

@@ -1,0 +1,142 @@
+# %% mistake="peak_all_kept"
+# told: Checkpointed layers are counted as if they kept everything
+# %% replace
+kept = width * item * positions if step["checkpointed"] else whole
+again = whole if step["checkpointed"] else 0
+# %% by
+kept = whole
+again = 0
+
+
+# %% mistake="peak_at_the_loss"
+# told: The loss is taken for the peak
+# %% replace
+moment = max(rows, key=lambda name: sum(rows[name]))
+# %% by
+moment = "loss"
+
+
+# %% mistake="peak_copies_in_bf16"
+# told: The three copies are counted in the type of the weights
+# %% replace
+rows = {
+    "loss": (layers * kept, 0, 12 * positions * step["vocabulary"]),
+    "last layer": (layers * kept + again, item * table, 0),
+    "first layer": (kept + again, item * behind_first, 0),
+    "optimizer": (0, item * parameters, 0),
+}
+# %% by
+rows = {
+    "loss": (layers * kept, 0, 3 * item * positions * step["vocabulary"]),
+    "last layer": (layers * kept + again, item * table, 0),
+    "first layer": (kept + again, item * behind_first, 0),
+    "optimizer": (0, item * parameters, 0),
+}
+
+
+# %% mistake="peak_early_gradients"
+# told: The gradients are counted before they exist
+def where_the_peak_is(step):
+    """(moment, largest part, bytes of all parts) where a step holds most memory."""
+    item, width, layers = step["itemsize"], step["width"], step["layers"]
+    positions, table = step["batch"] * step["tokens"], step["vocabulary"] * width
+    parameters = 12 * layers * width**2 + 2 * table
+    states = parameters * (item + 8 + (4 if item == 2 else 0))
+    whole = 16 * width * item * positions
+    kept = width * item * positions if step["checkpointed"] else whole
+    again = whole if step["checkpointed"] else 0
+    # activations, gradients and logits of each moment
+    rows = {
+        "loss": (layers * kept, item * parameters, 12 * positions * step["vocabulary"]),
+        "last layer": (layers * kept + again, item * parameters, 0),
+        "first layer": (kept + again, item * parameters, 0),
+        "optimizer": (0, item * parameters, 0),
+    }
+    moment = max(rows, key=lambda name: sum(rows[name]))
+    named = dict(zip(("activations", "gradients", "logits"), rows[moment], strict=True))
+    named["states"] = states
+    return moment, max(named, key=named.get), sum(named.values())
+
+
+# %% mistake="peak_in_gigabytes"
+# told: The peak has another size
+# %% replace
+return moment, max(named, key=named.get), sum(named.values())
+# %% by
+return moment, max(named, key=named.get), sum(named.values()) / 1e9
+
+
+# %% mistake="peak_no_logits"
+# told: The logits are left out
+# %% replace
+rows = {
+    "loss": (layers * kept, 0, 12 * positions * step["vocabulary"]),
+    "last layer": (layers * kept + again, item * table, 0),
+    "first layer": (kept + again, item * behind_first, 0),
+    "optimizer": (0, item * parameters, 0),
+}
+# %% by
+rows = {
+    "loss": (layers * kept, 0, 0),
+    "last layer": (layers * kept + again, item * table, 0),
+    "first layer": (kept + again, item * behind_first, 0),
+    "optimizer": (0, item * parameters, 0),
+}
+
+
+# %% mistake="peak_no_master"
+# told: The fp32 copy of the weights is left out
+# %% replace
+states = parameters * (item + 8 + (4 if item == 2 else 0))
+# %% by
+states = parameters * (item + 8)
+
+
+# %% mistake="peak_nothing_again"
+# told: What a checkpointed layer computes again is left out
+# %% replace
+again = whole if step["checkpointed"] else 0
+# %% by
+again = 0
+
+
+# %% mistake="peak_one_copy"
+# told: The logits are counted once, in the type of the weights
+# %% replace
+rows = {
+    "loss": (layers * kept, 0, 12 * positions * step["vocabulary"]),
+    "last layer": (layers * kept + again, item * table, 0),
+    "first layer": (kept + again, item * behind_first, 0),
+    "optimizer": (0, item * parameters, 0),
+}
+# %% by
+rows = {
+    "loss": (layers * kept, 0, item * positions * step["vocabulary"]),
+    "last layer": (layers * kept + again, item * table, 0),
+    "first layer": (kept + again, item * behind_first, 0),
+    "optimizer": (0, item * parameters, 0),
+}
+
+
+# %% mistake="peak_one_table"
+# told: One of the two tables is left out
+# %% replace
+parameters = 12 * layers * width**2 + 2 * table
+# %% by
+parameters = 12 * layers * width**2 + table
+
+
+# %% mistake="peak_own_names"
+# told: The part has no such name
+# %% replace
+named = dict(zip(("activations", "gradients", "logits"), rows[moment], strict=True))
+# %% by
+named = dict(zip(("acts", "gradients", "logits"), rows[moment], strict=True))
+
+
+# %% mistake="peak_states_largest"
+# told: The states are called the largest part
+# %% replace
+return moment, max(named, key=named.get), sum(named.values())
+# %% by
+return moment, "states", sum(named.values())
