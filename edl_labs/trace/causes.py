@@ -13,6 +13,7 @@ _DATA = re.compile(
 )
 # What torch calls a collective of a CPU: it has no other event, and covers what runs meanwhile.
 _ON_CPU = re.compile(r"(gloo|mpi|ucc):")
+GENERATED = "CompiledFxGraph"  # in torch.compile's mark around code that it generated
 EMPTY_CACHE = re.compile(r"empty_?cache", re.IGNORECASE)
 
 

@@ -1,7 +1,4 @@
-"""What speaks against a trace being what one machine recorded: for a person to judge, never for a mark.
-
-Noise is a recording's fingerprint: durations of one operator differ from step to step in a way that no second run has.
-"""
+"""What speaks against a trace being what one machine recorded: for a person to judge, never for a mark."""
 
 from __future__ import annotations
 
@@ -11,21 +8,18 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from edl_labs.hardware import lookup
-from edl_labs.trace.handed_in import OwnTrace
-from edl_labs.trace.trace_table import KINDS, NUMBER, Trace
-from edl_labs.units import counted
+from edl_labs.trace.handed_in import OwnTrace, hides_operators
+from edl_labs.trace.own_change import SAME_FLOP
+from edl_labs.trace.recording_noise import COPIED, likeness, noise_of
+from edl_labs.trace.trace_table import Trace
+from edl_labs.units import counted, percent
 
-COPIED = (
-    0.9  # rank correlation of noise: two runs of one program were seen at 0.1 to 0.4, copies with 1 % jitter at 1.0
-)
+_CALL_SLACK_S = 1e-7  # one clock times operators, in nanoseconds
 _SLACK_S = 5e-6  # clocks of host and device drift apart by a few microseconds
 _ODD_SHARE = 0.01  # of events: a stray one may be the profiler's own error
-_LEAST_EVENTS = 20  # of a step: with fewer, chance alone reaches high correlations
-_MOST_STEPS, _MOST_OPERATORS = 8, 500  # a class of 1,000 has 500,000 pairs to compare
 _CORE_FLOP_PER_S = 4e11  # two AVX-512 units at 6 GHz; matrix units of newer processors do more in bfloat16
 _FASTEST_LINK_BYTE_PER_S = 5e11  # NVLink-C2C, the fastest link between a host and a device
 _SAME_LENGTH = 0.9  # of events: real clocks repeat a duration to the nanosecond now and then
-Noise = list[dict[str, float]]
 
 
 def doubts(before: OwnTrace, after: OwnTrace) -> list[str]:
@@ -37,7 +31,11 @@ def doubts(before: OwnTrace, after: OwnTrace) -> list[str]:
     ]
     if differing:
         found.append(f"stamps before and after differ in {', '.join(differing)}")
-    alike = likeness(noise_of(before.trace), noise_of(after.trace))
+    if before.flop_per_step and hides_operators(after.trace):
+        hidden = 1 - (after.flop_per_step or 0.0) / before.flop_per_step
+        if hidden > SAME_FLOP:
+            found.append(f"after: {percent(hidden, digits=2)} of the products are inside of generated code or graphs")
+    alike = likeness(noise_of(before), noise_of(after))
     if alike > COPIED:
         found.append(f"the noise of the trace after is that of the trace before (correlation {alike:.2f})")
     return found
@@ -50,9 +48,8 @@ def _odd(one: OwnTrace) -> Iterator[str]:
     yield from _stamp(one)
     if one.flop_per_step is None:
         yield "no operator has input shapes"
-    noise = noise_of(trace)
-    values = [value for step in noise for value in step.values()]
-    if len(noise) > 1 and values and sum(value == 0 for value in values) > _SAME_LENGTH * len(values):
+    spans = [max(values) - min(values) for values in noise_of(one)["named"].values() if len(values) > 1]
+    if spans and sum(span == 0 for span in spans) > _SAME_LENGTH * len(spans):
         yield "durations repeat exactly from step to step"
 
 
@@ -73,6 +70,24 @@ def _impossible_order(trace: Trace) -> Iterator[str]:
         overlaps += int((trace.start_s[lane][1:] < ends[:-1] - _SLACK_S).sum())
     if overlaps > _ODD_SHARE * len(device):
         yield f"{counted(overlaps, 'kernel')} overlap another one on their stream"
+    operators = trace.select("operator")
+    crossing = _crossing(trace, operators)
+    if crossing > _ODD_SHARE * len(operators):
+        yield f"{counted(crossing, 'operator')} of {len(operators):,} end after the one that called them"
+
+
+def _crossing(trace: Trace, operators: np.ndarray) -> int:
+    """How many operators begin inside another one of their thread, and end after it: calls cannot."""
+    found = 0
+    open_ends: dict[int, list[float]] = defaultdict(list)
+    columns = (column[operators].tolist() for column in (trace.row, trace.start_s, trace.end_s))
+    for row, start_s, end_s in zip(*columns, strict=True):
+        ends = open_ends[row]
+        while ends and ends[-1] <= start_s + _CALL_SLACK_S:
+            ends.pop()
+        found += bool(ends) and end_s > ends[-1] + _CALL_SLACK_S
+        ends.append(end_s)
+    return found
 
 
 def _impossible_rates(one: OwnTrace) -> Iterator[str]:
@@ -122,62 +137,3 @@ def _stamp(one: OwnTrace) -> Iterator[str]:
         yield f"it is stamped as {name}'s, and holds no work of a device"
     if kind == "cuda" and one.device_names and name not in one.device_names:
         yield f"it is stamped as {name}'s, and the profiler saw {', '.join(one.device_names[:3])}"
-
-
-def noise_of(trace: Trace) -> Noise:
-    """By step how much longer each operator and kernel took than its median over the steps, as a logarithm.
-
-    What a whole step has in common is taken off, so that a scaled copy has the same noise.
-    """
-    starts = [start for start, _ in trace.steps]
-    step_of = np.searchsorted(starts, trace.start_s, side="right") - 1
-    seen: list[dict[int, int]] = [defaultdict(int) for _ in starts]
-    counted_steps: list[dict[str, float]] = [{} for _ in starts]
-    for i in np.flatnonzero(trace.kind != NUMBER["step"]).tolist():
-        step, name = int(step_of[i]), int(trace.name[i])
-        taken_s = float(trace.end_s[i] - trace.start_s[i])
-        if step < 0 or taken_s <= 0 or len(counted_steps[step]) >= _MOST_OPERATORS:
-            continue
-        seen[step][name] += 1
-        counted_steps[step][f"{KINDS[trace.kind[i]]} {trace.names[name][:80]} {seen[step][name]}"] = taken_s
-    kept = counted_steps[1 : 1 + _MOST_STEPS]
-    by_key: dict[str, list[float]] = defaultdict(list)
-    for durations in kept:
-        for key, taken_s in durations.items():
-            by_key[key].append(taken_s)
-    # What is not in every step has no median to be compared with.
-    medians = {key: float(np.median(values)) for key, values in by_key.items() if len(values) == len(kept)}
-    found = []
-    for durations in kept:
-        step_noise = {key: float(np.log(durations[key] / middle)) for key, middle in medians.items()}
-        common = float(np.median([*step_noise.values()])) if step_noise else 0.0
-        found.append({key: round(value - common, 6) for key, value in step_noise.items()})
-    return found
-
-
-def likeness(one: Noise, other: Noise) -> float:
-    """The rank correlation of the noise of steps of `one` with the most alike steps of `other`, at their median."""
-    best = []
-    for step in one:
-        found = [_rank_correlation(step, candidate) for candidate in other]
-        best.append(max(found, default=0.0))
-    return float(np.median(best)) if best else 0.0
-
-
-def _rank_correlation(one: Mapping[str, float], other: Mapping[str, float]) -> float:
-    """Spearman's, over what both have; 0 where that is too little, or does not vary."""
-    common = [key for key in one if key in other]
-    if len(common) < _LEAST_EVENTS:
-        return 0.0
-    first, second = (_ranks(np.array([noise[key] for key in common])) for noise in (one, other))
-    if 0 in (first.std(), second.std()):
-        return 0.0
-    return float(np.corrcoef(first, second)[0, 1])
-
-
-def _ranks(values: np.ndarray) -> np.ndarray:
-    """Ranks, the mean of theirs for equal values."""
-    _, where, counts = np.unique(values, return_inverse=True, return_counts=True)
-    upper = np.cumsum(counts)
-    ranks: np.ndarray = (upper - (counts - 1) / 2)[where]
-    return ranks

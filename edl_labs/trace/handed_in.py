@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 from edl_labs.trace._attribute import Attribution, attribute
 from edl_labs.trace._read_trace import read_trace
 from edl_labs.trace.analysed_trace import AnalysedTrace
+from edl_labs.trace.causes import GENERATED
 from edl_labs.trace.errors import TraceError
 from edl_labs.trace.packed_trace import ABOUT, LEAST_STEPS, MOST_BYTES, MOST_EVENTS
 from edl_labs.trace.recorded_flop import contraction_flop
@@ -94,6 +95,12 @@ def read_handed_in(data: bytes, *, name: str = "the trace") -> OwnTrace:
     flop = contraction_flop(file.events)
     names = tuple(str(one.get("name"))[:200] for one in file.device_properties[:64])
     return OwnTrace(trace, _plain(file.about), flop and flop / len(marks), names)
+
+
+def hides_operators(trace: Trace) -> bool:
+    """Whether whole graphs are launched, or generated code runs: products in them are no operators with shapes."""
+    launches = {trace.names[name] for name in trace.name[trace.select("launch")].tolist()}
+    return any("GraphLaunch" in name for name in launches) or any(GENERATED in name for name in trace.names)
 
 
 def _decode(text: bytes) -> _File:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from edl_labs.trace.causes import CHARGED, ENCLOSING, named_cause
+from edl_labs.trace.causes import CHARGED, ENCLOSING, GENERATED, named_cause
 from edl_labs.trace.trace_table import DEVICE_KINDS, HOST_KINDS, KINDS, NUMBER, Trace
 
 # On a CPU an operator shorter than this is mostly dispatch: checks, strides, allocation, autograd's bookkeeping.
@@ -83,6 +83,9 @@ def _causes(trace: Trace, reads: Set[int], waits: Set[int], places: np.ndarray) 
     if trace.uses_device:
         # There the device shows what communicates; the host's part of it is launching.
         named = {name: None if cause == "communication" else cause for name, cause in named.items()}
+    else:
+        # Generated code is no operator: what its mark holds beside operators is its own loops.
+        named |= {name: "compute" for name in named if GENERATED in name}
     on_device, links = trace.uses_device, trace.link.tolist()
     longest_s = [] if on_device else _longest_part_s(trace, places)
     for i, (kind, name, around) in enumerate(zip(kinds, names, trace.parent.tolist(), strict=True)):

@@ -10,7 +10,7 @@ from typing import Any
 
 from edl_labs.trace._what_if import what_if
 from edl_labs.trace.errors import TraceError
-from edl_labs.trace.handed_in import OwnTrace, read_handed_in
+from edl_labs.trace.handed_in import OwnTrace, hides_operators, read_handed_in
 from edl_labs.trace.notes import is_device_missing
 from edl_labs.trace.packed_trace import FILES
 
@@ -23,7 +23,8 @@ _MARK_LETTERS = 200  # of a name that hand_in writes itself
 class Side:
     """What one trace tells about a loop. Times are seconds a step.
 
-    `bounds_s` has for each of the largest causes the least time without it, and `places` by cause what is blamed.
+    `bounds_s` has for each of the largest causes the least time without it, and
+    `places` by cause what is blamed. `hides_operators`: products in graphs or in generated code have no shapes.
     """
 
     which: str
@@ -33,7 +34,7 @@ class Side:
     input_shapes: str
     step_s: float
     flop_per_step: float | None
-    replays_a_graph: bool
+    hides_operators: bool
     shares: Mapping[str, float]
     places: Mapping[str, list[str]]
     bounds_s: Mapping[str, float]
@@ -57,7 +58,6 @@ def pair_facts(files: Mapping[str, bytes]) -> dict[str, Any]:
 def facts(one: OwnTrace) -> Side:
     """What is judged of a trace."""
     found, trace = one.attribution, one.trace
-    launches = {int(name) for name in trace.name[trace.select("launch")]}
     largest = sorted(found.shares, key=lambda cause: -found.shares[cause])[:_LARGEST]
     # The bound is asked of the first trace alone.
     bounds = {cause: _bound_s(one, cause) for cause in largest} if one.about.get("which") == "before" else {}
@@ -69,7 +69,7 @@ def facts(one: OwnTrace) -> Side:
         input_shapes=_digest(one.about.get("input_shapes")),
         step_s=float(one.step_s),
         flop_per_step=one.flop_per_step,
-        replays_a_graph=any("GraphLaunch" in trace.names[name] for name in launches),
+        hides_operators=hides_operators(trace),
         shares=dict(found.shares),
         places={
             cause: [text[:_PLACE_LETTERS] for blame in blames for text in (blame.line, blame.what) if text]

@@ -12,10 +12,11 @@ from typing import Any
 
 from edl_labs.checks import plain_data
 from edl_labs.course.grade.file_reader import FileReader
-from edl_labs.trace.doubts import COPIED, Noise, doubts, likeness, noise_of
+from edl_labs.trace.doubts import doubts
 from edl_labs.trace.errors import TraceError
 from edl_labs.trace.handed_in import read_handed_in
 from edl_labs.trace.packed_trace import FILES
+from edl_labs.trace.recording_noise import COPIED, Noise, likeness, noise_of
 
 _EXAMINES = "edl_labs.course.marks.recording_flags:examined"
 
@@ -69,6 +70,6 @@ def examined(files: Mapping[str, bytes]) -> dict[str, Any]:
     pair = before.about.get("pair")
     return {
         "odd": [f"recording {one}" for one in odd],
-        "noises": [noise_of(one.trace) for one in (before, after)],
+        "noises": [noise_of(one) for one in (before, after)],
         "pair": pair if isinstance(pair, str) else "",
     }

@@ -1,4 +1,4 @@
-"""Twenty ways to hand in two traces that no loop of the student's own gave, made from honest ones."""
+"""Ways to hand in two traces that no loop of the student's own gave, made from honest ones."""
 
 from __future__ import annotations
 
@@ -87,6 +87,65 @@ def _no_shapes(event: dict[str, Any], rng: random.Random) -> None:
     event.get("args", {}).pop("Input Dims", None)
 
 
+def _renamed(event: dict[str, Any], rng: random.Random) -> None:
+    if event["name"].startswith("aten::") and event["name"] != "aten::mm":
+        event["name"] = event["name"].replace("aten::", "mine::")
+
+
+def _drawn_anew(event: dict[str, Any], rng: random.Random) -> None:
+    """Each duration by itself: no caller lasts as long as what it calls."""
+    if event["name"].startswith("aten::"):
+        event["dur"] *= rng.lognormvariate(0, 0.5)
+
+
+def _with_waits(tree: Tree, added_us: float) -> Tree:
+    """The same, each wait for data longer, and all that follows later."""
+    made = copy.deepcopy(tree)
+    timed = [event for event in made["traceEvents"] if event.get("ph") == "X"]
+    inside = [event["ts"] + event["dur"] / 2 for event in timed if event["name"] == "dataloader"]
+
+    def later(moment: float) -> float:
+        return moment + added_us * sum(moment > wait for wait in inside)
+
+    for event in timed:
+        start, end = later(event["ts"]), later(event["ts"] + event["dur"])
+        event["ts"], event["dur"] = start, end - start
+    return made
+
+
+def _moved(tree: Tree) -> Tree:
+    """Every moment drawn anew in the order of all, so that everything fits; the sampled lines as they were."""
+    made, rng = copy.deepcopy(tree), random.Random(7)
+    timed = [event for event in made["traceEvents"] if event.get("ph") == "X"]
+    moments = sorted({at for event in timed for at in (event["ts"], event["ts"] + event["dur"])})
+    now = last = moments[0]
+    places = {}
+    for moment in moments:
+        now += (moment - last) * rng.lognormvariate(0, 0.2)
+        places[moment], last = now, moment
+    for event in timed:
+        start, end = places[event["ts"]], places[event["ts"] + event["dur"]]
+        event["ts"], event["dur"] = start, end - start
+    return made
+
+
+def _steps_of(tree: Tree, order: list[int]) -> Tree:
+    """Some of the steps, one after the other in this order."""
+    made = copy.deepcopy(tree)
+    timed = [event for event in made["traceEvents"] if event.get("ph") == "X"]
+    marks = sorted(e["ts"] for e in timed if e["name"].startswith("ProfilerStep#"))
+    starts = [*marks, max(e["ts"] + e["dur"] for e in timed) + 1]
+    events, now = [e for e in made["traceEvents"] if e.get("ph") != "X"], starts[0]
+    for number, step in enumerate(order):
+        for event in copy.deepcopy([e for e in timed if starts[step] <= e["ts"] < starts[step + 1]]):
+            event["ts"] += now - starts[step]
+            if event["name"].startswith("ProfilerStep#"):
+                event["name"] = f"ProfilerStep#{number}"
+            events.append(event)
+        now += starts[step + 1] - starts[step]
+    return {**made, "traceEvents": events}
+
+
 def _uniform(tree: Tree) -> Tree:
     """Each step is the second one again."""
     made = copy.deepcopy(tree)
@@ -141,5 +200,25 @@ def forged_pairs() -> dict[str, Pair]:
             _stamped(gpu_after, device_name="NVIDIA H100 80GB HBM3"),
         ),
         "one step again and again": (_uniform(before), _uniform(after)),
+        **_later_kinds(before, after),
         "shapes left out": (_timed(before, _no_shapes), _timed(after, _no_shapes)),
     }
+
+
+def _later_kinds(before: Tree, after: Tree) -> dict[str, Pair]:
+    """Ways that a second attacker found."""
+    order, fewer = [0, 3, 1, 5, 2, 4], ([0, 1, 2, 3], [0, 2, 4, 5])
+    slower = [_timed(_timed(tree, _scaled(1.7)), _jittered) for tree in (before, after)]
+    return {
+        "a copy of renamed operators": _as_own(_timed(before, _renamed), _timed(after, _renamed)),
+        "a copy in another order of steps": _as_own(_steps_of(before, order), _steps_of(after, order)),
+        "a copy without slow steps": _as_own(_steps_of(before, fewer[0]), _steps_of(after, fewer[1])),
+        "a copy scaled, jittered and in another order": _as_own(*(_steps_of(tree, order) for tree in slower)),
+        "a copy with all moments drawn anew": _as_own(_moved(before), _moved(after)),
+        "durations drawn anew": _as_own(_timed(before, _drawn_anew), _timed(after, _drawn_anew, 2)),
+        "before is after with waits added": (_about(_with_waits(after, 30_000), which="before"), after),
+    }
+
+
+def _as_own(before: Tree, after: Tree) -> Pair:
+    return _about(before, pair="x"), _about(after, pair="x")

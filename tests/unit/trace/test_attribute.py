@@ -127,3 +127,20 @@ def test_every_question_takes_a_file_where_it_takes_a_trace(tmp_path: Path) -> N
     assert antipatterns(trace) == antipatterns(path)
     with pytest.raises(UsageError, match=r"skip must be 0 or more, got -1"):
         attribute(trace, skip=-1)
+
+
+def test_generated_code_on_a_cpu_computes() -> None:
+    def event(category: str, name: str, start_us: float, taken_us: float) -> dict[str, object]:
+        return {"ph": "X", "cat": category, "pid": 1, "tid": 1, "name": name, "ts": start_us, "dur": taken_us}
+
+    events = []
+    for step in range(4):
+        begin = 1000.0 * step
+        events += [
+            event("user_annotation", f"ProfilerStep#{step}", begin, 1000),
+            event("user_annotation", "## Call CompiledFxGraph f2r6nx7x47re ##", begin + 100, 800),
+            event("cpu_op", "aten::mm", begin + 200, 300),
+        ]
+    shares = attribute(read_trace(events), skip=1).shares
+
+    assert (pytest.approx(0.8), pytest.approx(0.2)) == (shares["compute"], shares["host"])

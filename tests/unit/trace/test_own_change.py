@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
+import torch
 
 from edl_labs.errors import Wrong
+from edl_labs.trace import hand_in
 from edl_labs.trace.own_change import OwnPair
+from edl_labs.trace.packed_trace import FILES
 from tests.unit.trace.own_traces import CUDA, Step, cpu_loops, cuda_pair, pair_of, recorded
 
 
@@ -67,6 +72,48 @@ def test_a_share_that_falls_because_the_rest_grew_is_no_fall() -> None:
     slower = replace(CUDA["data"][0], code_us=2000)
     with pytest.raises(Wrong, match="did not fall"):
         judged(pair_of(*cuda_pair(CUDA["data"][0], slower)), "data")
+
+
+@pytest.mark.parametrize(("after_us", "falls"), [(150, True), (290, False)])
+def test_where_nearly_all_is_one_cause_its_seconds_tell(after_us: float, falls: bool) -> None:
+    before = Step(kernels=8, kernel_us=300, launch_us=1)
+    pair = pair_of(*cuda_pair(before, replace(before, kernel_us=after_us)))
+
+    assert pair.before.shares["compute"] > 0.98
+    if falls:
+        judged(pair, "compute")
+    else:
+        with pytest.raises(Wrong, match="did not fall"):
+            judged(pair, "compute")
+
+
+def test_products_in_generated_code_have_no_shapes_and_are_honest() -> None:
+    first, second = cuda_pair(*CUDA["compute"])
+    mark = {"ph": "X", "cat": "user_annotation", "pid": 1, "tid": 1, "ts": 0, "dur": 1}
+    compiled = [e for e in second["traceEvents"] if e.get("cat") != "cpu_op"]
+    with pytest.raises(Wrong, match="computes something else"):
+        judged(pair_of(first, {**second, "traceEvents": compiled}), "compute")
+    judged(
+        pair_of(first, {**second, "traceEvents": [*compiled, {**mark, "name": "## Call CompiledFxGraph f2r6 ##"}]}),
+        "compute",
+    )
+
+
+def test_attention_by_hand_and_fused_are_the_same_work() -> None:
+    q, k, v = (torch.randn(2, 4, 32, 16, requires_grad=True) for _ in range(3))
+
+    def by_hand() -> None:
+        ((q @ k.transpose(-1, -2) / 4).softmax(-1) @ v).sum().backward()
+
+    def fused() -> None:
+        torch.nn.functional.scaled_dot_product_attention(q, k, v).sum().backward()
+
+    with TemporaryDirectory() as folder:
+        hand_in(by_hand, fused, steps=4, folder=folder)
+        pair = pair_of(*((Path(folder) / file).read_bytes() for file in FILES))
+    pair.require_same_work()
+
+    assert pair.before.flop_per_step == pair.after.flop_per_step
 
 
 def test_a_gain_above_the_bound_is_not_the_gain_of_that_cause() -> None:

@@ -1,4 +1,4 @@
-"""Recordings of a class: twenty forged pairs are flagged or lose points, honest ones are neither."""
+"""Recordings of a class: every kind of forged pair is flagged or loses points, honest ones are neither."""
 
 from __future__ import annotations
 
