@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from edl_labs.cli.output import AsJson, ProgressLines, emit, stop
-from edl_labs.cli.proof_tables import forge_labs, labs_and_exercises, show_proofs
+from edl_labs.cli.proof_tables import forge_labs, labs_and_exercises, show_messages, show_proofs
 from edl_labs.errors import NothingToDo, UsageError
 from edl_labs.units import counted
 
 if TYPE_CHECKING:
     from edl_labs.course.course_folder import Course
-    from edl_labs.course.lab.prove import LabProof
+    from edl_labs.course.lab.proofs import LabProof
 
 
 def add_to(app: typer.Typer) -> None:
@@ -180,6 +180,10 @@ def prove_labs(
     forge: Annotated[
         bool, typer.Option("--forge", help="Instead, lie about what wrong answers only claim: it must earn nothing.")
     ] = False,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Stub, solution and mistakes alone, with one seed: while you write.")
+    ] = False,
+    messages: Annotated[bool, typer.Option("--show-messages", help="Show what each mistake is told.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Prove of every exercise: stub 0, solution full, each wrong answer told, hints there, hostile answers 0."""
@@ -191,11 +195,13 @@ def prove_labs(
     names, exercises = labs_and_exercises(course, labs or [])
     if forge:
         stop(0 if forge_labs(course, names, exercises, as_json=as_json) else 1)
-    proofs = _proofs(course, names, exercises, seeds=seeds, adapters=adapters, quiet=as_json)
+    proofs = _proofs(course, names, exercises, seeds=seeds, adapters=adapters, quick=quick, quiet=as_json)
     ok = bool(proofs) and all(proof.ok for proof in proofs)
     if as_json:
         emit({"schema": 1, "ok": ok, "labs": [proof.to_json() for proof in proofs]})
     else:
+        if messages:
+            show_messages(proofs)
         show_proofs(proofs)
     if not proofs:
         raise NothingToDo("there are no labs", next="edl-labs new LAB")
@@ -203,7 +209,7 @@ def prove_labs(
 
 
 def _proofs(
-    course: Course, names: list[str], exercises: list[str], *, seeds: int, adapters: bool, quiet: bool
+    course: Course, names: list[str], exercises: list[str], *, seeds: int, adapters: bool, quick: bool, quiet: bool
 ) -> list[LabProof]:
     """The labs' proofs, two labs at a time: one lab alone keeps two cores busy for only a part of its proof."""
     from concurrent.futures import ProcessPoolExecutor, as_completed
@@ -212,13 +218,13 @@ def _proofs(
     from edl_labs.course.lab.answer_runs import AT_ONCE
 
     if len(names) < 2:
-        return [_proof(course, name, seeds, adapters, quiet, exercises) for name in names]
+        return [_proof(course, name, seeds, adapters, quick, quiet, exercises) for name in names]
     bar = sys.stderr.isatty()  # one, of labs: two at once would write over each other
     with (
         ProcessPoolExecutor(min(AT_ONCE, len(names)), mp_context=get_context("spawn")) as pool,
         ProgressLines(quiet=quiet or not bar) as progress,
     ):
-        proofs = [pool.submit(_proof, course, name, seeds, adapters, quiet or bar) for name in names]
+        proofs = [pool.submit(_proof, course, name, seeds, adapters, quick, quiet or bar) for name in names]
         try:
             for done, proof in enumerate(as_completed(proofs), start=1):
                 progress(done, len(names), proof.result().lab)
@@ -229,12 +235,12 @@ def _proofs(
 
 
 def _proof(
-    course: Course, name: str, seeds: int, adapters: bool, quiet: bool, exercises: Sequence[str] = ()
+    course: Course, name: str, seeds: int, adapters: bool, quick: bool, quiet: bool, exercises: Sequence[str] = ()
 ) -> LabProof:
     from edl_labs.course.lab.prove import prove
 
     with ProgressLines(quiet=quiet) as progress:
-        return prove(course, name, exercises=exercises, seeds=seeds, adapters=adapters, progress=progress)
+        return prove(course, name, exercises=exercises, seeds=seeds, adapters=adapters, quick=quick, progress=progress)
 
 
 def leaks(

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 from edl_labs.cli.output import ProgressLines, emit, table
 from edl_labs.errors import UsageError
+from edl_labs.units import counted
 
 if TYPE_CHECKING:
     from edl_labs.course.course_folder import Course
-    from edl_labs.course.lab.prove import ExerciseProof, LabProof
+    from edl_labs.course.lab.proofs import ExerciseProof, Found, LabProof
 
 
 def labs_and_exercises(course: Course, names: list[str]) -> tuple[list[str], list[str]]:
@@ -55,25 +56,42 @@ def show_proofs(proofs: list[LabProof]) -> None:
     """A table for each lab, and what is missing."""
     columns = ["exercise", "points", "stub", "solution", "mistakes", "hints", "hostile", "library", ""]
     for proof in proofs:
-        table(f"{proof.lab}, {proof.seeds} seeds", columns, [_proof_row(exercise) for exercise in proof.exercises])
+        table(
+            f"{proof.lab}, {counted(proof.seeds, 'seed')}",
+            columns,
+            [_proof_row(exercise) for exercise in proof.exercises],
+        )
         for problem in proof.problems:
             print(problem, file=sys.stderr)
 
 
-def _proof_row(exercise: ExerciseProof) -> list[str]:
-    def sign(ok: bool) -> str:
-        return "✓" if ok else "✗"
+def show_messages(proofs: list[LabProof]) -> None:
+    """What each mistake is told, below its name; `!` marks those that are told something else."""
+    for exercise in [exercise for proof in proofs for exercise in proof.exercises]:
+        for one in exercise.mistakes:
+            print(f"{' ' if one.ok else '!'} {exercise.name}.{one.name}: {one.said}")
+            for word, text in (("why", one.why), ("next", one.next)):
+                if text:
+                    print(f"    {word + ':':5} {text}")
 
-    by_hand = exercise.kind == "explain"
+
+def _proof_row(exercise: ExerciseProof) -> list[str]:
+    from edl_labs.course.lab.proofs import NOT_TRIED
+
+    def sign(part: str) -> str:
+        seen: Found = getattr(exercise, part)
+        return "" if seen == NOT_TRIED else "✓" if seen.ok else "✗"
+
+    by_hand, quick = exercise.kind == "explain", exercise.hostile == NOT_TRIED
     told = sum(one.ok for one in exercise.mistakes)
     return [
         exercise.name,
         f"{exercise.points:g}" if exercise.points else "",
-        "by hand" if by_hand else sign(exercise.stub.ok),
-        "by hand" if by_hand else sign(exercise.solution.ok),
+        "by hand" if by_hand else sign("stub"),
+        "by hand" if by_hand else sign("solution"),
         "" if by_hand else f"{told}/{len(exercise.mistakes)} told",
-        sign(exercise.hints.ok),
-        "" if by_hand else sign(exercise.hostile.ok),
-        "" if by_hand else sign(exercise.library.ok),
-        "complete" if exercise.ok else f"{len(exercise.problems)} to mend",
+        sign("hints"),
+        "" if by_hand else sign("hostile"),
+        "" if by_hand else sign("library"),
+        ("as far as tried" if quick else "complete") if exercise.ok else f"{len(exercise.problems)} to mend",
     ]

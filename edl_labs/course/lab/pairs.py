@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
@@ -50,18 +50,18 @@ def jargon(seen: Outcome) -> str:
     return found[0] if found else ""
 
 
-def confused(answers: Iterable[Shown]) -> list[str]:
+def confused(answers: Iterable[Shown], *, untold: Collection[str] = ()) -> list[str]:
     """One sentence for each pair of an exercise's wrong answers of which one is told what the other did.
 
     That is where both are shown the same sentence first, whatever numbers it quotes. A pair that says `# like: OTHER`
     may share one, if each one's `told` stands in it; three that are like one another need two such lines. A line that
-    is not needed is told too.
+    is not needed is told too. Those that are `untold`, and known to be, are in no pair: they have no sentence to share.
     """
     known = {_name(one): one for one in answers}
     found = [text for one in known.values() for text in _stale(one, known)]
     families = _families(known)
     for first, second in combinations(known.values(), 2):
-        if not _same_sentence(first, second):
+        if {_name(first), _name(second)} & set(untold) or not _same_sentence(first, second):
             continue
         if families[_name(first)] is families[_name(second)]:
             found += _unnamed(first, second)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import replace
 from functools import partial
 
 from edl_labs.checks import Outcome
@@ -18,86 +18,8 @@ from edl_labs.course.lab.mistakes import Mistake
 from edl_labs.course.lab.pairs import confused, jargon, shown
 from edl_labs.course.lab.parsed_lab import Lab, LabExercise
 from edl_labs.course.lab.places import check_places
+from edl_labs.course.lab.proofs import NOT_TRIED, ExerciseProof, Found, LabProof, MistakeProof
 from edl_labs.course.lab.read import read_lab
-from edl_labs.values import Value
-
-
-@dataclass(frozen=True)
-class Found:
-    """One thing that was proved, or not: `text` says what was seen."""
-
-    ok: bool
-    text: str
-
-
-@dataclass(frozen=True)
-class MistakeProof:
-    """One known mistake: whether it lost its exercise alone and its author's sentence was told."""
-
-    name: str
-    where: str
-    ok: bool
-    text: str
-    told: str
-    said: str
-
-
-@dataclass(frozen=True, repr=False)
-class ExerciseProof(Value):
-    """One exercise: stub, solution, wrong answers, hints, hostile submissions."""
-
-    DERIVED = ("ok", "problems")
-
-    name: str
-    kind: str
-    points: float
-    stub: Found
-    solution: Found
-    mistakes: tuple[MistakeProof, ...]
-    hints: Found
-    hostile: Found
-    library: Found = Found(True, "")
-    declared: Found = Found(True, "")
-    """Whether the cells that grading runs give the evidence of all cells."""
-    pairs: tuple[str, ...] = ()
-    """Pairs of wrong answers of which one is told what the other did."""
-
-    @property
-    def ok(self) -> bool:
-        """Whether the exercise is complete."""
-        return not self.problems
-
-    @property
-    def problems(self) -> list[str]:
-        """What is missing, one sentence each."""
-        names = ("stub", "solution", "hints", "hostile", "library", "declared")
-        parts = {name: getattr(self, name) for name in names}
-        found = [f"{self.name}: {part}: {seen.text}" for part, seen in parts.items() if not seen.ok]
-        found += [f"{self.name}: {one.where}: {one.text}" for one in self.mistakes if not one.ok]
-        return found + [f"{self.name}: {text}" for text in self.pairs]
-
-
-@dataclass(frozen=True, repr=False)
-class LabProof(Value):
-    """Every exercise of one lab. `seeds` is how many seeds the solutions were tried with."""
-
-    DERIVED = ("ok", "problems")
-    ROWS = "exercises"
-
-    lab: str
-    seeds: int
-    exercises: tuple[ExerciseProof, ...]
-
-    @property
-    def ok(self) -> bool:
-        """Whether every exercise is complete."""
-        return all(exercise.ok for exercise in self.exercises)
-
-    @property
-    def problems(self) -> list[str]:
-        """What is missing in the whole lab, one sentence each."""
-        return [problem for exercise in self.exercises for problem in exercise.problems]
-
 
 AGAIN_SEEDS = 20  # two runs of the solution that differ at all differ soon; more seeds are for the cases' sake
 WRONG_SEEDS = 3  # a mistake shows in nearly every case; each further seed costs every wrong answer a run
@@ -112,23 +34,26 @@ def prove(
     exercises: Collection[str] = (),
     seeds: int = 20,
     adapters: bool = False,
+    quick: bool = False,
     progress: Progress | None = None,
 ) -> LabProof:
     """The proof of every exercise of a lab, or of those named. It raises for a lab that cannot be read or run, and
     for an exercise that it does not have.
 
-    With `adapters` library functions are tried behind adapters too.
+    With `adapters` library functions are tried behind adapters too. A `quick` proof runs stub, solution and mistakes
+    once, under the public seed, and tries nothing else.
     """
     lab = read_lab(course, lab) if isinstance(lab, str) else lab
     check_places(course, lab, goldens=True)
     wanted = {lab.exercise(name).name for name in exercises} or {one.name for one in lab.exercises}
     with course.activated():
         registered = {name: exercise for name, exercise in exercises_of(course, lab).items() if name in wanted}
-        proving = _Proving(course, AnswerRuns(lab, registered, max(1, seeds)), max(1, seeds))
+        seeds = 1 if quick else max(1, seeds)
+        proving = (_QuickProving if quick else _Proving)(course, AnswerRuns(lab, registered, seeds), seeds)
         if registered:
             proving.run(progress, adapters=adapters)
         proofs = [proving.proof(one) for one in lab.exercises if one.name in wanted]
-    return LabProof(lab.name, max(1, seeds), tuple(proofs))
+    return LabProof(lab.name, seeds, tuple(proofs))
 
 
 class _Proving:
@@ -171,18 +96,19 @@ class _Proving:
         if one.kind == "explain":
             exempt = Found(True, "prose, marked by hand")
             return ExerciseProof(one.name, one.kind, one.points, exempt, exempt, (), hints, exempt)
+        mistakes = tuple(self._mistake(known) for known in self.lab.mistakes if known.exercise == one.name)
         return ExerciseProof(
             name=one.name,
             kind=one.kind,
             points=one.points,
             stub=self._stub(one.name),
             solution=self._solution(one.name),
-            mistakes=tuple(self._mistake(known) for known in self.lab.mistakes if known.exercise == one.name),
+            mistakes=mistakes,
             hints=hints,
             hostile=self._hostile(one.name),
             declared=self._declared(one.name),
             library=_from_library(self.library.get(one.name, []), one.library),
-            pairs=self._pairs(one.name),
+            pairs=self._pairs(one.name, {known.name for known in mistakes if not known.ok}),
         )
 
     def _stub(self, name: str) -> Found:
@@ -209,23 +135,22 @@ class _Proving:
         return Found(True, f"full marks with {len(outcomes)} seed{'' if len(outcomes) == 1 else 's'}")
 
     def _mistake(self, known: Mistake) -> MistakeProof:
-        answer = self.mistakes[known.label]
-        said = ""
+        answer, said = self.mistakes[known.label], list[str]()
         problem = f"it does not run: {answer.error}" if answer.error else ""
         for seed, seen in self.runs.outcomes(answer, known.exercise):
-            said = said or (seen if isinstance(seen, str) else seen.what)
+            said = said or ([seen] if isinstance(seen, str) else [seen.what, seen.why, seen.next])
             problem = problem or _not_lost(known, seed, seen)
         for name in self.registered:
             if name != known.exercise and self._solution(name).ok:
                 problem = problem or self._lost_too(answer, name)
         text = problem or "loses its exercise alone"
-        return MistakeProof(known.name, known.where, not problem, text, known.told, said)
+        return MistakeProof(known.name, known.where, not problem, text, known.told, *said)
 
-    def _pairs(self, name: str) -> tuple[str, ...]:
+    def _pairs(self, name: str, untold: Collection[str]) -> tuple[str, ...]:
         exercise, key = self.registered[name], (name, PUBLIC_SEED)
         cases, wants = self.runs.cases[key], self.runs.wants[key]
         known = [(one, self.mistakes[one.label].records.get(key)) for one in self.lab.mistakes if one.exercise == name]
-        return tuple(confused(shown(one, exercise, cases, got, wants) for one, got in known))
+        return tuple(confused((shown(one, exercise, cases, got, wants) for one, got in known), untold=untold))
 
     def _lost_too(self, answer: Answer, name: str) -> str:
         for seed, seen in self.runs.outcomes(answer, name):
@@ -245,6 +170,31 @@ class _Proving:
                 if not isinstance(seen, str) and seen.points != 0:
                     return Found(False, f"a submission that {what} scores {seen.points:g} points under seed {seed}")
         return Found(True, f"{len(self.hostile)} submissions score 0")
+
+
+class _QuickProving(_Proving):
+    """Stub, solution and mistakes in forks of one process that ran the solution's cells."""
+
+    def __init__(self, course: Course, runs: AnswerRuns, seeds: int) -> None:
+        super().__init__(course, runs, seeds)
+        self.reference = Answer("solution", [], self.origin.fork, tuple(self.registered), seeds)
+        self.solution, self.hostile = self.reference, {}
+        stubs = [(cell.label, cell.stub) for cell in self.lab.cells if cell.role == "solve"]
+        self.stubs = Answer("stubs", stubs, self.origin.fork, tuple(self.registered), 1)
+
+    def run(self, progress: Progress | None, *, adapters: bool = False) -> None:
+        with self.origin:
+            self.runs.gather([self.reference, self.stubs, *self.mistakes.values()], progress)
+        self.runs.want(self.reference)
+
+    def _declared(self, name: str) -> Found:
+        return NOT_TRIED
+
+    def _hostile(self, name: str) -> Found:
+        return NOT_TRIED
+
+    def proof(self, one: LabExercise) -> ExerciseProof:
+        return replace(super().proof(one), library=NOT_TRIED)
 
 
 def _not_lost(known: Mistake, seed: int, seen: Outcome | str) -> str:

@@ -291,7 +291,7 @@ def test_the_wheel_holds_the_released_labs_and_no_sources(wheel: Path) -> None:
     assert [f"edl_labs/labs/{n}/{n}.ipynb" for n in Course(REPOSITORY).lab_names()] == [
         name for name in names if name.endswith(".ipynb")
     ]
-    assert not [name for name in names if "solutions" in name or "/wrong/" in name or name.endswith("lab.toml")]
+    assert not [name for name in names if "solutions" in name or "/mistakes/" in name or name.endswith("lab.toml")]
 
 
 def test_the_value_of_a_return_is_secret_without_the_word_too(course: Course) -> None:

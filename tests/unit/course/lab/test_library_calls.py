@@ -11,7 +11,8 @@ from edl_labs.course.course_folder import Course
 from edl_labs.course.lab import library_calls
 from edl_labs.course.lab.build import build
 from edl_labs.course.lab.library_calls import fits, library_functions, private_functions
-from edl_labs.course.lab.prove import ExerciseProof, prove
+from edl_labs.course.lab.proofs import ExerciseProof
+from edl_labs.course.lab.prove import prove
 from edl_labs.errors import SourceError
 from tests.unit.course.lab import kit
 

@@ -102,6 +102,13 @@ def test_one_that_loses_nothing_in_public_is_confused_with_nobody() -> None:
     assert [] == confused([a_mistake("a", "", case=None), a_mistake("b", "", case=None)])
 
 
+def test_one_that_is_not_told_its_sentence_is_in_no_pair() -> None:
+    pair = [a_mistake("a", "another value came back", told="too much"), a_mistake("b", "another value came back")]
+
+    assert [] == confused(pair, untold={"a"})
+    assert 1 == len(confused(pair))
+
+
 @pytest.mark.slow
 def test_the_proof_of_a_lab_looks_at_its_pairs(course: Course, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("edl_labs.course.lab.prove.hostile_cells", lambda lab: {})

@@ -9,7 +9,8 @@ import pytest
 from edl_labs.course.course_folder import Course
 from edl_labs.course.lab.build import build
 from edl_labs.course.lab.hostile import hostile_cells
-from edl_labs.course.lab.prove import ExerciseProof, LabProof, prove
+from edl_labs.course.lab.proofs import ExerciseProof, LabProof
+from edl_labs.course.lab.prove import prove
 from edl_labs.course.lab.read import read_lab
 from edl_labs.errors import EdlError
 from tests.unit.course.lab import kit

@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 import pytest
 
 from edl_labs.course.lab.build import BuildReport
-from edl_labs.course.lab.prove import ExerciseProof, Found, LabProof, MistakeProof
+from edl_labs.course.lab.proofs import ExerciseProof, Found, LabProof, MistakeProof
 from edl_labs.course.run.checkfile import CheckReport
 from edl_labs.course.run.doctor import DoctorReport, Row
 from edl_labs.course.run.run_report import (
