@@ -586,7 +586,11 @@ print(f"gradients of 10 * a * b at a = 2, b = 5: {a.grad.item():g}, {b.grad.item
 # * returns one gradient for each argument, `None` for `run` and for what has none. Gradients of weights inside `run`
 #   arrive in `.grad` by themselves, if the second run's output is sent backward.
 #
-# The CPU's generator and autocast will do. The first input always needs a gradient.
+# The CPU's generator and autocast will do. The first input always needs a gradient. `run` may compute something else in
+# its second run, as layers that keep statistics do: the output is the first run's, the gradients are the second's.
+# Hooks may give a saved tensor back a little changed, as those do that compress it; the second run gets what they give
+# back. And only the gradients that somebody wants may be asked for, by `backward(inputs=[x])`, which torch's reentrant
+# checkpoint refuses: so write this one yourself.
 
 
 # %% solve="own_checkpoint"

@@ -3,63 +3,73 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, ClassVar
 
 from edl_labs.checks import Exercise, exercise
 from edl_labs.errors import Wrong
+from edl_labs.exercises.lab06_memory.checkpointed_blocks import (
+    WIDTH,
+    CheckpointedBlock,
+    ShiftedTensors,
+    autocast_of,
+    block_inputs,
+)
 from edl_labs.units import counted
 
-ROWS, WIDTH = 6, 8  # small: a case takes milliseconds
 _SAME, _SAME_SHORT = 1e-6, 2e-2  # float64 against another order of adding; bf16 has 8 bits
 _MOST_TEXT = 300  # characters of an exception: its first sentence
 _OTHER_MASK = 0.2  # of a gradient's length: a mask drawn anew changes far more than rounding
+_NEXT_DROPOUT = 0.5  # of the block that runs after the backward pass: its mask shows where the generator stands
 
 
-@exercise("own_checkpoint", trusting=True)
+@exercise("own_checkpoint")
 class OwnCheckpoint(Exercise):
     """A torch.autograd.Function that saves its inputs alone and gives the outputs and gradients of a plain run.
 
-    `Checkpoint.apply(run, *inputs)`. Trusting: how many tensors are saved is counted in the student's process.
+    `Checkpoint.apply(run, *inputs)`. The block's factor grows with each run and with what the first one left in
+    memory, and saved tensors come back shifted by their number: what ran and what was saved is in the gradients, and
+    in the output of the next run. Counts only say why those are wrong.
     """
+
+    answers: ClassVar[tuple[str, ...]] = ("output", "input_gradient", "weight_gradient", "next_output")
 
     def probe(self, student: Any, given: Any) -> Any:
         import torch
 
-        from edl_labs.numerics import SavedTensors
-
-        block = _Block(given)
-        first, inputs = _inputs(given)
-        watched = SavedTensors([block.weight])
+        block = CheckpointedBlock(given)
+        first, inputs = block_inputs(given)
+        saved = ShiftedTensors(block.weight)
         torch.manual_seed(given["seed"])
         fresh = torch.get_rng_state()
         torch.rand(7)  # what layers before it draw: the seed alone no longer gives the generator's state
         found, raised = torch.get_rng_state(), ""
-        with watched.watching(), _autocast(given):
+        with saved.watching(), autocast_of(given):
             output = student.Checkpoint.apply(block, *inputs)
-            saved = watched.count
         after = torch.get_rng_state()
         torch.rand(5)  # what other layers draw before the backward pass comes
         try:
-            output.double().square().sum().backward()
+            output.double().square().sum().backward(inputs=[first])
         except Exception as error:
             raised = str(error)[:_MOST_TEXT] or type(error).__name__
             if raised_symptom(block.runs, raised) is None:
                 raise
-        then = float(torch.rand(()))
+        runs, block.dropout = list(block.runs), _NEXT_DROPOUT
+        with autocast_of(given):
+            then = [] if raised else _listed(student.Checkpoint.apply(block, *inputs))
         return {
             "output": _listed(output),
             "input_gradient": _listed(first.grad),
             "weight_gradient": _listed(block.weight.grad),
-            "runs": block.runs,
+            "runs": runs,
             "random": _moments(block.states, found, after, fresh),
-            "saved": saved,
-            "then": then,
+            "saved": saved.after_forward,
+            "next_output": then,
             "raised": raised,
         }
 
-    def student_inputs(self, case: Any) -> Any:
+    def studentblock_inputs(self, case: Any) -> Any:
         """What `apply` is given, and whether that happens under autocast: `Checkpoint.apply(run, *inputs)`."""
-        return {"run": _Block(case), "inputs": _inputs(case)[1], "autocast": case["autocast"]}
+        return {"run": CheckpointedBlock(case), "inputs": block_inputs(case)[1], "autocast": case["autocast"]}
 
     def compare(self, case: Any, got: Any, want: Any) -> None:
         within = _SAME_SHORT if case["autocast"] else _SAME
@@ -81,7 +91,7 @@ class OwnCheckpoint(Exercise):
         if got["raised"]:
             raise raised_symptom(got["runs"], got["raised"]) or Wrong("your code raised an exception in backward")
         _judge_gradients(case, got, want, within)
-        if abs(got["then"] - want["then"]) > 1e-9:
+        if _distance(got["next_output"], want["next_output"]) > within:
             why = "the next random number after the backward pass is not the one that a plain run leaves"
             then = "put the generator back where it was when the second run is over"
             raise Wrong("the second run moves the random numbers of all that comes after", why=why, next=then)
@@ -96,67 +106,12 @@ class OwnCheckpoint(Exercise):
 
     def format_case(self, case: Any) -> str:
         """What the block does."""
-        parts = ["a linear layer and a tanh", f"dropout of {case['dropout']}" if case["dropout"] else ""]
+        parts = ["a linear layer, a tanh and a sine", f"dropout of {case['dropout']}" if case["dropout"] else ""]
         parts += [f"in {case['autocast']} by autocast" if case["autocast"] else ""]
         parts += ["with an offset" if case["offset"] else ""]
         parts += ["and a factor that is a plain number" if case["factor"] else ""]
         parts += ["(the number before the offset)" if case["is_between"] else ""]
         return ", ".join(part for part in parts if part)
-
-
-class _Block:
-    """What is checkpointed: it notes how it was run."""
-
-    def __init__(self, case: Any) -> None:
-        import torch
-
-        self.case = case
-        self.runs: list[list[Any]] = []  # dtype, whether a graph is made, and what is known of the inputs
-        self.states: list[Any] = []  # the generator's, at the start of each run
-        drawn = torch.Generator().manual_seed(case["seed"] + 1)
-        dtype = torch.float32 if case["autocast"] else torch.float64
-        # Small enough that no tanh is flat: every element of a mask then counts in the gradient.
-        self.weight = (0.2 * torch.randn(WIDTH, WIDTH, generator=drawn, dtype=dtype)).requires_grad_()
-
-    def __call__(self, x: Any, *more: Any) -> Any:
-        import torch
-
-        needs = any(one.requires_grad for one in more if isinstance(one, torch.Tensor))
-        kinds = ", ".join("tensor" if isinstance(one, torch.Tensor) else "number" for one in (x, *more))
-        self.states.append(torch.get_rng_state())
-        run = ["", torch.is_grad_enabled(), needs, kinds, isinstance(x, torch.Tensor) and x.grad_fn is not None]
-        self.runs.append(run)
-        product, rest = x @ self.weight.T, list(more)
-        if self.case["is_between"]:
-            rest.reverse()
-        if self.case["offset"]:
-            product = product + rest.pop(0)
-        if self.case["factor"]:
-            product = product * rest.pop(0)
-        run[0] = str(product.dtype).removeprefix("torch.")
-        return torch.nn.functional.dropout(torch.tanh(product), self.case["dropout"])
-
-
-def _inputs(case: Any) -> tuple[Any, list[Any]]:
-    """The tensor that a gradient is asked of, and the block's inputs, which come from an operation on it."""
-    import torch
-
-    drawn = torch.Generator().manual_seed(case["seed"] + 2)
-    dtype = torch.float32 if case["autocast"] else torch.float64
-    first = torch.randn(ROWS, WIDTH, generator=drawn, dtype=dtype).requires_grad_()
-    inputs: list[Any] = [first * 1.5]
-    if case["offset"]:
-        inputs.append(torch.randn(WIDTH, generator=drawn, dtype=dtype))
-    if case["factor"]:
-        inputs.append(case["factor"])
-    return first, [inputs[0], *reversed(inputs[1:])] if case["is_between"] else inputs
-
-
-def _autocast(case: Any) -> Any:
-    import torch
-
-    dtype = getattr(torch, case["autocast"] or "bfloat16")
-    return torch.autocast("cpu", enabled=bool(case["autocast"]), dtype=dtype)
 
 
 def _moments(states: list[Any], found: Any, after: Any, fresh: Any) -> list[bool]:
@@ -173,7 +128,7 @@ def raised_symptom(runs: list[Any], text: str) -> Wrong | None:
         return None
     (_, _, _, before, _), (_, makes_graph, _, kinds, is_attached) = runs
     if kinds != before:
-        return _other_inputs(before, kinds)
+        return _otherblock_inputs(before, kinds)
     if not makes_graph:
         why = "a backward pass runs without a graph, unless it is asked for: the second run's output had none"
         return Wrong("the second run makes no graph", why=why, next="run it under torch.enable_grad()")
@@ -188,7 +143,7 @@ def raised_symptom(runs: list[Any], text: str) -> Wrong | None:
     return Wrong("what is sent backward is not the second run's output", why=why, next=then)
 
 
-def _other_inputs(before: str, kinds: str) -> Wrong:
+def _otherblock_inputs(before: str, kinds: str) -> Wrong:
     why = f"the first run was given {before}; the second {kinds}"
     return Wrong("the second run gets its inputs in another order", why=why, next="put each back in its own place")
 
@@ -198,7 +153,7 @@ def _judge_runs(case: Any, runs: list[Any], want: list[Any]) -> None:
         why = f"it ran {len(runs)} times; a checkpoint runs it once forward, and once again in the backward pass"
         raise Wrong("the block does not run exactly twice", why=why, next="run it in forward, and again in backward")
     if runs[1][3] != runs[0][3]:
-        raise _other_inputs(runs[0][3], runs[1][3])
+        raise _otherblock_inputs(runs[0][3], runs[1][3])
     if runs[1][0] and runs[1][0] != want[1][0]:
         why = f"the first run computed in {runs[0][0]}, the second in {runs[1][0]}"
         then = "the backward pass lies outside the autocast block: note what held in the forward pass, and set it again"
@@ -225,7 +180,7 @@ def _judge_gradients(case: Any, got: Any, want: Any, within: float) -> None:
         if not mine:
             then = "return one gradient for each input, None for run and for what is no tensor"
             raise Wrong(f"no gradient reaches {words}", why="it is None after the backward pass", next=then)
-        if case["dropout"] and off > _OTHER_MASK:
+        if case["dropout"] and off > _OTHER_MASK and not got["random"][1]:
             why = f"the output is right, and the gradient of {words} is {off:.0%} off: other elements were dropped"
             if got["random"][3]:
                 why = "in the second run, the generator stood where its seed puts it; layers before had drawn from it"

@@ -30,30 +30,16 @@ class Checkpoint(torch.autograd.Function):
 
 # %% mistake="forgets_requires_grad"
 # told: no gradient reaches the inputs
-class Checkpoint(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, run, *inputs):
-        ctx.save_for_backward(
-            *(one if isinstance(one, torch.Tensor) else None for one in inputs)
-        )
-        ctx.run, ctx.inputs = (
-            run,
-            [None if isinstance(one, torch.Tensor) else one for one in inputs],
-        )
-        ctx.drawn = torch.get_rng_state()
-        return run(*inputs)
-
-    @staticmethod
-    def backward(ctx, gradient):
-        inputs = [
-            other if tensor is None else tensor.detach()
-            for tensor, other in zip(ctx.saved_tensors, ctx.inputs, strict=True)
-        ]
-        with torch.random.fork_rng(devices=[]), torch.enable_grad():
-            torch.set_rng_state(ctx.drawn)
-            output = ctx.run(*inputs)
-        output.backward(gradient)
-        return None, *(getattr(one, "grad", None) for one in inputs)
+# %% replace
+inputs = [
+    other if tensor is None else tensor.detach().requires_grad_(tensor.requires_grad)
+    for tensor, other in zip(ctx.saved_tensors, ctx.others, strict=True)
+]
+# %% by
+inputs = [
+    other if tensor is None else tensor.detach()
+    for tensor, other in zip(ctx.saved_tensors, ctx.others, strict=True)
+]
 
 
 # %% mistake="generator_left_behind"
@@ -92,30 +78,14 @@ class Checkpoint(torch.autograd.Function):
 
 # %% mistake="gradient_of_a_sum"
 # told: a gradient differs from a plain run
-class Checkpoint(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, run, *inputs):
-        ctx.save_for_backward(
-            *(one if isinstance(one, torch.Tensor) else None for one in inputs)
-        )
-        ctx.run, ctx.inputs = (
-            run,
-            [None if isinstance(one, torch.Tensor) else one for one in inputs],
-        )
-        return run(*inputs)
-
-    @staticmethod
-    def backward(ctx, gradient):
-        inputs = [
-            other
-            if tensor is None
-            else tensor.detach().requires_grad_(tensor.requires_grad)
-            for tensor, other in zip(ctx.saved_tensors, ctx.inputs, strict=True)
-        ]
-        with torch.enable_grad():
-            output = ctx.run(*inputs)
-            output.sum().backward()
-        return None, *(getattr(one, "grad", None) for one in inputs)
+# %% replace
+output = ctx.run(*inputs)
+# %% by
+output = ctx.run(*inputs).sum()
+# %% replace
+output.backward(gradient)
+# %% by
+output.backward()
 
 
 # %% mistake="inputs_as_attributes"
@@ -180,30 +150,10 @@ output = ctx.run(*sorted(inputs, key=lambda one: not isinstance(one, torch.Tenso
 
 # %% mistake="other_mask"
 # told: the second run drops other elements than the first
-class Checkpoint(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, run, *inputs):
-        ctx.save_for_backward(
-            *(one if isinstance(one, torch.Tensor) else None for one in inputs)
-        )
-        ctx.run, ctx.inputs = (
-            run,
-            [None if isinstance(one, torch.Tensor) else one for one in inputs],
-        )
-        return run(*inputs)
-
-    @staticmethod
-    def backward(ctx, gradient):
-        inputs = [
-            other
-            if tensor is None
-            else tensor.detach().requires_grad_(tensor.requires_grad)
-            for tensor, other in zip(ctx.saved_tensors, ctx.inputs, strict=True)
-        ]
-        with torch.enable_grad():
-            output = ctx.run(*inputs)
-        output.backward(gradient)
-        return None, *(getattr(one, "grad", None) for one in inputs)
+# %% replace
+torch.set_rng_state(ctx.random_state)
+# %% by
+torch.rand(1)
 
 
 # %% mistake="runs_only_once"
@@ -211,7 +161,7 @@ class Checkpoint(torch.autograd.Function):
 class Checkpoint(torch.autograd.Function):
     @staticmethod
     def forward(ctx, run, *inputs):
-        ctx.save_for_backward(inputs[0])
+        ctx.save_for_backward(*(one for one in inputs if isinstance(one, torch.Tensor)))
         ctx.count = len(inputs)
         return run(*inputs)
 
