@@ -6,12 +6,14 @@ import time
 from collections.abc import Collection
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 from edl_labs.checks import RegisteredExercise, judge
 from edl_labs.checks.probe_process import ProbeProcess
 from edl_labs.course.course_folder import Course
 from edl_labs.course.lab.answer_runs import Answer, AnswerRuns, Progress
-from edl_labs.course.lab.forged_claims import replacements
+from edl_labs.course.lab.forged_claims import MOST, claims_of, replacements
+from edl_labs.course.lab.forged_programs import opened
 from edl_labs.course.lab.goldens import PUBLIC_SEED, exercises_of
 from edl_labs.course.lab.mistakes import Mistake
 from edl_labs.course.lab.read import read_lab
@@ -69,9 +71,14 @@ class LabForgery(Value):
 
 
 def forge(
-    course: Course, name: str, *, exercises: Collection[str] = (), progress: Progress | None = None
+    course: Course,
+    name: str,
+    *,
+    exercises: Collection[str] = (),
+    most: int = MOST,
+    progress: Progress | None = None,
 ) -> LabForgery:
-    """Lies about the claims in each wrong answer's evidence, under the public seed, and what the judge gives for them.
+    """At most `most` lies about the claims in each wrong answer's evidence, under the public seed, and what they earn.
 
     It raises for a lab that cannot be read or run, and for an exercise that it does not have.
     """
@@ -79,26 +86,33 @@ def forge(
     wanted = {lab.exercise(one).name for one in exercises} or {one.name for one in lab.exercises}
     with course.activated():
         registered = {name: one for name, one in exercises_of(course, lab).items() if name in wanted}
-        asked = {name for name, one in registered.items() if one.spec.answers is not None}
-        runs = AnswerRuns(lab, {name: registered[name] for name in asked}, 1)
+        runs = AnswerRuns(lab, registered, 1)
         whole, start = lab.namespace_cells(), partial(ProbeProcess, exercises_folder=course.exercises)
-        origin, reference = start(whole), Answer("reference", whole, start, tuple(asked), 1)
-        wrong = [
-            (one, Answer(one.label, [(one.label, one.code)], origin.fork, (one.exercise,), 1, one.exercise))
-            for one in lab.mistakes
-            if one.exercise in asked
-        ]
-        if asked:
-            with origin:
-                runs.gather([reference, *(answer for _, answer in wrong)], progress)
+        origin, reference = start(whole), Answer("reference", whole, start, tuple(registered), 1)
+        with origin:
+            runs.gather([reference], progress)
             runs.want(reference)
+            asked = {name for name, one in registered.items() if _has_claims(one, runs.wants[name, PUBLIC_SEED])}
+            wrong = [
+                (one, Answer(one.label, [(one.label, one.code)], origin.fork, (one.exercise,), 1, one.exercise))
+                for one in lab.mistakes
+                if one.exercise in asked
+            ]
+            runs.gather([answer for _, answer in wrong], progress)
         found = [
-            _forged(runs, one, [pair for pair in wrong if pair[0].exercise == one.name]) for one in registered.values()
+            _forged(runs, one, [pair for pair in wrong if pair[0].exercise == one.name], most)
+            for one in registered.values()
         ]
     return LabForgery(lab.name, tuple(found))
 
 
-def _forged(runs: AnswerRuns, exercise: RegisteredExercise, wrong: list[tuple[Mistake, Answer]]) -> ExerciseForgery:
+def _has_claims(exercise: RegisteredExercise, wants: list[Any]) -> bool:
+    return bool(claims_of(opened(wants), exercise.spec.answers))
+
+
+def _forged(
+    runs: AnswerRuns, exercise: RegisteredExercise, wrong: list[tuple[Mistake, Answer]], most: int
+) -> ExerciseForgery:
     started_s, answers = time.process_time(), exercise.spec.answers
     claims, count, gains = set[str](), 0, list[Gain]()
     key = (exercise.name, PUBLIC_SEED)
@@ -107,7 +121,7 @@ def _forged(runs: AnswerRuns, exercise: RegisteredExercise, wrong: list[tuple[Mi
         if not isinstance(records, list) or any("value" not in record for record in records):
             continue  # it raised or died: there is no evidence to lie about
         before = judge(exercise, runs.cases[key], records, runs.wants[key], points=points)
-        for lie in replacements([record["value"] for record in records], runs.wants[key], answers):
+        for lie in replacements([record["value"] for record in records], runs.wants[key], answers, most=most):
             said = [{"value": value} for value in lie.values]
             after = judge(exercise, runs.cases[key], said, runs.wants[key], points=points)
             claims.add(lie.field)

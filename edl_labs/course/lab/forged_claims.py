@@ -8,6 +8,7 @@ from itertools import islice, zip_longest
 from typing import Any
 
 from edl_labs.checks import plain_data
+from edl_labs.course.lab.forged_programs import OpenedText, closed, fixed_fields, opened
 
 Place = tuple[str | int, ...]
 MOST = 200  # replacements in one wrong answer's evidence
@@ -33,25 +34,45 @@ def is_claim(field: str, answers: Collection[str] | None) -> bool:
     return not any(f"{field}.".startswith(f"{one}.") or f"{one}.".startswith(f"{field}.") for one in answers)
 
 
-def replacements(values: list[Any], wants: list[Any], answers: Collection[str] | None) -> list[Replacement]:
-    """At most MOST changes of claims alone, in turn from every field, in the evidence of all cases.
+def replacements(
+    values: list[Any], wants: list[Any], answers: Collection[str] | None, *, most: int = MOST
+) -> list[Replacement]:
+    """At most `most` changes of claims alone, in turn from every field, in the evidence of all cases.
+
+    In a recorded program the claims are what its machine's table does not leave free, whatever `answers` says.
 
     >>> [(one.how, one.values) for one in replacements([{"x": 3, "n": 1}], [{"x": 5, "n": 1}], ["x"])][:2]
     [('0 everywhere', [{'x': 3, 'n': 0}]), ('half everywhere', [{'x': 3, 'n': 0.5}])]
     """
-    fields: dict[str, dict[Place, Any]] = {}
-    for place, node in _nodes(values):
-        field = field_of(place)
-        if field and is_claim(field, answers):
-            fields.setdefault(field, {})[place] = node
-    right = dict(_nodes(wants))
+    values = opened(values)
+    fields = claims_of(values, answers)
+    right = dict(_nodes(opened(wants)))
     in_turn = (
-        Replacement(field, how, _changed(values, other))
+        Replacement(field, how, closed(_changed(values, other)))
         for row in zip_longest(*(_lies(field, nodes, right) for field, nodes in fields.items()))
         for field, how, changes in filter(None, row)
         if (other := {place: told for place, told in changes.items() if not _same(told, fields[field][place])})
     )
-    return list(islice(in_turn, MOST))
+    return list(islice(in_turn, most))
+
+
+def claims_of(values: list[Any], answers: Collection[str] | None) -> dict[str, dict[Place, Any]]:
+    """The nodes of opened evidence that are claims, by field; a field of a program names its operation."""
+    fields: dict[str, dict[Place, Any]] = {}
+    texts: dict[Place, set[tuple[str, str]]] = {}
+    entries: dict[Place, str] = {}
+    for place, node in _nodes(values):
+        text = next((place[:end] for end in range(len(place)) if place[:end] in texts), None)
+        if text is None and isinstance(node, OpenedText):
+            texts[place] = fixed_fields(node)
+        if text is not None and isinstance(node, dict) and type(node.get("op")) is str:
+            entries[place] = node["op"]
+        field = field_of(place)
+        if text is None and field and is_claim(field, answers):
+            fields.setdefault(field, {})[place] = node
+        elif text is not None and (entries.get(place[:-1]), place[-1]) in texts[text]:
+            fields.setdefault(f"{field_of(text)}.{entries[place[:-1]]}.{place[-1]}", {})[place] = node
+    return fields
 
 
 def _same(one: Any, other: Any) -> bool:

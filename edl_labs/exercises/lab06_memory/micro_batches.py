@@ -28,6 +28,7 @@ class MendAccumulation(Exercise):
     for each of ASPECTS.
     """
 
+    answers: ClassVar[tuple[str, ...]] = ("weights", "losses", "met")
     answer_form: ClassVar[Any] = {
         "weights": [[0.0]],
         "rows": [0],

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 from edl_labs.course.lab.forged_claims import MOST, is_claim, replacements
 
 RIGHT = [{"scale": 8.0, "steps": [{"moved": 2, "skipped": True}, {"moved": 4, "skipped": False}]}]
@@ -53,3 +55,14 @@ def test_evidence_that_stays_the_same_is_no_lie() -> None:
     values = [{"x": 1, "count": 0}]
 
     assert [[{"x": 1, "count": 1}]] == [lie.values for lie in replacements(values, values, ["x"])][:1]
+
+
+def test_in_a_program_what_the_case_fixes_is_a_claim_and_what_is_free_is_not() -> None:
+    program = [{"op": "tensor", "tensor": 0, "numel": 8, "dtype": "float32", "name": "x", "fill": "own"}]
+    lies = replacements([{"programs": json.dumps([program])}], [{"programs": json.dumps([program])}], None)
+
+    assert {"programs.tensor.numel", "programs.tensor.tensor"} == {lie.field for lie in lies} - {
+        "programs.tensor.dtype",
+        "programs.tensor.fill",
+    }
+    assert [[{**program[0], "numel": 0}]] in [json.loads(lie.values[0]["programs"]) for lie in lies]
