@@ -63,7 +63,7 @@ class ColumnSums(KernelExercise):
 
     def explain_nan(self, case: Any, run: KernelRun, seen: str) -> Wrong:
         """Atomics on memory that was never set."""
-        if not all(one["zeros"] for one in run.program["allocated"]):
+        if not all(one.zeros for one in run.program.allocated):
             why = f"{seen}; torch.empty does not set its memory, and the input has no NaN"
             return Wrong(
                 "The sums begin with undefined memory.", why=why, next="allocate what you add to with torch.zeros"

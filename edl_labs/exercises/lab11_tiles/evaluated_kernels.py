@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import ast
-import json
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from edl_labs.errors import EdlError, Wrong
+from edl_labs.exercises.lab11_tiles.launch_programs import Buffer, HostLaunch, LaunchProgram, read_launch_program
 from edl_labs.units import counted
 from edl_labs.virtual.tiles import LaunchRecord, TileError, evaluate, parse_kernels
 
@@ -17,8 +17,6 @@ FP32_ROUNDING = 2.0**-24  # half of the distance from 1 to the next fp32 number
 FP16_ROUNDING = 2.0**-11  # half of the distance from 1 to the next fp16 number
 FP16_TINY = 2.0**-25  # half of the smallest fp16 number
 _MOST_CELL_LETTERS = 64_000  # the evaluator's own bound on a source
-_MOST_BUFFERS = 20  # a lab's host code allocates one or two
-_MOST_ELEMENTS = 1 << 22  # of all buffers: a case's tensors have some 100,000
 
 
 @dataclass(frozen=True)
@@ -26,7 +24,7 @@ class KernelRun:
     """What the launches of a host function did: flat tensors afterwards, and what each launch moved."""
 
     kernels: str
-    program: dict[str, Any]
+    program: LaunchProgram
     inputs: Mapping[str, Any]
     tensors: dict[str, Any]
     launches: tuple[LaunchRecord, ...]
@@ -50,18 +48,18 @@ class KernelRun:
     @property
     def moved_elements_of_buffers(self) -> int:
         """Elements of allocated tensors that were read or written."""
-        names = [one["name"] for one in self.program["allocated"]]
+        names = [one.name for one in self.program.allocated]
         return sum(self.read_elements(name) + self.written_elements(name) for name in names)
 
     def output(self, form: Any) -> Any:
         """What the host returned, in its shape; Wrong where it is of another size or type, or not all written."""
-        name, elements = self.program["returned"], math.prod(form.shape)
-        made = next((one for one in self.program["allocated"] if one["name"] == name), None)
+        name, elements = self.program.returned, math.prod(form.shape)
+        made = next((one for one in self.program.allocated if one.name == name), None)
         if made is None:
             why, then = f"it returned {name}, which is an input", "allocate the output, and return it"
             raise Wrong("The host function returns no new tensor.", why=why, next=then)
-        if (made["elements"], made["dtype"]) != (elements, form.dtype):
-            why = f"it has {made['elements']:,} elements of {made['dtype']}; expected {elements:,} of {form.dtype}"
+        if (made.elements, made.dtype) != (elements, form.dtype):
+            why = f"it has {made.elements:,} elements of {made.dtype}; expected {elements:,} of {form.dtype}"
             raise Wrong("The output has another size or type.", why=why, next="allocate one value for each result")
         self._require_written(name, elements)
         return self.tensors[name].reshape(form.shape)
@@ -84,14 +82,14 @@ class KernelRun:
 
         stores = {name: np.nan_to_num(store, nan=0.0) for name, store in self.inputs.items()}
         again = _launched(self.kernels, self.program, stores)
-        return not np.isnan(again.tensors[self.program["returned"]]).any()
+        return not np.isnan(again.tensors[self.program.returned]).any()
 
 
 def evaluated(got: Any, tensors: Mapping[str, tuple[Any, Any]]) -> KernelRun:
     """The launches in the evidence on these tensors (form and values by name); Wrong where they cannot run."""
     stores = {name: _stored(form, values) for name, (form, values) in tensors.items()}
-    program = _read_program(got["program"], stores)
-    names = [one["kernel"] for one in program["launches"]]
+    program = read_launch_program(got["program"], stores)
+    names = [one.kernel for one in program.launches]
     kernels, ran = kernel_text(got["source"], names), kernel_text(got["ran"], names)
     _require_written(kernels)
     try:
@@ -181,51 +179,22 @@ def _stored(form: Any, values: Any) -> Any:
     return store
 
 
-def _read_program(text: str, stores: Mapping[str, Any]) -> dict[str, Any]:
-    """The host's program; Wrong where it is none."""
-    try:
-        program = json.loads(text)
-        made = {one["name"]: (int(one["elements"]), str(one["dtype"]), one["zeros"]) for one in program["allocated"]}
-        elements = sum(count for count, _, _ in made.values())
-        known = made.keys() | stores.keys()
-        called = [a["tensor"] for one in program["launches"] for a in _arguments(one) if isinstance(a, dict)]
-        named = all(type(one["kernel"]) is str for one in program["launches"])
-        fits = named and set(called) | {program["returned"]} <= known and not made.keys() & stores.keys()
-        ok = fits and len(made) <= _MOST_BUFFERS and 0 <= elements <= _MOST_ELEMENTS
-        ok = ok and all(dtype in ("float16", "float32", "int32") for _, dtype, _ in made.values())
-    except (TypeError, ValueError, KeyError, RecursionError, AttributeError):
-        ok = False
-    if not ok:
-        why, then = "it cannot be read, or it names other tensors", "allocate and launch through torch and the kernels"
-        raise Wrong("The record of the host function is none.", why=why, next=then)
-    if not program["launches"]:
-        raise Wrong("No kernel is launched.", why="the host function ends", next="kernel[grid](…)")
-    return dict(program)
-
-
-def _arguments(launch: Mapping[str, Any]) -> list[Any]:
-    return [*launch["arguments"], *launch["named"].values()]
-
-
-def _launched(kernels: str, program: dict[str, Any], stores: Mapping[str, Any]) -> KernelRun:
-    import numpy as np
-
+def _launched(kernels: str, program: LaunchProgram, stores: Mapping[str, Any]) -> KernelRun:
     tensors = {name: store.copy() for name, store in stores.items()}
-    for one in program["allocated"]:
-        tensors[one["name"]] = np.full(one["elements"], 0 if one["zeros"] else np.nan, dtype=one["dtype"])
+    for one in program.allocated:
+        tensors[one.name] = _new_tensor(one)
     module = parse_kernels(kernels)
     run = KernelRun(kernels, program, stores, tensors, (), {}, {}, {})
-    launches = tuple(_launch(module, kernels, one, run) for one in program["launches"])
+    launches = tuple(_launch(module, kernels, one, run) for one in program.launches)
     return KernelRun(kernels, program, stores, tensors, launches, run.read, run.written, run.written_once)
 
 
-def _launch(module: Any, kernels: str, launch: Mapping[str, Any], run: KernelRun) -> LaunchRecord:
-    names = _parameters(kernels, launch["kernel"])
-    given = dict(zip(names, launch["arguments"], strict=False)) | launch["named"]
+def _launch(module: Any, kernels: str, launch: HostLaunch, run: KernelRun) -> LaunchRecord:
+    given = _given(_parameters(kernels, launch.kernel), launch)
     of = {name: value["tensor"] for name, value in given.items() if isinstance(value, dict)}
     arguments = {name: run.tensors[of[name]] if name in of else value for name, value in given.items()}
     try:
-        record = evaluate(module, launch["kernel"], tuple(launch["grid"]), arguments)
+        record = evaluate(module, launch.kernel, launch.grid, arguments)
     except TileError as error:
         error.tensors = of  # type: ignore[attr-defined]
         raise
@@ -236,18 +205,39 @@ def _launch(module: Any, kernels: str, launch: Mapping[str, Any], run: KernelRun
     return record
 
 
+def _given(names: list[str], launch: HostLaunch) -> dict[str, Any]:
+    """The arguments of a launch by the names of the kernel's parameters."""
+    if names and len(launch.arguments) > len(names):
+        what = f"`{launch.kernel}` has {len(names)} parameters, and the host passes {len(launch.arguments)}."
+        raise TileError(what, why="each argument needs a parameter", next="pass fewer")
+    given = dict(zip(names, launch.arguments, strict=False))
+    twice = sorted(given.keys() & launch.named.keys())
+    if twice:
+        what = f"`{twice[0]}` is passed twice."
+        raise TileError(what, why="it is passed by position and by name", next="pass it once")
+    return given | dict(launch.named)
+
+
+def _new_tensor(buffer: Buffer) -> Any:
+    """Memory as the host gets it: zeros, or nothing that can be relied on."""
+    import numpy as np
+
+    garbage = np.iinfo(buffer.dtype).min if buffer.dtype.startswith("int") else np.nan
+    return np.full(buffer.elements, 0 if buffer.zeros else garbage, dtype=buffer.dtype)
+
+
 def _parameters(kernels: str, name: str) -> list[str]:
     """The parameters of a kernel, in order; none where it is not there."""
     functions = (n for n in ast.parse(kernels).body if isinstance(n, ast.FunctionDef) and n.name == name)
     return next(([one.arg for one in function.args.args] for function in functions), [])
 
 
-def _refused(error: EdlError, program: Mapping[str, Any], *, is_other: bool) -> Wrong:
+def _refused(error: EdlError, program: LaunchProgram, *, is_other: bool) -> Wrong:
     """What the evaluator refused, in the words of the exercise."""
     other = "; the kernel that ran is not the one in the notebook" if is_other else ""
     kind, of = getattr(error, "kind", ""), getattr(error, "tensors", {})
     tensor = of.get(getattr(error, "tensor", ""), "")
-    tensor = "the output" if tensor == program["returned"] else tensor
+    tensor = "the output" if tensor == program.returned else tensor
     if kind in ("read", "write"):
         verb = "reads" if kind == "read" else "writes"
         why = f"program {error.program} touches element {error.element:,} of {error.size:,}{other}"  # type: ignore[attr-defined]
@@ -257,4 +247,5 @@ def _refused(error: EdlError, program: Mapping[str, Any], *, is_other: bool) -> 
         then = "give the load an `other`, or mask the store with the same mask"
         why = f"a lane outside of the load's mask has no value{other}"
         return Wrong(f"An undefined value is stored into {tensor}.", why=why, next=then)
-    return Wrong(f"The kernel cannot run: {error.what}", why=f"{error.why}{other}", next=error.next)
+    why = error.why or "the launch ends here, and there is no output to compare"
+    return Wrong(f"The kernel cannot run: {error.what}", why=f"{why}{other}", next=error.next)

@@ -115,7 +115,7 @@ def launch(kernel: Kernel, grid: Any, *args: Any, on: str = "cpu", **named: Any)
         raise refuse(f"A {type(kernel).__name__} cannot be launched.", next="put @jit above the function")
     host = _HOST.get()
     if host is not None:
-        return host(kernel, grid, args, named)
+        return host(kernel, grid, tuple(map(_number, args)), _judged(kernel, named))
     if on == "cuda":
         return launch_on_gpu(kernel, grid, args, named)
     given = _named(kernel, args, named)
@@ -135,9 +135,17 @@ def _named(kernel: Kernel, args: tuple[Any, ...], named: Mapping[str, Any]) -> d
     twice = given.keys() & named.keys()
     if twice:
         raise refuse(f"`{min(twice)}` is passed twice.", next="pass it once")
-    extra = {name: value for name, value in named.items() if name in names or name not in _OPTIONS}
-    values = given | extra
-    return {name: value.value if isinstance(value, Constexpr) else value for name, value in values.items()}
+    return {name: _number(value) for name, value in given.items()} | _judged(kernel, named)
+
+
+def _judged(kernel: Kernel, named: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments by name without options of the compiler, which change no value."""
+    names = kernel.parameters()
+    return {name: _number(value) for name, value in named.items() if name in names or name not in _OPTIONS}
+
+
+def _number(value: Any) -> Any:
+    return value.value if isinstance(value, Constexpr) else value
 
 
 @contextmanager

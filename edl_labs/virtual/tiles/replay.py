@@ -240,7 +240,8 @@ def _run(
         if name in tensors:
             env[number] = Tile(np.array([tensors[name].start]), None, np.array([where[name]]))
         else:
-            env[number] = Tile(np.array([arguments[name]]).astype(program.types[number].scalar.array))
+            with np.errstate(over="ignore"):  # 1e300 is infinite in fp32
+                env[number] = Tile(np.array([arguments[name]]).astype(program.types[number].scalar.array))
     count = grid[0] * grid[1] * grid[2]
     for first in range(0, count, together):
         engine.run(program.body, dict(env), np.arange(first, min(first + together, count)))
