@@ -46,6 +46,7 @@ class KernelExercise(Exercise):
 
     answer_form: ClassVar[Any] = {"source": [""], "ran": [""], "program": ""}
     source_is_evidence: ClassVar[bool] = True
+    answers: ClassVar[tuple[str, ...]] = ("source", "program")  # what ran in the process only explains a mistake
     host: ClassVar[str]
 
     def forms(self, given: Any) -> dict[str, TensorForm]:
