@@ -14,7 +14,7 @@
 # * in the practice, handle rows that fit into no block, skip the tiles of causal attention, and fuse a gelu.
 #
 # **About 163 minutes (estimated)**, in two sittings: the first ends with section 3. Practice gives no points; it takes
-# another 187 minutes (estimated), in any order.
+# another 207 minutes (estimated), in any order.
 #
 # | exercise | section | minutes |
 # |---|---|---|
@@ -32,6 +32,7 @@
 # | `gelu_product` | 35 |
 # | `column_sums` | 22 |
 # | `tile_order` | 16 |
+# | `which_sdpa` | 20 |
 #
 # *Write your prediction down* before you run the next cell. Lecture slides are quoted by deck: [001] course
 # introduction, [002] software perspective, [004] deep learning, hopefully faster. `hint("row_softmax")` gives the hints
@@ -876,6 +877,75 @@ def tile_order(pid, rows, columns, group):
 
 # %% check="tile_order"
 check("tile_order")
+
+# %% [markdown]
+# ## Practice: which attention runs
+#
+# `torch.nn.functional.scaled_dot_product_attention` has several implementations. `flash` is one fused kernel, as yours;
+# `math` composes products and a softmax, with the n × n matrix in memory. PyTorch chooses for each call, and says
+# nothing. On a CPU (PyTorch 2.15) it takes `flash` if all of these hold, and `math` otherwise:
+#
+# 1. `dropout_p` is 0;
+# 2. query, key and value have the same head width (their last size);
+# 3. all three have the same batch size, so that nothing is broadcast;
+# 4. a mask, if there is one, has 2 or 4 dimensions;
+# 5. and the mask needs no gradient;
+# 6. the elements of a head lie side by side: the last stride is 1.
+#
+# A GPU has other rules: on CUDA, for example, `flash` takes no mask at all, only fp16 and bf16, and no head wider than
+# 256. **Predict:** on a CPU, which runs for a call with a boolean mask of shape (n, n)?
+
+# %%
+predict("masked_call", "A call with a mask runs", choices=["flash", "math"])
+
+
+# %%
+def runs_fused(**more):
+    """Whether PyTorch runs a small call when `flash` is all that it may use."""
+    from torch.nn.attention import SDPBackend, sdpa_kernel
+
+    q = torch.ones(1, 2, 8, 16)
+    try:
+        with sdpa_kernel(SDPBackend.FLASH_ATTENTION):
+            torch.nn.functional.scaled_dot_product_attention(q, q, q, **more)
+    except RuntimeError:
+        return False
+    return True
+
+
+# %%
+with revealed("masked_call") as truth:
+    mask = torch.ones(8, 8, dtype=torch.bool)
+    truth("flash" if runs_fused(attn_mask=mask) else "math")
+
+# %% [markdown]
+# Write `which_sdpa(call)` → `"flash"` or `"math"` for a call on a CPU. `call` is a dict:
+#
+# | entry | means |
+# |---|---|
+# | `query`, `key`, `value` | their shapes: batch, heads, rows, head width |
+# | `dtype` | of all three, such as `"float32"` |
+# | `mask`, `mask_requires_grad` | the mask's shape or `None`, and whether it needs a gradient |
+# | `requires_grad` | whether query, key and value need gradients |
+# | `dropout_p`, `is_causal` | as in the call |
+# | `last_stride` | elements between two neighbours of a head |
+
+
+# %% solve="which_sdpa"
+def which_sdpa(call):
+    """The implementation that PyTorch takes for a call on a CPU."""
+    ### BEGIN SOLUTION
+    widths = {call[name][-1] for name in ("query", "key", "value")}
+    mask_fits = call["mask"] is None or len(call["mask"]) in (2, 4)
+    batches = {call[name][0] for name in ("query", "key", "value")}
+    fits = call["dropout_p"] == 0 and len(widths) == 1 and len(batches) == 1
+    dense = call["last_stride"] == 1 and not call["mask_requires_grad"]
+    return "flash" if fits and mask_fits and dense else "math"
+    ### END SOLUTION
+
+
+# %% check="which_sdpa"
+check("which_sdpa")
 
 # %% [markdown]
 # ## Where you are
