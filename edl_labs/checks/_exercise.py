@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import importlib
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from edl_labs.checks.spec import Case, Exercise, copied_cases, defines
@@ -58,7 +58,7 @@ class RegisteredExercise:
         """The cases of `seed`: the same list for the same seed, different for each exercise.
 
         They come in a drawn order, those of the public seed in the author's: who only counts how often they were asked
-        cannot tell by the public cases what a secret one is about.
+        cannot tell by the public cases what a secret one is about. `judge` sees them in the author's again.
         """
         import numpy
 
@@ -83,7 +83,7 @@ class RegisteredExercise:
             )
         if seed != PUBLIC_SEED:
             order = numpy.random.Generator(numpy.random.PCG64(int.from_bytes(digest[16:], "little")))
-            cases = [cases[at] for at in order.permutation(len(cases))]
+            cases = [replace(cases[at], place=int(at)) for at in order.permutation(len(cases))]
         return copied_cases(cases)
 
     def drawing(self) -> Drawing:

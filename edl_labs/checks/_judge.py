@@ -9,7 +9,7 @@ from typing import Any
 
 from edl_labs.checks._exercise import RegisteredExercise
 from edl_labs.checks.evidence_form import Misfit, fitted, plain_lists, shown
-from edl_labs.checks.spec import AS_THE_REFERENCE, finite_metrics
+from edl_labs.checks.spec import AS_THE_REFERENCE, authors_order, finite_metrics
 from edl_labs.errors import Sentence, Wrong
 from edl_labs.values import Value
 
@@ -79,11 +79,13 @@ def judge(exercise: RegisteredExercise, cases: list[Any], got: Any, want: list[A
     special = _not_attempted(exercise, records, points)
     if special is not None:
         return special
+    order = authors_order(cases)
+    complete = [*records, *({} for _ in cases[len(records) :])]
+    drawn, found, wanted = ([every[at] for at in order] for every in (cases, complete, want))
     fractions: list[float] = []
     first: Wrong | None = None
     first_index: int | None = None
-    for index, (case, expected) in enumerate(zip(cases, want, strict=True)):
-        record = records[index] if index < len(records) else {}
+    for index, (case, record, expected) in enumerate(zip(drawn, found, wanted, strict=True)):
         fraction, wrong = _one(exercise, case, record, expected)
         fractions.append(fraction)
         # A case that says what is wrong comes before one that merely earned a part, and one that lost all before one
@@ -95,8 +97,10 @@ def judge(exercise: RegisteredExercise, cases: list[Any], got: Any, want: list[A
         ):
             first, first_index = wrong, index
     if first is not None:
-        first = _diagnosed(exercise, cases, records, want) or first
-    return _outcome(exercise, cases, records, fractions, first, first_index, points=points)
+        first = (_diagnosed(exercise, drawn, found, wanted) if len(records) == len(cases) else None) or first
+    asked = None if first_index is None else order[first_index]
+    outcome = _outcome(exercise, drawn, found, fractions, first, first_index, points=points)
+    return outcome if outcome.case_index is None else replace(outcome, case_index=asked)
 
 
 def _one(exercise: RegisteredExercise, case: Any, record: Any, want: Any) -> tuple[float, Wrong | None]:
@@ -131,8 +135,6 @@ def _wrong(what: str, *, why: str, next: str, **values: object) -> Wrong:
 
 def _diagnosed(exercise: RegisteredExercise, cases: list[Any], records: list[Any], want: list[Any]) -> Wrong | None:
     """The one mistake that explains the answers to all cases; None where there is none, or one has no answer."""
-    if len(records) != len(cases):
-        return None
     try:
         got = [_formed(exercise, record["value"], right) for record, right in zip(records, want, strict=True)]
         found = exercise.spec.diagnose_all_cases(cases, got, want)

@@ -6,7 +6,7 @@ import json
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from typing import Any, ClassVar
 
@@ -33,6 +33,8 @@ class Case(Mapping[str, Any]):
 
     given: Mapping[str, Any]
     hidden: Mapping[str, Any] = field(default_factory=dict)
+    place: int | None = None
+    """Which of the author's cases it is, where they are asked in another order; the judge goes by the author's."""
 
     def __post_init__(self) -> None:
         for key in self.given.keys() & self.hidden.keys():
@@ -64,9 +66,22 @@ def given_halves(cases: Iterable[Case]) -> list[dict[str, Any]]:
     return [dict(case.given) for case in cases]
 
 
-def plain_cases(cases: Iterable[Case]) -> list[dict[str, dict[str, Any]]]:
+def plain_cases(cases: Iterable[Case]) -> list[dict[str, Any]]:
     """Both halves as plain data, for what the judge keeps and for goldens."""
-    return [{"given": dict(case.given), "hidden": dict(case.hidden)} for case in cases]
+    return [
+        {
+            "given": dict(case.given),
+            "hidden": dict(case.hidden),
+            **({} if case.place is None else {"place": case.place}),
+        }
+        for case in cases
+    ]
+
+
+def authors_order(cases: list[Any]) -> list[int]:
+    """The numbers of the cases in the order in which their author drew them."""
+    places = [getattr(case, "place", None) for case in cases]
+    return sorted(range(len(cases)), key=lambda at: at if (place := places[at]) is None else place)
 
 
 def cases_of(plain: Iterable[Mapping[str, Any]]) -> list[Case]:
@@ -81,7 +96,7 @@ def copied_cases(cases: Iterable[Case]) -> list[Case]:
 
 def with_hand_ins(cases: Iterable[Case], read: Any) -> list[Case]:
     """The cases, with what was `read` of the files that were handed in in their hidden halves."""
-    return [Case(given=case.given, hidden={**case.hidden, "handed_in": read}) for case in cases]
+    return [replace(case, hidden={**case.hidden, "handed_in": read}) for case in cases]
 
 
 def read_here(spec: type[Exercise] | Exercise, cases: Iterable[Case], files: Mapping[str, bytes]) -> list[Case]:
@@ -197,7 +212,9 @@ def kept_timelines(spec: Exercise, cases: list[Case], records: list[Any], want: 
     Plain JSON data of at most MOST_KEPT_BYTES, or nothing: the mark stands, whatever is kept beside it.
     """
     try:
-        kept = spec.leaderboard_timelines(cases, [record["value"] for record in records], want)
+        order = authors_order(cases)
+        drawn, got, right = ([every[at] for at in order] for every in (cases, records, want))
+        kept = spec.leaderboard_timelines(drawn, [record["value"] for record in got], right)
         text = json.dumps(kept, allow_nan=False)
         found = json.loads(text)
     except Exception:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from edl_labs.checks import Case, Exercise, RegisteredExercise
+from edl_labs.checks import Case, Exercise, RegisteredExercise, judge
 from edl_labs.checks._exercise import PUBLIC_SEED
+from edl_labs.checks.spec import cases_of, plain_cases
+from edl_labs.errors import Wrong
 
 KINDS = ("fits", "new segment", "other stream", "fragmented", "too much")
 
@@ -20,7 +22,15 @@ class OneOfEachKind(Exercise):
         return given["kind"]
 
     def compare(self, case: Any, got: Any, want: Any) -> None:
-        raise NotImplementedError
+        if got != want:
+            raise Wrong(f"{case['kind']} is wrong")
+
+    def combine(self, fractions: list[float]) -> float:
+        """The first kind is half of it."""
+        return 0.5 * fractions[0] + 0.125 * sum(fractions[1:])
+
+    def diagnose_all_cases(self, cases: list[Case], got: list[Any], want: list[Any]) -> Wrong | None:
+        return Wrong("all are the last") if [KINDS[-1]] * 5 == got and cases[0]["kind"] == KINDS[0] else None
 
 
 EXERCISE = RegisteredExercise("kinds", "lab90_kinds", OneOfEachKind())
@@ -44,3 +54,22 @@ def test_secret_cases_are_the_same_in_another_order() -> None:
 
 def test_the_same_seed_gives_the_same_order() -> None:
     assert kinds(7) == kinds(7)
+
+
+def test_the_judge_goes_by_the_authors_order_whatever_was_asked_first() -> None:
+    for seed in range(100, 120):
+        cases = cases_of(plain_cases(EXERCISE.draw_cases(seed)))
+        want = [case["kind"] for case in cases]
+        got = [{"value": "none of them" if kind in KINDS[1:3] else kind} for kind in want]
+
+        outcome = judge(EXERCISE, cases, got, want, points=4)
+
+        assert (outcome.points, outcome.what) == (3.0, f"{KINDS[1]} is wrong")
+        assert outcome.case_index == want.index(KINDS[1])
+
+
+def test_what_explains_all_cases_sees_them_in_the_authors_order() -> None:
+    cases = EXERCISE.draw_cases(100)
+    want = [case["kind"] for case in cases]
+
+    assert judge(EXERCISE, cases, [{"value": KINDS[-1]}] * 5, want, points=4).what == "all are the last"
