@@ -17,10 +17,11 @@ from edl_labs.clock import AcceleratorClock, Clock, EventClock, HostClock
 from edl_labs.device import Device, best_device, budget_here, describe, free_bytes, is_quick
 from edl_labs.errors import UsageError
 from edl_labs.hardware import Accelerator, accelerator, dtype_name
-from edl_labs.roofline.machine_ceilings import DOUBTFUL, Ceiling, Machine, MemoryLevel
+from edl_labs.roofline.machine_ceilings import CUT_SHORT, DOUBTFUL, Ceiling, Machine, MemoryLevel
 from edl_labs.roofline.microbenchmarks import fastest_kernels
 from edl_labs.roofline.microbenchmarks.compiled_streams import cache_folder, compiled_streams
 from edl_labs.roofline.microbenchmarks.kernels import TimedKernel, Workers, block_rate, link_kernels, measure_all
+from edl_labs.units import byte_count
 
 # A promise to users: a notebook waits this long, once; a GPU's cell is to be done within 10 s, search included.
 CPU_BUDGET_S, GPU_BUDGET_S = 12.0, 7.0
@@ -30,6 +31,7 @@ DTYPES = {
     "cuda": ("fp64", "fp32", "tf32", "bf16", "fp16", "fp8", "int8"),
 }
 _LEAST_LARGEST_BYTES = 128 << 20  # of a sweep's working sets; in a quick run also the most: some are held at a time
+_MOST_LARGEST_BYTES = 2 << 30  # six times the last cache of large servers is more than a measurement may hold
 _HELD_AT_A_TIME = 8  # working sets of the largest size that fit into free memory: measured were four; half stays free
 _UNKNOWN_LLC_BYTES = 32 << 20  # the last cache of a common server, where the system does not tell
 _NEEDS_COMPILED = ("L1", "L2")  # a call of numpy costs as much as going over what they hold
@@ -145,7 +147,7 @@ def _measured(stamp: Device, dtypes: tuple[str, ...], *, budget_s: float, progre
         latency_s=_latency_s(stamp.device, clock),
         links=_named("link ", found),
         origin="measured",
-        settings=_settings(stamp, refused) | dict.fromkeys(unmeasured, _NO_COMPILER),
+        settings=_settings(stamp, refused) | dict.fromkeys(unmeasured, _NO_COMPILER) | _cut_short(told, largest_bytes),
         sweep=tuple((pattern, float(one.size_bytes), one.rate) for pattern, some in sweep.items() for one in some),
         hardware_key=stamp.hardware_key,
         stamp=stamp,
@@ -191,9 +193,25 @@ def _seen_levels(sweep: fastest_kernels.Sweep) -> list[tuple[str, float]]:
 
 
 def _largest_bytes(told: list[tuple[str, float]], *, room_bytes: int | None = None) -> int:
+    most = _MOST_LARGEST_BYTES if room_bytes is None else room_bytes // _HELD_AT_A_TIME
+    return max(min(_far_beyond(told), _LEAST_LARGEST_BYTES if is_quick() else most), _LEAST_LARGEST_BYTES)
+
+
+def _far_beyond(told: list[tuple[str, float]]) -> int:
+    """A working set of which the last cache holds little."""
     last = int(told[-1][1]) if told else _UNKNOWN_LLC_BYTES
-    most = 2 << 30 if room_bytes is None else min(2 << 30, room_bytes // _HELD_AT_A_TIME)
-    return max(min(6 * last, _LEAST_LARGEST_BYTES if is_quick() else most), _LEAST_LARGEST_BYTES)
+    return max(min(6 * last, _MOST_LARGEST_BYTES), _LEAST_LARGEST_BYTES)
+
+
+def _cut_short(told: list[tuple[str, float]], largest_bytes: int) -> dict[str, str]:
+    """What the card says where the memory here, or a quick run, allowed no working sets far beyond the last cache."""
+    wanted = _far_beyond(told)
+    if largest_bytes >= wanted:
+        return {}
+    why = "a quick run" if is_quick() else "half of the free memory stays free"
+    return {
+        CUT_SHORT: f"sweep cut short at {byte_count(largest_bytes)} of {byte_count(wanted)} ({why}): caches may help"
+    }
 
 
 def _levels(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from edl_labs.arguments import checked_arguments
@@ -16,6 +16,7 @@ from edl_labs.roofline.work import Work
 from edl_labs.units import byte_count, byte_rate, flop_rate, percent, seconds
 from edl_labs.values import Value, from_tree, read_tree, rebuilt
 
+CUT_SHORT = "working sets"  # the setting that says why a sweep ended before it was far beyond the last cache
 DOUBTFUL = 0.15  # beyond this half-width a ceiling was taken at a busy moment: a quiet one repeats within some per cent
 PATTERNS = ("read", "copy", "triad")
 
@@ -296,7 +297,9 @@ def _memory(machine: Machine, chip: Accelerator | None) -> list[CardRow]:
         size = "" if level is machine.memory else f", {byte_count(level.capacity_bytes)}"
         printed = chip.memory_bandwidth_byte_per_s if chip and level is machine.memory else None
         for pattern, ceiling in level.bandwidth.items():
-            rows.append(_row(f"{level.name} {pattern}{size}", ceiling, printed, byte_rate))
+            cut = machine.settings.get(CUT_SHORT, "") if level is machine.memory else ""
+            row = _row(f"{level.name} {pattern}{size}", ceiling, printed, byte_rate)
+            rows.append(replace(row, note="; ".join(filter(None, (row.note, cut)))))
     return rows
 
 

@@ -496,3 +496,21 @@ def test_working_sets_leave_half_of_a_small_session_free(monkeypatch, room_gib, 
     room_bytes = None if room_gib is None else int(room_gib * 2**30)
 
     assert largest_mib << 20 == LARGEST_BYTES([("LLC", 260 << 20)], room_bytes=room_bytes)
+
+
+@pytest.mark.parametrize(
+    ("room_gib", "quick", "said"), [(64, "", ""), (1.5, "", "half of the free memory"), (64, "1", "a quick run")]
+)
+def test_a_sweep_that_ends_too_soon_says_so_on_the_card(monkeypatch, room_gib, quick, said):
+    monkeypatch.setenv("EDL_LABS_QUICK", quick)
+    told = [("LLC", 260 << 20)]
+    cut = _ceilings._cut_short(told, LARGEST_BYTES(told, room_bytes=int(room_gib * 2**30)))
+    rate = Ceiling(2e10, note="memcpy")
+    machine = Machine(
+        name="x", levels=(MemoryLevel("DRAM", math.inf, {"read": rate}),), matmul={"fp32": Ceiling(1e12)}, settings=cut
+    )
+    (row,) = (row for row in card(machine) if row.name.startswith("DRAM"))
+
+    assert bool(said) == bool(cut)
+    assert said in row.note
+    assert row.note.startswith("memcpy")
