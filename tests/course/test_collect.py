@@ -189,11 +189,11 @@ CLASS = f"{ROSTER}al101,Ada,Lovelace,al@x.org,103\n"
 )
 def test_another_systems_download_is_read_by_a_pattern(course: Course, pattern: str, path: str, submitted: str):
     (course.root / "roster.csv").write_text(CLASS, encoding="utf-8")
-    files = {path: b"{}", "index.html": b"", path.replace("work.ipynb", "essay.pdf"): b""}
+    files = {path: b"{}", "index.html": b"", "list.txt": b"", path.replace("work.ipynb", "essay.pdf"): b""}
     report = take(course, archive(course, files), "dir", pattern=pattern)
 
     assert [("al101", "new", submitted)] == [(row.student, row.state, row.submitted) for row in report.rows]
-    assert ("index.html",) == report.unmatched
+    assert ("list.txt",) == report.unmatched  # index.html is Brightspace's own
     assert "not used, since only notebooks and Python files are: essay.pdf" in report.rows[0].remarks
 
 

@@ -176,7 +176,8 @@ def _order(info: zipfile.ZipInfo) -> float:
 
 
 def _noise(path: str) -> bool:
-    return any(part in _NOISE or part.startswith("._") for part in path.split("/"))
+    """Whether a file is the system's: Brightspace puts its own list, index.html, beside the students' folders."""
+    return path == "index.html" or any(part in _NOISE or part.startswith("._") for part in path.split("/"))
 
 
 def _too_large(name: str) -> BadArchive:

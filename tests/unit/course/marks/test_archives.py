@@ -79,7 +79,7 @@ def test_damaged_archives_give_files_or_a_clear_line(junk: bytes, at: int) -> No
 
 
 def test_what_operating_systems_notebooks_and_checks_add_is_left_out() -> None:
-    added = ("__MACOSX/._a.ipynb", ".DS_Store", ".edl_labs/lab01.json", "x/.ipynb_checkpoints/a.ipynb")
+    added = ("__MACOSX/._a.ipynb", ".DS_Store", ".edl_labs/lab01.json", "index.html", "x/.ipynb_checkpoints/a.ipynb")
     found = read_zip(packed({**dict.fromkeys(added, b"{}"), "a.ipynb": b"{}"}), "x.zip")
 
     assert ["a.ipynb"] == [entry.path for entry in found]
