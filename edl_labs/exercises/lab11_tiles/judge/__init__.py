@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from edl_labs.exercises.lab11_tiles.judge import drawn_calls, drawn_tile_cases, kernel_slip_rules
+from edl_labs.exercises.lab11_tiles.judge import drawn_attention_calls, drawn_tile_cases, kernel_slip_rules
 
-__all__ = ["drawn_calls", "drawn_tile_cases", "kernel_slip_rules"]
+__all__ = ["drawn_attention_calls", "drawn_tile_cases", "kernel_slip_rules"]
