@@ -10,9 +10,11 @@
 #
 # * say at which moment a training step needs most memory, and which tensor fills it, before you run it;
 # * store a weight matrix in groups of four-bit integers, and compute with it;
-# * speed up a model that writes, without changing what it writes, and say by how much.
+# * speed up a model that writes, without changing what it writes, and say by how much;
+# * in the practice, choose the scales of MXFP8 and NVFP4.
 #
-# **About 127 minutes (estimated)**; the end of section 2 is a good place for a break. There is no practice in this lab.
+# **About 127 minutes (estimated)**; the end of section 2 is a good place for a break. Practice
+# gives no points; it takes another 30 minutes (estimated).
 #
 # | exercise | section | minutes |
 # |---|---|---|
@@ -20,6 +22,10 @@
 # | `group_int4` | 3 | 33 |
 # | `speculate` | 4 | 29 |
 # | `step_report` | 5 | 26 |
+#
+# | practice | minutes |
+# |---|---|
+# | `block_scales` | 30 |
 #
 # *Write your prediction down* before you run the next cell. Lecture slides are quoted by deck: [000] optimizing
 # training pipelines, [001] course introduction, [002] software perspective. `hint("group_int4")` gives the hints of
@@ -497,6 +503,116 @@ _ = axes.legend()
 # GPU and serves it to one user at a time. For each of the three steps, say what it is bounded by: how much of which
 # quantity it can save at most, with the figures of this lab, and where it saves nothing. Then say what changes when
 # 64 users write at once, and what you would do first on eight GPUs. Five to ten sentences.
+
+# %% [markdown]
+# ## Practice: blocks that share a scale
+#
+# GPUs since Blackwell multiply floats of 8 and 4 bits whose scales are part of the operand. In MXFP8, 32 neighbours of
+# a row share one scale, a power of two that takes a byte. In NVFP4, 16 neighbours share one, a number in e4m3, and the
+# whole tensor has another in fp32. **Predict:** how many bytes does a value take with its share of the block's scale?
+
+# %%
+predict("mxfp8_bytes", "A value in MXFP8 takes", unit="bytes")
+predict("nvfp4_bytes", "A value in NVFP4 takes", unit="bytes")
+
+# %%
+with revealed("mxfp8_bytes", "nvfp4_bytes") as truth:
+    truth(mxfp8_bytes=1 + 1 / 32, nvfp4_bytes=(4 + 8 / 16) / 8)
+
+# %% [markdown]
+# `amax` is the largest magnitude of a block. The largest numbers of e4m3 lie between 2⁸ and 448, so the MX standard
+# takes the scale 2 to the power ⌊log₂ amax⌋ − 8: the block's largest value then lies between 256 and 512. What is above
+# 448 *saturates*: it becomes 448. Training libraries prefer the smallest power of two with which nothing saturates,
+# amax / scale ≤ 448.
+#
+# Write four functions for a tensor `x` of rows × columns in fp32. Blocks are neighbours of a row, and a row's last
+# block may be shorter.
+#
+# * `mx_exponents(x, saturating)` → for each block of 32 the exponent of its scale, as an integer tensor with a column
+#   for each block: by the standard's rule if `saturating`, otherwise the smallest with which nothing saturates. An
+#   exponent is at least −127, which is also that of a block of zeros.
+# * `mx_values(x, exponents)` → what is left of x in MXFP8 with these exponents, in fp32: x / scale, saturated at ±448,
+#   rounded by `.to(torch.float8_e4m3fn)`, times the scale. Old versions of torch make NaN of what is above 448.
+# * `nvfp4_scales(x)` → (tensor scale, block scales). The tensor's scale is its amax / (448 · 6), a number: 6 is the
+#   largest number of e2m1, the elements' format. The scale of a block of 16 is its amax / 6 / tensor scale, at least
+#   2⁻⁶, and rounded to e4m3. The block scales are in fp32, with a column for each block.
+# * `nvfp4_values(x, tensor_scale, block_scales)` → what is left of x, in fp32. `e2m1` below rounds to the elements'
+#   numbers, and saturates at ±6.
+#
+# `edl_labs.numerics` has both formats, the first one with the standard's rule: you can hold your functions against
+# `MXFP8.quantize(x)` and `NVFP4.quantize(x)`.
+
+
+# %% given
+from edl_labs.numerics import E2M1FN
+
+
+def e2m1(values):
+    """The nearest numbers of four bits: 0, 0.5, 1, 1.5, 2, 3, 4, 6 and their negatives."""
+    return E2M1FN.round(values, saturate=True)
+
+
+# %% solve="block_scales"
+def mx_exponents(x, saturating):
+    """Exponents of the scales: a row for each row, a column for each block of 32."""
+    ### BEGIN SOLUTION
+    blocks = F.pad(x, (0, -x.shape[1] % 32)).unflatten(1, (-1, 32))
+    fraction, exponent = torch.frexp(blocks.abs().amax(2))  # 0.5 ≤ fraction < 1
+    # 448 is 0.875 · 2⁹, and a value between 2⁸ and 2⁹ has the exponent 9 here.
+    exponent = exponent - 9 + (0 if saturating else (fraction > 0.875).int())
+    return exponent.where(fraction > 0, -127).clamp(min=-127)
+    ### END SOLUTION
+
+
+def mx_values(x, exponents):
+    """What MXFP8 leaves of x with scales of these exponents."""
+    ### BEGIN SOLUTION
+    of = torch.arange(x.shape[1]) // 32
+    scale = 2.0 ** exponents.double()[:, of]
+    codes = (x / scale).clamp(-448, 448).to(torch.float8_e4m3fn)
+    return (codes.double() * scale).float()
+    ### END SOLUTION
+
+
+def nvfp4_scales(x):
+    """(scale of the tensor, scales of the blocks of 16)."""
+    ### BEGIN SOLUTION
+    blocks = F.pad(x, (0, -x.shape[1] % 16)).unflatten(1, (-1, 16))
+    tensor_scale = x.abs().max() / (448 * 6)
+    scales = blocks.abs().amax(2) / 6 / tensor_scale
+    rounded = scales.clamp(min=2**-6).to(torch.float8_e4m3fn)
+    return tensor_scale.item(), rounded.float()
+    ### END SOLUTION
+
+
+def nvfp4_values(x, tensor_scale, block_scales):
+    """What NVFP4 leaves of x with these scales."""
+    ### BEGIN SOLUTION
+    scale = tensor_scale * block_scales[:, torch.arange(x.shape[1]) // 16]
+    return e2m1(x / scale) * scale
+    ### END SOLUTION
+
+
+# %% check="block_scales"
+check("block_scales")
+
+# %% [markdown]
+# What do the formats do to the weights of your model? A block's largest value is above 448 · scale in about one block
+# in five, if its logarithm falls anywhere between two powers of two: log₂(512 / 448) is 0.19. The other rule gives
+# those blocks steps of twice the size.
+
+# %%
+weight = model.layers[0].up.weight.detach()
+tensor_scale, block_scales = nvfp4_scales(weight)
+left = {
+    "MXFP8, saturating": mx_values(weight, mx_exponents(weight, True)),
+    "MXFP8, nothing saturates": mx_values(weight, mx_exponents(weight, False)),
+    "NVFP4": nvfp4_values(weight, tensor_scale, block_scales),
+    "int4 in groups of 16": dequantize(*quantize(weight, 16), weight.shape[1], 16),
+}
+for name, values in left.items():
+    error = (values - weight).norm() / weight.norm()
+    print(f"{name}: {error:.2%} of the weights' size")
 
 # %% [markdown]
 # ## Where you are

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from edl_labs.exercises.lab12_language_model.block_scales import BlockScales
 from edl_labs.exercises.lab12_language_model.drafted_tokens import Speculate
 from edl_labs.exercises.lab12_language_model.packed_weights import GroupInt4
 from edl_labs.exercises.lab12_language_model.step_peaks import WhereThePeakIs
 
-EXERCISES = (WhereThePeakIs, GroupInt4, Speculate)
+EXERCISES = (WhereThePeakIs, GroupInt4, Speculate, BlockScales)

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
-from edl_labs.exercises.lab12_language_model.judge import drawn_probabilities, drawn_shapes, drawn_weights
+from edl_labs.exercises.lab12_language_model.judge import (
+    drawn_probabilities,
+    drawn_scaled_blocks,
+    drawn_shapes,
+    drawn_weights,
+)
 
-__all__ = ["drawn_probabilities", "drawn_shapes", "drawn_weights"]
+__all__ = ["drawn_probabilities", "drawn_scaled_blocks", "drawn_shapes", "drawn_weights"]
