@@ -11,10 +11,10 @@
 # * say at which moment a training step needs most memory, and which tensor fills it, before you run it;
 # * store a weight matrix in groups of four-bit integers, and compute with it;
 # * speed up a model that writes, without changing what it writes, and say by how much;
-# * in the practice, choose the scales of MXFP8 and NVFP4.
+# * in the practice, choose the scales of MXFP8 and NVFP4, and count what fine-tuning with LoRA needs.
 #
 # **About 127 minutes (estimated)**; the end of section 2 is a good place for a break. Practice
-# gives no points; it takes another 30 minutes (estimated).
+# gives no points; it takes another 51 minutes (estimated), in any order.
 #
 # | exercise | section | minutes |
 # |---|---|---|
@@ -26,6 +26,7 @@
 # | practice | minutes |
 # |---|---|
 # | `block_scales` | 30 |
+# | `lora` | 21 |
 #
 # *Write your prediction down* before you run the next cell. Lecture slides are quoted by deck: [000] optimizing
 # training pipelines, [001] course introduction, [002] software perspective. `hint("group_int4")` gives the hints of
@@ -548,7 +549,7 @@ from edl_labs.numerics import E2M1FN
 
 
 def e2m1(values):
-    """The nearest numbers of four bits: 0, 0.5, 1, 1.5, 2, 3, 4, 6 and their negatives."""
+    """The nearest of 0, 0.5, 1, 1.5, 2, 3, 4, 6 and their negatives."""
     return E2M1FN.round(values, saturate=True)
 
 
@@ -613,6 +614,84 @@ left = {
 for name, values in left.items():
     error = (values - weight).norm() / weight.norm()
     print(f"{name}: {error:.2%} of the weights' size")
+
+# %% [markdown]
+# ## Practice: a few weights trained
+#
+# LoRA fine-tunes a model without changing its weights. Beside a frozen weight W of rows × columns it trains two thin
+# matrices, `down` (rank × columns) and `up` (rows × rank), and a layer computes
+#
+# y = x Wᵀ + (α / rank) · x downᵀ upᵀ.
+#
+# **Predict:** a model has 8 billion weights in bf16. Training all of them takes 16 bytes a weight: weight and gradient
+# in bf16, a master copy and two moments in fp32. How many GB is that, and how many are needed with adapters of 40
+# million weights, which take 16 bytes each, beside the frozen model?
+
+# %%
+predict("all_trained", "Training all weights takes", unit="GB")
+predict("adapters_trained", "Training the adapters takes", unit="GB")
+
+# %%
+with revealed("all_trained", "adapters_trained") as truth:
+    truth(all_trained=8 * 16, adapters_trained=8 * 2 + 0.04 * 16)
+
+# %% [markdown]
+# Write four functions; `x` is positions × columns, in fp32 like the other tensors.
+#
+# * `adapted(x, weight, down, up, alpha)` → y.
+# * `merged(weight, down, up, alpha)` → one weight of rows × columns that gives the same y as a plain linear layer, so
+#   that the adapter costs nothing when the model serves. The frozen weight stays as it is: others still need it.
+# * `state_bytes(rows, columns, rank)` → bytes of weights, gradients and optimizer for this layer in training, with the
+#   numbers above.
+# * `step_flop(positions, rows, columns, rank)` → floating-point operations of the layer's matrix products in one
+#   training step. The product of an a × b matrix with a b × c one takes 2·a·b·c. Go through x Wᵀ, x downᵀ and its
+#   product with upᵀ; the backward pass computes the gradient of every input, also of x, but of no frozen weight.
+
+
+# %% solve="lora"
+def adapted(x, weight, down, up, alpha):
+    """The layer's output with its adapter."""
+    ### BEGIN SOLUTION
+    return x @ weight.T + alpha / len(down) * (x @ down.T @ up.T)
+    ### END SOLUTION
+
+
+def merged(weight, down, up, alpha):
+    """One weight that does the work of all three."""
+    ### BEGIN SOLUTION
+    return weight + alpha / len(down) * (up @ down)
+    ### END SOLUTION
+
+
+def state_bytes(rows, columns, rank):
+    """Bytes of weights, gradients and optimizer in training."""
+    ### BEGIN SOLUTION
+    return 2 * rows * columns + 16 * rank * (rows + columns)
+    ### END SOLUTION
+
+
+def step_flop(positions, rows, columns, rank):
+    """Operations of the matrix products, forward and backward."""
+    ### BEGIN SOLUTION
+    frozen = 2 * positions * rows * columns
+    thin = 2 * positions * rank * (rows + columns)
+    return 2 * frozen + 3 * thin
+    ### END SOLUTION
+
+
+# %% check="lora"
+check("lora")
+
+# %% [markdown]
+# With a small rank a training step of the layer needs little more than two thirds of the operations, and an eighth of
+# the states:
+
+# %%
+rows, columns, positions = 4096, 4096, 8192
+for rank in (8, 64, 512):
+    flop = step_flop(positions, rows, columns, rank) / (6 * positions * rows * columns)
+    size = state_bytes(rows, columns, rank) / (16 * rows * columns)
+    print(f"rank {rank}: {flop:.0%} of the operations, {size:.0%} of the states")
 
 # %% [markdown]
 # ## Where you are

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from edl_labs.exercises.lab12_language_model.block_scales import BlockScales
 from edl_labs.exercises.lab12_language_model.drafted_tokens import Speculate
+from edl_labs.exercises.lab12_language_model.low_rank import Lora
 from edl_labs.exercises.lab12_language_model.packed_weights import GroupInt4
 from edl_labs.exercises.lab12_language_model.step_peaks import WhereThePeakIs
 
-EXERCISES = (WhereThePeakIs, GroupInt4, Speculate, BlockScales)
+EXERCISES = (WhereThePeakIs, GroupInt4, Speculate, BlockScales, Lora)

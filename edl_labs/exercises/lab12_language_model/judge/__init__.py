@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from edl_labs.exercises.lab12_language_model.judge import (
+    drawn_low_ranks,
     drawn_probabilities,
     drawn_scaled_blocks,
     drawn_shapes,
     drawn_weights,
 )
 
-__all__ = ["drawn_probabilities", "drawn_scaled_blocks", "drawn_shapes", "drawn_weights"]
+__all__ = ["drawn_low_ranks", "drawn_probabilities", "drawn_scaled_blocks", "drawn_shapes", "drawn_weights"]
