@@ -1,0 +1,58 @@
+"""What playing a program gave and took."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass
+class Section:
+    """What ran from one `section` on to the next."""
+
+    name: str = ""
+    operators: Counter[str] = field(default_factory=Counter)
+    """Kernels by the operator's name (`add`, `mm`); views are none."""
+    host_reads: int = 0
+    """Values of tensors that follow from inputs, brought to the host; an optimizer's own count of steps is none."""
+    read_values: list[float] = field(default_factory=list)
+    """What these reads brought, on these inputs."""
+    moved_bytes: int = 0
+    """Read and written by all kernels, each of its own."""
+    contraction_flops: int = 0
+    shapes: list[tuple[str, tuple[int, ...]]] = field(default_factory=list)
+    """(operator, shape) of each tensor that a kernel made."""
+
+
+@dataclass
+class Played:
+    """Outputs, and what playing them took."""
+
+    outputs: dict[str, Any]
+    sections: list[Section]
+    peak_live_bytes: int
+    """The most bytes of tensors at once after an operator, inputs excluded. A tensor counts until the recording let go
+    of it, or until its last use here, whichever is later."""
+    has_changed_reads: bool
+    """Whether the host read a number that is another one here: what came of it is that of the recording."""
+
+    @property
+    def kernels(self) -> int:
+        """Operators that compute, views left out."""
+        return sum(section.operators.total() for section in self.sections)
+
+    @property
+    def host_reads(self) -> int:
+        """How often a value was brought to the host."""
+        return sum(section.host_reads for section in self.sections)
+
+    @property
+    def moved_bytes(self) -> int:
+        """Read and written by all kernels."""
+        return sum(section.moved_bytes for section in self.sections)
+
+    @property
+    def contraction_flops(self) -> int:
+        """FLOPs of products."""
+        return sum(section.contraction_flops for section in self.sections)

@@ -1,0 +1,293 @@
+"""Playing: the program runs on other inputs, and its operators, bytes and live memory are counted here."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from edl_labs.graph.tensor_programs.argument_checks import check_arguments
+from edl_labs.graph.tensor_programs.operator_table import (
+    HOST_READ,
+    UNFILLED,
+    base_name,
+    is_mutable,
+    may_be_large,
+    operator,
+)
+from edl_labs.graph.tensor_programs.played_program import Played, Section
+from edl_labs.graph.tensor_programs.program_text import (
+    MOST_DEPTH,
+    ProgramError,
+    ProgramText,
+    named_type,
+    read_argument,
+    tensors_of,
+)
+
+MOST_TENSOR_BYTES = 64 * 2**20  # a hundred times what an exercise's largest tensor has
+MOST_LIVE_BYTES = 256 * 2**20  # a quarter of what the judge's process has
+MOST_FLOPS = 5e10  # seconds of one core
+MOST_MOVED_BYTES = 2e10  # likewise
+
+
+def play(text: str, inputs: Mapping[str, Any]) -> Played:
+    """Run a program of `record` on tensors of the recorded names, dtypes and shapes; they may be written into.
+
+    ProgramError where the text is no program, names unknown operators or tensors, or asks for more memory or
+    computing than MOST_TENSOR_BYTES, MOST_LIVE_BYTES and MOST_FLOPS.
+    """
+    import torch
+
+    program = ProgramText.from_text(text)
+    player = _Player(program, inputs)
+    with torch.no_grad():
+        for at, step in enumerate(program.steps):
+            player.run(at, step)
+    outputs = {name: player.tensor(number) for name, number in program.outputs.items()}
+    return Played(outputs, player.sections, player.peak, player.has_changed_reads)
+
+
+class _Player:
+    """The tensors by number, who holds which memory, and the counts."""
+
+    def __init__(self, program: ProgramText, inputs: Mapping[str, Any]) -> None:
+        self.sections = [Section()]
+        self.peak = 0
+        self.has_changed_reads = False
+        self._tensors: dict[int, Any] = {}
+        self._owner: dict[int, int] = {}  # storage → its first tensor's number
+        self._members: dict[int, list[int]] = {}
+        self._sizes: dict[int, int] = {}
+        self._ended: set[int] = set()
+        self._live = self._flops = self._moved = 0
+        self._last = _last_uses(program)
+        self._due: dict[int, list[int]] = {}
+        for number, place in self._last.items():
+            self._due.setdefault(place, []).append(number)
+        for number, (name, dtype, shape) in enumerate(program.inputs):
+            self._tensors[number] = _matching(name, dtype, shape, inputs.get(name))
+            self._owner[self._tensors[number].untyped_storage()._cdata] = number
+        for number, dtype, shape, values in program.constants:
+            self._tensors[number] = _constant(dtype, shape, values)
+        self._from_inputs = set(self._owner)  # storages whose values follow from those of inputs
+
+    def tensor(self, number: int) -> Any:
+        """The tensor of a number; ProgramError where none was made."""
+        if number not in self._tensors:
+            raise ProgramError(
+                "The program uses a tensor that no operator made.",
+                why=f"there is none with the number {number} at this point",
+                next="run the cell again, and check again",
+            )
+        return self._tensors[number]
+
+    def run(self, at: int, step: list[Any]) -> None:
+        """One step of the program."""
+        if step[0] == "section":
+            self.sections.append(Section(step[1]))
+        elif step[0] == "end":
+            self._ended.add(step[1])
+            self._let_go(step[1], at)
+        else:
+            self._operate(*step)
+            for number in self._due.get(at, ()):
+                self._let_go(self._owner_of(number), at)
+
+    def _operate(self, name: str, plain: list[Any], named: dict[str, Any], numbers: list[int], value: Any) -> None:
+        op = operator(name)
+        args = [read_argument(one, self.tensor) for one in plain]
+        kwargs = {key: read_argument(one, self.tensor) for key, one in named.items()}
+        if base_name(name) == HOST_READ:
+            self._read_on_host(args, value)
+            return
+        given = tensors_of([args, kwargs])
+        if may_be_large(op, [one.numel() for one in given], MOST_TENSOR_BYTES):
+            self._refuse_if_large(name, op, args, kwargs)
+        try:
+            check_arguments(base_name(name), args, kwargs)
+            result = op(*args, **kwargs)
+        except Exception as error:
+            first = (str(error).strip().splitlines() or [type(error).__name__])[0]
+            raise ProgramError(
+                f"The operator {name} does not run on these inputs.",
+                why=first[:200],
+                next="shapes and types may follow from the arguments alone",
+            ) from None
+        if base_name(name) in UNFILLED:
+            result.fill_(math.nan if result.is_floating_point() else 0)
+        made = tensors_of(result)
+        if len(made) != len(numbers):
+            raise ProgramError(
+                f"The operator {name} gives {len(made)} tensors where {len(numbers)} were recorded.",
+                why="what it gives depends on values",
+                next="let shapes follow from the arguments alone",
+            )
+        self._count(op, args, kwargs, given, result, made)
+        for number, tensor in zip(numbers, made, strict=True):
+            self._hold(number, tensor)
+        storages = [one.untyped_storage()._cdata for one in given]
+        if not self._from_inputs.isdisjoint(storages):
+            self._from_inputs.update(one.untyped_storage()._cdata for one in made)
+            self._from_inputs.update(storages if is_mutable(op) else ())
+
+    def _read_on_host(self, args: list[Any], value: Any) -> None:
+        tensor = args[0] if args else None
+        if tensor is None or tensor.untyped_storage()._cdata not in self._from_inputs:
+            return
+        self.sections[-1].host_reads += 1
+        here = tensor.item() if tensor.numel() == 1 else None
+        if here is not None:
+            self.sections[-1].read_values.append(float(here))
+        recorded = read_argument(value, self.tensor)
+        if recorded is not None and here != recorded and not (here != here and recorded != recorded):
+            self.has_changed_reads = True
+
+    def _hold(self, number: int, tensor: Any) -> None:
+        self._tensors[number] = tensor
+        storage = tensor.untyped_storage()
+        owner = self._owner.get(storage._cdata)
+        if owner is None:
+            self._owner[storage._cdata] = owner = number
+            self._members[owner] = []
+            self._sizes[owner] = storage.nbytes()
+            self._live += storage.nbytes()
+            self.peak = max(self.peak, self._live)
+            if self._live > MOST_LIVE_BYTES:
+                raise _too_large(f"{self._live / 2**20:.0f} MiB of tensors live at once")
+        if owner in self._members and number not in self._members[owner]:
+            self._members[owner].append(number)
+
+    def _owner_of(self, number: int) -> int:
+        tensor = self._tensors.get(number)
+        return number if tensor is None else self._owner.get(tensor.untyped_storage()._cdata, number)
+
+    def _let_go(self, owner: int, at: int) -> None:
+        """Free memory whose tensors have had their last use, and that the recording let go of."""
+        members = self._members.get(owner)
+        if members is None or owner not in self._ended or any(self._last.get(one, -1) > at for one in members):
+            return
+        storage = self._tensors[owner].untyped_storage()._cdata
+        self._owner.pop(storage, None)
+        self._from_inputs.discard(storage)
+        for number in self._members.pop(owner):
+            self._tensors.pop(number, None)
+        self._live -= self._sizes.pop(owner)
+
+    def _count(self, op: Any, args: Any, kwargs: Any, given: list[Any], result: Any, made: list[Any]) -> None:
+        known = {one.untyped_storage()._cdata for one in given}
+        fresh = [one for one in made if one.untyped_storage()._cdata not in known]
+        if not fresh and not is_mutable(op):
+            return  # a view
+        section, name = self.sections[-1], base_name(op._schema.name.partition("::")[2])
+        if name in UNFILLED:
+            return
+        before = section.moved_bytes
+        section.operators[name] += 1
+        section.moved_bytes += sum(map(_distinct_bytes, [*given, *made]))
+        section.shapes += [(name, tuple(one.shape)) for one in made]
+        flops = _flops(op, args, kwargs, result)
+        section.contraction_flops += flops
+        self._flops += flops
+        self._moved += section.moved_bytes - before
+        if self._flops > MOST_FLOPS or self._moved > MOST_MOVED_BYTES:
+            raise _too_large(f"{self._flops:.0e} FLOPs and {self._moved:.0e} bytes moved")
+
+    def _refuse_if_large(self, name: str, op: Any, args: Any, kwargs: Any) -> None:
+        """Ask for the results' sizes on tensors without values, before any memory is taken."""
+        for tensor in tensors_of(_shapes_of(op, args, kwargs)):
+            size = tensor.numel() * tensor.element_size()
+            if size > MOST_TENSOR_BYTES:
+                raise _too_large(f"{name} makes a tensor of {size / 2**20:.0f} MiB")
+
+
+def _too_large(what: str) -> ProgramError:
+    return ProgramError(
+        "The program is too large to be played.",
+        why=what,
+        next="compute in parts: nothing here needs that much",
+    )
+
+
+def _last_uses(program: ProgramText) -> dict[int, int]:
+    """The place of the last step that reads each tensor; outputs stay."""
+    last: dict[int, int] = {}
+    for at, step in enumerate(program.steps):
+        if step[0] not in ("end", "section"):
+            last |= dict.fromkeys([*_numbers(step[1]), *_numbers(step[2]), *step[3]], at)
+    return last | dict.fromkeys(program.outputs.values(), len(program.steps))
+
+
+def _numbers(plain: Any, depth: int = MOST_DEPTH) -> Iterator[int]:
+    if isinstance(plain, Mapping):
+        if isinstance(plain.get("tensor"), int):
+            yield plain["tensor"]
+        plain = list(plain.values())
+    if isinstance(plain, list) and depth:
+        for one in plain:
+            yield from _numbers(one, depth - 1)
+
+
+def _matching(name: str, dtype: object, shape: object, tensor: Any) -> Any:
+    if tensor is None or str(tensor.dtype) != f"torch.{dtype}" or list(tensor.shape) != shape:
+        raise ProgramError(
+            f"The program's input {name[:40]!r} is not the one of this case.",
+            why=f"it was recorded with the type {str(dtype)[:20]} and the shape {str(shape)[:60]}",
+            next="leave the inputs of the check as they are",
+        )
+    return tensor
+
+
+def _constant(dtype: object, shape: Any, values: Any) -> Any:
+    import torch
+
+    try:
+        read = [read_argument(value, _no_tensor) for value in values]
+        return torch.tensor(read, dtype=named_type("dtype", dtype)).reshape(shape)
+    except (RuntimeError, TypeError, ValueError, OverflowError):
+        raise ProgramError(
+            "A constant of the program cannot be read.",
+            why="its values do not fit its type and shape",
+            next="run the cell again, and check again",
+        ) from None
+
+
+def _no_tensor(number: int) -> Any:
+    raise TypeError(f"a constant names tensor {number}")
+
+
+def _shapes_of(op: Any, args: Any, kwargs: Any) -> Any:
+    import torch
+    from torch.utils._pytree import tree_map_only
+
+    def without_values(tensor: Any) -> Any:
+        return torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype, device="meta")
+
+    try:
+        return op(*tree_map_only(torch.Tensor, without_values, args), **_on_meta(op, kwargs, without_values))
+    except Exception:  # what depends on values has no more elements than its inputs, or fails when it runs
+        return []
+
+
+def _on_meta(op: Any, kwargs: Any, without_values: Any) -> dict[str, Any]:
+    import torch
+    from torch.utils._pytree import tree_map_only
+
+    found = tree_map_only(torch.Tensor, without_values, kwargs)
+    makes_by_size = any(argument.name == "device" for argument in op._schema.arguments)
+    return {**found, "device": torch.device("meta")} if makes_by_size else found
+
+
+def _distinct_bytes(tensor: Any) -> int:
+    """Of a tensor, without the elements that an expanded one repeats."""
+    count = math.prod(size for size, stride in zip(tensor.shape, tensor.stride(), strict=True) if stride)
+    return int(count * tensor.element_size())
+
+
+def _flops(op: Any, args: Any, kwargs: Any, result: Any) -> int:
+    from torch.utils.flop_counter import flop_registry
+
+    count = flop_registry.get(op.overloadpacket)
+    if count is None:
+        return 0
+    return int(count(*args, **kwargs, out_val=result))
