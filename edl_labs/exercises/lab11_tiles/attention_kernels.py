@@ -61,7 +61,7 @@ class _Attention(KernelExercise):
             why = (
                 f"row {int(np.argmax(rows))}: its scores are around {case['level']:g}, and exp({case['level']:g}) is 0"
             )
-            then = "set the scores of masked keys to -inf before the maximum: a 0 among them becomes the maximum"
+            then = "subtract the maximum of the scores that count; set all others to -inf before it is taken"
             return Wrong("Rows whose scores are all far below 0 give 0.", why=why, next=then)
         return super().explain_values(case, run, out, right, bound)
 
@@ -72,7 +72,7 @@ class _Attention(KernelExercise):
             return Wrong("Queries without keys give NaN.", why=why, next="divide by 1 where the sum is 0")
         if case["level"] < _FAR:
             why = f"{seen}; the scores are around {case['level']:g}"
-            then = "set the scores of masked keys to -inf before the maximum: a 0 among them becomes the maximum"
+            then = "subtract the maximum of the scores that count; set all others to -inf before it is taken"
             return Wrong("Rows whose scores are all far below 0 give NaN.", why=why, next=then)
         return super().explain_nan(case, run, seen)
 

@@ -14,6 +14,16 @@ _PART = (
     "the accumulator begins again in each turn of the loop",
     "make the accumulator before the loop, and add to it: acc = tl.dot(a, b, acc, …)",
 )
+_WHOLE = (
+    "The ragged end of K is left out.",
+    "the output is that of the whole parts of K",
+    "round the number of turns up, tl.cdiv(K, BK), and mask what is not there",
+)
+_AGAIN = (
+    "The bias is added in each turn of the loop.",
+    "the output has it as many times as K has parts",
+    "add it once, after the loop",
+)
 _KEPT = "a tile's weights are relative to the maximum when it came, and that has grown since"
 
 SENTENCES: dict[str, tuple[str, str, str]] = {
@@ -33,6 +43,8 @@ SENTENCES: dict[str, tuple[str, str, str]] = {
         "add the bias to the accumulator first",
     ),
     **{f"last_part_{part}": _PART for part in (16, 32, 64, 128)},
+    **{f"whole_parts_{part}": _WHOLE for part in (16, 32, 64, 128)},
+    **{f"bias_in_each_part_{part}": _AGAIN for part in (16, 32, 64, 128)},
     "no_rescale": (
         "When the maximum grows, neither sum nor output is rescaled.",
         _KEPT,
@@ -52,6 +64,11 @@ SENTENCES: dict[str, tuple[str, str, str]] = {
         "In the last tile, missing keys count.",
         "their score is 0, and exp(0) is no small weight",
         "give them the score -inf before the maximum",
+    ),
+    "last_tile_dropped": (
+        "The last tile of keys is left out.",
+        "the output is that of the whole tiles",
+        "round the number of turns up, tl.cdiv(keys, BN), and mask what is not there",
     ),
     "behind_the_end": (
         "Keys behind the end count.",

@@ -11,6 +11,7 @@ from edl_labs.exercises.lab11_tiles.judge.kernel_slip_rules import attention_sli
 from edl_labs.exercises.lab11_tiles.product_kernels import GeluProduct, TiledProduct
 
 _HIGH = 120.0  # a level of scores whose exp is beyond fp32
+_LOW = -30_000.0  # near the least of fp16
 _FAR = -160.0  # a level of scores whose exp is 0 in fp32
 
 
@@ -31,8 +32,9 @@ def short_rows(rng: Any) -> list[Case]:
     """Rows of a power of two, ragged ones, ones far below 0, ones above exp's range, and ones with padding."""
     return [
         _rows(rng, 12, 128, pad=0, level=0, spread=1),
-        _rows(rng, 20, _odd(rng, 600, 800), pad=0, level=0, spread=1),
+        _rows(rng, 12, _odd(rng, 1100, 1500), pad=0, level=0, spread=1),
         _rows(rng, 9, _odd(rng, 60, 120), pad=0, level=-30, spread=2),
+        _rows(rng, 5, _odd(rng, 60, 120), pad=0, level=_LOW, spread=8),
         _rows(rng, 7, _odd(rng, 60, 120), pad=0, level=100, spread=3),
         _rows(rng, 11, _odd(rng, 60, 120), pad=int(rng.integers(1, 40)), level=0, spread=2),
     ]

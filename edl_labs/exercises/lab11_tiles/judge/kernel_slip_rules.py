@@ -26,6 +26,10 @@ def product_slips(exercise: Any, case: Any) -> dict[str, list[float]]:
         first = (case["K"] - 1) // part * part
         if first:
             found[f"last_part_{part}"] = exercise.epilogue(a[:, first:] @ b[first:] + bias)
+            found[f"bias_in_each_part_{part}"] = exercise.epilogue(a @ b + bias * -(-case["K"] // part))
+        whole = case["K"] // part * part
+        if 0 < whole < case["K"]:
+            found[f"whole_parts_{part}"] = exercise.epilogue(a[:, :whole] @ b[:whole] + bias)
     return {name: sampled(value) for name, value in found.items()}
 
 
@@ -114,7 +118,9 @@ def _wrongly_seen(exercise: Any, case: Any) -> dict[str, Any]:
 
     queries, keys = exercise.seen(case).shape
     if exercise.host == "attention":
-        return {"behind_the_end": np.ones((queries, keys), dtype=bool)}
+        tiles = np.arange(keys) < case["keys"] // case["BN"] * case["BN"]
+        dropped = {"last_tile_dropped": np.broadcast_to(tiles, (queries, keys))} if tiles.any() else {}
+        return {"behind_the_end": np.ones((queries, keys), dtype=bool), **dropped}
     ends = np.minimum((np.arange(queries) // case["BM"] + 1) * case["BM"], keys)
     read = -(-ends // case["BN"]) * case["BN"]
     return {"diagonal": np.tri(queries, k=-1, dtype=bool), "later_keys": np.arange(keys) < read[:, None]}
