@@ -9,24 +9,27 @@
 # After this lab you can
 #
 # * say at which moment a training step needs most memory, and which tensor fills it, before you run it;
+# * compute the loss of a large vocabulary in chunks, and find what a training step does in vain;
 # * store a weight matrix in groups of four-bit integers, and compute with it;
 # * speed up a model that writes, without changing what it writes, and say by how much;
 # * in the practice, choose the scales of MXFP8 and NVFP4, and count what fine-tuning with LoRA needs.
 #
-# **About 127 minutes (estimated)**; the end of section 2 is a good place for a break. Practice
-# gives no points; it takes another 51 minutes (estimated), in any order.
+# **About 204 minutes (estimated)**, in two sittings: the first ends with section 4. Practice gives no points; it takes
+# another 50 minutes (estimated), in any order.
 #
 # | exercise | section | minutes |
 # |---|---|---|
-# | `where_the_peak_is` | 2 | 39 |
-# | `group_int4` | 3 | 33 |
-# | `speculate` | 4 | 29 |
-# | `step_report` | 5 | 26 |
+# | `where_the_peak_is` | 2 | 40 |
+# | `chunked_loss` | 3 | 40 |
+# | `mend_the_step` | 4 | 37 |
+# | `group_int4` | 5 | 30 |
+# | `speculate` | 6 | 31 |
+# | `step_report` | 7 | 26 |
 #
 # | practice | minutes |
 # |---|---|
 # | `block_scales` | 30 |
-# | `lora` | 21 |
+# | `lora` | 20 |
 #
 # *Write your prediction down* before you run the next cell. Lecture slides are quoted by deck: [000] optimizing
 # training pipelines, [001] course introduction, [002] software perspective. `hint("group_int4")` gives the hints of
@@ -281,12 +284,324 @@ axes.set(xlabel="words", ylabel="GB at the peak (modelled)")
 _ = axes.legend()
 
 # %% [markdown]
-# From 32,000 words on the peak is at the loss: no layer is in the way, the last matrix of the model is. So training
-# libraries compute the loss in *chunks*: the logits of some hundred positions, their loss, their gradient at once, and
-# then the next ones. The three tensors then have a chunk's rows, and the product with the head is computed as often as
-# before.
+# The states are the largest part each time; what grows is the logits. From 32,000 words on they put the peak at the
+# loss: then no layer is in the way, the last matrix of the model is.
 #
-# ## 3. Weights in four bits
+# ## 3. The loss in chunks
+#
+# The loss of a position needs the logits of this position alone. So the head and the loss can go through the positions
+# in *chunks* of some rows: the chunk's logits, its share of the loss, and at once its share of both gradients, from
+# the probabilities that are there anyway. Then the chunk's tensors are let go. **Predict:** 128,256 words, fp32 logits,
+# 1,024 rows a chunk. How many bytes has one chunk's tensor of logits?
+
+# %%
+predict("chunk", "The logits of one chunk have", unit="GB")
+
+# %%
+with revealed("chunk") as truth:
+    truth(chunk=1024 * 128_256 * 4 / 1e9)
+
+# %% [markdown]
+# Autograd asks for gradients in the backward pass; to make them earlier, write a function of your own. `forward` may
+# compute what it likes and keep tensors with `ctx.save_for_backward`; `backward` gets the gradient of the result and
+# returns one gradient for each argument of `forward`, `None` where there is none. Here the gradient of x² is ready
+# before it is asked for:
+
+
+# %%
+class Square(torch.autograd.Function):
+    """The sum of x², with a gradient that forward has made."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(2 * x)
+        return (x * x).sum()
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad * ctx.saved_tensors[0]
+
+
+# %%
+x = torch.tensor([1.0, 3.0], requires_grad=True)
+(5 * Square.apply(x)).backward()
+print(x.grad)
+
+# %% [markdown]
+# Write `chunked_loss(hidden, weight, targets, rows, smoothing, mean)` → the loss, a tensor without dimensions.
+# `hidden` is positions × width, `weight` words × width, and the logits are `hidden @ weight.T`. With p the
+# probabilities that the softmax of a row of logits gives, the loss of a position is
+#
+# (1 − smoothing) · (−log p of its target) + smoothing · (mean of −log p over all words).
+#
+# A target of −100 does not count: neither in the loss nor in a gradient. The result is the sum over the positions that
+# count, divided by their number if `mean` is true. The last chunk may be shorter than `rows`; at least one target
+# counts. `loss.backward()` gives `hidden` and `weight` their gradients, also for a loss that was multiplied before.
+#
+# The gradient of a position's loss with respect to its logits is
+# p − (1 − smoothing) · (1 at the target, else 0) − smoothing / words.
+#
+# No tensor may have all positions by all words, and besides both gradients only tensors of the current chunk may be
+# kept; a number for each position is small enough. A function that computes the logits a second time in the backward
+# pass earns 3 of the 5 points. The check does not look at a clock: it records which operators your function runs,
+# plays them on other values, and counts. So no operator may depend on a value that the host has read (`.item()`).
+# (PyTorch has `F.linear_cross_entropy`, whose chunks know no smoothing; the check does not accept it.)
+
+
+# %% solve="chunked_loss"
+class ChunkedLoss(torch.autograd.Function):
+    """The loss in chunks of rows; both gradients are made in the forward pass."""
+
+    @staticmethod
+    def forward(ctx, hidden, weight, targets, rows, smoothing, mean):
+        """The loss, without dimensions; keeps the gradients of hidden and weight."""
+        ### BEGIN SOLUTION
+        used = targets != -100
+        count = used.sum() if mean else 1
+        targets, words = targets.clamp(min=0)[:, None], len(weight)
+        of_hidden, of_weight = torch.empty_like(hidden), torch.zeros_like(weight)
+        loss = hidden.new_zeros(())
+        for at in range(0, len(hidden), rows):
+            chunk = slice(at, at + rows)
+            share = used[chunk].to(hidden.dtype)[:, None] / count
+            logs = (hidden[chunk] @ weight.T).log_softmax(1)
+            picked = logs.gather(1, targets[chunk])
+            each = (1 - smoothing) * picked + smoothing * logs.mean(1, keepdim=True)
+            loss -= (share * each).sum()
+            grad = logs.exp_().sub_(smoothing / words)
+            grad.scatter_add_(1, targets[chunk], torch.full_like(picked, smoothing - 1))
+            grad *= share
+            of_hidden[chunk] = grad @ weight
+            of_weight += grad.T @ hidden[chunk]
+        ctx.save_for_backward(of_hidden, of_weight)
+        return loss
+        ### END SOLUTION
+
+    @staticmethod
+    def backward(ctx, grad):
+        """Gradients of forward's six arguments, for a loss whose gradient is grad."""
+        ### BEGIN SOLUTION
+        of_hidden, of_weight = ctx.saved_tensors
+        return grad * of_hidden, grad * of_weight, None, None, None, None
+        ### END SOLUTION
+
+
+def chunked_loss(hidden, weight, targets, rows, smoothing, mean):
+    """The loss of the head `weight` on `hidden`, `rows` positions at a time."""
+    return ChunkedLoss.apply(hidden, weight, targets, rows, smoothing, mean)
+
+
+# %% check="chunked_loss"
+check("chunked_loss")
+
+# %% [markdown]
+# The same recorder is yours. How much memory do both ways need, by the number of rows a chunk?
+
+# %%
+from edl_labs.graph.tensor_programs import play, record
+
+
+def peak_bytes(loss_of):
+    """Live bytes at the peak of a loss and its backward pass, inputs left out."""
+
+    def step(hidden, weight, targets):
+        loss_of(hidden.requires_grad_(), weight.requires_grad_(), targets).backward()
+        return {"hidden": hidden.grad, "weight": weight.grad}
+
+    found = {"hidden": torch.randn(512, 16), "weight": torch.randn(2048, 16)}
+    found["targets"] = torch.arange(512)
+    return play(record(step, found), found).peak_live_bytes
+
+
+# %%
+try:
+    whole = peak_bytes(lambda h, w, t: F.cross_entropy(h @ w.T, t))
+    print(f"all 512 positions at once: {byte_count(whole)}")
+    for rows in (256, 64, 16):
+        peak = peak_bytes(lambda h, w, t, r=rows: chunked_loss(h, w, t, r, 0.0, True))
+        print(f"{rows:3} rows a chunk: {byte_count(peak)}")
+except (NotImplementedError, TypeError, RuntimeError) as error:
+    print(f"chunked_loss is not ready: {type(error).__name__}")
+
+# %% [markdown]
+# ## 4. A step without waste
+#
+# On a GPU a small step waits more than it computes: for the host that starts each kernel, and for reads that bring a
+# value to the host, which have to wait for everything before them ([000]). Here is a training loop as it grows in a
+# project, for a small model of blocks whose attention is a function that you can exchange:
+
+
+# %% given
+class SmallBlock(nn.Module):
+    """One layer; `attend` gets queries, keys and values side by side."""
+
+    def __init__(self, width):
+        super().__init__()
+        self.norm, self.qkv = nn.LayerNorm(width), nn.Linear(width, 3 * width)
+        self.out = nn.Linear(width, width)
+        self.up = nn.Linear(width, 4 * width)
+        self.down = nn.Linear(4 * width, width)
+
+    def forward(self, x, attend):
+        x = x + self.out(attend(self.qkv(self.norm(x))))
+        return x + self.down(F.gelu(self.up(x)))
+
+
+# %% given
+class SmallModel(nn.Module):
+    """Embedding, blocks, head, and a table of positions in fp64, as numpy made it."""
+
+    def __init__(self, words, width, blocks, tokens):
+        super().__init__()
+        self.embedding = nn.Embedding(words, width)
+        self.register_buffer("positions", torch.rand(tokens, width).double())
+        self.blocks = nn.ModuleList([SmallBlock(width) for _ in range(blocks)])
+        self.head = nn.Linear(width, words, bias=False)
+
+
+# %% given
+def slow_attend(qkv):
+    """Four heads of causal attention, with scores of all pairs of positions."""
+    q, k, v = qkv.unflatten(2, (3, 4, -1)).permute(2, 0, 3, 1, 4)
+    scores = q @ k.transpose(2, 3) / q.shape[3] ** 0.5
+    mask = torch.ones(q.shape[2], q.shape[2]).tril().bool()
+    mixed = scores.masked_fill(~mask, -torch.inf).softmax(3) @ v
+    return mixed.transpose(1, 2).flatten(2)
+
+
+# %% given
+class SlowTraining:
+    """A step a text; keeps the loss of each step, the accuracy of every third."""
+
+    def __init__(self, model):
+        self.model, self.losses, self.accuracies = model, [], []
+        self.optimizer = torch.optim.AdamW(model.parameters(), 0.01, foreach=False)
+
+    def logits(self, text):
+        """Logits of the words that follow, a row a position."""
+        x = self.model.embedding(text)
+        for block in self.model.blocks:
+            x = block(x + self.model.positions.to(x.dtype), slow_attend)
+        return self.model.head(x).flatten(0, 1)
+
+    def step(self, text):
+        """One step on sentences of word numbers."""
+        logits, following = self.logits(text[:, :-1]), text[:, 1:].flatten()
+        loss = F.cross_entropy(logits, following)
+        self.optimizer.zero_grad()
+        loss.backward()
+        nn.utils.clip_grad_norm_(self.model.parameters(), 0.5)
+        self.optimizer.step()
+        accuracy = (logits.argmax(1) == following).float().mean().item()
+        if len(self.losses) % 3 == 0:
+            self.accuracies.append(accuracy)
+        self.losses.append(loss.item())
+
+
+# %% [markdown]
+# **Predict:** a model of two blocks has 22 parameters, its tensors of weights and biases. AdamW's update of one takes
+# nine small operators. How many kernels does an update start, one parameter at a time, and how many with a
+# *fused* optimizer, which has one operator for all of them?
+
+# %%
+predict("one_by_one", "One parameter at a time it starts about", unit="kernels")
+predict("fused", "A fused optimizer starts", unit="kernels")
+
+# %%
+with revealed("one_by_one", "fused") as truth:
+    truth(one_by_one=22 * 9, fused=1)
+
+# %% [markdown]
+# Write a class `Training` that is used in the same way and trains to the same weights (up to the order of sums), but
+# without five costs:
+#
+# * **host reads**: `losses` and `accuracies` are lists of tensors without dimensions, and no value comes to the host;
+# * **the optimizer** does not update each parameter by itself. It stays AdamW with a learning rate of 0.01. (On a CPU,
+#   PyTorch does it one by one unless you ask for `foreach=True` or `fused=True`.)
+# * **the mask**: no tensor has an entry for each pair of positions;
+# * **conversions**: nothing is converted in a step that only trains;
+# * **the metric**: the accuracy is computed in the steps that keep it, every third from the first one on.
+#
+# Each is worth a point, once losses, accuracies and weights are right. `step` must not depend on values: what it does
+# is recorded on one set of weights and texts, and judged on another one.
+
+
+# %% solve="mend_the_step"
+class Training:
+    """Trains as SlowTraining does, with losses and accuracies as tensors."""
+
+    def __init__(self, model):
+        ### BEGIN SOLUTION
+        self.model, self.losses, self.accuracies = model, [], []
+        self.optimizer = torch.optim.AdamW(model.parameters(), 0.01, fused=True)
+        self.positions = model.positions.to(model.head.weight.dtype)
+        ### END SOLUTION
+
+    def attend(self, qkv):
+        """Four heads of causal attention."""
+        ### BEGIN SOLUTION
+        q, k, v = qkv.unflatten(2, (3, 4, -1)).permute(2, 0, 3, 1, 4)
+        mixed = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        return mixed.transpose(1, 2).flatten(2)
+        ### END SOLUTION
+
+    def step(self, text):
+        """One step on sentences of word numbers."""
+        ### BEGIN SOLUTION
+        x, following = self.model.embedding(text[:, :-1]), text[:, 1:].flatten()
+        for block in self.model.blocks:
+            x = block(x + self.positions, self.attend)
+        logits = self.model.head(x).flatten(0, 1)
+        loss = F.cross_entropy(logits, following)
+        self.optimizer.zero_grad()
+        loss.backward()
+        nn.utils.clip_grad_norm_(self.model.parameters(), 0.5)
+        self.optimizer.step()
+        if len(self.losses) % 3 == 0:
+            self.accuracies.append((logits.argmax(1) == following).float().mean())
+        self.losses.append(loss.detach())
+        ### END SOLUTION
+
+
+# %% check="mend_the_step"
+check("mend_the_step")
+
+# %% [markdown]
+# What is it worth on a GPU? A modelled figure: tensors are so small here that each kernel takes the 5 µs in which the
+# host starts it; a read by the host takes 20 µs more.
+
+# %%
+from edl_labs.graph.tensor_programs import Recorder
+
+
+def counted_step(make_training):
+    """What the second of two steps takes, from a recording that is played."""
+    small = SmallModel(words, 32, 2, 31)
+    texts = {"first": made_up_text(4, 32, seed=1), "second": made_up_text(4, 32, 2)}
+    inputs = {name: one.detach() for name, one in small.named_parameters()} | texts
+    recorder = Recorder(inputs)
+    with recorder.recording():
+        training = make_training(small)
+        training.step(texts["first"])
+        recorder.section("second")
+        training.step(texts["second"])
+    return play(recorder.text({}), inputs).sections[1]
+
+
+# %%
+for make_training in (SlowTraining, Training):
+    try:
+        step = counted_step(make_training)
+    except (NotImplementedError, AttributeError, TypeError) as error:
+        print(f"{make_training.__name__} is not ready: {type(error).__name__}")
+        continue
+    kernels, reads = step.operators.total(), step.host_reads
+    modelled_s = kernels * 5e-6 + reads * 20e-6
+    print(f"{make_training.__name__}: {kernels} kernels, {reads} host reads", end=", ")
+    print(f"{byte_count(step.moved_bytes)}, modelled {modelled_s * 1e3:.2f} ms")
+
+# %% [markdown]
+# ## 5. Weights in four bits
 #
 # A model that writes reads every weight once for each word ([002]). **Predict:** a model has 8 billion weights, and an
 # H100 reads 3.35 TB/s. How many words a second can it write at most, one sentence at a time, in bf16, and how many with
@@ -391,12 +706,15 @@ for group in (16, 128):
     for linear in [m for m in smaller.layers.modules() if isinstance(m, nn.Linear)]:
         stored = quantize(linear.weight.detach(), group)
         linear.weight.data = dequantize(*stored, linear.in_features, group)
-    size = bytes_per_weight(group, 16, 16)
+    size = bytes_per_weight(group, 16, 8)
     loss = loss_on_new_text(smaller)
     print(f"groups of {group}: loss {loss:.3f}, {size:.3f} bytes a weight")
 
 # %% [markdown]
-# ## 4. A small model drafts
+# This model is small and well trained: the loss changes in the third digit, with either size of group. Large models
+# have a few weights far from all others, and there the group's size matters.
+#
+# ## 6. A small model drafts
 #
 # A model that writes one sentence waits for memory: for each word it reads all weights, and computes little. Reading
 # them for five positions takes hardly longer than for one. So a small model *drafts* some words, and the large one
@@ -426,7 +744,7 @@ with revealed("tokens_a_pass", "speed_up") as truth:
 # Write four functions. `p` and `q` are numpy arrays with one probability for each word, all above 0.
 #
 # * `accept_probability(p, q, token)` → the probability that the drafted `token` is accepted.
-# * `residual(p, q)` → the probabilities from which a word is drawn after a refusal.
+# * `residual(p, q)` → the probabilities from which a word is drawn after a refusal; there p and q differ.
 # * `next_tokens(drafted, large, small, uniforms)` → the words that a pass gives, as a list. `drafted` is a list of k
 #   words, `small` has the k distributions that they were drawn from, `large` the large model's k + 1. Drafted word i
 #   is accepted if `uniforms[i]` is below its probability. The pass ends with the first refusal, or when all k are
@@ -435,7 +753,8 @@ with revealed("tokens_a_pass", "speed_up") as truth:
 #   sum of the probabilities so far is above u: `(np.cumsum(probabilities) > u).argmax()`.
 # * `best_length(acceptance, cost, most)` → the number of drafted words, from 0 to `most`, that writes fastest, where
 #   each is accepted with the probability `acceptance` (below 1), drafting one takes `cost` large passes, and a large
-#   pass takes as long for any number of words. Fastest is most words per time, on average.
+#   pass takes as long for any number of words. Fastest is most words per time, on
+#   average; of two lengths that are equally fast, the shorter one.
 
 
 # %% solve="speculate"
@@ -494,16 +813,16 @@ axes.set(xlabel="drafted words a pass", ylabel="times as fast (modelled, cost 0.
 _ = axes.legend()
 
 # %% [markdown]
-# ## 5. Your report
+# ## 7. Your report
 #
 # Three steps of this lab make a model cheaper: a loss in chunks, weights in four bits, drafted words. None of them
 # helps everywhere.
 
 # %% [markdown] explain="step_report"
 # **Explain (read by your instructor).** A team trains a model of width 4,096 with 32 layers and 128,256 words on one
-# GPU and serves it to one user at a time. For each of the three steps, say what it is bounded by: how much of which
-# quantity it can save at most, with the figures of this lab, and where it saves nothing. Then say what changes when
-# 64 users write at once, and what you would do first on eight GPUs. Five to ten sentences.
+# GPU with 192 GB and serves it to one user at a time. For each of the three steps, say what it is bounded by: how much
+# of which quantity it can save at most, with the figures of this lab, and where it saves nothing. Then say what changes
+# when 64 users write at once, and what you would do first on eight GPUs. Five to ten sentences.
 
 # %% [markdown]
 # ## Practice: blocks that share a scale

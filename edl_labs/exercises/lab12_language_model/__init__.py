@@ -1,11 +1,13 @@
-"""The exercises of lab12_language_model: the memory of a step, weights in four bits, and drafted tokens."""
+"""The exercises of lab12_language_model: memory and cost of a training step, weights in four bits, drafted tokens."""
 
 from __future__ import annotations
 
 from edl_labs.exercises.lab12_language_model.block_scales import BlockScales
+from edl_labs.exercises.lab12_language_model.chunked_losses import ChunkedLoss
 from edl_labs.exercises.lab12_language_model.drafted_tokens import Speculate
 from edl_labs.exercises.lab12_language_model.low_rank import Lora
+from edl_labs.exercises.lab12_language_model.mended_steps import MendTheStep
 from edl_labs.exercises.lab12_language_model.packed_weights import GroupInt4
 from edl_labs.exercises.lab12_language_model.step_peaks import WhereThePeakIs
 
-EXERCISES = (WhereThePeakIs, GroupInt4, Speculate, BlockScales, Lora)
+EXERCISES = (WhereThePeakIs, ChunkedLoss, MendTheStep, GroupInt4, Speculate, BlockScales, Lora)

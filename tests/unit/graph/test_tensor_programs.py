@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import torch
-import torch.nn.functional as F
+from torch.nn import functional
 
 from edl_labs.errors import EdlError
 from edl_labs.graph.tensor_programs import ProgramError, Recorder, play, record
@@ -28,7 +28,7 @@ def _inputs(seed: int) -> Tensors:
 
 def _trained(x: torch.Tensor, w: torch.Tensor, at: torch.Tensor) -> Tensors:
     weight = w.clone().requires_grad_()
-    F.cross_entropy(F.layer_norm(x @ weight, (8,))[at], at).backward()
+    functional.cross_entropy(functional.layer_norm(x @ weight, (8,))[at], at).backward()
     assert weight.grad is not None
     return {"y": weight.grad}
 
@@ -36,7 +36,7 @@ def _trained(x: torch.Tensor, w: torch.Tensor, at: torch.Tensor) -> Tensors:
 def _attended(x: torch.Tensor, w: torch.Tensor, at: torch.Tensor) -> Tensors:
     rows = (x @ w).view(1, 2, 6, 4)
     rows.requires_grad_()
-    F.scaled_dot_product_attention(rows, rows, rows, is_causal=True).sum().backward()
+    functional.scaled_dot_product_attention(rows, rows, rows, is_causal=True).sum().backward()
     assert rows.grad is not None
     return {"y": rows.grad}
 
@@ -55,7 +55,7 @@ def _stepped(x: torch.Tensor, w: torch.Tensor, at: torch.Tensor) -> Tensors:
     optimizer = torch.optim.AdamW([layer], 0.1, fused=True)
     for _ in range(2):
         optimizer.zero_grad()
-        F.gelu(x @ layer).square().mean().backward()
+        functional.gelu(x @ layer).square().mean().backward()
         optimizer.step()
     return {"y": layer.detach()}
 
@@ -129,7 +129,7 @@ def test_what_has_no_place_in_a_program_is_refused_when_it_is_recorded() -> None
         (lambda x: {"y": x * torch.rand(3)}, "rand"),
         (lambda x: {"y": outside * 2}, "from outside"),
         (lambda x: {"y": x.sum().item()}, "not a tensor"),
-        (lambda x: {"y": F.dropout(x)}, "cannot be played"),
+        (lambda x: {"y": functional.dropout(x)}, "cannot be played"),
     ):
         with pytest.raises(ProgramError, match=why):
             record(function, x)
@@ -174,7 +174,8 @@ def test_hostile_programs_end_in_a_sentence(kind: str) -> None:
     with pytest.raises(ProgramError) as caught:
         play(_program(wide, one, HOSTILE[kind]), inputs)
 
-    assert caught.value.why and caught.value.next
+    assert caught.value.why
+    assert caught.value.next
 
 
 @pytest.mark.parametrize("text", ["", "[]", "null", "{}x", '{"steps": 3}', '{"inputs": [[1]]}', "[" * 5000, None, 7])

@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 from edl_labs.exercises.lab12_language_model.judge import (
+    drawn_losses,
     drawn_low_ranks,
     drawn_probabilities,
     drawn_scaled_blocks,
     drawn_shapes,
+    drawn_trainings,
     drawn_weights,
 )
 
-__all__ = ["drawn_low_ranks", "drawn_probabilities", "drawn_scaled_blocks", "drawn_shapes", "drawn_weights"]
+__all__ = [
+    "drawn_losses",
+    "drawn_low_ranks",
+    "drawn_probabilities",
+    "drawn_scaled_blocks",
+    "drawn_shapes",
+    "drawn_trainings",
+    "drawn_weights",
+]

@@ -27,6 +27,8 @@ def _case(rng: Any, rows: int, columns: int, group: int, *, shifted: bool) -> Ca
     weight = np.concatenate(
         [np.stack([_group(rng, width, shifted=shifted) for _ in range(rows)]) for width in widths], axis=1
     )
+    if shifted:
+        weight[0, : widths[0]] = _edge_group(rng, widths[0])
     stored = {
         "packed": rng.integers(0, 256, (rows, -(-columns // 2))).tolist(),
         "scale": np.float16(rng.uniform(0.01, 0.2, (rows, groups))).astype(float).tolist(),
@@ -58,6 +60,18 @@ def _group(rng: Any, width: int, *, shifted: bool) -> Any:
         if np.all(np.abs(places - np.floor(places) - 0.5) > _CLEAR) and drawn.any() and zero <= _STEPS:
             return np.float32(drawn).astype(float)
     raise AssertionError("every group of weights hangs on a rounding; draw others")
+
+
+def _edge_group(rng: Any, width: int) -> Any:
+    """Weights whose range is a little over 15 rounded scales: the largest is cut off at 15, and a scale that was not
+    rounded gives another integer."""
+    import numpy as np
+
+    scale = float(np.float16(2.0 ** -int(rng.integers(3, 6)) * (1 + int(rng.integers(1, 20)) * 2.0**-10)))
+    places = np.full(width, 0.2)
+    # Both ends round up; their sum, 15.006, is less than half a digit of fp16 above 15.
+    places[:3] = [-7.5045, 7.5015, 6.5015]
+    return np.float32(places[rng.permutation(width)] * scale).astype(float)
 
 
 def _grid(values: Any) -> tuple[float, int]:

@@ -1,0 +1,291 @@
+"""chunked_loss: the loss of a language model's head in chunks of positions, its gradients made in the forward pass."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any, ClassVar
+
+from edl_labs.checks import Exercise, close, exercise
+from edl_labs.device import torch_threads
+from edl_labs.errors import Wrong
+from edl_labs.exercises.slip_digests import Sentence
+from edl_labs.units import byte_count
+
+IGNORED = -100  # torch's own
+_LIKE = 1e-5  # relative: sums in fp32 are nearer than that
+_KEPT_TWICE = 0.6  # the memory is saved, a third more is computed: as the text says, 3 of 5 points
+_PER_CHUNK = 6  # tensors of a chunk's logits that a plain way to write it holds at once
+
+
+@exercise("chunked_loss")
+class ChunkedLoss(Exercise):
+    """`chunked_loss(hidden, weight, targets, rows, smoothing, mean)`, as a program that the judge plays.
+
+    The evidence is what the function does, on stand-in values; the judge plays it on values of its own, and counts
+    memory and products itself.
+    """
+
+    answer_form: ClassVar[Any] = {"program": "", "returned": ""}
+
+    def probe(self, student: Any, given: Any) -> Any:
+        import torch
+
+        from edl_labs.graph.tensor_programs import Recorder
+
+        inputs = drawn_inputs(given, seed=0)
+        hidden, weight, targets, factor = inputs.values()
+        recorder = Recorder(inputs)
+        with torch_threads(1), recorder.recording():
+            leaves = [one.detach().requires_grad_() for one in (hidden, weight)]
+            loss = student.chunked_loss(*leaves, targets, given["rows"], given["smoothing"], given["mean"])
+            if not isinstance(loss, torch.Tensor):
+                return {"program": "", "returned": type(loss).__name__}
+            if loss.requires_grad:
+                (loss * factor).sum().backward()
+        found = {"loss": loss, "hidden": leaves[0].grad, "weight": leaves[1].grad}
+        given_back = {name: one for name, one in found.items() if one is not None}
+        return {"program": recorder.text(given_back), "returned": str(list(loss.shape))}
+
+    def public_want(self, case: Any, want: Any) -> Any:
+        """What the reference's program gives, as sums of rows: not the program itself."""
+        return {"sums": _sums(_played(case, want["program"]).outputs)}
+
+    def student_inputs(self, case: Any) -> Any:
+        """By the names that the function has for them."""
+        inputs = drawn_inputs(case, seed=0)
+        inputs.pop("factor")
+        return {**inputs, "rows": case["rows"], "smoothing": case["smoothing"], "mean": case["mean"]}
+
+    def compare(self, case: Any, got: Any, want: Any) -> None:
+        if got["returned"] != "[]":
+            why = f"{got['returned']} came back, and one number as a tensor is wanted"
+            raise Wrong("The loss is not one number.", why=why, next="return a tensor without dimensions")
+        played = _played(case, got["program"])
+        right = want["sums"] if "sums" in want else self.public_want(case, want)["sums"]
+        _judge_values(case, played, right)
+        _judge_memory(case, played)
+        _judge_products(case, played)
+
+    def diagnose_all_cases(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
+        """A rule for the sum or the mean that gives the losses of all cases."""
+        try:
+            losses = [
+                float(_played(case, one["program"]).outputs["loss"]) for case, one in zip(cases, got, strict=True)
+            ]
+        except Exception:  # the case itself says what is wrong
+            return None
+        return loss_symptom(cases, losses)
+
+    def format_case(self, case: Any) -> str:
+        """Sizes and the kind of loss."""
+        kind = "mean" if case["mean"] else "sum"
+        return (
+            f"{case['positions']} positions, {case['words']} words, width {case['width']}, chunks of {case['rows']}, "
+            f"{kind}, smoothing {case['smoothing']:g}, {case['dtype']}, {case['ignored']} targets ignored"
+        )
+
+    def format_answer(self, case: Any, got: Any) -> str:
+        """What it gave and took on the judge's values."""
+        try:
+            played = _played(case, got["program"])
+        except Exception as error:
+            return str(error).partition("\n")[0]
+        return f"loss {float(played.outputs['loss']):.6f}, {byte_count(played.peak_live_bytes)} at the peak"
+
+
+def drawn_inputs(case: Any, *, seed: int) -> dict[str, Any]:
+    """The tensors of a case; `seed` draws what a program is played on. Targets are the case's own."""
+    import torch
+
+    drawn = torch.Generator().manual_seed(seed)
+    dtype = getattr(torch, case["dtype"])
+
+    def normal(*shape: int) -> Any:
+        return torch.randn(shape, generator=drawn, dtype=torch.float64).to(dtype)
+
+    hidden = normal(case["positions"], case["width"])
+    weight = normal(case["words"], case["width"])
+    factor = (1 + torch.rand((), generator=drawn, dtype=torch.float64)).to(dtype)
+    return {"hidden": hidden, "weight": weight, "targets": torch.tensor(case["targets"]), "factor": factor}
+
+
+def _played(case: Any, program: str) -> Any:
+    return _once(program, json.dumps(_entries(case), sort_keys=True))
+
+
+@lru_cache(maxsize=16)  # the cases of two submissions: a symptom of all cases looks at each once more
+def _once(program: str, case: str) -> Any:
+    from edl_labs.graph.tensor_programs import ProgramError, play
+
+    entries = json.loads(case)
+    try:
+        with torch_threads(1):
+            return play(program, drawn_inputs(entries, seed=entries["seed"]))
+    except ProgramError as error:
+        raise Wrong(error.what, why=error.why, next=error.next) from None
+
+
+def _entries(case: Any) -> dict[str, Any]:
+    """What the tensors of a case follow from."""
+    return {name: case[name] for name in ("positions", "words", "width", "dtype", "targets", "seed")}
+
+
+def _sums(outputs: Mapping[str, Any]) -> dict[str, list[float]]:
+    """The loss, and of each gradient the sum of every row, weighted so that no two columns can be exchanged."""
+    import torch
+
+    found = {"loss": [float(outputs["loss"].sum())]} if "loss" in outputs else {}
+    for name in ("hidden", "weight"):
+        if name in outputs and outputs[name].dim() == 2:
+            weights = torch.arange(1, outputs[name].shape[1] + 1, dtype=torch.float64).sqrt()
+            found[name] = (outputs[name].double() @ weights).tolist()
+    return found
+
+
+def _judge_values(case: Any, played: Any, right: Mapping[str, list[float]]) -> None:
+    # Of the largest: orders of adding differ, and an integer divided by another one is fp32 in PyTorch.
+    within = 1e-6 if case["dtype"] == "float64" else 2e-5
+    mine = _sums(played.outputs)
+    for name, words in (("loss", "loss"), ("hidden", "gradient of hidden"), ("weight", "gradient of weight")):
+        wanted, found = right[name], mine.get(name)
+        if found is None:
+            why = "it is None after loss.backward()"
+            raise Wrong(
+                f"There is no {words}.", why=why, next="backward returns one gradient for each input of forward"
+            )
+        if len(found) != len(wanted):
+            raise Wrong(f"The {words} has another shape.", why=f"{len(found)} rows, not {len(wanted)}", next=_SHAPE)
+        largest = max(map(abs, wanted)) or 1.0
+        at = max(range(len(wanted)), key=lambda row: _apart(found[row], wanted[row]))
+        if _apart(found[at], wanted[at]) > within * largest:
+            if name == "loss":
+                why = f"{found[0]:.9g} came back, {wanted[0]:.9g} is right{_stale(played)}"
+                raise Wrong("The loss has another value.", why=why, next="compare with F.cross_entropy on all logits")
+            raise _gradient_symptom(case, words, found, wanted, at, played)
+
+
+def _gradient_symptom(case: Any, words: str, found: list[float], wanted: list[float], at: int, played: Any) -> Wrong:
+    largest = max(map(abs, wanted)) or 1.0
+    if not any(found):
+        return Wrong(f"The {words} is 0 everywhere.", why="every row of it is 0", next="return what forward has made")
+    ratio = sum(a * b for a, b in zip(found, wanted, strict=True)) / sum(b * b for b in wanted)
+    if all(_apart(a, ratio * b) <= 1e-5 * abs(ratio) * largest for a, b in zip(found, wanted, strict=True)):
+        return _scaled(words, ratio, float(drawn_inputs(case, seed=case["seed"])["factor"]))
+    if words.endswith("hidden"):
+        ignored = [row for row, target in enumerate(case["targets"]) if target == IGNORED and found[row]]
+        if ignored:
+            why = f"{len(ignored)} rows whose target is -100 have one, row {ignored[0]} first"
+            return Wrong("Ignored positions have a gradient.", why=why, next="multiply a chunk's gradient by 0 there")
+    off = sum(_apart(a, b) > 1e-5 * largest for a, b in zip(found, wanted, strict=True))
+    why = (
+        f"{off} of {len(wanted)} rows are off; in row {at} the sum weighted by sqrt(column + 1) is {found[at]:.6g}, "
+        f"and should be {wanted[at]:.6g}{_stale(played)}"
+    )
+    what = f"The {words} has another value." if words.endswith("hidden") else "Only the gradient of weight is wrong."
+    return Wrong(what, why=why, next="compare with autograd on F.cross_entropy, row by row")
+
+
+def _scaled(words: str, ratio: float, factor: float) -> Wrong:
+    if abs(ratio * factor - 1) < 1e-5:
+        why = f"the loss was multiplied by {factor:.4f} before backward(); the gradient is that of the loss alone"
+        return Wrong(
+            f"The {words} ignores the gradient that comes in.", why=why, next="multiply by backward's argument"
+        )
+    why = f"every row is {ratio:.6g} times what it should be"
+    return Wrong(
+        f"The {words} is a multiple of the right one.", why=why, next="divide gradients by what divides the loss"
+    )
+
+
+def _stale(played: Any) -> str:
+    return "; your function read a number on the host, and what came of it does not follow the inputs" * bool(
+        played.has_changed_reads
+    )
+
+
+def _judge_memory(case: Any, played: Any) -> None:
+    import torch
+
+    size = getattr(torch, case["dtype"]).itemsize
+    positions, words, width, rows = (case[name] for name in ("positions", "words", "width", "rows"))
+    full = positions * words
+    large = [name for one in played.sections for name, shape in one.shapes if torch.Size(shape).numel() >= full]
+    if large:
+        why = f"{large[0]} makes a tensor of {full:,} elements: {positions} positions by {words} words"
+        raise Wrong("All logits are there at once.", why=why, next="take `rows` positions at a time")
+    most = size * (2 * width * (positions + words) + _PER_CHUNK * rows * words) + 64 * positions
+    if played.peak_live_bytes > most:
+        why = (
+            f"{byte_count(played.peak_live_bytes)} live at once besides the inputs; both gradients twice and "
+            f"{_PER_CHUNK} tensors of a chunk's logits are {byte_count(most)}"
+        )
+        raise Wrong(
+            "Tensors of earlier chunks are kept.", why=why, next="keep both gradients and the loss, nothing else"
+        )
+
+
+def _judge_products(case: Any, played: Any) -> None:
+    least = 6 * case["positions"] * case["words"] * case["width"]
+    if played.contraction_flops > least:
+        why = f"{played.contraction_flops / least:.2f} times the FLOPs of three products"
+        then = "make the gradients in forward, from the chunk's own probabilities, and let backward scale them"
+        raise Wrong("The logits are computed twice.", why=why, next=then, keeps=_KEPT_TWICE)
+
+
+def _apart(a: float, b: float) -> float:
+    return abs(a - b) if a == a else float("inf")
+
+
+def loss_symptom(cases: list[Any], losses: list[float]) -> Wrong | None:
+    """The rule of `_SAID` that gives the losses of all cases and is another one than the right rule in some."""
+    for name, (what, why, then) in _SAID.items():
+        if all(close(loss, case["slips"][name], rtol=_LIKE) for case, loss in zip(cases, losses, strict=True)):
+            return Wrong(what, why=why, next=then)
+    return None
+
+
+_SHAPE = "a gradient has the shape of its tensor"
+_SAID: dict[str, Sentence] = {
+    "mean_of_means": (
+        "The mean of the chunks' means is not the mean of all positions.",
+        "the last chunk is shorter, and ignored targets are not spread evenly",
+        "add up sums, and divide once by the number of targets that count",
+    ),
+    "over_all": (
+        "The mean divides by all positions, ignored ones too.",
+        "the losses of all cases are the right sums over the number of positions",
+        "count the targets that are not -100",
+    ),
+    "ignored_counted": (
+        "Ignored targets add to the loss.",
+        "the losses of all cases are those with target 0 in place of -100",
+        "multiply a position's loss by 0 where its target is -100",
+    ),
+    "no_smoothing": (
+        "Smoothing is left out.",
+        "the losses of all cases are those without it",
+        "(1 - smoothing) · loss of the target + smoothing · mean loss over all words",
+    ),
+    "always_sum": (
+        "The loss is a sum where the mean is asked for.",
+        "the losses of all cases are sums over positions",
+        "divide by the number of targets that count if `mean` is true",
+    ),
+    "always_mean": (
+        "The loss is a mean where the sum is asked for.",
+        "the losses of all cases are means over positions",
+        "divide only if `mean` is true",
+    ),
+    "smoothed_others": (
+        "Smoothing is spread over the other words alone.",
+        "the losses of all cases are those with smoothing / (words - 1) for each word but the target",
+        "the mean over all words, the target's own among them, has the weight `smoothing`",
+    ),
+    "last_chunk_lost": (
+        "The last, shorter chunk is left out.",
+        "the losses of all cases are those of whole chunks",
+        "range(0, positions, rows) has it, and a slice may end early",
+    ),
+}

@@ -1,0 +1,207 @@
+"""mend_the_step: a training step without five costs that change nothing of what it computes."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any, ClassVar
+
+from edl_labs.checks import Exercise, exercise
+from edl_labs.device import torch_threads
+from edl_labs.errors import Wrong
+
+STEPS, EVERY = 6, 3  # accuracies are wanted at steps 0 and 3
+_SAME = 1e-4  # of a loss or a weight's length: orders of adding differ by 1e-6
+_OF_AN_OPTIMIZER = ("addcdiv", "addcmul", "lerp")  # what one parameter's update takes one of, without foreach or fused
+
+
+@exercise("mend_the_step")
+class MendTheStep(Exercise):
+    """`Training(model)` whose `step(text)` trains like `SlowTraining`'s, as a program that the judge plays.
+
+    A point for each of five costs that is gone: reads by the host, a mask, conversions, an update of every parameter
+    by itself, a metric in every step.
+    """
+
+    answer_form: ClassVar[Any] = {"program": "", "floats": [""]}
+
+    def probe(self, student: Any, given: Any) -> Any:
+        import torch
+
+        from edl_labs.graph.tensor_programs import Recorder
+
+        model = student.SmallModel(given["words"], given["width"], given["blocks"], given["tokens"])
+        inputs = drawn_step_inputs(given, seed=0)
+        tensors = dict(model.named_parameters()) | dict(model.named_buffers())
+        with torch.no_grad():
+            for name, tensor in tensors.items():
+                tensor.data = inputs[name]
+        recorder = Recorder(inputs)
+        with torch_threads(1), recorder.recording():
+            training = student.Training(model)
+            for number in range(STEPS):
+                recorder.section(f"step {number}")
+                training.step(inputs[f"text {number}"])
+            recorder.section("end")
+        found = {f"loss {at}": one for at, one in enumerate(training.losses)}
+        found |= {f"accuracy {at}": one for at, one in enumerate(training.accuracies)}
+        floats = [name for name, one in found.items() if not isinstance(one, torch.Tensor)]
+        # A bias of all keys changes no attention: its gradient is rounding, which Adam makes large.
+        trained = {name: one.detach() for name, one in model.named_parameters() if not name.endswith("qkv.bias")}
+        outputs = {name: one for name, one in found.items() if name not in floats} | trained
+        return {"program": recorder.text(outputs), "floats": floats}
+
+    def public_want(self, case: Any, want: Any) -> Any:
+        """Losses, accuracies and lengths of the weights that the reference's program gives: not the program itself."""
+        return {"facts": _facts(_played(case, want["program"]).outputs)}
+
+    def student_inputs(self, case: Any) -> Any:
+        """Sizes of the model, and the texts of all steps."""
+        inputs = drawn_step_inputs(case, seed=0)
+        sizes = {name: case[name] for name in ("words", "width", "blocks", "tokens")}
+        return {**sizes, "texts": [inputs[f"text {number}"] for number in range(STEPS)]}
+
+    def compare(self, case: Any, got: Any, want: Any) -> None:
+        played = _played(case, got["program"])
+        right = want["facts"] if "facts" in want else self.public_want(case, want)["facts"]
+        if [one.name for one in played.sections] != ["", *(f"step {number}" for number in range(STEPS)), "end"]:
+            why = "its sections are not the steps of a training"
+            raise Wrong("This is not a recorded training.", why=why, next="run the cell again, and check again")
+        _judge_values(_facts(played.outputs), right, got["floats"], played)
+        left = _costs_left(case, played.sections[1:-1], got["floats"])
+        if left:
+            what, why, then = next(iter(left.values()))
+            also = f"; also left: {', '.join(list(left)[1:])}" if len(left) > 1 else ""
+            raise Wrong(what, why=f"{why}{also}", next=then, keeps=1 - len(left) / 5)
+
+    def format_case(self, case: Any) -> str:
+        """The sizes of the model and of a step."""
+        return (
+            f"{case['blocks']} blocks of width {case['width']}, {case['words']} words, "
+            f"{STEPS} steps of {case['batch']} sentences of {case['tokens'] + 1} words"
+        )
+
+    def format_answer(self, case: Any, got: Any) -> str:
+        """What a step takes."""
+        try:
+            step = _played(case, got["program"]).sections[3]
+        except Exception as error:
+            return str(error).partition("\n")[0]
+        return f"step 2: {step.operators.total()} kernels, {step.host_reads} host reads"
+
+
+def drawn_step_inputs(case: Any, *, seed: int) -> dict[str, Any]:
+    """Weights, the table of positions and the texts of all steps; `seed` draws what a program is played on."""
+    import torch
+
+    drawn = torch.Generator().manual_seed(seed)
+    words, width, hidden = case["words"], case["width"], 4 * case["width"]
+    shapes: dict[str, tuple[int, ...]] = {"embedding.weight": (words, width)}
+    for block in range(case["blocks"]):
+        of_block = {"norm": (width, width), "qkv": (3 * width, width), "out": (width, width)}
+        of_block |= {"up": (hidden, width), "down": (width, hidden)}
+        for name, (rows, columns) in of_block.items():
+            shapes[f"blocks.{block}.{name}.weight"] = (width,) if name == "norm" else (rows, columns)
+            shapes[f"blocks.{block}.{name}.bias"] = (rows,)
+    shapes["head.weight"] = (words, width)
+    found = {name: 0.3 * torch.randn(shape, generator=drawn) for name, shape in shapes.items()}
+    found["positions"] = torch.randn(case["tokens"], width, generator=drawn, dtype=torch.float64)
+    for number in range(STEPS):
+        found[f"text {number}"] = torch.randint(words, (case["batch"], case["tokens"] + 1), generator=drawn)
+    return found
+
+
+def _played(case: Any, program: str) -> Any:
+    sizes = {name: case[name] for name in ("words", "width", "blocks", "tokens", "batch", "seed")}
+    return _once(program, json.dumps(sizes))
+
+
+@lru_cache(maxsize=8)  # what a student reads is made of it once more
+def _once(program: str, case: str) -> Any:
+    from edl_labs.graph.tensor_programs import ProgramError, play
+
+    sizes = json.loads(case)
+    try:
+        with torch_threads(1):
+            return play(program, drawn_step_inputs(sizes, seed=sizes["seed"]))
+    except ProgramError as error:
+        raise Wrong(error.what, why=error.why, next=error.next) from None
+
+
+def _facts(outputs: Mapping[str, Any]) -> dict[str, float]:
+    """A number for each output: the value of a lone one, else its length."""
+    return {name: float(one.double().norm()) if one.numel() > 1 else float(one.sum()) for name, one in outputs.items()}
+
+
+def _judge_values(mine: Mapping[str, float], right: Mapping[str, float], floats: list[str], played: Any) -> None:
+    for kind, words in (("loss", "losses"), ("accuracy", "accuracies")):
+        counts = [sum(name.partition(" ")[0] == kind for name in names) for names in ([*mine, *floats], list(right))]
+        if counts[0] != counts[1]:
+            why = f"after {STEPS} steps there are {counts[0]} of them, and SlowTraining has {counts[1]}"
+            raise Wrong(f"The number of {words} is not right.", why=why, next="append as SlowTraining does")
+    for name, wanted in right.items():
+        found = _read_value(name, wanted, played.sections) if name in floats else mine.get(name, math.nan)
+        if not _is_same(found, wanted):
+            shown = f"it is {found:.7g}, and with SlowTraining {wanted:.7g}"
+            raise _other_value(name, shown, stale=played.has_changed_reads)
+
+
+def _read_value(name: str, wanted: float, sections: list[Any]) -> float:
+    """Of a loss or accuracy that is a float: the value that its step brought to the host, the right one if it did."""
+    kind, _, number = name.partition(" ")
+    step = int(number) * (EVERY if kind == "accuracy" else 1)
+    read: list[float] = next((one.read_values for one in sections if one.name == f"step {step}"), [])
+    return next((value for value in read if _is_same(value, wanted)), read[-1] if read else math.nan)
+
+
+def _is_same(found: float, wanted: float) -> bool:
+    return abs(found - wanted) <= _SAME * max(abs(wanted), 1e-3)
+
+
+def _other_value(name: str, shown: str, *, stale: bool) -> Wrong:
+    kind, _, number = name.partition(" ")
+    if stale:
+        shown += "; a number was read on the host, and what came of it does not follow the inputs"
+    if kind == "accuracy":
+        return Wrong(f"Accuracy {number} is another one.", why=shown, next="the share of words with the largest logit")
+    if kind == "loss":
+        first = "before any weight has changed" if number == "0" else f"after {number} steps"
+        then = (
+            "step 0 sees the model alone: attention, positions" if number == "0" else "optimizer, clipping, zero_grad"
+        )
+        return Wrong(f"The loss is another one {first}.", why=shown, next=f"compare with SlowTraining: {then}")
+    return Wrong(f"The weights of {name} are others after training.", why=f"their length: {shown}", next=_ALL_OF_IT)
+
+
+def _costs_left(case: Any, steps: list[Any], floats: list[str]) -> dict[str, tuple[str, str, str]]:
+    """What, why and next of each cost that is still there, by its name; the dearest on a GPU first."""
+    left: dict[str, tuple[str, str, str]] = {}
+    reads = sum(step.host_reads for step in steps)
+    if reads or floats:
+        why = f"{reads} reads in {STEPS} steps; each waits until the GPU has done all work"
+        left["host reads"] = ("The host reads a value in the step.", why, "keep losses and accuracies as tensors")
+    updates = max(steps[2].operators[name] for name in _OF_AN_OPTIMIZER)
+    if updates > case["blocks"] + 1:
+        why = f"a step has {updates} updates of a single parameter each"
+        left["the optimizer"] = ("Every parameter is updated by itself.", why, "AdamW(…, fused=True) or foreach=True")
+    square = (case["tokens"], case["tokens"])
+    masked = [name for step in steps for name, shape in step.shapes if shape[-2:] == square]
+    if masked:
+        why = f"{masked[0]} makes a tensor whose last dimensions are {square[0]} × {square[1]}, position by position"
+        left["the mask"] = ("Scores of all pairs of positions are written.", why, _SDPA)
+    has_metric = steps[EVERY].operators.total() <= steps[EVERY - 1].operators.total()
+    if has_metric:
+        why = f"step {EVERY - 1}, whose accuracy nobody keeps, has as many kernels as step {EVERY}"
+        left["the metric"] = ("The accuracy is computed in every step.", why, "compute it in the steps that keep it")
+    training = [step for number, step in enumerate(steps) if number % EVERY]
+    casts = sum(step.operators["_to_copy"] for step in training) - has_metric * len(training)  # of the metric itself
+    if casts > 0:
+        why = f"{casts} in {len(training)} steps; the table of positions is the same in all of them"
+        left["conversions"] = ("Tensors are converted in every step.", why, "convert once, in __init__")
+    return left
+
+
+_SDPA = "F.scaled_dot_product_attention(q, k, v, is_causal=True) has no need of them"
+_ALL_OF_IT = "the same optimizer, learning rate and clipping, in the same order"
