@@ -108,8 +108,13 @@ def double(x):
 # | `tl.load(addresses, mask=…, other=…)` | a block of values; lanes outside of the mask load nothing |
 # | `tl.store(addresses, values, mask=…)` | writes the lanes inside of the mask |
 # | `BLOCK: tl.constexpr` | a number that the compiler knows: shapes of blocks need one |
+# | `tl.maximum(x, y)`, `tl.where(mask, x, y)` | value by value, the larger one; x where the mask holds, else y |
+# | `tl.max(x, axis=0)`, `tl.sum(x, axis=0)` | one value from all lanes along an axis |
+# | `tl.zeros((ROWS, COLUMNS), tl.float32)`, `for start in range(0, n, BLOCK):` | a block of zeros; a loop |
+# | `(rows < m) & (columns < n)` | two masks at once: each needs its parentheses |
 #
-# A lane that loads nothing has the value `other`. Without `other` its value is *undefined*, and must not be stored.
+# A lane that loads nothing has the value `other`. Without `other` its value is *undefined*; the mask of the store in
+# `double` keeps it out of memory.
 #
 # `double` is the *host code*. It allocates the output and launches a *grid* of programs: `kernel[grid](arguments)`.
 # When your exercises are checked, the host code receives tensors with a shape and without values. So it can allocate
@@ -319,7 +324,7 @@ TileExplorer(m=300, n=200, k=160)
 #
 # * `acc = tl.dot(x, y, acc, input_precision="ieee")` multiplies and adds in fp32. Without `input_precision="ieee"`, a
 #   GPU rounds fp32 operands to TF32, with 10 bits of mantissa.
-# * No size is a multiple of its tile. What must the load give beyond K, if the sum is to stay right?
+# * Sizes need not be multiples of their tiles. What must the load give beyond K, if the sum is to stay right?
 # * bias and relu belong into the same kernel, the *epilogue*: the tile is in registers when the loop ends.
 #
 # Judged: values; exactly M·K·⌈N/BN⌉ elements of A, K·N·⌈M/BM⌉ of B and N·⌈M/BM⌉ of bias are read, and M·N are written.
@@ -392,8 +397,8 @@ with once_written("tiled_product"), revealed("a_reads", "b_reads") as truth:
 # ## 5. Attention in one pass
 #
 # Attention of n queries over n keys has n² scores. Written to memory and read again, they move more bytes than q, k, v
-# and the output together as soon as n is larger than d. A fused kernel never stores them: a program takes a tile of BM
-# queries and walks over keys and values in tiles of BN.
+# and the output together as soon as n is larger than 2·d. A fused kernel never stores them: a program takes a tile of
+# BM queries and walks over keys and values in tiles of BN.
 #
 # Softmax needs the maximum of all scores, and after the first tile nobody knows it. So the program keeps a *running*
 # maximum, sum and output, and corrects them when the maximum grows: what was added under the old maximum is multiplied
@@ -417,17 +422,17 @@ with revealed("shrink", "first_share") as truth:
 
 # %% [markdown]
 # Write `attention(q, k, v, keys, BM, BN)` → softmax(q·kᵀ / √d)·v for one head, in fp32. `q` has the shape (queries, d);
-# `k` and `v` have a fixed number of rows, of which the first `keys` hold something. The rest is the padding of a batch
+# `k` and `v` have a fixed number of rows, of which the first `keys` hold data. The rest is the padding of a batch
 # with different lengths, and no program may read it. d is a power of two.
 #
 # * `tl.full((BM,), -float("inf"), tl.float32)` is a block of −∞; `tl.trans(k)` transposes a block; `tl.where(mask, x,
 #   y)` chooses lane by lane.
 # * The last tile of keys is ragged, and its missing keys must not count: give them the score −∞ *before* the maximum.
-# * `keys` may be 0. Then the output is 0.
+# * `keys` may be 0. Then the kernel writes an output of 0.
 # * Both products take `input_precision="ieee"`.
 #
 # Judged: values; q is read once, and k and v once for each tile of queries; the bytes of block values that are alive at
-# once, so no program may hold all scores of a row.
+# once: a few tiles, so no program may hold all scores of a row.
 
 
 # %% solve="attention"
@@ -529,7 +534,8 @@ axes = style.subplots(figsize=(9, 4.2))[1]
 axes = draw_roofline(axes, H100, points)
 
 # %% [markdown] explain="where_on_the_roofline"
-# **Explain (read by your instructor).** Where do your four kernels lie on the roofline of an H100, and why? For each,
+# **Explain (read by your instructor).** Where do your four kernels lie on the roofline of an H100, and why? (Take a
+# product of 4,096 × 4,096 matrices in fp16.) For each,
 # give the intensity with its figures, and say what limits it. Which of them does fusion move to the right, and which
 # would a faster tensor core help? Four to eight sentences.
 
