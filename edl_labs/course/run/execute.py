@@ -125,7 +125,7 @@ def _run_one(
         ticker.cell(plan.lab, number, count)
 
     executed.unlink(missing_ok=True)
-    job = Job(plan.path, output=executed, parameters=plan.parameters, limits=limits, env=plan.env)
+    job = Job(plan.path, output=executed, parameters=plan.parameters, limits=limits, env=plan.env, beside=plan.beside)
     finished = run(job, on_cell=on_cell, stop=stop)
     exercises = exercise_results(finished.cells, plan.expected)
     result = NotebookResult(

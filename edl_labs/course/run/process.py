@@ -14,7 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +39,8 @@ class Job:
     parameters: Mapping[str, Any] = field(default_factory=dict)
     limits: RunLimits = field(default_factory=RunLimits)
     env: Mapping[str, str] = field(default_factory=dict)
+    beside: Mapping[str, bytes] = field(default_factory=dict)
+    """Files that lie beside the notebook in its scratch folder: what an author handed in with the solution."""
 
 
 @dataclass(frozen=True)
@@ -80,6 +82,8 @@ def run(job: Job, *, on_cell: Callable[[RanCell, int, int], None] | None = None,
     """
     start_s = time.monotonic()
     with scratch_copy(job.path) as folder, tempfile.TemporaryFile() as errors:
+        for name, data in job.beside.items():
+            (folder / name).write_bytes(data)
         process = _start(job, folder, errors)
         if stop is not None:
             stop.add(process)
@@ -132,7 +136,7 @@ def _start(job: Job, folder: Path, errors: Any) -> subprocess.Popen[str]:
     )
     with contextlib.suppress(BrokenPipeError):
         assert process.stdin is not None
-        process.stdin.write(json.dumps({**asdict(job), "cwd": folder}, default=str))
+        process.stdin.write(json.dumps({**asdict(replace(job, beside={})), "cwd": folder}, default=str))
         process.stdin.close()
     return process
 

@@ -36,6 +36,7 @@ class Plan:
     expected: tuple[Expected, ...]
     cell_count: int
     env: Mapping[str, str] = field(default_factory=dict)
+    beside: Mapping[str, bytes] = field(default_factory=dict)
 
 
 def plan_runs(
@@ -101,6 +102,7 @@ def _plan_lab(course: Course, name: str, *, mode: str, device: str, overrides: M
         expected=tuple(Expected(e.name, e.kind, float(e.points)) for e in lab.exercises),
         cell_count=sum(1 for _ in code_cells(notebook)),
         env={**_device_env(device), **_course_env(course)},
+        beside=lab.handed_in,
     )
 
 
