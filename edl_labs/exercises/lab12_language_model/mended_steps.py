@@ -193,7 +193,7 @@ def _costs_left(case: Any, steps: list[Any], floats: list[str]) -> dict[str, tup
         left["the mask"] = ("Scores of all pairs of positions are written.", why, _SDPA)
     has_metric = steps[EVERY].operators.total() <= steps[EVERY - 1].operators.total()
     if has_metric:
-        why = f"step {EVERY - 1}, whose accuracy nobody keeps, has as many kernels as step {EVERY}"
+        why = f"step {EVERY - 1}, whose accuracy is not kept, has as many kernels as step {EVERY}"
         left["the metric"] = ("The accuracy is computed in every step.", why, "compute it in the steps that keep it")
     training = [step for number, step in enumerate(steps) if number % EVERY]
     casts = sum(step.operators["_to_copy"] for step in training) - has_metric * len(training)  # of the metric itself
