@@ -156,6 +156,12 @@ def _of_this_version(name: str, cls: type) -> type[Exercise]:
             why="the judge needs both",
             next="write them as docs/authoring.md shows",
         )
+    if not cls.answers:
+        raise EdlError(
+            f"exercise {name} does not declare its answers",
+            why="nobody can tell what its text asks for from what the student's process only says about its run",
+            next='write `answers = "all"` in the class, or the fields that are asked for: `answers = ("scale",)`',
+        )
     return cls
 
 

@@ -86,7 +86,7 @@ def judge(exercise: RegisteredExercise, cases: list[Any], got: Any, want: list[A
     first: Wrong | None = None
     first_index: int | None = None
     for index, (case, record, expected) in enumerate(zip(drawn, found, wanted, strict=True)):
-        fraction, wrong = _one(exercise, case, record, expected)
+        fraction, wrong = judge_case(exercise, case, record, expected)
         fractions.append(fraction)
         # A case that says what is wrong comes before one that merely earned a part, and one that lost all before one
         # that keeps some: a share of light is never all.
@@ -103,7 +103,8 @@ def judge(exercise: RegisteredExercise, cases: list[Any], got: Any, want: list[A
     return outcome if outcome.case_index is None else replace(outcome, case_index=asked)
 
 
-def _one(exercise: RegisteredExercise, case: Any, record: Any, want: Any) -> tuple[float, Wrong | None]:
+def judge_case(exercise: RegisteredExercise, case: Any, record: Any, want: Any) -> tuple[float, Wrong | None]:
+    """The fraction that one case earns, and what is wrong with it."""
     try:
         result = exercise.spec.compare(case, _formed(exercise, _value(exercise, case, record), want), want)
         return (1.0 if result is None or result is True else _award(result)), None

@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from importlib import import_module
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 from edl_labs.checks.evidence_form import answer_text, case_lines
 from edl_labs.checks.plain_data import plain_copy
@@ -125,9 +125,11 @@ class Exercise(ABC):
     source_is_evidence: ClassVar[bool] = False
     """The evidence is a dict whose "source" lists texts of cells. Grading takes them from the submitted notebook."""
 
-    answers: ClassVar[tuple[str, ...] | None] = None
-    """The fields of the evidence that the text asks for, as `"scale"` or `"steps.scale"`; None: all of it. The rest are
-    claims of the student's process, and may earn nothing by themselves: `edl-labs test LAB --forge` lies about them."""
+    answers: ClassVar[tuple[str, ...] | Literal["all"] | None] = None
+    """The fields of the evidence that the text asks for, as `"scale"` or `"steps.scale"`, or `"all"`; each exercise
+    declares them. The rest are claims of the student's process, and may earn nothing by themselves: `edl-labs test LAB
+    --forge` lies about them, and about what a recorded program may not choose. `"programs.scale.factor"` is a field
+    of an operation that it may choose here."""
 
     hand_ins: ClassVar[tuple[str, ...]] = ()
     """Files beside the notebook that are judged. `case["handed_in"]` has what was read of them, as far as they are

@@ -9,10 +9,12 @@ from functools import partial
 from typing import Any
 
 from edl_labs.checks import RegisteredExercise, judge
+from edl_labs.checks._judge import judge_case
 from edl_labs.checks.probe_process import ProbeProcess
+from edl_labs.checks.spec import defines
 from edl_labs.course.course_folder import Course
 from edl_labs.course.lab.answer_runs import Answer, AnswerRuns, Progress
-from edl_labs.course.lab.forged_claims import MOST, claims_of, replacements
+from edl_labs.course.lab.forged_claims import MOST, Answers, Replacement, claims_of, replacements
 from edl_labs.course.lab.forged_programs import opened
 from edl_labs.course.lab.goldens import PUBLIC_SEED, exercises_of
 from edl_labs.course.lab.mistakes import Mistake
@@ -42,7 +44,7 @@ class ExerciseForgery(Value):
 
     name: str
     trusting: bool
-    answers: tuple[str, ...] | None
+    answers: Answers
     claims: tuple[str, ...]
     replacements: int
     gains: tuple[Gain, ...]
@@ -107,29 +109,58 @@ def forge(
 
 
 def _has_claims(exercise: RegisteredExercise, wants: list[Any]) -> bool:
-    return bool(claims_of(opened(wants), exercise.spec.answers))
+    return bool(claims_of(opened(wants), _answers(exercise)))
+
+
+def _answers(exercise: RegisteredExercise) -> Answers:
+    return exercise.spec.answers or "all"
 
 
 def _forged(
     runs: AnswerRuns, exercise: RegisteredExercise, wrong: list[tuple[Mistake, Answer]], most: int
 ) -> ExerciseForgery:
-    started_s, answers = time.process_time(), exercise.spec.answers
-    claims, count, gains = set[str](), 0, list[Gain]()
+    started_s, claims, count, gains = time.process_time(), set[str](), 0, list[Gain]()
     key = (exercise.name, PUBLIC_SEED)
     for one, answer in wrong:
-        records, points = answer.records.get(key), runs.lab.exercise(exercise.name).weight
+        records = answer.records.get(key)
         if not isinstance(records, list) or any("value" not in record for record in records):
             continue  # it raised or died: there is no evidence to lie about
-        before = judge(exercise, runs.cases[key], records, runs.wants[key], points=points)
-        for lie in replacements([record["value"] for record in records], runs.wants[key], answers, most=most):
-            said = [{"value": value} for value in lie.values]
-            after = judge(exercise, runs.cases[key], said, runs.wants[key], points=points)
+        evidence = _Evidence(runs, exercise, [record["value"] for record in records])
+        for lie in replacements(evidence.values, evidence.wants, _answers(exercise), most=most):
             claims.add(lie.field)
             count += 1
-            if after.points > before.points:
-                gains.append(Gain(one.where, lie.field, lie.how, before.points, after.points))
-    cpu_s = time.process_time() - started_s
-    declared = None if answers is None else tuple(answers)
+            if evidence.may_gain(lie) and (after := evidence.points(lie.values)) > (before := evidence.points()):
+                gains.append(Gain(one.where, lie.field, lie.how, before, after))
+    cpu_s = round(time.process_time() - started_s, 3)
     return ExerciseForgery(
-        exercise.name, exercise.trusting, declared, tuple(sorted(claims)), count, tuple(gains), round(cpu_s, 3)
+        exercise.name, exercise.trusting, _answers(exercise), tuple(sorted(claims)), count, tuple(gains), cpu_s
     )
+
+
+class _Evidence:
+    """One wrong answer's evidence. Cases that a lie left alone are not compared again: replays take their time."""
+
+    def __init__(self, runs: AnswerRuns, exercise: RegisteredExercise, values: list[Any]) -> None:
+        key = (exercise.name, PUBLIC_SEED)
+        self.exercise, self.cases, self.wants, self.values = exercise, runs.cases[key], runs.wants[key], values
+        self.most = runs.lab.exercise(exercise.name).weight
+        self.fractions = [self._fraction(at, value) for at, value in enumerate(values)]
+
+    def _fraction(self, at: int, value: Any) -> float:
+        return judge_case(self.exercise, self.cases[at], {"value": value}, self.wants[at])[0]
+
+    def may_gain(self, lie: Replacement) -> bool:
+        """Whether the shares of all cases come to more with a lie, looking at the worst first."""
+        found = list(self.fractions)
+        one_costs_all = not defines(type(self.exercise.spec), "combine")
+        for at in sorted(range(len(found)), key=found.__getitem__):
+            if at in lie.cases:
+                found[at] = self._fraction(at, lie.values[at])
+            if found[at] <= 0 and one_costs_all:
+                return False
+        return self.exercise.spec.combine(found) > self.exercise.spec.combine(self.fractions)
+
+    def points(self, values: list[Any] | None = None) -> float:
+        """What the judge gives for these values, or for those of the wrong answer."""
+        records = [{"value": value} for value in (self.values if values is None else values)]
+        return judge(self.exercise, self.cases, records, self.wants, points=self.most).points

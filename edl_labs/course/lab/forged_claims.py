@@ -5,50 +5,60 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice, zip_longest
-from typing import Any
+from typing import Any, Literal
 
 from edl_labs.checks import plain_data
 from edl_labs.course.lab.forged_programs import OpenedText, closed, fixed_fields, opened
 
 Place = tuple[str | int, ...]
+Answers = Collection[str] | Literal["all"]
 MOST = 200  # replacements in one wrong answer's evidence
 
 
 @dataclass(frozen=True, eq=False)
 class Replacement:
-    """One lie: the field that it is about, in words how it lies, and the values of all cases with it."""
+    """One lie: the field it is about, how it lies, the values of all cases with it, and the cases that it changed."""
 
     field: str
     how: str
     values: list[Any]
+    cases: frozenset[int]
 
 
-def is_claim(field: str, answers: Collection[str] | None) -> bool:
+def is_claim(field: str, answers: Answers) -> bool:
     """Whether all below a field is a claim: neither an answer nor something that holds one.
 
-    >>> is_claim("steps.count", ["steps.scale"]), is_claim("steps", ["steps.scale"]), is_claim("count", None)
+    >>> is_claim("steps.count", ["steps.scale"]), is_claim("steps", ["steps.scale"]), is_claim("count", "all")
     (True, False, False)
     """
-    if answers is None:
+    if answers == "all":
         return False
     return not any(f"{field}.".startswith(f"{one}.") or f"{one}.".startswith(f"{field}.") for one in answers)
 
 
-def replacements(
-    values: list[Any], wants: list[Any], answers: Collection[str] | None, *, most: int = MOST
-) -> list[Replacement]:
+def is_fixed(text: str, field: str, answers: Answers) -> bool:
+    """Whether a field that an operation in the program `text` does not choose is left so by `answers`.
+
+    >>> is_fixed("programs", "scale.factor", "all"), is_fixed("programs", "scale.factor", ["programs.scale.factor"])
+    (True, False)
+    """
+    names = () if answers == "all" else answers
+    return not any(f"{text}.{field}.".startswith(f"{one}.") for one in names if len(one) > len(text))
+
+
+def replacements(values: list[Any], wants: list[Any], answers: Answers, *, most: int = MOST) -> list[Replacement]:
     """At most `most` changes of claims alone, in turn from every field, in the evidence of all cases.
 
-    In a recorded program the claims are what its machine's table does not leave free, whatever `answers` says.
+    In a recorded program the claims are what its machine's table does not leave free and `answers` does not name.
 
     >>> [(one.how, one.values) for one in replacements([{"x": 3, "n": 1}], [{"x": 5, "n": 1}], ["x"])][:2]
     [('0 everywhere', [{'x': 3, 'n': 0}]), ('half everywhere', [{'x': 3, 'n': 0.5}])]
     """
-    values = opened(values)
-    fields = claims_of(values, answers)
+    read = opened(values)
+    fields = claims_of(read, answers)
     right = dict(_nodes(opened(wants)))
     in_turn = (
-        Replacement(field, how, closed(_changed(values, other)))
+        _replacement(field, how, values, read, other)
         for row in zip_longest(*(_lies(field, nodes, right) for field, nodes in fields.items()))
         for field, how, changes in filter(None, row)
         if (other := {place: told for place, told in changes.items() if not _same(told, fields[field][place])})
@@ -56,7 +66,13 @@ def replacements(
     return list(islice(in_turn, most))
 
 
-def claims_of(values: list[Any], answers: Collection[str] | None) -> dict[str, dict[Place, Any]]:
+def _replacement(field: str, how: str, values: list[Any], read: list[Any], changes: dict[Place, Any]) -> Replacement:
+    cases = frozenset(place[0] for place in changes if isinstance(place[0], int))
+    said = [closed(_changed(read[at], changes, (at,))) if at in cases else value for at, value in enumerate(values)]
+    return Replacement(field, how, said, cases)
+
+
+def claims_of(values: list[Any], answers: Answers) -> dict[str, dict[Place, Any]]:
     """The nodes of opened evidence that are claims, by field; a field of a program names its operation."""
     fields: dict[str, dict[Place, Any]] = {}
     texts: dict[Place, set[tuple[str, str]]] = {}
@@ -71,7 +87,9 @@ def claims_of(values: list[Any], answers: Collection[str] | None) -> dict[str, d
         if text is None and field and is_claim(field, answers):
             fields.setdefault(field, {})[place] = node
         elif text is not None and (entries.get(place[:-1]), place[-1]) in texts[text]:
-            fields.setdefault(f"{field_of(text)}.{entries[place[:-1]]}.{place[-1]}", {})[place] = node
+            name, key = field_of(text), f"{entries[place[:-1]]}.{place[-1]}"
+            if is_fixed(name, key, answers):
+                fields.setdefault(f"{name}.{key}", {})[place] = node
     return fields
 
 

@@ -31,6 +31,8 @@ class BrokenTimers(Exercise):
     for what the plain ones give away, whose answers goldens hold.
     """
 
+    answers = "all"
+
     def probe(self, student: Any, given: Any) -> Any:
         return student.name_fault(given)
 

@@ -17,6 +17,8 @@ class FasterThanLight(Exercise):
     `student.fraction_of_light(time_s, ...)` raises ValueError for an impossible time, else gives a fraction.
     """
 
+    answers = "all"
+
     def probe(self, student: Any, given: Any) -> Any:
         work = {name: value for name, value in given.items() if name != "time_s"}
         try:

@@ -19,6 +19,8 @@ class FinishTimes(Exercise):
     for whom must be said operation by operation, and that is the exercise. No single call of it is an answer.
     """
 
+    answers = "all"
+
     def probe(self, student: Any, given: Any) -> Any:
         """An answer for each prefix, up to the one that is not written yet: a stub has no answer at all."""
         program = [tuple(operation) for operation in given["program"]]

@@ -27,6 +27,8 @@ class HonestTimer(Exercise):
     `student.time_device(fn, gpu)` gives seconds per call; the evidence is the recorded program and that number.
     """
 
+    answers = "all"
+
     answer_form: ClassVar[Any] = {"seconds_per_call": 0.0, "program": ""}
 
     def probe(self, student: Any, given: Any) -> Any:

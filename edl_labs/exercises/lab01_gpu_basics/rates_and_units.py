@@ -16,6 +16,8 @@ class PeakFromClock(Exercise):
     `student.peak_flop_per_s(row, dtype, sm_count=, clock_mhz=)` gives FLOP/s on the faster unit, or 0.0.
     """
 
+    answers = "all"
+
     skip_type_check = True  # None, for a dtype that is not there, has a sentence of its own
 
     def probe(self, student: Any, given: Any) -> Any:
@@ -122,6 +124,8 @@ class Petabyte(Exercise):
 
     `student.transfer_s(size, rate, efficiency=)` gives seconds, for sizes like '1 PB' and rates like '6 Gbit/s'.
     """
+
+    answers = "all"
 
     def probe(self, student: Any, given: Any) -> Any:
         if given["efficiency"] is None:  # left to the function's own default

@@ -20,6 +20,8 @@ class TileQuantization(Exercise):
     `student.tile_report(m, n, tile_m=, tile_n=)` gives `(tiles, wasted, ragged)`.
     """
 
+    answers = "all"
+
     def probe(self, student: Any, given: Any) -> Any:
         return student.tile_report(given["m"], given["n"], tile_m=given["tile_m"], tile_n=given["tile_n"])
 
@@ -40,6 +42,8 @@ class WaveQuantization(Exercise):
 
     `student.wave_report(tiles, sm_count=)` gives `(waves, efficiency, spare)`; `student.best_width(...)` a width.
     """
+
+    answers = "all"
 
     def probe(self, student: Any, given: Any) -> Any:
         if given["ask"] == "waves":

@@ -25,6 +25,8 @@ class TransferOverlap(Exercise):
     `student.run_overlapped(gpu, nbytes, load=, kernel=)` gives the host buffer that holds the result.
     """
 
+    answers = "all"
+
     answer_form: ClassVar[Any] = {"result": 0, "program": ""}
 
     def probe(self, student: Any, given: Any) -> Any:

@@ -19,6 +19,8 @@ class NetworkRoofline(Exercise):
     `student.network_intensity(batch, nodes=, ...)` and `student.step_s(batch, nodes=, ..., buckets=)`.
     """
 
+    answers = "all"
+
     def probe(self, student: Any, given: Any) -> Any:
         shared = {"nodes": given["nodes"], "itemsize": given["itemsize"]}
         job = {name: given[name] for name in ("weights", "node_flop_per_s", "link_byte_per_s")}

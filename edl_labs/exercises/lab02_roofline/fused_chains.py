@@ -17,6 +17,8 @@ class FusedOrNot(Exercise):
     `student.intensities(chain, size_bytes=, keep=)` gives `(unfused, fused)` FLOP per byte.
     """
 
+    answers = ("answer",)
+
     skip_type_check = True  # `two_numbers` names what is asked for
 
     def probe(self, student: Any, given: Any) -> Any:

@@ -19,6 +19,8 @@ class Diagnose(Exercise):
     `student.diagnose(layer, machine)` gives one of LIMITERS; six of each, corrected for chance.
     """
 
+    answers = "all"
+
     def probe(self, student: Any, given: Any) -> Any:
         return student.diagnose(dict(given["layer"]), dict(given["machine"]))
 

@@ -33,6 +33,8 @@ class Intensity(Exercise):
     `student.work_of(op)` gives `(flop, moved_bytes)` of one operation.
     """
 
+    answers = "all"
+
     skip_type_check = True  # `two_numbers` names what is asked for
 
     def probe(self, student: Any, given: Any) -> Any:

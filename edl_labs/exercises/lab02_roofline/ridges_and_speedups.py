@@ -18,6 +18,8 @@ class RidgeAndBound(Exercise):
     `student.ridge_point(machine, dtype, level)` and `student.lower_bound(machine, work)`.
     """
 
+    answers = "all"
+
     def explain_exception(self, case: Any, kind: str) -> Wrong | None:
         """A level or dtype of another machine."""
         if kind != "KeyError":
@@ -119,6 +121,8 @@ class Amdahl(Exercise):
 
     `student.speedup(classes, faster)` gives the speed-up of the whole.
     """
+
+    answers = "all"
 
     def explain_exception(self, case: Any, kind: str) -> Wrong | None:
         """A class that does not become faster."""

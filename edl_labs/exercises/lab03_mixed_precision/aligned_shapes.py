@@ -20,6 +20,8 @@ class AlignedShapes(Exercise):
     `student.alignment(shape, bits)` names the rule that a product obeys; `student.best_padding(...)` pads it.
     """
 
+    answers = "all"
+
     def probe(self, student: Any, given: Any) -> Any:
         if given["ask"] == "alignment":
             return {"alignment": student.alignment(list(given["shape"]), given["bits"]), "padded": []}

@@ -22,6 +22,8 @@ class AutocastDtype(Exercise):
     `student.autocast_dtype(op, inputs, device_type=, dtype=)` names the result's dtype; corrected for chance.
     """
 
+    answers = "all"
+
     def probe(self, student: Any, given: Any) -> Any:
         answer = student.autocast_dtype(
             given["op"], list(given["inputs"]), device_type=given["device_type"], dtype=given["dtype"]

@@ -40,6 +40,8 @@ class BugHunt(Exercise):
     Five functions of the notebook, each a loop; a fifth of the whole for each that is right on both its cases.
     """
 
+    answers = ("unwritten", "weights", "scale", "values")
+
     answer_form: ClassVar[Any] = {"unwritten": True, "weights": [0.0], "scale": 0.0, "values": [0.0]}
 
     def probe(self, student: Any, given: Any) -> Any:

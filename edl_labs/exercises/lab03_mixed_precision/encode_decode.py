@@ -16,6 +16,8 @@ class EncodeDecode(Exercise):
     `student.decode(code, fmt)` gives a float, `student.encode(value, fmt)` an int; NaN's sign is free.
     """
 
+    answers = "all"
+
     def probe(self, student: Any, given: Any) -> Any:
         fmt, decode, encode = given["format"], student.decode, student.encode
         return {

@@ -20,6 +20,8 @@ class WhereItBreaks(Exercise):
     `student.where_it_breaks(fmt)` gives a dict of four numbers: flushed, largest, overflows, rounded.
     """
 
+    answers = "all"
+
     def probe(self, student: Any, given: Any) -> Any:
         return student.where_it_breaks(dict(given))
 
@@ -80,6 +82,8 @@ class StaticScale(Exercise):
 
     `student.static_scale(exponents, counts, fmt)` gives a power of two, or raises ValueError.
     """
+
+    answers = "all"
 
     def probe(self, student: Any, given: Any) -> Any:
         try:

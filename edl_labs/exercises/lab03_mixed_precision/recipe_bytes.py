@@ -16,6 +16,8 @@ class BytesPerParameter(Exercise):
     `student.bytes_per_parameter(recipe)` gives `(resident, peak)` bytes per parameter on each GPU.
     """
 
+    answers = "all"
+
     def probe(self, student: Any, given: Any) -> Any:
         return student.bytes_per_parameter(dict(given))
 

@@ -23,6 +23,8 @@ class AccumulateSum(Exercise):
     `student.sum_low(values)` gives the sum of numbers that know `+` and `-`, each result rounded.
     """
 
+    answers = "all"
+
     answer_form: ClassVar[Any] = {"operations": [0], "left": [0], "right": [0], "result": 0}
 
     def probe(self, student: Any, given: Any) -> Any:

@@ -34,6 +34,8 @@ class TrainIt(Exercise):
     Trusting: whether the student's code sent its gradients through the model that it was given cannot be seen in them.
     """
 
+    answers = ("weights", "scale", "losses")
+
     answer_form: ClassVar[Any] = {
         "weights": [0.0],
         "scale": 0.0,

@@ -28,6 +28,8 @@ class BucketSampler(Exercise):
     `student.BucketSampler(lengths, batch_size=, seed=)`: batches of indices, little padding, still shuffled.
     """
 
+    answers = "all"
+
     def probe(self, student: Any, given: Any) -> Any:
         try:
             return {**self._seen(student, given), "returned": "", "came": ""}

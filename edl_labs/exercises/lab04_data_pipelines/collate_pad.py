@@ -16,6 +16,8 @@ class CollatePad(Exercise):
     `student.collate_pad(sequences, pad_id=, multiple=)` gives `(tokens, mask)`, padded to the longest.
     """
 
+    answers = "all"
+
     returns: ClassVar[Mapping[str, Any]] = {"collate_pad": tuple[Any, Any]}
 
     def probe(self, student: Any, given: Any) -> Any:

@@ -17,6 +17,8 @@ class DecodeOnce(Exercise):
     `student.move_offline(chain)` gives the places of all transforms that may be done once.
     """
 
+    answers = "all"
+
     answer_form: ClassVar[Any] = [0]
 
     def probe(self, student: Any, given: Any) -> Any:

@@ -25,6 +25,8 @@ class OverlapPlan(Exercise):
     `student.feed(gpu, batches, nbytes=, slots=, load=, step=)` trains on all batches, loading ahead of the step.
     """
 
+    answers = "all"
+
     answer_form: ClassVar[Any] = {"program": ""}
 
     def probe(self, student: Any, given: Any) -> Any:

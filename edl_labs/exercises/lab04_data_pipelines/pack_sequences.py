@@ -27,6 +27,8 @@ class PackSequences(Exercise):
     `student.pack_sequences(lengths, tree)` gives rows of indices; `student.packed_mask(…)` a mask.
     """
 
+    answers = ("rows", "program", "refused", "mask")
+
     returns: ClassVar[Mapping[str, Any]] = {"pack_sequences": list[list[Any]]}
 
     @property

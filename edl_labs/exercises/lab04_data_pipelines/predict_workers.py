@@ -19,6 +19,8 @@ class PredictWorkers(Exercise):
     `student.predict_workers(workers, machine)` gives `(batch_per_s, limit)`; asked for a sweep of workers.
     """
 
+    answers = "all"
+
     skip_type_check = True  # `_pair` names what is asked for
 
     def probe(self, student: Any, given: Any) -> Any:

@@ -23,6 +23,8 @@ class ReadPlan(Exercise):
     `student.read_plan(wanted, seek_s=, byte_per_s=)` gives reads `(shard, start, stop)` in order.
     """
 
+    answers = "all"
+
     answer_form: ClassVar[Any] = [[0, 0, 0]]
 
     def probe(self, student: Any, given: Any) -> Any:

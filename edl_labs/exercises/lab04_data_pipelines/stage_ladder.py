@@ -27,6 +27,8 @@ class StageLadder(Exercise):
     `student.stage_ladder(vw, stages, samples=)` gives `(name, alone_s, cumulative_s)` for each stage, cold.
     """
 
+    answers = "all"
+
     answer_form: ClassVar[Any] = {"rungs": [["", 0.0, 0.0]], "program": ""}
     skip_type_check = True
 

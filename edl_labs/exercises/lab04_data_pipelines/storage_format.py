@@ -17,6 +17,8 @@ class StorageFormat(Exercise):
     `student.format_cost_s(form, access, disk)` prices a format; `student.pick_format(…)` names the cheapest.
     """
 
+    answers = "all"
+
     def probe(self, student: Any, given: Any) -> Any:
         access, disk = given["access"], given["disk"]
         costs = [student.format_cost_s(form, access, disk) for form in given["forms"]]

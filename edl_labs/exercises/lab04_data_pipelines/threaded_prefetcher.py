@@ -46,6 +46,8 @@ class Prefetcher(Exercise):
     `student.Prefetcher(source, depth=)`: iterate it; `close()` ends its thread.
     """
 
+    answers = ("items", "error")
+
     def probe(self, student: Any, given: Any) -> Any:
         before = set(threading.enumerate())
         source = _Source(given)

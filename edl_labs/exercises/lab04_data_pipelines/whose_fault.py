@@ -22,6 +22,8 @@ class WhoseFault(Exercise):
     `student.whose_fault(timeline)` gives one of VERDICTS; nine loops of each, corrected for chance.
     """
 
+    answers = "all"
+
     def probe(self, student: Any, given: Any) -> Any:
         return student.whose_fault(given["timeline"])
 

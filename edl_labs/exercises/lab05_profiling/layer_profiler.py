@@ -32,6 +32,8 @@ class LayerProfiler(Exercise):
     `LayerProfiler(model, clock)`, a context manager with `table()`, seconds by module, and `trace()`, a file.
     """
 
+    answers = "all"
+
     answer_form: ClassVar[Any] = {"table": [["", 0, 0.0, 0.0, 0.0, 0.0]], "trace": "", "program": ""}
 
     def probe(self, student: Any, given: Any) -> Any:

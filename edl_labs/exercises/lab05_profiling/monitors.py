@@ -19,6 +19,8 @@ class ReadTheMonitors(Exercise):
     `read_monitors(snapshots, machine, tools)` gives both as words, from what five monitors showed in some seconds.
     """
 
+    answers = "all"
+
     def probe(self, student: Any, given: Any) -> Any:
         snapshots = [
             {

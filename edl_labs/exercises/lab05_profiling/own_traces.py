@@ -22,6 +22,8 @@ class OwnTraces(Exercise):
     `own_change(asked)` gives the cause, the place that the trace charges with it, or the change in words.
     """
 
+    answers = "all"
+
     hand_ins: ClassVar[tuple[str, ...]] = FILES
     hand_in_reader: ClassVar[str] = "edl_labs.trace.pair_facts:pair_facts"
 

@@ -24,6 +24,8 @@ class Planted(Exercise):
     `train(job)` gives the losses; one case for each of MENDS and draw, and a mend counts when both draws have it.
     """
 
+    answers = ("losses", "program")
+
     answer_form: ClassVar[Any] = {"losses": [0.0], "unread": 0, "program": "", "lacked": -1}
 
     def probe(self, student: Any, given: Any) -> Any:

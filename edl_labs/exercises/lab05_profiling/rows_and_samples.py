@@ -29,6 +29,8 @@ class SelfTimes(Exercise):
     `self_times(rows)` gives seconds by name; `ran_on(entry, cpu_flop_per_s=)` says which device did the work.
     """
 
+    answers = ("self", "ran")
+
     returns: ClassVar[Mapping[str, Any]] = {"self_times": dict}
 
     def probe(self, student: Any, given: Any) -> Any:
@@ -84,6 +86,8 @@ class ReadASampler(Exercise):
 
     `sampler_table(samples, rate_hz=, window=)` gives shares of the window and seconds of the run for each frame.
     """
+
+    answers = "all"
 
     returns: ClassVar[Mapping[str, Any]] = {"sampler_table": _SCREEN}
 

@@ -18,6 +18,8 @@ class ScheduleStates(Exercise):
     `schedule_states(steps, wait=, warmup=, active=, repeat=, skip_first=, stretch=)` gives the state at each step.
     """
 
+    answers = "all"
+
     def probe(self, student: Any, given: Any) -> Any:
         options = {name: value for name, value in given.items() if name != "steps"}
         return student.schedule_states(given["steps"], **options)
@@ -50,6 +52,8 @@ class UtilisationLies(Exercise):
 
     `utilisation(kernels, sm_count=, window_s=)` gives nvidia-smi's figure and the share of SMs at work.
     """
+
+    answers = "all"
 
     def probe(self, student: Any, given: Any) -> Any:
         kernels = [dict(kernel) for kernel in given["kernels"]]

@@ -37,6 +37,8 @@ class NameThePattern(Exercise):
     `charges(spans)` gives seconds by pattern and line, `name_the_pattern(spans)` the pattern with most of them.
     """
 
+    answers = "all"
+
     returns: ClassVar[Mapping[str, Any]] = {"charges": dict[tuple[Any, Any], Any]}
 
     def probe(self, student: Any, given: Any) -> Any:
@@ -74,6 +76,8 @@ class BlamedLine(Exercise):
 
     `blame(spans, pattern)` gives the line of the script that costs the step most; corrected for chance.
     """
+
+    answers = ("line",)
 
     def probe(self, student: Any, given: Any) -> Any:
         line = student.blame([dict(span) for span in given["spans"]], given["pattern"])
@@ -120,6 +124,8 @@ class MostToGain(Exercise):
 
     `most_to_gain(step, machine)` gives the best cause to remove, and the speed-up of removing each of CAUSES.
     """
+
+    answers = ("best", "gains")
 
     returns: ClassVar[Mapping[str, Any]] = {"most_to_gain": tuple[Any, dict]}
 

@@ -18,6 +18,8 @@ class BestSegments(Exercise):
     `best_segments(layers, saved_per_layer)` gives (segments, tensors held, layers that run forward again).
     """
 
+    answers = "all"
+
     def probe(self, student: Any, given: Any) -> Any:
         return student.best_segments(given["layers"], given["saved"])
 

@@ -19,6 +19,8 @@ class Fragments(Exercise):
     `why_oom(segments, request_bytes, stream=, free_bytes=)` gives (one of ANSWERS, bytes).
     """
 
+    answers = "all"
+
     def probe(self, student: Any, given: Any) -> Any:
         segments = [{**one, "blocks": [{**block} for block in one["blocks"]]} for one in given["segments"]]
         options = {name: given[name] for name in ("stream", "free_bytes")}

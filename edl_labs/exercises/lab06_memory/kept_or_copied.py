@@ -30,6 +30,8 @@ class OffloadOrRecompute(Exercise):
     `do_step(step, budget_bytes)` does the whole step on a VirtualTape. The evidence is the program.
     """
 
+    answers = ("program",)
+
     answer_form: ClassVar[Any] = {"program": "", "issued": "", "raised": ""}
 
     def probe(self, student: Any, given: Any) -> Any:

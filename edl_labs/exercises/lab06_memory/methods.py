@@ -24,6 +24,8 @@ class MethodTable(Exercise):
     `effect(method, job)` gives (speed, memory).
     """
 
+    answers = ("signs",)
+
     answer_form: ClassVar[Any] = {"signs": ["", ""], "costs": ""}
 
     def probe(self, student: Any, given: Any) -> Any:

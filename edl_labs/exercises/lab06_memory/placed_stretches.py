@@ -43,6 +43,8 @@ class PlaceCheckpoints(Exercise):
     VirtualTape. The evidence is the program; of a `run_step` whose `place` is a stub still, that of a trial.
     """
 
+    answers = ("program", "stretches")
+
     answer_form: ClassVar[Any] = {"program": "", "stretches": "", "trial": "", "stopped": "", "raised": ""}
 
     def probe(self, student: Any, given: Any) -> Any:

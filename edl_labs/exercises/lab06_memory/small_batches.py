@@ -18,6 +18,8 @@ class SameOrNot(Exercise):
     `what_differs(job)` gives the word for a job of layers and of what is done once a window or once a micro-batch.
     """
 
+    answers = "all"
+
     def probe(self, student: Any, given: Any) -> Any:
         return student.what_differs({**given, "layers": [{**layer} for layer in given["layers"]]})
 

@@ -20,6 +20,8 @@ class MemoryTimeline(Exercise):
     `timeline(layers, optimizer=, first=, set_to_none=)` gives the list, `peak(live)` the largest with its moment.
     """
 
+    answers = "all"
+
     returns: ClassVar[Mapping[str, Any]] = {"timeline": list[Any]}
 
     def probe(self, student: Any, given: Any) -> Any:

@@ -22,6 +22,8 @@ class PickCollective(Exercise):
     `price(algorithm, job)` gives seconds, `pick(job)` a name. The evidence has the prices, and what each consists of.
     """
 
+    answers = "all"
+
     def probe(self, student: Any, given: Any) -> Any:
         def asked(job: Any) -> dict[str, float]:
             return {name: student.price(name, _copied(job)) for name in ALGORITHMS}

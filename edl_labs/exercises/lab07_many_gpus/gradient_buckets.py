@@ -82,6 +82,8 @@ class Buckets(Exercise):
     the groups and the ranks' programs.
     """
 
+    answers = "all"
+
     returns: ClassVar[Mapping[str, Any]] = {"plan_buckets": list[list[int]]}
     answer_form: ClassVar[Any] = {"groups": "", "programs": ""}
 

@@ -18,6 +18,8 @@ class WhoHangs(Exercise):
     `who_hangs(groups, ranks)` gives (one of ANSWERS, a rank); corrected for chance.
     """
 
+    answers = "all"
+
     def probe(self, student: Any, given: Any) -> Any:
         ranks = [{**one, "calls": [{**call} for call in one["calls"]]} for one in given["ranks"]]
         answer = student.who_hangs({name: [*members] for name, members in given["groups"].items()}, ranks)

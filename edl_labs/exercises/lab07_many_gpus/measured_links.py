@@ -20,6 +20,8 @@ class FitALink(Exercise):
     `fit(sizes, took_s)` gives (alpha_s, byte_per_s, half_bytes), `bus_rate(ranks, size, took_s)` bytes per second.
     """
 
+    answers = "all"
+
     returns: ClassVar[Mapping[str, Any]] = {"fit": tuple[Any, Any, Any]}
 
     def probe(self, student: Any, given: Any) -> Any:

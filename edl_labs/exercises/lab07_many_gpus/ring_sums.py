@@ -37,6 +37,8 @@ class Ring(Exercise):
     `all_reduce(dist, buffer)` is called on every rank of a VirtualCluster. The evidence is the ranks' programs.
     """
 
+    answers = ("programs", "programs.scale.factor")
+
     answer_form: ClassVar[Any] = {"programs": ""}
 
     def probe(self, student: Any, given: Any) -> Any:

@@ -22,6 +22,8 @@ class SyncBatchNorm(Exercise):
     gradient of x. Trusting: the calls of `comm` are counted in the student's process.
     """
 
+    answers = ("outputs", "running", "gradients")
+
     def probe(self, student: Any, given: Any) -> Any:
         parts, running, upstream = drawn_rows(given)
         options = {name: given[name] for name in ("momentum", "eps")}

@@ -39,6 +39,8 @@ class LayoutOfAJob(Exercise):
     prices of all layouts, those of some with all but one part for nothing, and the choice.
     """
 
+    answers = "all"
+
     def probe(self, student: Any, given: Any) -> Any:
         every = list(every_layout(given))
         functions = {"bytes": student.layout_bytes, "seconds": student.layout_s}

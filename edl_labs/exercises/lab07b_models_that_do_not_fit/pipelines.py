@@ -32,6 +32,8 @@ class Pipeline(Exercise):
     program. The evidence is the program of every rank.
     """
 
+    answers = "all"
+
     returns: ClassVar[Mapping[str, Any]] = {"idle_seconds": float}
     answer_form: ClassVar[Any] = {"programs": "", "idle_s": 0.0}
 

@@ -27,6 +27,8 @@ class ShardedStep(Exercise):
     `sharded_step(layers)` runs on every rank, on ShardedLayers. The evidence is the program of every rank.
     """
 
+    answers = "all"
+
     answer_form: ClassVar[Any] = {"programs": ""}
 
     def probe(self, student: Any, given: Any) -> Any:

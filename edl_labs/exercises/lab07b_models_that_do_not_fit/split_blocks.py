@@ -26,6 +26,8 @@ class SplitABlock(Exercise):
     `comm` are counted in the student's process.
     """
 
+    answers = ("outputs", "input_gradients", "gradients", "heads", "shapes", "output_shapes")
+
     returns: ClassVar[Mapping[str, Any]] = {"shards": dict}
 
     def probe(self, student: Any, given: Any) -> Any:

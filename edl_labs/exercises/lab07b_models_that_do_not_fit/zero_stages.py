@@ -25,6 +25,8 @@ class Zero(Exercise):
     stages, and what they are made of: asked with one byte a parameter for one part, and none for the others.
     """
 
+    answers = "all"
+
     def probe(self, student: Any, given: Any) -> Any:
         def asked(recipe: Any) -> dict[str, Any]:
             return {

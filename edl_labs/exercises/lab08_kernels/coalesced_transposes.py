@@ -25,6 +25,8 @@ _KEPT = 0.5  # of the points, for a transposition that is right and coalesced, a
 class CoalescedTranspose(Exercise):
     """`transpose(gpu, src, dst)` launches kernels on a VirtualWarp; the evidence is what their threads did."""
 
+    answers = "all"
+
     answer_form: ClassVar[Any] = {"program": ""}
 
     def probe(self, student: Any, given: Any) -> Any:

@@ -19,6 +19,8 @@ PARTS = {"FLOP": {"byte_per_s": _FREE}, "bytes": {"flop_per_s": _FREE}}
 class FirstLayers(Exercise):
     """`stem_s` of each layer alone, of the layers up to each, and of the stem; FLOP alone, bytes alone, and both."""
 
+    answers = "all"
+
     def probe(self, student: Any, given: Any) -> Any:
         def asked(layers: Any, **changed: float) -> Any:
             stem = {"input": tuple(given["input"]), "layers": [{**one} for one in layers]}

@@ -26,6 +26,8 @@ _ARRIVALS = 3  # draws of the order of blocks and warps; two tell most loose ord
 class OrderMatters(Exercise):
     """The range of a few values' sums over all orders, and kernels on a VirtualWarp that add up many."""
 
+    answers = "all"
+
     answer_form: ClassVar[Any] = {"range": [0.0, 0.0], "program": ""}
 
     def probe(self, student: Any, given: Any) -> Any:

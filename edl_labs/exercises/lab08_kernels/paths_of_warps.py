@@ -14,6 +14,8 @@ from edl_labs.virtual.warp import LANES
 class WarpPaths(Exercise):
     """`issued` for given paths, and `sorted_paths`, an order in which no warp has two of them."""
 
+    answers = "all"
+
     def probe(self, student: Any, given: Any) -> Any:
         def fresh() -> Any:
             return [*given["paths"]], {**given["lengths"]}, given["block"]

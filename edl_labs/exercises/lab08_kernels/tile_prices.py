@@ -31,6 +31,8 @@ _NEXT = {
 class TileChoice(Exercise):
     """`product_s` for every tile and split of a chip, whole and part by part, and the choice of `best_tile`."""
 
+    answers = "all"
+
     def probe(self, student: Any, given: Any) -> Any:
         def priced(chip: Any) -> list[Any]:
             return [

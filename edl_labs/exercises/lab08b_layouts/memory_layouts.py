@@ -22,6 +22,8 @@ class Strides(Exercise):
     `layout_of(shape, stride)`, `conversions(net, layouts)` for all placements, and `place_layouts(net)`.
     """
 
+    answers = "all"
+
     answer_form: ClassVar[Any] = {"read": [""], "copied": [[["", 0]]], "chosen": [["", ""]]}
 
     def probe(self, student: Any, given: Any) -> Any:

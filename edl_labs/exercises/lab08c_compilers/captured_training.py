@@ -29,6 +29,8 @@ class Capture(Exercise):
     `student.captured_train(gpu, towers, batches)` gives the host buffer with the losses. The evidence is the program.
     """
 
+    answers = "all"
+
     answer_form: ClassVar[Any] = {"result": 0, "program": ""}
 
     def probe(self, student: Any, given: Any) -> Any:

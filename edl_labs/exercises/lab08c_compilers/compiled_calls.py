@@ -33,6 +33,8 @@ class Guards(Exercise):
     evidence is the list of decisions. `slips` of a case are digests of what known slips decide.
     """
 
+    answers = "all"
+
     def probe(self, student: Any, given: Any) -> Any:
         inputs = self.student_inputs(copy.deepcopy(given))
         cache = student.Cache(inputs["lines"])

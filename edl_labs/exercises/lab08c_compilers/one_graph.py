@@ -28,6 +28,8 @@ class WholeGraph(Exercise):
     `whole_graph(x, bound)` returns `y` and the peak. Trusting: graphs are counted in the student's process.
     """
 
+    answers = ("returned", "y", "peak")
+
     def probe(self, student: Any, given: Any) -> Any:
         inputs = self.student_inputs(given)
         answer = student.whole_graph(inputs["x"].clone(), inputs["bound"])

@@ -25,6 +25,8 @@ class AutotunerOfKernels(Exercise):
     `Autotuner(candidates, gpu)` has `run(problem)`. The evidence is the program, with a mark before each call.
     """
 
+    answers = "all"
+
     answer_form: ClassVar[Any] = {"program": ""}
 
     def probe(self, student: Any, given: Any) -> Any:

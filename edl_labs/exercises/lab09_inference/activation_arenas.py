@@ -23,6 +23,8 @@ class ArenaOfActivations(Exercise):
     evidence has the answers of the four functions, `may_overwrite` for every kernel.
     """
 
+    answers = "all"
+
     returns: ClassVar[Mapping[str, Any]] = {"may_overwrite": list[Any] | None}
 
     def probe(self, student: Any, given: Any) -> Any:

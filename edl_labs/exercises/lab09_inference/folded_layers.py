@@ -23,6 +23,8 @@ class FoldBatchNorm(Exercise):
     The evidence is the layers that came back. They are run here, on an input that no student has.
     """
 
+    answers = ("layers",)
+
     returns: ClassVar[Mapping[str, Any]] = {"fold_batch_norm": list[dict[Literal["kind"], Any]]}
 
     def probe(self, student: Any, given: Any) -> Any:

@@ -32,6 +32,8 @@ class Int8Product(Exercise):
     (no zero points, no bias, a multiplier of 1), then for the layer as it is. All are integers but the multipliers.
     """
 
+    answers = ("before", "during", "layer", "shape", "dtype")
+
     returns: ClassVar[Mapping[str, Any]] = {"ahead": tuple[Any, Any]}
 
     def probe(self, student: Any, given: Any) -> Any:

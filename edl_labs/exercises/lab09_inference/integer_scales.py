@@ -24,6 +24,8 @@ class Calibrate(Exercise):
     choice counts whose error on the histogram is at most 2 % above that of the reference's.
     """
 
+    answers = ("ranges", "integers", "chosen")
+
     returns: ClassVar[Mapping[str, Any]] = {"grid": tuple[float, float], "calibrate": tuple[float, float]}
 
     def probe(self, student: Any, given: Any) -> Any:

@@ -21,6 +21,8 @@ class TwoOfFourWeights(Exercise):
     shares for several speed-ups.
     """
 
+    answers = ("mask", "tied", "values", "places", "place_bytes", "product", "shares")
+
     returns: ClassVar[Mapping[str, Any]] = {"pack": tuple[Any, Any], "sparse_share": float}
 
     def probe(self, student: Any, given: Any) -> Any:

@@ -36,6 +36,8 @@ class Batcher(Exercise):
     requests. The evidence is the number, and what the policy decides on two loads that part at some moment.
     """
 
+    answers = ("servers", "load", "fork")
+
     answer_form: ClassVar[Any] = {"servers": 0, "load": "", "fork": "", "changed": []}
 
     def probe(self, student: Any, given: Any) -> Any:

@@ -26,6 +26,8 @@ class KVCache(Exercise):
     drawn so that an output says how much of which cell of the cache is in it.
     """
 
+    answers = ("outputs", "lengths", "fits")
+
     def probe(self, student: Any, given: Any) -> Any:
         found, changed = asked_twice(lambda lent: self._asked(student, given, lent))
         return {**found, "changed": changed}

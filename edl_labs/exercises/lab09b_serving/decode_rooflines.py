@@ -21,6 +21,8 @@ class DecodeBound(Exercise):
     The evidence has the times on the chip, and on chips that compute, or read, in no time.
     """
 
+    answers = ("computing", "reading", "both", "ridge")
+
     skip_type_check = True
 
     def probe(self, student: Any, given: Any) -> Any:

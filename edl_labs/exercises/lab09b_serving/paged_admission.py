@@ -36,6 +36,8 @@ class Continuous(Exercise):
     that part at some moment.
     """
 
+    answers = "all"
+
     answer_form: ClassVar[Any] = {"load": "", "fork": ""}
 
     def probe(self, student: Any, given: Any) -> Any:

@@ -25,6 +25,8 @@ class Streams(Exercise):
     `serve(gpu, requests)` launches them; the evidence is the program.
     """
 
+    answers = "all"
+
     answer_form: ClassVar[Any] = {"program": ""}
 
     def probe(self, student: Any, given: Any) -> Any:

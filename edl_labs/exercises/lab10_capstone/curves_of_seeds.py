@@ -24,6 +24,8 @@ class SameCurve(Exercise):
     `sign_flip_p(differences)` is exact; `same(curves_a, curves_b)` is judged by false alarms and misses.
     """
 
+    answers = "all"
+
     def probe(self, student: Any, given: Any) -> Any:
         import numpy
 

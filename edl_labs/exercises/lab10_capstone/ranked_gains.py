@@ -24,6 +24,8 @@ class RankGains(Exercise):
     `replayed_s(spans, mends)` gives the seconds of a run with mends done, `rank(spans, mends)` the three.
     """
 
+    answers = "all"
+
     returns: ClassVar[Mapping[str, Any]] = {"rank": list[Any]}
 
     def probe(self, student: Any, given: Any) -> Any:

@@ -21,6 +21,8 @@ class Cost(Exercise):
     `hours(run, chip, gpus)`, `fits(run, chip, gpus)` and `cheapest(run, chip)`, a dict or None.
     """
 
+    answers = "all"
+
     skip_type_check = True
 
     def probe(self, student: Any, given: Any) -> Any:

@@ -62,6 +62,8 @@ class ScoreOfLight(Exercise):
     number, and the programs.
     """
 
+    answers = "all"
+
     answer_form: ClassVar[Any] = {"gpus": 0, "programs": ""}
 
     def probe(self, student: Any, given: Any) -> Any:

@@ -66,6 +66,8 @@ class Single(_Training):
     `train_on_one(trainer)` issues it. The evidence is the program that it records.
     """
 
+    answers = "all"
+
     asked, wanted = "train_on_one", SINGLE
 
 
@@ -75,5 +77,7 @@ class Scaled(_Training):
 
     `train_on_many(trainer)` runs on every GPU. The evidence is the program of each.
     """
+
+    answers = "all"
 
     asked, wanted = "train_on_many", SCALED

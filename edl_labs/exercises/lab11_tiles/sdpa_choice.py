@@ -14,6 +14,8 @@ BACKENDS = ("flash", "math")
 class WhichSdpa(Exercise):
     """`which_sdpa(call)` gives one of BACKENDS for a described call; as many of each, corrected for chance."""
 
+    answers = "all"
+
     def probe(self, student: Any, given: Any) -> Any:
         return student.which_sdpa(dict(given["call"]))
 

@@ -13,6 +13,8 @@ from edl_labs.errors import Wrong
 class TileOrder(Exercise):
     """`tile_order(pid, rows, columns, group)` returns (row, column) of the tile that program `pid` computes."""
 
+    answers = "all"
+
     returns: ClassVar[Mapping[str, Any]] = {"tile_order": tuple[int, int]}
 
     def probe(self, student: Any, given: Any) -> Any:

@@ -25,6 +25,8 @@ _PARTS = {
 class BlockScales(Exercise):
     """`mx_exponents`, `mx_values`, `nvfp4_scales` and `nvfp4_values`; the values with scales that the judge has."""
 
+    answers = "all"
+
     returns: ClassVar[Mapping[str, Any]] = {"nvfp4_scales": tuple[Any, Any]}
 
     def probe(self, student: Any, given: Any) -> Any:

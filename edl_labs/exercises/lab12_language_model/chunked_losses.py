@@ -27,6 +27,8 @@ class ChunkedLoss(Exercise):
     memory and products itself.
     """
 
+    answers = ("program",)
+
     answer_form: ClassVar[Any] = {"program": "", "returned": ""}
 
     def probe(self, student: Any, given: Any) -> Any:

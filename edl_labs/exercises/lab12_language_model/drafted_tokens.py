@@ -14,6 +14,8 @@ from edl_labs.exercises.slip_digests import Sentence, digest
 class Speculate(Exercise):
     """`accept_probability`, `residual`, `next_tokens` and `best_length`, each asked by itself."""
 
+    answers = "all"
+
     returns: ClassVar[Mapping[str, Any]] = {"accept_probability": float, "best_length": int}
 
     def probe(self, student: Any, given: Any) -> Any:

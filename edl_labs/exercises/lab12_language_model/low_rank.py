@@ -21,6 +21,8 @@ _NEXT = {
 class Lora(Exercise):
     """`adapted` and `merged`, each called twice with the same tensors, `state_bytes` and `step_flop`."""
 
+    answers = "all"
+
     def probe(self, student: Any, given: Any) -> Any:
         weights = {name: value for name, value in _tensors(given).items() if name != "x"}
         return {

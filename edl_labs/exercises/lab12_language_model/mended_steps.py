@@ -25,6 +25,8 @@ class MendTheStep(Exercise):
     by itself, a metric in every step.
     """
 
+    answers = ("program",)
+
     answer_form: ClassVar[Any] = {"program": "", "floats": [""]}
 
     def probe(self, student: Any, given: Any) -> Any:

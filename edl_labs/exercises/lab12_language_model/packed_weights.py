@@ -21,6 +21,8 @@ class GroupInt4(Exercise):
     The last two of the matrix functions get packed weights that the judge drew.
     """
 
+    answers = "all"
+
     returns: ClassVar[Mapping[str, Any]] = {"quantize": tuple[Any, Any, Any], "bytes_per_weight": float}
 
     def probe(self, student: Any, given: Any) -> Any:

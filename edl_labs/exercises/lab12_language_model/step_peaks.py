@@ -19,6 +19,8 @@ PARTS = ("states", "gradients", "activations", "logits")
 class WhereThePeakIs(Exercise):
     """`where_the_peak_is(step)` returns (moment, part, bytes): where a step needs most memory, and what is largest."""
 
+    answers = "all"
+
     returns: ClassVar[Mapping[str, Any]] = {"where_the_peak_is": tuple[str, str, float]}
 
     def probe(self, student: Any, given: Any) -> Any:

@@ -15,6 +15,8 @@ KINDS = ("fits", "new segment", "other stream", "fragmented", "too much")
 class OneOfEachKind(Exercise):
     """Cases whose answer is their kind."""
 
+    answers = "all"
+
     def cases(self, rng: Any) -> list[Case]:
         return [Case(given={"kind": kind}) for kind in KINDS]
 

@@ -14,6 +14,8 @@ from edl_labs.checks import Case, Exercise, exercise
 {imports}
 
 class Form(Exercise):
+    answers = "all"
+
     def cases(self, rng):
         return [Case(given={{"x": {cases}}})]
 

@@ -25,6 +25,9 @@ LOW = 3
 @exercise("drawn")
 class Drawn(Exercise):
     'Drawn by the judge.'
+
+    answers = "all"
+
     def probe(self, student, given): return given
     def compare(self, case, got, want): ...
 """

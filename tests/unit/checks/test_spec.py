@@ -64,6 +64,8 @@ def test_a_copy_shares_nothing() -> None:
 class Complete(Exercise):
     """Its two abstract parts alone."""
 
+    answers = "all"
+
     def probe(self, student: Any, given: Any) -> Any:
         return given
 
@@ -131,3 +133,10 @@ def test_what_an_exercise_needs_is_asked_for(left: str, missing: str) -> None:
     error = refusal(type("Half", (Exercise,), {left: lambda self, *_: None}))
 
     assert f"exercise of_no_lab has no {missing}" == error.what
+
+
+def test_an_exercise_that_does_not_declare_its_answers_is_refused() -> None:
+    error = refusal(type("Silent", (Complete,), {"answers": Exercise.answers}))
+
+    assert "exercise of_no_lab does not declare its answers" == error.what
+    assert 'answers = "all"' in error.next

@@ -30,6 +30,8 @@ from edl_labs.checks import Case, Exercise, Wrong, exercise
 
 @exercise("sum_up")
 class SumUp(Exercise):
+    answers = "all"
+
     def cases(self, rng):
         return [Case(given={})]
 

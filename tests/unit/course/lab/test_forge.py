@@ -10,8 +10,8 @@ RIGHT = [{"scale": 8.0, "steps": [{"moved": 2, "skipped": True}, {"moved": 4, "s
 WRONG = [{"scale": 4.0, "steps": [{"moved": 6, "skipped": False}, {"moved": 4, "skipped": False}]}]
 
 
-def test_an_exercise_that_declares_nothing_has_no_claims() -> None:
-    assert [] == replacements(WRONG, RIGHT, None)
+def test_where_all_is_an_answer_there_are_no_claims() -> None:
+    assert [] == replacements(WRONG, RIGHT, "all")
 
 
 def test_answers_and_what_holds_them_are_left_alone() -> None:
@@ -59,10 +59,19 @@ def test_evidence_that_stays_the_same_is_no_lie() -> None:
 
 def test_in_a_program_what_the_case_fixes_is_a_claim_and_what_is_free_is_not() -> None:
     program = [{"op": "tensor", "tensor": 0, "numel": 8, "dtype": "float32", "name": "x", "fill": "own"}]
-    lies = replacements([{"programs": json.dumps([program])}], [{"programs": json.dumps([program])}], None)
+    lies = replacements([{"programs": json.dumps([program])}], [{"programs": json.dumps([program])}], "all")
 
     assert {"programs.tensor.numel", "programs.tensor.tensor"} == {lie.field for lie in lies} - {
         "programs.tensor.dtype",
         "programs.tensor.fill",
     }
     assert [[{**program[0], "numel": 0}]] in [json.loads(lie.values[0]["programs"]) for lie in lies]
+
+
+def test_a_field_of_an_operation_that_is_named_is_an_answer() -> None:
+    scale = {"op": "scale", "stream": 0, "duration_s": 1.0, "reads": [[0, 0, 4]], "writes": [[0, 0, 4]], "factor": 0.5}
+    values = [{"programs": json.dumps([[scale]])}]
+
+    assert "programs.scale.factor" in {lie.field for lie in replacements(values, values, ["programs"])}
+    named = {lie.field for lie in replacements(values, values, ["programs", "programs.scale.factor"])}
+    assert {"programs.scale.duration_s", "programs.scale.reads", "programs.scale.writes"} == named

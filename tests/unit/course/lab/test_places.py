@@ -61,7 +61,7 @@ def test_a_registered_exercise_without_a_cell_is_refused(course: Course) -> None
     module = course.exercises / f"{kit.LAB}.py"
     module.write_text(kit.EXERCISES + '\n\n@exercise("halved_time")\nclass Halved(DoubledTime):\n    pass\n')
 
-    assert f"{MODULE}:26: halved_time has no solve cell in {PY}" == refusal(course)
+    assert f"{MODULE}:28: halved_time has no solve cell in {PY}" == refusal(course)
 
 
 def test_a_draw_of_no_exercise_is_refused(course: Course) -> None:
@@ -93,7 +93,7 @@ def test_an_exercise_registered_twice_is_refused(course: Course) -> None:
     module = course.exercises / f"{kit.LAB}.py"
     module.write_text(kit.EXERCISES + '\n\n@exercise("doubled_time")\nclass Again(DoubledTime):\n    pass\n')
 
-    assert f"{MODULE}:26: doubled_time is registered twice" == refusal(course)
+    assert f"{MODULE}:28: doubled_time is registered twice" == refusal(course)
 
 
 def test_a_folder_is_read_module_by_module(course: Course) -> None:
