@@ -41,12 +41,14 @@ def forge_labs(course: Course, names: list[str], exercises: list[str], *, as_jso
                 one.name,
                 ", ".join(one.claims) or "all is an answer",
                 str(one.replacements),
+                str(len(one.attributes)),
+                str(one.changes),
                 f"{len(one.gains)}{' (trusting)' if one.trusting else ''}",
                 f"{one.cpu_s:.1f} s",
             ]
             for one in lab.exercises
         ]
-        table(lab.lab, ["exercise", "claims", "replacements", "gains", "CPU"], rows)
+        table(lab.lab, ["exercise", "claims", "replacements", "attributes", "changes", "gains", "CPU"], rows)
         for gain in [gain for one in lab.exercises for gain in one.gains]:
             print(gain, file=sys.stderr)
     return ok

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Collection
 from dataclasses import dataclass
 from functools import partial
+from itertools import islice
 from typing import Any
 
 from edl_labs.checks import RegisteredExercise, judge
@@ -15,11 +17,14 @@ from edl_labs.checks.spec import defines
 from edl_labs.course.course_folder import Course
 from edl_labs.course.lab.answer_runs import Answer, AnswerRuns, Progress
 from edl_labs.course.lab.forged_claims import MOST, Answers, Replacement, claims_of, replacements
+from edl_labs.course.lab.forged_objects import ObjectChanges
 from edl_labs.course.lab.forged_programs import opened
 from edl_labs.course.lab.goldens import PUBLIC_SEED, exercises_of
 from edl_labs.course.lab.mistakes import Mistake
 from edl_labs.course.lab.read import read_lab
 from edl_labs.values import Value
+
+MOST_CASES = 3  # that a change of objects is tried on first, where one wrong case costs a part
 
 
 @dataclass(frozen=True)
@@ -38,7 +43,10 @@ class Gain:
 
 @dataclass(frozen=True, repr=False)
 class ExerciseForgery(Value):
-    """What was tried on one exercise. `claims` are the fields that were lied about; `cpu_s` is the judge's time."""
+    """What was tried on one exercise; `cpu_s` is the judge's time.
+
+    `claims` are the fields that were lied about, `attributes` those of the library's objects that were changed.
+    """
 
     DERIVED = ("ok",)
 
@@ -47,6 +55,8 @@ class ExerciseForgery(Value):
     answers: Answers
     claims: tuple[str, ...]
     replacements: int
+    attributes: tuple[str, ...]
+    changes: int
     gains: tuple[Gain, ...]
     cpu_s: float
 
@@ -65,6 +75,8 @@ class LabForgery(Value):
 
     lab: str
     exercises: tuple[ExerciseForgery, ...]
+    cpu_s: float
+    """Of the judge and of all processes that ran answers."""
 
     @property
     def ok(self) -> bool:
@@ -82,9 +94,11 @@ def forge(
 ) -> LabForgery:
     """At most `most` lies about the claims in each wrong answer's evidence, under the public seed, and what they earn.
 
+    As many changes at most of objects that a wrong answer's functions are given, before they run.
+
     It raises for a lab that cannot be read or run, and for an exercise that it does not have.
     """
-    lab = read_lab(course, name)
+    lab, started_s = read_lab(course, name), _cpu_s()
     wanted = {lab.exercise(one).name for one in exercises} or {one.name for one in lab.exercises}
     with course.activated():
         registered = {name: one for name, one in exercises_of(course, lab).items() if name in wanted}
@@ -94,18 +108,40 @@ def forge(
         with origin:
             runs.gather([reference], progress)
             runs.want(reference)
-            asked = {name for name, one in registered.items() if _has_claims(one, runs.wants[name, PUBLIC_SEED])}
+            objects = {
+                name: ObjectChanges(lab, one, runs.cases[name, PUBLIC_SEED], origin) for name, one in registered.items()
+            }
+            asked = {
+                name
+                for name, one in registered.items()
+                if any(objects[name].noted) or _has_claims(one, runs.wants[name, PUBLIC_SEED])
+            }
             wrong = [
                 (one, Answer(one.label, [(one.label, one.code)], origin.fork, (one.exercise,), 1, one.exercise))
                 for one in lab.mistakes
                 if one.exercise in asked
             ]
             runs.gather([answer for _, answer in wrong], progress)
-        found = [
-            _forged(runs, one, [pair for pair in wrong if pair[0].exercise == one.name], most)
-            for one in registered.values()
-        ]
-    return LabForgery(lab.name, tuple(found))
+            found = [
+                _forged(one, objects[one.name], _with_evidence(runs, one, wrong), most) for one in registered.values()
+            ]
+    return LabForgery(lab.name, tuple(found), round(_cpu_s() - started_s, 1))
+
+
+def _cpu_s() -> float:
+    return sum(os.times()[:4])
+
+
+def _with_evidence(
+    runs: AnswerRuns, exercise: RegisteredExercise, wrong: list[tuple[Mistake, Answer]]
+) -> list[tuple[Mistake, _Evidence]]:
+    """An exercise's wrong answers but those that raised or died: they leave nothing to lie about."""
+    records = [(one, answer.records.get((exercise.name, PUBLIC_SEED))) for one, answer in wrong]
+    return [
+        (one, _Evidence(runs, exercise, [record["value"] for record in every]))
+        for one, every in records
+        if one.exercise == exercise.name and isinstance(every, list) and all("value" in record for record in every)
+    ]
 
 
 def _has_claims(exercise: RegisteredExercise, wants: list[Any]) -> bool:
@@ -117,23 +153,28 @@ def _answers(exercise: RegisteredExercise) -> Answers:
 
 
 def _forged(
-    runs: AnswerRuns, exercise: RegisteredExercise, wrong: list[tuple[Mistake, Answer]], most: int
+    exercise: RegisteredExercise, objects: ObjectChanges, wrong: list[tuple[Mistake, _Evidence]], most: int
 ) -> ExerciseForgery:
-    started_s, claims, count, gains = time.process_time(), set[str](), 0, list[Gain]()
-    key = (exercise.name, PUBLIC_SEED)
-    for one, answer in wrong:
-        records = answer.records.get(key)
-        if not isinstance(records, list) or any("value" not in record for record in records):
-            continue  # it raised or died: there is no evidence to lie about
-        evidence = _Evidence(runs, exercise, [record["value"] for record in records])
+    started_s, claims, attributes, gains = time.process_time(), list[str](), list[str](), list[Gain]()
+    for number, (one, evidence) in enumerate(wrong):
         for lie in replacements(evidence.values, evidence.wants, _answers(exercise), most=most):
-            claims.add(lie.field)
-            count += 1
-            if evidence.may_gain(lie) and (after := evidence.points(lie.values)) > (before := evidence.points()):
-                gains.append(Gain(one.where, lie.field, lie.how, before, after))
-    cpu_s = round(time.process_time() - started_s, 3)
+            claims.append(lie.field)
+            gains += evidence.gains(one, lie)
+        asked = evidence.lost()
+        for change in islice(objects.changes(asked, first=number), most):
+            attributes.append(change[0])
+            values = objects.values((one.label, one.code), change, asked)
+            if values is None or not evidence.is_better(asked, values):
+                continue
+            every = range(len(evidence.values))
+            found = objects.values((one.label, one.code), change, every) or evidence.values
+            gains += evidence.gains(one, Replacement(change[0], f"{change[1]} before it ran", found, frozenset(every)))
     return ExerciseForgery(
-        exercise.name, exercise.trusting, _answers(exercise), tuple(sorted(claims)), count, tuple(gains), cpu_s
+        exercise.name,
+        exercise.trusting,
+        _answers(exercise),
+        *(tuple(sorted(set(claims))), len(claims), tuple(sorted(set(attributes))), len(attributes)),
+        *(tuple(gains), round(time.process_time() - started_s, 3)),
     )
 
 
@@ -144,23 +185,38 @@ class _Evidence:
         key = (exercise.name, PUBLIC_SEED)
         self.exercise, self.cases, self.wants, self.values = exercise, runs.cases[key], runs.wants[key], values
         self.most = runs.lab.exercise(exercise.name).weight
+        self.one_costs_all = not defines(type(exercise.spec), "combine")
         self.fractions = [self._fraction(at, value) for at, value in enumerate(values)]
 
     def _fraction(self, at: int, value: Any) -> float:
         return judge_case(self.exercise, self.cases[at], {"value": value}, self.wants[at])[0]
 
-    def may_gain(self, lie: Replacement) -> bool:
+    def lost(self) -> list[int]:
+        """The cases of which one at least has to come to more before the points do: the worst ones."""
+        worst = sorted(range(len(self.fractions)), key=self.fractions.__getitem__)
+        return worst[: 1 if self.one_costs_all else MOST_CASES]
+
+    def is_better(self, asked: list[int], values: list[Any]) -> bool:
+        """Whether one of these cases comes to more with another value."""
+        return any(self._fraction(at, one) > self.fractions[at] for at, one in zip(asked, values, strict=True))
+
+    def gains(self, mistake: Mistake, lie: Replacement) -> list[Gain]:
+        """What a lie earns, if anything."""
+        if not self._may_gain(lie):
+            return []
+        before, after = self._points(self.values), self._points(lie.values)
+        return [Gain(mistake.where, lie.field, lie.how, before, after)] if after > before else []
+
+    def _may_gain(self, lie: Replacement) -> bool:
         """Whether the shares of all cases come to more with a lie, looking at the worst first."""
         found = list(self.fractions)
-        one_costs_all = not defines(type(self.exercise.spec), "combine")
         for at in sorted(range(len(found)), key=found.__getitem__):
             if at in lie.cases:
                 found[at] = self._fraction(at, lie.values[at])
-            if found[at] <= 0 and one_costs_all:
+            if found[at] <= 0 and self.one_costs_all:
                 return False
         return self.exercise.spec.combine(found) > self.exercise.spec.combine(self.fractions)
 
-    def points(self, values: list[Any] | None = None) -> float:
-        """What the judge gives for these values, or for those of the wrong answer."""
-        records = [{"value": value} for value in (self.values if values is None else values)]
+    def _points(self, values: list[Any]) -> float:
+        records = [{"value": value} for value in values]
         return judge(self.exercise, self.cases, records, self.wants, points=self.most).points

@@ -1,0 +1,164 @@
+"""Changing the library's objects that a probe hands to a student's functions, before these functions run.
+
+Methods are left alone: what they do when a student's function calls them is what its code does.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Collection, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from edl_labs.checks import RegisteredExercise
+from edl_labs.checks.probe_process import Cell, ProbeProcess
+from edl_labs.checks.spec import Case
+from edl_labs.course.lab.parsed_lab import Lab
+from edl_labs.course.lab.rules import defined_names
+
+# What both kinds of cells begin with. A list may hold objects (layers, buffers); one level of attributes is followed.
+_HELPERS = """
+def _forged_objects(arguments):
+    for one in arguments:
+        for item in one if isinstance(one, (list, tuple)) else [one]:
+            if type(item).__module__.startswith("edl_labs"):
+                yield item
+
+
+def _forged_attributes(one, above=""):
+    for name in [name for name in dir(one) if name[0] != "_"]:
+        try:
+            value = getattr(one, name)
+        except Exception:
+            continue
+        if callable(value):
+            continue
+        path = f"{above or type(one).__name__}.{name}"
+        yield path, one, name, value
+        if not above and type(value).__module__.startswith("edl_labs"):
+            yield from _forged_attributes(value, path)
+
+
+def _forged_function(function, around):
+    def called(*given, **named):
+        return around(function, given, named)
+
+    return called
+
+
+def _forged_names(names, around):
+    for name in names:
+        found = globals().get(name)
+        if not isinstance(found, type):
+            globals()[name] = _forged_function(found, around)
+            continue
+        for part, value in list(vars(found).items()):
+            if isinstance(value, staticmethod):
+                setattr(found, part, staticmethod(_forged_function(value.__func__, around)))
+            elif hasattr(value, "__code__"):
+                setattr(found, part, _forged_function(value, around))
+"""
+# What each attribute is after a call, a line of JSON for each call: a number, or null for all else.
+_NOTING = """
+def _forged_note(function, given, named):
+    import json
+
+    try:
+        return function(*given, **named)
+    finally:
+        found = {{}}
+        for one in _forged_objects([*given, *named.values()]):
+            for path, _, _, value in _forged_attributes(one):
+                found.setdefault(path, value if type(value) in (int, float, bool) else None)
+        with open({file!r}, "a") as lines:
+            lines.write(json.dumps(found) + "\\n")
+
+
+_forged_names({names!r}, _forged_note)
+"""
+_CHANGING = """
+_FORGED_CALLS = []
+
+
+def _forged_value(value):
+    how, told = {how!r}, {told!r}
+    if how == "told":
+        return told[min(len(_FORGED_CALLS), len(told)) - 1]
+    if type(value) in (int, float, bool):
+        return type(value)({{"0": 0, "1": 1, "half": value / 2, "double": value * 2}}[how])
+    return type(value)() if type(value) in (str, list, tuple, dict) else 0
+
+
+def _forged_change(function, given, named):
+    _FORGED_CALLS.append(function)
+    for one in _forged_objects([*given, *named.values()]):
+        for path, owner, name, value in list(_forged_attributes(one)):
+            if path != {path!r}:
+                continue
+            for change in (setattr, object.__setattr__, lambda *parts: setattr(type(owner), *parts[1:])):
+                try:
+                    change(owner, name, _forged_value(value))
+                    break
+                except Exception:
+                    continue
+    return function(*given, **named)
+
+
+_forged_names({names!r}, _forged_change)
+"""
+_NUMBER_HOW = ("0", "1", "half", "double", "told")
+_CPU_S = 20.0  # of one wrong answer in a few cases: the slowest probe of a case takes 3
+Noted = list[dict[str, Any]]
+Change = tuple[str, str, list[Any]]
+
+
+class ObjectChanges:
+    """The objects that one exercise's functions are given, and what these functions come to when those were changed.
+
+    `noted` has for each case and call the attributes by path, with their numbers after the solution's call, or None.
+    """
+
+    def __init__(self, lab: Lab, exercise: RegisteredExercise, cases: list[Case], origin: ProbeProcess) -> None:
+        self.exercise, self.cases, self.origin = exercise, cases, origin
+        self.names = defined_names(lab.cell("solve", exercise.name))
+        self.noted = [self._note([case]) for case in cases]
+
+    def _note(self, cases: list[Case]) -> Noted:
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder) / "noted"
+            self._ask([("noted", _HELPERS + _NOTING.format(names=self.names, file=str(file)))], cases)
+            return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
+
+    def changes(self, asked: Collection[int], *, first: int) -> Iterator[Change]:
+        """Each attribute once, as these cases have it."""
+        return changes([call for at in asked for call in self.noted[at]], first=first)
+
+    def values(self, wrong: Cell, change: Change, asked: Collection[int]) -> list[Any] | None:
+        """The evidence of some cases after a change, None where a case gave none."""
+        path, how, _ = change
+        told = [call.get(path) for at in asked for call in self.noted[at]]
+        cell = _HELPERS + _CHANGING.format(names=self.names, path=path, how=how, told=told)
+        records = self._ask([wrong, ("changed", cell)], [self.cases[at] for at in asked])
+        if records is None or len(records) < len(asked) or any("value" not in record for record in records):
+            return None
+        return [record["value"] for record in records]
+
+    def _ask(self, cells: list[Cell], cases: list[Case]) -> list[dict[str, Any]] | None:
+        found = self.origin.collect_each(self.exercise.name, cases, changed=[cells], cpu_s=_CPU_S, wall_s=5 * _CPU_S)
+        return found[0] if found else None
+
+
+def changes(calls: Noted, *, first: int = 0) -> Iterator[Change]:
+    """Each attribute once: its path, how it is changed, and what it was after each of the solution's calls.
+
+    `first` moves on which change of a number comes to which attribute: each wrong answer takes another one.
+
+    >>> list(changes([{"Link.rate": 4.0, "Link.send": None}, {"Link.rate": 5.0, "Link.send": None}], first=4))
+    [('Link.rate', 'told', [4.0, 5.0]), ('Link.send', '0', [None, None])]
+    """
+    known: Mapping[str, None] = {path: None for call in calls for path in call}
+    for at, path in enumerate(known):
+        told = [call.get(path) for call in calls]
+        is_number = any(value is not None for value in told)
+        yield path, _NUMBER_HOW[(at + first) % len(_NUMBER_HOW)] if is_number else "0", told
