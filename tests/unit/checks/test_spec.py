@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import dataclasses
+import inspect
+import re
+from pathlib import Path
 from typing import Any
 
 import numpy
@@ -13,6 +17,8 @@ from edl_labs.checks._exercise import FORMER_HOOKS
 from edl_labs.checks.spec import cases_of, copied_cases, given_halves, plain_cases
 from edl_labs.errors import EdlError, PlainDataError
 
+AUTHORING = Path(__file__).resolve().parents[3] / "docs" / "authoring.md"
+MOST_LINES = 8  # of an example, without its mark; five, and three where it takes a setting and a method
 CASE = Case(given={"x": [1, 2]}, hidden={"label": "odd"})
 
 
@@ -140,3 +146,25 @@ def test_an_exercise_that_does_not_declare_its_answers_is_refused() -> None:
 
     assert "exercise of_no_lab does not declare its answers" == error.what
     assert 'answers = "all"' in error.next
+
+
+def written_parts() -> dict[str, list[ast.stmt]]:
+    """The parts that docs/authoring.md lists, each with what its examples define."""
+    section = AUTHORING.read_text(encoding="utf-8").partition("## The parts of an exercise\n")[2].partition("\n## ")[0]
+    parts = {part.partition("\n")[0]: part for part in section.split("\n### ")[1:]}
+    examples = {name: re.findall(r"```python\n# a fragment\n(.*?)```", text, re.DOTALL) for name, text in parts.items()}
+    assert all(one.count("\n") <= MOST_LINES for every in examples.values() for one in every)
+    return {name: [node for one in every for node in ast.parse(one).body] for name, every in examples.items()}
+
+
+def test_every_part_is_documented_with_an_example_that_has_its_parameters() -> None:
+    declared = {name: part for name, part in vars(Exercise).items() if name[0] != "_"}
+    written = written_parts()
+
+    assert declared.keys() == written.keys()
+    for name, part in declared.items():
+        if callable(part):
+            example = next(node for node in written[name] if isinstance(node, ast.FunctionDef) and node.name == name)
+            assert [*inspect.signature(part).parameters] == [one.arg for one in example.args.args]
+        else:
+            assert name in {ast.unparse(node.targets[0]) for node in written[name] if isinstance(node, ast.Assign)}
