@@ -7,7 +7,6 @@ import time
 from collections.abc import Collection
 from dataclasses import dataclass
 from functools import partial
-from itertools import islice
 from typing import Any
 
 from edl_labs.checks import RegisteredExercise, judge
@@ -161,7 +160,7 @@ def _forged(
             claims.append(lie.field)
             gains += evidence.gains(one, lie)
         asked = evidence.lost()
-        for change in islice(objects.changes(asked, first=number), most):
+        for change in objects.changes(asked, turn=number, most=most):
             attributes.append(change[0])
             values = objects.values((one.label, one.code), change, asked)
             if values is None or not evidence.is_better(asked, values):

@@ -47,7 +47,7 @@ def is_fixed(text: str, field: str, answers: Answers) -> bool:
 
 
 def replacements(values: list[Any], wants: list[Any], answers: Answers, *, most: int = MOST) -> list[Replacement]:
-    """At most `most` changes of claims alone, in turn from every field, in the evidence of all cases.
+    """At most `most` changes of claims alone, in turn from every field, in the evidence of all cases; each field once.
 
     In a recorded program the claims are what its machine's table does not leave free and `answers` does not name.
 
@@ -57,16 +57,12 @@ def replacements(values: list[Any], wants: list[Any], answers: Answers, *, most:
     read = opened(values)
     fields = claims_of(read, answers)
     right = dict(_nodes(opened(wants)))
-    in_turn = (
-        _replacement(field, how, values, read, other)
-        for row in zip_longest(*(_lies(field, nodes, right) for field, nodes in fields.items()))
-        for field, how, changes in filter(None, row)
-        if (other := {place: told for place, told in changes.items() if not _same(told, fields[field][place])})
-    )
-    return list(islice(in_turn, most))
+    rows = zip_longest(*(_lies(field, nodes, right) for field, nodes in fields.items()))
+    in_turn = (_replacement(field, how, told, values, read) for row in rows for field, how, told in filter(None, row))
+    return list(islice(in_turn, max(most, len(fields))))
 
 
-def _replacement(field: str, how: str, values: list[Any], read: list[Any], changes: dict[Place, Any]) -> Replacement:
+def _replacement(field: str, how: str, changes: dict[Place, Any], values: list[Any], read: list[Any]) -> Replacement:
     cases = frozenset(place[0] for place in changes if isinstance(place[0], int))
     said = [closed(_changed(read[at], changes, (at,))) if at in cases else value for at, value in enumerate(values)]
     return Replacement(field, how, said, cases)
@@ -124,20 +120,27 @@ def _changed(node: Any, changes: Mapping[Place, Any], place: Place = ()) -> Any:
 
 
 def _lies(field: str, nodes: dict[Place, Any], right: dict[Place, Any]) -> Iterator[tuple[str, str, dict[Place, Any]]]:
+    """What can be said of a field that is not what it says: how, and the new value at each place."""
+    for how, told in _sayings(nodes, right):
+        if other := {place: one for place, one in told.items() if not _same(one, nodes[place])}:
+            yield field, how, other
+
+
+def _sayings(nodes: dict[Place, Any], right: dict[Place, Any]) -> Iterator[tuple[str, dict[Place, Any]]]:
     """What can be said of a field: in all cases and items at once, then at one place alone."""
     known = {place: right[place] for place in nodes if place in right}
-    yield field, "the solution's everywhere", known
+    yield "the solution's everywhere", known
     numbers = {place: node for place, node in nodes.items() if type(node) in (int, float, bool)}
     for how, told in (("0", _zero), ("1", _one), ("half", _half), ("double", _double)):
-        yield field, f"{how} everywhere", {place: told(node) for place, node in numbers.items()}
+        yield f"{how} everywhere", {place: told(node) for place, node in numbers.items()}
     for place, node in nodes.items():
         if isinstance(node, list):
-            yield from ((field, how, {place: items}) for how, items in _rearranged(node))
+            yield from ((how, {place: items}) for how, items in _rearranged(node))
     for place in known:
-        yield field, f"the solution's at {place}", {place: known[place]}
+        yield f"the solution's at {place}", {place: known[place]}
     for place, number in numbers.items():
         for how, told in (("0", _zero), ("1", _one), ("half", _half), ("double", _double)):
-            yield field, f"{how} at {place}", {place: told(number)}
+            yield f"{how} at {place}", {place: told(number)}
 
 
 def _rearranged(items: list[Any]) -> Iterator[tuple[str, list[Any]]]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -130,9 +130,9 @@ class ObjectChanges:
             self._ask([("noted", _HELPERS + _NOTING.format(names=self.names, file=str(file)))], cases)
             return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
 
-    def changes(self, asked: Collection[int], *, first: int) -> Iterator[Change]:
-        """Each attribute once, as these cases have it."""
-        return changes([call for at in asked for call in self.noted[at]], first=first)
+    def changes(self, asked: Collection[int], *, turn: int, most: int) -> list[Change]:
+        """Changes of what these cases have."""
+        return changes([call for at in asked for call in self.noted[at]], turn=turn, most=most)
 
     def values(self, wrong: Cell, change: Change, asked: Collection[int]) -> list[Any] | None:
         """The evidence of some cases after a change, None where a case gave none."""
@@ -149,16 +149,29 @@ class ObjectChanges:
         return found[0] if found else None
 
 
-def changes(calls: Noted, *, first: int = 0) -> Iterator[Change]:
-    """Each attribute once: its path, how it is changed, and what it was after each of the solution's calls.
+def changes(calls: Noted, *, turn: int, most: int) -> list[Change]:
+    """At most `most` changes: path, how, and what an attribute was after each of the solution's calls.
 
-    `first` moves on which change of a number comes to which attribute: each wrong answer takes another one.
+    Each attribute once, then numbers in each other way. The wrong answer whose turn it is begins where the one before
+    ended, so that together they try all changes even where `most` is small.
 
-    >>> list(changes([{"Link.rate": 4.0, "Link.send": None}, {"Link.rate": 5.0, "Link.send": None}], first=4))
-    [('Link.rate', 'told', [4.0, 5.0]), ('Link.send', '0', [None, None])]
+    >>> calls = [{"Link.rate": 4.0, "Link.send": None}, {"Link.rate": 5.0, "Link.send": None}]
+    >>> changes(calls, turn=0, most=2)
+    [('Link.rate', '0', [4.0, 5.0]), ('Link.send', '0', [None, None])]
+    >>> [how for _, how, _ in changes(calls, turn=1, most=2)]
+    ['1', 'half']
     """
     known: Mapping[str, None] = {path: None for call in calls for path in call}
-    for at, path in enumerate(known):
-        told = [call.get(path) for call in calls]
-        is_number = any(value is not None for value in told)
-        yield path, _NUMBER_HOW[(at + first) % len(_NUMBER_HOW)] if is_number else "0", told
+    found = {path: [call.get(path) for call in calls] for path in known}
+    every = [
+        (path, _NUMBER_HOW[(at + way) % len(_NUMBER_HOW)] if _is_number(told) else "0", told)
+        for way in range(len(_NUMBER_HOW))
+        for at, (path, told) in enumerate(found.items())
+        if not way or _is_number(told)
+    ]
+    begin = turn * most % len(every) if every else 0
+    return (every[begin:] + every[:begin])[:most]
+
+
+def _is_number(told: list[Any]) -> bool:
+    return any(value is not None for value in told)
