@@ -278,9 +278,14 @@ with revealed("crossing", "ring_of_64", "tree_of_64") as truth:
 # | `halving-doubling` | rounds of n/2, n/4, … n/P | the same |
 # | `hierarchical` | a ring in each node; with what a rank then has, n/`ranks_per_node`, one of the nodes | the same |
 #
-# The first three know no nodes: with several, price each of their rounds on the links between. Halving-doubling alone
-# needs a power of two. Where P is none, take the one below it, Q: the ranks beyond Q hand all they have to a partner
-# first, which adds it, and get the sum back in the end, a round of n each; in between there are Q ranks.
+# A round is as slow as its slowest message. In a ring of several nodes some message crosses in every round. In a tree
+# and in halving-doubling the distance to the partner doubles, 1, 2, 4, …, from the first round to the last (and shrinks
+# on the way back). Ranks of a node are neighbours, and several nodes have a power of two of them each: a round whose
+# distance is below `ranks_per_node` stays inside, any other is priced on the links between.
+#
+# Halving-doubling alone needs a power of two. Where P is none, take the one below it, Q: the ranks beyond Q hand all
+# they have to the partner at distance Q first, which adds it, and get the sum back in the end, a round of n each; in
+# between there are Q ranks.
 
 # %% given
 ALGORITHMS = ("ring", "tree", "halving-doubling", "hierarchical")
@@ -292,22 +297,26 @@ def price(algorithm, job):
     ### BEGIN SOLUTION
     size, each, nodes = job["message_bytes"], job["ranks_per_node"], job["nodes"]
     count = each * nodes
-    flat = job["between"] if nodes > 1 else job["inside"]
 
-    def both_ways(times, part, over):
+    def both_ways(times, part, *, inside):
+        over = job["inside" if inside else "between"]
         message_s = over["alpha_s"] + part * size / over["byte_per_s"]
         return times * (2 * message_s + part * size / job["sum_byte_per_s"])
 
     if algorithm == "ring":
-        return both_ways(count - 1, 1 / count, flat)
-    if algorithm == "tree":
-        return both_ways((count - 1).bit_length(), 1, flat)
+        return both_ways(count - 1, 1 / count, inside=nodes == 1)
     if algorithm == "hierarchical":
-        within_s = both_ways(each - 1, 1 / each, job["inside"])
-        return within_s + both_ways(nodes - 1, 1 / count, job["between"])
-    depth = count.bit_length() - 1
-    total_s = both_ways(1, 1, flat) if count > 1 << depth else 0.0
-    return total_s + sum(both_ways(1, 0.5**turn, flat) for turn in range(1, depth + 1))
+        within_s = both_ways(each - 1, 1 / each, inside=True)
+        return within_s + both_ways(nodes - 1, 1 / count, inside=False)
+    if algorithm == "tree":
+        parts = [1] * (count - 1).bit_length()
+    else:
+        parts = [0.5**turn for turn in range(1, count.bit_length())]
+    total_s = sum(
+        both_ways(1, part, inside=2**turn < each) for turn, part in enumerate(parts)
+    )
+    beyond = algorithm != "tree" and count > 2 ** len(parts)
+    return total_s + (both_ways(1, 1, inside=nodes == 1) if beyond else 0.0)
     ### END SOLUTION
 
 
@@ -361,10 +370,15 @@ with once_written("pick_collective"):
     one_node.legend()
 
 # %% [markdown]
-# On one node the size decides: few rounds for small messages, few bytes for large ones. With slow links between two
-# nodes hierarchical wins at every size: a share of the message crosses, and fewer times. With dozens of nodes their
-# ring has many rounds, and small messages go by other ways again. NCCL makes this choice for you, by size and topology,
-# with a model like yours. It is also why "the bandwidth of our network" has no single value.
+# On one node the size decides: few rounds for small messages, few bytes for large ones. Between two nodes
+# halving-doubling wins at every size: one round of four crosses, with a sixteenth of the message. Hierarchical comes
+# within 4 % for large ones and pays more α's inside. It is also why "the bandwidth of our network" has no single value.
+#
+# NCCL chooses for you, from a table of latencies and bandwidths by size and topology; its algorithms are others. It has
+# no halving-doubling. Its ring is one ring for each channel, over all ports of a node at once: with eight ports, 100 MB
+# take 16 GPUs some 0.5 ms (modelled), not the 4 ms of your one ring over one port. Its tree is two binary trees that
+# send in pieces, not the whole message each round, and between two nodes it often takes that tree, or lets the NVLink
+# switch add up (NVLS).
 
 # %% [markdown]
 # ## 3. Buckets: sums behind the backward pass
@@ -396,8 +410,8 @@ with revealed("alphas") as truth:
 
 # %% [markdown]
 # Few large sums pay few α's, and leave nothing to hide behind; many small ones hide well and pay α each. That is what
-# `bucket_cap_mb` of `DistributedDataParallel` (25 MB unless you say otherwise) trades off; it knows neither your links
-# nor your layers. Write two functions:
+# `bucket_cap_mb` of `DistributedDataParallel` trades off: 25 MiB unless you say otherwise, and 1 MiB for the first
+# bucket, so that the link starts early. It knows neither your links nor your layers. Write two functions:
 #
 # * `plan_buckets(layers, link)` → lists of layers' numbers, in the order in which they are sent, from the last layer to
 #   the first within a list too, such as `[[5, 4], [3], [2, 1, 0]]`. A layer is a dict with
@@ -502,8 +516,9 @@ def replayed(groups):
 with once_written("buckets"), revealed("exposed") as truth:
     backwards = [*range(len(layers))][::-1]
     plans = {"one bucket": [backwards], "one a layer": [[one] for one in backwards]}
-    # 25 MB are three blocks and a bit: a bucket of DDP closes with the fourth.
-    plans["caps of 25 MB"] = [backwards[at : at + 8] for at in range(0, len(sizes), 8)]
+    # Caps of 1 MiB, then of 25 MiB: a bucket closes with the layer that reaches it.
+    rest = range(2, len(sizes), 8)
+    plans["DDP's"] = [backwards[:2], *(backwards[at : at + 8] for at in rest)]
     plans["best groups"] = plan_buckets(layers, wire)
     for name, groups in plans.items():
         run = replayed(groups)
@@ -517,8 +532,8 @@ with once_written("buckets"), revealed("exposed") as truth:
 # %% [markdown]
 # The best groups begin small and grow: the link is at work early, and few sums pay for their rounds. Here it is busy
 # nearly to the end, since all sums take as long as the backward pass. With faster links the last bucket alone would be
-# seen, and it would have to be the small one. A single fixed cap is neither. In a live notebook, drag the ranks, the
-# cap and the link:
+# seen, and it would have to be the small one. DDP begins small too, but its caps are fixed (`bucket_cap_mb_list` of
+# newer versions takes one for each bucket). In a live notebook, drag the ranks, the cap and the link:
 
 # %%
 BucketExplorer(
@@ -635,8 +650,9 @@ check("who_hangs")
 #
 # A program that was recorded can also run: `backend="gloo"` starts one process of `torch.distributed` for each rank, on
 # this machine, plays the program there, and compares what every tensor holds in the end with the replay. On a machine
-# with several GPUs, `backend="nccl"` does the same. It takes half a minute, so what you see is a recording unless you
-# set `real_processes = True` at the top. Nothing of it counts for your points.
+# with several GPUs, `backend="nccl"` does the same. It takes half a minute: unless you set `real_processes = True` at
+# the top, your program is only replayed, and you see what the author's gave on two processes. Nothing of it counts for
+# your points.
 
 # %%
 with once_written("ring"):
@@ -651,7 +667,8 @@ with once_written("ring"):
         print(f"measured here: {told}")
     else:
         pair.run(on_two_processes).require_finished()
-        print("recorded on a CPU: 2 processes, 2002 elements as replayed")
+        print("your program: it ends in the replay, and ran on no processes")
+        print("the author's, recorded: 2 processes, 2002 elements as replayed")
 
 # %% [markdown]
 # 1001 elements on each of two ranks, and all 2002 are what the replay said. The *time* is no measurement of anything:

@@ -38,7 +38,8 @@ class PickCollective(Exercise):
             for part in _PARTS:
                 found, right = got["parts"][part][name], want["parts"][part][name]
                 if not close(found, right, atol=_NOTHING):
-                    raise _part_symptom(case, name, part, found, right)
+                    totals = [_both_levels(one["parts"], part, name) for one in (got, want)]
+                    raise _part_symptom(case, name, part, found, right, totals)
             why = f"{name}: {seconds(got['seconds'][name])}; each part alone is right"
             raise Wrong("the parts of a price are not added up", why=why, next="rounds, bytes and sums take turns")
         prices, chosen = want["seconds"], got["pick"]
@@ -98,7 +99,14 @@ def _alone(case: Any, part: str) -> Any:
     return job
 
 
-def _part_symptom(case: Any, name: str, part: str, found: float, right: float) -> Wrong:
+def _both_levels(parts: Any, part: str, name: str) -> float:
+    """What an algorithm has of rounds or bytes, inside nodes and between them together."""
+    what = part.partition(" ")[0]
+    return sum(parts[f"{what} {where}"][name] for where in ("inside", "between"))
+
+
+def _part_symptom(case: Any, name: str, part: str, found: float, right: float, totals: list[float]) -> Wrong:
+    """The sentence about one part; `totals` are what was found and what is right on both levels together."""
     what, _, where = part.partition(" ")
     found = 0.0 if abs(found) < _NOTHING else found
     amount = f"{found:g} rounds" if what == "rounds" else f"{found:g} of the message"
@@ -111,14 +119,17 @@ def _part_symptom(case: Any, name: str, part: str, found: float, right: float) -
         why = f"{name} on 1 x {case['ranks_per_node']} ranks: nothing is priced on the links inside"
         then = "with one node alone, all ranks are inside: nothing crosses to another node"
         return Wrong("a single node is priced on the links between nodes", why=why, next=then)
-    if name == "halving-doubling" and _is_of_the_power_above(case, what, found):
+    if name == "halving-doubling" and _is_of_the_power_above(case, what, totals[0]):
         why = f"{why}, as with {_power_above(case)} ranks"
         then = "Q is the power of two below: the ranks beyond Q hand what they have to a partner, and get it back"
         return Wrong("there are fewer ranks than the power of two that was taken", why=why, next=then)
-    if name != "hierarchical" and (found < _NOTHING) != (right < _NOTHING):
-        then = "a ring, a tree and halving-doubling know no nodes: each round is as slow as its slowest message"
+    if name != "hierarchical" and close(*totals, atol=_NOTHING):
+        if (found < right) == (where == "inside"):
+            then = "partners at a distance below ranks_per_node are on one node, since it has a power of two of ranks"
+            return Wrong("rounds that stay in a node are priced on the links between nodes", why=why, next=then)
+        then = "each round is as slow as its slowest message: how far is a partner, and is it on the same node?"
         return Wrong("rounds that cross nodes are priced on the wrong links", why=why, next=then)
-    if close(2 * found, right):
+    if close(2 * totals[0], totals[1]):
         then = "what has been added up must get to everybody"
         return Wrong("the way back is missing", why=why, next=then)
     return _SYMPTOMS[name](case, what, where, why, found, right)

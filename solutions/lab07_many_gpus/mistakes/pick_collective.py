@@ -76,11 +76,10 @@ def _depth_rounded_down(exact):
         if algorithm == "tree":
             count = job["nodes"] * job["ranks_per_node"]
             within = 1 << (count.bit_length() - 1)
-            return (
-                exact(algorithm, job)
-                * (within.bit_length() - 1)
-                / (count - 1).bit_length()
-            )
+            if job["nodes"] > 1:
+                nodes = within // job["ranks_per_node"]
+                return exact(algorithm, {**job, "nodes": nodes})
+            return exact(algorithm, {**job, "ranks_per_node": within})
         return exact(algorithm, job)
 
     return price
@@ -106,6 +105,25 @@ def _fast_links_between(exact):
 
 
 price = _fast_links_between(price)
+
+
+# %% mistake="every_round_crosses"
+# told: rounds that stay in a node are priced on the links between
+from functools import wraps
+
+
+def _every_round_crosses(exact):
+    @wraps(exact)
+    def price(algorithm, job):
+        """With several nodes, each round of a tree goes between them."""
+        if algorithm in ("tree", "halving-doubling") and job["nodes"] > 1:
+            return exact(algorithm, {**job, "inside": job["between"]})
+        return exact(algorithm, job)
+
+    return price
+
+
+price = _every_round_crosses(price)
 
 
 # %% mistake="fewest_rounds"
@@ -170,7 +188,8 @@ def _others_are_forgotten(exact):
         if algorithm == "halving-doubling" and count & (count - 1):
             within = 1 << (count.bit_length() - 1)
             if job["nodes"] > 1:
-                return exact(algorithm, {**job, "nodes": within, "ranks_per_node": 1})
+                nodes = within // job["ranks_per_node"]
+                return exact(algorithm, {**job, "nodes": nodes})
             return exact(algorithm, {**job, "ranks_per_node": within})
         return exact(algorithm, job)
 

@@ -67,6 +67,29 @@ def test_prices_are_the_librarys_where_sums_are_free(solution):
             assert price == pytest.approx(plans[name].seconds(10**6))
 
 
+@pytest.mark.parametrize("nodes", [2, 3, 4, 8])
+def test_prices_on_several_nodes_are_the_librarys_where_sums_are_free(solution, nodes):
+    machine = ClusterMachine.of("8xH100", nodes=nodes)
+    inside, between = ({"alpha_s": one.alpha_s, "byte_per_s": one.byte_per_s} for one in machine.levels)
+    job = {"nodes": nodes, "ranks_per_node": 8, "inside": inside, "between": between, "sum_byte_per_s": 1e40}
+    plans = CollectiveCosts(machine).plans("all_reduce", tuple(range(8 * nodes)))
+    for size in (1e3, 1e6, 1e8, 1e9):
+        for name, plan in plans.items():
+            assert plan.seconds(size) == pytest.approx(solution["price"](name, {**job, "message_bytes": size}))
+
+
+@pytest.mark.parametrize("size", [1e3, 1e6, 1e8, 1e9])
+def test_between_two_nodes_halving_doubling_is_the_fastest_at_every_size(solution, size):
+    machine = ClusterMachine.of("8xH100", nodes=2)
+    inside, between = ({"alpha_s": one.alpha_s, "byte_per_s": one.byte_per_s} for one in machine.levels)
+    job = {"nodes": 2, "ranks_per_node": 8, "inside": inside, "between": between, "sum_byte_per_s": 1e12}
+    job["message_bytes"] = size
+    least = solution["price"]("halving-doubling", job)
+
+    assert "halving-doubling" == solution["pick"](job)
+    assert size < 1e8 or solution["price"]("hierarchical", job) < 1.04 * least
+
+
 @pytest.mark.slow  # the solution's groups and three caps, each replayed
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_no_fixed_cap_is_enough(exercises, solution, judged, seed):

@@ -9,8 +9,8 @@ from edl_labs.checks import Case, draws
 
 @draws("pick_collective")
 def clusters(rng: Any) -> list[Case]:
-    """Two levels first, then one node; powers of two, and other numbers of ranks."""
-    shapes = [(4, 8), (int(rng.choice([3, 5])), 4), (2, int(rng.choice([3, 6]))), (1, 8), (1, 6), (8, 1)]
+    """Two levels first, nodes of a power of two, then one node; powers of two in all, and other numbers of ranks."""
+    shapes = [(4, 8), (int(rng.choice([3, 5])), 4), (int(rng.choice([3, 6])), 2), (1, 8), (1, 6), (8, 1)]
     cases = [_case(rng, *shape, float(rng.choice([1e6, 1e8, 1e9]))) for shape in shapes]
     cases += [_case(rng, int(rng.choice([4, 8])), int(rng.choice([2, 4, 8])), size) for size in (1e3, 3e4)]
     cases += [_case(rng, 1, int(rng.choice([3, 5, 7, 12])), size) for size in (1e3, 3e7)]
