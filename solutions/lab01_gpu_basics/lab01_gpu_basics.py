@@ -159,7 +159,7 @@ with once_written("finish_times"), revealed(*asked) as truth:
     short = finish_times([("launch", 2e-6)] * 10, launch_s=5e-6)
     for name, times in (("200 µs", long), ("2 µs", short)):
         host, device = map(units.seconds, times)
-        print(f"kernels of {name}: host {host}, device {device}")
+        print(f"modelled, kernels of {name}: host {host}, device {device}")
     truth(host_back=long[0], device_done=long[1], short_done=short[1])
 
 # %% [markdown]
@@ -454,7 +454,7 @@ machine = VirtualMachine(
 )
 example = report_of(hasty, machine, true_s=80e-6)
 for calls, said_s in zip(example["calls"], example["seconds_per_call"], strict=True):
-    print(f"{calls:>3} calls: {units.seconds(said_s)} a call")
+    print(f"modelled, {calls:>3} calls: {units.seconds(said_s)} a call")
 for span in example["timeline"]:
     print(
         f"{span['row']:>9} {span['kind']:>7} {span['name']:<12}",
@@ -475,11 +475,11 @@ other_stream, begin_s = two_streams.Stream(), two_streams.now_s()
 for _ in range(4):
     two_streams.launch("kernel", duration_s=80e-6)
 other_stream.synchronize()
-told_a_call = units.seconds((two_streams.now_s() - begin_s) / 4)
+told_a_call = units.seconds((two_streams.now_s() - begin_s) / 4)  # modelled
 
 # %%
 figure, axes = style.subplots(figsize=(9, 2.2))
-title = f"4 calls of 80 µs; told: {told_a_call} a call"
+title = f"4 calls of 80 µs; told: {told_a_call} a call (modelled)"
 axes = draw_timeline(axes, two_streams.timeline, title=title)
 
 # %% [markdown]

@@ -247,7 +247,7 @@ check("ridge_and_bound")
 # %%
 v100 = {"peak_flop_per_s": {"fp16": 125e12}, "bandwidth_byte_per_s": {"HBM": 900e9}}
 with once_written("ridge_and_bound"):
-    print(f"V100 ridge: {ridge_point(v100, 'fp16', 'HBM'):.1f} FLOP/B")
+    print(f"computed for a V100, ridge: {ridge_point(v100, 'fp16', 'HBM'):.1f} FLOP/B")
     for name, op in table.items():
         flop, moved_bytes = work_of(op)
         bound_s, limiter = lower_bound(
@@ -291,8 +291,9 @@ with once_written("intensity"):
 # A datasheet says what a chip could do. What can yours? `roofline.ceilings()` measures it for some seconds: it reads,
 # copies and adds (*triad*: a = b + s·c) data of ever larger size, so that each level of memory shows itself, and it
 # multiplies matrices of many shapes in each dtype. On a GPU it does the same there, and compares with the datasheet.
-# The result is kept, so a second call is quick; `refresh=True` measures again. A core's own caches, L1 and L2, are so
-# quick that only compiled code shows their rate: on a machine without a C compiler they are not measured.
+# Not every peak can be reached: from some of NVIDIA's Kepler chips, says deck [004], CUDA code got less than half. The
+# result is kept, so a second call is quick; `refresh=True` measures again. A core's own caches, L1 and L2, are so quick
+# that only compiled code shows their rate: on a machine without a C compiler they are not measured.
 #
 # **Predict** for this machine: how many GB/s does its main memory copy, how many GFLOP/s does it reach in FP32, and
 # where is its ridge? (The V100: 900 GB/s, 15 700 GFLOP/s in FP32.) Measuring takes about 20 seconds, longer on a busy
@@ -707,7 +708,7 @@ model = nn.Sequential(*(part for pair in pairs for part in pair))
 with revealed("h100_faster") as truth:
     batch = torch.empty(65_536, 1024, device="meta")
     both = compare_machines(model.eval(), batch, ["T4", "H100"], dtype="fp16")
-    print(repr(both))
+    print(f"modelled:\n{both!r}")
     t4, h100 = both.predictions
     truth(h100_faster=t4.step_s / h100.step_s)
 
@@ -818,8 +819,10 @@ with once_written("minibatch_crossover"), revealed("best_batch") as truth:
     truth(min(wall, key=wall.get))
 
 # %% [markdown]
-# Below the ridge the extra examples cost no time; above it each costs its full price and teaches less. With other
-# numbers in place of 200 the right side is flatter or steeper, but the left side stays.
+# Below the ridge the extra examples cost no time; above it each costs its full price and teaches less. Deck [004] calls
+# that a free lunch, while arithmetic is not the limit: a larger batch, or a larger model, where launches or the loader
+# are the limit. (Where weights are read, more of them take longer.) With other numbers in place of 200 the right side
+# is flatter or steeper, but the left side stays.
 
 # %% [markdown]
 # ## 11. Practice: how much could be gained?
@@ -982,7 +985,11 @@ with once_written("network_roofline"):
             units.seconds(step_s(8000, nodes=nodes, buckets=count, **job, **cluster))
             for count in (1, 2, 4, 16, 256)
         ]
-        print(f"{nodes} nodes:", ", ".join(steps), "with 1, 2, 4, 16, 256 buckets")
+        print(
+            f"modelled, {nodes} nodes:",
+            ", ".join(steps),
+            "with 1, 2, 4, 16, 256 buckets",
+        )
 
 # %% [markdown]
 # Two buckets hide half of what can be hidden at all, and sixteen nearly all of it. So many are usual: torch's

@@ -680,10 +680,10 @@ with once_written("train_it"):
 # ## 7. Shapes that tensor cores like
 #
 # "You do not specify their usage manually!", says deck [000] of tensor cores: the library chooses, by dtype and shape.
-# The tables of decks [000] and [002] are one rule each: with older libraries, rows must be whole multiples of **16
-# bytes** for tensor cores to be used at all; on an A100 and later, multiples of **128 bytes** are fastest. In elements
-# of fp16 that is 8 and 64. **Predict** the rows for int8, TF32 (its elements are stored in 32 bits) and fp64. And: a
-# vocabulary of 33708 words in fp16, what would you do?
+# The tables of decks [000] and [002] are one rule each: with older libraries (cuBLAS before 11, cuDNN before 7.6.3),
+# rows must be whole multiples of **16 bytes** for tensor cores to be used at all; on an A100 and later, multiples of
+# **128 bytes** are fastest. In elements of fp16 that is 8 and 64. **Predict** the rows for int8, TF32 (its elements are
+# stored in 32 bits) and fp64. And: a vocabulary of 33708 words in fp16, what would you do?
 
 # %%
 predict("int8_rule", "On an A100, int8 is fastest in multiples of", unit="elements")
@@ -746,8 +746,9 @@ with once_written("aligned_shapes"), revealed(*asked) as truth:
 # Padding the vocabulary by 20 words costs 0.06 % more work. (The rates are invented; section 8 measures some where it
 # can.) Deck [002] has three more figures for fp16: ×16 for the length of a sequence, ×8 for a mini-batch and for the
 # batch of a weight's gradient (where the batch is the k of a product), ×64 on an A100. The first two are on the safe
-# side of the 16 bytes; only the third is the 128. Your own rates, from a GPU that you had for an hour
-# (`edl-labs record --mine` there, then the folder `my_recordings` beside this notebook):
+# side of the 16 bytes; only the third is the 128. Its ×16 for channels in fp16 and ×32 in int8 are 32 bytes each. Newer
+# libraries made a slope of the cliff: unaligned products use tensor cores too, only slower. Your own rates, from a GPU
+# that you had for an hour (`edl-labs record --mine` there, then the folder `my_recordings` beside this notebook):
 
 # %%
 from edl_labs.bench import measured_here
@@ -775,7 +776,8 @@ with revealed("half_gain") as truth:
         memory_s = size * (m * k + k * n + m * n) / chip.memory_bandwidth_byte_per_s
         bounds_s[name] = max(compute_s, memory_s, launch_s)
         times = map(units.seconds, (compute_s, memory_s, launch_s))
-        print(f"{name}:", "arithmetic {}, memory {}, launch about {}".format(*times))
+        told = "arithmetic {}, memory {}, launch about {}".format(*times)
+        print(f"computed, {name}: {told}")
     truth(bounds_s["fp32"] / bounds_s["fp16"])
 
 # %% [markdown]
@@ -816,7 +818,9 @@ amp_report(layer, x, budget_s=0.5)
 # %% [markdown]
 # On a processor it depends on its instructions. Servers with AMX or AVX-512 BF16 and recent Arm chips multiply bf16 in
 # hardware and gain on large products. Most laptops cannot: they convert to fp32 and back, and bf16 is often *slower*
-# there. The figure above, if it was measured on a processor, says which kind yours is.
+# there. The figure above, if it was measured on a processor, says which kind yours is. (Deck [000] has bf16,
+# `Tensor.bfloat16()`, "on CPUs and TPUs": TPUs use it by default, and GPUs have it since Ampere. fp16, `Tensor.half()`,
+# came to GPUs with CUDA 8.)
 #
 # And the ceiling itself: a large product in each dtype, measured where there is CUDA, otherwise what an H200 would need
 # at its datasheet's peak.
@@ -860,8 +864,9 @@ for name in ("fp32", "tf32", "fp16", "bf16", "fp8"):
 
 # %% [markdown]
 # TF32 is the row that is forgotten. Where fp32 products already run as TF32, mixed precision can gain a factor of two
-# and no more, on products alone. In PyTorch it is off for products and on for convolutions unless you say otherwise
-# (deck [002] sets only the switch for cuDNN; in the NGC containers that it mentions it is on for both):
+# and no more, on products alone. In PyTorch it is off for products (until version 1.12 it was on) and on for
+# convolutions unless you say otherwise (deck [002] sets only the switch for cuDNN; in the NGC containers that it
+# mentions it is on for both):
 
 # %%
 from edl_labs.numerics import tensor_core_kernel, tf32_state

@@ -511,8 +511,8 @@ with revealed("no_items") as truth:
     with_items = EXAMPLES["synchronisation"]
     before_s = step_s(with_items, MACHINE)
     after_s = step_s([one for one in with_items if one != ITEM], MACHINE)
-    print("as it is:     ", units.seconds(before_s), "a step")
-    print("without items:", units.seconds(after_s), "a step")
+    print("modelled, as it is:     ", units.seconds(before_s), "a step")
+    print("modelled, without items:", units.seconds(after_s), "a step")
     truth(before_s / after_s)
 
 # %% [markdown]
@@ -570,7 +570,7 @@ losses = train_slowly(job)
 slow, slow_program = job.gpu.timeline, job.gpu.program
 slow_step_s = slow.makespan_s / len(job.order)
 print(
-    f"{units.seconds(slow.makespan_s)}, "
+    f"modelled: {units.seconds(slow.makespan_s)}, "
     f"device busy {slow.busy_s('kernel', 'copy') / slow.makespan_s:.0%} of it"
 )
 
@@ -631,7 +631,7 @@ with once_written("planted"), revealed("which_six", "all_mended") as truth:
     assert np.allclose(losses, train(job)), "the loss curve changed"
     fast, fast_program = job.gpu.timeline, job.gpu.program
     told = units.seconds(slow.makespan_s), units.seconds(fast.makespan_s)
-    print("before {}, after {}".format(*told))
+    print("modelled: before {}, after {}".format(*told))
     truth(all_mended=slow.makespan_s / fast.makespan_s)
 
 # %% [markdown]
@@ -1036,10 +1036,11 @@ with once_written("schedule_states"), revealed("recorded", "traces") as truth:
     )
 
 # %% [markdown]
-# Six steps in two traces. Note `prof.step()` at the end of each step: without it the profiler stays at step 0 for
-# ever and records nothing at all. The warm-up is there because switching the profiler on costs time that would be
-# seen. Deck [000] also sets `record_shapes=True` (which product was it?), `profile_memory=True` (who allocated?) and
-# `with_stack=True` (which line?): each makes every recorded operator slower, so ask for what you will read.
+# Six steps in two traces. (Where no `with` fits, deck [002]'s `prof.start()` and `prof.stop()` do the same.) Note
+# `prof.step()` at the end of each step: without it the profiler stays at step 0 for ever and records nothing at all.
+# The warm-up is there because switching the profiler on costs time that would be seen. Deck [000] also sets
+# `record_shapes=True` (which product was it?), `profile_memory=True` (who allocated?) and `with_stack=True` (which
+# line?): each makes every recorded operator slower, so ask for what you will read.
 
 # %% [markdown]
 # ## 9. Practice: a profiler of your own, layer by layer
@@ -1233,7 +1234,9 @@ with once_written("utilisation_lies"), revealed(*asked) as truth:
 
 # %% [markdown]
 # One block: 100 % and 0.9 %. A low utilisation proves that something is wrong; a high one proves nothing. (Even an SM
-# at work may wait for memory all the time. Deck [003]'s other checks, temperature and memory, say less still.)
+# at work may wait for memory all the time. Deck [003]'s other checks say less still. Memory is what processes have
+# *reserved*, used or not; near the maximum the allocator begins to flush (lab06). More than one process on the list
+# shares the device with yours. A GPU at its limit of temperature or power lowers its clock.)
 
 # %% [markdown]
 # ## 11. Practice: which mend gains most

@@ -288,11 +288,12 @@ with once_written("mend_accumulation"), torch_threads(1):
     print(f"weights differ by at most {apart(large, small):.1e}")
 
 # %% [markdown]
-# The same step, to the last bits of fp32, in a quarter of the memory. What it costs: the matrices of a micro-batch are
-# smaller (below the ridge, that is a slower device), and layers that look *across* a batch see a micro-batch now. A
-# batch norm normalises each micro-batch with its own mean and variance, and moves its running ones once a micro-batch:
-# four times as often (section 8 puts the parts' statistics together again). Dropout draws other masks, which is only
-# noise. Clipping and the loss scaler's update belong to the step, not to the micro-batch.
+# The same step, to the last bits of fp32, with a quarter of the saved tensors. (Weights, gradients and the optimizer's
+# state are not in these figures: they stay as they are.) What it costs: the matrices of a micro-batch are smaller
+# (below the ridge, that is a slower device), and layers that look *across* a batch see a micro-batch now. A batch norm
+# normalises each micro-batch with its own mean and variance, and moves its running ones once a micro-batch: four times
+# as often (section 8 puts the parts' statistics together again). Dropout draws other masks, which is only noise.
+# Clipping and the loss scaler's update belong to the step, not to the micro-batch.
 
 # %% [markdown]
 # ## 3. What is there, and when
@@ -763,7 +764,8 @@ check("fragments")
 # %% [markdown]
 # Only one of the five answers says that the training is too large. Deck [002] recommends `empty_cache()` among its
 # optimisations: you know now that it never closes a hole, and that torch does the same by itself before it gives up;
-# each time, the device is waited for.
+# each time, the device is waited for. `gc.collect()`, which the deck adds, frees no more than what cycles of references
+# keep alive, such as a caught exception's frames: useful once, useless in every step.
 #
 # Another way to reserve more than one uses: batches get longer. A tensor of 12 MB is made and let go, then one of 16
 # MB, and so on up to 60 MB, on a device with room for all of them; there is never more than one:
@@ -780,8 +782,9 @@ for expandable in (False, True):
 
 # %% [markdown]
 # No old segment is large enough for the next tensor, and none goes back while the driver has more. What helps against
-# fragments: ask for fewer sizes (pad to a few lengths), allocate what stays before what goes, and start Python with
-# `PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True`: such segments grow where they are.
+# fragments: ask for fewer sizes (pad to a few lengths), allocate what stays before what goes (ZeRO's *constant buffers*
+# and *contiguous memory* in [002]'s list do that), and start Python with `PYTORCH_ALLOC_CONF=expandable_segments:True`
+# (older versions call it `PYTORCH_CUDA_ALLOC_CONF`, which is still read): such segments grow where they are.
 
 # %% [markdown]
 # ## 7. Four times the batch, in the same memory
@@ -955,8 +958,8 @@ with once_written("merge_statistics"):
     print(f"merged from four parts:     {mean:.6f}, {variance:.6f}")
 
 # %% [markdown]
-# The variance *between* the parts is what an average of variances loses. `SyncBatchNorm` sends exactly these three
-# numbers a channel.
+# The variance *between* the parts is what an average of variances loses. `SyncBatchNorm` sends about as much: a mean
+# and `1/std` for each channel, and one count for all of them, 2C + 1 numbers a rank.
 
 # %% [markdown]
 # ## 9. Practice: layers are not equal

@@ -60,9 +60,10 @@ Progress("lab07b_models_that_do_not_fit")
 # %% [markdown]
 # ## 1. Sharded: gather, use, let go
 #
-# In data parallel training every rank holds the same 16 bytes for each parameter: weights, gradients, and Adam's two
-# averages. *Sharded* (deck [002]'s ZeRO; in PyTorch, FSDP), a rank keeps a `P`-th of each and gathers a layer's weights
-# when it is that layer's turn. 7.5 billion parameters are 120 GB on every GPU; sharded over 64, they are 1.9 GB.
+# In data parallel training every rank holds the same 16 bytes for each parameter: 2 of bf16 weights, 2 of gradients,
+# and 12 in fp32, the master copy of the weights and Adam's two averages. *Sharded* (deck [002]'s ZeRO; in PyTorch,
+# FSDP), a rank keeps a `P`-th of each and gathers a layer's weights when it is that layer's turn. 7.5 billion
+# parameters are 120 GB on every GPU; sharded over 64, they are 1.9 GB.
 #
 # The price: weights are gathered twice in a step, forward and backward, instead of never, and gradients are reduced and
 # scattered, which is the first half of an all-reduce. **Predict:** how many bytes does a rank send in a sharded step,
@@ -148,7 +149,7 @@ with once_written("sharded_step"):
     node = VirtualCluster(ClusterMachine.of("8xH100").replace(ranks=4))
     shown = node.run(lambda dist: sharded_step(ShardedLayers(dist, **sizes)))
     print(f"modelled: {shown}")
-    print(f"the passes alone: {seconds(max(shown.compute_s))}")
+    print(f"modelled, the passes alone: {seconds(max(shown.compute_s))}")
     figure, axes = style.subplots(figsize=(9, 4))
     axes = shown.timeline.plot(axes)
 
@@ -324,9 +325,10 @@ def forward(shard, x, comm):
 check("split_a_block")
 
 # %% [markdown]
-# Four sums a layer, and the two forward ones cannot hide: what follows needs the whole sum. (Those of the backward pass
-# can run beside the products of the weights' gradients.) That is why blocks are split within a node, where links are
-# fast; between nodes, micro-batches travel instead.
+# Four sums a layer, and the two forward ones do not hide: what follows needs the whole sum, unless product and sum are
+# cut into pieces that overlap (*asynchronous* tensor parallelism). (Those of the backward pass can run beside the
+# products of the weights' gradients.) That is why blocks are split within a node, where links are fast; between nodes,
+# micro-batches travel instead.
 
 # %% [markdown]
 # ## 3. A pipeline, and what 1F1B is for
@@ -440,7 +442,7 @@ with once_written("pipeline"), revealed(*asked) as truth:
     truth(in_flight=round(passes["1f1b"].peak_bytes[0] / (4 * kept)))
     figure, rows = style.subplots(2, 1, figsize=(9, 5))
     for axes, (schedule, done) in zip(rows, passes.items(), strict=True):
-        done.timeline.plot(axes).set_title(schedule)
+        done.timeline.plot(axes).set_title(f"{schedule} (modelled)")
 
 # %% [markdown]
 # The bubble is 3/19, 15.8 %, in both, a little more with the messages: 1F1B by itself does not cut it, whatever
@@ -466,9 +468,9 @@ with once_written("pipeline"), revealed(*asked) as truth:
 # ## Practice: what each stage of ZeRO holds and sends
 #
 # Stage 0 is plain data parallel training. Each stage shards one part more: stage 1 the optimizer's state, stage 2
-# gradients too, stage 3 weights too. **Predict:** with 2 bytes for a weight, 2 for a gradient and 12 for Adam, how many
-# bytes of the 16 does stage 2 leave for each parameter on 8 GPUs? And which is the first stage that sends more than
-# stage 0, with one micro-batch?
+# gradients too, stage 3 weights too. **Predict:** with 2 bytes for a weight, 2 for a gradient and 12 for the master
+# copy and Adam, how many bytes of the 16 does stage 2 leave for each parameter on 8 GPUs? And which is the first stage
+# that sends more than stage 0, with one micro-batch?
 
 # %%
 predict("stage_2_holds", "For each parameter stage 2 holds", unit="B")
@@ -679,7 +681,7 @@ with once_written("layout"), revealed("tp_slow", "tp_fast") as truth:
         placed["between"] = {"alpha_s": 14e-6, "byte_per_s": rate}
         best[rate] = place(placed)
         print(f"modelled, {rate / 1e9:.0f} GB/s between nodes: {best[rate]}")
-        print(f"  {seconds(layout_s(placed, best[rate]))} a step")
+        print(f"  modelled: {seconds(layout_s(placed, best[rate]))} a step")
     truth(tp_slow=best[25e9]["tp"], tp_fast=best[400e9]["tp"])
 
 # %% [markdown]

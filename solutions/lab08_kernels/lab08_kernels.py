@@ -256,7 +256,7 @@ with revealed("one_stream", "four_streams", "full_four") as truth:
     print("modelled:", ", ".join(map(seconds, took)))
     truth(one_stream=took[0], four_streams=took[1], full_four=took[2])
     axes = style.subplots(figsize=(9, 2.6))[1]
-    runs[1].timeline.plot(axes, title="Four kernels of 27 blocks in four streams")
+    runs[1].timeline.plot(axes, title="27 blocks each, four streams (modelled)")
 
 # %% [markdown]
 # Streams help kernels that are too small for the chip, and no others. (Orange are the launches; green is work of the
@@ -288,8 +288,8 @@ for m, n, share, per_sm in ((256, 128, 0.9, 1), (128, 128, 0.8, 1), (64, 64, 0.5
     CHIP["tiles"].append({"m": m, "n": n, "efficiency": share, "per_sm": per_sm})
 
 # %% [markdown]
-# **Predict:** m = n = 1024, on this chip, an A100 with three kinds of tiles: how much quicker is the best split than
-# none, for k = 1024 and for k = 65,536?
+# **Predict:** m = n = 1024, on this chip, an A100 with three kinds of tiles, whose efficiencies are invented: how much
+# quicker is the best split than none, for k = 1024 and for k = 65,536?
 
 # %%
 predict("short_k", "k = 1024: best split over none", unit="times")
@@ -459,14 +459,16 @@ with once_written("order_matters"), revealed("apart") as truth:
 
 # %% [markdown]
 # Bits that are always the same are no better sum, only one that can be compared: a loss curve that differs from
-# yesterday's then differs for a reason. That is what `torch.use_deterministic_algorithms(True)` asks for, at the
-# price of a second pass where one would have done.
+# yesterday's then differs for a reason. That is what `torch.use_deterministic_algorithms(True)` asks for. The price is
+# a second pass where one would have done, or a RuntimeError where torch has no other algorithm. (Within one warp,
+# threads also add up by *shuffles*, which pass values from register to register, without shared memory: [001]'s
+# warp-level primitives.)
 
 # %% [markdown]
 # ## Practice: the first layers of a network
 #
-# A 3 × 3 convolution of 64 channels on 56 × 56 pixels, and the depth-wise one: 64 times fewer FLOPs. **Predict** how
-# much quicker that is on a V100 with 125 TFLOP/s and 0.9 TB/s, in 2-byte types.
+# A 3 × 3 convolution of 64 channels on 32 images of 56 × 56 pixels, and the depth-wise one: 64 times fewer FLOPs.
+# **Predict** how much quicker that is on a V100 with 125 TFLOP/s and 0.9 TB/s, in 2-byte types.
 
 # %%
 predict("quicker", "The depth-wise one is quicker by", unit="times")
@@ -546,7 +548,7 @@ def layers(*kinds, **fields):
 with once_written("first_layers"), revealed("quicker") as truth:
     took = {}
     for kind in ("conv", "depthwise"):
-        one = {"input": (1, 64, 56, 56), "layers": layers(kind, channels=64)}
+        one = {"input": (32, 64, 56, 56), "layers": layers(kind, channels=64)}
         took[kind] = stem_s(one, V100)
         print(f"modelled, {kind}: {seconds(took[kind])}")
     truth(took["conv"] / took["depthwise"])
@@ -569,9 +571,11 @@ with once_written("first_layers"):
         print(f"modelled, {name}: {seconds(took_s)}")
 
 # %% [markdown]
-# The dense convolution has 263.8 FLOP/B and computes, the depth-wise one has 4.49 and waits for memory: 64 times
-# fewer FLOPs are 2.07 times as quick. One squeeze-and-excitation costs nearly as much as the stem. Later layers have
-# few pixels and many channels, and there the deck allows all of it.
+# The dense convolution has 287.2 FLOP/B and computes, the depth-wise one has 4.50 and waits for memory: 64 times fewer
+# FLOPs are 2.07 times as quick. (With one image both would end before a launch of 5 µs does, and nothing were gained.)
+# EfficientNet v1 and MobileNet are made of depth-wise layers and break the deck's rule; EfficientNet v2 has dense ones
+# in its first stages, and is faster. One squeeze-and-excitation costs nearly as much as the stem. Later layers have few
+# pixels and many channels, and there the deck allows all of it.
 
 # %% [markdown]
 # ## Practice: paths of a warp

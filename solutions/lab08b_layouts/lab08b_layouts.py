@@ -213,10 +213,11 @@ def place_layouts(net):
 check("strides")
 
 # %% [markdown]
-# PyTorch plans nothing: each operator takes its inputs' layout and hands it on. So two lines are enough as long as
-# nobody on the way wants NCHW, [002]'s `input_data.to(memory_format=torch.channels_last)` and the same for the model,
-# whose weights are then copied once in all, not in every step. Layers as SqueezeNet has them first, traced in fp32,
-# and then, as a net in fp16, with the layouts that you placed:
+# Eager PyTorch plans nothing: each operator takes its inputs' layout and hands it on. (`torch.compile` does plan: on
+# CUDA it may turn a graph's convolutions channels-last, `torch._inductor.config.layout_optimization`.) So two lines are
+# enough as long as nobody on the way wants NCHW, [002]'s `input_data.to(memory_format=torch.channels_last)` and the
+# same for the model, whose weights are then copied once in all, not in every step. Layers as SqueezeNet has them first,
+# traced in fp32, and then, as a net in fp16, with the layouts that you placed:
 
 # %%
 from edl_labs.graph import Graph, as_traced, layer_by_layer, plain_net

@@ -104,10 +104,11 @@ def inputs(layout):
 # %% [markdown]
 # ## 1. What a compiled function assumes
 #
-# `torch.compile` ([000]'s answer to a host that is busy launching) runs your Python once with stand-ins for tensors,
-# writes down the operations, and compiles what it has. Nothing of your Python runs at the next call, so it has to know
-# whether the graph still holds: with every compiled *version* it keeps **guards** on the arguments. A call whose
-# arguments pass the guards of some version is a hit. One that passes none is compiled again, which takes seconds.
+# `torch.compile` ([000]'s answer to a host that is busy launching; the TorchScript that the deck names too is
+# deprecated) runs your Python once with stand-ins for tensors, writes down the operations, and compiles what it has.
+# Nothing of your Python runs at the next call, so it has to know whether the graph still holds: with every compiled
+# *version* it keeps **guards** on the arguments. A call whose arguments pass the guards of some version is a hit. One
+# that passes none is compiled again, which takes seconds.
 #
 # Guards and versions are made by the front end, Dynamo, which needs no C++ compiler: so ask it. **Predict:** `f` is
 # called with batches of 4, 5, 6, 7, 8, 9 and 1 rows, all else equal. How many versions does that make? And in 100
@@ -158,8 +159,9 @@ with revealed("versions_of_rows", "versions_of_rates") as truth:
 # * Once calls with different numbers of dimensions have been seen, every size counts as changed.
 # * A size of 1 broadcasts: a free size takes any from 2 on, and where the size is 1, the version is for 1.
 #
-# `lines` are what the function does to `y` after `y = x * scale + shift`, as dicts: `"code"`, and `"only_if"`, which is
-# None or the name of the bool argument under which the line stands. All code there is:
+# `lines` are what the function does to `y` after `y = x * scale + shift` (and `y = y + 1`, if `verbose`) and before it
+# returns `y * 2`, as dicts: `"code"`, and `"only_if"`, which is None or the name of the bool argument under which the
+# line stands. All code there is:
 #
 # | | | |
 # |---|---|---|
@@ -311,9 +313,10 @@ with revealed("eager_step") as truth:
 # | `gpu.current_stream()`, `a.wait_stream(b)` | within a capture too |
 # | `gpu.synchronize()` | the host waits |
 #
-# A capture refuses what makes the host wait and what asks for memory. A model's first call does both kinds of thing
-# inside its libraries, so it must not be the captured one. A side stream takes part once it waits for the captured
-# stream, and the captured stream has to wait for it before the block ends.
+# A capture refuses what makes the host wait, and here, as in bare CUDA, what asks the driver for memory. (PyTorch
+# serves a tensor that is made inside from the graph's own pool: that works, and the next replay overwrites it.) A
+# model's first call does both kinds of thing inside its libraries, so it must not be the captured one. A side stream
+# takes part once it waits for the captured stream, and the captured stream has to wait for it before the block ends.
 
 
 # %% solve="capture"
@@ -360,7 +363,7 @@ with once_written("capture"), revealed("replayed_step") as truth:
     gpu = runs[0][0]
     axes = style.subplots(figsize=(9, 3.4))[1]
     gpu.timeline.plot(
-        axes, title="Four steps: the first is launched, three are replayed"
+        axes, title="The first step is launched, three are replayed (modelled)"
     )
 
 # %% [markdown]
@@ -395,10 +398,12 @@ with revealed("different_sums") as truth:
 # Flags say what a library may choose. [002]'s list, with what torch does when you say nothing:
 
 # %%
-print(f"torch.backends.cudnn.enabled = {torch.backends.cudnn.enabled}")
-print(f"torch.backends.cudnn.benchmark = {torch.backends.cudnn.benchmark}")
-print(f"torch.backends.cudnn.deterministic = {torch.backends.cudnn.deterministic}")
-print(f"torch.backends.cudnn.allow_tf32 = {torch.backends.cudnn.allow_tf32}")
+cudnn = torch.backends.cudnn
+print(f"cuDNN is here: {cudnn.is_available()}, its version: {cudnn.version()}")
+print(f"torch.backends.cudnn.enabled = {cudnn.enabled}")
+print(f"torch.backends.cudnn.benchmark = {cudnn.benchmark}")
+print(f"torch.backends.cudnn.deterministic = {cudnn.deterministic}")
+print(f"torch.backends.cudnn.allow_tf32 = {cudnn.allow_tf32}")
 print(
     f"torch.backends.cuda.matmul.allow_tf32 = {torch.backends.cuda.matmul.allow_tf32}"
 )
@@ -406,8 +411,9 @@ everywhere = torch.are_deterministic_algorithms_enabled()
 print(f"torch.use_deterministic_algorithms: {everywhere}")
 
 # %% [markdown]
-# `cudnn.benchmark` tries every algorithm for a convolution when it meets a new one (another size, dtype or layout) and
-# keeps the fastest. [001] measured what that gains for 64 filters of 3x3 on a batch of 32 with 64 channels of 64x64:
+# `cudnn.benchmark` tries up to ten algorithms (`benchmark_limit`; 0 for all) for a convolution when it meets a new one
+# (another size, dtype or layout) and keeps the fastest. [001] measured what that gains for 64 filters of 3x3 on a batch
+# of 32 with 64 channels of 64x64:
 #
 # | | default | `benchmark = True` |
 # |---|---|---|

@@ -94,8 +94,9 @@ print(f"as trained: {percent(right(model))} of {len(images)} images are right")
 # layers: "Use BN and activations as they are foldable during inference".
 #
 # **Predict**, for a layer of a ResNet on an A100 in fp16: a 3 × 3 convolution of 64 to 64 channels on 56 × 56 pixels,
-# 32 images, then a batch norm, then a ReLU, each a kernel of its own. The batch norm has two operations an element.
-# Which share of the three kernels' operations is that? And which share of their time?
+# 128 images (51 MB: more than its L2 cache holds), then a batch norm, then a ReLU, each a kernel of its own. The batch
+# norm has two operations an element. Which share of the three kernels' operations is that? And which share of their
+# time?
 
 # %% given
 CHIP = accelerator("A100-SXM4-80GB")
@@ -114,7 +115,7 @@ predict("bn_time", "Of the time the batch norm takes", unit="%")
 
 # %%
 with revealed("bn_flop", "bn_time") as truth:
-    elements = 32 * 64 * 56 * 56
+    elements = 128 * 64 * 56 * 56
     flop = {"conv": 2 * 9 * 64 * elements, "norm": 2 * elements, "relu": elements}
     moved = 2 * 2 * elements  # read and written, two bytes each
     unit = {"conv": "tensor", "norm": "cuda", "relu": "cuda"}
@@ -541,10 +542,11 @@ with once_written("int8_product"), torch.no_grad():
 # ## 4. Practice: two of four
 #
 # From here on everything is optional and gives no points. Half of the weights can be left out, too. Since Ampere, a
-# tensor core can skip zeros if of four neighbouring weights *that meet in one sum* two are zero. Deck [002] promises
-# "Up to 30% speed up", and peak rates double. **Predict:** the whole network is 1.3 times as fast. Which share of its
-# time was in products that became twice as fast? And the linear layers of section 3 in fp16, with their weights packed
-# (two values and two places of two bits for each four): how much faster are they?
+# tensor core can skip zeros if of four neighbouring weights *that meet in one sum* two are zero. Deck [002] prunes with
+# APEX (ASP; today `torch.sparse.to_sparse_semi_structured` stores such a weight) and promises "Up to 30% speed up", and
+# peak rates double. **Predict:** the whole network is 1.3 times as fast. Which share of its time was in products that
+# became twice as fast? And the linear layers of section 3 in fp16, with their weights packed (two values and two places
+# of two bits for each four): how much faster are they?
 
 # %%
 predict("share", "In sparse products was, of the time,", unit="%")

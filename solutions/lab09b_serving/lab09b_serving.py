@@ -116,7 +116,7 @@ with revealed("wait_half", "wait_one") as truth:
 
 # %%
 _, axes = style.subplots(figsize=(9, 4))
-axes = serving_pictures.draw_requests(axes, opening[1.0], title="1 a second")
+axes = serving_pictures.draw_requests(axes, opening[1.0], title="1 a second (modelled)")
 # %% [markdown]
 # At 0.5 a second the device is idle for part of the time, and the limit is missed all the same: who comes while another
 # one is served waits for *all* of that answer. Words of this field: the *time to first token* (TTFT) is from arrival to
@@ -201,8 +201,8 @@ with once_written("kv_cache"), revealed("token_bytes", "sequence_bytes") as trut
     truth(token_bytes=token, sequence_bytes=4096 * token)
 
 # %% [markdown]
-# Half a megabyte a token, so a few dozen long sequences fill the largest memory, and fewer kv heads are worth as many
-# more sequences. How many one *wants* at once is the next question.
+# Half a megabyte a token, so 30 sequences of 4096 tokens fill a card of 80 GB (and 80 one of 186 GB), and fewer kv
+# heads are worth as many more sequences. How many one *wants* at once is the next question.
 
 # %% [markdown]
 # ## 2. Reading to write one word
@@ -284,10 +284,9 @@ with once_written("decode_bound"), revealed("ridge") as truth:
         print(f"context {context}: ridge at batch {ridge_batch(a100, shape, context)}")
     for batch in (1, 16, 64):
         step_s = decode_s(a100, shape, batch, 500)
-        print(
-            f"{batch} of 500 tokens: {seconds(step_s)}, {batch / step_s:.0f} tokens/s"
-        )
-    print(f"a prompt of 500: {seconds(prefill_s(a100, shape, 500))}")
+        told = f"{seconds(step_s)}, {batch / step_s:.0f} tokens/s"
+        print(f"modelled, {batch} of 500 tokens: {told}")
+    print(f"modelled, a prompt of 500: {seconds(prefill_s(a100, shape, 500))}")
     truth("there is none")
 
 # %% [markdown]
@@ -444,7 +443,7 @@ with once_written("continuous"):
         draw_first_words(axes, curve, label=name, color=color, marker=mark)
     axes.axhline(limit_s, color=style.RED, linestyle="--", label="limit")
     axes.set(xscale="log", yscale="log", xlabel="requests a second that come")
-    axes.set(ylabel="first word, p99 (s)", title="One device, two policies")
+    axes.set(ylabel="first word, p99 (s)", title="One device, two policies (modelled)")
     axes.set(ylim=(0.02, 500), xlim=(0.04, 60))  # with room for the notes
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_major_formatter("{x:g}")

@@ -136,12 +136,13 @@ predict("naive_share", "Of the speed of light, the naive job has", unit="%")
 with revealed("naive_share") as truth:
     found = run_training(JOB, naive)
     print(f"modelled: {found}")
-    print(light(JOB))
+    print("modelled:", light(JOB))
     truth(found.share)
 
 # %%
 figure, axes = style.subplots(figsize=(9, 2.6))
 axes = found.rows().plot(axes, end_s=2.5 * found.makespan_s / JOB.steps / JOB.share)
+_ = axes.set_title("The naive program (modelled)")
 print("losses:", [round(loss, 6) for loss in found.losses])
 
 # %% [markdown]
@@ -217,7 +218,8 @@ with revealed("first_mend") as truth:
     for name, run in runs.items():
         print(f"modelled, {name}: {seconds(run.makespan_s)}, {run.share:.0%} of light")
     together = mended_run(*MENDS)
-    print(f"all four: {seconds(together.makespan_s)}, {together.share:.0%} of light")
+    told = f"{seconds(together.makespan_s)}, {together.share:.0%} of light"
+    print(f"modelled, all four: {told}")
     truth(min(runs, key=lambda name: runs[name].makespan_s))
 
 # %% [markdown]
@@ -283,10 +285,11 @@ predict("four_gpus", "On four GPUs light is faster by a factor of", unit="times"
 # %%
 with revealed("four_gpus") as truth:
     four = JOB.on(4)
-    print(f"a sum of all gradients: {seconds(four.all_reduce_s(sum(four.elements)))}")
-    print(f"a GPU's passes in a step: {seconds(3 * 5 * 330e-6)}")
-    print("one GPU:", light(JOB))
-    print("four:   ", light(four))
+    sum_s, passes_s = four.all_reduce_s(sum(four.elements)), 3 * 5 * 330e-6
+    print(f"modelled, a sum of all gradients: {seconds(sum_s)}")
+    print(f"modelled, a GPU's passes in a step: {seconds(passes_s)}")
+    print("modelled, one GPU:", light(JOB))
+    print("modelled, four:   ", light(four))
     truth(light(JOB).seconds / light(four).seconds)
 
 # %% [markdown]
@@ -358,7 +361,8 @@ predict("dearer", "On four GPUs the job costs, of its price on one,", unit="time
 with revealed("dearer") as truth:
     for ranks in (1, 2, 3, 4):
         bound = light(JOB.on(ranks))
-        print(f"{ranks}: {seconds(bound.seconds)}, {ranks * bound.seconds:.4f} to pay")
+        told = f"{seconds(bound.seconds)}, {ranks * bound.seconds:.4f} to pay"
+        print(f"modelled, {ranks} GPU(s): {told}")
     truth(4 * light(four).seconds / light(JOB).seconds)
 
 # %% [markdown]
@@ -439,7 +443,8 @@ with once_written("score"):
         share = best_light(job, offers, budget=budget / 1.02) / run.makespan_s
         paid = ranks * price * run.makespan_s
         counts = paid <= budget and not run.faults
-        print(f"job {number}: {ranks} GPU(s), {share:.1%}; {paid:.4f} of {budget:.4f}")
+        told = f"{share:.1%}; {paid:.4f} of {budget:.4f}"
+        print(f"modelled, {number}: {ranks} GPU(s), {told}")
         product *= share if counts else 0  # not paid, or not the training
     print(f"score: {product ** (1 / 3):.1%}; the stairs: 88, 78, 55 and 30 %")
 
@@ -460,7 +465,7 @@ with once_written("score"):
 MENDS["no waits"] = {"waits": False}
 for order in (list(MENDS), list(MENDS)[::-1]):
     before, made = found.makespan_s, []
-    print("mended in this order:")
+    print("modelled, mended in this order:")
     for name in order:
         made.append(name)
         after = mended_run(*made).makespan_s
@@ -472,9 +477,8 @@ with once_written("scaled"):
     for ranks in (1, 2, 3, 4):
         run, bound = run_training(JOB.on(ranks), train_on_many), light(JOB.on(ranks))
         time = f"{seconds(run.makespan_s)}, {run.share:.0%} of light"
-        print(
-            f"{ranks} GPU(s): {time}, {run.money:.3f} to pay; limit: {bound.resource}"
-        )
+        told = f"{run.money:.3f} to pay; limit: {bound.resource}"
+        print(f"modelled, {ranks} GPU(s): {time}, {told}")
 
 # %% [markdown] explain="report"
 # You hand the job back to those who pay for it. In 80 to 150 words: **(a)** which three mends on one GPU bought most,
