@@ -37,12 +37,14 @@ _TEXT_LETTERS = 4000  # above a screen; a traceback of a hostile depth is longer
 class Judged:
     """An outcome, and whether the evidence had a value for each case: no exception, no missing name, no stub.
 
-    `cpu_s` is what decoding and comparing took now, without the start of the process.
+    `has_errors` is whether something else than values and stubs was there. `cpu_s` is what decoding and comparing took
+    now, without the start of the process.
     """
 
     outcome: Outcome
     all_values: bool
     cpu_s: float = 0.0
+    has_errors: bool = False
 
 
 class Judge:
@@ -117,12 +119,14 @@ class Judge:
         try:
             answer = dict(plain_data.decode(self._ask(*parts, read.data, own_s=self._limits.judge_s)))
         except WorkerGone as gone:
-            return Judged(unjudged(exercise, points, why=f"comparing it {gone.reason}"), all_values=False)
+            return Judged(
+                unjudged(exercise, points, why=f"comparing it {gone.reason}"), all_values=False, has_errors=True
+            )
         if "broken" in answer:
             raise EdlError(f"the judge of {exercise.name} failed", why=answer["broken"], next="edl-labs test")
-        return Judged(
-            Outcome(**answer["outcome"]), bool(answer["all_values"]), process_cpu_s(pid) - before_s + read.cpu_s
-        )
+        taken_s = process_cpu_s(pid) - before_s + read.cpu_s
+        values, errors = bool(answer["all_values"]), bool(answer["has_errors"])
+        return Judged(Outcome(**answer["outcome"]), values, taken_s, errors)
 
     def _read(self, exercise: RegisteredExercise, files: Mapping[str, bytes]) -> Reading:
         if not exercise.spec.hand_ins:
@@ -244,7 +248,8 @@ def _judged(
         if exercise.spec.source_is_evidence:
             got = with_source(got, what["source"])
     except EdlError as error:
-        return {"outcome": _fields(unjudged(exercise, what["points"], why=error.what)), "all_values": False}
+        unread = unjudged(exercise, what["points"], why=error.what)
+        return {"outcome": _fields(unread), "all_values": False, "has_errors": True}
     asked = copied_cases(drawn)
     if files:
         asked = with_hand_ins(asked, plain_data.decode(files))
@@ -252,7 +257,8 @@ def _judged(
     if outcome.points:
         kept = kept_timelines(exercise.spec, copied_cases(drawn), got, plain_data.plain_copy(right))
         outcome = replace(outcome, timelines=kept)
-    return {"outcome": _fields(outcome), "all_values": _has_values(got)}
+    all_values, has_errors = _all_have(got, "value"), not _all_have(got, "value", "stub")
+    return {"outcome": _fields(outcome), "all_values": all_values, "has_errors": has_errors}
 
 
 def with_source(records: Any, source: list[str]) -> Any:
@@ -270,8 +276,8 @@ def _is_table(record: Any) -> bool:
     return isinstance(record, dict) and isinstance(record.get("value"), dict)
 
 
-def _has_values(records: Any) -> bool:
-    return isinstance(records, list) and all(isinstance(one, dict) and "value" in one for one in records)
+def _all_have(records: Any, *keys: str) -> bool:
+    return isinstance(records, list) and all(isinstance(r, dict) and any(key in r for key in keys) for r in records)
 
 
 def _fields(outcome: Outcome) -> dict[str, Any]:

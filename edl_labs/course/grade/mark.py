@@ -40,11 +40,13 @@ class Examiner:
         """Every exercise's outcome, and the outputs of every cell that ran.
 
         Unless `all_cells` are asked for, demonstrations do not run. Where the evidence of an exercise that was
-        attempted is an error and no value, all cells run after all, and that run alone counts.
+        attempted is an error, all cells run after all, and that run alone counts. No cell is missing where a stub was
+        met, nor, before the judge's own took its place, where something wrong was built on.
         """
-        counted = plan if all_cells else declared_plan(plan)
-        run = self.runner.probe_run(counted, self)
-        if counted is not plan and run.errors.difference(plan.untouched()):
+        declared = counted = plan if all_cells else declared_plan(plan)
+        run = self.runner.probe_run(declared, self)
+        alone = {n for n in run.errors if n not in run.outcomes or self._help_for(n, plan, run) is None}
+        if declared is not plan and alone.difference(plan.untouched()):
             counted, run = plan, self._again(plan, run)
         run.not_run = frozenset(i for i, cell in enumerate(plan.cells) if cell.runs and not counted.cells[i].runs)
         for exercise in self.runner.assignment.exercises:
@@ -53,7 +55,7 @@ class Examiner:
                 points = self.runner.assignment.points[exercise.name]
                 missed = unjudged(exercise, points, what=what, why="it was deleted")
                 run.outcomes[exercise.name] = replace(missed, state="not attempted")
-        self._stand_in(counted, plan, run)
+        self._stand_in(declared, plan, run)
         return run
 
     def _again(self, plan: MarkingPlan, before: ProbedRun) -> ProbedRun:
@@ -75,7 +77,7 @@ class Examiner:
         evidence = check.ask(self._request(exercise, secret), serve=serve).data
         asked = (exercise, secret.cases, evidence, secret.wants)
         judged = self.judge.judge(*asked, points=points, source=check.source, files=check.files)
-        check.judged(all_values=judged.all_values, cpu_s=judged.cpu_s)
+        check.judged(has_errors=judged.has_errors, cpu_s=judged.cpu_s)
         return _bare(judged.outcome, self.wrong) if self.wrong else judged.outcome
 
     def miss(self, exercise: RegisteredExercise, *, what: str, why: str) -> Outcome | None:
@@ -95,39 +97,52 @@ class Examiner:
             self.requests[exercise.name] = request
         return self.requests[exercise.name]
 
-    def _stand_in(self, counted: MarkingPlan, plan: MarkingPlan, run: ProbedRun) -> None:
+    def _help_for(self, name: str, plan: MarkingPlan, run: ProbedRun) -> tuple[set[str], StandIns] | None:
+        """What an attempted exercise builds on that is wrong, and what takes its place; None where there is neither."""
+        assignment = self.runner.assignment
+        wrong = {n for n in assignment.built_on(name) if n in run.outcomes and run.outcomes[n].state != "passed"}
+        if not wrong or run.outcomes[name].state == "passed" or name in plan.untouched():
+            return None
+        found = stand_ins(assignment, wrong)
+        return None if found is None else (wrong, found)
+
+    def _stand_in(self, declared: MarkingPlan, plan: MarkingPlan, run: ProbedRun) -> None:
         """Judge again what builds on something wrong, with the reference in its place, in a kernel of its own.
 
         The reference stays in a process of the judge: what the kernel gets is its answers to calls. Of that run nothing
         is kept but state and points.
         """
-        assignment, untouched = self.runner.assignment, set(plan.untouched())
+        untouched = set(plan.untouched())
         raised = {cell.known.exercise for index in run.raised if (cell := plan.cells[index]).known}
-        for exercise in assignment.exercises:
-            wrong = {n for n in assignment.built_on(exercise.name) if run.outcomes[n].state != "passed"}
-            if run.outcomes[exercise.name].state == "passed" or not wrong or exercise.name in untouched:
+        for name in [exercise.name for exercise in self.runner.assignment.exercises]:
+            if (known := self._help_for(name, plan, run)) is None:
                 continue
-            found = stand_ins(assignment, wrong)
-            if found is None:
-                continue
+            wrong, found = known
             self.solution.start()
             helped = replace(self, requests={}, helped_by=found, wrong=tuple(sorted(wrong)))
-            tries = [counted.until(exercise.name)]
             # What is wrong may have broken the kernel for what comes after it: in the end without its cells.
-            if any(run.outcomes[name].state != "not attempted" or name in raised for name in wrong - untouched):
-                tries.append(plan.until(exercise.name).without(wrong))
-            helped._try_in_turn(tries, exercise, run)
+            broke = any(run.outcomes[n].state != "not attempted" or n in raised for n in wrong - untouched)
+            tries, others = (
+                [cells.until(name), *([cells.until(name).without(wrong)] if broke else [])]
+                for cells in (declared, plan)
+            )
+            exercise = self.runner.assignment.exercise(name)
+            helped._try_in_turn(tries, exercise, run, after_error=[] if declared is plan else others)
 
-    def _try_in_turn(self, tries: list[MarkingPlan], exercise: RegisteredExercise, run: ProbedRun) -> None:
-        """Until one earns something or times out, all in one notebook's time."""
-        left_s = self.runner.limits.notebook_s
-        for plan in tries:
-            again = self._stood_in(plan, exercise, run, left_s=left_s)
+    def _try_in_turn(
+        self, tries: list[MarkingPlan], exercise: RegisteredExercise, run: ProbedRun, *, after_error: list[MarkingPlan]
+    ) -> None:
+        """Until one earns something or times out, all in one notebook's time; `after_error` where the last ended so."""
+        left_s, waiting, more = self.runner.limits.notebook_s, [*tries], [*after_error]
+        while waiting:
+            again = self._stood_in(waiting.pop(0), exercise, run, left_s=left_s)
             better = again.outcomes.get(exercise.name)
             earned = better is not None and _rank(better) > (0.0, False)
             left_s -= again.usage.own_s
             if earned or left_s < _LEAST_S or exercise.name in again.late:
                 return
+            if not waiting and exercise.name in again.errors:
+                waiting, more = more, []
 
     def _stood_in(self, plan: MarkingPlan, exercise: RegisteredExercise, run: ProbedRun, *, left_s: float) -> ProbedRun:
         """A run of `left_s` seconds with the reference's help; what is better goes into `run`."""

@@ -187,10 +187,10 @@ class AtCheck:
         wanted = self._exercise.spec.hand_ins
         return {name: data for name, data in self._walk.plan.files.items() if name in wanted}
 
-    def judged(self, *, all_values: bool, cpu_s: float) -> None:
-        """Its evidence was judged: without a value for each case, something that did not run may be missing."""
+    def judged(self, *, has_errors: bool, cpu_s: float) -> None:
+        """Its evidence was judged: where it `has_errors`, something that did not run may be missing."""
         self._walk.found.usage += Usage(judge_cpu_s=cpu_s)
-        if not all_values:
+        if has_errors:
             self._walk.found.errors.add(self._exercise.name)
 
     @property
