@@ -17,7 +17,8 @@ from edl_labs.course.grade.classrun import grade
 from edl_labs.course.grade.graded_notebook import graded_notebook
 from edl_labs.course.grade.plan import make_plan
 from edl_labs.course.grade.run_record import ProbedRun
-from edl_labs.course.grade.submission import Submission, Unreadable, parse, read_submission
+from edl_labs.course.grade.submission import Submission, Unreadable, parse
+from edl_labs.course.grade.submitted_folder import read_submission
 from edl_labs.course.sandbox import Limits
 from tests.attacks.attack_case import FULL
 from tests.attacks.bench import Bench

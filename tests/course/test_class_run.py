@@ -24,7 +24,7 @@ from edl_labs.course.grade import class_kernels, classrun, grader, result
 from edl_labs.course.grade.class_results import ClassResults
 from edl_labs.course.grade.classrun import ClassProgress, ClassReport, grade
 from edl_labs.course.grade.secret_cases import class_draws
-from edl_labs.course.grade.submission import read_submission
+from edl_labs.course.grade.submitted_folder import read_submission
 from edl_labs.course.marks.class_report import class_report
 from edl_labs.course.marks.feedback import feedback
 from edl_labs.course.sandbox import Level, best_level

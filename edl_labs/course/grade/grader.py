@@ -26,7 +26,8 @@ from edl_labs.course.grade.result import Result, make_result
 from edl_labs.course.grade.run_record import ProbedRun, Usage
 from edl_labs.course.grade.secret_cases import ClassSecrets, SecretCases
 from edl_labs.course.grade.student_names import check_folder
-from edl_labs.course.grade.submission import Submission, read_submission
+from edl_labs.course.grade.submission import Submission
+from edl_labs.course.grade.submitted_folder import read_submission
 from edl_labs.course.sandbox import Level, Limits, best_level
 from edl_labs.course.sandbox.kernel.pool import KernelPool
 from edl_labs.device import free_bytes, usable_cores

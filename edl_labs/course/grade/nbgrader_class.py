@@ -15,7 +15,8 @@ from edl_labs.course.grade.classrun import ClassReport, StudentRow, chosen
 from edl_labs.course.grade.gradebook import own_programs, quiet
 from edl_labs.course.grade.nbgrader_assignments import notebook_names
 from edl_labs.course.grade.student_names import check_folder, plain_name
-from edl_labs.course.grade.submission import Unreadable, parse, read_bytes, read_modules
+from edl_labs.course.grade.submission import Unreadable, parse, read_bytes
+from edl_labs.course.grade.submitted_folder import read_modules
 from edl_labs.course.sandbox import best_level
 from edl_labs.errors import EdlError, NothingToDo, UsageError
 

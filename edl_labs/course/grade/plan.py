@@ -6,13 +6,15 @@ of a cell the one with work in it counts.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from edl_labs.course.assignment import PARAMETERS, Assignment, KnownCell
+from edl_labs.course.grade.answers_elsewhere import Copied, elsewhere, is_copy, may_answer, not_released, unused
 from edl_labs.course.grade.other_lab import refuse_other_lab
 from edl_labs.course.grade.stray_answers import TypedCell, find_answer, new_lines, with_prose
-from edl_labs.course.grade.submission import Submission, SubmittedCell
+from edl_labs.course.grade.submission import OtherFile, Submission, SubmittedCell, Unreadable, parse
+from edl_labs.course.sandbox.limits import DEFAULTS, Limits
 
 
 @dataclass(frozen=True)
@@ -101,6 +103,11 @@ class MarkingPlan:
         kept = (c for c in self.cells if c.keeps_id and c.known and c.known.role in ("solve", "answer"))
         return tuple(c.known.grade_id for c in kept if c.known and c.known.is_untouched(c.source))
 
+    def answered(self, role: str) -> dict[str, PlannedCell]:
+        """The cells of a role, solve or answer, in which somebody wrote something, by exercise."""
+        found = {c.known.exercise: c for c in self.cells if c.keeps_id and c.known and c.known.role == role}
+        return {name: c for name, c in found.items() if c.known and not c.known.is_untouched(c.source)}
+
     def texts_until(self, exercise: str) -> list[str]:
         """The texts of the cells that run before the last check of an exercise, in order."""
         return [cell.source for cell in self.until(exercise).cells if cell.runs]
@@ -118,8 +125,21 @@ def make_plan(assignment: Assignment, submission: Submission) -> MarkingPlan:
     planner.put_back()
     planner.check_below_answers()
     planner.gather_answers()
+    planner.look_elsewhere(not_released(assignment, submission.others))
     notes = (*(Note(text) for text in submission.notes), *planner.notes)
     return MarkingPlan(tuple(planner.cells), notes, submission.modules, submission.files)
+
+
+def count_answers(assignment: Assignment, notebook: bytes, *, limits: Limits = DEFAULTS) -> int:
+    """How many exercises are answered in a notebook file; 0 for what is no copy of the lab."""
+    try:
+        submission = parse(notebook, limits=limits)
+        if not is_copy(assignment, OtherFile("", len(notebook), submission.cells, submission.lab)):
+            return 0
+        plan = make_plan(assignment, submission)
+    except Unreadable:
+        return 0
+    return len(plan.answered("solve")) + len(plan.answered("answer"))
 
 
 def solution_plan(assignment: Assignment) -> MarkingPlan:
@@ -200,6 +220,35 @@ class _Planner:
                 self.cells[index] = replace(cell, source=found.source, attachments=found.attachments)
                 text = f"{_called(self._claim(index))} was typed outside its cell, and was copied into it"
                 self.notes.append(Note(text, self._claim(index).exercise))
+
+    def look_elsewhere(self, others: Sequence[OtherFile]) -> None:
+        """An empty answer shows what else was handed in, so that a person marks it; and code that lies there is named.
+
+        Another copy of the lab is read as this one is; of any other file a person decides whether it is the answer.
+        """
+        copies = {other.name: self._plan_of(other) for other in others if is_copy(self.assignment, other)}
+        rest = [other for other in others if other.name not in copies and may_answer(self.assignment, other)]
+        if now := [other for other in others if not other.is_earlier]:
+            self.notes.append(Note(unused(now)))
+        for name, copy in copies.items():
+            done = set(copy.answered("solve")) - set(self._so_far().answered("solve"))
+            self.notes += [Note(f"the cell of {one} is empty here; that of {name} is not used", one) for one in done]
+        for index, cell in enumerate(self.cells):
+            known = cell.known
+            if known is None or known.role != "answer" or not cell.keeps_id or not known.is_untouched(cell.source):
+                continue
+            answers = ((name, copy.answered("answer").get(known.exercise)) for name, copy in copies.items())
+            copied = [Copied(name, one.source, one.attachments) for name, one in answers if one]
+            if copied or rest:
+                found = elsewhere(known.exercise, copied, rest)
+                self.cells[index] = replace(cell, source=found.source, attachments=found.attachments)
+                self.notes.append(Note(found.remark, known.exercise))
+
+    def _plan_of(self, other: OtherFile) -> MarkingPlan:
+        return make_plan(self.assignment, Submission(other.cells, lab=other.lab))
+
+    def _so_far(self) -> MarkingPlan:
+        return MarkingPlan(tuple(self.cells), ())
 
     def _is_lost(self, cell: PlannedCell) -> bool:
         return cell.known is not None and cell.known.id not in self._copies

@@ -9,7 +9,6 @@ from __future__ import annotations
 import atexit
 import shutil
 import threading
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +23,8 @@ from nbgrader.preprocessors import (
     SaveAutoGrades,
 )
 
-from edl_labs.course.course_folder import Course
+from edl_labs.checks.lab_exercises import module_path
+from edl_labs.course.course_folder import Course, use_own_exercises
 from edl_labs.course.grade.files import OF_EXCHANGE
 from edl_labs.course.grade.gradebook import Writer
 from edl_labs.course.grade.graded_notebook import graded_notebook
@@ -35,10 +35,11 @@ from edl_labs.course.grade.nbgrader_assignments import (
     remove_scripts,
     run_in_sandbox,
 )
+from edl_labs.course.grade.other_files import withheld_folder
 from edl_labs.course.grade.plan import make_plan
 from edl_labs.course.grade.result import Result
 from edl_labs.course.grade.run_record import ProbedRun
-from edl_labs.course.grade.submission import module_paths, read_modules, read_submission
+from edl_labs.course.grade.submitted_folder import module_paths, read_modules, read_submission
 from edl_labs.errors import EdlError
 
 IDLE_S = 300.0  # the next click in formgrader comes sooner; a sandbox held for longer keeps 600 MB for nobody
@@ -103,21 +104,30 @@ class SaveMarks(NbGraderPreprocessor):
         return nb, resources
 
 
-def set_files_aside(*, notebooks: Sequence[str], **_: Any) -> None:
+def set_files_aside(*, notebooks: list[str], **_: Any) -> None:
     """A hook for nbgrader: what was sent beside a notebook, modules apart, is moved to `withheld/`.
 
     nbgrader would copy it along, links followed, into what is graded, shown and given back; and the instructor's own
-    files could be what a link points to.
+    files could be what a link points to. A lab has one notebook: others are moved too, and nbgrader is not given them.
     """
     for folder in {Path(notebook).parent for notebook in notebooks}:
+        more = [notebook for notebook in notebooks if Path(notebook).parent == folder and _is_one_more(Path(notebook))]
+        notebooks[:] = [notebook for notebook in notebooks if notebook not in more]
         kept = {Path(notebook).name for notebook in notebooks} | set(OF_EXCHANGE)
         kept |= {path.name for path in module_paths(folder)}
         for entry in list(folder.iterdir()):
             if entry.name in kept and entry.is_file() and not entry.is_symlink():
                 continue
-            away = folder.parents[2] / "withheld" / folder.parent.name / folder.name
+            away = withheld_folder(folder)
             away.mkdir(parents=True, exist_ok=True)
             _move(entry, away)
+
+
+def _is_one_more(notebook: Path) -> bool:
+    """Whether a lab's own notebook stands beside this one; an assignment of nbgrader's form may have several."""
+    lab = notebook.parent.name
+    use_own_exercises(notebook.absolute().parents[4])
+    return notebook.stem != lab and notebook.with_stem(lab).is_file() and module_path(lab).is_file()
 
 
 def _move(entry: Path, away: Path) -> None:

@@ -1,4 +1,4 @@
-"""Reading what a student handed in: any bytes at all give either cells or one clear line."""
+"""Reading a notebook that a student handed in: any bytes at all give either cells or one clear line."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from typing import Any
 
 import msgspec
 
-from edl_labs.course.grade.files import OF_EXCHANGE
 from edl_labs.course.sandbox.limits import DEFAULTS, Limits
 from edl_labs.errors import EdlError
 
@@ -28,15 +27,10 @@ _ARCHIVES = {
     b"\xfd7zXZ": "xz",
 }
 _SAVE_AGAIN = "open the notebook in JupyterLab, save it, and hand in that file"
-_SHORTER = "hand in only the code that the notebook imports; data does not belong into a Python file"
 _FOUR_HIGH = re.compile(rb"[\x80-\xff]{4}")
 # How a conflict's three lines begin. One expression for all three would take the cube of a hostile file's length.
 _CONFLICT = tuple(re.compile(start, re.MULTILINE) for start in (rb"^<{7} ", rb"^={7}\r?$", rb"^>{7} "))
-RECORDING = ".json.gz"  # how the files end that an exercise may ask for beside the notebook
 MOST_RECORDING_BYTES = 5_000_000  # what `trace.hand_in` writes at most
-_MOST_RECORDINGS = 8  # two for each of a few exercises
-_MOST_MODULES = 20  # a lab is one notebook; what stands beside it are a few helpers
-_SUFFIXES = (".zip", ".gz", ".tgz", ".tar", ".bz2", ".xz", ".7z", ".rar")
 
 
 class Unreadable(EdlError):
@@ -60,6 +54,22 @@ class SubmittedCell:
 
 
 @dataclass(frozen=True)
+class OtherFile:
+    """A file that was handed in beside the notebook, and that no cell reads: a person may have to.
+
+    `cells` and `lab` are those of a notebook; `text` is what a text says.
+    """
+
+    name: str
+    size_bytes: int
+    cells: tuple[SubmittedCell, ...] = ()
+    lab: str = ""
+    text: str = ""
+    is_earlier: bool = False
+    """Whether it is a notebook that a newer one has replaced."""
+
+
+@dataclass(frozen=True)
 class Submission:
     """The cells of a notebook, what was odd about the file, and the lab that its metadata names, if any."""
 
@@ -70,6 +80,8 @@ class Submission:
     """The student's own Python files beside the notebook, by name."""
     files: Mapping[str, bytes] = field(default_factory=dict)
     """Recordings beside the notebook, by name: what an exercise's judge may read, and nobody runs."""
+    others: tuple[OtherFile, ...] = ()
+    """What else was handed in, where an answer may be that the notebook lacks."""
 
     @cached_property
     def digest(self) -> str:
@@ -83,6 +95,9 @@ class Submission:
                 found.update(f"{number}/{len(outputs)}".encode() + outputs)
         for name, source in sorted([*self.modules.items(), *self.files.items()]):
             found.update(f"{name}/{len(source)}".encode() + source)
+        for other in self.others:
+            said = [other.name, other.size_bytes, [[c.kind, c.source, c.grade_id] for c in other.cells], other.text]
+            found.update(json.dumps(said).encode("utf-8", "surrogatepass"))
         return found.hexdigest()
 
 
@@ -107,71 +122,6 @@ _mapping = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _text = msgspec.json.Decoder(str).decode
 _bundles = msgspec.json.Decoder(dict[str, dict[str, str]]).decode
 _JSON_PROBLEMS = (msgspec.MsgspecError, RecursionError, ValueError)
-
-
-def find_notebook(folder: Path, name: str) -> tuple[Path, tuple[str, ...]]:
-    """The notebook in a submission's folder, and what was odd about it. Links and other names are told apart."""
-    if folder.is_symlink() or not folder.is_dir():
-        raise Unreadable(f"{folder.name} is not a folder", why="a submission is a folder with a notebook in it")
-    expected = folder / f"{name}.ipynb"
-    entries = sorted(entry for entry in folder.iterdir() if not entry.name.startswith("."))
-    notebooks = [entry for entry in entries if entry.suffix == ".ipynb"]
-    used = (*notebooks, *module_paths(folder), *recording_paths(folder))
-    others = [e.name for e in entries if e not in used and e.name not in (*OF_EXCHANGE, "feedback")]
-    notes = (f"not used: {', '.join(others[:5])}",) if others else ()
-    if expected in notebooks:
-        return expected, notes
-    if len(notebooks) == 1:
-        return notebooks[0], (*notes, f"the notebook was renamed to {notebooks[0].name}")
-    if notebooks:
-        found = ", ".join(n.name for n in notebooks[:5])
-        raise Unreadable(f"there is no {expected.name}", why=f"there are {found}", next="rename the one that counts")
-    archive = next((e.name for e in entries if e.name.lower().endswith(_SUFFIXES)), None)
-    if archive:
-        raise Unreadable(f"there is an archive, {archive}, and no notebook", next="unpack it into this folder")
-    raise Unreadable(f"there is no {expected.name}", why="the folder holds no notebook", next="ask the student for it")
-
-
-def read_submission(folder: Path, name: str, *, limits: Limits = DEFAULTS) -> Submission:
-    """The submission in `folder`; raises Unreadable, and nothing else, when it cannot be read."""
-    path, notes = find_notebook(folder, name)
-    submission = parse(read_bytes(path, most=limits.submission_bytes), limits=limits)
-    modules = read_modules(folder, limits=limits)
-    files, large = read_recordings(folder)
-    notes = (*notes, *submission.notes, *large)
-    return replace(submission, notes=notes, modules=modules, files=files)
-
-
-def read_recordings(folder: Path) -> tuple[dict[str, bytes], tuple[str, ...]]:
-    """The recordings beside the notebook, by name, and a note for each that is too large or cannot be read."""
-    found, notes = {}, []
-    for path in recording_paths(folder):
-        try:
-            found[path.name] = read_bytes(path, most=MOST_RECORDING_BYTES)
-        except Unreadable as problem:
-            notes.append(f"{problem.what} and was left out: {problem.why}")
-    return found, tuple(notes)
-
-
-def recording_paths(folder: Path) -> list[Path]:
-    """The recordings in a folder, in order."""
-    return sorted(folder.glob(f"*{RECORDING}"))[:_MOST_RECORDINGS]
-
-
-def read_modules(folder: Path, *, limits: Limits = DEFAULTS) -> dict[str, bytes]:
-    """The student's own Python files beside the notebook, by name. Unreadable where they are too long, or links."""
-    found = {path.name: read_bytes(path, most=limits.source_bytes, then=_SHORTER) for path in module_paths(folder)}
-    size = sum(map(len, found.values()))
-    if size > limits.source_bytes:
-        why = f"they have {size:,} bytes, and together at most {limits.source_bytes:,} are read"
-        raise Unreadable("the Python files beside the notebook are too large", why=why, next=_SHORTER)
-    return found
-
-
-def module_paths(folder: Path) -> list[Path]:
-    """Plain Python files that a notebook in the folder can import, in order."""
-    found = (path for path in sorted(folder.glob("*.py")) if path.stem.isidentifier())
-    return [path for path in found if path.is_file() and not path.is_symlink()][:_MOST_MODULES]
 
 
 def read_bytes(path: Path, *, most: int, then: str = "clear its outputs and hand it in again") -> bytes:

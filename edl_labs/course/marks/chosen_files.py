@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain, count
 from typing import Any
 
 from edl_labs.course.marks.archives import BadArchive, Entry, files_inside
@@ -29,6 +30,8 @@ class Choice:
 
     files: Mapping[str, bytes] = field(default_factory=dict)
     """What an exercise asked for beside the notebook, by name; of one upload where one has all of it."""
+    others: Mapping[str, bytes] = field(default_factory=dict)
+    """What else was handed in, by a name of its own: an answer that the notebook lacks may be there."""
 
     @property
     def of_team(self) -> bool:
@@ -42,48 +45,78 @@ class Choice:
 
 
 def choose(
-    student: ClassMember, uploads: Sequence[Upload], names: Sequence[str], *, wanted: Sequence[str] = ()
+    student: ClassMember,
+    uploads: Sequence[Upload],
+    names: Sequence[str],
+    *,
+    wanted: Sequence[str] = (),
+    work: Callable[[bytes], int] = lambda notebook: 0,
 ) -> Choice:
     """The newest of each notebook that the assignment calls `names`; where it has one, any notebook may be that.
 
-    `wanted` are files that exercises ask for beside it.
+    `wanted` are files that exercises ask for beside it. Of several notebooks one without work, as `work` counts
+    its answers, counts only where no other has any; of files of one hand-in, the one with the most.
     """
-    everything, remarks = _everything(uploads)
-    found = sorted(((one, e) for one, e in everything if e.is_notebook), key=lambda pair: _rank(pair, names))
+    everything, remarks, unread = _everything(uploads)
+    found = [(one, e) for one, e in everything if e.is_notebook]
+    answered = {id(e): work(e.data) if len(found) > 1 else 0 for _, e in found}
+    found.sort(key=lambda pair: _rank(pair, names, answered[id(pair[1])]))
     chosen = {name: pair for name in names for pair in found if len(names) == 1 or attempt(pair[1].name)[0] == name}
     if not chosen:
         asked = f", and the assignment has {', '.join(f'{name}.ipynb' for name in names)}" if found else ""
         handed_in = ", ".join(sorted(u.file for u in uploads)[:5])
         remarks.append(f"handed in {handed_in}{asked}" if found else f"handed in {handed_in}, but no notebook")
-        return Choice(student, uploads[0], {}, tuple(remarks))
-    if len(names) == 1 and len({entry.data for _, entry in found}) > 1:
-        remarks.append(f"{len(found)} notebooks, took {chosen[names[0]][1].name}")
+        others = own_names([(e.name, e.data) for _, e in everything] + [(e.name, e.data) for e in unread])
+        return Choice(student, uploads[0], {}, tuple(remarks), others=others)
+    notebooks = {name: entry for name, (_, entry) in chosen.items()}
+    again = [e for _, e in found if e.data not in {entry.data for entry in notebooks.values()}]
+    if again:
+        remarks.append(f"{len(found)} notebooks, took {', '.join(entry.name for entry in notebooks.values())}")
     modules = _own_modules(everything)
     files, told = wanted_files(everything, wanted)
     remarks += told
     taken = {e.name for _, e in everything if wanted_name(e.name, wanted)[0]}
-    others = {e.name for _, e in everything if not e.is_notebook and _module_name(e) not in modules}
+    rest = [e for _, e in everything if not e.is_notebook and _module_name(e) not in modules and e.name not in taken]
     if modules:
         remarks.append(f"its own modules: {', '.join(sorted(modules))}")
-    if others - taken:
-        remarks.append(f"not used, since only notebooks and Python files are: {', '.join(sorted(others - taken)[:5])}")
+    if rest:
+        some = ", ".join(sorted({e.name for e in rest})[:5])
+        remarks.append(f"not used, since only notebooks and Python files are: {some}")
     first = next(iter(chosen.values()))[0]
     if first.team:
         remarks.append(f"handed in by the group {first.team}")
-    notebooks = {name: entry for name, (_, entry) in chosen.items()}
-    return Choice(student, first, notebooks, tuple(remarks), modules=modules, files=files)
+    others = own_names([(e.name, e.data) for e in (*again, *rest, *unread)])
+    return Choice(student, first, notebooks, tuple(remarks), modules=modules, files=files, others=others)
 
 
-def _everything(uploads: Sequence[Upload]) -> tuple[list[tuple[Upload, Entry]], list[str]]:
-    """Every file of the uploads, those inside archives too, and why an archive was not read."""
+def own_names(files: Iterable[tuple[str, bytes]]) -> dict[str, bytes]:
+    """Files by their names, of which a second one of a name gets a number; the same bytes count once.
+
+    >>> own_names([("a.md", b"1"), ("a.md", b"2"), ("b.md", b"2")])
+    {'a.md': b'1', 'a-2.md': b'2'}
+    """
+    found: dict[str, bytes] = {}
+    for name, data in files:
+        if data in found.values():
+            continue
+        stem, dot, ending = name.partition(".")
+        numbered = (f"{stem}-{number}{dot}{ending}" for number in count(2))
+        found[next(one for one in chain([name], numbered) if one not in found)] = data
+    return found
+
+
+def _everything(uploads: Sequence[Upload]) -> tuple[list[tuple[Upload, Entry]], list[str], list[Entry]]:
+    """Every file of the uploads, those inside archives too; why an archive was not read, and those archives."""
     found: list[tuple[Upload, Entry]] = []
     remarks: list[str] = []
+    unread: list[Entry] = []
     for one in uploads:
         try:
             found += [(one, inner) for inner in _files(one)]
         except BadArchive as problem:
             remarks.append(f"{problem.what}: {problem.why}" if problem.why else problem.what)
-    return found, remarks
+            unread.append(Entry(one.file, one.entry.data, one.entry.order))
+    return found, remarks, unread
 
 
 def _files(one: Upload) -> list[Entry]:
@@ -93,12 +126,17 @@ def _files(one: Upload) -> list[Entry]:
     return [Entry(one.file, one.entry.data, one.entry.order)]
 
 
-def _rank(pair: tuple[Upload, Entry], names: Sequence[str]) -> tuple[Any, ...]:
-    """Higher is newer; of several notebooks, one that is called like the assignment's comes last."""
+def _rank(pair: tuple[Upload, Entry], names: Sequence[str], answered: int) -> tuple[Any, ...]:
+    """Higher is newer; of several notebooks, one that is called like the assignment's comes last.
+
+    Numbers of uploads tell files of one hand-in apart, unless the system writes a time for each of several.
+    """
     one, entry = pair
     stem, again = attempt(entry.name)
     _, outer = attempt(one.file)
-    return (stem in names, max(again, outer), one.number, one.entry.order, entry.order, entry.path)
+    time = one.number if one.time else 0
+    order = (one.number, one.entry.order, entry.order, entry.path)
+    return (answered > 0, stem in names, max(again, outer), time, answered, *order)
 
 
 def _own_modules(everything: list[tuple[Upload, Entry]]) -> dict[str, bytes]:

@@ -17,7 +17,8 @@ from edl_labs.course.grade.class_results import ClassResults
 from edl_labs.course.grade.nbgrader_assignments import is_nbgraders
 from edl_labs.course.grade.plan import MarkingPlan, make_plan
 from edl_labs.course.grade.result import Result
-from edl_labs.course.grade.submission import Submission, read_submission
+from edl_labs.course.grade.submission import Submission
+from edl_labs.course.grade.submitted_folder import read_submission
 from edl_labs.course.groups import Groups, read_groups
 from edl_labs.course.marks.feedback import unread_submissions
 from edl_labs.course.marks.recording_flags import recording_flags

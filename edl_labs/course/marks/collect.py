@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 
 from edl_labs.course.assignment import Assignment
 from edl_labs.course.course_folder import Course
 from edl_labs.course.grade.files import write_atomically
 from edl_labs.course.grade.nbgrader_assignments import is_nbgraders, notebook_names
+from edl_labs.course.grade.other_files import collected_beside
 from edl_labs.course.grade.other_lab import refuse_other_lab
+from edl_labs.course.grade.plan import count_answers
 from edl_labs.course.grade.submission import Unreadable, parse
 from edl_labs.course.groups import read_groups
 from edl_labs.course.marks.archives import Entry, read_folder, read_zip
-from edl_labs.course.marks.chosen_files import Choice, choose
+from edl_labs.course.marks.chosen_files import Choice, choose, own_names
 from edl_labs.course.marks.hand_ins import HandIn, collected_folder, hand_ins, read_hand_in, write_hand_in
 from edl_labs.course.marks.lms import collects_as, folder
 from edl_labs.course.marks.lms.learning_system import ClassMember, Upload
@@ -38,6 +42,8 @@ from edl_labs.errors import NothingToDo, UsageError
 from edl_labs.values import Value
 
 NEW, REPLACED, KEPT, OLDER, NOTHING = "new", "replaced", "kept", "older", "no notebook"
+_UNUSUAL = re.compile(r"[^\w.()\- ]")
+_MOST_LETTERS = 80  # of a file's name: systems take 255 bytes, and a letter may have four
 _LONG_AGO = datetime.min.replace(tzinfo=UTC)
 
 
@@ -110,8 +116,9 @@ def collect(
     if not owners.files and not (owners.unmatched or unnamed):
         raise NothingToDo(f"{source.name} holds nothing to collect", next="check that it is the right download")
     collector = _Collector(course, assignment, graded, names, policy, moments)
+    wanted, work = _asked_files(graded), partial(_work, graded, course)
     chosen = collector.shared(
-        [choose(student, files, names, wanted=_asked_files(graded)) for student, files in owners.files], known
+        [choose(student, files, names, wanted=wanted, work=work) for student, files in owners.files], known
     )
     rows = tuple(collector.write(choice) for choice in chosen)
     handed_in = {row.student for row in rows} | _earlier(course, assignment, names)
@@ -133,6 +140,11 @@ def _asked_files(graded: Assignment | None) -> tuple[str, ...]:
     """The files that the lab's exercises read beside the notebook."""
     asked = (name for exercise in (graded.exercises if graded else ()) for name in exercise.spec.hand_ins)
     return tuple(dict.fromkeys(asked))
+
+
+def _work(graded: Assignment | None, course: Course, notebook: bytes) -> int:
+    """How many answers a notebook has; nobody counts those of an assignment of nbgrader's."""
+    return 0 if graded is None else count_answers(graded, notebook, limits=course.limits)
 
 
 def _reader(kind: str, pattern: str) -> Callable[[Entry], Upload | None]:
@@ -186,6 +198,9 @@ class _Collector:
                 found.append(own[student])
                 continue
             newest = max(theirs, key=lambda choice: (self._moment(choice) or _LONG_AGO, choice.upload_number))
+            mates = [own[mate] for mate in groups.mates(student) if mate in own and own[mate] is not newest]
+            if not newest.of_team:
+                newest = replace(newest, others=_of_mates(newest, mates))
             if newest.student.id == student:
                 found.append(newest)
                 continue
@@ -199,6 +214,8 @@ class _Collector:
         """Put the chosen notebooks in their place, unless newer ones are there."""
         student, moment = choice.student, self._moment(choice)
         row = Collected(student.id, student.name, NOTHING, submitted=moment.isoformat() if moment else "")
+        place = self.course.path("submitted", student=student.id, assignment=self.assignment)
+        _keep_others(choice.others, collected_beside(place))
         if not choice.notebooks or choice.upload is None:
             return replace(row, remarks=choice.remarks)
         one, file = choice.upload, choice.upload.entry.path
@@ -209,7 +226,6 @@ class _Collector:
         prefix, user = ("", "") if choice.by else (one.prefix, one.user)
         record = HandIn(hashlib.sha256(data).hexdigest(), row.submitted, one.number, prefix, user)
         before = read_hand_in(self.course, self.assignment, student.id)
-        place = self.course.path("submitted", student=student.id, assignment=self.assignment)
         if before is not None and before.newer_than(record) and _is_there(place, self.names):
             return replace(
                 row, state=OLDER, file=file, remarks=(*choice.remarks, "a newer one has been collected before")
@@ -277,6 +293,25 @@ class _Collector:
         if self._least_late(student) is None:
             return "late by the learning system; course.toml has no due date, so it costs nothing"
         return "late by the learning system, which does not say by how much: counts as one day begun (--times FILE)"
+
+
+def _of_mates(newest: Choice, mates: Iterable[Choice]) -> dict[str, bytes]:
+    """What else was handed in for a group: beside the newest notebook, and by the others of the group."""
+    used = [entry.data for entry in newest.notebooks.values()]
+    files = [*newest.others.items()]
+    for mate in mates:
+        theirs = [(entry.name, entry.data) for entry in mate.notebooks.values()]
+        files += [(f"{mate.student.id}_{name}", data) for name, data in [*theirs, *mate.others.items()]]
+    return own_names([(name, data) for name, data in files if data not in used])
+
+
+def _keep_others(files: Mapping[str, bytes], folder: Path) -> None:
+    """Keep what was handed in beside the notebook. What an earlier download had stays: an answer may be there."""
+    before = [(path.name, path.read_bytes()) for path in sorted(folder.glob("*")) if path.is_file()]
+    named = [(_UNUSUAL.sub("_", name).lstrip(".")[-_MOST_LETTERS:] or "_", data) for name, data in files.items()]
+    for name, data in own_names([*before, *named]).items():
+        if not (folder / name).exists():
+            write_atomically(folder / name, data)
 
 
 def _put_time(path: Path, moment: datetime | None, *, new: bool) -> None:

@@ -18,7 +18,8 @@ from edl_labs.course.course_folder import Course
 from edl_labs.course.grade.files import add_exchange_files, copy_exchange_files, write_atomically
 from edl_labs.course.grade.other_lab import refuse_other_lab
 from edl_labs.course.grade.student_names import check_folder, plain_name
-from edl_labs.course.grade.submission import Unreadable, read_submission
+from edl_labs.course.grade.submission import Unreadable
+from edl_labs.course.grade.submitted_folder import read_submission
 from edl_labs.course.grade.without_scripts import (
     outputs_without_scripts,
     pictures_without_scripts,

@@ -16,7 +16,7 @@ from edl_labs.course.grade.class_results import ClassResults
 from edl_labs.course.grade.files import write_atomically
 from edl_labs.course.grade.nbgrader_assignments import is_nbgraders
 from edl_labs.course.grade.result import Result
-from edl_labs.course.grade.submission import read_submission
+from edl_labs.course.grade.submitted_folder import read_submission
 from edl_labs.course.marks.entry_timelines import NOT_KEPT, EntryTimelines, entry_timelines, panels, signed
 from edl_labs.course.pages.shell import render
 from edl_labs.errors import EdlError, NothingToDo, UsageError

@@ -15,7 +15,8 @@ from edl_labs.course.course_folder import Course
 from edl_labs.course.grade.graded_notebook import graded_notebook
 from edl_labs.course.grade.plan import MarkingPlan, PlannedCell
 from edl_labs.course.grade.run_record import ProbedRun
-from edl_labs.course.grade.submission import Unreadable, read_submission
+from edl_labs.course.grade.submission import Unreadable
+from edl_labs.course.grade.submitted_folder import read_submission
 from edl_labs.course.policy import read_policy
 from edl_labs.course.sandbox.limits import DEFAULTS, Limits
 from edl_labs.errors import UsageError

@@ -9,7 +9,8 @@ import pytest
 
 from edl_labs.course.assignment import Assignment, KnownCell
 from edl_labs.course.grade.plan import make_plan
-from edl_labs.course.grade.submission import Unreadable, parse, read_submission
+from edl_labs.course.grade.submission import Unreadable, parse
+from edl_labs.course.grade.submitted_folder import read_submission
 
 ESSAY = "Die Fläche ist größer: “naïve” – ça va."
 

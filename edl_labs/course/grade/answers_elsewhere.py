@@ -1,0 +1,87 @@
+"""What an empty answer says where something else was handed in: a person reads it, and the grade stays open."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
+
+from edl_labs.course.assignment import Assignment
+from edl_labs.course.grade.submission import OtherFile
+
+_MOST_NAMED = 5  # files in a line that people read
+_MOST_LETTERS = 20_000  # of a text that is shown: ten pages
+_IN_PROSE = ("markdown", "raw")
+
+
+@dataclass(frozen=True)
+class Elsewhere:
+    """What stands in an answer's cell from now on, with its pictures, and the remark on it."""
+
+    source: str
+    remark: str
+    attachments: Mapping[str, dict[str, str]] | None = None
+
+
+@dataclass(frozen=True)
+class Copied:
+    """An answer that another copy of the lab has."""
+
+    name: str
+    source: str
+    attachments: Mapping[str, dict[str, str]] | None = None
+
+
+def is_copy(assignment: Assignment, other: OtherFile) -> bool:
+    """Whether a notebook is the same lab: it has a cell by which nbgrader grades, by id or by a locked text."""
+    if other.lab not in ("", assignment.name):
+        return False
+    graded = [cell for cell in assignment.cells if cell.role]
+    ids = {name for cell in graded for name in (cell.id, cell.grade_id)} - {""}
+    locked = [cell for cell in graded if cell.role in ("check", "locked")]
+    return any({c.id, c.grade_id} & ids or any(known.is_released(c.source) for known in locked) for c in other.cells)
+
+
+def not_released(assignment: Assignment, others: Iterable[OtherFile]) -> list[OtherFile]:
+    """The files without those that the release has beside its notebook."""
+    released = {name.rpartition("/")[2] for name in assignment.files}
+    return [other for other in others if other.name.rpartition("/")[2] not in released]
+
+
+def may_answer(assignment: Assignment, other: OtherFile) -> bool:
+    """Whether an answer may be in a file: not in the notebook of another lab, as a whole folder holds them."""
+    return other.lab in ("", assignment.name)
+
+
+def elsewhere(exercise: str, copied: Sequence[Copied], others: Sequence[OtherFile]) -> Elsewhere:
+    """What an empty answer to `exercise` says: what copies of the lab have there, and which other files came along."""
+    parts = [f"*From {one.name}, which was handed in beside this notebook:*\n\n{one.source}" for one in copied]
+    pictures = dict(chain.from_iterable((one.attachments or {}).items() for one in copied))
+    if others:
+        start = "*Beside this notebook" if copied else "*Nothing was typed here. Beside this notebook"
+        named = (f"{other.name} ({other.size_bytes:,} bytes)" for other in others)
+        parts.append(f"{start} was handed in: {_listed(named)}.*")
+        parts += [f"*{other.name} says:*\n\n{said}" for other in others if (said := _said(other))]
+    remark = (
+        f"the answer to {exercise} is empty here, and was copied from {_listed(one.name for one in copied)}"
+        if copied
+        else f"the answer to {exercise} is empty, and may be in {_listed(other.name for other in others)}"
+    )
+    return Elsewhere("\n\n".join(parts), f"{remark}: its grade stays open", pictures or None)
+
+
+def unused(others: Collection[OtherFile]) -> str:
+    """A remark on the files that nothing reads."""
+    return f"not used: {_listed(other.name for other in others)}"
+
+
+def _said(other: OtherFile) -> str:
+    """The prose of a file, as far as it has any."""
+    text = other.text or "\n\n".join(cell.source for cell in other.cells if cell.kind in _IN_PROSE)
+    return text if len(text) <= _MOST_LETTERS else f"{text[:_MOST_LETTERS]}\n\n*… the rest was left out.*"
+
+
+def _listed(names: Iterable[str]) -> str:
+    found = [*names]
+    more = f" and {len(found) - _MOST_NAMED} more" if len(found) > _MOST_NAMED else ""
+    return f"{', '.join(found[:_MOST_NAMED])}{more}"
