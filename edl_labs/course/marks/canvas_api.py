@@ -72,6 +72,7 @@ def send_to_canvas(
     numbers = {student: known.user for student, known in hand_ins(course, assignment).items()}
     with _told(url):
         there = _assignment(url, token, course_number, assignment_number)
+        _need_points(there)
         students = [_member(user) for user in there.get_gradeable_students()]
         finder = MarksFinder(marks, numbers)
         found = {who.lms_id: mine for who in students if (mine := finder.find(who))}
@@ -113,6 +114,15 @@ def _assignment(url: str, token: str, course_number: int, assignment_number: int
         why = "Canvas answers only to a token"
         raise UsageError("there is no token", why=why, next=f"make one in Canvas, Account, Settings; export {_TOKEN}=…")
     return _canvas(url, token).get_course(course_number).get_assignment(assignment_number)
+
+
+def _need_points(there: Any) -> None:
+    """UsageError for an assignment that is not graded in points: Canvas drops what does not fit, and says nothing."""
+    kind = str(getattr(there, "grading_type", "points"))
+    if kind in ("pass_fail", "not_graded"):
+        why = f"Canvas shows its grade as {kind}, and would drop other marks without a word"
+        then = "edit the assignment in Canvas: display its grade as points, then send the marks"
+        raise UsageError("the assignment has no points in Canvas", why=why, next=then)
 
 
 def _canvas(url: str, token: str) -> Any:
@@ -157,6 +167,9 @@ def _told(url: str) -> Iterator[None]:
         raise
     except Exception as error:
         kind, why = type(error).__name__, str(error)[:300]
+        if kind == "RateLimitExceeded" or "rate limit exceeded" in why.casefold():  # the second with status 403
+            then = "wait for a minute, then the same command again"
+            raise EdlError("Canvas takes no more requests for now", why=why, next=then) from None
         if kind in ("InvalidAccessToken", "Unauthorized", "Forbidden"):
             raise UsageError("Canvas refuses the token", why=why, next=f"make a new one, and export {_TOKEN}") from None
         if kind == "ResourceDoesNotExist":

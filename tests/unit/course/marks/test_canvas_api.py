@@ -41,6 +41,7 @@ class Canvas(HTTPServer):
         self.asked: list[str] = []
         self.grades: dict[str, list[str]] = {}
         self.states = ["queued", "running", "completed"]
+        self.refuses, self.says = 0, "no"
 
     @property
     def url(self) -> str:
@@ -55,6 +56,7 @@ class Endpoint(BaseHTTPRequestHandler):
         known = {
             course: {"id": 7, "name": "Efficient deep learning"},
             f"{course}/assignments/8": {"id": 8, "course_id": 7, "points_possible": 20.0},
+            f"{course}/assignments/5": {"id": 5, "course_id": 7, "grading_type": "pass_fail"},
             f"{course}/assignments/8/gradeable_students": STUDENTS,
             f"{course}/assignments/8/submissions": SUBMISSIONS,
         }
@@ -72,7 +74,7 @@ class Endpoint(BaseHTTPRequestHandler):
     def answer(self, found: object, otherwise: int) -> None:
         self.server.asked.append(f"{self.command} {urlparse(self.path).path}")
         allowed = self.headers["Authorization"] == "Bearer good"
-        code = 401 if not allowed else otherwise if found is None else 200
+        code = self.server.refuses or (401 if not allowed else otherwise if found is None else 200)
         if code == 401:
             self.send_response(code)
             self.send_header("WWW-Authenticate", "Bearer")
@@ -80,7 +82,7 @@ class Endpoint(BaseHTTPRequestHandler):
             self.send_response(code)
         self.send_header("Content-Type", "application/json")
         self.end_headers()
-        self.wfile.write(json.dumps(found if code == 200 else {"errors": [{"message": "no"}]}).encode())
+        self.wfile.write(json.dumps(found if code == 200 else {"errors": [{"message": self.server.says}]}).encode())
 
     def log_message(self, *_: object) -> None:
         """Nothing on the terminal."""
@@ -155,6 +157,7 @@ def test_times_of_submission_are_written_as_collect_reads_them(canvas: Canvas, t
         ({"token": "bad"}, UsageError, "refuses the token"),
         ({"token": ""}, UsageError, "there is no token"),
         ({"number": 9}, UsageError, "no such course or assignment"),
+        ({"number": 5}, UsageError, "no points in Canvas"),
     ],
 )
 def test_what_is_wrong_is_said(canvas: Canvas, changed: dict[str, object], kind: type[EdlError], told: str):
@@ -168,3 +171,13 @@ def test_a_job_that_fails_is_no_success(canvas: Canvas):
         sent(canvas)
 
     assert "no room" in str(error.value)
+
+
+@pytest.mark.parametrize("code", [403, 429])
+def test_too_many_requests_are_no_wrong_token(canvas: Canvas, code: int):
+    """numbas/numbas-lti-provider#345, ucfopen/canvasapi#704: Canvas limits requests, by either status."""
+    canvas.refuses, canvas.says = code, "403 Forbidden (Rate Limit Exceeded)"
+    with pytest.raises(EdlError, match="no more requests for now") as error:
+        sent(canvas)
+
+    assert "wait for a minute" in str(error.value)
