@@ -264,7 +264,11 @@ def test_code_in_another_copy_is_named(course: Course) -> None:
     first, second = (course.answered({one: cell_of(stub, one)["source"]}) for one in ("area", "halves"))
     handed_in(course, canvas({NAME: as_bytes(first), "second.ipynb": as_bytes(second)}), "canvas")
 
-    assert "the cell of area is empty here; that of second.ipynb is not used" in [n.text for n in plan_of(course).notes]
+    notes = {note.text: note.mends for note in plan_of(course).notes}
+    assert {
+        "not used: second.ipynb": False,
+        "the cell of area is empty here; that of second.ipynb is not used": False,
+    } == {text: mends for text, mends in notes.items() if "second" in text and "answer" not in text}
 
 
 @pytest.mark.slow

@@ -33,7 +33,8 @@ from edl_labs.course.sandbox.kernel.pool import KernelPool
 from edl_labs.device import free_bytes, usable_cores
 from edl_labs.errors import EdlError
 
-_BESIDE_BYTES = 1_500_000_000  # measured: the kernels' parent 0.65 GB, writer, judge and reader 0.3; and some room
+_BESIDE_BYTES = 700_000_000  # measured in lab05 and lab07: the kernels' parent, the writer, and the judge that draws
+_SLOT_BYTES = 400_000_000  # measured in lab07, whose judges import torch: a judge and a reference for each slot
 _MANY = 1 << 20  # as many as ask, where nobody has said how many at a time
 _SLEEPERS = 5  # submissions in hand for each that computes, where checks sleep
 _LOOKED_AT = 4  # submissions for each draw: with so many, 98 of 100 draws have been asked for
@@ -45,7 +46,7 @@ def slots_that_fit(free: int, *, memory_bytes: int) -> int:
     >>> slots_that_fit(8_000_000_000, memory_bytes=3 << 30), slots_that_fit(0, memory_bytes=3 << 30)
     (2, 1)
     """
-    return max(1, (free - _BESIDE_BYTES) // memory_bytes)
+    return max(1, (free - _BESIDE_BYTES) // (memory_bytes + _SLOT_BYTES))
 
 
 @contextmanager

@@ -24,6 +24,8 @@ class Note:
     text: str
     exercise: str = ""
     tampered: bool = False
+    mends: bool = True
+    """Whether the notebook is graded otherwise than as it was handed in."""
 
 
 @dataclass(frozen=True)
@@ -229,10 +231,11 @@ class _Planner:
         copies = {other.name: self._plan_of(other) for other in others if is_copy(self.assignment, other)}
         rest = [other for other in others if other.name not in copies and may_answer(self.assignment, other)]
         if now := [other for other in others if not other.is_earlier]:
-            self.notes.append(Note(unused(now)))
+            self.notes.append(Note(unused(now), mends=False))
         for name, copy in copies.items():
             done = set(copy.answered("solve")) - set(self._so_far().answered("solve"))
-            self.notes += [Note(f"the cell of {one} is empty here; that of {name} is not used", one) for one in done]
+            texts = {one: f"the cell of {one} is empty here; that of {name} is not used" for one in sorted(done)}
+            self.notes += [Note(text, one, mends=False) for one, text in texts.items()]
         for index, cell in enumerate(self.cells):
             known = cell.known
             if known is None or known.role != "answer" or not cell.keeps_id or not known.is_untouched(cell.source):

@@ -95,7 +95,7 @@ def _flags(plan: MarkingPlan, run: ProbedRun, *, trusted: bool) -> tuple[str, ..
         "timeout": "timeout" in kinds,
         "killed": "killed" in kinds,
         "tampered": plan.tampered,
-        "mended": any(not note.tampered for note in plan.notes),
+        "mended": any(note.mends and not note.tampered for note in plan.notes),
         "trusting marks": any(o.trusting and o.points > 0 for o in run.outcomes.values()),
         "unfenced": not trusted,
     }

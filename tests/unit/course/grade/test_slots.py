@@ -48,13 +48,13 @@ def test_without_proc_the_free_memory_is_unknown(tmp_path):
     assert free_bytes(root=tmp_path) is None
 
 
-@pytest.mark.parametrize(("gigabytes", "slots"), [(1, 1), (4, 1), (8, 2), (16, 4), (64, 19)])
+@pytest.mark.parametrize(("gigabytes", "slots"), [(1, 1), (4, 1), (8, 2), (16, 4), (64, 17)])
 def test_the_sum_of_all_slots_and_the_run_itself_fits(gigabytes, slots):
     free, memory_bytes = gigabytes * 10**9, 3 * GIB
 
     assert slots == slots_that_fit(free, memory_bytes=memory_bytes)
-    assert slots == 1 or slots * memory_bytes + 1_500_000_000 <= free
+    assert slots == 1 or slots * (memory_bytes + 400_000_000) + 700_000_000 <= free
 
 
 def test_smaller_kernels_make_more_slots():
-    assert 12 == slots_that_fit(8 * 10**9, memory_bytes=512 * MIB)
+    assert 7 == slots_that_fit(8 * 10**9, memory_bytes=512 * MIB)
