@@ -16,7 +16,7 @@ _IN_PROSE = ("markdown", "raw")
 
 @dataclass(frozen=True)
 class Elsewhere:
-    """What stands in an answer's cell from now on, with its pictures, and the remark on it."""
+    """The new text of an empty answer's cell, with its pictures, and the remark on it."""
 
     source: str
     remark: str
@@ -43,7 +43,7 @@ def is_copy(assignment: Assignment, other: OtherFile) -> bool:
 
 
 def not_released(assignment: Assignment, others: Iterable[OtherFile]) -> list[OtherFile]:
-    """The files without those that the release has beside its notebook."""
+    """The files without those that the release has next to its notebook."""
     released = {name.rpartition("/")[2] for name in assignment.files}
     return [other for other in others if other.name.rpartition("/")[2] not in released]
 
@@ -55,12 +55,12 @@ def may_answer(assignment: Assignment, other: OtherFile) -> bool:
 
 def elsewhere(exercise: str, copied: Sequence[Copied], others: Sequence[OtherFile]) -> Elsewhere:
     """What an empty answer to `exercise` says: what copies of the lab have there, and which other files came along."""
-    parts = [f"*From {one.name}, which was handed in beside this notebook:*\n\n{one.source}" for one in copied]
+    parts = [f"*From {one.name}, which was handed in with this notebook:*\n\n{one.source}" for one in copied]
     pictures = dict(chain.from_iterable((one.attachments or {}).items() for one in copied))
     if others:
-        start = "*Beside this notebook" if copied else "*Nothing was typed here. Beside this notebook"
+        start = "*Also handed in" if copied else "*Nothing was typed here. Handed in with this notebook"
         named = (f"{other.name} ({other.size_bytes:,} bytes)" for other in others)
-        parts.append(f"{start} was handed in: {_listed(named)}.*")
+        parts.append(f"{start}: {_listed(named)}.*")
         parts += [f"*{other.name} says:*\n\n{said}" for other in others if (said := _said(other))]
     remark = (
         f"the answer to {exercise} is empty here, and was copied from {_listed(one.name for one in copied)}"

@@ -1,7 +1,7 @@
-"""The files that were handed in beside the notebook: an answer may be in one of them.
+"""The files that were handed in with the notebook: an answer may be in one of them.
 
-They lie beside the notebook where nbgrader's exchange brought them, and in `withheld/` where they were put out of
-nbgrader's way, or where a learning system's download had them.
+nbgrader's exchange puts them next to the notebook, and its hook moves them to `withheld/`; `collect` keeps those of a
+learning system's download in `collected/`.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ _NO_HAND_IN = (*OF_EXCHANGE, "feedback")
 
 
 def withheld_folder(submitted: Path) -> Path:
-    """Where the files beside a submission lie once they were put out of nbgrader's way: `submitted` is its folder."""
+    """The folder to which nbgrader's hook moves what is next to a notebook; `submitted` is the submission's folder."""
     submitted = submitted.absolute()
     return submitted.parents[2] / "withheld" / submitted.parent.name / submitted.name
 
 
 def collected_beside(submitted: Path) -> Path:
-    """Where `collect` keeps what was handed in beside a notebook."""
+    """Where `collect` keeps what was handed in with a notebook."""
     return _collected(submitted, "beside")
 
 
@@ -44,7 +44,7 @@ def _collected(submitted: Path, what: str) -> Path:
 
 
 def read_others(folder: Path, used: Collection[str], *, limits: Limits = DEFAULTS) -> tuple[OtherFile, ...]:
-    """What was handed in beside a notebook, but for the files of its folder that are `used`. Links are left out.
+    """What was handed in with a notebook, except the files of its folder that are `used`. Links are left out.
 
     Notebooks that a newer one replaced are at the end.
     """

@@ -106,7 +106,7 @@ class MarkingPlan:
         return tuple(c.known.grade_id for c in kept if c.known and c.known.is_untouched(c.source))
 
     def answered(self, role: str) -> dict[str, PlannedCell]:
-        """The cells of a role, solve or answer, in which somebody wrote something, by exercise."""
+        """The cells of a role, solve or answer, that the student changed, by exercise."""
         found = {c.known.exercise: c for c in self.cells if c.keeps_id and c.known and c.known.role == role}
         return {name: c for name, c in found.items() if c.known and not c.known.is_untouched(c.source)}
 
@@ -224,7 +224,7 @@ class _Planner:
                 self.notes.append(Note(text, self._claim(index).exercise))
 
     def look_elsewhere(self, others: Sequence[OtherFile]) -> None:
-        """An empty answer shows what else was handed in, so that a person marks it; and code that lies there is named.
+        """An empty answer shows what else was handed in, so that a person marks it; code in another copy is named.
 
         Another copy of the lab is read as this one is; of any other file a person decides whether it is the answer.
         """

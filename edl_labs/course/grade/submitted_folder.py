@@ -1,4 +1,4 @@
-"""Reading the folder of a submission: its notebook, the student's modules, recordings, and what else lies there."""
+"""Reading the folder of a submission: its notebook, the student's modules, recordings, and all other files."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from edl_labs.course.grade.other_files import read_others
 from edl_labs.course.grade.submission import MOST_RECORDING_BYTES, Submission, Unreadable, parse, read_bytes
 from edl_labs.course.sandbox.limits import DEFAULTS, Limits
 
-RECORDING = ".json.gz"  # how the files end that an exercise may ask for beside the notebook
+RECORDING = ".json.gz"  # how the files end that an exercise may ask for next to the notebook
 _SHORTER = "hand in only the code that the notebook imports; data does not belong into a Python file"
 _MOST_RECORDINGS = 8  # two for each of a few exercises
-_MOST_MODULES = 20  # a lab is one notebook; what stands beside it are a few helpers
+_MOST_MODULES = 20  # a lab is one notebook; next to it are a few helpers
 _SUFFIXES = (".zip", ".gz", ".tgz", ".tar", ".bz2", ".xz", ".7z", ".rar")
 
 
 def find_notebook(folder: Path, name: str) -> tuple[Path, tuple[str, ...]]:
-    """The notebook in a submission's folder, and what was odd about it. Links and other names are told apart."""
+    """The notebook in a submission's folder, and what was odd about it. Links and other names are distinguished."""
     if folder.is_symlink() or not folder.is_dir():
         raise Unreadable(f"{folder.name} is not a folder", why="a submission is a folder with a notebook in it")
     expected = folder / f"{name}.ipynb"
@@ -48,7 +48,7 @@ def read_submission(folder: Path, name: str, *, limits: Limits = DEFAULTS) -> Su
 
 
 def read_recordings(folder: Path) -> tuple[dict[str, bytes], tuple[str, ...]]:
-    """The recordings beside the notebook, by name, and a note for each that is too large or cannot be read."""
+    """The recordings next to the notebook, by name, and a note for each that is too large or cannot be read."""
     found, notes = {}, []
     for path in recording_paths(folder):
         try:
@@ -64,12 +64,12 @@ def recording_paths(folder: Path) -> list[Path]:
 
 
 def read_modules(folder: Path, *, limits: Limits = DEFAULTS) -> dict[str, bytes]:
-    """The student's own Python files beside the notebook, by name. Unreadable where they are too long, or links."""
+    """The student's own Python files next to the notebook, by name. Unreadable where they are too long, or links."""
     found = {path.name: read_bytes(path, most=limits.source_bytes, then=_SHORTER) for path in module_paths(folder)}
     size = sum(map(len, found.values()))
     if size > limits.source_bytes:
         why = f"they have {size:,} bytes, and together at most {limits.source_bytes:,} are read"
-        raise Unreadable("the Python files beside the notebook are too large", why=why, next=_SHORTER)
+        raise Unreadable("the Python files next to the notebook are too large", why=why, next=_SHORTER)
     return found
 
 

@@ -92,7 +92,7 @@ def test_python_files_that_are_too_large_are_named_with_their_size(tmp_path: Pat
         read_submission(tmp_path, "lab")
     (tmp_path / "helpers.py").write_text("x = 1\n" * 50_000)
     (tmp_path / "others.py").write_text("x = 1\n" * 50_000)
-    with pytest.raises(Unreadable, match="Python files beside the notebook are too large") as both:
+    with pytest.raises(Unreadable, match="Python files next to the notebook are too large") as both:
         read_submission(tmp_path, "lab")
 
     assert "it has 600,000 bytes, and at most 524,288 are read" == one.value.why
