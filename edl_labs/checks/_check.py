@@ -15,6 +15,7 @@ from edl_labs.checks.caught_output import Printed, caught_output
 from edl_labs.checks.evidence import LAST, collect
 from edl_labs.checks.evidence_form import yours
 from edl_labs.checks.kept_beside import BESIDE, files_beside
+from edl_labs.checks.known_mistakes import named
 from edl_labs.checks.lab_cells import RUN_ABOVE, asked_for, defining_cell
 from edl_labs.checks.lab_facts import LabFacts, lab_of
 from edl_labs.checks.outcome_display import Hint, show_outcome, show_running, shown_hint
@@ -119,6 +120,7 @@ def _judged(name: str, names: dict[str, Any], printed: Printed, *, alone: bool) 
         return Outcome(*(name, lab.lab, "not attempted", 0.0, known.points), what=what, why=why, next=then)
     handed_in = files_beside(exercise.spec.hand_ins, Path.cwd())
     outcome = judge(exercise, read_here(exercise.spec, cases, handed_in), records, wants, points=known.points)
+    outcome = named(outcome, lab.known_mistakes(name), records, wants)
     outcome = replace(outcome, printed=_printed(texts, outcome.case_index))
     index = outcome.case_index
     if index is not None and index < len(records):

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from edl_labs.checks import plain_data
 from edl_labs.checks._exercise import RegisteredExercise
+from edl_labs.checks.known_mistakes import KnownMistake
 from edl_labs.checks.lab_exercises import built_labs, folder_of, load_lab
 from edl_labs.checks.spec import Case, cases_of
 from edl_labs.errors import UsageError
@@ -47,6 +48,7 @@ class LabFacts:
     exercises: tuple[ExerciseFacts, ...]
     goldens: dict[str, Any]
     locked: dict[str, str]
+    mistakes: dict[str, Any] = field(default_factory=dict)
 
     @property
     def points(self) -> float:
@@ -76,6 +78,10 @@ class LabFacts:
         if found is None:
             raise UsageError(f"there is no golden for {name!r}", why="it has not been built", next="edl-labs build")
         return cases_of(plain_data.from_json(found["cases"])), plain_data.from_json(found["wants"])
+
+    def known_mistakes(self, name: str) -> list[KnownMistake]:
+        """The mistakes of an exercise that are recognized by their answers to its public cases."""
+        return [KnownMistake.from_json(one) for one in self.mistakes.get(name, ())]
 
 
 def minutes_said(minutes: int, sittings: int) -> str:
@@ -119,7 +125,15 @@ def _read(path: Path, _changed: int) -> LabFacts:
         )
         for e in data["exercises"]
     )
-    return LabFacts(data["lab"], data["title"], data["minutes"], exercises, data["goldens"], data["locked"])
+    return LabFacts(
+        data["lab"],
+        data["title"],
+        data["minutes"],
+        exercises,
+        data["goldens"],
+        data["locked"],
+        data.get("mistakes", {}),
+    )
 
 
 def lab_of(name: str, *, verb: str = "check") -> LabFacts:

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import MappingProxyType
+from typing import Any
 
 from edl_labs.checks import RegisteredExercise
 from edl_labs.course.assignment import Assignment
@@ -44,6 +45,7 @@ class ClassJudges:
         points: float,
         source: Sequence[str] = (),
         files: Mapping[str, bytes] = MappingProxyType({}),
+        mistakes: Sequence[dict[str, Any]] = (),
     ) -> Judged:
         """What `Judge.judge` says, of the judge that was free last, or of a new one where none is."""
         try:
@@ -51,7 +53,8 @@ class ClassJudges:
         except IndexError:
             judge = self._new_judge()
         try:
-            return judge.judge(exercise, cases, evidence, wants, points=points, source=source, files=files)
+            asked = (exercise, cases, evidence, wants)
+            return judge.judge(*asked, points=points, source=source, files=files, mistakes=mistakes)
         finally:
             self._free.append(judge)
 

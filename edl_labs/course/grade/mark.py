@@ -7,7 +7,8 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 
 from edl_labs.checks import Outcome, RegisteredExercise, plain_data
-from edl_labs.checks.spec import cases_of
+from edl_labs.checks.lab_facts import facts
+from edl_labs.checks.spec import cases_of, plain_cases
 from edl_labs.course.grade.class_judges import ClassJudges
 from edl_labs.course.grade.declared_cells import declared_plan
 from edl_labs.course.grade.judge_process import Judge, unjudged
@@ -16,6 +17,7 @@ from edl_labs.course.grade.probe_run import LATE, AtCheck, PlanRunner
 from edl_labs.course.grade.reference_process import ReferenceProcess, ServedCalls, StandIns, stand_ins
 from edl_labs.course.grade.run_record import Mishap, ProbedRun
 from edl_labs.course.grade.secret_cases import SecretCases
+from edl_labs.course.sandbox.kernel.exchange import Violation
 
 _LEAST_S = 1.0  # a notebook's time is no shorter
 
@@ -78,7 +80,28 @@ class Examiner:
         asked = (exercise, secret.cases, evidence, secret.wants)
         judged = self.judge.judge(*asked, points=points, source=check.source, files=check.files)
         check.judged(has_errors=judged.has_errors, cpu_s=judged.cpu_s)
-        return _bare(judged.outcome, self.wrong) if self.wrong else judged.outcome
+        if self.wrong:
+            return _bare(judged.outcome, self.wrong)
+        return self._named(exercise, check, judged.outcome) if judged.all_values else judged.outcome
+
+    def _named(self, exercise: RegisteredExercise, check: AtCheck, outcome: Outcome) -> Outcome:
+        """The outcome with the message of a known mistake, if the answers to the public cases are that mistake's."""
+        known = facts(exercise.lab).mistakes.get(exercise.name, []) if outcome.state in ("wrong", "partly") else []
+        if not known:
+            return outcome
+        check.keep(outcome)
+        cases, wants = facts(exercise.lab).golden(exercise.name)
+        try:
+            evidence = check.ask(self.runner.request(exercise, cases)).data
+        except Violation as broken:
+            if not broken.alive:
+                raise
+            return outcome
+        public = [plain_data.encode(plain_cases(cases)), evidence, plain_data.encode(wants)]
+        said = self.judge.judge(exercise, *public, points=outcome.max_points, mistakes=known).outcome
+        if not any((one["what"], one["why"], one["next"]) == (said.what, said.why, said.next) for one in known):
+            return outcome
+        return replace(outcome, what=said.what, why=said.why, next=said.next)
 
     def miss(self, exercise: RegisteredExercise, *, what: str, why: str) -> Outcome | None:
         """No points, and why; nothing where the first run has said what there is to say."""

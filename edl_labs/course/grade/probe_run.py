@@ -187,6 +187,10 @@ class AtCheck:
         wanted = self._exercise.spec.hand_ins
         return {name: data for name, data in self._walk.plan.files.items() if name in wanted}
 
+    def keep(self, outcome: Outcome) -> None:
+        """An outcome that stays, whatever comes of asking once more."""
+        self._walk.found.keep(outcome)
+
     def judged(self, *, has_errors: bool, cpu_s: float) -> None:
         """Its evidence was judged: where it `has_errors`, something that did not run may be missing."""
         self._walk.found.usage += Usage(judge_cpu_s=cpu_s)

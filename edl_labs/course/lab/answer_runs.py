@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from typing import Any
 
 from edl_labs.checks import Outcome, RegisteredExercise, judge, plain_data
+from edl_labs.checks.known_mistakes import KnownMistake, digests, named
 from edl_labs.checks.probe_process import Cell, ProbeDied, ProbeProcess, Records
 from edl_labs.checks.spec import read_here
 from edl_labs.course.lab.goldens import PUBLIC_SEED, check_compares, steady_cases, values
@@ -49,6 +50,7 @@ class AnswerRuns:
             for seed in self._drawn(name, seeds)
         }
         self.wants: dict[tuple[str, int], list[Any]] = {}
+        self.known: dict[str, list[KnownMistake]] = {}
         self._judged: dict[tuple[str, int, bytes], Outcome] = {}
 
     def _drawn(self, name: str, seeds: int) -> range:
@@ -104,11 +106,20 @@ class AnswerRuns:
                 twice = plain_data.plain_copy(found)
                 check_compares(self.lab, self.registered[name], self.cases[name, seed], _given(records), twice)
 
+    def learn(self, mistakes: Mapping[str, Answer]) -> None:
+        """Recognize the mistakes that have a `next` by the records of their answers (by label), as goldens do."""
+        for one in self.lab.mistakes:
+            records = mistakes[one.label].records.get((one.exercise, PUBLIC_SEED)) if one.label in mistakes else None
+            if one.next and isinstance(records, list):
+                entry = KnownMistake(one.told, one.why, one.next, digests(records))
+                self.known.setdefault(one.exercise, []).append(entry)
+
     def outcome(self, answer: Answer, name: str, seed: int = PUBLIC_SEED) -> Outcome | str:
         """How an answer scored an exercise under a seed; text when it never answered."""
-        records = answer.records.get((name, seed))
+        records, public = (answer.records.get((name, of)) for of in (seed, PUBLIC_SEED))
         if isinstance(records, list):
-            return self._judge(name, seed, records)
+            judged, known = self._judge(name, seed, records), self.known.get(name, [])
+            return named(judged, known, public, self.wants[name, PUBLIC_SEED]) if isinstance(public, list) else judged
         return f"{records.what}: {records.why}" if records else answer.error or "it never answered"
 
     def _judge(self, name: str, seed: int, records: Records) -> Outcome:

@@ -11,13 +11,15 @@ from typing import Any
 
 from edl_labs.checks import RegisteredExercise, judge, plain_data
 from edl_labs.checks._exercise import PUBLIC_SEED
+from edl_labs.checks.known_mistakes import KnownMistake, digests
 from edl_labs.checks.lab_exercises import forget, load_lab
 from edl_labs.checks.lab_facts import SCHEMA
 from edl_labs.checks.probe_process import ProbeProcess
-from edl_labs.checks.spec import Case, plain_cases
+from edl_labs.checks.spec import Case, defines, plain_cases
 from edl_labs.course.course_folder import Course
+from edl_labs.course.lab.mistakes import Mistake
 from edl_labs.course.lab.parsed_lab import Lab
-from edl_labs.errors import EdlError, PlainDataError, Wrong, place_of
+from edl_labs.errors import EdlError, PlainDataError, SourceError, Wrong, place_of
 
 # Four steps of float32: exp, pow and sums of two processors were seen to differ by one step, 1.2e-7.
 SAME_FLOAT = 2**-21
@@ -48,6 +50,7 @@ def goldens(course: Course, lab: Lab, *, locked: dict[str, str]) -> str:
     with course.activated():
         registered = exercises_of(course, lab)
         wants = _wants(course, lab, registered)
+        mistakes = _mistakes(course, lab, registered)
     listed = [_public(lab, one.name, registered.get(one.name)) for one in lab.exercises]
     data = {
         "schema": SCHEMA,
@@ -57,6 +60,7 @@ def goldens(course: Course, lab: Lab, *, locked: dict[str, str]) -> str:
         "exercises": listed,
         "goldens": {**wants, **_kept(course.goldens / f"{lab.name}.json", wants)},
         "locked": locked,
+        **({"mistakes": mistakes} if mistakes else {}),
     }
     return json.dumps(data, indent=1, sort_keys=True, ensure_ascii=False, allow_nan=False) + "\n"
 
@@ -176,6 +180,37 @@ def _wants(course: Course, lab: Lab, registered: dict[str, RegisteredExercise]) 
                 "wants": plain_data.to_json(wants),
             }
     return found
+
+
+def _mistakes(course: Course, lab: Lab, registered: dict[str, RegisteredExercise]) -> dict[str, Any]:
+    """Of each exercise, the mistakes that are recognized by their answers to its public cases."""
+    known = [one for one in lab.mistakes if one.next and one.exercise in registered]
+    cases = {name: registered[name].draw_cases(PUBLIC_SEED) for name in {one.exercise for one in known}}
+    found: dict[str, Any] = {}
+    if not known:
+        return found
+    with ProbeProcess(lab.namespace_cells(), exercises_folder=course.exercises) as origin:
+        origin.collect(known[0].exercise, [])  # imports the lab's exercises once, not in each fork
+        for one in known:
+            exercise = registered[one.exercise]
+            _check_can_be_recognized(one, exercise)
+            with origin.fork([(one.label, one.code)]) as process:
+                records = process.collect(one.exercise, cases[one.exercise], timeout_s=exercise.timeout_s)
+            entry = KnownMistake(one.told, one.why, one.next, digests(records))
+            found.setdefault(one.exercise, []).append(entry.to_json())
+    return found
+
+
+def _check_can_be_recognized(mistake: Mistake, exercise: RegisteredExercise) -> None:
+    for part in ("is_public", "public_want"):
+        if defines(type(exercise.spec), part):
+            raise SourceError(
+                f"the mistake {mistake.name} cannot be recognized by its answers",
+                file=mistake.file,
+                line=mistake.line,
+                why=f"{exercise.name} has {part}: a digest of its few answers would reveal them",
+                next="remove the lines # why and # next; the judge gives the message",
+            )
 
 
 def steady_cases(lab: Lab, exercise: RegisteredExercise) -> list[Case]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -13,7 +14,8 @@ from edl_labs.course.lab.source import NAME, looks_like_marker
 from edl_labs.errors import SourceError
 
 REPLACE, BY = "# %% replace", "# %% by"
-TOLD_HEAD, LIKE_HEAD = "# told: ", "# like: "
+TOLD_HEAD, LIKE_HEAD, WHY_HEAD, NEXT_HEAD = "# told: ", "# like: ", "# why: ", "# next: "
+_HEADS = (TOLD_HEAD, LIKE_HEAD, WHY_HEAD, NEXT_HEAD)
 _MISTAKE = re.compile(r'# %% mistake="([^"]*)"')
 _FORMS = f'# %% mistake="name", {REPLACE} and {BY}'
 
@@ -22,7 +24,8 @@ _FORMS = f'# %% mistake="name", {REPLACE} and {BY}'
 class Mistake:
     """One known mistake: the exercise it loses, the sentence a student is told, and the code that replaces names.
 
-    `like` names the mistakes from which no public case tells it apart, and with which it shares its sentence.
+    `like` names the mistakes from which no public case tells it apart, and with which it shares its sentence. A mistake
+    with `why` and `next` is recognized by its answers to the public cases; its `told` is the whole first sentence.
     """
 
     exercise: str
@@ -32,6 +35,8 @@ class Mistake:
     file: str
     line: int
     like: tuple[str, ...] = ()
+    why: str = ""
+    next: str = ""
 
     @property
     def label(self) -> str:
@@ -106,7 +111,7 @@ def _refusal(block: _Block, what: str, file: str, *, next: str) -> SourceError:
 def _mistake(blocks: Sequence[_Block], exercise: str, solution: str, file: str) -> Mistake:
     head, changes = blocks[0], []
     name = str(head.name)
-    told, like = _heads(head, file)
+    heads = _heads(head, file)
     whole = _code(head, file)
     for old, new in _pairs(blocks[1:], file):
         if not _code(old, file):
@@ -115,10 +120,16 @@ def _mistake(blocks: Sequence[_Block], exercise: str, solution: str, file: str) 
     if not (whole or changes):
         raise _refusal(head, f"the mistake {name} has no code", file, next=f"write {REPLACE} and {BY}, or a function")
     code = "\n\n\n".join(filter(None, (whole, changed_code(solution, changes, exercise=exercise, file=file))))
-    return Mistake(exercise, name, told, code, file, head.line, like)
+    like = tuple(other.strip() for other in heads[LIKE_HEAD].split(",") if other)
+    why, then = heads[WHY_HEAD], heads[NEXT_HEAD]
+    if bool(why) != bool(then):
+        missing = WHY_HEAD if then else NEXT_HEAD
+        raise _refusal(head, f"the mistake {name} has no line {missing!r}", file, next="write both or neither")
+    return Mistake(exercise, name, heads[TOLD_HEAD], code, file, head.line, like, why, then)
 
 
-def _heads(block: _Block, file: str) -> tuple[str, tuple[str, ...]]:
+def _heads(block: _Block, file: str) -> dict[str, str]:
+    """The text of each head below the marker; empty where it has none."""
     first = block.body[0] if block.body else ""
     told = first.removeprefix(TOLD_HEAD).strip() if first.startswith(TOLD_HEAD) else ""
     if not told:
@@ -129,9 +140,11 @@ def _heads(block: _Block, file: str) -> tuple[str, tuple[str, ...]]:
             why=f"the line below its marker is {first!r}",
             next=f'write "{TOLD_HEAD}SENTENCE" there',
         )
-    second = block.body[1] if len(block.body) > 1 else ""
-    others = second.removeprefix(LIKE_HEAD).split(",") if second.startswith(LIKE_HEAD) else []
-    return told, tuple(other.strip() for other in others)
+    found = dict.fromkeys(_HEADS, "")
+    for line in itertools.takewhile(lambda line: line.startswith(_HEADS), block.body):
+        head = next(head for head in _HEADS if line.startswith(head))
+        found[head] = line.removeprefix(head).strip()
+    return found
 
 
 def _pairs(blocks: Sequence[_Block], file: str) -> list[tuple[_Block, _Block]]:
@@ -146,7 +159,7 @@ def _pairs(blocks: Sequence[_Block], file: str) -> list[tuple[_Block, _Block]]:
 
 def _code(block: _Block, file: str) -> str:
     """The block's Python without the heads of a mistake; empty where it holds comments alone."""
-    kept = ["" if line.startswith((TOLD_HEAD, LIKE_HEAD)) else line for line in block.body]
+    kept = ["" if line.startswith(_HEADS) else line for line in block.body]
     try:
         tree = ast.parse("\n".join(kept))
     except SyntaxError as error:

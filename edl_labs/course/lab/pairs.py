@@ -9,6 +9,7 @@ from itertools import combinations
 from typing import Any
 
 from edl_labs.checks import Outcome, RegisteredExercise, judge, plain_data
+from edl_labs.checks.known_mistakes import KnownMistake, named
 from edl_labs.course.lab.mistakes import Mistake
 
 _JARGON = re.compile(
@@ -30,13 +31,20 @@ class Shown:
     sentence: str
 
 
-def shown(mistake: Mistake, exercise: RegisteredExercise, cases: list[Any], records: Any, wants: list[Any]) -> Shown:
+def shown(
+    mistake: Mistake,
+    exercise: RegisteredExercise,
+    cases: list[Any],
+    records: Any,
+    wants: list[Any],
+    known: Sequence[KnownMistake] = (),
+) -> Shown:
     """What the public check shows of a wrong answer that gave `records` for the cases of the public seed."""
     if not isinstance(records, list) or len(records) < len(cases):
         return Shown(mistake, (), None, "")
     public = [i for i, case in enumerate(cases) if exercise.spec.is_public(case)]
     asked, given, right = ([rows[i] for i in public] for rows in (cases, records, wants))
-    seen = judge(exercise, asked, given, right, points=1.0)
+    seen = named(judge(exercise, asked, given, right, points=1.0), known, given, right)
     return Shown(mistake, [plain_data.encode(record) for record in given], seen.case_index, seen.what)
 
 

@@ -84,6 +84,7 @@ class _Proving:
         with self.origin:
             self.runs.gather(answers, progress)
         self.runs.want(self.reference)
+        self.runs.learn(self.mistakes)
         self.declared.run(progress)
         few = {key: want for key, want in self.runs.wants.items() if key[1] < PUBLIC_SEED + LIBRARY_SEEDS}
         cases = self.runs.cases
@@ -150,7 +151,12 @@ class _Proving:
         exercise, key = self.registered[name], (name, PUBLIC_SEED)
         cases, wants = self.runs.cases[key], self.runs.wants[key]
         known = [(one, self.mistakes[one.label].records.get(key)) for one in self.lab.mistakes if one.exercise == name]
-        return tuple(confused((shown(one, exercise, cases, got, wants) for one, got in known), untold=untold))
+        return tuple(
+            confused(
+                (shown(one, exercise, cases, got, wants, self.runs.known.get(name, ())) for one, got in known),
+                untold=untold,
+            )
+        )
 
     def _lost_too(self, answer: Answer, name: str) -> str:
         for seed, seen in self.runs.outcomes(answer, name):
@@ -186,6 +192,7 @@ class _QuickProving(_Proving):
         with self.origin:
             self.runs.gather([self.reference, self.stubs, *self.mistakes.values()], progress)
         self.runs.want(self.reference)
+        self.runs.learn(self.mistakes)
 
     def _declared(self, name: str) -> Found:
         return NOT_TRIED

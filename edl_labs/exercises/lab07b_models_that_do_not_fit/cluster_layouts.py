@@ -8,9 +8,23 @@ from typing import Any
 
 from edl_labs.checks import Exercise, close, exercise
 from edl_labs.errors import Wrong
-from edl_labs.exercises.lab07b_models_that_do_not_fit.layout_slips import CHOICES, CLOSEST, PARTS, SLIPS, priced_alone
 from edl_labs.units import byte_count, byte_rate, seconds
 
+_FREE = 1e40  # per second: what computes or moves at this rate costs nothing
+_FEW = 1e-15  # tokens: too few to count, and no division by zero
+_CLOSEST = 1e-12  # what free things still cost, in seconds or rounds
+# A part: the function that is asked, and what it is in words.
+PARTS: dict[str, tuple[str, str]] = {
+    "state": ("bytes", "weights, gradients and optimizer"),
+    "activations": ("bytes", "activations"),
+    "computing": ("seconds", "computing at full rate, with the bubble"),
+    "reading": ("seconds", "products that wait for memory"),
+    "split sums": ("seconds", "sums of split blocks"),
+    "hand-overs": ("seconds", "hand-overs between stages"),
+    "data sums": ("seconds", "what replicas send"),
+    "rounds": ("seconds", "messages of split blocks that follow one another"),
+    "hiding": ("seconds", "data sums beside computing"),
+}
 WITHIN = 0.97  # of the most useful sequences a second, promised in the text
 CHOICE = ("dp", "tp", "pp", "micro", "micro_batches", "zero", "recompute")
 _EVERY = 7  # of many layouts, a part is asked for each seventh: prime, so that every setting is among them
@@ -29,6 +43,25 @@ def every_layout(job: Any) -> Iterator[dict[str, Any]]:
 def sequences(layout: Any) -> int:
     """In a step."""
     return layout["dp"] * layout["micro"] * layout["micro_batches"]
+
+
+def priced_alone(job: Any, part: str) -> Any:
+    """The same job where all but one part is free."""
+    links = {where: {"alpha_s": 0.0, "byte_per_s": job[where]["byte_per_s"]} for where in ("inside", "between")}
+    free = {where: {"alpha_s": float(part == "rounds"), "byte_per_s": _FREE} for where in links}
+    idle: dict[str, Any] = {"flop_per_s": _FREE, "memory_byte_per_s": _FREE**2}
+    changed: dict[str, dict[str, Any]] = {
+        "state": {"sequence": _FEW},
+        "activations": {"block_parameters": 0},
+        "computing": {**free, "memory_byte_per_s": _FREE},
+        "reading": {**free, "flop_per_s": _FREE},
+        "split sums": {**links, **idle, "block_parameters": 0},
+        "hand-overs": {**links, **idle, "block_parameters": 0},
+        "data sums": {**links, **idle, "sequence": _FEW},
+        "rounds": {**free, **idle},
+        "hiding": {"inside": links["between"], "between": links["between"], "memory_byte_per_s": _FREE},
+    }
+    return {**job, "inside": {**job["inside"]}, "between": {**job["between"]}, **changed[part]}
 
 
 @exercise("layout")
@@ -54,7 +87,7 @@ class LayoutOfAJob(Exercise):
     def compare(self, case: Any, got: Any, want: Any) -> None:
         for part in PARTS:
             for layout, found, right in zip(asked_of(case, part), got["parts"][part], want["parts"][part], strict=True):
-                if not close(found, right, atol=CLOSEST):
+                if not close(found, right, atol=_CLOSEST):
                     why = f"{found:.4g} for {right:.4g}: {part} alone, at {_named(layout)}"
                     raise Wrong(f"a part of the price is another one: {PARTS[part][1]}", why=why, next=_NEXT[part])
         for unit in ("bytes", "seconds"):
@@ -78,22 +111,6 @@ class LayoutOfAJob(Exercise):
         if rates[every.index(chosen)] < WITHIN * best:
             why = f"{_named(chosen)} has {rates[every.index(chosen)] / best:.0%} of the best one's sequences a second"
             raise Wrong("another layout that fits trains faster", why=why, next="price all of them, and compare")
-
-    def diagnose_all_cases(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
-        """The slip that gives every part of all prices; where all are right, the aim that gives all choices."""
-        asked = [(case, part, layout) for case in cases for part in PARTS for layout in asked_of(case, part)]
-        found, right = (
-            [value for one in all_ for part in PARTS for value in one["parts"][part]] for all_ in (got, want)
-        )
-        if not _alike(found, right):
-            for slip, what, why, then in SLIPS:
-                if _alike(found, [slip(*one, value) for one, value in zip(asked, right, strict=True)]):
-                    return Wrong(what, why=why, next=then)
-            return None
-        for aim, what, why, then in CHOICES:
-            if all(_aimed(aim, *one) for one in zip(cases, got, want, strict=True)):
-                return Wrong(what, why=why, next=then)
-        return None
 
     def format_answer(self, case: Any, got: Any) -> str:
         """The choice, with its price."""
@@ -156,17 +173,6 @@ def useful_rates(case: Any, want: Any) -> list[float]:
     """Useful sequences a second of every layout."""
     both = zip(every_layout(case), want["seconds"], strict=True)
     return [min(sequences(layout), case["useful_sequences"]) / took for layout, took in both]
-
-
-def _aimed(aim: Any, case: Any, got: Any, want: Any) -> bool:
-    """Whether the choice is the first by this aim."""
-    every = list(every_layout(case))
-    scores = [aim(case, *one) for one in zip(every, want["bytes"], want["seconds"], strict=True)]
-    return got["chosen"] in every and close(scores[every.index(got["chosen"])], max(scores))
-
-
-def _alike(got: list[Any], want: list[Any]) -> bool:
-    return all(close(one, other, atol=CLOSEST) for one, other in zip(got, want, strict=True))
 
 
 def _copied(job: Any) -> Any:

@@ -8,10 +8,9 @@ from __future__ import annotations
 import pytest
 
 from edl_labs.checks.lab_exercises import load_lab
-from edl_labs.exercises.lab08_kernels import first_layer_prices, paths_of_warps, tile_prices
+from edl_labs.exercises.lab08_kernels import first_layer_prices, paths_of_warps
 from edl_labs.exercises.lab08_kernels.stem_slips import HANDED
 from edl_labs.exercises.lab08_kernels.stem_slips import SAID as STEMS
-from edl_labs.exercises.lab08_kernels.tile_slips import SAID as TILES
 from edl_labs.exercises.lab08b_layouts import memory_layouts
 from edl_labs.exercises.lab08b_layouts.stride_slips import COPIED, READ
 from edl_labs.exercises.slip_digests import digest, named_slip
@@ -29,10 +28,6 @@ def exercise_of(lab, name):
     return found, student
 
 
-def of_tiles(case, got):
-    return digest((s for part in tile_prices.PARTS for s in got["parts"][part]), least=tile_prices.CLOSEST)
-
-
 def of_stems(which):
     prices = first_layer_prices
     return lambda case, got: digest((s for part in prices.PARTS for s in got[which][part]), least=prices.CLOSEST)
@@ -43,7 +38,6 @@ def of_copies(case, got):
 
 
 SLIPS = {
-    "tiles": ("lab08_kernels", "tile_choice", "slips", TILES, of_tiles),
     "stems": ("lab08_kernels", "first_layers", "slips", STEMS, of_stems("alone")),
     "shapes": ("lab08_kernels", "first_layers", "handing_on", HANDED, of_stems("upto")),
     "paths": ("lab08_kernels", "warp_paths", "slips", paths_of_warps.SAID, lambda case, got: digest([got["issued"]])),

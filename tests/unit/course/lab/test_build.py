@@ -15,6 +15,8 @@ import pytest
 from traitlets.config import Config
 
 from edl_labs.checks import plain_data
+from edl_labs.checks.known_mistakes import digests
+from edl_labs.checks.lab_facts import facts
 from edl_labs.checks.spec import cases_of
 from edl_labs.course.assignment import load_assignment
 from edl_labs.course.course_folder import Course
@@ -22,6 +24,7 @@ from edl_labs.course.lab import build as build_module
 from edl_labs.course.lab.build import build
 from edl_labs.course.lab.goldens import alike, rounded
 from edl_labs.course.lab.parsed_lab import Lab
+from edl_labs.course.lab.prove import prove
 from edl_labs.course.own_course import configure
 from edl_labs.errors import EdlError
 from tests.sampling import few
@@ -456,3 +459,45 @@ def test_what_students_install_is_renewed_in_every_lab_and_makes_no_other_releas
     assert NOTEBOOK in report.changed
     assert "https://example.org/w.whl" in json.dumps(after["cells"])
     assert before == after["metadata"]["edl_labs"]["release"]
+
+
+RECOGNIZED = """\
+# %% mistake="three_times"
+# told: that is three times
+# why: three runs were added up
+# next: add up two
+def doubled_time(duration_s):
+    return 3 * duration_s
+
+
+# %% mistake="same"
+# told: the duration came back as it was
+def doubled_time(duration_s):
+    return duration_s
+"""
+
+
+def test_goldens_have_the_mistakes_that_are_recognized_by_their_answers(course: Course) -> None:
+    kit.mistakes(course).write_text(RECOGNIZED)
+    build(course)
+    with course.activated():
+        (one,) = facts(kit.LAB).known_mistakes("doubled_time")
+        cases, _ = facts(kit.LAB).golden("doubled_time")
+
+    assert ("that is three times", "three runs were added up", "add up two") == (one.what, one.why, one.next)
+    assert digests([{"value": 3 * case["x"]} for case in cases]) == one.digests
+    proof = prove(course, kit.LAB, exercises=["doubled_time"], seeds=2)
+    assert [] == [found.text for found in proof.exercises[0].mistakes if not found.ok]
+
+
+@pytest.mark.parametrize("part", ["is_public(self, case)", "public_want(self, case, want)"])
+def test_a_digest_of_few_answers_is_refused(course: Course, part: str) -> None:
+    kit.mistakes(course).write_text(RECOGNIZED)
+    module = course.exercises / f"{kit.LAB}.py"
+    module.write_text(f"{module.read_text()}\n    def {part}:\n        return True\n")
+
+    with pytest.raises(EdlError) as caught:
+        build(course)
+
+    assert "cannot be recognized by its answers" in str(caught.value)
+    assert "remove the lines # why and # next" in caught.value.next

@@ -159,3 +159,20 @@ def test_a_block_that_is_left_empty_is_refused() -> None:
     text = '# %% mistake="a"\n# told: x\n# %% replace\nreturn total(values) / len(values)\n# %% by\n'
 
     assert "mistakes/total.py:3: the changed solution is not Python" == refused(text)
+
+
+RECOGNIZED = CHANGED.replace("# like: another, third\n", "# like: another\n# why: it starts at 1\n# next: start at 0\n")
+
+
+def test_a_mistake_with_why_and_next_has_its_whole_message() -> None:
+    (one,) = read(RECOGNIZED)
+
+    assert ("one too many", "it starts at 1", "start at 0", ("another",)) == (one.told, one.why, one.next, one.like)
+    assert "# why" not in one.code
+
+
+@pytest.mark.parametrize("line", ["# why: it starts at 1\n", "# next: start at 0\n"])
+def test_why_or_next_alone_is_refused(line: str) -> None:
+    missing = "# next: " if line.startswith("# why") else "# why: "
+
+    assert f"the mistake one_more has no line {missing!r}" in refused(CHANGED.replace("# like: another, third\n", line))

@@ -1,0 +1,118 @@
+"""Known mistakes, recognized by the answers that they give: no judge contains a second version of a mistake.
+
+For each mistake with a `# next:` line the build stores its message, and a digest of its answers to every public case.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from hashlib import blake2b
+from itertools import chain
+from typing import Any
+
+from edl_labs.checks._judge import Outcome
+
+# compare() usually allows 1e-6, and a golden's last digits differ between processors
+_DIGITS = 6
+_LEVELS = 2  # a part of the evidence is an entry of a dict, or an entry of such an entry
+
+
+@dataclass(frozen=True)
+class KnownMistake:
+    """The message of a mistake, and the digests of the parts of its evidence in each case; none where it failed."""
+
+    what: str
+    why: str
+    next: str
+    digests: tuple[tuple[str, ...], ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """As goldens contain it; `from_json` reads it."""
+        return {"what": self.what, "why": self.why, "next": self.next, "digests": [" ".join(d) for d in self.digests]}
+
+    @classmethod
+    def from_json(cls, plain: dict[str, Any]) -> KnownMistake:
+        """Reads what `to_json` wrote."""
+        return cls(plain["what"], plain["why"], plain["next"], tuple(tuple(d.split()) for d in plain["digests"]))
+
+
+def digests(records: Iterable[dict[str, Any]]) -> tuple[tuple[str, ...], ...]:
+    """For each record of `collect`, the digests of the parts of its evidence; none where there is no evidence.
+
+    >>> one, other = digests([{"value": {"a": 0.1 + 0.2, "b": 7}}, {"value": {"a": 0.3, "b": 8.0}}])
+    >>> one[0] == other[0], one[1] == other[1]
+    (True, False)
+    """
+    return tuple(
+        tuple(_parts(record["value"], _LEVELS)) if isinstance(record, dict) and "value" in record else ()
+        for record in records
+    )
+
+
+def named(outcome: Outcome, known: Sequence[KnownMistake], got: Any, want: list[Any]) -> Outcome:
+    """The outcome with the message of the known mistake that explains the records `got` of the public cases, if any."""
+    if not known or outcome.state not in ("wrong", "partly") or not isinstance(got, list):
+        return outcome
+    found = _recognized(known, digests(got), digests({"value": one} for one in want))
+    return replace(outcome, what=found.what, why=found.why, next=found.next) if found else outcome
+
+
+def _recognized(
+    known: Sequence[KnownMistake], got: Sequence[Sequence[str]], right: Sequence[Sequence[str]]
+) -> KnownMistake | None:
+    """The mistake that explains every wrong part, else the first that explains one of them, in all cases.
+
+    A mistake explains a part if that part is right or the mistake's own in each case.
+    """
+    lengths = list(map(len, right))
+    wrong = sorted({at for mine, his in zip(got, right, strict=False) for at in _differing(mine, his)})
+    if list(map(len, got)) != lengths or not wrong:
+        return None
+    usable = [one for one in known if list(map(len, one.digests)) == lengths]
+    for parts in chain([wrong], ([at] for at in wrong)):
+        for one in usable:
+            if all(
+                mine[at] in (his[at], known_one[at])
+                for mine, his, known_one in zip(got, right, one.digests, strict=True)
+                for at in parts
+                if at < len(his)
+            ):
+                return one
+    return None
+
+
+def _differing(mine: Sequence[str], his: Sequence[str]) -> Iterator[int]:
+    return (at for at, (one, other) in enumerate(zip(mine, his, strict=False)) if one != other)
+
+
+def _parts(value: Any, levels: int) -> Iterator[str]:
+    if isinstance(value, dict) and value and levels:
+        for key in sorted(value, key=str):
+            yield from _parts(value[key], levels - 1)
+    else:
+        yield blake2b(",".join(_texts(value)).encode(), digest_size=6).hexdigest()
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """Keys, lengths and values of plain data, floats at `_DIGITS` digits."""
+    value = value.tolist() if hasattr(value, "tolist") else value
+    if isinstance(value, dict):
+        for key in sorted(value, key=str):
+            yield str(key)
+            yield from _texts(value[key])
+    elif isinstance(value, list | tuple):
+        yield str(len(value))
+        for item in value:
+            yield from _texts(item)
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        yield _number(value)
+    else:
+        yield str(value)
+
+
+def _number(value: float) -> str:
+    try:
+        return f"{value + 0.0:.{_DIGITS}g}"
+    except OverflowError:  # an integer beyond float's range
+        return str(value)
