@@ -11,6 +11,7 @@ from edl_labs.units import counted
 
 if TYPE_CHECKING:
     from edl_labs.course.course_folder import Course
+    from edl_labs.course.lab.forge import LabForgery
     from edl_labs.course.lab.proofs import ExerciseProof, Found, LabProof
 
 
@@ -51,7 +52,22 @@ def forge_labs(course: Course, names: list[str], exercises: list[str], *, as_jso
         table(lab.lab, ["exercise", "claims", "replacements", "attributes", "changes", "gains", "CPU"], rows)
         for gain in [gain for one in lab.exercises for gain in one.gains]:
             print(gain, file=sys.stderr)
+    print(forged_summary(found))
     return ok
+
+
+def forged_summary(labs: list[LabForgery]) -> str:
+    """What was tried in all labs, what it earned and cost, in a sentence."""
+    every = [one for lab in labs for one in lab.exercises]
+    claims, attributes = (sum(len(getattr(one, part)) for one in every) for part in ("claims", "attributes"))
+    replaced, changed = (sum(getattr(one, part) for one in every) for part in ("replacements", "changes"))
+    trusted = sum(len(one.gains) for one in every if one.trusting)
+    gains = sum(len(one.gains) for one in every) - trusted
+    return (
+        f"{counted(len(every), 'exercise')}: {counted(claims, 'claim')}, {counted(replaced, 'replacement')}; "
+        f"{counted(attributes, 'attribute')} of objects, {counted(changed, 'change')}; {counted(gains, 'gain')}, and "
+        f"{trusted} in trusting exercises; {sum(lab.cpu_s for lab in labs):.0f} s of CPU"
+    )
 
 
 def show_proofs(proofs: list[LabProof]) -> None:

@@ -6,8 +6,9 @@ import json
 
 import pytest
 
+from edl_labs.cli.proof_tables import forged_summary
 from edl_labs.course.course_folder import Course
-from edl_labs.course.lab.forge import ExerciseForgery, forge
+from edl_labs.course.lab.forge import ExerciseForgery, Gain, LabForgery, forge
 from edl_labs.course.lab.forged_claims import MOST, is_claim, replacements
 from edl_labs.course.lab.forged_objects import changes
 from tests.unit.course.lab import kit
@@ -185,3 +186,17 @@ def test_wrong_answers_share_the_changes_of_objects_where_each_gets_few() -> Non
     few = [changes(CALLS, turn=turn, most=2) for turn in range(3)]
 
     assert changes(CALLS, turn=0, most=MOST) == [one for every in few for one in every]
+
+
+def test_the_summary_counts_the_gains_of_trusting_exercises_by_themselves() -> None:
+    gain = Gain("mistakes/a.py:1: a", "count", "0 everywhere", 0.0, 1.0)
+    tried = {"answers": "all", "claims": ("count",), "replacements": 5, "attributes": ("Meter.count",), "changes": 2}
+    parts = [
+        ExerciseForgery(name, trusting=trusting, gains=(gain,), cpu_s=0.1, **tried)
+        for name, trusting in (("a", True), ("b", False))
+    ]
+
+    assert (
+        "2 exercises: 2 claims, 10 replacements; 2 attributes of objects, 4 changes; 1 gain, and 1 in trusting "
+        "exercises; 3 s of CPU"
+    ) == forged_summary([LabForgery("lab80_doubling", tuple(parts), 3.2)])
