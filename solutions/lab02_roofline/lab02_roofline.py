@@ -217,6 +217,8 @@ with once_written("intensity"), revealed("linear_512", "linear_1", "relu_has") a
 # * `ridge_point(machine, dtype, level)`: the intensity, in FLOP/B, at which the two roofs meet;
 # * `lower_bound(machine, work)` → `(time_s, limiter)`: the shortest possible time when everything goes on at once, and
 #   what takes that long: `"compute"` or the name of a level.
+#
+# You may call `bound` of `edl_labs.roofline`, which looks at one level at a time.
 
 
 # %% solve="ridge_and_bound"

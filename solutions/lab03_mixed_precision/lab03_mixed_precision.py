@@ -698,6 +698,8 @@ predict("padded_to", "Of the 33708 words I make", unit="words")
 # * `best_padding(shape, bits, rates=...)`: the padded `[m, k, n]` that takes the least time. `rates` has the FLOP/s of
 #   a product that obeys each of the three; each side may be left as it is or rounded up to a rule. Padding is work,
 #   too: count it.
+#
+# You may call `alignment` of `edl_labs.numerics`, which looks at one rule at a time.
 
 
 # %% solve="aligned_shapes"

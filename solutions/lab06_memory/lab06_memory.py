@@ -472,7 +472,8 @@ axes = u_curve(axes, counts, layers=64)
 # with 1 nothing is checkpointed) that holds the fewest tensors at the peak, how many those are, and how many layers run
 # forward again. Of numbers that hold equally few, the smallest: it runs the fewest layers again. Held at the peak are
 # the inputs of all segments but the last (one tensor each; that of the first is the network's own input), and all that
-# the largest segment saves.
+# the largest segment saves. You may call `checkpointed_peak` of `edl_labs.numerics`, which counts them for one number
+# of segments.
 
 
 # %% solve="best_segments"

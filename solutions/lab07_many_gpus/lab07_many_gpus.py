@@ -286,6 +286,8 @@ with revealed("crossing", "ring_of_64", "tree_of_64") as truth:
 # Halving-doubling alone needs a power of two. Where P is none, take the one below it, Q: the ranks beyond Q hand all
 # they have to the partner at distance Q first, which adds it, and get the sum back in the end, a round of n each; in
 # between there are Q ranks.
+#
+# You may call any function of `edl_labs.virtual.cluster`. None of them counts the adding up.
 
 # %% given
 ALGORITHMS = ("ring", "tree", "halving-doubling", "hierarchical")

@@ -320,7 +320,8 @@ for name, gelu in (("written out", written_out), ("one kernel", fused_gelu)):
 #    what is saved are written, fused or not.
 #
 # Two functions are given. Trying all partitions is out of the question. Go step by step: join two kernels, or let a
-# kernel compute a pointwise node again instead of reading it.
+# kernel compute a pointwise node again instead of reading it. You may call any function of `edl_labs.graph`. Its
+# `fusions` joins kernels, and never computes a node twice: that is not enough for the fewest bytes.
 
 
 # %% given

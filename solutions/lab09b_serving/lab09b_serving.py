@@ -232,6 +232,8 @@ predict(
 # Each token does 2 FLOP for each parameter, and for each token that it looks back at (itself among them) 4 · layers ·
 # heads · head_size. Each *step* reads the weights once. A prompt's tokens move their own keys and values once, when
 # they are written; a decoding sequence reads those of its `context` tokens. The longer of computing and moving counts.
+#
+# You may call `serving.ServerMachine`, which prices a step by the same rules; it knows no ridge.
 
 
 # %% solve="decode_bound"
