@@ -1,4 +1,4 @@
-"""Recorded programs of a VirtualCluster as evidence: written as text beside the student's code, replayed by a judge."""
+"""Recorded programs of a VirtualCluster as evidence: written as text in the student's process, replayed by a judge."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def replayed_programs(text: Any, machine: ClusterMachine) -> ClusterReplay:
     try:
         return replay_cluster(json.loads(text), machine, max_operations=MAX_CLUSTER_OPERATIONS)
     except (TypeError, ValueError, RecursionError):
-        why, then = "it cannot be read", "use the rank through its own calls, and leave its record alone"
-        raise Wrong("the recorded program is none of a VirtualCluster", why=why, next=then) from None
+        why, then = "it cannot be read", "use only the rank's own calls; do not touch its record"
+        raise Wrong("the recorded program is not one of a VirtualCluster", why=why, next=then) from None
     except ReplayError as error:
         raise Wrong(
             "the recorded program is not what this cluster allows", why=f"{error.what}: {error.why}", next=error.next

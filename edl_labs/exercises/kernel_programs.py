@@ -1,4 +1,4 @@
-"""Recorded kernels as evidence: written as text beside the student's code, replayed by a judge."""
+"""Recorded kernels as evidence: written as text in the student's process, replayed by a judge."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def replayed_kernels(
         program = json.loads(text)
         run = replay_warp(program, values, max_operations=MAX_KERNEL_STEPS, **options)
     except (TypeError, ValueError, RecursionError):
-        why, then = "it cannot be read", "use the machine through its own calls, and leave its record alone"
-        raise Wrong("the recorded program is none of a VirtualWarp", why=why, next=then) from None
+        why, then = "it cannot be read", "use only the machine's own calls; do not touch its record"
+        raise Wrong("the recorded program is not one of a VirtualWarp", why=why, next=then) from None
     except ReplayError as error:
         raise Wrong(
             "the recorded program is not what this machine allows", why=f"{error.what}: {error.why}", next=error.next
@@ -76,7 +76,7 @@ def _told(race: WarpRace) -> Wrong:
             return Wrong("shared memory is read while another thread writes it", why=str(race), next=then)
         return Wrong("two threads write one element of shared memory", why=str(race), next="one thread an element")
     if "load" in ops:
-        then = "blocks wait for nobody: only the end of a launch orders them"
+        then = "blocks do not wait for one another: only the end of a launch orders them"
         return Wrong("a thread reads from memory what another one writes in the same launch", why=str(race), next=then)
     then = "give each element to one thread, or let all of them add atomically"
     return Wrong("several threads write the same element", why=str(race), next=then)

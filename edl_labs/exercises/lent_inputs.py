@@ -63,8 +63,8 @@ def explained_by_changes(changed: list[str]) -> Iterator[None]:
         if not changed:
             raise
         names = " and ".join(changed)
-        why = f"after the first call, {names} was no longer what was given; the second call with it was judged"
-        then = "the caller still needs its inputs: build something new, or work on a copy"
+        why = f"your first call modified {names}; the second call got the modified value and was judged"
+        then = "build a new object, or work on a copy: the caller still needs its inputs"
         raise Wrong("Your function modified its input.", why=why, next=then) from None
 
 

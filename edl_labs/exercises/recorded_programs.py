@@ -1,4 +1,4 @@
-"""Recorded VirtualGPU programs as evidence: written as text beside the student's code, replayed by the judge."""
+"""Recorded VirtualGPU programs as evidence: written as text in the student's process, replayed by the judge."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def replayed(text: Any, machine: VirtualMachine, *, graphs: bool = False) -> Rep
         raise Wrong(
             "the recorded program is not what this machine would have done",
             why=f"{error.what}: {error.why}",
-            next="use the GPU through its own calls, and leave its record alone",
+            next="use only the GPU's own calls; do not touch its record",
         ) from None
     if graphs:
         return run

@@ -28,7 +28,7 @@ def digest(answers: Iterable[Any], *, least: float = 0.0) -> str:
 def named_slip(
     cases: list[Any], answers: list[str], said: Mapping[str, Sentence], *, of: str = "slips"
 ) -> Wrong | None:
-    """The first slip that gives all answers (a digest for each case), as what the student is told; else None."""
+    """The first slip that gives all answers (a digest for each case), as what the student reads; else None."""
     for name, (what, why, then) in said.items():
         if all(case[of].get(name) == mine for case, mine in zip(cases, answers, strict=True)):
             return Wrong(what, why=why, next=then)

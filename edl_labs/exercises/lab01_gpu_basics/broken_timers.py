@@ -51,7 +51,7 @@ class BrokenTimers(Exercise):
         return known_timer_slip(cases, got, want)
 
     def is_public(self, case: Any) -> bool:
-        """The plain reports: with as many as are asked, whoever names the most similar one would need no reason."""
+        """The plain reports: with all of them, naming the most similar one would need no reason."""
         return any(span["row"] == _SHOWN_ROW for span in case["timeline"])
 
     def combine(self, fractions: list[float]) -> float:
@@ -79,7 +79,7 @@ def _host(timeline: Any) -> str:
 
 
 _IF = {
-    "no sync": "a timer without a sync sees the launches alone: there is no synchronisation before its last reading",
+    "no sync": "a timer without a sync sees only the launches: there is no synchronisation before its last reading",
     "sync per call": "with a sync after each call, launch and kernel add up, and the host waits once a call",
     "cold first call": "a cold first call loads its kernel between the readings, once, however many calls follow",
     "wrong stream": "a sync on another stream returns when that one is done: kernels still run at the last reading",

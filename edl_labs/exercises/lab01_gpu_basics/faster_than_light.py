@@ -30,15 +30,13 @@ class FasterThanLight(Exercise):
     def explain_exception(self, case: Any, error: str) -> Wrong | None:
         """An impossible time that was refused with something else, or divided by."""
         if error == "ZeroDivisionError" and case["time_s"] == 0 < max(_bounds_s(case)):
-            why = (
-                "ZeroDivisionError was raised where ValueError is asked for: time_s is a divisor before zero is refused"
-            )
+            why = "ZeroDivisionError was raised instead of ValueError: time_s is a divisor before zero is refused"
             then = "look at time_s first, and refuse zero and less; a negative time must not reach the division either"
             return Wrong("a time of zero was divided by, and not refused", why=why, next=then)
         if error not in ("Exception", "RuntimeError", "AssertionError", "ArithmeticError", "OverflowError"):
             return None
-        why = "whoever calls the function catches ValueError, and nothing else that may be a bug"
-        return Wrong(f"{error} was raised where ValueError is asked for", why=why, next="`raise ValueError(...)`")
+        why = "the caller catches ValueError only; any other exception may be a bug"
+        return Wrong(f"{error} was raised instead of ValueError", why=why, next="`raise ValueError(...)`")
 
     def compare(self, case: Any, got: Any, want: Any) -> None:
         if want["refused"] and not got["refused"]:
@@ -48,7 +46,7 @@ class FasterThanLight(Exercise):
         if not close(got["fraction"], want["fraction"], rtol=1e-6, atol=1e-12):
             raise _wrong_fraction(case, got["fraction"], want["fraction"])
         if want["refused"] and not got["is_explained"]:
-            why = "ValueError was raised without a word: whoever sees it must guess what is wrong, and with which time"
+            why = "ValueError was raised without a message: the reader must guess what is wrong, and with which time"
             then = 'raise ValueError("…"), with a text that says what is impossible'
             raise Wrong("the error has no message", why=why, next=then, keeps=_KEPT_UNSAID)
 
@@ -131,7 +129,7 @@ def _wrong_fraction(case: Any, fraction: Any, right: float) -> Wrong:
     if right and close(fraction, 1 / right):
         what, why = "that says how many times slower it was", "the fraction of the speed of light is at most 1"
     elif close(fraction, 100 * right):
-        what, why = "that is a percentage", "a fraction is asked for"
+        what, why = "that is a percentage", "expected a fraction"
     elif close(fraction, (move_s + compute_s) / case["time_s"]):
         what, why = "the two bounds were added", "moving and computing go on at the same time"
     elif close(fraction, move_s / case["time_s"]):
@@ -140,4 +138,4 @@ def _wrong_fraction(case: Any, fraction: Any, right: float) -> Wrong:
         what, why = "only the arithmetic's bound was looked at", "here the memory takes longer"
     else:
         what, why = "the fraction is wrong", "it is the shortest possible time over the measured one"
-    return Wrong(what, why=why, next="put both bounds beside the time and compare")
+    return Wrong(what, why=why, next="compare the time with both bounds")

@@ -13,7 +13,7 @@ from edl_labs.units import counted
 class FinishTimes(Exercise):
     """When the host returns and when the device is done, for a program of asynchronous operations.
 
-    `student.finish_times(program, launch_s=)` gives `(host_s, device_s)`; asked for every prefix of a program.
+    `student.finish_times(program, launch_s=)` gives `(host_s, device_s)`; called for every prefix of a program.
 
     Driving a VirtualGPU is allowed: which of its calls each kind of operation is, what each of them costs and who waits
     for whom must be said operation by operation, and that is the exercise. No single call of it is an answer.
@@ -58,7 +58,7 @@ class FinishTimes(Exercise):
             return Wrong(
                 "the host waited for the device at the end of the program",
                 why="the device's time is right; the host's is the later of the two, after every program",
-                next="the end of a program is no sync: when is the host itself through?",
+                next="the end of a program is not a sync: when does the host itself finish?",
             )
         return None
 
@@ -126,7 +126,7 @@ def _sync_symptom(pair: Any, before: Any, right: Any) -> tuple[str, str]:
 
 def _host_symptom(pair: Any, before: Any, right: Any) -> tuple[str, str]:
     if not close(pair[1], right[1]):
-        return "the host's own work kept the device busy", "Python between two launches runs on the host alone"
+        return "the host's own work kept the device busy", "Python between two launches runs only on the host"
     if close(pair[0], before[0]):
         return "the host's own work took no time", "add its duration to the host's clock"
     return "the host's own work took the wrong time", "only its own duration passes: it is neither launched nor queued"
@@ -151,7 +151,7 @@ def _issue_symptom(name: str, pair: Any, duration_s: float, *, before: Any, righ
 
 def _queue_symptom(pair: Any, duration_s: float, *, before: Any, right: Any) -> tuple[str, str]:
     if close(pair[1], before[1] + duration_s):
-        return "the device began before it was told to", "it was idle: from when on can it know of this operation?"
+        return "the device began before the launch", "it was idle: from when on can it know of this operation?"
     if pair[1] > right[1]:
         return "the device began too late", "two things must have happened before it can begin; which comes last?"
     if pair[1] < before[1] + duration_s:

@@ -126,7 +126,7 @@ def _is_explained(every: list[Window], value: float) -> bool:
 
 
 def _has_enough(window: Window) -> bool:
-    """Whether a window has calls enough: a clock's ticks ask for them, an event's do not, so a number is asked for."""
+    """Whether a window has calls enough: a clock's ticks ask for them, an event's do not, so expected a number."""
     return window.tick_s > 0 or window.calls >= ENOUGH_CALLS
 
 
@@ -158,7 +158,7 @@ _NEXT = {
     "too few calls for": "how long must the calls take together until one step of the clock no longer matters?",
     "the first call": "warm up: call fn() before the first reading, and drain",
     "every call": "a synchronisation costs time and empties the queue; one at the end is enough",
-    "too few calls": "what is paid once, at start and end, must be small beside the calls: take more of them",
+    "too few calls": "what is paid once, at start and end, must be small compared with the calls: time more of them",
 }
 
 
@@ -176,14 +176,14 @@ def _unexplained(every: list[Window], value: Any, *, is_right: bool) -> Wrong:
             return Wrong(f"the number is in {unit}", why=why, next="return seconds: text is made elsewhere")
     if is_right:
         return Wrong(
-            "no two readings explain the number",
-            why="it is right, but nothing that the timer measured comes to it",
+            "no two readings of the clock give this number",
+            why="it is right, but it does not follow from what the timer measured",
             next="put enough calls between two readings, the device drained at both, and return what they say",
         )
     if not every:
         why = "the program has no two readings of the clock with calls between them"
         return Wrong("nothing was timed", why=why, next="read gpu.clock.now_s() before and after a run of calls")
-    why = "no two of the timer's readings come to it, and it is off by more than 3 %"
+    why = "it follows from no two of the timer's readings, and it is off by more than 3 %"
     return Wrong("the number is not the time of a call", why=why, next="return (last - first) / calls")
 
 

@@ -29,13 +29,13 @@ class PeakFromClock(Exercise):
         """A look-up of a dtype that a unit does not have."""
         if error in ("ValueError", "LookupError") and not any(case["dtype"] in unit for unit in case["row"].values()):
             why = f"asked for {case['dtype']}, which no unit of this SM has"
-            return Wrong(f"{error} was raised where 0.0 is asked for", why=why, next="return 0.0 then")
+            return Wrong(f"{error} was raised; expected 0.0", why=why, next="return 0.0 then")
         if error != "KeyError" or all(case["dtype"] in unit for unit in case["row"].values()):
             return None
         return Wrong(
             "your code raised KeyError for a dtype that a unit does not have",
             why=f"asked for {case['dtype']} on an SM with {case['row']}",
-            next="a unit without the dtype does none of it a clock; when neither unit has it, return 0.0",
+            next="a unit without the dtype does 0 operations per clock; when neither unit has it, return 0.0",
         )
 
     def compare(self, case: Any, got: Any, want: Any) -> None:
@@ -45,7 +45,7 @@ class PeakFromClock(Exercise):
         if close(got, want, rtol=1e-9):
             return
         if not isinstance(got, (int, float)):
-            raise Wrong("a number of FLOP/s is asked for", why=f"{str(got)[:30]} came back", next="return the rate")
+            raise Wrong("expected a number of FLOP/s", why=f"{str(got)[:30]} came back", next="return the rate")
         ratio = got / want if want else float("inf")
         why = f"asked for {case['dtype']} on an SM with {case['row']}"
         raise Wrong(*_peak_mistake(case, ratio), why=why, next=_peak_next(ratio, want))
@@ -106,7 +106,7 @@ _OTHER_RATES: tuple[tuple[Callable[[_Answers], bool], str, str, str], ...] = (
     (
         _takes_the_largest,
         "the rate of another dtype was taken",
-        "the largest number of the row came back as a rate, whatever dtype is asked for",
+        "the largest number of the row was returned for every dtype",
         "look the dtype up in each unit",
     ),
     (
@@ -133,11 +133,11 @@ class Petabyte(Exercise):
         return student.transfer_s(given["size"], given["rate"], efficiency=given["efficiency"])
 
     def explain_exception(self, case: Any, error: str) -> Wrong | None:
-        """A look-up of a unit that stands without a prefix; the first of these is a size in bits as well."""
+        """A look-up of a unit without a prefix; the first of these is a size in bits as well."""
         bare = [text for text in (case["size"], case["rate"]) if text.split()[1] in _BARE_UNITS]
         if error not in ("KeyError", "IndexError") or not bare:
             return None
-        why = f"asked for {case['size']} over {case['rate']}: a unit may stand without a prefix"
+        why = f"asked for {case['size']} over {case['rate']}: a unit may have no prefix"
         if bare[0].endswith("bit"):
             why = f"{why}, and a size may be in bits; your code misses one or the other"
         then = "take 'bit' or 'B' off the end, and what is left is the prefix: FACTOR holds the empty one too"

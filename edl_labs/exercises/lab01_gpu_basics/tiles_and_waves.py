@@ -68,7 +68,7 @@ class WaveQuantization(Exercise):
         ):
             return None
         why = f"{error} was raised for a bound of {case['bound']}, where a tile is {case['tile_n']} wide"
-        then = "every whole number from 1 on is allowed: the bound itself, and widths that are no multiple of tile_n"
+        then = "every whole number from 1 on is allowed: the bound itself, and widths that are not multiples of tile_n"
         return Wrong("no width was tried where the bound is less than a tile", why=why, next=then)
 
     def format_answer(self, case: Any, got: Any) -> str:
@@ -107,7 +107,7 @@ _UNWRITTEN = -(2**31)  # no width, and no slip of the pen either
 
 def _three(got: Any, names: str) -> None:
     if len(got) != 3:
-        raise Wrong("three numbers are asked for", why=f"{len(got)} came back", next=f"return {names}")
+        raise Wrong("expected three numbers", why=f"{len(got)} came back", next=f"return {names}")
 
 
 def _tile_mistake(case: Any, tiles: Any) -> Wrong:
@@ -140,12 +140,12 @@ def _waste_mistake(case: Any, got: Any, right: float) -> Wrong:
         why = f"{_say(wasted)} came back, which counts elements"
         return Wrong("that is how many elements are wasted", why=why, next="which share of all that is launched is it?")
     if close(wasted, 1 - right, rtol=1e-6, atol=1e-12):
-        return Wrong("that is the useful share", why="the wasted one is asked for", next="they add up to 1")
+        return Wrong("that is the useful share", why="the question is the wasted one", next="they add up to 1")
     if right < 1 and close(wasted, right / (1 - right), rtol=1e-6, atol=1e-12):
         why = "it was divided by the work that is needed"
         return Wrong("that is waste per useful element", why=why, next="divide by the work that is launched")
     if got[2] and close(wasted, spare / (got[2] * case["tile_m"] * case["tile_n"]), rtol=1e-6, atol=1e-12):
-        why = "it was divided by the work of the ragged tiles alone"
+        why = "it was divided by the work of only the ragged tiles"
         return Wrong("that is the waste of the ragged tiles", why=why, next="divide by the work of all tiles")
     return Wrong(
         "the wasted share is wrong",
@@ -156,8 +156,8 @@ def _waste_mistake(case: Any, got: Any, right: float) -> Wrong:
 
 def _ragged_mistake(case: Any, ragged: Any, want: Any) -> Wrong:
     if ragged == want[0] - want[2]:
-        why = "those that hang over an edge are asked for"
-        return Wrong("those are the tiles that lie inside", why=why, next="they add up to all tiles")
+        why = "the question is those that hang over an edge"
+        return Wrong("those are the tiles that are inside", why=why, next="they add up to all tiles")
     below, right = case["m"] % case["tile_m"] > 0, case["n"] % case["tile_n"] > 0
     rows, columns = math.ceil(case["m"] / case["tile_m"]), math.ceil(case["n"] / case["tile_n"])
     if right and below and ragged == rows + columns:
@@ -171,7 +171,7 @@ def _ragged_mistake(case: Any, ragged: Any, want: Any) -> Wrong:
 
 def _spare_mistake(case: Any, spare: Any) -> Wrong:
     if spare == case["tiles"] % case["sm_count"]:
-        what, why = "those are the tiles of the last wave", "its empty places are asked for"
+        what, why = "those are the tiles of the last wave", "the question is its empty places"
     elif spare == case["sm_count"]:
         what, why = "a full wave was offered more tiles", "every place of the last wave is taken"
     else:
@@ -226,7 +226,7 @@ _OTHER_WIDTHS: tuple[tuple[Callable[[Any, int], bool], str, str], ...] = (
     (
         _one_everywhere,
         "the narrowest matrix came back: the fewest waves were looked for, or the smallest share",
-        "few waves may hold little, and the largest share is asked for",
+        "few waves may hold little; the largest share counts",
     ),
     (_first_with_full_tiles, "only the waste of the tiles was looked at, not the waves", "both count"),
     (_first_of_its_tiles, "only the waves were looked at, not what the tiles waste", "both count"),
@@ -261,11 +261,11 @@ def _width_mistake(case: Any, width: int, right: int) -> Wrong:
     elif width == case["bound"] // case["tile_n"] * case["tile_n"]:
         what, why = "the tiles are full, but the waves are not", "the widest whole number of tiles came back"
     elif right == case["bound"] and width == right - 1:
-        what, why = "another width fills the machine better", f"{width} came back; range(1, bound) leaves the bound out"
+        what, why = "another width uses the machine better", f"{width} came back; range(1, bound) leaves the bound out"
     elif right == case["bound"]:
-        what, why = "another width fills the machine better", f"{width} came back; the bound itself is a width as well"
+        what, why = "another width uses the machine better", f"{width} came back; the bound itself is a width too"
     else:
-        what, why = "another width fills the machine better", f"{width} came back"
+        what, why = "another width uses the machine better", f"{width} came back"
     return Wrong(what, why=why, next="compare, for each width, the wanted elements with what its waves could compute")
 
 

@@ -19,7 +19,7 @@ _SAME = 1e-9  # what floats lose between two readings and a number
 
 @dataclass(frozen=True)
 class Timed:
-    """One machine as it was timed: the program, the number that came back, and what is told of it, empty if right."""
+    """One machine as it was timed: the program, the number that came back, and the message about it, empty if right."""
 
     run: Replay
     value: float
@@ -108,8 +108,8 @@ def _say_single(timed: list[Timed]) -> Wrong:
         "the number is the time of a single call, or lies between such times: each of them holds a launch, a kernel "
         "and a wait one after another, and a step of the clock"
     )
-    then = "in the steady state calls follow without a wait: put many between two readings, and wait at the end alone"
-    return Wrong("each call was timed by itself, with a wait around it", why=why, next=then)
+    then = "in the steady state calls follow without a wait: put many between two readings, and wait only at the end"
+    return Wrong("each call was timed separately, with a wait around it", why=why, next=then)
 
 
 def _say_least(timed: list[Timed]) -> Wrong | None:

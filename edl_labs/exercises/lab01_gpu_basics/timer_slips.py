@@ -98,7 +98,7 @@ _SLIPS: tuple[tuple[Callable[[list[_Row]], bool], str, str, str], ...] = (
         "a wait for another stream was not seen",
         "every 'wrong stream' was called 'no sync', and all else is right: the host did wait there before its last "
         "reading, and timed kernels end after it",
-        "look for that wait, and not for two streams: the loader's copy runs beside the kernels in sound reports too, "
+        "look for that wait, and not for two streams: the loader's copy overlaps the kernels in sound reports too, "
         "and in a row that is no 'stream'",
     ),
     (

@@ -43,7 +43,7 @@ class TransferOverlap(Exercise):
         if got["result"] == _NO_BUFFER:
             raise Wrong(
                 "no buffer came back",
-                why="whoever calls the function wants the result",
+                why="the caller wants the result",
                 next="return the host buffer that it was copied to",
             )
         machine = machine_of(case)
@@ -108,7 +108,7 @@ def _refuse_other_work(run: Replay, case: Any, result: int) -> None:
     named = [{**kernel, "duration_s": kernel_s(case, size)} for size in sizes]
     require_bound(run, CaseProgram(named=named, own=OWN))
     if places[result] == DEVICE:
-        why = f"buffer {result} lies in the device's memory, which the host cannot read"
+        why = f"buffer {result} is in the device's memory, which the host cannot read"
         raise Wrong("the device's buffer came back", why=why, next="return the host buffer that it was copied to")
     ends = [entry for entry in run.program if entry["op"] == "host_work"][-1:]
     if not ends or ends[0].get("reads") != [[result, 0, case["nbytes"]]]:
@@ -211,7 +211,7 @@ _JOIN = "work of one part belongs in one stream, or an event must join two; the 
 _RACES = {
     ("copy in", "kernel"): "a kernel may start before its data have arrived",
     ("kernel", "copy out"): "a copy back may start before its kernel is done",
-    ("copy out", "host"): "the result is read before it has arrived",
+    ("copy out", "host"): "the result is read before its copy has ended",
     ("copy out", "copy in"): "a device buffer is filled again while it is still in use",
     ("kernel", "copy in"): "a device buffer is filled again while it is still in use",
     ("kernel", "kernel"): "two kernels touch the same bytes, and nothing orders them",

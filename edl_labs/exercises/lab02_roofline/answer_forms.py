@@ -11,9 +11,9 @@ from edl_labs.errors import Wrong
 def pair(got: Any, names: str) -> None:
     """Nothing, when `got` holds two answers; otherwise Wrong, which says which."""
     if not isinstance(got, list):
-        raise Wrong("two answers are asked for", why=f"{say(got)} came back", next=f"return {names}")
+        raise Wrong("expected two answers", why=f"{say(got)} came back", next=f"return {names}")
     if len(got) != 2:
-        raise Wrong("two answers are asked for", why=f"{len(got)} came back", next=f"return {names}")
+        raise Wrong("expected two answers", why=f"{len(got)} came back", next=f"return {names}")
 
 
 def two_numbers(got: Any, names: str) -> None:

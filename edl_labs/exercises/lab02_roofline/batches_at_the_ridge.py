@@ -41,7 +41,7 @@ class MinibatchCrossover(Exercise):
 
     def compare(self, case: Any, got: Any, want: Any) -> None:
         if got["batch"] is None and math.isinf(want["batch"]):
-            why = "a number is asked for, and infinity is one: it is larger than every batch"
+            why = "infinity is a number too: it is larger than every batch"
             raise Wrong("None came back where no batch is large enough", why=why, next="return math.inf there")
         fitted(got, want)
         if not _same(got["batch"], want["batch"]):
@@ -149,7 +149,7 @@ def _batch_mistake(case: Any, got: float, want: float) -> Wrong:
     elif got == math.inf:
         what, why = "there is a batch that reaches the ridge", "this layer is wide enough"
     elif got in (math.floor(want), math.ceil(want)):
-        what, why = "the batch was rounded", "the ridge is reached between two whole batches: that point is asked for"
+        what, why = "the batch was rounded", "the ridge is reached between two whole batches: return that point"
     elif close(ratio, 2.0, rtol=1e-3):
         what, why = "a multiply-add was counted as one operation, or half of the bytes", at
     elif close(ratio, 1 / itemsize, rtol=1e-3):

@@ -73,7 +73,7 @@ def _intensity_mistake(case: Any, got: float, want: float) -> Wrong:
         (0.5, True, "a multiply-add was counted as one operation", "a·b + c: how many operations?"),
         (2 * (nodes - 1) / nodes, nodes > 2, "every weight was sent once", "how often does a ring send each part?"),
         ((nodes - 1) / nodes, nodes > 2, "every weight was sent twice", "a ring of P takes P - 1 rounds, not P"),
-        (2 / nodes, nodes > 2, "every node sent to every other one", "on a ring, a node sends to its neighbour alone"),
+        (2 / nodes, nodes > 2, "every node sent to every other one", "on a ring, a node sends only to its neighbour"),
         (1 / nodes, nodes > 2, "all weights went round in every round", "in a round, a node sends a P-th of them"),
     ]
     if close(got * want, 1.0):

@@ -156,7 +156,7 @@ def _fused_mistake(case: Any, got: float) -> Wrong:
         (into + sum(size[n] for n in made), "fused, an intermediate went through memory", "who needs it afterwards?"),
         (into + size[last], "a result that is kept was not written", "keep names what must be in memory at the end"),
         (into, "fused, nothing was written", "what must be in memory at the end?"),
-        (into + 2 * kept - size[last], "a kept result was read back", "the fused kernel still has it at hand"),
+        (into + 2 * kept - size[last], "a kept result was read back", "the fused kernel still has it in registers"),
         (
             sum(size[n] for s in chain for n in set(s["reads"]) - made) + kept,
             "an input was read for every step that uses it",

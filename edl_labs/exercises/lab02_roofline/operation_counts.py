@@ -70,7 +70,7 @@ class Intensity(Exercise):
             return None
         return Wrong(
             f"a key was looked up that this {case['kind']} does not have",
-            why=f"it has {', '.join(case)}; weight_itemsize stands only where weights have bytes of their own",
+            why=f"it has {', '.join(case)}; weight_itemsize is there only where weights have a size of their own",
             next="where it is missing, weights have itemsize bytes as well: op.get(name, other)",
         )
 
@@ -188,8 +188,8 @@ def _other_windows(case: Any, places: float) -> list[tuple[float, bool, str, str
         (
             one,
             True,
-            "the padding was added on one side alone",
-            "it stands on both sides: left and right, above and below",
+            "the padding was added on only one side",
+            "it is on both sides: left and right, above and below",
         ),
     ]
 
@@ -198,7 +198,7 @@ _ELEMENTS = "elements were counted, not bytes"
 _WIDE = "weights were given the bytes of other elements"
 _ALL_NARROW = "every element was given the bytes of weights"
 _FOUR = "every element was given 4 bytes"
-_ONCE = "the elements of a {} were counted once: each is read, and one is written for it"
+_ONCE = "the elements of a {} were counted once: each is read, and one is written for each"
 _PADDING = "the padding was counted as input"
 _AN_EXAMPLE = "the weights were read again for each example"
 _AN_ELEMENT = "a weight and a bias were counted for each element"
@@ -233,7 +233,7 @@ def _byte_mistake(case: Any, got: float, *, total: float) -> Wrong:
             "all that is read and all that is written moves",
             "list each operand of the table",
         ),
-        (padded, _PADDING, "it is not in memory, so nobody reads it", "the input is size × size, without its border"),
+        (padded, _PADDING, "it is not in memory, so it is not read", "the input is size × size, without its border"),
         (an_example, _AN_EXAMPLE, "a matrix product has all examples at once", "each operand moves once"),
         (an_element, _AN_ELEMENT, "one of each belongs to a feature, whatever the number of rows", "2 × features"),
         (windows, _WINDOWS, "what one has brought into the caches, the next can use", "count each operand once"),

@@ -64,7 +64,7 @@ class RidgeAndBound(Exercise):
             return None
         return Wrong(
             "names were compared, or only the arithmetic was looked at",
-            why="'compute' came back for all work; the `max` of a dict is its last name in the alphabet",
+            why="'compute' came back for all work; max() of a dict compares its keys: the alphabetically last one wins",
             next="put all times side by side; which is the longest, and whose is it?",
         )
 
@@ -99,7 +99,7 @@ def _bound_mistake(case: Any, time_s: float) -> Wrong:
     elif close(time_s, max(compute_s, sum(moves))):
         what, why = "the times of the memory levels were added up", "all levels work at the same time"
     elif work["flop"] and close(time_s, work["flop"] / max(*moves, compute_s)):
-        what, why = "that is a rate in FLOP/s, not a time", f"{say(time_s)} came back; the shortest time is asked for"
+        what, why = "that is a rate in FLOP/s, not a time", f"{say(time_s)} came back; expected the shortest time"
     elif close(time_s, min([*moves, compute_s])):
         what, why = "the shortest of the times is not a bound", "work is over when its slowest part is"
     elif close(time_s, moves[-1]) or (close(time_s, max(moves[-1], compute_s)) and len(moves) > 1):
@@ -199,7 +199,7 @@ _SPEEDUPS: list[tuple[Callable[[_Shares, _Shares], float], str, str]] = [
     (
         lambda shares, faster: _old_over(sum(share for name, share in shares.items() if name not in faster)),
         "every class in `faster` was taken to cost nothing",
-        "that is so for a factor of math.inf alone",
+        "that is so only for a factor of math.inf",
     ),
     (
         lambda shares, faster: _old_over(1 - sum(shares[name] / factor for name, factor in faster.items())),
@@ -220,7 +220,7 @@ def _speedup_mistake(case: Any, got: float, want: float) -> Wrong:
     if close(got * left["flop_share"], 1.0):
         what, why = "FLOPs were taken for time", "a class with 0.2 % of the FLOPs can take a quarter of the time"
     elif got and close(1 / got, want):
-        what, why = "that is the share of time that is left", "a speed-up is old time over new time"
+        what, why = "that is the share of time that remains, not the speed-up", "a speed-up is old time over new time"
     elif got and close(100 * want, got):
         what, why = "that is a percentage", "return the factor"
     elif close(got, 100 * (want - 1)):

@@ -137,7 +137,7 @@ _EFFICIENCY = "efficiency: throughput of one node among many, over its throughpu
 _COMMON: tuple[tuple[Callable[[_Plans, _Plans], bool], str, str, str], ...] = (
     (
         _calls_one_node_scaling,
-        "one node alone is no scaling",
+        "one node alone is not scaling",
         "right wherever a second node is worth it; where none is, another answer than ('none', 1) came back",
         "say none where neither kind gets beyond one node",
     ),
@@ -180,7 +180,7 @@ _COMMON: tuple[tuple[Callable[[_Plans, _Plans], bool], str, str, str], ...] = (
     (
         _tries_all_nodes_alone,
         "only all nodes of the cluster were tried",
-        "every plan has one node or all of them; the most that are efficient enough may lie between",
+        "every plan has one node or all of them; the most that are efficient enough may be in between",
         "find the most nodes for each kind of scaling, weak only as far as largest_batch allows; the kind that reaches "
         "further wins, not the more efficient one",
     ),

@@ -99,7 +99,7 @@ def _forward_mistake(case: Any, got: float, reference: Any) -> Wrong:
     return Wrong(
         "the forward pass is wrong",
         why=f"it is {say(got / want)} times what it should be",
-        next="eight products, or nine with a gate; write m, k and n beside each, and 2·m·k·n",
+        next="eight products, or nine with a gate; write m, k and n for each, and 2·m·k·n",
     )
 
 
@@ -147,7 +147,10 @@ def _backward_mistake(case: Any, got: Any, want: Any) -> Wrong:
     elif close(got[1], want[0], rtol=0.003):
         what, then = "the backward pass was given one product for each", "a product has two operands: one gradient each"
     elif close(got[1], want[0] + want[1], rtol=0.003):
-        what, then = "the backward pass was given the forward's work too", "what is needed again was kept in memory"
+        what, then = (
+            "the backward pass was given the forward's work too",
+            "values that are needed again were kept in memory",
+        )
     else:
         what, then = "the backward pass is wrong", "a product has two operands; which of them needs a gradient?"
     return Wrong(what, why=f"backward: {say(ratio)} times what it should be", next=then)

@@ -72,7 +72,7 @@ class AlignedShapes(Exercise):
         return None
 
     def format_case(self, case: Any) -> str:
-        """The product, and the rates where padding is asked for."""
+        """The product, and the rates where the question is padding."""
         text = f"{case['dtype']} ({case['bits']} bits), m, k, n = {case['shape']}"
         return text + (f", FLOP/s {case['rates']}" if case["ask"] == "padding" else "")
 

@@ -31,7 +31,7 @@ class AutocastDtype(Exercise):
         return str(answer).removeprefix("torch.") if type(answer).__name__ == "dtype" else answer
 
     def is_public(self, case: Any) -> bool:
-        """What the lab's table and text show, and two more: goldens with every operator would be what is asked for."""
+        """What the lab's table and text show, and two more: goldens with every operator would contain the answers."""
         return case["op"] in (*_IN_THE_TABLE, *_IN_THE_TEXT, *_OF_EACH_KIND)
 
     def compare(self, case: Any, got: Any, want: Any) -> None:
@@ -66,7 +66,7 @@ def _next(case: Any, got: str) -> str:
     if got not in ("float16", "bfloat16", "float32", "float64"):
         return "write it as 'float32', 'float16', 'bfloat16' or 'float64'"
     if "float64" in case["inputs"]:
-        return "float64 is never cast, whatever the operator, and beside it the other one is widened"
+        return "float64 is never cast, whatever the operator, and the other operand is widened"
     if case["op"] in ("sum", "mean", "exp"):
         return "the text says for each device type which of sum, exp and mean are float32, and which come as they are"
     if case["op"] in ("mse_loss", "cross_entropy"):

@@ -35,7 +35,7 @@ _ROUNDING = 2.0**-11 + _OF_FP32  # of fp16's normal numbers
 
 @exercise("bug_hunt")
 class BugHunt(Exercise):
-    """Five training loops with one fault each, mended.
+    """Five training loops with one fault each, fixed.
 
     Five functions of the notebook, each a loop; a fifth of the whole for each that is right on both its cases.
     """
@@ -64,7 +64,7 @@ class BugHunt(Exercise):
             raise Wrong(
                 f"{case['loop']} is not written yet",
                 why="it still raises NotImplementedError",
-                next="copy the faulty loop and mend one thing",
+                next="copy the faulty loop and fix one thing",
             )
         if case["loop"] != "train_static" and not all(map(math.isfinite, got["weights"])):
             raise Wrong(
@@ -213,7 +213,7 @@ def _clipped(case: Any, got: Any, want: Any) -> None:
 def _logged(case: Any, got: Any, want: Any) -> None:
     if len(got["values"]) == 1 < len(want["values"]) and not weights_agree(got, want):
         why = f"1 norm came back for {len(want['values'])} batches, and the weights are not those of all batches"
-        raise Wrong("train_logged ends after one batch", why=why, next="does `return` stand inside the loop?")
+        raise Wrong("train_logged ends after one batch", why=why, next="is `return` inside the loop?")
     if not weights_agree(got, want):
         moved, right = _moved(case, got), _moved(case, want)
         why = f"the weights moved by {moved:.3g} instead of {right:.3g}"
@@ -268,7 +268,7 @@ def _scheduled(case: Any, got: Any, want: Any) -> None:
         )
     if not weights_agree(got, want):
         raise Wrong(
-            "train_scheduled learns something else", why="its weights come out different", next="mend one thing only"
+            "train_scheduled learns something else", why="its weights come out different", next="fix one thing only"
         )
     _scale(got, want, "train_scheduled")
 

@@ -54,7 +54,7 @@ class EncodeDecode(Exercise):
         return ""
 
     def format_case(self, case: Any) -> str:
-        """The format; which of its codes or values went wrong stands in the message."""
+        """The format; the message names which of its codes or values went wrong."""
         return ", ".join(f"{name} = {value!r}" for name, value in case["format"].items())
 
 
@@ -129,7 +129,7 @@ def _decode_mistake(code: int, fmt: dict[str, Any], mine: Any, right: float) -> 
         return "a subnormal was read like a normal number"
     if mine and right and math.frexp(mine / right)[0] == 0.5:
         return "a number is off by a power of two"
-    return "a code was read as another number"
+    return "a code was decoded to the wrong number"
 
 
 def _encode_mistake(kind: str, mine: Any, right: int, fmt: dict[str, Any]) -> str:

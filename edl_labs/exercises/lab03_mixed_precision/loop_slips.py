@@ -59,14 +59,14 @@ WINDOWS: list[tuple[Callable[[Any, list[Any]], Any], str, str]] = [
     *(
         (
             lambda case, window, divisor=divisor: None if window[-1] is None else window[-1] / divisor,
-            "takes each step with the gradients of one batch alone",
-            "backward() adds to what is there: zero the gradients only after a step",
+            "takes each step with the gradients of only one batch",
+            "backward() adds to the existing gradients: zero them only after a step",
         )
         for divisor in (1, EVERY)
     ),
     (
         lambda case, window: None if any(one is None for one in window) else sum(window),
-        "adds up the losses of a step's batches, and their mean is asked for",
+        "adds up the losses of a step's batches; expected their mean",
         "divide each loss by `every`",
     ),
 ]
@@ -99,7 +99,7 @@ def moves_on_growth(case: Any, got: Any) -> int | None:
 
 
 def times_too_large(case: Any, gradients: list[float]) -> float | None:
-    """How many times the true gradients those of the first step are, where they are all the same times as large."""
+    """How many times the true gradients those of the first step are, where they all have the same factor."""
     true = [float(value) for value in _gradient(case["batches"][0], case["weights"])]
     if len(gradients) != len(true) or not all(map(math.isfinite, gradients)):
         return None

@@ -96,7 +96,7 @@ class StaticScale(Exercise):
 
     def compare(self, case: Any, got: Any, want: Any) -> None:
         if want["refused"] and not got["refused"]:
-            why = f"{case['format']['name']}: what saves 99 % of the values makes the largest overflow"
+            why = f"{case['format']['name']}: a scale that saves 99 % of the values makes the largest overflow"
             raise Wrong(
                 "a scale came back where none is right", why=why, next="raise ValueError when no scale does both"
             )

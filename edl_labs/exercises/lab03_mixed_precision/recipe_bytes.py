@@ -87,7 +87,7 @@ _LEFT_OUT = [
     (
         _short_weights,
         "the 2 bytes of the weights were left out where there is a master copy",
-        "the master copy is kept beside the short weights; count both",
+        "the master copy exists in addition to the short weights; count both",
     ),
     (
         _gradients_on_the_host,
@@ -115,7 +115,7 @@ _LEFT_OUT = [
 def _peak_mistake(case: Any, got: Any, want: Any) -> tuple[str, str]:
     if got[1] < got[0]:
         return (
-            "the peak is less than what is there all the time",
+            "the peak is less than what is always in memory",
             "the peak is all that is there at the fullest moment: what stays, and what comes and goes",
         )
     passing = want[1] - want[0]
@@ -125,7 +125,7 @@ def _peak_mistake(case: Any, got: Any, want: Any) -> tuple[str, str]:
             "autocast copies every weight that a pass uses, trained or not",
         )
     if case["zero_stage"] and case["gpus"] > 1:
-        return "the peak is wrong", "what comes and goes is never split: each GPU has all of it while it lasts"
+        return "the peak is wrong", "temporary buffers are never split: each GPU has them in full while they last"
     return "the peak is wrong", "a copy that autocast makes lives only while the forward and backward pass need it"
 
 
@@ -144,7 +144,7 @@ def _mistake(case: Any, mine: float, right: float) -> tuple[str, str]:
         return "the bytes were rounded: shares of a byte count", _next(case)
     if case["gpus"] > 1 and close(mine, right * case["gpus"]):
         return (
-            f"that is what all {case['gpus']} GPUs hold together; asked is what one of them holds",
+            f"that is what all {case['gpus']} GPUs hold together; the question is one of them",
             "look at one GPU: ZeRO leaves it a share of some parts, and it holds each of the others once",
         )
     if case["trained"] < 1 and mine > right:
@@ -159,9 +159,9 @@ def _other_mistake(case: Any, mine: float, right: float) -> str:
     if not mine > 0:
         return "every parameter costs something"
     if case["trained"] < 1 and mine < right:
-        return "weights that are not trained are there all the same"
+        return "frozen weights take memory too"
     if case["offload"] and mine > right:
-        return "what is offloaded was still counted on the GPU"
+        return "offloaded bytes were still counted on the GPU"
     if case["offload"] and mine < right:
         return "something that stays on the GPU was left out"
     if case["zero_stage"] and mine > right:

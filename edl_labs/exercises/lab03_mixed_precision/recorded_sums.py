@@ -109,7 +109,7 @@ class Number:
 
     def __getattr__(self, name: str) -> Any:
         raise AttributeError(
-            f"a number of the short format has no {name!r}; a float would be the wider accumulator that is not there: "
+            f"a number of the short format has no {name!r}; a float would be a wider accumulator: "
             "add the numbers themselves, with + and -"
         )
 
@@ -154,7 +154,7 @@ def _refuse_other_sums(case: Any, got: Any) -> None:
     for operation, left, right in zip(got["operations"], got["left"], got["right"], strict=True):
         values.append((values[left] + values[right] if operation == _ADD else values[left] - values[right]) % _PRIME)
     if values[got["result"]] != whole:
-        why = "the additions that lead to the number which came back are those of another sum"
+        why = "the returned number comes from additions of another sum"
         raise Wrong("not every value enters the sum once", why=why, next="add the values themselves, each one once")
 
 
@@ -192,9 +192,9 @@ def _off(case: Any, got: Any, mine: float, exact: float, error: float) -> Wrong:
         return Wrong("the partial sums still grow too large", why=why, next=then)
     if not _differences(case, got, got["result"]):
         then = "is it 0 again, or another value, when the next value is added?"
-        return Wrong("what is lost is worked out, and never given back", why=why, next=then)
+        return Wrong("the lost part is computed, and never added back", why=why, next=then)
     if _losses_are_zero(case, got):
-        then = "take total off new first, then added: each of the two differences is rounded by itself"
+        then = "take total off new first, then added: each of the two differences is rounded separately"
         why = f"new - (total + added) rounds the same sum twice; {why}"
         raise Wrong("the loss that is worked out is 0 every time", why=why, next=then)
     if _only_last_loss(case, got):
@@ -203,9 +203,9 @@ def _off(case: Any, got: Any, mine: float, exact: float, error: float) -> Wrong:
         raise Wrong("one loss alone is given back, the last one, when all values are added", why=why, next=then)
     if _losses_apart(case, got):
         then = "give each loss back to the next value, while it is still of its size"
-        return Wrong("the losses are summed up by themselves, and that sum swallows them too", why=why, next=then)
+        return Wrong("the losses are summed separately, and that sum swallows them too", why=why, next=then)
     then = "what was lost is (new − old) − added; which sign does it have when you take it off the next value?"
-    return Wrong("what is lost is not given back", why=why, next=then)
+    return Wrong("the lost part is not added back", why=why, next=then)
 
 
 def _entered(case: Any, got: Any) -> int:

@@ -52,7 +52,7 @@ def _never_below_one(rows: list[_Row]) -> Wrong | None:
             return None
     why = "only the histograms whose scale is below 1 are not right"
     then = "where does your search begin? The k of 2.0**k may be negative"
-    return Wrong("the scale that fits is below 1, and yours never is", why=why, next=then)
+    return Wrong("the scale that fits is below 1; your scale never is", why=why, next=then)
 
 
 def _empty_bins_overflow(rows: list[_Row]) -> Wrong | None:
@@ -104,7 +104,7 @@ def _at_one_per_cent(rows: list[_Row]) -> Wrong | None:
             return None
         why = f"{case['format']['name']}: {lost} of {total} values become 0 at your scale of {mine['scale']:g}"
         then = "what does your comparison make of a share of exactly 0.01?"
-        what = "exactly 1 % of the values is flushed, and less than 1 % is asked for"
+        what = "exactly 1 % of the values is flushed; it must be less than 1 %"
         told = told or Wrong(what, why=why, next=then)
     return told
 
@@ -160,7 +160,7 @@ def _not_normal(fmt: Any, bins: _Bins, power: int) -> float:
 _SHARES: list[tuple[Callable[[Any, _Bins, int], float], str, str]] = [
     (
         _most_in_a_bin,
-        "each bin was allowed to lose 1 % by itself",
+        "each bin was allowed to lose 1 % on its own",
         "what all bins lose counts together",
     ),
     (

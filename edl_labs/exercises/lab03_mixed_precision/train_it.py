@@ -85,7 +85,7 @@ class TrainIt(Exercise):
             then = left_out or "zero the gradients, use every batch once"
             raise Wrong("the network is more than 2 % behind fp32", why=why, next=then)
         if "".join(call for call in got["calls"] if call in _NOTED.values()).startswith(_UPDATE):
-            why = "the scale may change while the gradients still carry the old one, and what was found is forgotten"
+            why = "the scale may change while the gradients still carry the old one, and found infinities are forgotten"
             raise Wrong("update() is called before step()", why=why, next="first step, then update, in every batch")
         if not want["scale"] / 4 <= got["scale"] <= want["scale"] * 4:
             why = f"it ended at {got['scale']:g}, and {want['scale']:g} is expected"
@@ -181,12 +181,12 @@ def _refuse_known(got: Any, loss: float, start: float, why: str, left_out: str) 
     calls, step = got["calls"], _NOTED["step"]
     if _DONE + _STEPPED in calls:
         then = "scaler.step(optimizer) calls it, unless gradients overflowed"
-        raise Wrong("optimizer.step() is called beside scaler.step()", why=why, next=then)
+        raise Wrong("optimizer.step() is called in addition to scaler.step()", why=why, next=then)
     if loss == start and calls.count(_BACKWARD + _ZEROED + step) == _STEPS:
         then = "zero_grad() comes before backward(), or after the step"
         raise Wrong("gradients are zeroed between backward() and the step", why=why, next=then)
     if loss == start and not left_out and _BACKWARD in calls and _STEPPED in calls:
-        then = "call backward() on scaler.scale(loss) as it is: what is small before backward() is 0 in fp16 behind it"
+        then = "call backward() on scaler.scale(loss) as it is: what is small before backward() is 0 in fp16 after it"
         raise Wrong("the network did not learn: its loss was not scaled, or divided again", why=why, next=then)
     if math.isfinite(loss) and loss > 1e3 * start:
         then = "train what model.loss gives, its loss_weight included, and let scaler.step() divide by the scale"
@@ -201,7 +201,7 @@ def _losses_mistake(case: Any, got: Any) -> tuple[str, str, str] | None:
         return "a generator came back instead of a list", "nothing trains until it is iterated", then
     if got["returned"] == _GRAPHS:
         why = "the losses require grad: as long as they are kept, so is the graph of each batch"
-        return "tensors with their graphs came back, and floats are asked for", why, then
+        return "got tensors with their graphs, expected floats", why, then
     if got["returned"] != "list" or len(got["losses"]) != _STEPS:
         came = f"{len(got['losses'])} losses" if got["returned"] == "list" else got["returned"]
         return (

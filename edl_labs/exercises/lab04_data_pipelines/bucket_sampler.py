@@ -62,7 +62,7 @@ class BucketSampler(Exercise):
     def compare(self, case: Any, got: Any, want: Any) -> None:
         _refuse_no_batches(got)
         if len(got["epochs"]) != 3:
-            raise Wrong("an epoch is missing", why="three were asked for", next="iterating gives one whole epoch")
+            raise Wrong("an epoch is missing", why="expected three", next="iterating gives one whole epoch")
         for batches in (*got["epochs"], *got["by_script"], *got["by_seed"], *(got[name] for name in _SINGLE)):
             _refuse_no_permutation(case, batches)
         if got["length"] != len(got["epochs"][0]):
@@ -79,7 +79,7 @@ class BucketSampler(Exercise):
         _refuse_mates(got["epochs"][0], got["epochs"][1])
 
     def public_want(self, case: Any, want: Any) -> Any:
-        """Nothing: what is asked for are properties, and the reference's batches are only one way to have them."""
+        """Nothing: the question is properties, and the reference's batches are only one way to have them."""
         return {}
 
     answer_form: ClassVar[Any] = {
@@ -244,7 +244,7 @@ def _refuse_no_permutation(case: Any, batches: Any) -> None:
     if sorted(flat) != list(range(count)):
         twice = len(flat) - len(set(flat))
         raise Wrong(
-            "an epoch is no permutation",
+            "an epoch is not a permutation",
             why=f"of {count} samples, {count - len(set(flat) & set(range(count)))} never came and {twice} came again",
             next="every index comes once in every epoch, the last ones too",
         )
@@ -278,13 +278,13 @@ def _refuse_wrong_seeds(got: Any) -> None:
     if got["once_more"] == second != got["untold"]:
         raise Wrong(
             "iterating moved on to the next epoch",
-            why="iterating twice gave epoch 0 and then epoch 1, and nobody had called set_epoch()",
+            why="iterating twice gave epoch 0 and then epoch 1 without a call of set_epoch()",
             next="only set_epoch() changes the epoch",
         )
     if got["once_more"] != got["untold"]:
         raise Wrong(
             "iterating again gave another order",
-            why="nobody had set another epoch: a second look at an epoch would see other batches",
+            why="the epoch was not changed: a second pass over an epoch would see other batches",
             next="make the generator where iterating begins, and not where the epoch is set",
         )
     if got["untold"] != first:
@@ -299,7 +299,7 @@ def _refuse_wrong_seeds(got: Any) -> None:
         )
     if got["later"] in (first, second):
         raise Wrong(
-            "epochs come again",
+            "epochs repeat",
             why="epoch 2 has the batches of one before",
             next="the epoch's number is part of the seed, not only whether it is the first, or odd",
         )

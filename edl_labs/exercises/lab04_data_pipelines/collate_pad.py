@@ -72,7 +72,7 @@ def _wrong_shape(case: Any, tokens: Any, mask: Any, right: Any) -> Wrong:
         empty = sum(not sequence for sequence in case["sequences"])
         if tokens[0] == rows - empty:
             return Wrong(
-                "empty sequences were left out", why=yours, next="an empty sequence has a row, of padding alone"
+                "empty sequences were left out", why=yours, next="an empty sequence has a row that is only padding"
             )
         if tokens[0] > rows:
             return Wrong(
@@ -86,7 +86,7 @@ def _wrong_shape(case: Any, tokens: Any, mask: Any, right: Any) -> Wrong:
     if not longest and len(tokens) == 2:
         told = "a batch without any token has no columns"
     elif len(tokens) == 2 and tokens[1] == longest:
-        told = "the width is no multiple of what was asked"
+        told = "the width is not the requested multiple"
     elif len(tokens) == 2 and tokens[1] > right[1]:
         told = "the batch is padded further than it needs"
     else:
@@ -110,7 +110,7 @@ def _refuse_padding(case: Any, tokens: Any, mask: Any, right: Any) -> None:
     behind = {int(token) for token in tokens[~mask]}
     if (tokens == right)[mask].all() and len(behind) == 1:
         raise Wrong(
-            f"{behind.pop()} stands behind the tokens, and not pad_id",
+            f"{behind.pop()} follows the tokens, and not pad_id",
             why=f"pad_id is {case['pad_id']} here",
             next="fill up each row with the pad_id that is given",
         )

@@ -56,16 +56,16 @@ class DecodeOnce(Exercise):
             why = "in every case the places that came back are those that have to stay"
             return Wrong("the transforms that stay were returned", why=why, next="return the others")
         if all(_past_those_behind(chain) == mine - {0} for chain, mine in zip(chains, answers, strict=True)):
-            why = "your answers are those of transforms that may change places with every random one behind them"
+            why = "your answers are those of transforms that may change places with every random one after them"
             then = (
-                "to be done first, a transform has to get past those before it that stay; none behind it holds it back"
+                "to be done first, a transform has to move past those before it that stay; none after it holds it back"
             )
-            return Wrong("transforms were compared with the random ones behind them", why=why, next=then)
+            return Wrong("transforms were compared with the random ones after them", why=why, next=then)
         if all(
             mine == {place for place in right if chain[place]["kind"] != "decode"}
             for chain, mine, right in zip(chains, answers, want, strict=True)
         ):
-            why = "all else that may move is in your answers, and decoding in none: nothing stands before it"
+            why = "all else that may move is in your answers, and decoding in none: nothing is before it"
             then = "asked is what may move, all of it; whether pixels are worth their room is another question"
             return Wrong("decoding was left in the loader, and may be done once", why=why, next=then)
         lost = sorted(_lost(chains, answers))
@@ -100,7 +100,7 @@ class DecodeOnce(Exercise):
 # statistics of the whole image do not care where a pixel is.
 _FREE = (("point", "move"), ("point", "cut"), ("whole", "move"))
 _KINDS = {
-    "point": "a change of each pixel by itself (point)",
+    "point": "a change of each pixel separately (point)",
     "move": "a change of places (move)",
     "cut": "a window (cut)",
     "mix": "a mix of neighbours (mix)",
@@ -136,7 +136,7 @@ def _rules() -> Iterator[tuple[str, str, str, set[tuple[str, str]], bool]]:
         if (one, other) not in free and (one, other) != ("move", "cut"):  # of which `_should_stay` says more
             yield (
                 f"{_KINDS[one]} and {_KINDS[other]} were exchanged",
-                f"a {one} before a {other} gives another image than behind it, for most functions",
+                f"a {one} before a {other} gives another image than after it, for most functions",
                 "only pairs that give the same image for every function of their kind may change places",
                 free | {(one, other), (other, one)},
                 False,
@@ -174,7 +174,7 @@ def _may_move(chain: Any, place: int, want: Any) -> Wrong:
     if all(before in want for before in range(place)):
         why, then = (
             f"nothing that has to stay comes before {name}",
-            "what comes behind a transform does not hold it back",
+            "what comes after a transform does not hold it back",
         )
     else:
         why = f"{name} may change places with all before it that have to stay"
@@ -207,6 +207,6 @@ def _should_stay(chain: Any, place: int, want: Any) -> Wrong:
         )
     return Wrong(
         "a transform moved past one that has to stay",
-        why=f"{blocker['name']!r} stays behind a random transform, and {step['name']!r} works on its result",
+        why=f"{blocker['name']!r} stays after a random transform, and {step['name']!r} works on its result",
         next="what stays is an obstacle too, even where it is not random",
     )

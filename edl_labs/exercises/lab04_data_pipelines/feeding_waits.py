@@ -1,4 +1,4 @@
-"""What is told of a schedule that is right and too slow: waits of the host, and work that takes turns without need."""
+"""The message about a right schedule that is too slow: waits of the host, and work that takes turns needlessly."""
 
 from __future__ import annotations
 

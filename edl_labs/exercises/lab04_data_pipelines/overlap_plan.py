@@ -209,7 +209,7 @@ def _missing_order(program: Any, first: int, second: int) -> str:
             f"the event that is waited for was recorded before {_in_words(program, first)} was launched, and says "
             f"nothing of its end: record() belongs after {call}"
         )
-    return "record an event behind the one, and let a stream or the host wait for it before the other"
+    return "record an event after the one, and let a stream or the host wait for it before the other"
 
 
 def _recorded_just_before(program: Any, index: int) -> list[dict[str, Any]]:

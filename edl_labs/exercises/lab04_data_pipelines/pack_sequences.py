@@ -108,7 +108,7 @@ class PackSequences(Exercise):
                 raise
             raise Wrong(
                 "the list that was given was sorted itself",
-                why="after that an index is a place in another order than the caller's",
+                why="after that an index belongs to another order than the caller's",
                 next="sort the indices by length: sorted(range(len(lengths)), key=…), and leave `lengths` as it is",
             ) from None
         _judge_packing(case, run)
@@ -160,14 +160,14 @@ def _replayed(case: Any, text: str) -> PackedBins:
         raise Wrong(
             "the tree's record cannot be replayed",
             why=str(getattr(error, "what", error))[:200],
-            next="look and put through the tree that was given, and leave its record alone",
+            next="use only the given tree's own calls; do not touch its record",
         ) from None
 
 
 def _judge_mask(case: Any, mask: Any, right: Any) -> None:
     if mask.shape != right.shape or str(mask.dtype) != "bool":
         raise Wrong(
-            "the mask has another shape or dtype",
+            "the mask has the wrong shape or dtype",
             why=f"{mask.dtype} of {mask.shape}, for a row of {case['mask_capacity']}",
             next="one bool for each pair of positions of the row",
             keeps=_PACKED,
@@ -183,7 +183,7 @@ def _judge_mask(case: Any, mask: Any, right: Any) -> None:
     elif (mask & ~right)[: sum(case["mask_lengths"])].any():
         told, then = "a token looks into another sequence", "where does its own sequence begin?"
     elif mask[sum(case["mask_lengths"]) :].any():
-        told, then = "padding looks at something", "positions behind the last sequence see nothing, not even themselves"
+        told, then = "padding looks at something", "positions after the last sequence see nothing, not even themselves"
     elif (right & ~mask).any():
         told, then = "a token does not see all of its own sequence", "itself, and all before it in its sequence"
     place = [int(n) for n in (mask != right).nonzero()[0][:1]] + [int(n) for n in (mask != right).nonzero()[1][:1]]
@@ -203,7 +203,7 @@ def _judge_refusal(case: Any, refused: str) -> None:
         raise Wrong(
             "the error does not say which sequence is too long",
             why=f"it says {refused[:120]!r}; it is sequence {place}",
-            next="whoever reads it has a million of them",
+            next="a real data set has a million of them",
         )
 
 
@@ -250,14 +250,14 @@ _RULES: tuple[tuple[str, str, str, _Rule], ...] = (
         ),
     ),
     (
-        "only the row at hand was filled, and none before it looked at again",
+        "only the current row was filled; earlier rows were not looked at again",
         "each sequence is in the row of the one before it, or in the next row",
         "a shorter sequence may fit where a longer one did not: begin with the first row each time",
         lambda rooms, length, row, capacity: row if rooms[row] >= length else row + 1,
     ),
     (
         "the last row with room was taken, not the first",
-        "no row behind the one that was taken ever had room, and rows before it had",
+        "no row after the one that was taken ever had room, and rows before it had",
         "below which of a node's two children are the rows that come first?",
         lambda rooms, length, row, capacity: max(i for i, room in enumerate(rooms) if room >= length),
     ),

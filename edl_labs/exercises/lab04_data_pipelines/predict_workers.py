@@ -16,7 +16,7 @@ LIMITS = ("workers", "cores", "disk", "step")
 class PredictWorkers(Exercise):
     """Batches per second for a number of workers, and which resource stops it there.
 
-    `student.predict_workers(workers, machine)` gives `(batch_per_s, limit)`; asked for a sweep of workers.
+    `student.predict_workers(workers, machine)` gives `(batch_per_s, limit)`; called for a sweep of workers.
     """
 
     answers = "all"
@@ -38,7 +38,7 @@ class PredictWorkers(Exercise):
                 raise Wrong(
                     f"{known} is not what stops it there",
                     why=f"{counted(workers, 'worker')}, {right:.4g} batches/s; the answers are {', '.join(LIMITS)}",
-                    next="the smallest of the bounds is the one that holds; without workers nothing else runs beside",
+                    next="the smallest of the bounds is the one that holds; without workers nothing overlaps",
                 )
 
     def diagnose_all_cases(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
@@ -157,7 +157,7 @@ _SLIPS: tuple[tuple[str, str, Callable[[Any, int], float]], ...] = (
     ("disk_s was left out of a worker's time", _IN_TURN, _slip(one=lambda m: m["cpu_s"] + m["wait_s"])),
     ("cpu_s was left out of a worker's time", _IN_TURN, _slip(one=lambda m: m["wait_s"] + m["disk_s"])),
     (
-        "the longest part of a worker's time was taken for all of it",
+        "the longest part of a worker's time was taken as its whole time",
         _IN_TURN,
         _slip(one=lambda m: max(m["cpu_s"], m["wait_s"], m["disk_s"])),
     ),
@@ -183,7 +183,7 @@ _SLIPS: tuple[tuple[str, str, Callable[[Any, int], float]], ...] = (
     ),
     (
         "the step's time was multiplied by its threads",
-        "step_s is what a step takes with all of its threads; the threads count for the cores alone",
+        "step_s is what a step takes with all of its threads; the threads count only for the cores",
         _slip(step=lambda m: m["step_s"] * max(1, m["step_threads"])),
     ),
     (

@@ -1,4 +1,4 @@
-"""What is told of a prefetcher that hangs, loses or changes items, hides an error, or goes too far ahead."""
+"""The message about a prefetcher that hangs, loses or changes items, hides an error, or goes too far ahead."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def judge_hang(case: Any, got: Any) -> None:
     if got["hangs"] and got["closing"]:
         raise Wrong(
             "close() never returned: the thread waits at a full queue",
-            why="close() waits for a thread that waits in put(), and nobody takes anything any more",
+            why="close() waits for a thread that waits in put(), and the queue is no longer read",
             next="does close() say that it is closed before it joins the thread? And does the thread hear it: put with "
             "a timeout, and look between two attempts",
         )
@@ -26,8 +26,8 @@ def judge_hang(case: Any, got: Any) -> None:
         )
     if got["hangs"] and case["count"] and not got["given"]:
         raise Wrong(
-            "the source was never asked for anything",
-            why="the consumer waits for ever, and nobody drew even the first item",
+            "the source was never read",
+            why="the consumer waits for ever, and not even the first item was drawn",
             next="is the thread started, and does it iterate over the source?",
         )
     if got["hangs"] and case["kind"] == CLOSED_ELSEWHERE and got["given"] == case["slow"]:
@@ -44,14 +44,14 @@ def judge_hang(case: Any, got: Any) -> None:
     ):
         raise Wrong(
             "the thread ended before its source did",
-            why=f"{got['given']} of {case['count']} items were drawn, then it ended, with no end or error behind them",
+            why=f"{got['given']} of {case['count']} items were drawn, then it ended, with no end or error after them",
             next="what makes it return? A function without `return True` gives None, which is taken for False",
         )
     if got["dropped"]:
         raise Wrong(
             "items were dropped, and the consumer waits for ever",
             why=f"{got['given']} items were drawn and {got['taken']} came; the queue is empty and the thread ended, "
-            "so the others were never put, nor what comes behind them, the end or an error",
+            "so the others were never put, nor what comes after them, the end or an error",
             next="a put that finds the queue full, and gives up, loses what it held: wait for room, and put it then",
         )
     if got["hangs"]:
@@ -108,7 +108,7 @@ def judge_error(case: Any, got: Any, want: Any) -> None:
         raise Wrong(
             "the source's exception was swallowed",
             why=f"it raised {want['error']}, and the consumer saw an ordinary end: an epoch on half of the data",
-            next="catch it in the thread, hand it over behind the items, and raise it in the consumer",
+            next="catch it in the thread, hand it over after the items, and raise it in the consumer",
         )
     raise Wrong(
         "another exception reached the consumer",
@@ -132,7 +132,7 @@ def judge_bound(case: Any, got: Any) -> None:
         raise Wrong(
             "nothing is fetched ahead",
             why=f"the consumer took {got['taken']} and paused; the source gave {got['given']}, depth is {depth}",
-            next="the thread goes on by itself, from the start, until depth items wait",
+            next="the thread runs on its own, from the start, until depth items wait",
         )
 
 
@@ -145,5 +145,5 @@ def judge_closing(got: Any) -> None:
             else "close() raised an exception when called twice",
             why=f"it raised {raised}",
             next="close() after the end, or a second time, does nothing more and raises nothing; the given `__iter__` "
-            "sets the event at the end by itself",
+            "sets the event at the end",
         )

@@ -52,7 +52,7 @@ class ReadPlan(Exercise):
             return Wrong(
                 "a shard is read whole, or sample by sample, and nothing in between",
                 why="no plan of yours reads through some gaps of a shard and jumps over others",
-                next="decide for each gap by itself: is it cheaper to read than to jump, at the price of one seek?",
+                next="decide for each gap separately: is reading it cheaper than one seek?",
             )
         return None
 
@@ -96,7 +96,7 @@ def _refuse_impossible(case: Any, plan: Any) -> None:
             raise Wrong(
                 "a read is not a (shard, start, stop) of whole numbers",
                 why=f"one of them is {str(read)[:60]}",
-                next="give the shard's number as it stands in wanted, then the bytes from start up to stop",
+                next="give the shard's number as in wanted, then the bytes from start up to stop",
             )
         if not 0 <= read[1] < read[2] <= case["shard_bytes"][read[0]]:
             raise Wrong(
@@ -202,7 +202,7 @@ _RULES: tuple[tuple[str, str, _Rule], ...] = (
         lambda first, last, end, start, stop, worth: start - last <= worth,
     ),
     (
-        "the gap was taken up to where the sample behind it stops",
+        "the gap was taken up to where the sample after it stops",
         _GAP,
         lambda first, last, end, start, stop, worth: stop - end <= worth,
     ),
@@ -257,7 +257,7 @@ def _slow_plan(case: Any, plan: Any, *, mine: dict[str, Any], best: dict[str, An
         )
     if mine["read_bytes"] > best["read_bytes"] and mine["seeks"] <= best["seeks"]:
         return Wrong(
-            "the plan reads what nobody wants",
+            "the plan reads unwanted data",
             why=f"{byte_count(mine['read_bytes'])} with {mine['seeks']} seeks: {slower}",
             next="how many bytes does the disk read in the time of one seek? A longer gap is cheaper to jump",
         )
@@ -284,7 +284,7 @@ def _known_plan(case: Any, plan: Any) -> tuple[str, str] | None:
         return "every sample is a read of its own", "when is a gap cheaper to read than to jump?"
     if len(reads) == len(inside):
         return (
-            "the plan reads what nobody wants: each shard in one go",
+            "the plan reads unwanted data: each shard in one go",
             "how many bytes does the disk read in the time of one seek?",
         )
     return None

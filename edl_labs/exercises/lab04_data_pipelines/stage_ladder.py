@@ -99,7 +99,7 @@ class StageLadder(Exercise):
         _refuse_unmeasured(case, rungs, run)
 
     def format_answer(self, case: Any, got: Any) -> str:
-        """The ladder; a dict is told of, and not shown."""
+        """The ladder; a dict is described, not shown."""
         if got["rungs"] and got["rungs"][0][0] == _DICT:
             return ""
         rows = [
@@ -130,7 +130,7 @@ def _refuse_other_columns(rungs: Any, right: Any) -> None:
         raise Wrong(
             "cumulative was divided by the number of stages too",
             why=f"{rungs[1][0]}, the second stage, has a half of what is right: {seconds(rungs[1][2])} a sample",
-            next="cumulative is a sample's time in all of these stages together: divide by the samples alone",
+            next="cumulative is a sample's time in all of these stages together: divide only by the samples",
         )
 
 
@@ -205,7 +205,7 @@ def _replayed(case: Any, text: Any) -> WorkersReplay:
         raise Wrong(
             "the recorded program is not what this machine would have done",
             why=str(getattr(error, "what", "it is not a program"))[:200],
-            next="use the machine through its own calls, and leave its record alone",
+            next="use only the machine's own calls; do not touch its record",
         ) from None
 
 

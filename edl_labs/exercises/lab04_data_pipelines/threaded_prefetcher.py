@@ -68,7 +68,7 @@ class Prefetcher(Exercise):
                 "a thread goes on after close()",
                 why=f"{items_taken(got['taken'])} taken, then close() was called; a new thread was alive when it "
                 "returned",
-                next="a thread that waits at a full queue must be told to stop, and close() waits until it did",
+                next="signal a thread that waits at a full queue to stop; close() waits until it has stopped",
             )
         if case["take"] < 0 and not got["source_closed"]:
             raise Wrong(

@@ -161,8 +161,8 @@ def _another_limit(rates: list[tuple[float, float]], got: list[Any]) -> Wrong | 
     was = "not called balanced" if far <= CLOSE else "called balanced"
     return Wrong(
         f"balanced was drawn too {drawn}",
-        why=f"a loop was {was} whose sides' rates differ by a factor of {seen:.4g}: that is another limit than 1.1, or "
-        "a limit to the difference of the rates instead of their ratio",
+        why=f"a loop was {was} whose sides' rates differ by a factor of {seen:.4g}: the limit is not 1.1, or it is "
+        "a limit on the difference of the rates instead of their ratio",
         next="divide the faster side's rate by the slower one's: up to 1.1 is balanced",
     )
 
@@ -264,9 +264,9 @@ _SIDES = {
     ),
     "host's two": ("both rates were taken from the host's spans", "it waits in them, for data and for steps", _SPANS),
     "no bracket": (
-        "the loader's rate is no number of batches over their time: a bracket is missing",
+        "the loader's rate is not batches divided by time: parentheses are missing",
         "n - 1 / t, a worker's batches less one over its time, gives all of your verdicts",
-        "the batches that count, all but the first, are divided by their time: bracket the difference",
+        "the batches that count, all but the first, are divided by their time: put the difference in parentheses",
     ),
 }
 

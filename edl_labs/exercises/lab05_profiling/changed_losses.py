@@ -1,4 +1,4 @@
-"""Why a mended script has other losses: what its program does before the step at which they change."""
+"""Why a fixed script has other losses: what its program does before the step at which they change."""
 
 from __future__ import annotations
 
@@ -118,12 +118,12 @@ def trained(train: Any, job: Any) -> tuple[Any, int]:
 
 
 def batch_is_lacking(number: int, program: Any, plan: JobPlan) -> Wrong:
-    """What is told of a batch that a dict did not hold, by whether it was ever read."""
+    """The message about a batch that a dict did not hold, by whether it was ever read."""
     if any(entry["op"] == "alloc" and entry["name"] == f"batch{number}" for entry in program):
         return Wrong(
             f"your code raised KeyError: {number}",
             why=f"a dict was asked for {number} and does not hold it; batch {number} has been read",
-            next="under which key is what was read kept, and under which is it looked for?",
+            next="under which key are batches kept, and under which key are they looked up?",
         )
     return Wrong(
         f"KeyError: {number}: a dict was asked for batch {number}, which was never read",

@@ -156,7 +156,7 @@ def _judge_closed(run: Any, runs: int) -> None:
     # A step has forward and backward readings, an evaluation fewer: the mean is no more than a step's.
     if late < sum(entry["op"] == "now" for entry in run.program[:end]) / max(1, runs):
         why = f"{late} readings came again, fewer than before: some hooks were removed, and others were not"
-        then = "the handles of all modules' hooks have to be kept, and not those of the last one alone"
+        then = "keep the handles of all modules' hooks, not only those of the last one"
     what = "the profiler still reads the clock after it was closed"
     raise Wrong(what, why=f"the model ran once more behind the with block, and {why}", next=then)
 
@@ -196,7 +196,7 @@ def _known_table(got: Any, want: Any, *, is_read: bool) -> Wrong | None:
         close(one, other, rtol=1e-6, atol=1e-12) for one, other in zip(have, off, strict=True)
     ):
         why = "each self time is the total less the totals of all modules inside, at any depth"
-        then = "what lies two levels deeper is in the total of what is between: take off the directly inside alone"
+        then = "rows two levels deeper are in the total of the rows between: subtract only the rows directly inside"
         return Wrong("a module's time was taken off all modules around it", why=why, next=then)
     return None
 
@@ -249,7 +249,7 @@ def _judge_trace(text: str, want: str, *, times_s: list[float]) -> None:
     if len(mine) > _MAX_EVENTS or [event[:2] for event in mine] != [event[:2] for event in rights]:
         raise Wrong(
             "the trace does not hold one event for each call of each module",
-            why=f"there are {len(mine)} complete events, and {len(rights)} are expected, with name and cat as told",
+            why=f"there are {len(mine)} complete events, and {len(rights)} are expected, with the given name and cat",
             next='one event with ph "X" for each forward and each backward of each call, under the module\'s name',
         )
     known = sorted(times_s)

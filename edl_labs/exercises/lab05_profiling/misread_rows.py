@@ -92,7 +92,7 @@ def _lasts_s(row: dict[str, Any]) -> float:
 _DIFFICULTIES = (
     (
         "threads",
-        "rows of another thread were taken to lie inside",
+        "rows of another thread were taken for nested ones",
         "where the threads run one after the other",
         "a row lies inside rows of its own thread alone: keep what is open for each thread",
     ),
@@ -177,12 +177,12 @@ _RULES: tuple[tuple[str, str, Callable[[Any, float], bool]], ...] = (
         lambda e, p: not _fast(e, p, "cpu_s") and abs(_apart(e)) <= 0.05,
     ),
     (
-        "an operator whose FLOP nobody knows was put on the CPU without a look at its columns",
+        "an operator of unknown FLOP was put on the CPU without a look at its columns",
         "0 FLOP are faster than no peak: then the columns decide",
         lambda e, p: not e["flop"] or (not _fast(e, p) and abs(_apart(e)) <= 0.05),
     ),
     (
-        "an operator whose FLOP nobody knows was put on the GPU without a look at its columns",
+        "an operator of unknown FLOP was put on the GPU without a look at its columns",
         "0 FLOP are faster than no peak: then the columns decide",
         lambda e, p: bool(e["flop"]) and not _fast(e, p) and abs(_apart(e)) <= 0.05,
     ),

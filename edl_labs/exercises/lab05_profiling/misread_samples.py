@@ -109,7 +109,7 @@ _READINGS: list[tuple[Callable[[Any, Rows, Rows], bool], str, str, str]] = [
     (
         _with_idle,
         "samples in which the thread only waited were counted in the rows",
-        "a row has the ticks of active samples; idle ones are in the denominator alone",
+        "a row has the ticks of active samples; idle ones are only in the denominator",
         "leave idle samples out before you go through their stacks",
     ),
     (

@@ -123,8 +123,7 @@ def _resource_symptom(case: Any, *, said: str, right: str) -> Wrong:
     if said == "memory":
         return Wrong(
             "memory that is used was taken for memory that is short",
-            why="files that were read stay in memory while nobody else wants it, and pages that nobody needs stay in "
-            "the swap: neither costs time",
+            why="files that were read stay in free memory, and unused pages stay in the swap: neither costs time",
             next="only traffic to and from the swap, on average, says that memory is short",
         )
     if said == "gpu" and min(seen["gpus"]) < FULL_PERCENT <= max(seen["gpus"]):
@@ -153,7 +152,7 @@ def _order_symptom(case: Any, seen: dict[str, Any], *, said: str, right: str) ->
     if right == "gpu":
         return Wrong(
             "the GPUs are busy all the time and something else was named",
-            why="what is full beside a device that never waits does not set the pace",
+            why="while the device never waits, another full resource does not set the pace",
             next="ask about swapping first, then about the GPUs, and only then about what feeds them",
         )
     user = [
@@ -165,13 +164,13 @@ def _order_symptom(case: Any, seen: dict[str, Any], *, said: str, right: str) ->
             "the time in the system is missing",
             why=f"one core does {max(seen['cores']):.0f} % with user and system together, and no core has "
             f"{FULL_PERCENT} % in user alone",
-            next="both keep a core busy: add them up for each core, then look at each by itself",
+            next="both keep a core busy: add them up for each core, then look at each core alone",
         )
     if right == "one core" and said == "none":
         return Wrong(
             "one core at its limit was not seen",
             why=f"the mean of {len(seen['cores'])} cores hides it: one thread of Python can fill no more than one",
-            next="look at each core by itself, once nothing else is full",
+            next="look at each core alone, once nothing else is full",
         )
     cpu = sum(seen["cores"]) / len(seen["cores"])
     means = {"gpu": min(seen["gpus"]), "disk": seen["disk"], "network": seen["network"], "cpu": cpu}

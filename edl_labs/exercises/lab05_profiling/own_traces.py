@@ -17,7 +17,7 @@ _LEAST_WORDS = 3  # "two loader workers" says what was changed, "workers" does n
 
 @exercise("own_traces", trusting=True)
 class OwnTraces(Exercise):
-    """What limited a loop of one's own, where, and what was changed: named, and judged by two handed-in traces.
+    """What limited the student's own loop, where, and what was changed: named, and judged by two handed-in traces.
 
     `own_change(asked)` gives the cause, the place that the trace charges with it, or the change in words.
     """

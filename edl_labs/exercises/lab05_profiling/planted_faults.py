@@ -1,4 +1,4 @@
-"""planted: a training script with six inefficiencies; each mend is seen in the replayed program, losses must stay."""
+"""planted: a training script with six inefficiencies; each fix is seen in the replayed program, losses must stay."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ DRAWS = 2  # a mend that only suits one job shows on the other
 
 @exercise("planted")
 class Planted(Exercise):
-    """A training script with six inefficiencies, mended one by one while its losses stay the same.
+    """A training script with six inefficiencies, fixed one by one while its losses stay the same.
 
-    `train(job)` gives the losses; one case for each of MENDS and draw, and a mend counts when both draws have it.
+    `train(job)` gives the losses; one case for each inefficiency and draw, and a fix counts when both draws have it.
     """
 
     answers = ("losses", "program")
@@ -43,7 +43,7 @@ class Planted(Exercise):
         if got["unread"]:
             raise Wrong(
                 "the losses that came back are still on the device",
-                why=f"{got['unread']} of {len(got['losses'])} are objects of forward, where numbers are asked for",
+                why=f"{got['unread']} of {len(got['losses'])} are objects of forward; expected numbers",
                 next="call job.item on each loss, after the loop",
             )
         if got["lacked"] >= 0:
@@ -56,11 +56,11 @@ class Planted(Exercise):
         _CHECKS[case["mend"]](run, plan)
 
     def public_want(self, case: Any, want: Any) -> Any:
-        """The losses: the program would be the mended script."""
+        """The losses: the program would be the fixed script."""
         return {"losses": want["losses"]}
 
     def combine(self, fractions: list[float]) -> float:
-        """The share of the six inefficiencies that are mended in every draw."""
+        """The share of the six inefficiencies that are fixed in every draw."""
         if len(fractions) != DRAWS * len(MENDS):
             return 0.0
         return sum(min(fractions[mend :: len(MENDS)]) for mend in range(len(MENDS))) / len(MENDS)
@@ -100,7 +100,7 @@ def _judge_losses(got: Any, want: list[Any], case: Any) -> None:
         if not close(said, right, rtol=1e-6):
             program = replayed(got["program"], machine_of(case)).program
             why, then = cause_of_change(program, plan_of(case), step) or (
-                "a mend must not change results",
+                "a fix must not change results",
                 "which batch does this step take, and which steps of the optimizer came before it?",
             )
             why = f"it was {right:.6g}, now it is {said:.6g}; {why}"
@@ -119,7 +119,7 @@ def _judge_work(run: Replay, plan: JobPlan) -> None:
         raise Wrong(
             "the training itself is not in the program",
             why="each step has one forward pass, one backward pass and one update of every parameter, on the device",
-            next="mend around the model's work, and call job.forward, job.backward and an update in each step",
+            next="fix the code around the model's work, and call job.forward, job.backward and an update in each step",
         )
     _Followed(plan, run.program).judge()
     if run.races:
@@ -312,8 +312,8 @@ def _reading(run: Replay, plan: JobPlan) -> None:
         raise Wrong(
             "batches are read and decoded more often than there are batches",
             why=f"{reads} reads in {len(plan.order)} steps, of {plan.batches} different batches: what is read is not "
-            "kept, or under a key that does not come again, such as the step",
-            next="a batch that was read once does not change: keep it under its own number, which comes again",
+            "kept, or under a key that does not repeat, such as the step",
+            next="a batch that was read once does not change: keep it under its own number, which repeats",
         )
 
 
@@ -337,7 +337,7 @@ def _host_reads(run: Replay, plan: JobPlan) -> None:
         raise Wrong(
             "the host reads the loss while the device should be working",
             why=f"{early} times before the last launch; each read lets the device run dry",
-            next="nobody needs the number yet, nor one step later: keep losses on the device, read them after the loop",
+            next="the number is not needed until the loop ends: keep losses on the device, read them after it",
         )
 
 
@@ -357,7 +357,7 @@ def _memory(run: Replay, plan: JobPlan) -> None:
     if waits:
         raise Wrong(
             "the device is drained in the middle of the training",
-            why=f"{waits} synchronisations before the last launch, and nobody needs a result there",
+            why=f"{waits} synchronisations before the last launch, where no result is needed",
             next="which call gives memory back that the next step asks for again?",
         )
 

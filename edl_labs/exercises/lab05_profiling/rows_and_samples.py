@@ -196,7 +196,7 @@ def _taken_off(case: Any) -> list[str]:
         (_has_grandchildren(spans), "a grandchild, which its own parent holds"),
         (len({row["thread"] for row in rows}) > 1, "a row of the other thread"),
         (any((thread, start_s) in ends for thread, start_s, _ in spans), "a row that begins just where it ends"),
-        (spans != sorted(spans), "a row that only stands behind it in the list, which has no order"),
+        (spans != sorted(spans), "a row that only comes after it in the list, which has no order"),
     ]
     return [text for applies, text in found if applies]
 

@@ -34,7 +34,7 @@ class ScheduleStates(Exercise):
         for step, (said, right) in enumerate(zip(got, want, strict=True)):
             if said != right and not case["repeat"] and set(got) == {"none"}:
                 why = f"none of {len(got)} steps is anything but 'none'"
-                raise Wrong("repeat=0 was taken for no cycle at all", why=why, next="what does 0 stand for?")
+                raise Wrong("repeat=0 was taken as no cycle at all", why=why, next="what does 0 mean?")
             if said != right:
                 raise _schedule_symptom(case, step, str(said), want)
 
@@ -183,7 +183,7 @@ _OTHER_SHARES: tuple[tuple[int, Callable[[Any, Any], float], tuple[str, str, str
         _in_order_of_list,
         (
             "the kernels were taken in the order of the list",
-            "the list is in no order; one that starts earlier may stand later in it",
+            "the list is in no order; one that starts earlier may come later in it",
             "go through the kernels by their start",
         ),
     ),
@@ -255,7 +255,7 @@ def _schedule_symptom(case: Any, step: int, said: str, want: list[str]) -> Wrong
         then = "each cycle waits `stretch` times as long as the one before it; the first waits `wait` steps"
         return Wrong("a later cycle waits too long or not long enough", why=place, next=then)
     if said == "none" and not case["repeat"] and is_later:
-        return Wrong("the cycles end although repeat is 0", why=place, next="what does 0 stand for?")
+        return Wrong("the cycles end although repeat is 0", why=place, next="what does 0 mean?")
     if start and is_later:
         return Wrong(
             "a later cycle is out of step",

@@ -203,7 +203,7 @@ def _judge_charges(mine: dict[tuple[str, str], float], rights: dict[tuple[str, s
     if kinds == {"gpu"}:
         then = "go through kernels by their start, and count each from where the ones before it have ended"
         raise Wrong("kernels that run at the same time are charged twice", why=why, next=then)
-    raise Wrong("a line is charged with something else", why=why, next="go through the three rules, one span at a time")
+    raise Wrong("a line is charged with the wrong time", why=why, next="go through the three rules, one span at a time")
 
 
 def _charged(student: Any, spans: Any) -> list[list[Any]]:
@@ -252,10 +252,10 @@ def _short(said: Any) -> str:
 
 _IF = {
     "gpu": "a step is bound by its GPU when kernels run for more of the window than any other share lasts",
-    "launch": "a step is bound by launches when the device waits for calls and Python, and nobody waits for it",
+    "launch": "a step is bound by launches when the device waits for calls and Python, and the host waits for nothing",
     "synchronisation": "a wait counts when the device runs dry in it: what it waited for itself is the device's work",
-    "data": "loading counts while nothing runs on the device; behind kernels it is free",
-    "copy": "a copy counts while no kernel runs beside it",
+    "data": "loading counts while nothing runs on the device; during kernels it is free",
+    "copy": "a copy counts while no kernel overlaps it",
 }
 _NEXT = {
     "gpu": "add up the kernels, joined where they overlap: how much of the window is left?",
@@ -276,11 +276,11 @@ _BLAME = {
     "launch": "a call or Python costs the step something only while the device has nothing to do",
     "synchronisation": "a wait costs what comes after it, until the device works again",
     "data": "a load costs the step something only while the device has nothing to do",
-    "copy": "a copy costs the step something only while no kernel runs beside it",
+    "copy": "a copy costs the step something only while no kernel overlaps it",
 }
 _REMOVED = {
     "kernels": "each kernel takes half its time",
-    "launch": "launches with only Python between them become one; Python before the first or behind the last stays",
+    "launch": "launches with only Python between them become one; Python before the first or after the last stays",
     "synchronisation": "items and syncs go, and nothing else",
     "data": "loads go",
     "copy": "each copy is pinned, on the stream it was on",

@@ -1,4 +1,4 @@
-"""What most_to_gain was told that is not a speed-up, or of which other step: found by running that step."""
+"""What most_to_gain returned instead of a speed-up, or for which other step: found by running that step."""
 
 from __future__ import annotations
 
@@ -190,7 +190,7 @@ def _one_for_the_step(*gone: str, last: bool = False) -> Callable[[Step], Step]:
 _ROW = "L(?:P*L)+"
 _TOGETHER = "launches in a row become one launch that lasts as long as all of them together"
 _APART = "a row ends at whatever is no launch and no python: an item, a sync, a copy or a load stays where it is"
-_ENDS = "only the python between two launches of a row goes; before the first and behind the last it stays"
+_ENDS = "only the python between two launches of a row goes; before the first and after the last it stays"
 _HALVED = "kernels: each launch's duration_s is halved; all other operations stay as they are"
 _NO_WAITS = "synchronisation: item and sync both go; all other operations stay as they are"
 _NO_LOADS = "data: load goes; all other operations stay as they are"
@@ -229,8 +229,8 @@ _REMOVALS: dict[str, tuple[Removal, ...]] = {
             _rows(_ROW, _without("python")),
         ),
         ("Python before the first launch of a row was removed too", _ENDS, _rows("P*L(?:P*L)*", _one(sum))),
-        ("Python behind the last launch of a row was removed too", _ENDS, _rows("L(?:P*L)*P*", _one(sum))),
-        ("Python before and behind a row was removed too", _ENDS, _rows("P*L(?:P*L)*P*", _one(sum))),
+        ("Python after the last launch of a row was removed too", _ENDS, _rows("L(?:P*L)*P*", _one(sum))),
+        ("Python before and after a row was removed too", _ENDS, _rows("P*L(?:P*L)*P*", _one(sum))),
         ("the Python at the end of the step was lost", _ENDS, lambda step: _rows(_ROW, _one(sum))(_no_tail(step))),
         *(
             ("all launches of the step became one, with items, syncs and copies between them", _APART, one)

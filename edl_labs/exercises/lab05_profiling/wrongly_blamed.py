@@ -171,7 +171,7 @@ def _first_span(spans: Any, pattern: str, charges: Charges, own: Any, *, device:
 
 
 _ONE = "take the charges of the pattern that blame is given, and no others; then the line with the most seconds"
-_SECONDS = "compare the lines' seconds: max of a dict gives its largest key, unless it is told a `key=` to compare by"
+_SECONDS = "compare the lines' seconds: max of a dict gives its largest key, unless `key=` says what to compare"
 _MOVES = "a running maximum has to move along with its line: remember the largest seconds so far, too"
 _LAST = "the last line that charges has for the pattern came back, whatever it is charged with"
 _FIRST = "the first line that charges has for the pattern came back, whatever it is charged with"

@@ -1,4 +1,4 @@
-"""name_the_pattern: what all wrong charges, or all wrong names beside right charges, have in common."""
+"""name_the_pattern: what all wrong charges, or all wrong names with right charges, have in common."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def known_charge(cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | N
             _is_whole(one, of, pattern, kind) for one, of in zip(mine, spans, strict=True)
         ):
             why = f"of every line all its {names} were charged from start to end, also while the device works"
-            then = "only what lies in a gap, where the device has nothing to do, costs the step something"
+            then = "only time in a gap, where the device has nothing to do, costs the step something"
             return Wrong(f"{names} are charged with their whole length", why=why, next=then)
     return _moved(off, spans) or _left_out(off, spans) or _replaced(off, mine)
 
@@ -71,7 +71,7 @@ def _moved(off: list[Charges], spans: list[Any]) -> Wrong | None:
         then = "where kernels overlap, the moment belongs to the one that began first: go through them by their start"
         return Wrong("kernels that overlap: their moments went to the wrong lines", why=why, next=then)
     if all((lost, more) == ({"data"}, {_SYNC}) for lost, more in kinds):
-        then = "a gap is charged piece by piece, and loading is data whoever began the gap"
+        then = "a gap is charged piece by piece, and loading is data whatever began the gap"
         return Wrong("loading in a gap was charged to the wait that began it", why=why, next=then)
     if all((lost, more) == ({"launch"}, {_SYNC}) for lost, more in kinds):
         then = "a gap belongs to a wait only if that wait ended when the gap began"
@@ -90,7 +90,7 @@ def _left_out(off: list[Charges], spans: list[Any]) -> Wrong | None:
     place, by = min(next(one for one in off if one).items(), key=lambda item: item[1])
     why = f"{place[1]} by {place[0]} has {seconds(-by)} too little; kernels and loads are right"
     then = "what the host does in a gap is calls and Python: both keep the device waiting"
-    return Wrong("Python in the gaps is charged to nobody", why=why, next=then)
+    return Wrong("Python in the gaps is charged to no line", why=why, next=then)
 
 
 def _replaced(off: list[Charges], mine: list[Charges]) -> Wrong | None:

@@ -61,11 +61,11 @@ class BestSegments(Exercise):
             0 < held <= n and checkpointed_peak(n, held, saved_per_layer=saved) == k for n, saved, k, held, _ in asked
         ):
             why = "in every answer the first number is held by as many segments as the second one says"
-            return Wrong("the numbers come in another order", why=why, next="segments, held, layers run again")
+            return Wrong("the numbers are in the wrong order", why=why, next="segments, held, layers run again")
         if all((segments, held, again) == (1, n * saved, 0) for n, saved, segments, held, again in asked):
             why = "one segment runs nothing again and holds everything, and every answer is one segment"
             then = "first the fewest tensors; of numbers that hold equally few, the least time"
-            return Wrong("time was asked for first, and memory then", why=why, next=then)
+            return Wrong("time was minimised first, and memory second", why=why, next=then)
         if all(0 < k <= n and held == checkpointed_peak(n, k, saved_per_layer=saved) for n, saved, k, held, _ in asked):
             return None
         for known, what, why, then in _OTHER_SUMS:
@@ -105,7 +105,7 @@ _OTHER_SUMS = (
         lambda layers, saved, segments: max(segments - 1, saved * _largest(layers, segments)),
         "the larger one of inputs and segment was taken, not their sum",
         "every answer does so",
-        "while a segment runs again, the inputs of the others wait beside it",
+        "while a segment runs again, the inputs of the others stay in memory too",
     ),
 )
 
@@ -128,7 +128,7 @@ def _held_symptom(layers: int, saved: int, segments: int, held: int) -> Wrong:
     if segments == 1 or held == saved * layers:
         return Wrong("one segment is no checkpointing at all", why=why, next="everything is kept: how much is it?")
     then = "the inputs of all segments but the last, and all that the largest segment saves"
-    return Wrong("another number of tensors is held", why=why, next=then)
+    return Wrong("the number of held tensors is wrong", why=why, next=then)
 
 
 def _choice_symptom(layers: int, segments: int, held: int) -> Wrong:

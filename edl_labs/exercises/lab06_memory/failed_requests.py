@@ -31,7 +31,7 @@ class Fragments(Exercise):
             raise Wrong("a word and a number are wanted", why=f"{len(got)} came back", next="return the answer, bytes")
         if got[0] not in ANSWERS:
             why = f"{str(got[0])[:30]!r}; they are {', '.join(ANSWERS)}"
-            raise Wrong("that is none of the five answers", why=why, next="return one of these words")
+            raise Wrong("that is not one of the five answers", why=why, next="return one of these words")
         if got[1] != want[1]:
             raise _freed_symptom(case, got, want[0])
         if got[0] != want[0]:
@@ -55,7 +55,7 @@ def _freed_symptom(case: Any, got: Any, answer: str) -> Wrong:
     said = got[1]
     if got[0] == answer and not said and answer in ("fits", "new segment", "other stream"):
         why = f"{answer!r} is right, and empty segments are there, whether they are needed or not"
-        return Wrong("what empty_cache gives back is asked for in every case", why=why, next="count them first")
+        return Wrong("the question is what empty_cache gives back, in every case", why=why, next="count them first")
     free = sum(b["bytes"] for one in case["segments"] for b in one["blocks"] if not b["in_use"])
     why = f"{byte_count(free)} are free in segments, and {said!r} bytes came back"
     if said == free:
@@ -102,13 +102,13 @@ def _for_holes(case: Any, said: str) -> Wrong:
 
 
 def _for_segments(case: Any, said: str) -> Wrong:
-    why = "the driver is asked for a segment, not for the request: 2 MiB, 20 MiB, or a multiple of 2 MiB"
+    why = "the driver gets a request for a segment, not for your bytes: 2 MiB, 20 MiB, or a multiple of 2 MiB"
     return Wrong("the driver cannot give a segment for it", why=why, next="how large a segment does this request need?")
 
 
 def _for_cached(case: Any, said: str) -> Wrong:
     if not any(_is_empty(one) for one in case["segments"]):
-        why = f"the driver has {byte_count(case['free_bytes'])} left, and that is as much as it is asked for, or more"
+        why = f"the driver has {byte_count(case['free_bytes'])} left, and that is enough for the segment"
         then = "how large a segment does this request need: 2 MiB, 20 MiB, or a multiple of 2 MiB?"
         return Wrong("the driver can give a segment for this request", why=why, next=then)
     why = "segments without a block in use are reserved, not allocated: torch gives them back before it gives up"
@@ -119,7 +119,7 @@ def _for_total(case: Any, said: str) -> Wrong:
     if sum(_holes(case)) + case["free_bytes"] >= case["request_bytes"]:
         why = f"{case['request_bytes']} bytes are there in all, but no multiple of 512 that is as large"
         return Wrong("the request is rounded up before anything is compared", why=why, next="to 512 bytes")
-    why = "all that is free, in every segment and at the driver, is less than what is asked for"
+    why = "all that is free, in every segment and at the driver, is less than the request"
     return Wrong("there is not that much memory at all", why=why, next="add up before you blame the holes")
 
 
@@ -127,13 +127,13 @@ def _for_sum(case: Any, said: str) -> Wrong:
     request = case["request_bytes"]
     if sum(_holes(case, own=True)) + case["free_bytes"] < request:
         why = "with those of other pools and streams, enough bytes are free"
-        then = "question 4 asks for all free blocks, whoever may use them"
+        then = "question 4 asks for all free blocks, of every stream"
         return Wrong("only holes of the request's own pool and stream were added up", why=why, next=then)
     if sum(_holes(case)) < request:
         why = "with what the driver has left, enough bytes are free"
         return Wrong("the driver's bytes are free too", why=why, next="question 4 adds them to the holes")
     why = "enough bytes are free, in pieces"
-    return Wrong("there would be enough if it lay together", why=why, next="add up what is free everywhere")
+    return Wrong("there would be enough if it were contiguous", why=why, next="add up what is free everywhere")
 
 
 def _for_fitting(case: Any, said: str) -> Wrong:

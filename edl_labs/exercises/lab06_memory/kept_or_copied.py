@@ -135,8 +135,8 @@ def _replayed(case: Any, text: Any) -> TapeReplay:
     try:
         return replay_tape(json.loads(text), _tape_of(case), max_operations=_MAX_OPERATIONS)
     except (TypeError, ValueError, RecursionError):
-        why, then = "it cannot be read", "use the step through its own calls, and leave its record alone"
-        raise Wrong("the recorded program is none of a VirtualTape", why=why, next=then) from None
+        why, then = "it cannot be read", "use only the step's own calls; do not touch its record"
+        raise Wrong("the recorded program is not one of a VirtualTape", why=why, next=then) from None
     except ReplayError as error:
         raise Wrong(
             "the recorded program is not what this tape allows", why=f"{error.what}: {error.why}", next=error.next
@@ -153,7 +153,7 @@ def _peak_symptom(run: TapeReplay, why: str) -> Wrong:
         return Wrong(
             "everything is kept, and it does not fit", why=why, next="which layers could be copied or run again?"
         )
-    return Wrong("too much is kept beside what runs again", why=why, next="let more layers run again, or be copied")
+    return Wrong("too much is kept next to what runs again", why=why, next="let more layers run again, or be copied")
 
 
 def _time_symptom(case: Any, run: TapeReplay, best_s: float) -> Wrong:
@@ -169,7 +169,7 @@ def _time_symptom(case: Any, run: TapeReplay, best_s: float) -> Wrong:
     if not run.counts.get("offload") and activations < passes_s * case["copy_byte_per_s"]:
         why += f"; {seconds(run.recomputed_s)} are run again, and nothing is copied"
         then = "a copy costs nothing while passes cover it"
-        return Wrong("the copy engines stand idle while layers run again", why=why, next=then)
+        return Wrong("the copy engines are idle while layers run again", why=why, next=then)
     if not run.counts.get("recompute"):
         why += f"; passes wait {seconds(run.waited_s)} for copies, and nothing is run again"
         then = "for each layer: its bytes over the copy rate against its forward pass"

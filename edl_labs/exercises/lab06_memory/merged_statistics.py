@@ -71,9 +71,9 @@ def _variance_symptom(case: Any, said: Any, merged: list[float]) -> Wrong:
     values = sum(part["count"] for part in parts)
     within = sum(part["count"] * part["variance"] for part in parts) / values
     plain = sum(part["variance"] for part in parts) / len(parts)
-    apart = "the mean is right; the means of the parts differ, and all their values lie around one mean"
+    apart = "the mean is right; the means of the parts differ, and all their values were taken around one mean"
     if any(_near(said, one, _VARIANCE * one) for one in (within, plain)):
-        then = "what does a part's mean lie away from the whole one, and how many of its values do?"
+        then = "how far is a part's mean from the whole one, and for how many of its values?"
         return Wrong("the variance between the parts is missing", why=apart, next=then)
     if _near(said, merged[1] * values / (values - 1), _VARIANCE * merged[1]):
         why = "the mean is right, and the variance is that of a sample: divided by one less"
@@ -145,13 +145,13 @@ _OTHER_VARIANCES = (
     (
         _deviation,
         "the standard deviation came back",
-        "the mean is right, and the square root of the variance stands beside it",
+        "the mean is right, but with the square root of the variance",
         "return the variance itself",
     ),
     (
         _means_unweighed,
         "the distances of the parts' means weigh the same",
-        "the mean is right; a part of many values lies with all of them where its mean is",
+        "the mean is right; a part of many values counts with all of them at its mean",
         "weigh each squared distance by the part's count",
     ),
     (
@@ -164,7 +164,7 @@ _OTHER_VARIANCES = (
 _OTHER_CORRECTIONS = (
     (
         _corrected_by_part,
-        "each part was corrected by itself",
+        "each part was corrected separately",
         "the parts are one batch: one correction, with the count of the whole batch",
     ),
     (

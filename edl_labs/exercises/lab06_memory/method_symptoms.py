@@ -1,4 +1,4 @@
-"""What is wrong with the costs behind the signs of method_table, and what wrong signs have in common."""
+"""What is wrong with the costs that the signs of method_table come from, and what wrong signs have in common."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from edl_labs.checks import close
 from edl_labs.errors import Wrong
 
 Answer = tuple[Any, tuple[str, ...], tuple[str, ...]]  # a case, the signs that came and those that are right
-FREE = "copies were taken for free"
+FREE = "copies were assumed to cost nothing"
 _SWAPPED = {"+": "-", "-": "+", "0": "0"}
 
 
@@ -40,7 +40,9 @@ def _mistake_of_bytes(job: Any, got: Any, want: Any) -> Wrong | None:
     fixed = job["fixed_bytes"]
     if close(got[1][1] - fixed, job["parts"] * (want[1][1] - fixed)) and close(got[0][1], want[0][1]):
         why = "each micro-batch's backward pass lets go of what its forward pass left, before the next one begins"
-        return Wrong("all micro-batches are held together", why=why, next="how many examples are held at once?")
+        return Wrong(
+            "all micro-batches' activations were counted at once", why=why, next="how many examples are held at once?"
+        )
     return None
 
 
@@ -67,12 +69,12 @@ def _mistake_of_passes(job: Any, got: list[float], want: list[float]) -> Wrong |
         ),
         (
             *(3, want[0] + 2 * copy_s, "copies wait for the passes, or passes for them"),
-            *("copies run beside the passes", "of a pass and the copy beside it, the longer one counts"),
+            *("copies overlap the passes", "of a pass and the copy that overlaps it, the longer one counts"),
         ),
-        (3, want[0], FREE, "a pass cannot end before the copy beside it", "the longer one of both counts"),
+        (3, want[0], FREE, "a pass cannot end before the copy that overlaps it", "the longer one of both counts"),
         (
             *(3, max(forward_s, copy_s) + 2 * forward_s, "only one way of the copies counts"),
-            *("what is copied out must come back, beside the backward pass", "two copies, two passes"),
+            *("what is copied out must come back during the backward pass", "two copies, two passes"),
         ),
     )
     for at, seconds, what, why, then in known:

@@ -37,7 +37,7 @@ class MethodTable(Exercise):
         return answer_text(got["signs"])
 
     def diagnose_all_cases(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
-        """What all answers have in common, where the costs behind them show nothing."""
+        """What all answers have in common, where the costs that they come from show nothing."""
         answers = [
             (case, tuple(one["signs"]), tuple(right["signs"]))
             for case, one, right in zip(cases, got, want, strict=True)
@@ -197,18 +197,18 @@ _SPEED = {
         "seconds an example, with the batch that fits",
     ),
     ("offload", "0"): (
-        "copies beside the passes were charged in full",
+        "copies that overlap passes were charged in full",
         "the copy engines work while the passes run",
-        "of a pass and the copy beside it, the longer one counts",
+        "of a pass and the copy that overlaps it, the longer one counts",
     ),
     ("offload", "-"): (
         "copies that take longer than the passes were taken for free",
-        "a pass cannot end before the copy beside it",
-        "of a pass and the copy beside it, the longer one counts",
+        "a pass cannot end before the copy that overlaps it",
+        "of a pass and the copy that overlaps it, the longer one counts",
     ),
     ("empty_cache", "-"): (
         "emptying the cache takes time in each step",
-        "the driver is asked for the same segments again",
+        "the driver must provide the same segments again",
         "add it to the step",
     ),
     ("empty_cache", "0"): (

@@ -1,7 +1,7 @@
 """Networks whose scores tell which rows went through together, and what had gone backward before.
 
-What a student's process counts is no evidence. The weights after a training on such a network are: only who sends each
-micro-batch forward by itself, and backward before the next one, comes to them.
+What a student's process counts is no evidence. The weights after a training on such a network are: only sending each
+micro-batch forward on its own, and backward before the next one, gives them.
 """
 
 from __future__ import annotations

@@ -75,7 +75,7 @@ class OwnCheckpoint(Exercise):
         within = _SAME_SHORT if case["autocast"] else _SAME
         if got["random"] and not got["random"][0]:
             why = "the block's first run found the generator in another state than a plain run does"
-            then = "a seed gives masks that nobody asked for: note the generator's state, and leave it as it is"
+            then = "a new seed gives other masks: save the generator's state, and leave it unchanged"
             raise Wrong("the random numbers were changed before the first run", why=why, next=then)
         if _distance(got["output"], want["output"]) > within:
             why = "the forward pass of the checkpointed block gives something else than that of the block: "
@@ -130,7 +130,7 @@ def raised_symptom(runs: list[Any], text: str) -> Wrong | None:
     if kinds != before:
         return _otherblock_inputs(before, kinds)
     if not makes_graph:
-        why = "a backward pass runs without a graph, unless it is asked for: the second run's output had none"
+        why = "a backward pass runs without a graph unless you request one: the second run's output had none"
         return Wrong("the second run makes no graph", why=why, next="run it under torch.enable_grad()")
     if is_attached:
         why = "the second run read the inputs with all that made them: its backward pass went on there, a second time"
@@ -175,7 +175,7 @@ def _judge_gradients(case: Any, got: Any, want: Any, within: float) -> None:
             continue
         if not mine and name == "weight_gradient":
             why = "their .grad is None, and the gradient of the inputs is right"
-            then = "autograd.grad gives what it is asked for, and fills no .grad; backward() fills those of all leaves"
+            then = "autograd.grad returns gradients and fills no .grad; backward() fills those of all leaves"
             raise Wrong(f"no gradient reaches {words}", why=why, next=then)
         if not mine:
             then = "return one gradient for each input, None for run and for what is no tensor"
@@ -183,9 +183,9 @@ def _judge_gradients(case: Any, got: Any, want: Any, within: float) -> None:
         if case["dropout"] and off > _OTHER_MASK and not got["random"][1]:
             why = f"the output is right, and the gradient of {words} is {off:.0%} off: other elements were dropped"
             if got["random"][3]:
-                why = "in the second run, the generator stood where its seed puts it; layers before had drawn from it"
+                why = "in the second run, the generator was at its seed's start; earlier layers had drawn from it"
                 then = "note torch.get_rng_state() before the first run, and set it for the second"
-                raise Wrong("the seed was kept in place of the generator's state", why=why, next=then)
+                raise Wrong("the seed was kept instead of the generator's state", why=why, next=then)
             if got["random"][1:3] == [False, True]:
                 then = "note it before the first run: what is noted after it has moved on already"
                 raise Wrong("the generator's state was noted after the first run", why=why, next=then)

@@ -149,8 +149,8 @@ def _replayed(case: Any, text: Any) -> TapeReplay:
     try:
         return replay_tape(json.loads(text), tape_of_case(case), max_operations=MAX_OPERATIONS)
     except (TypeError, ValueError, RecursionError):
-        why, then = "it cannot be read", "use the step through its own calls, and leave its record alone"
-        raise Wrong("the recorded program is none of a VirtualTape", why=why, next=then) from None
+        why, then = "it cannot be read", "use only the step's own calls; do not touch its record"
+        raise Wrong("the recorded program is not one of a VirtualTape", why=why, next=then) from None
     except ReplayError as error:
         raise Wrong(
             "the recorded program is not what this tape allows", why=f"{error.what}: {error.why}", next=error.next
@@ -182,7 +182,7 @@ def _peak_symptom(case: Any, run: TapeReplay) -> Wrong:
         return Wrong("outputs inside a stretch are never let go", why=why, next=then)
     if run.peak.operation.startswith("forward"):
         return Wrong("the forward pass leaves too much", why=why, next="what is still held of the layers before it?")
-    then = "when a stretch runs again, all that its layers save is there at once, beside what is kept before it"
+    then = "when a stretch runs again, all that its layers save is in memory, and what is kept before it too"
     return Wrong("a stretch that runs again does not fit", why=why, next=then)
 
 

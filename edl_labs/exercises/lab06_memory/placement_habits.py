@@ -78,8 +78,8 @@ def summed_symptom(run: TapeReplay, summed_again_s: list[float]) -> Wrong | None
 def _summed(whose: str) -> Wrong:
     return Wrong(
         "more was counted at the peak than is held at once",
-        why=f"{whose} the best only if the largest stretch runs again beside everything that waits, before and behind",
-        next="what lies behind a stretch has run backward when it runs again, and is gone: count what lies before it",
+        why=f"{whose} the best only if the largest stretch runs again while all others are in memory",
+        next="layers after a stretch have run backward when it runs again, and are freed: count the layers before it",
     )
 
 

@@ -1,4 +1,4 @@
-"""What is wrong with `issue`, told from what it does by two plans, and what the plans of all cases have in common."""
+"""What is wrong with `issue`, found from its work on two plans, and what the plans of all cases share."""
 
 from __future__ import annotations
 
@@ -100,10 +100,10 @@ def plan_habit(cases: list[Any], plans: list[list[str]], peaks: list[int], right
             "the least memory was looked for, not the least time", why=why, next="of those that fit, the fastest"
         )
     if all("recompute" not in words or words == {"recompute"} for words in mixed):
-        then = "a layer with many bytes and little work is better run again, beside copies of others"
-        return Wrong("single layers are never run again", why="no plan has 'recompute' beside another word", next=then)
+        then = "a layer with many bytes and little work is better run again, while others are copied"
+        return Wrong("single layers are never run again", why="no plan mixes 'recompute' with another word", next=then)
     if all("offload" not in words or words == {"offload"} for words in mixed):
-        why = "no plan has 'offload' beside another word: such plans are not tried, or the first that fits is taken"
+        why = "no plan mixes 'offload' with another word: such plans are not tried, or the first that fits is taken"
         then = "try all three words for each layer, and of all plans that fit take the one of the least time"
         return Wrong("single layers are never copied out", why=why, next=then)
     return None

@@ -35,7 +35,7 @@ class SameOrNot(Exercise):
             why = "all that is done to gradients and to the step is done once a window, as with one large batch"
             raise Wrong("nothing here changes the update itself", why=why, next="what is done to each micro-batch?")
         if want == "statistics" and got == "noise only" and _has(case, "dropout"):
-            why = "a layer normalises with other means here, and a dropout beside it hid that"
+            why = "a layer normalises with other means here, and a dropout in the same case hid that"
             then = "the first word of the table that applies to any layer, not the word of the first layer"
             raise Wrong("a dropout hid a batch norm", why=why, next=then)
         if want == "statistics":
@@ -53,7 +53,7 @@ class SameOrNot(Exercise):
                 return Wrong(what, why=why, next=then)
         hidden = {right for case, said, right in wrong if said == "noise only" and _has(case, "dropout")}
         if hidden == {"update", "statistics"} and all(said != "no" for _, said, _ in wrong):
-            why = "where several words apply, the answer is the one that stands lower in the table"
+            why = "where several words apply, the answer is the lower one in the table"
             return Wrong("the words are asked in another order", why=why, next="the table's first word that applies")
         unkept = [case for case, _, right in wrong if right == "statistics" and _is_unkept(case)]
         if len(unkept) == len(wrong) and any(layer["training"] for case in unkept for layer in case["layers"]):

@@ -45,7 +45,7 @@ class MemoryTimeline(Exercise):
             why = "every number of the list is right"
             raise Wrong("the peak is not the largest of them", why=why, next="return its bytes, then its place")
         if got["peak"][1] != want["peak"][1]:
-            why = f"the list is right, and its largest number stands at {want['peak'][1]}, not at {got['peak'][1]}"
+            why = f"the list is right, and its largest number is at {want['peak'][1]}, not at {got['peak'][1]}"
             raise Wrong(
                 "the moment of the peak is another one", why=why, next="the first place in the list that has it"
             )
@@ -92,7 +92,7 @@ def _habit(case: Any, place: int, got: list[int], want: list[int]) -> Wrong | No
         return Wrong("the list holds changes, not what is live", why=why, next="add them up as you go")
     saved = 0 if case["layers"][0]["inplace"] else case["layers"][0]["activation_bytes"]
     if place == 0 and WORD * (got[0] - saved) == want[0] - saved:
-        why = "without what layer 0 saves, a quarter is there of what should be"
+        why = "without what layer 0 saves, the bytes are a quarter of the right number"
         return Wrong("a parameter was counted as one byte", why=why, next="fp32 has how many bytes each?")
     if place != count:
         return None
@@ -138,11 +138,11 @@ def _live_symptom(case: Any, place: int, said: Any, want: list[int]) -> Wrong:
         return Wrong("the step lets go of the gradients", why=why, next="they are there until zero_grad has run")
     if place == 2 * count:
         then = "what does the optimizer make in its first step, and what has been let go by now?"
-        return Wrong("what is there after the step is wrong", why=why, next=then)
+        return Wrong("the bytes after the step are wrong", why=why, next=then)
     if abs(off) == parameters:
         then = "set_to_none lets go of the gradients; otherwise they stay, as zeros"
         return Wrong("zero_grad was taken for the other kind", why=why, next=then)
-    return Wrong("what is there after zero_grad is wrong", why=why, next="what has a training run between two steps?")
+    return Wrong("the bytes after zero_grad are wrong", why=why, next="what has a training run between two steps?")
 
 
 def _forward_symptom(layers: list[Any], place: int, off: int, why: str) -> Wrong:
@@ -160,7 +160,7 @@ def _backward_symptom(case: Any, index: int, off: int, why: str) -> Wrong:
     layer = case["layers"][index]
     kept = 0 if layer["inplace"] else layer["activation_bytes"]
     if kept and off == kept:
-        then = "when a layer has run backward, nobody needs what it saved"
+        then = "when a layer has run backward, what it saved is no longer needed"
         return Wrong("activations outlive their backward pass", why=why, next=then)
     if off == -WORD * layer["parameters"]:
         then = "each layer's backward pass leaves a gradient for every parameter"

@@ -1,4 +1,4 @@
-"""What is wrong with `run_step`, told from what it did, and with the form of what `place` gives."""
+"""What is wrong with `run_step`, found from what it did, and with the form of what `place` gives."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def placed_mistake(text: str, layers: int) -> Wrong | None:
         return Wrong("place found no stretches", why="some way fits every budget", next=then)
     if text:
         return _beyond(json.loads(text), layers)
-    why = "a stretch is a pair: its first layer, and the layer behind its last one"
+    why = "a stretch is a pair: its first layer, and the layer after its last one"
     return Wrong("what place gives are no stretches", why=why, next="return a list of (start, stop)")
 
 
@@ -38,7 +38,7 @@ def _beyond(stretches: Any, layers: int) -> Wrong | None:
     for start, stop in stretches:
         if not 0 <= start < stop <= layers:
             why = f"({start}, {stop}) of {layers} layers"
-            then = "start is the first layer of the stretch, stop the layer behind its last one, at most len(layers)"
+            then = "start is the first layer of the stretch, stop the layer after its last one, at most len(layers)"
             what = "a stretch has no layer" if start >= stop else "a stretch goes beyond the layers"
             return Wrong(what, why=why, next=then)
     return None
@@ -57,12 +57,12 @@ def step_mistake(program: list[Any]) -> Wrong | None:
     behind = [stop for _, stop in TRIED if ("forward", stop) in done]
     tried = f"with the stretches {list(TRIED)}, "
     if behind and not whole & (inside | set(behind)):
-        why = f"{tried}layers {' and '.join(map(str, behind))} were run again too; they lie behind a stretch"
+        why = f"{tried}layers {' and '.join(map(str, behind))} were run again too; they come after a stretch"
         then = "(start, stop) is range(start, stop): the layer `stop` is kept"
-        return Wrong("the layer behind a stretch was taken for one of it", why=why, next=then)
+        return Wrong("the layer after a stretch was taken for one of it", why=why, next=then)
     ends = [stop - 1 for _, stop in TRIED if stop - 1 in gone]
     if ends:
-        why = f"{tried}the output of layer {ends[0]} was dropped; the layer behind it reads it in its backward pass"
+        why = f"{tried}the output of layer {ends[0]} was dropped; the layer after it reads it in its backward pass"
         return Wrong("the output of a stretch's last layer was let go", why=why, next="drop those before it alone")
     again = [layer for op, layer in done if op == "recompute"]
     if again and not gone & inside:
@@ -76,7 +76,7 @@ def step_mistake(program: list[Any]) -> Wrong | None:
     ]
     if early:
         then = "run a stretch again just before the backward pass of its own last layer"
-        why = f"{tried}layer {early[0]} ran again while layers behind its stretch had not run backward"
+        why = f"{tried}layer {early[0]} ran again while layers after its stretch had not run backward"
         return Wrong("stretches run again before it is their turn", why=why, next=then)
     return None
 

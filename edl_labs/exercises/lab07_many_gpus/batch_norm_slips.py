@@ -34,7 +34,7 @@ def of_outputs(case: Any, parts: Any, got: Any, right: tuple[Any, Any], same: fl
     even = means.mean(0)
     weighted = (weights * spreads).sum(0) / count
     far = (weights * (means - even) ** 2).sum(0) / count
-    between = "add how far each rank's mean lies from the mean of all, squared, to its variance"
+    between = "add the squared distance of each rank's mean from the mean of all to its variance"
     heavy = "a rank with more rows weighs more: times its count, over the count of all"
     rules = [
         (mean, kept, "rows are normalised with the variance that is kept", "divide by the count here, not by one less"),
@@ -53,8 +53,8 @@ def of_outputs(case: Any, parts: Any, got: Any, right: tuple[Any, Any], same: fl
             return what, then
     eps = case["eps"]
     for scale, what, then in (
-        (variance.sqrt(), "eps is left out", "it stands beside the variance, below the root"),
-        (variance.sqrt() + eps, "eps is added to the root", "it stands beside the variance, below the root"),
+        (variance.sqrt(), "eps is left out", "epsilon is added to the variance, under the root"),
+        (variance.sqrt() + eps, "eps is added to the root", "epsilon is added to the variance, under the root"),
         (variance + eps, "rows are divided by the variance", "by its root"),
     ):
         if _all_are(got, [(part - mean) / scale for part in parts], same):

@@ -149,7 +149,7 @@ def _added_symptom(why: str, found: float, right: float) -> Wrong:
     if found < _NOTHING:
         return Wrong("adding up is taken for free", why=why, next="what arrives in the first half is added")
     if close(found, 2 * right):
-        then = "finished sums take the place of what is there"
+        then = "finished sums replace the chunk's old values"
         return Wrong("something is added on the way back", why=why, next=then)
     return Wrong("another number of bytes is added up", why=why, next="what arrives in a round of the first half?")
 
@@ -164,7 +164,7 @@ def _of_tree(case: Any, what: str, where: str, why: str, found: float, right: fl
     if what == "rounds" or close(found, 2 * int(found / 2 + 0.5)):
         then = "after r rounds up to 2^r ranks are added up: when are all of them?"
         return Wrong("a tree has another number of rounds", why=why, next=then)
-    return Wrong("a tree sends the whole message in every round", why=why, next="nobody cuts it into chunks")
+    return Wrong("a tree sends the whole message in every round", why=why, next="it is not cut into chunks")
 
 
 def _of_halving(case: Any, what: str, where: str, why: str, found: float, right: float) -> Wrong:

@@ -27,7 +27,7 @@ MOST_TIME = 1.03  # of the best groups', promised in the lab's text
 _ITEM_BYTES = 4  # of fp32, as gradients are summed
 _SLOWER = "other groups would be faster"
 _LARGE_LAST = "the last bucket is too large"
-_ONE = "one bucket is ready when nothing is left to hide behind"
+_ONE = "a single bucket is complete only when no backward kernel is left to hide it"
 _MANY = "every layer pays for its own rounds"
 _GRADIENTS = 1  # the number of the tensor that holds them, after the batch
 
@@ -52,12 +52,12 @@ class ModelOnRank:
         )
 
     def bucket(self, numbers: Any) -> RankTensor:
-        """The gradients of layers that lie side by side, as one tensor."""
+        """The gradients of neighbouring layers, as one tensor."""
         wanted = sorted(numbers, reverse=True)
         if not wanted or wanted != list(range(wanted[0], wanted[-1] - 1, -1)):
             raise VirtualClusterError(
-                f"layers {str(list(numbers))[:60]} do not lie side by side",
-                why="gradients lie in one buffer, the last layer's first, and a bucket is a part of it",
+                f"layers {str(list(numbers))[:60]} are not neighbours",
+                why="gradients are in one buffer, the last layer's first, and a bucket is a part of it",
                 next="put neighbours into a bucket",
             )
         size = self._layers[wanted[-1]]["gradient_bytes"] // _ITEM_BYTES
@@ -225,7 +225,7 @@ def _time_symptom(case: Any, run: ClusterReplay, groups: list[list[int]], best_s
     ops = [entry["op"] for entry in program]
     if not any("async" in entry for entry in program if entry["op"] == "all_reduce"):
         then = "async_op=True lets the stream go on; wait() comes later"
-        return Wrong("the backward pass stands still while sums travel", why=why, next=then)
+        return Wrong("the backward pass is blocked during each all-reduce", why=why, next=then)
     first_wait = ops.index("wait_work") if "wait_work" in ops else len(ops)
     end = max(at for at, entry in enumerate(program) if entry.get("name") == "backward 0")
     if first_wait < end:

@@ -14,9 +14,9 @@ ABSENT = {"lost": "no sign", "ended early": "ended", "only slow": "computes"}
 WORDS = {
     "other call": ("it is another call, whatever its size", "compare what is called first"),
     "other size": ("it is the same call with another size", "all_reduce and all_reduce are no different calls"),
-    "lost": ("a rank without a sign of life was not told", "its process is gone: nobody ends or computes there"),
+    "lost": ("a rank without a sign of life was not named", "its process is gone: it neither ends nor computes"),
     "ended early": ("a rank that has ended will not call any more", "it is neither lost nor slow"),
-    "only slow": ("a rank that computes will come", "nobody hangs yet"),
+    "only slow": ("a rank that computes will come", "no rank hangs yet"),
     "crossed groups": ("each waits for the other in a group of its own", "who is missing here, and where is it?"),
 }
 _MOST_OF_ALL = 0.8  # a slip that hides the right call from one question leaves a few answers to others
@@ -118,7 +118,7 @@ _BY_BOTH = "calls meet that have the same group and the same number in it"
 _SLIPS: tuple[tuple[Callable[[Any, Any, Any], bool], str, str, str], ...] = (
     (
         _asked_later,
-        "an earlier question has a yes already",
+        "an earlier question already applies",
         "{mine!r} came back, which is true of that rank, and {right!r} is true of one as well",
         "ask the six questions in their order, each of all ranks, and stop at the first yes",
     ),
@@ -130,7 +130,7 @@ _SLIPS: tuple[tuple[Callable[[Any, Any, Any], bool], str, str, str], ...] = (
     ),
     (
         _one_that_waits,
-        "a rank that waits is not the one that is waited for",
+        "that rank itself waits; it is not the one the others wait for",
         "one of those that wait was named",
         "name the member of the group that is not in the call",
     ),

@@ -71,11 +71,13 @@ def _judge_rank(case: Any, rank: Any, want: Any) -> None:
     awaited = {member for name in _waited_groups(case) for member in case["groups"][name]}
     if rank not in awaited:
         then = "only members of a group are waited for in its calls"
-        raise Wrong("nobody waits for that rank", why=f"rank {rank} is in no group that waits", next=then)
+        raise Wrong("no rank waits for that one", why=f"rank {rank} is in no group that waits", next=then)
     waits = case["ranks"][rank]["doing"] == "waits"
     if waits and want[0] in ABSENT:
         why = f"rank {rank} waits in a call itself"
-        raise Wrong("a rank that waits is not the one that is waited for", why=why, next="who is missing in its call?")
+        raise Wrong(
+            "that rank itself waits; it is not the one the others wait for", why=why, next="who is missing in its call?"
+        )
     calls = [case["ranks"][one]["calls"][-1] for one in (rank, want[1])]
     meets = all(calls[0][part] == calls[1][part] for part in ("group", "number"))
     if waits and want[0] in MISMATCHES and not meets:
@@ -89,7 +91,7 @@ def _judge_rank(case: Any, rank: Any, want: Any) -> None:
 def _word_symptom(got: str, want: str) -> Wrong:
     why = f"{got!r} came back"
     if want in MISMATCHES and got not in MISMATCHES:
-        then = "a call that does not match hangs, whoever else is still on the way"
+        then = "a call that does not match hangs, even if other ranks are still on the way"
         return Wrong("calls that have met already do not match", why=why, next=then)
     if got in MISMATCHES and want not in MISMATCHES:
         then = "calls meet that have the same group and the same number in it"

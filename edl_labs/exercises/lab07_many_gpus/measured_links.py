@@ -111,7 +111,7 @@ def _half_symptom(case: Any, half: float, alpha_s: float, rate: float) -> Wrong:
     if close(half, max(case["sizes"]) / 2):
         return Wrong("half of the largest size has nothing to do with half of the rate", why=why, next=then)
     if half in case["sizes"]:
-        what = "a row of the table is not where half of the rate is reached: that lies between two rows"
+        what = "a row of the table is not where half of the rate is reached: that is between two rows"
         return Wrong(what, why=why, next=f"compute it from your fit: {then}")
     return Wrong("half of the rate is reached at another size", why=why, next=then)
 

@@ -151,14 +151,14 @@ def _is_sum(part: ClusterPart, every: dict[int, float]) -> bool:
 def _sum_symptom(case: Any, run: ClusterReplay, rank: int, part: ClusterPart) -> Wrong:
     why, ranks, found = f"rank {rank} ends with {str(part)[:150]}", case["ranks"], part.ranks
     if any(term.rank < 0 for term in part.terms):
-        return Wrong("elements that nobody has written are in the sum", why=why, next="receive before you add")
+        return Wrong("unwritten elements are in the sum", why=why, next="receive before you add")
     if any(term.offset for term in part.terms):
         return Wrong("elements were added to others than their own", why=why, next="which chunk arrives in this round?")
     counts = set(found.values())
     if len(found) == ranks and counts == {1 / ranks}:
         return Wrong("that is the mean, and the sum is wanted", why=why, next="leave the division to the caller")
     if max(counts, default=1.0) > 1:
-        then = "sums are added up in P - 1 rounds; a finished chunk then takes the place of what is there"
+        then = "sums are added up in P - 1 rounds; a finished chunk then replaces the old values"
         return Wrong("some ranks' elements are in the sum more than once", why=why, next=then)
     rest = ranks * (case["numel"] // ranks)
     if rest and all(
@@ -220,4 +220,4 @@ def _time_symptom(case: Any, run: ClusterReplay, best_s: float) -> Wrong:
         why += f"; a rank sends {max(sends.values())} messages, each of which costs {seconds(case['alpha_s'])}"
         return Wrong("there are more messages than rounds", why=why, next="one message a round: 2(P - 1) in all")
     then = "let every rank send and receive at once: isend, recv, then wait"
-    return Wrong("links stand idle while ranks take turns", why=why, next=then)
+    return Wrong("links are idle while ranks take turns", why=why, next=then)

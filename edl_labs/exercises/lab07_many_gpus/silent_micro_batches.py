@@ -29,7 +29,7 @@ class RecordedLoss:
         return RecordedLoss(self._log, self._number, self._factor / divisor)
 
     def backward(self) -> None:
-        """Add this loss's gradients to what is there."""
+        """Add this loss's gradients to the existing ones."""
         self._log.append(["backward", self._number, float(self._factor)])
 
 

@@ -107,14 +107,14 @@ def _judge_outputs(case: Any, got: Any, want: Any) -> None:
             raise Wrong("a rank gives other rows than its own", why=why, next="its rows alone, normalised")
         if odd := unreadable(mine, len(right)):
             then = "a single row has no unbiased variance: var(0) divides by zero there"
-            raise Wrong("an output is no number", why=f"rank {rank}, of {case['rows'][rank]} rows, {odd}", next=then)
+            raise Wrong("an output is not a number", why=f"rank {rank}, of {case['rows'][rank]} rows, {odd}", next=then)
     off = [distance(mine, right) for mine, right in zip(got["outputs"], want["outputs"], strict=True)]
     if max(off) <= _SAME:
         return
     rank = off.index(max(off))
     why = f"rank {rank}'s output is {off[rank]:.2g} of its length off"
     if not any(got["forward"]):
-        then = "the batch lies on all ranks: its mean and variance need one call of comm"
+        then = "the batch is on all ranks: its mean and variance need one call of comm"
         raise Wrong("each rank normalises with its own rows", why=f"{why}, and comm is never called", next=then)
     parts, before, _ = drawn_rows(case)
     told = slips.of_outputs(case, parts, got["outputs"], slips.fresh(case, before, want["running"][0]), _SAME)
@@ -124,7 +124,7 @@ def _judge_outputs(case: Any, got: Any, want: Any) -> None:
         then = "squares of such values agree in all but their last digits: add squares of what lies around a mean"
         raise Wrong("digits are lost", why=f"{why}; values lie near {case['centre']:g}", next=then)
     then = (
-        "print mean and variance beside those of torch.cat(all rows); sums can be added where all ranks' values were "
+        "compare mean and variance with those of torch.cat(all rows); sums can be added where all ranks' values were "
         "shifted by the same number alone"
     )
     raise Wrong("rows are normalised with another mean or variance", why=why, next=then)
@@ -192,7 +192,7 @@ def _judge_gradients(case: Any, got: Any, want: Any) -> None:
         if not told and not any(got["backward"]):
             told = (
                 "each rank goes back with its own rows alone",
-                "every row of every rank moves the mean: the sums behind it need one call of comm",
+                "every row of every rank moves the mean: its sums need one call of comm",
             )
         what, then = told or ("the gradient of x is not that of the whole batch", "try it with one rank first")
         raise Wrong(what, why=why, next=then)

@@ -31,7 +31,7 @@ _EVERY = 7  # of many layouts, a part is asked for each seventh: prime, so that 
 
 
 def every_layout(job: Any) -> Iterator[dict[str, Any]]:
-    """All layouts that are asked for."""
+    """All requested layouts."""
     gpus = job["nodes"] * job["gpus_per_node"]
     powers = [1 << at for at in range(gpus.bit_length()) if gpus % (1 << at) == 0]
     for dp, tp in itertools.product(powers, powers):
@@ -101,7 +101,7 @@ class LayoutOfAJob(Exercise):
     def _judge_choice(self, case: Any, chosen: Any, want: Any) -> None:
         every = list(every_layout(case))
         if chosen not in every:
-            raise Wrong("that is no layout of this job", why=_named(chosen), next="one of every_layout(job)")
+            raise Wrong("that is not a layout of this job", why=_named(chosen), next="one of every_layout(job)")
         held = want["bytes"][every.index(chosen)]
         if held > case["memory_bytes"]:
             why = f"{_named(chosen)}: {byte_count(held)} of {byte_count(case['memory_bytes'])}"
@@ -143,7 +143,7 @@ _NEXT = {
     "hand-overs": "one message forward and one back in each slot",
     "data sums": "how many bytes of gradients and weights, how often, over which links?",
     "rounds": "how many messages follow one another?",
-    "hiding": "what is left of the data sums once computing has run beside them?",
+    "hiding": "what is left of the data sums after the part that computing hides?",
 }
 
 

@@ -114,7 +114,7 @@ def _judge_waiting(case: Any, run: ClusterReplay) -> None:
         crossed = any("(backward" in calls.get(at, "") and "(forward" in calls.get(at + 1, "") for at in calls)
         if case["schedule"] == "1f1b" and crossed and _is_warmed_up_too_long(case, run):
             what = "a stage waits for a gradient, and the next one for more inputs before it goes back"
-            then = "a stage warms up with as many forward passes as there are stages behind it: the last with none"
+            then = "a stage warms up with as many forward passes as there are stages after it: the last with none"
             raise Wrong(what, why=run.hang.what, next=then)
     require_end(run)
 
@@ -229,7 +229,7 @@ def _judge_memory(case: Any, run: ClusterReplay, best: list[int]) -> None:
             then = "go back as soon as a gradient is there: forward and back take turns"
             raise Wrong("all micro-batches are in flight at once, as in GPipe", why=why, next=then)
         if case["schedule"] == "1f1b" and stage and flying >= min(case["micro"], case["stages"]):
-            then = "how many stages lie behind this one?"
+            then = "how many stages come after this one?"
             raise Wrong("every stage warms up as long as the first", why=why, next=then)
         if case["schedule"] == "1f1b" and flying > fewest:
             then = "after the warm-up comes a forward pass, and then its turn to go back"
@@ -284,4 +284,5 @@ def _idle_symptom(case: Any, said: float) -> Wrong:
     if said > right_s * 1.5 and math.isclose(said, right_s * micro, rel_tol=_SAME):
         then = "the pipeline fills once and drains once a step"
         return Wrong("the bubble does not grow with the micro-batches", why=why, next=then)
-    return Wrong("a stage idles for another time", why=why, next="how long until its first pass, and after its last?")
+    then = "how long until its first pass, and after its last?"
+    return Wrong("the idle time of a stage is wrong", why=why, next=then)

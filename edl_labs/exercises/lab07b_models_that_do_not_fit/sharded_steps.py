@@ -219,7 +219,7 @@ def _peak_symptom(case: Any, run: ClusterReplay) -> Wrong:
         then = "sum a layer's gradients as soon as they are there, and update it as soon as the sum is: that frees them"
         return Wrong("the gradients of all layers wait for the end", why=why, next=then)
     if gradients > 2:
-        then = "while a layer goes back, the one behind it is summed: then update that one"
+        then = "while a layer runs backward, the one after it is summed: then update that one"
         return Wrong("gradients are let go too late", why=why, next=then)
     if weights > 2:
         return Wrong("too many layers are gathered ahead", why=why, next="the next one is enough")
@@ -238,9 +238,9 @@ def _time_symptom(run: ClusterReplay, best_s: float) -> Wrong:
         then = "a collective starts when the stream has done what it was given before: issue it first"
         return Wrong("the next layer is gathered after the pass that should hide it", why=why, next=then)
     if gradients == 1:
-        then = "let the sum run beside the next layer's backward pass, and update afterwards"
+        then = "let the sum overlap the next layer's backward pass, and update afterwards"
         return Wrong("compute waits for every sum", why=why, next=then)
-    return Wrong("sums and gathers stand in each other's way", why=why, next="in which order are they started?")
+    return Wrong("sums and gathers block each other", why=why, next="in which order are they started?")
 
 
 def _is_nothing_hidden(program: Any) -> bool:

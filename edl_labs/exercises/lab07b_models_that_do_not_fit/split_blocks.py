@@ -169,7 +169,7 @@ def _judge_shapes(case: Any, shapes: Any) -> None:
         raise Wrong("every rank holds the whole block", why=why, next="a rank keeps its columns alone")
     if any(shape[1] < width for shape in shapes[last]):
         why = f"{last} of {inner} x {width} is cut into {shapes[last]}"
-        then = "the inputs of this matrix lie on different ranks: which of its rows do they meet?"
+        then = "the inputs of this matrix are on different ranks: which of its rows do they meet?"
         raise Wrong("the second matrix is cut by columns", why=why, next=then)
     for name in ("up", "query", "key", "value"):
         if name in shapes and sum(shape[1] for shape in shapes[name]) != inner:
@@ -180,7 +180,7 @@ def _judge_shapes(case: Any, shapes: Any) -> None:
         if any(shape[1] % size for shape in shapes["query"]):
             why = f"heads have {size} channels, and ranks have {[shape[1] for shape in shapes['query']]}"
             then = "a softmax belongs to one head: cut between heads, even if some ranks get one more"
-            raise Wrong("a head lies on two ranks", why=why, next=then)
+            raise Wrong("a head is on two ranks", why=why, next=then)
     most = -(-inner // ranks) if case["kind"] == "mlp" else -(-case["heads"] // ranks) * (width // case["heads"])
     unit = 1 if case["kind"] == "mlp" else width // case["heads"]
     widest, narrowest = (pick(shape[1] for shape in shapes[first]) for pick in (max, min))

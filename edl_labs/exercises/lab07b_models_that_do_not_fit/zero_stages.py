@@ -76,12 +76,12 @@ def _symptom(case: Any, name: str, stage: str, part: str, found: Any, right: Any
         return Wrong("the places of the layers were taken for their parameters", why=why, next=then)
     if name == "held":
         then = "which layers have it, and is it whole here or a shard of each layer?"
-        return Wrong(f"a stage holds another number of bytes of its {part}", why=why, next=then)
+        return Wrong(f"a stage holds a wrong number of bytes of its {part}", why=why, next=then)
     if not right:
-        what = "the optimizer's state never travels" if part == "optimizer" else f"{part} do not travel here"
+        what = "the optimizer's state is never sent" if part == "optimizer" else f"{part} are not sent in this stage"
         return Wrong(what, why=why, next="what has no GPU but one that holds it?")
     if not found:
-        then = "who holds whole ones after the update, or before a pass, and who needs them?"
-        return Wrong(f"{part} have to travel in this stage", why=why, next=then)
+        then = "after the update, or before a pass: which GPUs hold full tensors, and which need them?"
+        return Wrong(f"{part} must be communicated in this stage", why=why, next=then)
     then = "how often in a step, of which layers, and ranks - 1 shards each time"
-    return Wrong(f"a stage sends another number of bytes of its {part}", why=why, next=then)
+    return Wrong(f"a stage sends a wrong number of bytes of its {part}", why=why, next=then)

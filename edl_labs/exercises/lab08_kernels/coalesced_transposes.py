@@ -126,7 +126,7 @@ def _judge_contents(case: Any, run: WarpReplay) -> None:
         raise Wrong("some elements of dst are never written", why=why, next=then)
     if source[0] == "nothing":
         then = "which thread has to have written that place of the tile?"
-        raise Wrong("a place of shared memory is read that nobody has written", why=why, next=then)
+        raise Wrong("an element of shared memory is read before it is written", why=why, next=then)
     if _is_tile_kept(found, due, bad, columns):
         then = "the block at (x, y) of src becomes the one at (y, x) of dst, and so do the elements in it: both turn"
         raise Wrong("elements are turned within their tile, and tiles are not", why=why, next=then)

@@ -40,7 +40,7 @@ class FirstLayers(Exercise):
             for layer, found, right in zip(case["layers"], got["alone"][part], want["alone"][part], strict=True):
                 if not close(found, right, atol=CLOSEST):
                     why = f"{_a(layer)} as the only layer: {_apart(case, part, found, right)}"
-                    raise Wrong(f"a layer's {part} are others", why=why, next="its row of the table, column by column")
+                    raise Wrong(f"a layer's {part} differ", why=why, next="its row of the table, column by column")
         for at, layer in enumerate(case["layers"]):
             for part in PARTS:
                 found, right = got["upto"][part][at], want["upto"][part][at]

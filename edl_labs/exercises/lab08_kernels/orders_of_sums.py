@@ -44,7 +44,7 @@ class OrderMatters(Exercise):
     def compare(self, case: Any, got: Any, want: Any) -> None:
         if len(got["range"]) != 2:
             why = f"{counted(len(got['range']), 'number')} came back from range_of_sums"
-            raise Wrong("the smallest and the largest sum are asked for", why=why, next="return (smallest, largest)")
+            raise Wrong("expected the smallest and the largest sum", why=why, next="return (smallest, largest)")
         for found, right, what in zip(got["range"], want["range"], ("smallest", "largest"), strict=True):
             if not close(found, right):
                 why = f"the {what} sum in {case['fmt']} is {found:.9g}, and {right:.9g} is one"
@@ -98,7 +98,7 @@ def _judge_sum(case: Any, run: WarpReplay) -> None:
     if run.undefined and not run.races:
         what, place, thread = run.undefined[0]
         why = f"thread {thread} of a block reads place {place} of {what}"
-        raise Wrong("a place of shared memory is read that nobody has written", why=why, next="write all of it first")
+        raise Wrong("an element of shared memory is read before it is written", why=why, next="write all of it first")
     leaves = {leaf: times for leaf, times in run.leaves(origin).items() if leaf[0] == "values"}
     if not leaves:
         why = "nothing of values has come into out[0]"
@@ -131,7 +131,7 @@ def _judge_beginning(run: WarpReplay) -> None:
     if strange:
         array, place = min(strange)
         why = f"{array}[{place}] was added as it was before the first launch"
-        raise Wrong("memory is added to that nobody has set", why=why, next="write it first, or do not read it")
+        raise Wrong("atomics add to memory that was never set", why=why, next="write it first, or do not read it")
 
 
 def _judge_arrivals(case: Any, text: str, run: WarpReplay) -> None:
@@ -222,7 +222,7 @@ _RULES: tuple[tuple[str, str, str, str], ...] = (
     (
         "first_twice",
         "the first value of each order is added twice",
-        "a sum began with it, and added it again, in all cases",
+        "each sum started with the first value and then added it again, in all cases",
         "a sum that begins with the first value goes on with the second",
     ),
     (

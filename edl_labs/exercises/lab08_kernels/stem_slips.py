@@ -1,4 +1,4 @@
-"""Mistakes about first layers: the sentence of each, and what is told from prices that are right."""
+"""Mistakes about first layers: the sentence of each, and what right prices show."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ SAID: dict[str, tuple[str, str, str]] = {
         "2 FLOP for each",
     ),
     "input pixels": (
-        "FLOP go with what is put out",
+        "FLOPs scale with the output, not the input",
         f"they were counted for every pixel of the input {_ALL}",
         "a stride skips pixels",
     ),
@@ -123,12 +123,12 @@ SAID: dict[str, tuple[str, str, str]] = {
         "they run inside the convolution before them",
     ),
     "relu moves": (
-        "an activation behind a convolution moves nothing",
+        "an activation after a convolution moves nothing",
         f"it read and wrote {_ALL}",
         "it runs inside the convolution before it",
     ),
     "norm moves": (
-        "batch normalization behind a convolution moves nothing",
+        "batch normalization after a convolution moves nothing",
         f"it read and wrote {_ALL}",
         "it runs inside the convolution before it",
     ),
@@ -171,47 +171,47 @@ SAID: dict[str, tuple[str, str, str]] = {
 HANDED: dict[str, tuple[str, str, str]] = {
     "shuffled": (
         "pixels are shuffled, not unshuffled",
-        "what comes behind an unshuffle has fewer channels and larger sides in all cases",
+        "what comes after an unshuffle has fewer channels and larger sides in all cases",
         "f² times the channels, each side over f",
     ),
     "channels times f": (
         "an unshuffle gives f² times the channels, not f times",
-        "what comes behind it has f times its input's channels in all cases",
+        "what comes after it has f times its input's channels in all cases",
         "as many elements come out as went in: both sides are over f",
     ),
     "channels stay": (
         "an unshuffle makes more channels",
-        "what comes behind it has its input's channels in all cases",
+        "what comes after it has its input's channels in all cases",
         "as many elements come out as went in",
     ),
     "sides stay": (
         "an unshuffle makes sides smaller",
-        "what comes behind it has its input's sides in all cases",
+        "what comes after it has its input's sides in all cases",
         "as many elements come out as went in",
     ),
     "nothing unshuffled": (
-        "an unshuffle hands on another shape than it gets",
-        "what comes behind it has its input's shape in all cases",
+        "an unshuffle passes on the wrong shape than it gets",
+        "what comes after it has its input's shape in all cases",
         "f² times the channels, each side over f",
     ),
 }
 SHAPES: tuple[tuple[str, str, str, str], ...] = (
     (
         "unshuffle",
-        "an unshuffle hands on another shape",
-        "what comes behind an unshuffle has another input in all cases",
+        "an unshuffle passes on the wrong shape",
+        "what comes after an unshuffle has another input in all cases",
         "f² times the channels, each side over f",
     ),
     (
         "depthwise",
-        "a depth-wise convolution hands on another shape",
-        "what comes behind it has another input in all cases",
+        "a depth-wise convolution passes on the wrong shape",
+        "what comes after it has another input in all cases",
         "its channels stay, its sides go with the stride",
     ),
     (
         "conv",
-        "a convolution hands on another shape",
-        "what comes behind it has another input in all cases",
+        "a convolution passes on the wrong shape",
+        "what comes after it has another input in all cases",
         "its own channels, and sides over the stride, rounded up",
     ),
 )

@@ -57,7 +57,7 @@ class TileChoice(Exercise):
         if chosen not in every:
             why = f"{chosen} for {len(case['chip']['tiles'])} tiles and splits of {case['chip']['splits']}"
             then = "return (number of the tile, split), and take the split from chip['splits']"
-            raise Wrong("that is no tile and split of this chip", why=why, next=then)
+            raise Wrong("that is not a tile and split of this chip", why=why, next=then)
         took, best = want["seconds"][every.index(chosen)], min(want["seconds"])
         if took > _GOOD * best:
             why = f"tile {chosen[0]} in {chosen[1]} part(s) takes {seconds(took)}, and {seconds(best)} are possible"

@@ -120,13 +120,13 @@ _RULES = {
     "missing": ("a node is in no kernel", "each node is computed somewhere"),
     "before a product": (
         "a contraction's kernel computes what the contraction reads",
-        "a product reads its inputs many times, in tiles: what feeds them, at once or through others, comes before it",
+        "a product reads its inputs many times, in tiles: nodes that feed them, directly or not, come before it",
     ),
     "two products": (
         "contractions of different inputs are in one kernel",
         "side by side only weights can lie, and they need one and the same input",
     ),
-    "reduction behind a product": (
+    "reduction after a product": (
         "a reduction is in a contraction's kernel",
         "a tile of the product holds a part of each row, and the reduction wants all of it",
     ),
@@ -135,7 +135,7 @@ _RULES = {
         "compare their elements, and the rows of the reductions",
     ),
     "across a reduction": (
-        "a kernel goes on behind a reduction whose row it cannot keep",
+        "a kernel goes on after a reduction whose row it cannot keep",
         "the result is there once the whole row was read; then the row is needed again: is it still on the chip?",
     ),
     "computed twice": (
@@ -149,7 +149,7 @@ _RULES = {
     ),
     "never written": (
         "a kernel reads what no kernel writes",
-        "what is computed in a kernel is lost when it ends, unless it is written",
+        "values computed in a kernel are lost when it ends, unless they are written",
     ),
     "not kept": ("an output of the graph is not written", "outputs are read later, by others"),
 }
@@ -173,13 +173,16 @@ def _symptom(graph: Any, plan: Partition) -> tuple[str, str]:
     if saving and not any(_are_neighbours(plan.graph, *pair) for pair in saving):
         return (
             "only kernels that are neighbours in the order of nodes are joined",
-            "nodes of another part may lie between two that belong together: try every pair",
+            "nodes of another part may be between two that belong together: try every pair",
         )
     if all(len(one.nodes) == 1 for one in plan.kernels):
         return "every node is still a kernel of its own", "which two read the same, or one what the other makes?"
     needed = Partition(plan.graph, tuple(Kernel(one.nodes) for one in plan.kernels), plan.on_chip_bytes)
     if needed.moved_bytes < plan.moved_bytes:
-        return "results are written that nobody reads", "a kernel writes what another kernel, an output or saved needs"
+        return (
+            "results are written that are never read",
+            "a kernel writes what another kernel, an output or saved needs",
+        )
     if any(once.moved_bytes < needed.moved_bytes for once in _changed(needed, _without)):
         return (
             "computing a node again costs more than reading its result",
@@ -264,7 +267,7 @@ def _joined(plan: Partition, i: int, j: int) -> Partition:
 
 
 _LEFT_OUT = (
-    "pointwise nodes behind a contraction are left out of its kernel",
+    "pointwise nodes after a contraction are left out of its kernel",
     "bias, activation, residual: while a tile of the product is on the chip, they cost no bytes",
 )
 
@@ -282,7 +285,7 @@ def _apart(plan: Partition, one: Kernel, other: Kernel) -> tuple[str, str]:
         then = (
             "longest_row elements can be kept: the text's limit is the longest row that stays, not the first too long"
         )
-        return "a row of just the longest length is taken for too long", then
+        return "a row of exactly the longest length is taken as too long", then
     if any("reduction" in kind for kind in kinds):
         then = "a reduction may end any kernel of its loop, and go on where its row stays on the chip"
         return "a reduction is apart from nodes with the same loop", then
@@ -290,7 +293,7 @@ def _apart(plan: Partition, one: Kernel, other: Kernel) -> tuple[str, str]:
     reads = {name for name in other.nodes for name in graph.by_name[name].reads}
     back = {name for name in one.nodes for name in graph.by_name[name].reads}
     if makes & reads or back & {name for node in other.nodes for name in graph.by_name[node].makes}:
-        then = "one may read what the other makes, whoever else reads it too"
+        then = "one may read what the other makes, even if others read it too"
         return "pointwise nodes that follow one another are apart", then
     return "two kernels read the same tensor and could be one", "joined, they read it once"
 

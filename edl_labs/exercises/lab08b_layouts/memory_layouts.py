@@ -34,7 +34,7 @@ class Strides(Exercise):
         }
 
     def student_inputs(self, case: Any) -> Any:
-        """A net, and the placements that are asked for."""
+        """A net, and the requested placements."""
         return {"tensors": case["tensors"], "net": _copied(case["net"]), "placements": list(placements(case["net"]))}
 
     def public_want(self, case: Any, want: Any) -> Any:
@@ -57,7 +57,7 @@ class Strides(Exercise):
         every = list(placements(net))
         chosen = dict(chosen)
         if chosen not in every:
-            raise Wrong("that is no placement of this net", why=_no_placement(net, chosen), next=_PLACE)
+            raise Wrong("that is not a placement of this net", why=_no_placement(net, chosen), next=_PLACE)
         bytes_of = [sum(_all_copies(one).values()) for one in want["copied"]]
         found, best = bytes_of[every.index(chosen)], min(bytes_of)
         if found > best:
@@ -167,7 +167,7 @@ def _no_placement(net: Any, chosen: Any) -> str:
 
 def _misread(found: Any, right: str, why: str) -> Wrong:
     if found not in _ANSWERS:
-        return Wrong("that is no layout", why=why, next=f"one of {', '.join(_ANSWERS)}")
+        return Wrong("that is not a layout", why=why, next=f"one of {', '.join(_ANSWERS)}")
     if right == "both":
         then = "a stride is multiplied by an index: what does it matter where the only index is 0?"
         return Wrong("a tensor that has both layouts is taken for one of them, or none", why=why, next=then)
@@ -196,6 +196,6 @@ def _miscounted(net: Any, layouts: Any, found: dict[str, int], right: dict[str, 
             if name.endswith(".weight"):
                 what = "a weight that has to be copied is missing"
             return Wrong(what, why=why, next="which form is wanted, and which is there?")
-        then = "a copy reads what is there and writes what is wanted, padding included, once for each form"
-        return Wrong("a copy has another number of bytes", why=why, next=then)
-    return Wrong("the copies are others", next="name tensors after their node, weights 'conv1.weight'")
+        then = "a copy reads the existing form and writes the wanted one, with padding, once for each form"
+        return Wrong("the bytes of a copy are wrong", why=why, next=then)
+    return Wrong("the copies are wrong", next="name tensors after their node, weights 'conv1.weight'")

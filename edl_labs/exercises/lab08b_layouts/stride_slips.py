@@ -37,8 +37,8 @@ READ: dict[str, tuple[str, str, str]] = {
         "skip dimensions of size 1",
     ),
     "from the shape": (
-        "the layout is told from the shape, not from the strides",
-        "a tensor's shape is N, C, H, W in either layout: channels_last changes the strides alone",
+        "the layout is taken from the shape, not from the strides",
+        "a tensor's shape is N, C, H, W in either layout: channels_last changes only the strides",
         "compare the strides with the products of the sizes further in",
     ),
 }
@@ -50,7 +50,7 @@ COPIED: dict[str, tuple[str, str, str]] = {
     ),
     "one pass": (
         "a copy is counted as one pass: it reads and it writes",
-        "what is there is read from memory, and what is wanted is written to it",
+        "the existing form is read from memory, and the wanted one is written to it",
         "add both; they differ where channels are padded",
     ),
     "each reader": (
@@ -89,7 +89,7 @@ COPIED: dict[str, tuple[str, str, str]] = {
     ),
     "one side of 1": (
         "an image of one row has two layouts",
-        "H = 1 or W = 1 was taken for one pixel: the other side still lies before or behind the channels",
+        "H = 1 or W = 1 was taken for one pixel: the other side is still before or after the channels",
         "both layouts are the same where there is one channel, or one pixel in all",
     ),
     "rest added": (
@@ -103,7 +103,7 @@ COPIED: dict[str, tuple[str, str, str]] = {
         "an image of 3 channels is read with 4",
     ),
     "reads padded": (
-        "a copy reads what is there, without the padding",
+        "a copy reads the existing elements, without the padding",
         "the padded channels were counted twice, in what is read as well",
         "only what is written has the wanted channels",
     ),
@@ -151,7 +151,7 @@ PLACEMENTS = (
     (
         _everywhere("NCHW"),
         "every layer goes back to NCHW: convolutions convert one by one",
-        "what lies between two convolutions can stay in NHWC, and nothing is copied there",
+        "layers between two convolutions can stay in NHWC, and nothing is copied there",
         "price all placements of the free nodes",
     ),
     (
@@ -175,7 +175,7 @@ PLACEMENTS = (
     (
         _most_bytes,
         "that placement copies the most bytes of all",
-        "a minimum is asked for",
+        "the question is a minimum",
         "min, not max",
     ),
 )

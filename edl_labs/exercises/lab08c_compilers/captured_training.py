@@ -96,8 +96,8 @@ def _judge_kernels(run: Replay, case: Any) -> None:
     known = {entry["name"] for entry in gpu.program if entry["op"] == "launch"}
     for entry in _issued(run):
         if entry["op"] == "launch" and entry["name"] not in known:
-            why = f"a launch of {entry['name']!r} is none of the towers'"
-            raise Wrong("the program has a kernel of its own", why=why, next="launch through towers alone")
+            why = f"a launch of {entry['name']!r} is not one of the towers' launches"
+            raise Wrong("the program has a kernel of its own", why=why, next="launch only through towers")
     require_bound(run, CaseProgram(gpu.program[:first], gpu.program[first:], own=OWN))
     _judge_set_up(run, [entry for entry in gpu.program[first + 1 :] if entry["op"] != "launch"])
     if not any(entry["op"] == "capture" for entry in run.program):
@@ -130,7 +130,7 @@ def _race(run: Replay, race: Race) -> Wrong:
     first, second = run.program[race.first], run.program[race.second]
     if second["op"] == "host_work":
         what = "the losses are read before they have arrived"
-        return Wrong(what, why=f"{race}", next="wait once, behind the last copy, before you return")
+        return Wrong(what, why=f"{race}", next="wait once, after the last copy, before you return")
     places = [entry["where"] for entry in run.program if entry["op"] == "alloc"]
     if second["op"] == "copy" and places[second["dst"][0]] == DEVICE:
         what = "a static buffer is filled again while a step may still read it"
@@ -139,7 +139,7 @@ def _race(run: Replay, race: Race) -> Wrong:
         what = "a replay may start before its batch has arrived"
         return Wrong(what, why=f"{race}", next="copy in the stream in which you replay, or let one wait for the other")
     what = "two operations touch the same bytes, and nothing orders them"
-    return Wrong(what, why=f"{race}", next="let one stream wait for the other, before and behind the work beside it")
+    return Wrong(what, why=f"{race}", next="let one stream wait for the other, before and after the overlapping work")
 
 
 def _judge_training(run: Replay, case: Any, right: str) -> None:
@@ -184,8 +184,8 @@ def _training(trained: list[int | None], right: list[int], why: str) -> Wrong:
             next="nothing runs during a capture: replay for the batch that was captured too",
         )
     if trained[: len(right)] == [right[0], *right[:-1]]:
-        return Wrong("batches are copied behind the replay that should read them", why=why, next="copy, then replay")
-    return Wrong("other batches were trained on than asked for", why=why, next="each batch once, in their order")
+        return Wrong("batches are copied after the replay that should read them", why=why, next="copy, then replay")
+    return Wrong("training used other batches than requested", why=why, next="each batch once, in their order")
 
 
 def _trained(run: Replay, case: Any, towers: TwoTowers) -> list[int | None]:
@@ -249,14 +249,14 @@ def _judge_losses(run: Replay, case: Any, result: int, right: list[str]) -> None
         raise Wrong("no buffer of the host came back", why=why, next=then)
     buffers = [entry for entry in run.program if entry["op"] == "alloc"]
     if buffers[result]["where"] == DEVICE:
-        why = "it lies in the device's memory, which the host cannot read"
+        why = "it is in the device's memory, which the host cannot read"
         raise Wrong("the device's buffer came back", why=why, next="copy each loss to a host buffer")
     if buffers[result]["bytes"] != LOSS_BYTES * case["batches"]:
         why = f"{buffers[result]['bytes']:,} bytes came back; {case['batches']} losses have {LOSS_BYTES} bytes each"
-        raise Wrong("the buffer of losses has another size", why=why, next="one place for each batch")
+        raise Wrong("the buffer of losses has the wrong size", why=why, next="one place for each batch")
     if _origins(run, result) == _origins(run, result, upto=0):
         why = "the buffer that came back is as it was made"
-        raise Wrong("no loss was copied to the buffer of losses", why=why, next="copy towers.loss behind each step")
+        raise Wrong("no loss was copied to the buffer of losses", why=why, next="copy towers.loss after each step")
     pieces = run.contents(result)
     if [piece.origin for piece in pieces] == right:
         return
@@ -272,7 +272,7 @@ def _judge_losses(run: Replay, case: Any, result: int, right: list[str]) -> None
     raise Wrong(
         "the losses are not those of the batches, in their order",
         why="the weights are right, and the losses that came back are of other moments",
-        next="copy towers.loss behind each step, the first one too",
+        next="copy towers.loss after each step, the first one too",
     )
 
 

@@ -49,7 +49,7 @@ class Guards(Exercise):
         for at, (mine, right) in enumerate(zip(got, want, strict=True)):
             if mine not in WORDS:
                 why = f"{mine[:30]!r} came back for call {at}"
-                raise Wrong("that is none of the four decisions", why=why, next=f"return one of {', '.join(WORDS)}")
+                raise Wrong("that is not one of the four decisions", why=why, next=f"return one of {', '.join(WORDS)}")
             if mine != right:
                 what, then = symptom(mine, right)
                 earlier = ", ".join(want[:at]) or "none"
@@ -71,7 +71,7 @@ class Guards(Exercise):
             if all(case["slips"].get(name) == one for case, one in zip(cases, mine, strict=True)):
                 return Wrong(
                     what,
-                    why="done otherwise in that alone, every decision in all cases comes out as yours did",
+                    why="a program with only this mistake gives your decisions in all cases",
                     next=then,
                 )
         return None

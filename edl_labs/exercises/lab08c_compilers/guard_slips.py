@@ -90,7 +90,7 @@ SAID: dict[str, tuple[str, str]] = {
         "a ninth version is made, and the limit is 8",
         "a call that fits none of 8 runs eagerly, and adds none",
     ),
-    "a version less": ("the eighth version is still made", "count what is there before a version is added"),
+    "a version less": ("the eighth version is still made", "count the versions before one is added"),
     "limit before hits": (
         "the versions that are there are still used at the limit",
         "ask for a hit first; only a call that fits none runs eagerly",
@@ -111,15 +111,15 @@ SAID: dict[str, tuple[str, str]] = {
         "some lines end the graph",
         "which of them needs a number, or shows something, before the graph has run?",
     ),
-    "item is no break": (
+    "item() does not break the graph": (
         "an .item() ends the graph",
         "Python wants a number that only running the graph can give",
     ),
-    "float is no break": (
+    "float() does not break the graph": (
         "float() of a tensor ends the graph",
         "it calls .item()",
     ),
-    "print is no break": (
+    "print() does not break the graph": (
         "a print ends the graph",
         "what it shows has to be computed by then, and Python shows it",
     ),
@@ -142,7 +142,7 @@ _FIRST: dict[tuple[str, str], tuple[str, str]] = {
         "which earlier version takes these arguments? mind what is free by now",
     ),
     ("break", "hit"): (
-        "a version that fits was not used, and a break was told",
+        "a version that fits was not used, and a break was reported",
         "what was compiled in pieces is a version like others",
     ),
     ("eager", "hit"): ("a version that fits was not used at the limit", "hits need no room for a new version"),
@@ -155,7 +155,7 @@ _FIRST: dict[tuple[str, str], tuple[str, str]] = {
         "what differs between this call and the one that made the version?",
     ),
     ("break", "recompile"): (
-        "a break was told where all lines stay in the graph",
+        "a break was reported where all lines stay in the graph",
         "which lines does this call run, and which of them needs a number from the device?",
     ),
     ("recompile", "break"): (

@@ -194,7 +194,7 @@ def _choice(case: Any, calls: list[list[dict[str, Any]]], number: int, chosen: s
     if chosen == _kernel(times.index(max(times))) and _waits_first(trial) and not is_unused:
         return Wrong("the slowest candidate was kept", why=why, next="the fastest takes the least time")
     if chosen == _kernel(0) and _waits_first(trial):
-        then = "look the choice up in every call behind the trial"
+        then = "look the choice up in every call after the trial"
         return Wrong("what the trial found is not used", why=f"the default runs on; {why}", next=then)
     waits = sum(entry["op"] in SYNCS for entry in trial)
     then = "the device must be idle when the clock is read the first time, too"

@@ -128,7 +128,7 @@ def _told_over(case: Any, at: int, found: list[Any], right: list[str]) -> Wrong:
     extra = [one for one in found if one not in right]
     if not extra:
         if sorted(found) == sorted(right):
-            return Wrong("names are in another order", why=why, next="that of reads")
+            return Wrong("the names are in the wrong order", why=why, next="that of reads")
         return Wrong("a kernel may write over more than that", why=why, next="go through all that it reads")
     name = extra[0]
     if not kernel["in_place"]:
@@ -141,13 +141,13 @@ def _told_over(case: Any, at: int, found: list[Any], right: list[str]) -> Wrong:
     if any(name in one["reads"] for one in case["kernels"][at + 1 :]):
         then = "a later kernel reads it: it would find something else there"
         return Wrong("a tensor is written over that is read again", why=why, next=then)
-    return Wrong("a tensor of another size is written over", why=why, next="only what has as many bytes")
+    return Wrong("a tensor is overwritten by one of another size", why=why, next="only what has as many bytes")
 
 
 _LEAST = {
     "as they are": ("sizes are not rounded up to the alignment", "align: each tensor begins at a multiple of it"),
     "rounded once": ("the sum is rounded up, and not each tensor", "each tensor takes a multiple of align"),
-    "never in place": ("what is written in place is counted beside what it overwrites", "the two have one place"),
+    "never in place": ("what is written in place is counted twice, with what it overwrites", "the two have one place"),
     "its own": (
         "only what a kernel itself reads and writes was counted",
         "what waits for a later kernel is in memory, too",
@@ -163,7 +163,7 @@ def _told_least(case: Any, found: Any, right: int) -> Wrong:
         if found == case["slips"][name]:
             return Wrong(what, why=why, next=then)
     then = "for each kernel: the rounded sizes of all tensors that live while it runs"
-    return Wrong("another number of bytes is the least", why=why, next=then)
+    return Wrong("that is not the least number of bytes", why=why, next=then)
 
 
 def _judge_plan(case: Any, got: Any, want: Any) -> None:
@@ -175,7 +175,7 @@ def _judge_plan(case: Any, got: Any, want: Any) -> None:
     for name, at in offsets.items():
         if at < 0 or at % align:
             why = f"{name} begins at {at}, and align is {align}"
-            raise Wrong("an offset is no multiple of the alignment", why=why, next="round sizes up to it")
+            raise Wrong("an offset is not a multiple of the alignment", why=why, next="round sizes up to it")
     spans = {name: (at, at + case["sizes"][name]) for name, at in offsets.items()}
     together = _overlaps(spans)
     in_place = {
@@ -225,7 +225,7 @@ def _judge_peak(case: Any, spans: Any, together: Any, in_place: Any, least: int)
     if all(spans[one] == spans[other] for one, other in apart):
         then = "a large place that is free again has room for several small tensors"
         raise Wrong("memory is used again only as a whole piece", why=why, next=then)
-    then = "small tensors lie where a large one could have been: which should be placed first?"
+    then = "small tensors are where a large one could have been: which should be placed first?"
     raise Wrong("gaps are left that nothing fits into", why=why, next=then)
 
 

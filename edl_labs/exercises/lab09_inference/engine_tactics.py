@@ -50,8 +50,8 @@ class EngineOfTactics(Exercise):
         if error != "ValueError":
             return None
         why = "your code raised ValueError, as min() of nothing does"
-        then = "behind a tactic comes layer last + 1: is there a way to every layer, in every format?"
-        return Wrong("the search comes to a place that nothing leads to", why=why, next=then)
+        then = "after a tactic comes layer last + 1: is there a way to every layer, in every format?"
+        return Wrong("the search reaches a place that nothing leads to", why=why, next=then)
 
     def format_case(self, case: Any) -> str:
         """The network in a line or two."""
@@ -97,10 +97,10 @@ def _told_time(times_s: list[float], found: float, right: float) -> Wrong:
     return Wrong("that is not the median of the warm runs", why=why, next="sorted, the one in the middle")
 
 
-_BEHIND = ("each choice was made without those behind it", "what is best here depends on what follows")
+_BEHIND = ("each choice was made without those after it", "what is best here depends on what follows")
 _UNFUSED = (
     "no layers are fused",
-    "a tactic with first < last computes several layers in one kernel: behind it comes layer last + 1",
+    "a tactic with first < last computes several layers in one kernel: after it comes layer last + 1",
 )
 _UNPAID = {
     "fastest": ("conversions were left out of the price", "where formats do not meet, one more kernel runs"),
@@ -160,7 +160,7 @@ def _judge_cover(layers: int, known: Any, names: Any, problem: str) -> None:
     for name in names:
         if name not in known:
             why = f"{name!r}, with {_WITH[problem]}"
-            raise Wrong("that is none of the tactics", why=why, next="their names, as texts")
+            raise Wrong("that is not one of the tactics", why=why, next="their names, as texts")
         first, last = known[name]["first"], known[name]["last"]
         if first < due:
             why = f"{name} begins with layer {first}, and layers to {due - 1} are done"

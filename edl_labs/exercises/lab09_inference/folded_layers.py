@@ -52,8 +52,8 @@ class FoldBatchNorm(Exercise):
             if told:
                 raise told
             if kept < needed:
-                then = "what does a padded convolution, or a transposed one, read beside the batch norm's outputs?"
-                why = f"outputs are {off:.2g} of their length off; {counted(needed, 'batch norm')} should have stayed"
+                then = "what does a padded convolution, or a transposed one, read besides the batch norm's outputs?"
+                why = f"outputs are {off:.2g} off (relative); {counted(needed, 'batch norm')} should have stayed"
                 raise Wrong("a batch norm is gone that could not be folded", why=why, next=then)
             raise _wrong_outputs(before, made, right, off)
         if kept > needed:
@@ -222,7 +222,7 @@ def _judge_settings(before: Any, made: Any) -> None:
             continue
         if first["weight"].shape != second["weight"].shape:
             why = f"a weight of {list(first['weight'].shape)} became one of {list(second['weight'].shape)}"
-            raise Wrong("a weight has another shape", why=why, next="a factor multiplies numbers, and moves none")
+            raise Wrong("a weight has the wrong shape", why=why, next="a factor multiplies numbers, and moves none")
         if any(first[name] != second[name] for name in ("stride", "padding", "groups")):
             why = f"a convolution came{_settings(first)}, and left{_settings(second)}"
             raise Wrong("stride, padding or groups have changed", why=why, next="leave them as they are")
@@ -232,7 +232,7 @@ def _judge_biases(layers: list[dict[str, Any]]) -> None:
     for one in layers:
         if len(one["bias_shape"]) > 1:
             why = f"a bias has the shape {one['bias_shape']}; a convolution takes {[len(one['numbers'][1])]}"
-            raise Wrong("a bias has another shape than a convolution takes", why=why, next="flatten it")
+            raise Wrong("a bias has a shape that a convolution cannot take", why=why, next="flatten it")
 
 
 def _gone_in_front(made: Any, right: Any) -> Wrong | None:
@@ -243,7 +243,7 @@ def _gone_in_front(made: Any, right: Any) -> Wrong | None:
         behind = layer["kind"]
         if behind == "relu":
             then = "is relu(factor * x + rest) the same as factor * relu(x) + rest?"
-            why = "it stood in front of a ReLU, with no convolution before it"
+            why = "it is in front of a ReLU, with no convolution before it"
             return Wrong("a batch norm is gone that a ReLU parts from the convolution", why=why, next=then)
         if behind == "transposed":
             why = "outputs at the edges get fewer inputs than others, and so another share of the shifts"
@@ -269,21 +269,21 @@ def _left_over(before: Any, made: Any, why: str) -> Wrong:
     kinds = [one["kind"] for one in made]
     for at, kind in enumerate(kinds):
         if kind == "batch_norm" and at and kinds[at - 1] in _CONVOLUTIONS:
-            then = f"behind a convolution of kind {kinds[at - 1]!r} every batch norm can go"
-            return Wrong("a batch norm behind a convolution is still there", why=why, next=then)
+            then = f"after a convolution of kind {kinds[at - 1]!r} every batch norm can go"
+            return Wrong("a batch norm after a convolution is still there", why=why, next=then)
     then = "scale what the convolution reads of each channel; what do the shifts add up to, with no padding?"
     return Wrong("a batch norm in front of a convolution is still there", why=why, next=then)
 
 
 def _wrong_outputs(before: Any, made: Any, right: Any, off: float) -> Wrong:
     kinds = [one["kind"] for one in before if one["kind"] != "relu"]
-    why = f"outputs are {off:.2g} of their length off"
+    why = f"outputs are {off:.2g} off, relative to their length"
     grouped = any(one["kind"] == "transposed" and one["groups"] > 1 for one in before)
     if kinds[0] == "batch_norm":
         return _wrong_in_front(before, made, right, why)
     if grouped:
-        then = "the rows of the first group of inputs meet the first outputs / groups factors alone"
-        what = "of a grouped transposed convolution the first group's factors were taken"
+        then = "the rows of the first group of inputs use only the first outputs / groups factors"
+        what = "the first group's factors were used for all groups of a transposed convolution"
         return Wrong(what, why=f"{why}; each group has its own outputs", next=then)
     if "transposed" in kinds:
         then = "a weight here is inputs × outputs of a group × height × width: where is output channel c?"

@@ -52,7 +52,7 @@ class Int8Product(Exercise):
     def _judge_parts(self, case: Any, got: Any, want: Any) -> None:
         if got["shape"] != want["shape"]:
             why = f"the layer's outputs have the shape {got['shape']}; rows × columns are {want['shape']}"
-            raise Wrong("the outputs have another shape", why=why, next="keep x's rows and weight's columns")
+            raise Wrong("the outputs have the wrong shape", why=why, next="keep x's rows and weight's columns")
         _judge_before(case, got["before"], want["before"])
         for name in _DURING:
             found, right = got["during"][name], want["during"][name]
@@ -62,13 +62,13 @@ class Int8Product(Exercise):
             off = _first_off(got["layer"], want["layer"])
             if _come_round(got["layer"], want["layer"]):
                 then = "clamp after the output's zero point is added, and before the type becomes int8"
-                raise Wrong("outputs come round where a zero point is added", why=off, next=then)
+                raise Wrong("outputs wrap around where a zero point is added", why=off, next=then)
             then = "each property alone is right: which of them meet in one layer?"
-            raise Wrong("the parts of the layer are not put together", why=off, next=then)
+            raise Wrong("each property works alone, but the complete layer is wrong", why=off, next=then)
         if got["dtype"] != want["dtype"]:
             why = f"all numbers are right, and their type is {got['dtype']}"
             then = "end with .to(torch.int8), once they are rounded and clamped"
-            raise Wrong("the outputs are no int8", why=why, next=then)
+            raise Wrong("the outputs are not int8", why=why, next=then)
 
     def student_inputs(self, case: Any) -> Any:
         """The layer's tensors and numbers, by the parameters' names."""
@@ -285,7 +285,7 @@ def _told_zeros(case: Any, found: list[float], right: list[float]) -> Wrong:
         ]:
             return Wrong("a term of the zero points has the wrong sign", why=why, next="multiply (x - a)(w - b) out")
         if found == [a - b for a, b in zip(sums, square, strict=True)]:
-            return Wrong("what the zero points add is added again", why=why, next="it is to be taken out")
+            return Wrong("the zero points' contribution is added, not subtracted", why=why, next="subtract it")
         table = _values(case)["weight"].tolist()
         rows = [float(case["x_zero"] * sum(row)) for row in table[: len(sums)]]
         if found == [b - a for a, b in zip(rows, square, strict=True)]:
@@ -293,9 +293,9 @@ def _told_zeros(case: Any, found: list[float], right: list[float]) -> Wrong:
             return Wrong("rows of the weight are summed, and not its columns", why=why, next=then)
         once = [float(case["x_zero"] * zero) for zero in case["weight_zero"]]
         if found == [-a + b for a, b in zip(sums, once, strict=True)]:
-            return Wrong("the product of both zero points comes once a product, not once a sum", why=why, next="depth")
+            return Wrong("both zero points' product counts once per product in the sum", why=why, next="depth")
     then = "which sum goes with x_zero: that of the column, or that of the row?"
-    return Wrong("the zero points' terms of the offset are others", why=why, next=then)
+    return Wrong("the zero-point terms of the offset are wrong", why=why, next=then)
 
 
 def _told(name: str, case: Any, found: list[float], right: list[float]) -> Wrong:
@@ -310,7 +310,7 @@ def _told(name: str, case: Any, found: list[float], right: list[float]) -> Wrong
         bits, what = _WRAPS[name]
         if found == _with_wrapped_sums(case, name, bits):
             return Wrong(what, why=f"{why}; recomputed in {bits} bits, it is yours", next=then)
-        return Wrong("large sums are others, though small ones are right", why=why, next=then)
+        return Wrong("large sums are wrong, though small ones are right", why=why, next=then)
     what, then = _SAYS[name]
     if name == "rounding" and not whole:
         return Wrong("outputs are integers", why=why, next="round")
@@ -326,7 +326,7 @@ def _told(name: str, case: Any, found: list[float], right: list[float]) -> Wrong
             then = "a row of x adds up to more than an int8 holds: widen x first, or give the sum another dtype"
             return Wrong("sums of rows of x do not fit their type", why=why, next=then)
         then = "each is multiplied by the sum of a row of x"
-        return Wrong("the weights' zero points are taken out otherwise", why=why, next=then)
+        return Wrong("the weights' zero points are not subtracted correctly", why=why, next=then)
     if name == "relu" and len(found) == len(right) and min(found) >= 0:
         return Wrong("relu cuts at integer 0, and not at the number 0", why=why, next="which integer is 0 here?")
     return Wrong(what, why=why, next=then)
@@ -367,12 +367,12 @@ _WRAPS = {
 }
 _SAYS = {
     "weight zeros": (
-        "the weights' zero points are not taken out",
+        "the weights' zero points are not subtracted",
         "each is multiplied by the sum of a row of x: that has to wait for x",
     ),
     "offset": ("the offset is not added before scaling", "sum, offset, multiplier, zero point"),
     "out zero": ("the output's zero point is not added at the end", "it is on the output's grid: scale first"),
     "rounding": ("outputs are not rounded to the nearest", "torch's .to(torch.int8) cuts off"),
-    "ends": ("outputs are not brought to the ends of int8", "clamp"),
-    "relu": ("relu is left out, or cuts elsewhere", "no output lies below the integer that is 0"),
+    "ends": ("outputs are not clamped to -128 … 127", "clamp"),
+    "relu": ("relu is left out, or cuts elsewhere", "no output is below the integer that means 0"),
 }

@@ -118,14 +118,14 @@ def _judge_ranges(asked: Any, got: Any, want: Any) -> None:
             raise Wrong(f"another scale belongs to this {kind} range", why=why, next=then)
     if any(zero != round(zero) for zero in zeros if math.isfinite(zero)):
         why = _first_off(asked, zeros, whole, "a zero point of")
-        raise Wrong("zero is no number of the grid: its zero point is not whole", why=why, next="round it")
+        raise Wrong("zero is not a number of the grid: its zero point is not whole", why=why, next="round it")
     some = [at for at, one in enumerate(asked) if one["low"] != one["high"]]
     for shifts, what, then in _ZERO_SLIPS:
         if zeros != whole and all(zeros[at] in shifts(asked[at], whole[at]) for at in some):
             raise Wrong(what, why=_first_off(asked, zeros, whole, "a zero point of"), next=then)
     if zeros != whole:
         why = _first_off(asked, zeros, whole, "a zero point of")
-        raise Wrong("zero lies elsewhere on the grid", why=why, next="which integer does the value 0 become?")
+        raise Wrong("zero is elsewhere on the grid", why=why, next="which integer does the value 0 become?")
 
 
 def _unwidened(asked: Any, scale: float) -> float:
@@ -143,7 +143,7 @@ def _of_256(asked: Any, scale: float) -> float:
 
 
 _SCALE_SLIPS: Any = (
-    (_unwidened, "zero is no number of the grid: the range does not reach it", "widen the range to hold 0"),
+    (_unwidened, "zero is not a number of the grid: the range does not reach it", "widen the range to hold 0"),
     (
         lambda asked, scale: scale if asked["symmetric"] else _of_256(asked, scale),
         "the steps between n numbers are n - 1",
@@ -222,7 +222,7 @@ def _judge_integers(asked: Any, found: list[float], right: list[float]) -> None:
     off = [(a, b) for a, b in zip(found, right, strict=True) if a != b]
     why = f"{off[0][0]:g} came for {off[0][1]:g}; {len(off)} of {len(right)} differ"
     if any(one != round(one) for one in found if math.isfinite(one)):
-        raise Wrong("these are no integers", why=why, next="round")
+        raise Wrong("these are not integers", why=why, next="round")
     if all(b in (lowest, 127) for _, b in off):
         if asked["symmetric"] and all(a == -128 for a, _ in off):
             raise Wrong("an integer of a symmetric grid is -128", why=why, next="its ends are -127 and 127")
@@ -235,7 +235,7 @@ def _judge_integers(asked: Any, found: list[float], right: list[float]) -> None:
         raise Wrong("values beyond the grid come round at its other end", why=why, next=then)
     if asked["axis"] is not None:
         then = f"scale i belongs to index i of dimension {asked['axis']}: give the scales a shape that says so"
-        what = "scales and zero points lie along another dimension"
+        what = "scales and zero points are along another dimension"
         raise Wrong(what, why=f"axis={asked['axis']}, shape {asked['shape']}: {why}", next=then)
     if all(abs(a - b) <= 1 for a, b in off):
         raise Wrong("values are cut off or rounded late, and not to the nearest", why=why, next="round value / scale")

@@ -59,18 +59,18 @@ def told_range(seen: Any, method: str, found: Any, right: Any) -> Wrong:
         then = "from the first bin with a count to the last"
         return Wrong("the range of all counts is another one", why=why, next=then)
     if is_grid((scale, zero), right["max"]):
-        return Wrong("single outliers still set the range", why=why, next="leave out bins while few counts lie there")
+        return Wrong("single outliers still set the range", why=why, next="leave out bins while few counts are there")
     then = "0.05 % of the counts at each end, symmetric 0.1 % beyond both: whole bins, never more than that"
     return Wrong("the percentile leaves out another share of the counts", why=why, next=then)
 
 
-_FEW = "few counts may lie there as well"
+_FEW = "few counts may be there as well"
 _LOWER = ("the lower end of the least error's range was not searched", _FEW)
 _UPPER = ("the upper end of the least error's range was not searched", _FEW)
 _LEAST = {
     "not squared": ("what is kept is priced by the scale, not by its square", "a squared error, as the other one"),
     "no counts": ("each bin costs alike, whatever its count", "a bin stands for counts[i] values"),
-    "distance": ("what is cut off is priced by its distance, not by the square", "the squared error is asked for"),
+    "distance": ("what is cut off is priced by its distance, not by the square", "the question is the squared error"),
     "kept is free": ("what is kept costs nothing", "a wide grid is coarse: scale**2 / 12 for each value"),
     "lower end 0": _LOWER,
     "lower end 1": _LOWER,
@@ -85,8 +85,8 @@ _RANGES = {
     "percentile": {
         "bins": ("a share of the bins was left out, not of the counts", "add up counts"),
         "each end": (
-            "each end of a symmetric percentile was taken by itself",
-            "from -end to end: how many counts lie beyond both together?",
+            "each end of a symmetric percentile was taken separately",
+            "from -end to end: how many counts are beyond both together?",
         ),
     },
 }

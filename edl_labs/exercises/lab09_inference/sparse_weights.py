@@ -132,7 +132,7 @@ def _told_mask(case: Any, got: Any, want: Any) -> Wrong:
     inputs, outputs = case["inputs"], case["outputs"]
     if [len(got), len(got[0]) if got else 0] != [inputs, outputs]:
         why = f"{len(got)}×{len(got[0]) if got else 0} came for {inputs}×{outputs}"
-        return Wrong("the mask has another shape than the weight", why=why, next="True or False for each weight")
+        return Wrong("the mask does not have the weight's shape", why=why, next="True or False for each weight")
     weight, _ = drawn_weight(case)
     columns = [[got[at][column] for at in range(inputs)] for column in range(outputs)]
     kept = sum(map(sum, columns))
@@ -150,22 +150,22 @@ def _told_mask(case: Any, got: Any, want: Any) -> Wrong:
         return Wrong("other weights of a group are larger", why=f"{why}, two in each group", next="the two largest")
     if got == _best(weight, inputs, by=abs):
         then = "the unit looks at four inputs at a time: what if all four of a group are large?"
-        return Wrong("the largest half of each column is kept, whatever groups it lies in", why=why, next=then)
+        return Wrong("the largest half of each column is kept, whatever its groups are", why=why, next=then)
     flat = [one for row in got for one in row]
     if all(sum(flat[at : at + 4]) == 2 for at in range(0, len(flat) - 3, 4)):
         if all(sum(row[at : at + 4]) == min(2, len(row) - at) for row in got for at in range(0, outputs, 4)):
             return Wrong(_WRONG_SIDE, why=_ALONG, next=_SUMMED)
-        why = "groups of four were counted through all rows, one behind the other"
+        why = "groups of four were counted through all rows, one after the other"
         return Wrong("groups go on across rows", why=why, next="a group belongs to one output")
     if all(sum(row[at : at + 4]) == min(2, len(row) - at) for row in got for at in range(0, outputs, 4)):
         return Wrong(_WRONG_SIDE, why=_ALONG, next=_SUMMED)
     if abs(kept - inputs * outputs / 2) < 1:
         then = "two in each group of four inputs, in every column"
-        return Wrong("the largest half of the tensor is kept, whatever groups it lies in", why=why, next=then)
+        return Wrong("the largest half of the tensor is kept, whatever its groups are", why=why, next=then)
     return Wrong("a group of four does not keep two", why=why, next="four neighbours of one column: two are kept")
 
 
-_WRONG_SIDE = "groups lie along the outputs"
+_WRONG_SIDE = "groups run along the outputs"
 _ALONG = "each row of the mask keeps two of four columns"
 _SUMMED = "the product sums over inputs, so the two are chosen of four inputs: down a column"
 
@@ -203,16 +203,16 @@ def _judge_packed(case: Any, got: Any, want: Any) -> None:
     ]
     if shapes[0] != shapes[1]:
         why = f"{shapes[0][0]}×{shapes[0][1]} came for {shapes[1][0]}×{shapes[1][1]}"
-        raise Wrong("the kept values have another shape", why=why, next="half as many rows as the weight")
+        raise Wrong("the kept values have the wrong shape", why=why, next="half as many rows as the weight")
     if got["values"] != want["values"]:
         why = _first_group_off(got["values"], want["values"])
         if [sorted(row) for row in _pairs(got["values"])] == [sorted(row) for row in _pairs(want["values"])]:
-            raise Wrong("the two of a group are in another order", why=why, next="the one with the lower place first")
+            raise Wrong("the two of a group are in the wrong order", why=why, next="the one with the lower place first")
         if got["values"] == [[abs(value) for value in row] for row in want["values"]]:
             raise Wrong("the signs of the kept values are lost", why=why, next="magnitudes choose, values are kept")
         if sorted(one for row in got["values"] for one in row) == sorted(one for row in want["values"] for one in row):
             then = "each column of the weight gives a column, group after group downwards"
-            raise Wrong("kept values are packed in another order", why=why, next=then)
+            raise Wrong("kept values are packed in the wrong order", why=why, next=then)
         then = "where mask(weight) is True, and nothing else"
         raise Wrong("other values are packed than those that are kept", why=why, next=then)
     if shapes[2] != shapes[3]:
@@ -221,7 +221,7 @@ def _judge_packed(case: Any, got: Any, want: Any) -> None:
         if shapes[2][0] in (each, each // 2):
             then = "two bits hold a place, so that a byte holds four: two groups"
             raise Wrong("places do not fill their bytes", why=why, next=then)
-        raise Wrong("the places have another shape", why=why, next="a byte for eight inputs, in each column")
+        raise Wrong("the places have the wrong shape", why=why, next="a byte for eight inputs, in each column")
     if got["places"] != want["places"]:
         why = f"{int(got['places'][0][0]):08b} came for {int(want['places'][0][0]):08b}"
         turned = [[(int(one) >> 4) | (int(one) & 15) << 4 for one in row] for row in want["places"]]
@@ -230,7 +230,7 @@ def _judge_packed(case: Any, got: Any, want: Any) -> None:
         swapped = [[_swapped(int(one)) for one in row] for row in want["places"]]
         if got["places"] == swapped:
             raise Wrong(
-                "the two places of a group are in another order", why=why, next="the lower one in the lower bits"
+                "the two places of a group are in the wrong order", why=why, next="the lower one in the lower bits"
             )
         if got["places"] == [[_backwards(int(one)) for one in row] for row in want["places"]]:
             raise Wrong("places fill a byte from its top", why=why, next="the first place has the lowest two bits")
@@ -240,7 +240,9 @@ def _judge_packed(case: Any, got: Any, want: Any) -> None:
         raise Wrong("places are packed otherwise", why=why, next="the first place in the lowest two bits, and so on up")
     if got["place_bytes"] != case["inputs"] * case["outputs"] // 8:
         if got["place_bytes"] < 0:
-            raise Wrong("places are no tensor", why="a list of lists came", next="torch.tensor(…, dtype=torch.uint8)")
+            raise Wrong(
+                "the places are not a tensor", why="a list of lists came", next="torch.tensor(…, dtype=torch.uint8)"
+            )
         why = f"{got['place_bytes']} bytes for {case['inputs'] * case['outputs'] // 8}"
         raise Wrong("places take more bytes than they need", why=why, next="their type is torch.uint8")
 

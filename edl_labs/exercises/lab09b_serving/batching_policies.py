@@ -110,7 +110,7 @@ class Batcher(Exercise):
 def _left(run: ServerReplay) -> Wrong:
     """What to say of those who are never served: the last ones, or others."""
     left = [one for one in run.requests if one.finish_s is None]
-    why = f"{counted(len(left), 'request')} of {len(run.requests)} are still waiting when nobody else comes"
+    why = f"{counted(len(left), 'request')} of {len(run.requests)} are still waiting after the last arrival"
     lengths = [one.prompt_tokens for one in left]
     served = [one.prompt_tokens for one in run.requests if one.finish_s is not None]
     if not served or max(served) >= min(lengths):
@@ -244,7 +244,7 @@ _MISCOUNTED: tuple[tuple[Callable[[Any], int], str, str, str], ...] = (
 def _miscounted(case: Any, found: Any, right: int) -> Wrong:
     why = f"{found} servers for {right}, at {case['demand_per_s']:g} a second"
     if found == right - 1:
-        return Wrong("one server is missing", why=why, next="part of a server serves nobody: round up")
+        return Wrong("one server is missing", why=why, next="part of a server serves no requests: round up")
     if found == right + 1:
         then = "is the load that you divide by the largest that keeps the limit, and is 99 of 100 counted exactly?"
         return Wrong("one server too many", why=why, next=then)

@@ -92,7 +92,7 @@ class KVCache(Exercise):
 def drawn_cache(case: Any) -> tuple[dict[str, Any], list[tuple[Any, Any, Any]]]:
     """A cache with keys and values of some tokens in each row, and the new tokens' q, k and v.
 
-    Cell t of a row and a kv head has its own place in the values, and a stale cell t one behind those of all rows.
+    Cell t of a row and a kv head has its own place in the values, and a stale cell t one after those of all rows.
     """
     import torch
 
@@ -210,7 +210,7 @@ def _symptom(every: list[_Look], wrong: list[_Look]) -> Wrong:
     one = wrong[0]
     if any(not math.isfinite(look.total) for look in wrong):
         then = "over which dimension does softmax go? Where all scores are masked it gives no number"
-        return Wrong("an output is no number", why=one.where, next=then)
+        return Wrong("an output is not a number", why=one.where, next=then)
     if all(look.has_turned_values() for look in wrong):
         then = "positions are in the scores alone: which of q, k and v are in those?"
         return Wrong("values are rotated as well", why=f"{one.where}; recomputed so, it is yours", next=then)
@@ -265,7 +265,7 @@ def _of_masks(every: list[_Look], wrong: list[_Look]) -> Wrong | None:
         for at in range(look.length, look.tokens - 1):
             if look.got[at] <= _SEEN < look.want[at]:
                 why = f"{look.where}: token {at}, which was decoded before, has no weight"
-                then = "k and v of every step stay, behind those of the step before"
+                then = "k and v of every step stay, after those of the step before"
                 return Wrong("a decoded token is lost from the cache", why=why, next=then)
         if any(a <= _SEEN < b for a, b in zip(look.got, look.want, strict=True)):
             return Wrong("some cached tokens are not attended to", why=look.where, next="all that came before count")
@@ -286,17 +286,17 @@ def _of_scores(wrong: list[_Look]) -> Wrong:
             return Wrong(what, why=f"{look.where}; recomputed so, it is yours", next=then)
     for shift, what in ((1, "one place later"), (-1, "one place earlier")):
         if long and all(_is_shifted(one, shift) for one in long):
-            why = f"{look.where}: the query is as far from the tokens as if it stood {what}"
+            why = f"{look.where}: the query is as far from the tokens as if it were {what}"
             then = "positions count from 0: how many tokens are in the cache before this one?"
             return Wrong("the new token has the wrong position", why=why, next=then)
     why = f"{look.where}: the right tokens, with other weights"
     then = "the query and the new key are both rotated to the token's position; the cached keys are already"
-    return Wrong("queries and keys do not stand at their positions", why=why, next=then)
+    return Wrong("queries and keys are not at their positions", why=why, next=then)
 
 
 _MISPLACED: Any = (
-    (lambda n: (0, [*range(n + 1)]), "the query is not rotated", "q comes as k does: at which position does it stand?"),
-    (lambda n: (n, [*range(n), 0]), "the new key is not rotated", "what lies in the cache is rotated: it must be, too"),
+    (lambda n: (0, [*range(n + 1)]), "the query is not rotated", "q comes as k does: at which position is it?"),
+    (lambda n: (n, [*range(n), 0]), "the new key is not rotated", "the cached keys are rotated: q must be, too"),
     (lambda n: (0, [*range(n), 0]), "neither the query nor the new key is rotated", "both come without positions"),
     (
         lambda n: (n, [*range(0, 2 * n, 2), n]),

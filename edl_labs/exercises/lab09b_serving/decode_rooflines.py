@@ -95,7 +95,7 @@ def _require_form(got: Any, want: Any) -> None:
     times = [got[side][what] for side in ("computing", "reading", "both") for what in want["both"]]
     if any(type(one) not in (int, float) or not math.isfinite(one) for one in times):
         odd = next(one for one in times if type(one) not in (int, float) or not math.isfinite(one))
-        raise Wrong("a time is no number of seconds", why=str(odd)[:60], next="return seconds, as a float")
+        raise Wrong("a time is not a number of seconds", why=str(odd)[:60], next="return seconds, as a float")
     for one in got["ridge"]:
         if one is not None and (type(one) not in (int, float) or one != one or one in (math.inf, -math.inf)):
             raise Wrong(
@@ -152,11 +152,11 @@ def _time_symptom(case: Any, side: str, what: str, got: Any, want: Any) -> Wrong
             if size != model["number_bytes"] and close(found * model["number_bytes"], right * size, rtol=1e-6):
                 then = "number_bytes, of weights and cache alike"
                 return Wrong(f"a number has {size} B, whatever number_bytes says", why=why, next=then)
-        return Wrong("another number of bytes is moved", why=why, next="weights once, and keys and values")
+        return Wrong("the number of bytes moved is wrong", why=why, next="weights once, and keys and values")
     if close(found, right - times * products_s / 2, rtol=1e-6) or close(found, times * products_s / 2, rtol=1e-6):
         return Wrong("a multiply and an add are two operations", why=why, next="2 FLOP for a parameter and token")
     if found < right and close(found, times * products_s, rtol=1e-6):
-        then = "beside the weights' products a token has a score and a sum with each token that it looks back at"
+        then = "besides the weights' products, a token has a score and a sum with each token that it looks back at"
         return Wrong("attention is left out of what is computed", why=why, next=then)
     attention = (found - times * products_s) / (right - times * products_s)
     if what == "prefill" and close(attention, 2 * times / (times + 1), rtol=1e-4):
@@ -171,9 +171,9 @@ def _time_symptom(case: Any, side: str, what: str, got: Any, want: Any) -> Wrong
         then = "for each token looked at: a score, and its value into the sum, of head_size multiply-adds each"
         return Wrong("half of attention's operations are counted", why=why, next=then)
     if close(attention, model["kv_heads"] / model["heads"], rtol=1e-4):
-        return Wrong("attention is computed for kv heads alone", why=why, next="every head has scores of its own")
+        return Wrong("attention is computed only for kv heads", why=why, next="every head has scores of its own")
     return Wrong(
-        "another number of operations is computed", why=why, next="2 for each parameter, 4 · … for each token looked at"
+        "the number of operations is wrong", why=why, next="2 for each parameter, 4 · … for each token looked at"
     )
 
 

@@ -1,4 +1,4 @@
-"""continuous: who runs in the next step and with which blocks: no block lost, nobody stuck, no time wasted."""
+"""continuous: who runs in the next step and with which blocks: no block lost, no request stuck, no time wasted."""
 
 from __future__ import annotations
 
@@ -101,10 +101,10 @@ def _judge_end(run: ServerReplay) -> None:
     if run.stalls and held < run.machine.blocks:
         why = f"{left}: {run.machine.blocks - held} blocks are free in the end, and those who run are given none"
         then = "running requests need a block every so many steps: is there a way past the lines that give it?"
-        raise Wrong("requests that run stand still while blocks are free", why=why, next=then)
+        raise Wrong("running requests are stalled while blocks are free", why=why, next=then)
     if run.stalls:
         why = f"{left}: each that runs needs a block, and {held} of {run.machine.blocks} are held by those that run"
-        then = "somebody has to give blocks back: preempt one, and let the others go on"
+        then = "a request has to give blocks back: preempt one, and let the others go on"
         raise Wrong("all that run wait for blocks of one another", why=why, next=then)
     why = f"{left}, though the pool has {run.machine.blocks} blocks"
     raise Wrong("requests wait for ever", why=why, next="who waits is admitted as soon as its blocks are there")
@@ -119,7 +119,7 @@ def _slow(run: ServerReplay, best_s: float) -> Wrong:
         then = "an answer may end soon: give a request the blocks that it needs for its next step"
         return Wrong("blocks are reserved for tokens that may never come", why=why, next=then)
     if _is_static(run):
-        why += "; nobody joins a batch before all of it has ended"
+        why += "; no request joins a batch before all of it has ended"
         return Wrong("the next batch waits for the longest answer of this one", why=why, next="admit before every step")
     told = _wasted(run, why) or _passed(run, why)
     if told is not None:
@@ -127,7 +127,7 @@ def _slow(run: ServerReplay, best_s: float) -> Wrong:
     is_full = max(one.running for one in run.moments) == run.machine.most_sequences
     if not is_full and max(one.held for one in run.moments) < 0.9 * run.machine.blocks:
         why += f"; at most {max(one.held for one in run.moments)} of {run.machine.blocks} blocks are in use"
-        return Wrong("blocks stay free while requests wait", why=why, next="admit whoever's blocks are there")
+        return Wrong("blocks stay free while requests wait", why=why, next="admit every request whose blocks are free")
     why += f"; {run.mean_batch:.1f} requests run in a step"
     return Wrong("too few requests run at a time", why=why, next="when could the next one have been admitted?")
 
@@ -140,7 +140,7 @@ def _wasted(run: ServerReplay, why: str) -> Wrong | None:
         then = "allocate its needs, too: admit gives none"
         return Wrong("requests are admitted without their blocks", why=why, next=then)
     if run.stalls > _STALLED * sum(one.running for one in run.moments):
-        why += f"; {run.stalls:,} times a running request stands still for want of a block"
+        why += f"; {run.stalls:,} times a running request is stalled for lack of a block"
         return Wrong("requests run without their blocks", why=why, next="running requests come before waiting ones")
     groups, older = _taken_out(run)
     if not groups:
@@ -214,7 +214,7 @@ def _late(run: ServerReplay, best_s: float) -> Wrong:
     if run.counts.get("preempt", 0) > 0.5 * len(run.requests):
         why += f"; {counted(run.counts['preempt'], 'preemption')}"
         return Wrong(
-            "requests are taken out again and again", why=why, next="who is preempted, and who gets its blocks?"
+            "requests are preempted again and again", why=why, next="who is preempted, and who gets its blocks?"
         )
     return Wrong("requests are admitted late", why=why, next="admit as soon as the blocks of a prompt are there")
 

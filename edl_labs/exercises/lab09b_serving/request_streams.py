@@ -81,7 +81,7 @@ def _replayed(case: Any, text: Any) -> Replay:
     try:
         return replay(json.loads(text), machine_of(case), max_operations=_MAX_OPERATIONS)
     except (TypeError, ValueError, RecursionError):
-        why, then = "it cannot be read", "use the GPU through its own calls, and leave its record alone"
+        why, then = "it cannot be read", "use only the GPU's own calls; do not touch its record"
     except ReplayError as error:
         why, then = f"{error.what}: {error.why}", error.next
     raise Wrong("the recorded program is not what this GPU would have done", why=why, next=then)
@@ -105,7 +105,9 @@ def _judge_kernels(case: Any, run: Replay) -> None:
     """Every step of every request once, in its order and in one stream, of its size; or one fused loop instead."""
     if any(entry["op"] not in ("launch", "stream", "synchronize", "sync_stream", "now", "event", "record", "wait",
                                "sync_event", "query_stream", "query_event") for entry in run.program):  # fmt: skip
-        raise Wrong("something else than kernels was issued", why="requests are kernels alone", next="launch, streams")
+        raise Wrong(
+            "something else than kernels was issued", why="requests consist of kernels only", next="launch, streams"
+        )
     for number, one in enumerate(case["requests"]):
         mine = [entry for entry in _launches(run) if entry["name"].split(" ")[0] == f"request{number}"]
         names = [entry["name"] for entry in mine]
@@ -121,7 +123,7 @@ def _judge_kernels(case: Any, run: Replay) -> None:
             raise Wrong("this loop cannot be one kernel", why=why, next="launch its steps one by one")
         if any(entry.get("blocks") != one["blocks"] or abs(entry["duration_s"] - took_s) > 1e-12 for entry in mine):
             why = f"request {number} has {one['blocks']} blocks of {seconds(one['block_s'])} a step"
-            raise Wrong("a kernel has another size than its request's", why=why, next="use one_step and whole_loop")
+            raise Wrong("a kernel does not have its request's size", why=why, next="use one_step and whole_loop")
         if len({entry["stream"] for entry in mine}) > 1:
             why = f"steps of request {number} are in {len({entry['stream'] for entry in mine})} streams"
             then = "each step reads what the one before wrote: a request belongs in one stream"
@@ -156,7 +158,7 @@ def _slow(case: Any, run: Replay, last_s: float, best: Any, streams: int) -> Wro
         return Wrong("the host waits before all is launched", why=why, next="synchronize once, in the end")
     if streams == 1:
         why += f"; a kernel has {case['requests'][0]['blocks']} blocks, and there are {case['sm_count']} SMs"
-        return Wrong("one stream leaves most SMs idle", why=why, next="requests in other streams run beside it")
+        return Wrong("one stream leaves most SMs idle", why=why, next="requests in other streams overlap it")
     if streams < best["streams"]:
         why += f"; {streams} streams, and more kernels fit side by side"
         return Wrong("too few streams to fill the chip", why=why, next="how many kernels of so many blocks fit?")
@@ -186,7 +188,7 @@ def _late(case: Any, run: Replay, mean_s: float, best: Any, streams: int) -> Wro
 def _crowded(case: Any, why: str, streams: int) -> Wrong:
     """What more streams than fit do to one another."""
     why += f"; {streams} streams, of kernels with {case['requests'][0]['blocks']} blocks, on {case['sm_count']} SMs"
-    then = "they share what fewer would fill, and all end late: streams fill SMs that are idle, and no others"
+    then = "fewer requests would fill the SMs too, and all end late: streams only help where SMs are idle"
     return Wrong("requests in more streams than fit make each other late", why=why, next=then)
 
 

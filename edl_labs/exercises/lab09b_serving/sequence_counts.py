@@ -23,7 +23,7 @@ _SLIPS = {
 
 
 def judge_fits(case: Any, found: Any, right: Any) -> None:
-    """Wrong where another number of sequences fits: the rule that gives it, where one is known."""
+    """Wrong where the number of sequences that fit is wrong: the rule that gives it, where one is known."""
     if found == right:
         return
     model = case["model"]
@@ -49,4 +49,6 @@ def judge_fits(case: Any, found: Any, right: Any) -> None:
         raise Wrong("one layer's cache is counted", why=why, next="every layer keeps its own keys and values")
     if any(is_about(model["number_bytes"] / size) for size in _SIZES):
         raise Wrong("a number of the cache has another size", why=why, next="number_bytes, of weights and cache alike")
-    raise Wrong("another number of sequences fits", why=why, next="(memory - weights) over the bytes of a sequence")
+    raise Wrong(
+        "the number of sequences that fit is wrong", why=why, next="(memory - weights) over the bytes of a sequence"
+    )

@@ -60,7 +60,7 @@ def _replayed(case: Any, text: Any, future: str) -> ServerReplay:
     try:
         return replay_server(json.loads(text), machine_of(case), load_of(case, future), max_operations=MAX_DECISIONS)
     except (TypeError, ValueError, RecursionError):
-        why, then = "it cannot be read", "use the server through its own calls, and leave its record alone"
+        why, then = "it cannot be read", "use only the server's own calls; do not touch its record"
     except ReplayError as error:
         why, then = f"{error.what}: {error.why}", error.next
     raise Wrong("the recorded decisions are not what this server allows", why=why, next=then)

@@ -114,7 +114,7 @@ def _step_symptom(case: Any, batch: int, gpus: int, said: float, right: float) -
     if len(fitting) == 1:
         return Wrong(fitting[0], why=why, next=STEPS[fitting[0]])
     then = "the longer of computing and moving a GPU's samples, the overhead, and the sum over GPUs"
-    return Wrong("a step takes another time", why=why, next=then)
+    return Wrong("the time of a step is wrong", why=why, next=then)
 
 
 def _step_slips(case: Any, batch: int, gpus: int, right: float) -> dict[str, float]:
@@ -167,7 +167,7 @@ def _steps_symptom(case: Any, batch: int, gpus: int, said: float, right: float) 
         ("the least number of steps is left out", critical / batch, "steps = S (1 + B_c / B): mind the 1"),
         ("the number of steps does not depend on the batch", 1.0, "a small batch needs more of them"),
         (
-            "the law is asked for one GPU's samples",
+            "the law was evaluated with one GPU's samples",
             1 + critical * gpus / batch,
             "B is the batch of a step, on all GPUs",
         ),
@@ -177,7 +177,7 @@ def _steps_symptom(case: Any, batch: int, gpus: int, said: float, right: float) 
             return Wrong(what, why=why, next=then)
     if close(said, math.ceil(right)) or close(said, math.floor(right)):
         return Wrong("steps are rounded", why=why, next="leave them as they are: the law is an average")
-    return Wrong("the training takes another number of steps", why=why, next="S (1 + B_c / B), times step_s")
+    return Wrong("the number of training steps is wrong", why=why, next="S (1 + B_c / B), times step_s")
 
 
 def _batch_symptom(case: Any, gpus: int, said: Any, right: Any) -> Wrong:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 SLIPS = {
-    "no activations": ("activations are left out of the memory", "each GPU holds its own activations beside its state"),
+    "no activations": ("activations are left out of the memory", "each GPU holds its own activations too"),
     "recomputed activations": (
         "activations are left out where they are recomputed",
         "run['activation_bytes'] is what each GPU holds, recomputation or not",
@@ -15,7 +15,10 @@ SLIPS = {
     "whole state": ("each GPU is made to hold the whole state", "the state is sharded: each holds 1 / gpus of it"),
     "no memory": ("memory limits nothing", "take only numbers of GPUs for which `fits` says yes"),
     "no deadline": ("the deadline limits nothing", "take only numbers of GPUs that end by run['deadline_h']"),
-    "set-up in no time": ("the deadline is kept by the training alone", "setting up takes part of the time, too"),
+    "set-up in no time": (
+        "only the training time was compared with the deadline",
+        "setting up takes part of the time, too",
+    ),
     "fewest": ("the fewest GPUs are not the cheapest", "idle GPUs of a node are paid: what would they cost in use?"),
     "most": ("the fastest run is not the cheapest", "more GPUs wait during the set-up; take the least money"),
     "any number": ("the batch cannot be shared by so many GPUs", "only divisors of run['batch'] will do"),

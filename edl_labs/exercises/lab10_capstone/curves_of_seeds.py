@@ -108,13 +108,13 @@ def _p_symptom(differences: list[float], said: Any, right: float, *, tied: bool)
     why = f"for {differences}: {said if type(said) not in (int, float) else round(said, 6)}, and it is {right:.6g}"
     if tied and type(said) in (int, float) and said < right:
         then = "here two sums are equal, and computers add them up to 15 digits: what is TINY for?"
-        return Wrong("sums that are equal but for rounding are told apart", why=why, next=then)
+        return Wrong("sums that are equal but for rounding were called different", why=why, next=then)
     if close(said, right / 2):
         then = "either sign is a difference: compare absolute values"
         raise Wrong("one direction alone is counted", why=why, next=then)
     if close(said, right - 1 / count) or close(said, right - 2 / count):
         then = "at least as large: the seen pattern counts, and so does its mirror image"
-        raise Wrong("what was seen is not counted among the patterns", why=why, next=then)
+        raise Wrong("the observed pattern is not counted among the patterns", why=why, next=then)
     if close(said, 1 - right) or close(said, 1 - right + 2 / count):
         raise Wrong("p is turned round", why=why, next="the share of patterns that are as far from zero, or farther")
     if close(said, right * count):
@@ -147,7 +147,7 @@ def _require_all_seeds(case: Any, got: Any) -> None:
     """Wrong where the same seeds in another order have other answers."""
     turned = sum(set(got["other_first"][at]) != {got["labels"][at]} for at in case["again"])
     if turned > MOST_WRONG:
-        why = f"with the same seeds in another order {turned} of {len(case['again'])} answers are others"
+        why = f"with the same seeds in another order {turned} of {len(case['again'])} answers differ"
         raise Wrong("not all seeds are looked at", why=why, next="use the curves of every seed")
 
 
@@ -167,7 +167,7 @@ def _alarm_symptom(case: Any, got: Any, counts: _Counts) -> Wrong:
         then = "two runs never agree point by point: does the difference have the same sign for all seeds?"
         return Wrong("every noise is taken for a change", why=why, next=then)
     if _follow_the_size(case, got, of="noise"):
-        then = "how far do curves of different seeds lie apart here? A fixed distance does not fit all"
+        then = "how far apart are curves of different seeds here? A fixed distance does not fit all"
         return Wrong("noise is measured by a yardstick that does not fit it", why=why, next=then)
     then = "who looks in several places finds something in one: each may only be wrong so much more seldom"
     return Wrong("false alarms are too frequent", why=why, next=then)
@@ -196,10 +196,10 @@ def _miss_symptom(case: Any, got: Any, counts: _Counts) -> Wrong:
         then = "with n numbers p is never below 2 / 2^n: how many do you give it, one for each seed?"
         return Wrong("nothing is ever called changed", why=why, next=then)
     if _follow_the_size(case, got, of="changed"):
-        then = "where noise is small a small change is one: how far do a seed's own two curves lie apart here?"
+        then = "where noise is small a small change is one: how far apart are a seed's own two curves here?"
         return Wrong("small changes are measured by a yardstick that does not fit them", why=why, next=then)
     if counts.misses >= _MANY * counts.changed:
-        then = "seeds lie far apart, and a seed's two curves close together: what does each pair's difference say?"
+        then = "seeds are far apart, and a seed's two curves close together: what does each pair's difference say?"
         return Wrong("most changes are missed", why=why, next=then)
     if counts.misses_of("early") >= _MANY > counts.misses_of("late"):
         then = "a change that has gone by the end is one, too: what came before the last losses?"

@@ -9,7 +9,7 @@ STEPS = {
     "the sum over GPUs is left out, or hidden behind computing": (
         "with two GPUs or more a step waits sync_s for it, after computing and moving"
     ),
-    "one GPU has nobody to sum with": "sync_s counts from two GPUs on",
+    "a single GPU has no other to sum with": "sync_s counts from two GPUs on",
     "weights are moved for each sample": "once a step, for all",
     "each GPU takes the whole batch": "batch / gpus each",
     "weights are shared by the GPUs": "each GPU has all of them",
@@ -82,7 +82,7 @@ GPUS = {
     "one too many": (
         "there are no more than machine['most_gpus'] GPUs",
         "one more came back where only that many would be in time",
-        "try them up to machine['most_gpus'], and return None behind it",
+        "try them up to machine['most_gpus'], and return None beyond it",
     ),
     "none alone": (
         "a single GPU is not tried",

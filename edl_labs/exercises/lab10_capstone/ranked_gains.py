@@ -96,7 +96,7 @@ def _judge_alone(case: Any, name: str, before_s: Any, with_s: Any) -> None:
         return
     why = f"{name}: {seconds(gain_s)} of {seconds(run_s)} are gained when the script runs again, not {_said(said_s)}"
     if gain_s < _OF_RUN * run_s and said_s > gain_s:
-        then = "what ran beside it and lasted as long? Replay: a span starts when all that it needs is over"
+        then = "what overlapped it and lasted as long? Replay: a span starts when all that it needs is over"
         raise Wrong("what is hidden behind something else gains nothing", why=why, next=then)
     if said_s > gain_s:
         then = "behind what is mended waits the next one: which span starts earlier now, and which does not?"
@@ -121,7 +121,9 @@ def _judge_both(case: Any, got: Any) -> None:
     why = f"{first} and {second}: {_said(got['both_s'])} came back, and the run then takes {seconds(with_s)}"
     if any(close(got["both_s"], alone[name]) for name in (first, second)):
         raise Wrong("only one of two mends is done", why=why, next="`mends` is a list: all of it is done at once")
-    raise Wrong("two mends together take another time", why=why, next="shorten the spans of both, then replay once")
+    raise Wrong(
+        "the time with two mends together is wrong", why=why, next="shorten the spans of both, then replay once"
+    )
 
 
 def _judge_ranking(case: Any, ranked: Any) -> None:
@@ -179,7 +181,9 @@ def _wrong_gain(case: Any, place: int, said_s: Any, gains: dict[str, float]) -> 
     is_run = any(_near(case, said_s, took_s) for took_s in (left_s, gains["now"], run_s))
     if is_run or (type(said_s) in (int, float) and said_s > 3 * gains["here"]):
         then = "a gain is how much sooner the run ends, on top of the mends before: replay with and without it"
-        return Wrong("this is no gain but what a run takes, or what the mended spans lose", why=why, next=then)
+        return Wrong(
+            "this is not a gain but the time of a run, or the time that the mended spans lose", why=why, next=then
+        )
     return Wrong("the gain of a ranked mend is wrong", why=why, next="replay with and without it, and subtract")
 
 
@@ -230,7 +234,7 @@ _SLIPS = {
         "take nothing from `start_s` and `end_s` but how long a span lasts",
     ),
     "turned": (
-        "what is left is taken for what is taken off",
+        "the remaining time is taken as the removed time",
         "`times` 0.1 leaves a tenth of the seconds",
         "multiply by `times`",
     ),
@@ -245,13 +249,13 @@ _SLIPS = {
         "leave a call as it is while `times` is above 0",
     ),
     "issued": (
-        "what is not issued is still called for",
+        "an operation that is not issued is still waited for",
         "with `times` 0 the host does not call for it either, and its next work begins sooner",
         "a call is gone where `times` is 0",
     ),
     "kept": (
         "a reading that is gone is still waited for",
-        "with `times` 0 nothing is issued, so nobody waits",
+        "with `times` 0 nothing is issued, so nothing waits",
         "drop the `after` of such a wait, too",
     ),
 }

@@ -136,7 +136,7 @@ def _hours_symptom(case: Any, gpus: int, said: float, right: float) -> Wrong:
     elif close(said, chip["setup_h"] + train * 8 / 6):
         return Wrong("a forward pass is recomputed where none is", why=why, next="look at run['recompute']")
     then = "6 FLOP for a parameter and a token, 8 with recomputation; over what all GPUs achieve; and the set-up"
-    return Wrong("the run takes another time", why=why, next=then)
+    return Wrong("the time of the run is wrong", why=why, next=then)
 
 
 def _memory_symptom(case: Any, gpus: int, *, fits: bool) -> Wrong:
@@ -180,7 +180,7 @@ def _judge_limits(case: Any, got: Any) -> None:
     if not close(got["hours"], hours):
         why = f"{got['gpus']:g} GPUs: {_short(got['hours'])} h came back, {_short(hours)} h is right"
         then = "those that `hours` gives for the GPUs that train, set-up included"
-        raise Wrong("the hours of the cheapest way are others", why=why, next=then)
+        raise Wrong("the hours of the cheapest way are wrong", why=why, next=then)
     if hours > case["run"]["deadline_h"]:
         why = f"{got['gpus']:g} GPUs need {_short(hours)} h, the deadline is {_short(case['run']['deadline_h'])} h"
         then = "ask `hours` for the GPUs that train, not for those that are rented"
@@ -203,7 +203,7 @@ def _money_symptom(case: Any, got: Any) -> Wrong:
     for what, gpu_hours, then in slips:
         if close(said, gpu_hours * chip["price_per_gpu_h"]):
             return Wrong(what, why=why, next=then)
-    return Wrong("the run costs another sum", why=why, next="rented GPUs, times hours, times the price of each")
+    return Wrong("the cost of the run is wrong", why=why, next="rented GPUs, times hours, times the price of each")
 
 
 def _is_paid(case: Any, best: Any) -> bool:

@@ -134,7 +134,7 @@ class ScoreOfLight(Exercise):
         return next((earned for least, earned in STEPS if mean >= least), 0.0)
 
     def leaderboard_metrics(self, cases: list[Any], got: list[Any]) -> dict[str, float]:
-        """What stands beside the mark: the mean share of light, the most bytes, the money, and each case's seconds."""
+        """What accompanies the mark: the mean share of light, the most bytes, the money, and each case's seconds."""
         each = [entry_of(case, one) for case, one in zip(cases, got, strict=True)]
         mean = math.prod(one["share"] for one in each) ** (1 / len(each))
         total = {"share": mean, "peak_bytes": max(one["peak_bytes"] for one in each)}

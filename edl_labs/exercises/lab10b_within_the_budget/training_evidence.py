@@ -30,7 +30,7 @@ _FAULTS = {
         "gradients are summed over the GPUs more than once",
         "each layer once a step, after its last micro-batch: which layers does a call name?",
     ),
-    "alone": ("a GPU updates by its own gradients alone", "sum over the GPUs, and wait for it, before the update"),
+    "alone": ("a GPU updates with only its own gradients", "sum over the GPUs, and wait for it, before the update"),
     "missing": ("an update lacks units of its step", "count the micro-batches, the last one too"),
     "updates": ("some layer is not updated in every step", "steps times, the last one too"),
     "unread": ("the loss of a step is never read", "read_losses() at the end reads all of them"),
@@ -48,8 +48,8 @@ def replayed_training(text: Any, job: TrainingJob) -> TrainingRun:
     try:
         return replay_training(json.loads(text), job)
     except (TypeError, ValueError, RecursionError):
-        why, then = "it cannot be read", "use the trainer through its own calls, and leave its record alone"
-        raise Wrong("the recorded program is none of a Trainer", why=why, next=then) from None
+        why, then = "it cannot be read", "use only the trainer's own calls; do not touch its record"
+        raise Wrong("the recorded program is not one of a Trainer", why=why, next=then) from None
     except TrainingHang as hang:
         raise Wrong("the GPUs wait for each other for ever", why=f"{hang.what}; {hang.why}", next=hang.next) from None
     except ReplayError as error:
@@ -73,7 +73,7 @@ def public_facts(want: Any, job: TrainingJob) -> dict[str, Any]:
 
 
 def require_training(run: TrainingRun, job: TrainingJob, losses: list[float]) -> None:
-    """Wrong unless a run is the training that was asked for, in the memory that there is."""
+    """Wrong unless a run is the requested training, in the available memory."""
     if run.races:
         raise _race(run)
     if run.faults:
@@ -94,7 +94,7 @@ def _race(run: TrainingRun) -> Wrong:
     calls = " ".join(race.calls)
     waits = any(entry["op"] == "wait_event" for program in run.replay.programs for entry in program)
     if race.tensor.startswith("input"):
-        what = "a pass reads data before they have arrived" if waits else "nobody waits for the copy of the data"
+        what = "a pass reads data before they have arrived" if waits else "no stream waits for the copy of the data"
         then = "record an event on the copies' stream, after the copy, and let the stream that computes wait for it"
         return Wrong(what, why=str(race), next=then)
     if race.tensor.startswith("gradients") and "backward" in calls:
@@ -172,7 +172,7 @@ def slow_cause(run: TrainingRun, job: TrainingJob, wanted: float) -> Wrong:
 
     Each sentence stands whole: of secret cases students read those of the source alone, and "…" for what is filled in.
     """
-    why = f"it takes {seconds(run.makespan_s)}, {run.share:.0%} of light; {wanted:.0%} are asked for"
+    why = f"it takes {seconds(run.makespan_s)}, {run.share:.0%} of light; {wanted:.0%} are required"
     program = run.replay.programs[0]
     launched = [entry["name"].rstrip("0123456789 ") for entry in program if entry["op"] == "launch"]
     loads = [entry for entry in program if entry["op"] == "tensor" and entry.get("where") == "host"][1:]
@@ -199,7 +199,7 @@ def slow_cause(run: TrainingRun, job: TrainingJob, wanted: float) -> Wrong:
         (
             syncs["loss"] > 1,
             "the run is slow: the host reads a loss in every step",
-            "nobody needs them before the end",
+            "they are not needed before the end",
         ),
         (
             syncs["synchronize"] > 1,
@@ -239,11 +239,11 @@ def slow_cause(run: TrainingRun, job: TrainingJob, wanted: float) -> Wrong:
         (
             _loads_ahead(program) > len(loads) / 2,
             "the run is slow: the host loads the next units before it has issued the passes over those that are there",
-            "issuing takes the host no time and loading does: which of the two first?",
+            "issue the passes on the data you have, then load the next: issuing is free, loading blocks the host",
         ),
         (
             _units(loads[0]) > max(1, job.share / 3),
-            "the run is slow: nobody computes while the first micro-batch is loaded, and it is a large one",
+            "the run is slow: the GPU is idle while the first micro-batch is loaded, and it is a large one",
             "how large need the first one be, and the next?",
         ),
     ):

@@ -34,7 +34,7 @@ class _Training(Exercise):
         if error != "AttributeError":
             return None
         why = "AttributeError in your code; backward(0, ...) gives None, and the trainer has the calls of the table"
-        return Wrong("something is asked of what is not there", why=why, next="look at what each call returns")
+        return Wrong("a call uses an object that does not exist", why=why, next="look at what each call returns")
 
     def public_want(self, case: Any, want: Any) -> Any:
         """The losses: the program would be the answer."""

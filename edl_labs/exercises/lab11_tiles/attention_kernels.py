@@ -113,7 +113,7 @@ class Attention(_Attention):
 
 @exercise("causal")
 class Causal(_Attention):
-    """`causal(q, k, v, BM, BN)`: query i sees the keys 0 to i, and tiles that nobody sees are not read."""
+    """`causal(q, k, v, BM, BN)`: query i sees the keys 0 to i, and tiles that no query sees are not read."""
 
     host: ClassVar[str] = "causal"
 

@@ -60,7 +60,7 @@ class KernelRun:
             raise Wrong("The host function returns no new tensor.", why=why, next=then)
         if (made.elements, made.dtype) != (elements, form.dtype):
             why = f"it has {made.elements:,} elements of {made.dtype}; expected {elements:,} of {form.dtype}"
-            raise Wrong("The output has another size or type.", why=why, next="allocate one value for each result")
+            raise Wrong("The output has the wrong size or type.", why=why, next="allocate one value for each result")
         self._require_written(name, elements)
         return self.tensors[name].reshape(form.shape)
 

@@ -1,6 +1,6 @@
 """Host code as evidence: which kernels a function launches on tensors that have a shape and no values.
 
-The function runs beside the student's code. Its tensors are on torch's meta device, so it cannot compute the answer.
+The function runs in the student's process. Its tensors are on torch's meta device, so it cannot compute the answer.
 What crosses is plain data: the tensors that it allocated, its launches, and which tensor it returned.
 """
 

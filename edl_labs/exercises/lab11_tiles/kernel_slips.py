@@ -17,7 +17,7 @@ _PART = (
 _WHOLE = (
     "The ragged end of K is left out.",
     "the output is that of the whole parts of K",
-    "round the number of turns up, tl.cdiv(K, BK), and mask what is not there",
+    "round the number of turns up, tl.cdiv(K, BK), and mask what is out of bounds",
 )
 _AGAIN = (
     "The bias is added in each turn of the loop.",
@@ -34,12 +34,12 @@ SENTENCES: dict[str, tuple[str, str, str]] = {
     ),
     "no_bias": (
         "The bias is missing.",
-        "the output is the product with the epilogue alone",
+        "the output is only the product with the epilogue",
         "add the bias of the tile's columns before the epilogue",
     ),
     "bias_after": (
         "The bias is added after the epilogue.",
-        "f(A·B + bias) is asked for, not f(A·B) + bias",
+        "compute f(A·B + bias), not f(A·B) + bias",
         "add the bias to the accumulator first",
     ),
     **{f"last_part_{part}": _PART for part in (16, 32, 64, 128)},
@@ -62,16 +62,16 @@ SENTENCES: dict[str, tuple[str, str, str]] = {
     ),
     "missing_keys_count": (
         "In the last tile, missing keys count.",
-        "their score is 0, and exp(0) is no small weight",
+        "their score is 0, and exp(0) is not a small weight",
         "give them the score -inf before the maximum",
     ),
     "last_tile_dropped": (
         "The last tile of keys is left out.",
         "the output is that of the whole tiles",
-        "round the number of turns up, tl.cdiv(keys, BN), and mask what is not there",
+        "round the number of turns up, tl.cdiv(keys, BN), and mask what is out of bounds",
     ),
     "behind_the_end": (
-        "Keys behind the end count.",
+        "Keys beyond the end count.",
         "k and v have more rows than there are keys",
         "mask with `keys`, the number that the function receives, and not with k.shape[0]",
     ),
@@ -110,7 +110,7 @@ SENTENCES: dict[str, tuple[str, str, str]] = {
         "a score is q·k: its gradient by q is k",
         "multiply by k",
     ),
-    "relu": ("The epilogue is relu.", "gelu is asked for", "x · (1 + erf(x / sqrt(2))) / 2"),
+    "relu": ("The epilogue is relu.", "expected gelu", "x · (1 + erf(x / sqrt(2))) / 2"),
     "sigmoid": ("The epilogue is x·sigmoid(1.702·x).", "that is an approximation of gelu", "use tl.erf"),
     "no_root": ("erf takes x / sqrt(2), not x.", "erf(x) is the normal distribution of another width", "x * 0.7071…"),
     "no_scale": ("The scores are not scaled.", "scores are q·k / sqrt(d)", "multiply the scores by d**-0.5"),

@@ -85,7 +85,7 @@ def _program(record: Any, inputs: Collection[str]) -> LaunchProgram:
     _require(elements <= _MOST_ELEMENTS, f"it allocates {elements:,} elements, and {_MOST_ELEMENTS:,} are allowed")
     launches = tuple(_launch(one, known) for one in _items(entries["launches"], "launches", _MOST_ITEMS))
     returned = _text(entries["returned"], "returned")
-    _require(returned in known, f"it returns {returned[:40]!r}, which is no tensor of this call")
+    _require(returned in known, f"it returns {returned[:40]!r}, which is not a tensor of this call")
     return LaunchProgram(buffers, launches, returned)
 
 
@@ -112,9 +112,9 @@ def _launch(record: Any, known: Collection[str]) -> HostLaunch:
 def _require_argument(value: Any, known: Collection[str]) -> None:
     if isinstance(value, dict):
         name = _text(_entries(value, "a tensor argument", "tensor")["tensor"], "tensor")
-        _require(name in known, f"an argument is {name[:40]!r}, which is no tensor of this call")
+        _require(name in known, f"an argument is {name[:40]!r}, which is not a tensor of this call")
     else:
-        _require(value is None or type(value) in (bool, int, float), "an argument is no number and no tensor")
+        _require(value is None or type(value) in (bool, int, float), "an argument is neither a number nor a tensor")
         _require(type(value) is not int or abs(value) < 2**63, "an argument is an integer of more than 64 bits")
 
 

@@ -42,11 +42,11 @@ _SENTENCES = {
     "causal": ("is_causal does not exclude flash.", "the fused kernel skips the later keys itself"),
     "gradient": ("Gradients of the inputs do not exclude flash.", "the fused kernel has a backward pass"),
     "wide head": ("A wide head does not exclude flash on a CPU.", "only CUDA's kernel ends at a width of 256"),
-    "double": ("float64 does not exclude flash on a CPU.", "only CUDA's kernel takes fp16 and bf16 alone"),
+    "double": ("float64 does not exclude flash on a CPU.", "only CUDA's kernel is limited to fp16 and bf16"),
     "dropout": ("Dropout excludes flash on a CPU.", "the CPU's fused kernel draws no random numbers"),
     "two widths": ("Heads of two widths exclude flash.", "value has another last size than query and key"),
     "3-d mask": ("A mask of three dimensions excludes flash.", "the fused kernel takes masks with 2 or 4 dimensions"),
     "mask gradient": ("A mask that needs a gradient excludes flash.", "the fused kernel computes none for the mask"),
-    "strided": ("Strided rows exclude flash.", "the elements of a head have to lie side by side"),
+    "strided": ("Strided rows exclude flash.", "the elements of a head must be contiguous"),
     "broadcast": ("Batches that are broadcast exclude flash.", "the query has another batch size than key and value"),
 }

@@ -74,7 +74,7 @@ class KernelExercise(Exercise):
         return math.prod(self.out_form(given).shape)
 
     def judge_launches(self, case: Any, run: KernelRun) -> None:
-        """Wrong where values and bytes are right, and the launches are still not what is asked for."""
+        """Wrong where values and bytes are right, and the launches are still not as required."""
 
     def explain_bytes(self, case: Any, name: str, share: float) -> Wrong | None:
         """What it means that a tensor was read `share` times as often as it has to be."""

@@ -57,7 +57,7 @@ class TileOrder(Exercise):
             then = "compute all columns of a group's rows before the next group begins"
             return Wrong("A program leaves its group of rows.", why=why, next=then)
         then = "within a group, go down its rows first, then to the next column"
-        return Wrong("Within a group, the programs are in another order.", why=why, next=then)
+        return Wrong("Within a group, the programs are in the wrong order.", why=why, next=then)
 
     def format_case(self, case: Any) -> str:
         """The grid of tiles and the group."""

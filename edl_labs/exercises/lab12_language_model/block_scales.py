@@ -158,7 +158,7 @@ _SAID: dict[str, Sentence] = {
     ),
     "other_rule": (
         "The two rules of mx_exponents are exchanged.",
-        "with `saturating` the standard's rule is asked for, without it nothing may become 448 that is above",
+        "`saturating` means the standard's rule; without it nothing may become 448 that is above",
         "look at a block whose amax is between 448 and 512 times a power of two",
     ),
     "same_rule": (

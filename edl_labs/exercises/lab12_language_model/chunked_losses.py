@@ -158,13 +158,13 @@ def _judge_values(case: Any, played: Any, right: Mapping[str, list[float]]) -> N
                 f"There is no {words}.", why=why, next="backward returns one gradient for each input of forward"
             )
         if len(found) != len(wanted):
-            raise Wrong(f"The {words} has another shape.", why=f"{len(found)} rows, not {len(wanted)}", next=_SHAPE)
+            raise Wrong(f"The {words} has the wrong shape.", why=f"{len(found)} rows, not {len(wanted)}", next=_SHAPE)
         largest = max(map(abs, wanted)) or 1.0
         at = max(range(len(wanted)), key=lambda row: _apart(found[row], wanted[row]))
         if _apart(found[at], wanted[at]) > within * largest:
             if name == "loss":
                 why = f"{found[0]:.9g} came back, {wanted[0]:.9g} is right{_stale(played)}"
-                raise Wrong("The loss has another value.", why=why, next="compare with F.cross_entropy on all logits")
+                raise Wrong("The loss is wrong.", why=why, next="compare with F.cross_entropy on all logits")
             raise _gradient_symptom(case, words, found, wanted, at, played)
 
 
@@ -185,13 +185,13 @@ def _gradient_symptom(case: Any, words: str, found: list[float], wanted: list[fl
         f"{off} of {len(wanted)} rows are off; in row {at} the sum weighted by sqrt(column + 1) is {found[at]:.6g}, "
         f"and should be {wanted[at]:.6g}{_stale(played)}"
     )
-    what = f"The {words} has another value." if words.endswith("hidden") else "Only the gradient of weight is wrong."
+    what = f"The {words} is wrong." if words.endswith("hidden") else "Only the gradient of weight is wrong."
     return Wrong(what, why=why, next="compare with autograd on F.cross_entropy, row by row")
 
 
 def _scaled(words: str, ratio: float, factor: float) -> Wrong:
     if abs(ratio * factor - 1) < 1e-5:
-        why = f"the loss was multiplied by {factor:.4f} before backward(); the gradient is that of the loss alone"
+        why = f"the loss was multiplied by {factor:.4f} before backward(); the gradient must be that of the loss itself"
         return Wrong(
             f"The {words} ignores the gradient that comes in.", why=why, next="multiply by backward's argument"
         )
@@ -202,7 +202,7 @@ def _scaled(words: str, ratio: float, factor: float) -> Wrong:
 
 
 def _stale(played: Any) -> str:
-    return "; your function read a number on the host, and what came of it does not follow the inputs" * bool(
+    return "; your function read a number on the host, and its result does not depend on the inputs" * bool(
         played.has_changed_reads
     )
 
@@ -262,7 +262,7 @@ _SAID: dict[str, Sentence] = {
     ),
     "ignored_counted": (
         "Ignored targets add to the loss.",
-        "the losses of all cases are those with target 0 in place of -100",
+        "the losses of all cases are those with target 0 instead of -100",
         "multiply a position's loss by 0 where its target is -100",
     ),
     "no_smoothing": (
@@ -271,12 +271,12 @@ _SAID: dict[str, Sentence] = {
         "(1 - smoothing) · loss of the target + smoothing · mean loss over all words",
     ),
     "always_sum": (
-        "The loss is a sum where the mean is asked for.",
+        "The loss is a sum; expected the mean.",
         "the losses of all cases are sums over positions",
         "divide by the number of targets that count if `mean` is true",
     ),
     "always_mean": (
-        "The loss is a mean where the sum is asked for.",
+        "The loss is a mean; expected the sum.",
         "the losses of all cases are means over positions",
         "divide only if `mean` is true",
     ),

@@ -12,7 +12,7 @@ from edl_labs.exercises.slip_digests import Sentence, digest
 
 @exercise("speculate")
 class Speculate(Exercise):
-    """`accept_probability`, `residual`, `next_tokens` and `best_length`, each asked by itself."""
+    """`accept_probability`, `residual`, `next_tokens` and `best_length`, each asked alone."""
 
     answers = "all"
 
@@ -164,7 +164,7 @@ _SAID: dict[str, Sentence] = {
         "residual(large[i], small[i])",
     ),
     "goes_on": (
-        "Tokens behind a refused one are kept.",
+        "Tokens after a refused one are kept.",
         "they were drafted for another text",
         "stop at the first refused token",
     ),

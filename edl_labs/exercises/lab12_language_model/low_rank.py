@@ -37,7 +37,7 @@ class Lora(Exercise):
             shapes = [[len(one), len(one[0]) if one else 0] for one in (got[name], want[name])]
             if shapes[0] != shapes[1]:
                 why = f"it is {shapes[0][0]} × {shapes[0][1]}; {shapes[1][0]} × {shapes[1][1]} is asked for"
-                raise Wrong(f"{called} has another shape.", why=why, next=_NEXT[name])
+                raise Wrong(f"{called} has the wrong shape.", why=why, next=_NEXT[name])
             flat = [[one for row in table for one in row] for table in (got[name], want[name])]
             self._require(case, name, *flat, atol=_SAME * max(map(abs, flat[1])))
         for name in ("bytes", "flop"):
@@ -111,7 +111,7 @@ _SAID: dict[str, Sentence] = {
     "frozen_trained": (
         "The frozen weight has gradients and optimizer states.",
         "it is not trained, and takes its 2 bytes a number",
-        "16 bytes a number for down and up alone",
+        "16 bytes a number, for down and up only",
     ),
     "frozen_forgotten": (
         "The frozen weight takes no bytes.",
@@ -130,7 +130,7 @@ _SAID: dict[str, Sentence] = {
     ),
     "frozen_gradient": (
         "A gradient of the frozen weight is computed.",
-        "its product is the third of three, and nobody uses it",
+        "its product is the third of three, and it is never used",
         "forward, and backward to x: two products with W",
     ),
     "forward_alone": ("The backward pass has no operations.", "gradients are matrix products too", "add them"),

@@ -21,8 +21,8 @@ _OF_AN_OPTIMIZER = ("addcdiv", "addcmul", "lerp")  # what one parameter's update
 class MendTheStep(Exercise):
     """`Training(model)` whose `step(text)` trains like `SlowTraining`'s, as a program that the judge plays.
 
-    A point for each of five costs that is gone: reads by the host, a mask, conversions, an update of every parameter
-    by itself, a metric in every step.
+    A point for each of five costs that is gone: reads by the host, a mask, conversions, a separate update of every
+    parameter, a metric in every step.
     """
 
     answers = ("program",)
@@ -165,7 +165,7 @@ def _is_same(found: float, wanted: float) -> bool:
 def _other_value(name: str, shown: str, *, stale: bool) -> Wrong:
     kind, _, number = name.partition(" ")
     if stale:
-        shown += "; a number was read on the host, and what came of it does not follow the inputs"
+        shown += "; a number was read on the host, and its result does not depend on the inputs"
     if kind == "accuracy":
         return Wrong(f"Accuracy {number} is another one.", why=shown, next="the share of words with the largest logit")
     if kind == "loss":
@@ -174,7 +174,7 @@ def _other_value(name: str, shown: str, *, stale: bool) -> Wrong:
             "step 0 sees the model alone: attention, positions" if number == "0" else "optimizer, clipping, zero_grad"
         )
         return Wrong(f"The loss is another one {first}.", why=shown, next=f"compare with SlowTraining: {then}")
-    return Wrong(f"The weights of {name} are others after training.", why=f"their length: {shown}", next=_ALL_OF_IT)
+    return Wrong(f"The weights of {name} are wrong after training.", why=f"their length: {shown}", next=_ALL_OF_IT)
 
 
 def _costs_left(case: Any, steps: list[Any], floats: list[str]) -> dict[str, tuple[str, str, str]]:
@@ -187,7 +187,7 @@ def _costs_left(case: Any, steps: list[Any], floats: list[str]) -> dict[str, tup
     updates = max(steps[2].operators[name] for name in _OF_AN_OPTIMIZER)
     if updates > case["blocks"] + 1:
         why = f"a step has {updates} updates of a single parameter each"
-        left["the optimizer"] = ("Every parameter is updated by itself.", why, "AdamW(…, fused=True) or foreach=True")
+        left["the optimizer"] = ("Every parameter is updated separately.", why, "AdamW(…, fused=True) or foreach=True")
     square = (case["tokens"], case["tokens"])
     masked = [name for step in steps for name, shape in step.shapes if shape[-2:] == square]
     if masked:

@@ -59,7 +59,7 @@ class GroupInt4(Exercise):
             if not close(mine, right):
                 why = f"groups of {group}, {scale_bits} bits of scale, {zero_bits} of zero point: {mine:.5g} came back"
                 then = "half a byte for the weight, and the group's scale and zero point shared by its weights"
-                raise Wrong("The bytes of a weight are others.", why=f"{why}, {right:.5g} is right", next=then)
+                raise Wrong("The bytes of a weight are wrong.", why=f"{why}, {right:.5g} is right", next=then)
 
     def student_inputs(self, case: Any) -> Any:
         """Tensors and numbers by the parameters' names."""
@@ -114,7 +114,7 @@ def _require_shape(name: str, got: Any, want: Any) -> None:
         raise Wrong(f"{name} has too few columns.", why=why, next=then)
     if name == "packed" and shapes[0][1] > shapes[1][1]:
         raise Wrong("Each weight has a byte of its own.", why=why, next="put two integers into a byte: low | high << 4")
-    raise Wrong(f"{name} has another shape.", why=why, next="rows × columns, as the text lists them")
+    raise Wrong(f"{name} has the wrong shape.", why=why, next="rows × columns, as the text lists them")
 
 
 def _judge_scale(case: Any, got: Any, want: Any) -> None:

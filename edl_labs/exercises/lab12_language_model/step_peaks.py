@@ -33,7 +33,7 @@ class WhereThePeakIs(Exercise):
                 why = f"{got[name][:40]!r} came back; the names are {', '.join(known)}"
                 raise Wrong(f"The {name} has no such name.", why=why, next="use the names of the table")
         if not close(got["bytes"], want["bytes"]):
-            raise Wrong("The peak has another size.", why=_sizes(got, want), next="add up the table's rows by moment")
+            raise Wrong("The peak has the wrong size.", why=_sizes(got, want), next="add up the table's rows by moment")
         if got["moment"] != want["moment"]:
             why = f"{got['moment']!r} came back, and {want['moment']!r} holds most"
             raise Wrong("The peak is at another moment.", why=why, next="compare the sums of all four moments")
@@ -61,7 +61,7 @@ _SAID: dict[str, Sentence] = {
     "no_logits": ("The logits are left out.", "all answers are what the other rows give", _COUNT),
     "one_copy": (
         "The logits are counted once, in the type of the weights.",
-        "log_softmax keeps its output, and two gradients come to it",
+        "log_softmax keeps its output; two gradients come on top",
         _COUNT,
     ),
     "no_fp32": (
@@ -76,8 +76,8 @@ _SAID: dict[str, Sentence] = {
     ),
     "gradients_from_the_start": (
         "The gradients are counted before they exist.",
-        "a parameter's gradient is made when the backward pass comes to its layer",
-        "at the loss there is none; later there are those of the layers behind",
+        "a parameter's gradient is made when the backward pass reaches its layer",
+        "at the loss there is none; later there are those of the layers after it",
     ),
     "nothing_recomputed": (
         "What a checkpointed layer computes again is left out.",
@@ -86,7 +86,7 @@ _SAID: dict[str, Sentence] = {
     ),
     "all_kept": (
         "Checkpointed layers are counted as if they kept everything.",
-        "a checkpointed layer keeps its input alone",
+        "a checkpointed layer keeps only its input",
         "use step['checkpointed']",
     ),
     "one_table": (

@@ -10,7 +10,7 @@ def fraction_of_light(
 
 
 # %% mistake="any_exception"
-# told: Exception was raised where ValueError is asked for
+# told: Exception was raised instead of ValueError
 def fraction_of_light(
     time_s, *, moved_bytes, flop, bandwidth_byte_per_s, peak_flop_per_s
 ):
@@ -32,7 +32,7 @@ def fraction_of_light(
 
 
 # %% mistake="hands_the_error_back"
-# told: an exception came back as the answer
+# told: your function returned an exception
 def fraction_of_light(
     time_s, *, moved_bytes, flop, bandwidth_byte_per_s, peak_flop_per_s
 ):

@@ -12,7 +12,7 @@ device_s = max(device_s, host_s) + duration_s
 
 
 # %% mistake="device_begins_too_early"
-# told: the device began before it was told to
+# told: the device began before the launch
 # %% replace
 host_s = max(host_s, device_s)
 # %% by

@@ -112,7 +112,7 @@ def run_overlapped(gpu, nbytes, *, load, kernel):
 
 
 # %% mistake="returns_too_early"
-# told: the result is read before it has arrived
+# told: the result is read before its copy has ended
 def run_overlapped(gpu, nbytes, *, load, kernel):
     source, result = (
         gpu.host_empty(nbytes, pin_memory=True),

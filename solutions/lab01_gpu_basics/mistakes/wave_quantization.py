@@ -5,7 +5,7 @@ def best_width(m, *, bound, tile_m, tile_n, sm_count):
 
 
 # %% mistake="bound_left_out"
-# told: another width fills the machine better
+# told: another width uses the machine better
 def best_width(m, *, bound, tile_m, tile_n, sm_count):
     def share(n):
         tiles = -(-m // tile_m) * -(-n // tile_n)

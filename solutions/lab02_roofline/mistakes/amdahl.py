@@ -34,7 +34,7 @@ def speedup(classes, faster):
 
 
 # %% mistake="what_is_left"
-# told: that is the share of time that is left
+# told: that is the share of time that remains, not the speed-up
 def speedup(classes, faster):
     return sum(
         row["time_share"] / faster.get(name, 1.0) for name, row in classes.items()

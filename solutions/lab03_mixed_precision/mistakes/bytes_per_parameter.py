@@ -29,7 +29,7 @@ def bytes_per_parameter(recipe):
 
 
 # %% mistake="frozen_weights_are_free"
-# told: weights that are not trained are there all the same
+# told: frozen weights take memory too
 _right_bytes = bytes_per_parameter
 
 

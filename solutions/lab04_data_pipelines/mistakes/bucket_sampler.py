@@ -130,7 +130,7 @@ class BucketSampler:
 
 
 # %% mistake="last_batch_dropped"
-# told: an epoch is no permutation
+# told: an epoch is not a permutation
 # %% replace
 self.lengths, self.batch_size = lengths, batch_size
 self.seed, self.epoch = seed, 0
@@ -154,7 +154,7 @@ made += [
 
 
 # %% mistake="only_the_first_epoch_differs"
-# told: epochs come again
+# told: epochs repeat
 class BucketSampler:
     def __init__(self, lengths, *, batch_size, seed):
         self.lengths, self.batch_size, self.seed, self.epoch = (

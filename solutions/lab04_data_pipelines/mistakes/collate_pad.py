@@ -31,7 +31,7 @@ def collate_pad(sequences, *, pad_id, multiple):
 
 
 # %% mistake="multiple_forgotten"
-# told: the width is no multiple of what was asked
+# told: the width is not the requested multiple
 def collate_pad(sequences, *, pad_id, multiple):
     width = max(map(len, sequences))
     tokens = torch.tensor([[*s, *[pad_id] * (width - len(s))] for s in sequences])

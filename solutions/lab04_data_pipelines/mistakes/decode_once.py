@@ -32,7 +32,7 @@ def move_offline(chain):
 
 
 # %% mistake="returns_the_transforms"
-# told: another kind of answer is asked for
+# told: wrong kind of answer
 def move_offline(chain):
     return [transform for transform in chain if not transform["random"]]
 

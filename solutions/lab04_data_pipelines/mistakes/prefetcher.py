@@ -105,7 +105,7 @@ class Prefetcher(Prefetcher):
 
 
 # %% mistake="never_started"
-# told: the source was never asked for anything
+# told: the source was never read
 import threading
 
 

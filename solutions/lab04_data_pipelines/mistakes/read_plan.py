@@ -1,5 +1,5 @@
 # %% mistake="a_seek_is_worth_more"
-# told: the plan reads what nobody wants
+# told: the plan reads unwanted data
 # like: whole_shards
 def read_plan(wanted, *, seek_s, byte_per_s):
     plan = []
@@ -36,7 +36,7 @@ def read_plan(wanted, *, seek_s, byte_per_s):
 
 
 # %% mistake="whole_shards"
-# told: the plan reads what nobody wants
+# told: the plan reads unwanted data
 def read_plan(wanted, *, seek_s, byte_per_s):
     plan = {}
     for shard, start, stop in wanted:

@@ -28,7 +28,7 @@ def most_to_gain(step, machine):
 
 
 # %% mistake="the_best_alone"
-# told: another kind of answer is asked for
+# told: wrong kind of answer
 from functools import wraps
 
 

@@ -48,7 +48,7 @@ def schedule_states(steps, *, wait, warmup, active, repeat, skip_first=0, stretc
 
 
 # %% mistake="repeats_no_times"
-# told: repeat=0 was taken for no cycle at all
+# told: repeat=0 was taken as no cycle at all
 from functools import wraps
 
 

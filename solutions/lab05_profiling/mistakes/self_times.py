@@ -62,7 +62,7 @@ self_times = _in_microseconds(self_times)
 
 
 # %% mistake="threads_thrown_together"
-# told: rows of another thread were taken to lie inside
+# told: rows of another thread were taken for nested ones
 def self_times(rows):
     times, stack = {}, []
     for row in sorted(rows, key=lambda row: (row["start_s"], -row["end_s"])):

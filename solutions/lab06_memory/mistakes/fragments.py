@@ -128,7 +128,7 @@ why_oom = _all_free(why_oom)
 
 
 # %% mistake="never_fragments"
-# told: there would be enough if it lay together
+# told: there would be enough if it were contiguous
 from functools import wraps
 
 

@@ -32,7 +32,7 @@ effect = _other(effect)
 
 
 # %% mistake="copies_always_cost"
-# told: copies beside the passes were charged in full
+# told: copies that overlap passes were charged in full
 from functools import wraps
 
 

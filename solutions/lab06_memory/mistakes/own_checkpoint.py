@@ -129,7 +129,7 @@ class Checkpoint(torch.autograd.Function):
 
 
 # %% mistake="keeps_the_seed"
-# told: the seed was kept in place of the generator's state
+# told: the seed was kept instead of the generator's state
 # %% replace
 ctx.random_state = torch.get_rng_state()
 # %% by

@@ -19,7 +19,7 @@ def run_step(dist, model, groups):
 
 
 # %% mistake="async_forgotten"
-# told: the backward pass stands still while sums travel
+# told: the backward pass is blocked during each all-reduce
 def run_step(dist, model, groups):
     """Calls all_reduce as it comes."""
     for group in groups:
@@ -92,7 +92,7 @@ def run_step(dist, model, groups):
 
 
 # %% mistake="one_bucket"
-# told: one bucket is ready when nothing is left to hide behind
+# told: a single bucket is complete only when no backward kernel is left to hide it
 def plan_buckets(layers, link):
     """All gradients together."""
     return [list(reversed(range(len(layers))))]

@@ -21,7 +21,7 @@ who_hangs = _absent_first(who_hangs)
 
 
 # %% mistake="anybody_is_awaited"
-# told: nobody waits for that rank
+# told: no rank waits for that one
 from functools import wraps
 
 
@@ -67,7 +67,7 @@ who_hangs = _blames_the_many(who_hangs)
 
 
 # %% mistake="blames_who_waits"
-# told: a rank that waits is not the one that is waited for
+# told: that rank itself waits; it is not the one the others wait for
 from functools import wraps
 
 
@@ -154,7 +154,7 @@ who_hangs = _groups_are_one(who_hangs)
 
 
 # %% mistake="silence_is_slow"
-# told: a rank without a sign of life was not told
+# told: a rank without a sign of life was not named
 from functools import wraps
 
 
@@ -190,7 +190,7 @@ who_hangs = _sizes_are_calls(who_hangs)
 
 
 # %% mistake="sizes_first"
-# told: an earlier question has a yes already
+# told: an earlier question already applies
 from functools import wraps
 
 

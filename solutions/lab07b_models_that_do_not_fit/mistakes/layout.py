@@ -9,7 +9,7 @@ if layout["recompute"]:
 
 
 # %% mistake="layout_all_hides"
-# told: what computing does not cover is waited for
+# told: sums that computing does not hide add to the step
 # why: data sums cost nothing
 # next: how much longer do they take?
 # %% replace
@@ -54,7 +54,7 @@ sums = sums * 6 / 4
 
 
 # %% mistake="layout_dp_alone"
-# told: replicas of split blocks lie further apart
+# told: replicas of split blocks are further apart
 # why: their links were chosen by dp alone
 # next: a group of replicas spans tp * dp GPUs
 # %% replace
@@ -148,7 +148,7 @@ return max(every_layout(job), key=useful_per_s)
 # %% mistake="layout_no_open_block"
 # told: a block that is recomputed has its activations again
 # why: inputs alone were counted
-# next: what is there while its backward pass runs?
+# next: what is in memory while its backward pass runs?
 # %% replace
 kept = 2 * inputs * blocks + 34 * inputs / tp
 # %% by
@@ -156,7 +156,7 @@ kept = 2 * inputs * blocks
 
 
 # %% mistake="layout_nothing_hides"
-# told: data sums run beside computing
+# told: data sums overlap computing
 # why: all of their seconds were added
 # next: what is left of them?
 # %% replace

@@ -94,7 +94,7 @@ return ctx.comm.all_reduce(gradient), None
 
 
 # %% mistake="head_on_two_ranks"
-# told: a head lies on two ranks
+# told: a head is on two ranks
 def shards(block, rank, ranks):
     """Channels are cut, wherever heads end."""
 

@@ -330,7 +330,7 @@ return sum(count // ranks if sharded else count for count in layers)
 # %% mistake="zero_rounded_once"
 # told: shards are rounded up once for the whole model
 # why: its layers were added up before they were cut
-# next: each layer is cut by itself
+# next: each layer is cut separately
 # %% replace
 return sum(-(-count // ranks) if sharded else count for count in layers)
 # %% by
@@ -366,7 +366,7 @@ def sent_bytes(stage, ranks, recipe):
 
 
 # %% mistake="zero_stage_2_sums_once"
-# told: stage 2 keeps no whole gradients between micro-batches
+# told: stage 2 has no full-size gradient buffer between micro-batches
 # why: it sent them once a step
 # next: where would they wait?
 def sent_bytes(stage, ranks, recipe):
@@ -455,7 +455,7 @@ def held_bytes(stage, ranks, recipe):
 
 
 # %% mistake="zero_whole_layers_sent"
-# told: ranks - 1 shards of a layer are less than the layer
+# told: a ring sends ranks - 1 shards, not the whole layer
 # why: whole layers were sent
 # next: ranks - 1 shards, each rounded up
 def sent_bytes(stage, ranks, recipe):

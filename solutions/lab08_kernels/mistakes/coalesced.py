@@ -139,7 +139,7 @@ def transpose(gpu, src, dst):
 
 
 # %% mistake="reads_before_the_edge"
-# told: a place of shared memory is read that nobody has written
+# told: an element of shared memory is read before it is written
 # %% replace
 if top + row < rows and left + x < columns:
     tile[row, x] = src[top + row, left + x]

@@ -39,7 +39,7 @@ elements += went + (weights if kind == "conv" else 0)
 
 
 # %% mistake="stem_every_pixel"
-# told: FLOP go with what is put out
+# told: FLOPs scale with the output, not the input
 # %% replace
 flop = 2 * went * padded * layer["kernel"] ** 2
 # %% by

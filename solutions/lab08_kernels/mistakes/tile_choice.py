@@ -184,7 +184,7 @@ blocks = (m // tile["m"]) * (n // tile["n"]) * split
 
 
 # %% mistake="tiles_split_all_of_k"
-# told: a block of a split sums a part of k alone
+# told: a block of a split sums only a part of k
 # why: every block summed all of k
 # next: k over split, rounded up
 # %% replace
@@ -386,7 +386,7 @@ spent_s += moved / chip["byte_per_s"] + split * chip["launch_s"]
 
 
 # %% mistake="tiles_side_by_side"
-# told: parts are added up after the waves, not beside them
+# told: parts are added up after the waves, not during them
 # why: the longer of the waves and the second kernel was taken
 # next: it reads what the waves have written: one comes after the other
 # %% replace

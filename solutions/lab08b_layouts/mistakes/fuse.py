@@ -1,5 +1,5 @@
 # %% mistake="fuse_across_long_rows"
-# told: a kernel goes on behind a reduction whose row it cannot keep
+# told: a kernel goes on after a reduction whose row it cannot keep
 def is_one_loop(graph, names):
     """Whether nodes may be one kernel, by rules 2 to 4."""
     nodes = [node for node in graph["nodes"] if node["name"] in names]
@@ -76,7 +76,7 @@ def fuse(graph):
 
 
 # %% mistake="fuse_longest_row_too_long"
-# told: a row of just the longest length is taken for too long
+# told: a row of exactly the longest length is taken as too long
 def is_one_loop(graph, names):
     """Whether nodes may be one kernel, by rules 2 to 4."""
     nodes = [one for one in graph["nodes"] if one["name"] in set(names)]
@@ -132,7 +132,7 @@ for name in reads_of(graph, names):
 
 
 # %% mistake="fuse_nothing_behind_products"
-# told: pointwise nodes behind a contraction are left out of its kernel
+# told: pointwise nodes after a contraction are left out of its kernel
 def is_one_loop(graph, names):
     """Whether nodes may be one kernel, by rules 2 to 4."""
     nodes = [node for node in graph["nodes"] if node["name"] in names]
@@ -329,7 +329,7 @@ rest = [one for one in groups if one not in (names, other)]
 
 
 # %% mistake="fuse_writes_all"
-# told: results are written that nobody reads
+# told: results are written that are never read
 # %% replace
 if moved_bytes(graph, best) == moved_bytes(graph, kernels):
     return kernels

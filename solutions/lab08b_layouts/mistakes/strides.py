@@ -91,7 +91,7 @@ return min(every, key=lambda one: len(conversions(net, one)))
 
 
 # %% mistake="strides_from_the_shape"
-# told: the layout is told from the shape, not from the strides
+# told: the layout is taken from the shape, not from the strides
 def layout_of(shape, stride):
     return "NHWC" if shape[-1] < shape[1] else "NCHW"
 
@@ -262,7 +262,7 @@ return 4 if channels == 4 else -(-channels // 8) * 8
 
 
 # %% mistake="strides_reads_padded"
-# told: a copy reads what is there, without the padding
+# told: a copy reads the existing elements, without the padding
 # %% replace
 return sum(
     one * (channels + asked)

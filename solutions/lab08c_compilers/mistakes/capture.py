@@ -1,5 +1,5 @@
 # %% mistake="capture_allocates_inside"
-# told: memory is asked for while a graph is captured
+# told: memory is requested while a graph is captured
 # %% replace
 step()
 # %% by
@@ -9,7 +9,7 @@ step()
 
 
 # %% mistake="capture_copies_behind"
-# told: batches are copied behind the replay that should read them
+# told: batches are copied after the replay that should read them
 # %% replace
 gpu.copy(static, batches[at], non_blocking=True)
 # %% by

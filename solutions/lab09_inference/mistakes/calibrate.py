@@ -127,7 +127,7 @@ most = 0.001 if method == "percentile" else 0.0
 
 
 # %% mistake="range_without_zero"
-# told: zero is no number of the grid: the range does not reach it
+# told: zero is not a number of the grid: the range does not reach it
 # %% replace
 low, high = min(low, 0.0), max(high, 0.0)
 # %% by
@@ -150,7 +150,7 @@ cost = torch.where(beyond > 0, beyond**2, torch.tensor(scale / 12))
 
 
 # %% mistake="scales_along_the_first"
-# told: scales and zero points lie along another dimension
+# told: scales and zero points are along another dimension
 # %% replace
 shape[axis] = -1
 # %% by
@@ -181,7 +181,7 @@ scale = (high - low) / 256
 
 
 # %% mistake="symmetric_each_end"
-# told: each end of a symmetric percentile was taken by itself
+# told: each end of a symmetric percentile was taken separately
 # %% replace
 if symmetric:
     most = 0.001 if method == "percentile" else 0.0
@@ -235,7 +235,7 @@ return scale, round(-low / scale)
 
 
 # %% mistake="zero_point_not_whole"
-# told: zero is no number of the grid: its zero point is not whole
+# told: zero is not a number of the grid: its zero point is not whole
 # %% replace
 return scale, round(-128 - low / scale)
 # %% by

@@ -1,5 +1,5 @@
 # %% mistake="bias_of_four_dimensions"
-# told: a bias has another shape than a convolution takes
+# told: a bias has a shape that a convolution cannot take
 # %% replace
 return {**conv, "weight": scaled, "bias": bias}
 # %% by
@@ -193,7 +193,7 @@ def behind(conv, norm):
 
 
 # %% mistake="transposed_groups_alike"
-# told: of a grouped transposed convolution the first group's factors were taken
+# told: the first group's factors were used for all groups of a transposed convolution
 # %% replace
 def behind(conv, norm):
     factor, rest = line(norm)
@@ -220,7 +220,7 @@ def behind(conv, norm):
 
 
 # %% mistake="transposed_left_alone"
-# told: a batch norm behind a convolution is still there
+# told: a batch norm after a convolution is still there
 # %% replace
 if layer["kind"] == "batch_norm" and before in ("conv", "transposed"):
     done[-1] = behind(done[-1], layer)

@@ -52,7 +52,7 @@ def fuse_and_tune(layers, tactics, reformat_s, *, given, wanted):
 
 
 # %% mistake="greedy_engine"
-# told: each choice was made without those behind it
+# told: each choice was made without those after it
 def fuse_and_tune(layers, tactics, reformat_s, *, given, wanted):
     """The names of the fastest engine's tactics."""
     at, form, names = 0, given, []

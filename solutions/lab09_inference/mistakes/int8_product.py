@@ -23,7 +23,7 @@ offset = torch.round(bias / x_scale).long() - x_zero * columns
 
 
 # %% mistake="clamps_before_the_zero_point"
-# told: outputs come round where a zero point is added
+# told: outputs wrap around where a zero point is added
 def int8_product(x, weight, offset, multiplier, *, weight_zero, out_zero, relu):
     """The layer's outputs as int8."""
     sums = x.int() @ weight.int() + offset
@@ -33,7 +33,7 @@ def int8_product(x, weight, offset, multiplier, *, weight_zero, out_zero, relu):
 
 
 # %% mistake="flat_outputs"
-# told: the outputs have another shape
+# told: the outputs have the wrong shape
 # %% replace
 return out.clamp(out_zero if relu else -128, 127).to(torch.int8)
 # %% by
@@ -41,7 +41,7 @@ return out.clamp(out_zero if relu else -128, 127).to(torch.int8).flatten()
 
 
 # %% mistake="input_zero_added"
-# told: what the zero points add is added again
+# told: the zero points' contribution is added, not subtracted
 # %% replace
 offset = torch.round(bias / step).long() - x_zero * columns
 offset = offset + len(weight) * x_zero * zeros
@@ -117,7 +117,7 @@ out = torch.trunc(sums * multiplier) + out_zero
 
 
 # %% mistake="outputs_stay_float"
-# told: the outputs are no int8
+# told: the outputs are not int8
 # %% replace
 return out.clamp(out_zero if relu else -128, 127).to(torch.int8)
 # %% by
@@ -158,7 +158,7 @@ sums = x.int() @ weight.int() + (offset - 1)
 
 
 # %% mistake="weight_zeros_stay"
-# told: the weights' zero points are not taken out
+# told: the weights' zero points are not subtracted
 # %% replace
 sums = sums - x.int().sum(1, keepdim=True) * torch.tensor(weight_zero)
 # %% by
@@ -175,7 +175,7 @@ offset = offset + len(weight) * x_zero * zeros
 
 
 # %% mistake="zeros_product_once"
-# told: the product of both zero points comes once a product, not once a sum
+# told: both zero points' product counts once per product in the sum
 # %% replace
 offset = offset + len(weight) * x_zero * zeros
 # %% by

@@ -1,5 +1,5 @@
 # %% mistake="counted_beside"
-# told: what is written in place is counted beside what it overwrites
+# told: what is written in place is counted twice, with what it overwrites
 def least_bytes(kernels, outputs, sizes, *, align):
     """The most bytes that one kernel needs in memory."""
     lives, needs = lifetimes(kernels, outputs), []
@@ -63,7 +63,7 @@ for name in may_overwrite(at, kernels, outputs, sizes)[:0]:
 
 
 # %% mistake="offsets_unaligned"
-# told: an offset is no multiple of the alignment
+# told: an offset is not a multiple of the alignment
 # %% replace
 size = -(-sizes[name] // align) * align
 # %% by
@@ -94,7 +94,7 @@ def may_overwrite(at, kernels, outputs, sizes):
 
 
 # %% mistake="over_another_size"
-# told: a tensor of another size is written over
+# told: a tensor is overwritten by one of another size
 def may_overwrite(at, kernels, outputs, sizes):
     """What kernel `at` may write over."""
     kernel = kernels[at]

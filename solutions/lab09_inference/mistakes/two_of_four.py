@@ -25,7 +25,7 @@ def mask(weight):
 
 
 # %% mistake="groups_along_outputs"
-# told: groups lie along the outputs
+# told: groups run along the outputs
 def mask(weight):
     """Two of four columns."""
     parts = []
@@ -60,7 +60,7 @@ def mask(weight):
 
 
 # %% mistake="largest_first"
-# told: the two of a group are in another order
+# told: the two of a group are in the wrong order
 def pack(weight):
     """The larger one first."""
     groups = weight.unflatten(0, (-1, 4))

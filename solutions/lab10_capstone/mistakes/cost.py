@@ -140,7 +140,7 @@ def cheapest(run, chip):
 
 
 # %% mistake="hours_of_the_rented"
-# told: the hours of the cheapest way are others
+# told: the hours of the cheapest way are wrong
 # %% replace
 way = {"gpus": gpus, "rented": rented, "hours": lasts, "money": money}
 ways.append(way)
@@ -294,7 +294,7 @@ passes = 6
 
 
 # %% mistake="training_in_time"
-# told: the deadline is kept by the training alone
+# told: only the training time was compared with the deadline
 def cheapest(run, chip):
     """Set-up in no time."""
     ways = []

@@ -16,7 +16,7 @@ lasts_s = lasts_s * times
 
 
 # %% mistake="calls_stay"
-# told: what is not issued is still called for
+# told: an operation that is not issued is still waited for
 def replayed_s(spans, mends):
     """A call is a call."""
     left = {name: mend["times"] for mend in mends for name in mend["names"]}
@@ -131,7 +131,7 @@ row_s = 0.0
 
 
 # %% mistake="seconds_left"
-# told: this is no gain but what a run takes, or what the mended spans lose
+# told: this is not a gain but the time of a run, or the time that the mended spans lose
 # %% replace
 picked, done, now_s = [], [], replayed_s(spans, [])
 # %% by
@@ -188,7 +188,7 @@ row_s = max(rows.get(span["row"], 0.0), span["start_s"])
 
 
 # %% mistake="times_taken_off"
-# told: what is left is taken for what is taken off
+# told: the remaining time is taken as the removed time
 # %% replace
 left = {name: mend["times"] for mend in mends for name in mend["names"]}
 # %% by

@@ -121,7 +121,7 @@ def same(curves_a, curves_b):
 
 
 # %% mistake="more_extreme_alone"
-# told: what was seen is not counted among the patterns
+# told: the observed pattern is not counted among the patterns
 # %% replace
 return float(np.mean(sums >= np.abs(np.sum(differences)) - TINY))
 # %% by
@@ -188,7 +188,7 @@ return float(1 - np.mean(sums >= seen - TINY))
 
 
 # %% mistake="p_without_tiny"
-# told: sums that are equal but for rounding are told apart
+# told: sums that are equal but for rounding were called different
 # %% replace
 return float(np.mean(sums >= np.abs(np.sum(differences)) - TINY))
 # %% by

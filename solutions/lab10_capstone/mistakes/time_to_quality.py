@@ -81,7 +81,7 @@ if quality_s(job, machine, batch, gpus) < deadline_s:
 
 
 # %% mistake="law_of_one_gpu"
-# told: the law is asked for one GPU's samples
+# told: the law was evaluated with one GPU's samples
 # %% replace
 steps = job["steps"] * (1 + job["critical_batch"] / batch)
 # %% by
@@ -213,7 +213,7 @@ sums_s = 0.0
 
 
 # %% mistake="sums_with_itself"
-# told: one GPU has nobody to sum with
+# told: a single GPU has no other to sum with
 # %% replace
 sums_s = machine["sync_s"] if gpus > 1 else 0.0
 # %% by

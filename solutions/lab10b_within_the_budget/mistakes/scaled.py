@@ -102,7 +102,7 @@ def train_on_many(trainer):
 
 
 # %% mistake="scaled_last_layer_forgotten"
-# told: a GPU updates by its own gradients alone
+# told: a GPU updates with only its own gradients
 def train_on_many(trainer):
     """The last layer is never summed."""
     job = trainer.job
@@ -170,7 +170,7 @@ def train_on_many(trainer):
 
 
 # %% mistake="scaled_no_event"
-# told: nobody waits for the copy of the data
+# told: no stream waits for the copy of the data
 def train_on_many(trainer):
     """Nobody waits for the copies."""
     job = trainer.job

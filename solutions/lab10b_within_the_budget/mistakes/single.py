@@ -261,7 +261,7 @@ trainer.free(x)
 
 
 # %% mistake="single_no_event"
-# told: nobody waits for the copy of the data
+# told: no stream waits for the copy of the data
 # %% replace
 arrived.wait()
 passes(trainer, step, x)

@@ -57,7 +57,7 @@ scores = tl.where(columns[None, :] < keys, scores, -float("inf"))
 
 
 # %% mistake="attention_reads_padding"
-# told: Keys behind the end count
+# told: Keys beyond the end count
 # %% replace
 queries, d = q.shape
 # %% by

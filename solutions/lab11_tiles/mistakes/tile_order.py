@@ -14,7 +14,7 @@ return inside // size, first + inside % size
 
 
 # %% mistake="order_groups_of_columns"
-# told: Within a group, the programs are in another order
+# told: Within a group, the programs are in the wrong order
 # like: order_rows
 def tile_order(pid, rows, columns, group):
     """(row, column) of the tile of program `pid`, in groups of `group` rows."""
@@ -47,7 +47,7 @@ return first + inside % group, inside // group
 
 
 # %% mistake="order_rows"
-# told: Within a group, the programs are in another order
+# told: Within a group, the programs are in the wrong order
 def tile_order(pid, rows, columns, group):
     """(row, column) of the tile of program `pid`, in groups of `group` rows."""
     return pid // columns, pid % columns

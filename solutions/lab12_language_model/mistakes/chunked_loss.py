@@ -40,7 +40,7 @@ def chunked_loss(hidden, weight, targets, rows, smoothing, mean):
 
 
 # %% mistake="chunk_always_mean"
-# told: The loss is a mean where the sum is asked for
+# told: The loss is a mean; expected the sum
 # %% replace
 count = used.sum() if mean else 1
 # %% by
@@ -48,7 +48,7 @@ count = used.sum()
 
 
 # %% mistake="chunk_always_sum"
-# told: The loss is a sum where the mean is asked for
+# told: The loss is a sum; expected the mean
 # %% replace
 count = used.sum() if mean else 1
 # %% by
@@ -272,7 +272,7 @@ of_weight = grad.T @ hidden[chunk]
 
 
 # %% mistake="chunk_read_on_host"
-# told: The loss has another value
+# told: The loss is wrong
 # %% replace
 loss = hidden.new_zeros(())
 # %% by

@@ -152,7 +152,7 @@ self.losses.append(loss.item())
 
 
 # %% mistake="mend_one_by_one"
-# told: Every parameter is updated by itself
+# told: Every parameter is updated separately
 # %% replace
 self.optimizer = torch.optim.AdamW(model.parameters(), 0.01, fused=True)
 # %% by

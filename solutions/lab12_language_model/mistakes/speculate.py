@@ -72,7 +72,7 @@ accepted, last = drafted[:i], large[i]
 
 
 # %% mistake="drafts_goes_on"
-# told: Tokens behind a refused one are kept
+# told: Tokens after a refused one are kept
 # %% replace
 accepted = list(drafted)
 for i, token in enumerate(drafted):

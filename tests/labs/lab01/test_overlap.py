@@ -98,7 +98,7 @@ def test_waiting_for_one_stream_of_three_leaves_the_result_unread(judged):
         gpu.streams[1].synchronize()
         return result
 
-    assert "the result is read before it has arrived" == judged("transfer_overlap", run_overlapped=hasty).what
+    assert "the result is read before its copy has ended" == judged("transfer_overlap", run_overlapped=hasty).what
 
 
 def test_the_kernel_applied_twice_is_wrong_data(judged):

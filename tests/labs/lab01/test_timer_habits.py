@@ -75,7 +75,7 @@ def without(share_of):
     return timer
 
 
-SINGLE = "each call was timed by itself, with a wait around it"
+SINGLE = "each call was timed separately, with a wait around it"
 LEAST = "too few calls for this clock, and the least of several runs came back"
 COLD = "too few calls: their number follows from a cold call, or is fixed"
 ELSEWHERE = "the stream that was waited for is not that of the kernels"

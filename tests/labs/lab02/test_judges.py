@@ -14,7 +14,7 @@ SEEDS = (1, 2, 3)
     ("change", "told"),
     [
         (lambda flop, moved: (moved, flop), "the two answers are swapped"),
-        (lambda flop, moved: (flop, moved, 0), "two answers are asked for"),
+        (lambda flop, moved: (flop, moved, 0), "expected two answers"),
         (lambda flop, moved: (flop, 3 * moved), "the bytes of a linear are wrong"),
         (lambda flop, moved: (3 * flop, moved), "the FLOPs of a linear are wrong"),
         (lambda flop, moved: (math.nan, moved), "the FLOPs of a linear are wrong"),
@@ -71,7 +71,7 @@ def test_a_maximum_of_eight_comparisons_is_told_what_the_deck_counts(judged, sol
     [
         (lambda time_s, limiter: (time_s, "memory"), "'memory' does not limit this work"),
         (lambda time_s, limiter: (1.5 * time_s, limiter), "the lower bound is wrong"),
-        (lambda time_s, limiter: (time_s,), "two answers are asked for"),
+        (lambda time_s, limiter: (time_s,), "expected two answers"),
     ],
 )
 def test_bounds_that_are_none_are_told_so(judged, solution, answer, told):

@@ -47,7 +47,7 @@ def test_chains_are_told_what_was_divided(judged, solution, change, told):
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        (lambda how, nodes, job, most: ("weak", 1) if how == "none" else (how, nodes), "one node alone is no scaling"),
+        (lambda how, nodes, job, most: ("weak", 1) if how == "none" else (how, nodes), "one node alone is not scaling"),
         (
             lambda how, nodes, job, most: (how, nodes - (nodes == most)),
             "the last node of the cluster was not tried",
@@ -153,8 +153,8 @@ def test_a_search_among_whole_batches_that_ends_is_told(judged, solution, none):
     ("answer", "told"),
     [
         (lambda batch: None if batch == math.inf else batch, "None came back where no batch is large enough"),
-        (lambda batch: None, "another kind of answer is asked for: batch: None came where a number belongs"),
-        (lambda batch: str(batch), "another kind of answer is asked for: batch: text came where a number belongs"),
+        (lambda batch: None, "wrong kind of answer: batch: expected a number, got None"),
+        (lambda batch: str(batch), "wrong kind of answer: batch: expected a number, got text"),
     ],
 )
 def test_none_in_place_of_infinity_is_told_what_is_asked_for(judged, solution, answer, told):

@@ -258,7 +258,7 @@ def test_norms_may_be_yielded_while_training(judged, solution):
 
 
 @pytest.mark.parametrize(
-    ("came", "told"), [(None, "train_logged does not return one norm"), (1.5, "another kind of answer is asked")]
+    ("came", "told"), [(None, "train_logged does not return one norm"), (1.5, "wrong kind of answer")]
 )
 def test_norms_that_are_no_list_are_told_so(judged, solution, came, told):
     def logged(*given):
@@ -380,7 +380,7 @@ def test_an_error_says_for_which_value(judged, solution):
     [
         (lambda parts: (2 * parts[0], 2 * parts[1]), "weights, copies, gradients and states add up to something else"),
         (lambda parts: (parts[0], parts[0]), "the peak is wrong"),
-        (lambda parts: parts[0], "another kind of answer is asked for"),
+        (lambda parts: parts[0], "wrong kind of answer"),
         (lambda parts: (*parts, 0), "a recipe has two answers"),
         (lambda parts: (math.nan, parts[1]), "every parameter costs something"),
     ],

@@ -26,7 +26,7 @@ def told(batch: str, *, loss: float = START, left_out: str = "") -> str:
 @pytest.mark.parametrize(
     ("batch", "loss", "what"),
     [
-        ("lzbsodou", float("nan"), "optimizer.step() is called beside scaler.step()"),
+        ("lzbsodou", float("nan"), "optimizer.step() is called in addition to scaler.step()"),
         ("lbzsodu", START, "gradients are zeroed between backward() and the step"),
         ("lzbsodu", START, "the network did not learn: its loss was not scaled, or divided again"),
         ("lzbsodu", 1e12, "steps are far too large: gradients lack the loss_weight, or keep the scale"),

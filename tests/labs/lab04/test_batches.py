@@ -231,7 +231,7 @@ def look_and_put_the_leaf(fits, row, tree):
 @pytest.mark.parametrize(
     ("choose", "told"),
     [
-        (next_fit, "only the row at hand was filled, and none before it looked at again"),
+        (next_fit, "only the current row was filled; earlier rows were not looked at again"),
         (lambda fits, row, tree: fits[-1][1], "the last row with room was taken, not the first"),
         (lambda fits, row, tree: min(fits)[1], "the fullest row with room was taken, not the first"),
         (
@@ -283,7 +283,7 @@ def test_a_wrong_mask_costs_half_and_a_wrong_packing_all(judged, solution):
 
     for mask, told in (
         (causal, "a token looks into another sequence"),
-        (another_shape, "the mask has another shape or dtype"),
+        (another_shape, "the mask has the wrong shape or dtype"),
     ):
         outcome = judged("pack_sequences", packed_mask=mask)
         assert (0.5, "partly", told) == (outcome.points, outcome.state, outcome.what)

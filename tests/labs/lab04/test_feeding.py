@@ -85,7 +85,7 @@ def feeding(
         ({"then": lambda gpu, copies, steps, event: copies.synchronize()}, "waits for each copy before it loads the"),
         ({"then": lambda gpu, copies, steps, event: gpu.synchronize()}, "the host waits for the device in every step"),
         # Near them: the event of another slot, and a host that waits for steps.
-        ({"awaits": 1}, "record an event behind the one, and let a stream or the host wait for it before the other"),
+        ({"awaits": 1}, "record an event after the one, and let a stream or the host wait for it before the other"),
         ({"then": lambda gpu, copies, steps, event: steps.synchronize()}, "right, but slower than it could be"),
     ],
 )

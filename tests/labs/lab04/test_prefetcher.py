@@ -200,8 +200,8 @@ def test_what_was_raised_ends_the_iteration_too(solution):
     ("kind", "told"),
     few(
         [
-            (str, "items: text came where a number belongs"),
-            (lambda item: ("item", item), "items: a list or a tuple came where a number belongs"),
+            (str, "items: expected a number, got text"),
+            (lambda item: ("item", item), "items: expected a number, got a list or a tuple"),
             (lambda item: item + 0.5, "the items changed"),
         ],
         quick=1,

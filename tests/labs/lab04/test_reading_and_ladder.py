@@ -72,7 +72,7 @@ def one_gap_read(wanted, **disk):
         (whole_or_by_sample(lambda useful: useful > 0.2), "a shard is read whole, or sample by sample"),
         # Near it: all of them by sample, all whole, and one gap decided by itself.
         (whole_or_by_sample(lambda useful: False), "every sample is a read of its own"),
-        (whole_or_by_sample(lambda useful: True), "the plan reads what nobody wants: each shard in one go"),
+        (whole_or_by_sample(lambda useful: True), "the plan reads unwanted data: each shard in one go"),
         (one_gap_read, "the plan jumps where it could read on"),
     ],
 )

@@ -53,7 +53,7 @@ def last_of_a_name(rows):
     [
         (walked(sort=None), "the rows were taken in the order of the list"),
         (walked(sort=lambda row: row["start_s"]), "of rows that begin together, the shorter one was taken to be"),
-        (walked(thread=lambda row: 0), "rows of another thread were taken to lie inside"),
+        (walked(thread=lambda row: 0), "rows of another thread were taken for nested ones"),
         (walked(touching=True), "a row that begins just where another one ends was taken to lie inside"),
         (last_of_a_name, "the rows of one name were not added up"),
     ],
@@ -89,7 +89,7 @@ def unknown_on_the_cpu(entry, *, cpu_flop_per_s):
     [
         (without_abs, "every cuda_s below cpu_s passed for a reading of the same clock"),
         (by_cpu_time, "the work was compared with the CPU's peak within cpu_s"),
-        (unknown_on_the_cpu, "an operator whose FLOP nobody knows was put on the CPU"),
+        (unknown_on_the_cpu, "an operator of unknown FLOP was put on the CPU"),
     ],
 )
 def test_a_rule_that_gives_all_devices_is_told(misread, ran_on, told):

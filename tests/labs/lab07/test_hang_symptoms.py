@@ -52,7 +52,7 @@ def test_a_question_that_is_asked_too_early_is_told(judged, solution, early, lat
 
     outcome = judged("who_hangs", seed=seed, who_hangs=asked_in(order, solution["who_hangs"]))
 
-    assert outcome.what == "an earlier question has a yes already"
+    assert outcome.what == "an earlier question already applies"
     assert f"{early!r} came back" in outcome.why
 
 

@@ -110,7 +110,7 @@ def test_two_slips_of_zero_at_once_are_told_by_what_is_wrong_and_not_by_either(j
     outcome = judged("zero", held_bytes=held_bytes)
 
     assert 0 == outcome.points
-    assert "a stage holds another number of bytes of its gradients" == outcome.what
+    assert "a stage holds a wrong number of bytes of its gradients" == outcome.what
 
 
 def test_layouts_are_priced_alike_by_the_judge_and_the_solution(solution):

@@ -205,6 +205,6 @@ def test_row_sums_are_told_by_what_became_of_them(judged, seed):
         return judged("int8_product", seed=seed, int8_product=product)
 
     assert 1 == rows_as(torch.int32).points
-    assert "the weights' zero points are not taken out" == rows_as(None).what
+    assert "the weights' zero points are not subtracted" == rows_as(None).what
     if seed != 506:  # there both mistakes give the same outputs
         assert "sums of rows of x do not fit their type" == rows_as(torch.int8).what

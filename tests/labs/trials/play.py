@@ -1,4 +1,4 @@
-"""Hand in each mistake as a student would, and write down what the student is told.
+"""Hand in each mistake as a student would, and write down what the student reads.
 
     python -m tests.labs.trials.play lab01 [EXERCISE]
     python -m tests.labs.trials.play --table [lab01]

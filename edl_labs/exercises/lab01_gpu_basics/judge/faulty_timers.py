@@ -72,7 +72,7 @@ def _with_its_clock(fault: str, machine: VirtualMachine) -> VirtualMachine:
 def timed(fault: str, machine: VirtualMachine, calls: int, *, stream: int = 0) -> tuple[float, VirtualGPU]:
     """Seconds per call as a timer with `fault` reports them, and the GPU that it ran on.
 
-    A loader's copy runs beside the calls, in a stream of its own, and is over before the last of them.
+    A loader's copy overlaps the calls, in a stream of its own, and ends before the last of them.
     """
     gpu, nbytes = VirtualGPU(machine), _working_set(machine)
     buffers = [gpu.empty(nbytes) for _ in range(1 if fault == "cache-warm" else 2)]

@@ -1,4 +1,4 @@
-"""The cases of diagnose: layers that come again on other machines, with another answer each time.
+"""The cases of diagnose: the same layers on several machines, each with another answer.
 
 Each layer lies close to its thresholds on each machine, but not so close that a rounded number decides. What a layer is
 tells nothing then, since the same one has every answer, and what a machine is next to nothing, since layers that lie

@@ -65,7 +65,7 @@ def histograms(rng: Any) -> list[Case]:
 
 
 def draw_format(rng: Any, *, has_inf: bool) -> dict[str, Any]:
-    """A format that nobody makes, with a bias near the middle of its exponents."""
+    """A format that no chip has, with a bias near the middle of its exponents."""
     exponent_bits, mantissa_bits = int(rng.integers(3, 7)), int(rng.integers(1 if has_inf else 2, 9))
     bias = 2 ** (exponent_bits - 1) - 1 + int(rng.choice([-2, -1, 1, 2]))
     name = f"1+{exponent_bits}+{mantissa_bits} bits, bias {bias}"

@@ -81,7 +81,7 @@ def loop(
 
     A pageable copy blocks: it starts when the device has done the step before, and the host's wait is billed to it
     inside `next`, where loaders that copy put it. `first_s` is what each worker's first batch takes more, `pauses_s`
-    what the host does beside (it saves the model, say) before it launches these batches' steps.
+    what else the host does (it saves the model, say) before it launches these batches' steps.
     """
     spans: list[dict[str, Any]] = []
 

@@ -189,7 +189,7 @@ def _gpu(draw: Draw, mixed: bool) -> Step:
 
 
 def draw_spread(rng: Any, machine: dict[str, Any]) -> Step:
-    """A step of kernels on several lines, each of which has less than the load; a copy runs beside them."""
+    """A step of kernels on several lines, each of which has less than the load; a copy overlaps them."""
     draw = Draw(rng, machine)
     step = draw.load(40, 46) + draw.kernels(2, 7, 9) + draw.copy(6, 9, stream=1)
     for _ in range(3):

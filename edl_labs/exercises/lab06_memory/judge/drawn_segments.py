@@ -99,7 +99,7 @@ def _pieces(rng: Any) -> Any:
 
 
 def _middling(rng: Any) -> Any:
-    """A request below 10 MiB asks for a segment of 20 MiB, which is not there."""
+    """A request below 10 MiB asks for a segment of 20 MiB, which does not exist."""
     request = _few(rng, 4, 9) + int(rng.integers(1, _MIB))
     return _case(rng, [_segment([_few(rng, 12, 20), 3 * _MIB])], request, _few(rng, 10, 15))
 

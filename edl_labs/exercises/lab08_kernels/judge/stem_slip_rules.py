@@ -1,4 +1,4 @@
-"""What known mistakes about first layers give in place of a right price: digests of it are all that cases hold."""
+"""What known mistakes about first layers give instead of a right price: digests of it are all that cases hold."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ class Genome:
 
 
 def naive_genome(job: TrainingJob) -> Genome:
-    """What nobody should run: everything at once, one after the other."""
+    """A bad program: everything at once, one after the other."""
     return Genome(
         cuts=(1,) * job.share,
         buckets=tuple(range(job.layers)),

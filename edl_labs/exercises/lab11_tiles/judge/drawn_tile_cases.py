@@ -85,7 +85,7 @@ def _products(rng: Any, exercise: Any) -> list[Case]:
 
 @draws("attention")
 def attentions(rng: Any) -> list[Case]:
-    """One tile, several, a ragged one, padding behind the keys, scores far below 0, and no key at all."""
+    """One tile, several, a ragged one, padding after the keys, scores far below 0, and no key at all."""
     return [
         _attention(rng, queries=32, keys=16, pad=0, d=16, BM=16, BN=16),
         _attention(rng, queries=32, keys=96, pad=0, d=16, BM=16, BN=32),
