@@ -95,7 +95,7 @@ class HostClock:
 
 
 class AcceleratorClock(HostClock):
-    """The host's clock beside an accelerator: `synchronize()` waits until that device is idle.
+    """The host's clock for an accelerator: `synchronize()` waits until that device is idle.
 
     Raises UsageError where torch or the accelerator is missing.
     """
@@ -103,7 +103,7 @@ class AcceleratorClock(HostClock):
     def __init__(self, device: object = None) -> None:
         self._torch = _torch()
         self._device = _accelerator_device(self._torch, device)
-        self.name = f"host beside {self._device}"
+        self.name = f"host with {self._device}"
 
     @property
     def device(self) -> str:

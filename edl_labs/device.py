@@ -146,7 +146,7 @@ def cpu_model(cpuinfo: str | None = None) -> str:
 def budget_here(asked_s: float, *, least_s: float) -> float:
     """Seconds that a measurement may take: `asked_s`, or, where `EDL_LABS_QUICK` is set, `least_s` at most.
 
-    It is set where a notebook's cells are run for marks alone, none of which hangs on how sure a measurement is.
+    It is set where a notebook's cells are run for marks alone, none of which depends on a measurement's uncertainty.
     """
     return min(asked_s, least_s) if is_quick() else asked_s
 

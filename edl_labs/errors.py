@@ -13,7 +13,7 @@ _CHECKS = os.path.join(os.path.dirname(__file__), "checks")
 
 
 class Sentence(str):
-    """Text that knows the template and the values it was made of, so that nobody needs to read them back from it.
+    """Text that knows the template and the values it was made of, so that they need not be read back from it.
 
     >>> said = Sentence("{name} came back as {value}", name="area", value=7)
     >>> said, said.without_values(shown={"area"})
@@ -34,7 +34,7 @@ class Sentence(str):
         return str, (str.__str__(self),)
 
     def without_values(self, *, shown: Collection[str] = ()) -> str:
-        """The sentence with "…" in place of each value, but for those that may be `shown`."""
+        """The sentence with "…" instead of each value, but for those that may be `shown`."""
         return self.template.format_map({name: text if text in shown else HOLE for name, text in self.values.items()})
 
 

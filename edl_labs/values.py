@@ -42,7 +42,7 @@ class Value:
     """What JSON calls it; the class's name in snake_case when empty."""
     SCHEMA: ClassVar[int] = 1
     DERIVED: ClassVar[tuple[str, ...]] = ()
-    """Properties that go to JSON beside the fields."""
+    """Properties that go to JSON with the fields."""
     OMITTED: ClassVar[tuple[str, ...]] = ()
     """Fields that stay out of JSON: what a value was made from, or an object that is not data."""
     ROWS: ClassVar[str] = ""

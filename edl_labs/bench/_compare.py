@@ -63,7 +63,7 @@ def compare(
 
     Rounds run each function twice at mirrored places (A B B A) in an order drawn anew each time, so that drift and
     bursts hit all alike; the interval on each ratio is exact under that randomisation for sides of about equal cost.
-    Sides that differ by over a tenth, or vary by themselves, are compared by sums over rounds. It stops at `budget_s`,
+    Sides that differ by over a tenth, or vary on their own, are compared by sums over rounds. It stops at `budget_s`,
     or once the sizes of deviations promise a half-width of `precision` (a quarter of the band unless given): these the
     random order does not influence, so that stopping early costs no coverage. `band` is the relative difference that
     is as good as none. Outputs are compared before times: `equal` may be a function of two results, or False.

@@ -70,7 +70,7 @@ def sweep(
     `grid` maps names to values (their product is taken), or lists places. `fn` may return a function instead of a
     result: then it is a set-up, and what it returns is timed. With `path` each point is saved as it is measured, and
     a later call measures what that file lacks or holds as failed, and adds it; another function (by name) or other
-    settings are refused there. `progress(done, total, text)` is told of each point. A place where `fn` raises is kept
+    settings are refused there. `progress(done, total, text)` is called at each point. A place where `fn` raises is kept
     with the reason. Other keywords go to `measure`, and `budget_s` is for one point.
     """
     places = _places(grid)

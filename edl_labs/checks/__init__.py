@@ -1,4 +1,4 @@
-"""The exercise engine: evidence is collected beside the student's code and judged away from it."""
+"""The exercise engine: evidence is collected next to the student's code, and judged in another process."""
 
 from __future__ import annotations
 

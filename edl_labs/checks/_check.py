@@ -33,7 +33,7 @@ _clock_s = time.monotonic
 
 
 def check(name: str = "", namespace: dict[str, Any] | None = None) -> Score:
-    """Checks one exercise of this notebook and shows what came of it; returns the points as a number.
+    """Checks one exercise of this notebook and shows the result; returns the points as a number.
 
     Never raises and never stops a notebook. `namespace` is the calling notebook's own unless given.
     """
@@ -43,9 +43,7 @@ def check(name: str = "", namespace: dict[str, Any] | None = None) -> Score:
     try:
         remember(outcome)
     except Exception as error:  # what was checked counts, whatever becomes of the picture of it
-        print(
-            f"the points so far could not be kept: {type(error).__name__}: {error}; remove {BESIDE} beside the notebook"
-        )
+        print(f"Could not save your progress: {type(error).__name__}: {error}. Delete {BESIDE} next to this notebook.")
     show_outcome(outcome)
     return Score(outcome.points, outcome=outcome)
 
@@ -53,7 +51,7 @@ def check(name: str = "", namespace: dict[str, Any] | None = None) -> Score:
 def hint(name: str = "", number: int | None = None) -> Any:
     """The next hint of an exercise, each a little closer to the answer; `number` (from 1) shows that one again.
 
-    A notebook shows it at once, wherever in a cell it is asked for.
+    A notebook shows it at once, wherever in a cell the call is.
     """
     try:
         hints = lab_of(name, verb="hint").exercise(name).hints
@@ -69,7 +67,7 @@ def hint(name: str = "", number: int | None = None) -> Any:
 
 
 def case(name: str, number: int | None = None) -> Any:
-    """The inputs of case `number` (from 1) of an exercise's public check, to try one's own code on.
+    """The inputs of case `number` (from 1) of an exercise's public check, to try your own code on.
 
     Without a number: the first that was not right when it was last checked, else the first. Where a check makes tensors
     from a few numbers, such as a seed, the tensors come. Each call gives a new copy. UsageError where the exercise has
@@ -108,7 +106,7 @@ def _judged(name: str, names: dict[str, Any], printed: Printed, *, alone: bool) 
     if known.kind == "explain":
         return Outcome(
             *(name, lab.lab, "not attempted", 0.0, known.points),
-            what="this one is marked by hand",
+            what="this exercise is marked by hand",
             why="it asks for an explanation in words",
             next="write it in the cell; your instructor reads it",
         )
@@ -144,13 +142,13 @@ def _with_signature(outcome: Outcome) -> Outcome:
     template, values = getattr(outcome.what, "template", ""), getattr(outcome.what, "values", {})
     if template == MISFORMED:
         asked = asked_for(outcome.lab, outcome.name)
-        return replace(outcome, next=f"return what is asked for: {asked}") if asked else outcome
+        return replace(outcome, next=f"return what the cell describes: {asked}") if asked else outcome
     called = _REFUSED.match(values["message"]) if template == RAISED and values["type"] == "TypeError" else None
     asked = asked_for(outcome.lab, outcome.name) if called else ""
     if not called or f"`{called[1]}(" not in asked:
         return outcome
-    what = f"{called[1]} takes other arguments than those that it is called with"
-    return replace(outcome, what=what, why=called[2], next=f"keep the line with def as it was: {asked}")
+    what = f"the arguments of {called[1]} do not match the call"
+    return replace(outcome, what=what, why=called[2], next=f"keep the `def` line unchanged: {asked}")
 
 
 def _collected(
@@ -174,8 +172,8 @@ def _cell_above(lab: LabFacts, records: list[dict[str, Any]], names: dict[str, A
     error: dict[str, str] = next((record["error"] for record in records if "error" in record), {})
     name = error.get("name", "")
     cell = defining_cell(lab.lab, name) if name and name not in names else ""
-    what = f"{name} is not there: {cell} defines it, and it has not run"
-    why = "the kernel was started again, or a cell was left out; that is no mistake in your code"
+    what = f"{name} is undefined: {cell} defines it, and has not run"
+    why = "the kernel was restarted, or a cell was skipped; your code is not the cause"
     return (what, why, RUN_ABOVE) if cell else None
 
 
@@ -204,7 +202,7 @@ def _printed(texts: list[str], failing: int | None) -> str:
 
 def _builds_on(outcome: Outcome, first: str) -> Outcome:
     """Says that `first`, which this exercise builds on, is not right: its mistake is not this one's."""
-    mend = f'mend {first} first (in grading, the right {first} stands in for yours): check("{first}")'
+    mend = f'fix {first} first (grading uses a correct {first} instead of yours): check("{first}")'
     return replace(
         outcome,
         why=f"{outcome.why}; it builds on {first}, which is not right yet".lstrip("; "),

@@ -159,8 +159,8 @@ def _of_this_version(name: str, cls: type) -> type[Exercise]:
     if not cls.answers:
         raise EdlError(
             f"exercise {name} does not declare its answers",
-            why="nobody can tell what its text asks for from what the student's process only says about its run",
-            next='write `answers = "all"` in the class, or the fields that are asked for: `answers = ("scale",)`',
+            why="without them, requested answers and mere claims of the student's process look alike",
+            next='write `answers = "all"` in the class, or the requested fields: `answers = ("scale",)`',
         )
     return cls
 
@@ -195,7 +195,7 @@ def _judges_drawing(exercise: RegisteredExercise) -> Drawing:
     if exercise.name not in DRAWINGS:
         raise EdlError(
             f"the hidden cases of {exercise.name} are not in this install",
-            why="what students install holds no draws: they lie in the lab's judge/ folder",
+            why="what students install holds no draws: they are in the lab's judge/ folder",
             next="use a checkout of the course, or the wheel that `edl-labs wheel --judge` makes; "
             f'an author writes @draws("{exercise.name}") in judge/, or a method `cases`',
         )

@@ -15,7 +15,7 @@ from edl_labs.values import Value
 
 STATES = ("not attempted", "wrong", "partly", "passed")
 # Templates of sentences that `check` says more to.
-MISFORMED = "another kind of answer is asked for: {problem}"
+MISFORMED = "wrong kind of answer: {problem}"
 RAISED = "your code raised {type}: {message}"
 READABLE = Sentence("return the numbers, lists or arrays that the text above the cell asks for")
 _MOST_KEPT = 0.99  # what is wrong costs something, whatever it keeps
@@ -26,7 +26,7 @@ INCOMPARABLE = Sentence("the result could not be compared")
 class Outcome(Value):
     """What one exercise came to. `case_index` and `case_text` are of the first case that was not right.
 
-    Optional practice has 0 of 0 points, and its state says all. `entry` stands beside the mark of an exercise that is
+    Optional practice has 0 of 0 points, and its state says all. `entry` accompanies the mark of an exercise that is
     scored: numbers by name, for a leaderboard to read; `timelines` is plain data of what ran when, which a class run
     keeps for a leaderboard, and no student's copy has.
     """
@@ -113,7 +113,7 @@ def judge_case(exercise: RegisteredExercise, case: Any, record: Any, want: Any) 
     except Misfit as problem:
         return 0.0, _wrong(
             MISFORMED,
-            why="what kind of answer came is looked at before its values",
+            why="types are checked before values",
             next="compare what your function returns with what the text above the cell asks for",
             problem=problem,
         )
@@ -122,7 +122,7 @@ def judge_case(exercise: RegisteredExercise, case: Any, record: Any, want: Any) 
     except Exception as error:
         return 0.0, _wrong(
             INCOMPARABLE,
-            why="it has a form that the comparison cannot read ({type})",
+            why="the comparison cannot read its form ({type})",
             next=READABLE,
             type=type(error).__name__,
         )
@@ -228,9 +228,9 @@ def _raised(exercise: RegisteredExercise, error: dict[str, str]) -> Wrong:
 def _unplain(text: str, kind: str) -> Wrong:
     if kind == "Exception" or kind.endswith("Error"):
         return _wrong(
-            "an exception came back as the answer",
-            why="whoever calls the function goes on as if nothing had happened",
-            next="write `raise` in front of it, not `return`",
+            "your function returned an exception",
+            why="the caller cannot know that something failed",
+            next="write `raise`, not `return`",
         )
     return _wrong(
         "{text}",
@@ -251,7 +251,7 @@ def _not_attempted(exercise: RegisteredExercise, records: list[Any], points: flo
         )
     elif "missing" in last:
         said = _wrong(
-            "there is no {name} in this notebook yet",
+            "{name} is not defined in this notebook yet",
             why="the cell that defines it has not run since the kernel was started, or it defines another name",
             next="run the cells above (Run, Run All Above Selected Cell), keep the name given there, then check again",
             name=last["missing"],
@@ -290,7 +290,7 @@ def _outcome(
     if outcome.state == "passed":
         return outcome
     said = wrong or _wrong(
-        "part of the credit is missing",
+        "partial credit",
         why="some cases are only partly right",
         next='hint("{exercise}") says where to look',
         exercise=exercise.name,

@@ -23,7 +23,7 @@ def in_form(value: Any, asked: Any) -> Any:
     """`value` as plain data of the form that a type says, such as `tuple[float, float]`; Misfit, in words, if not.
 
     `Any` accepts everything, `dict[Literal["a", "b"], float]` says which keys there are, `X | None` allows None. Whole
-    numbers become ints where `int` is asked for, lazy sequences and arrays become lists.
+    numbers become ints where `int` is declared, lazy sequences and arrays become lists.
 
     >>> in_form(range(2), tuple[int, float])
     (0, 1)
@@ -39,7 +39,7 @@ def in_form(value: Any, asked: Any) -> Any:
         return [in_form(item, parts[0] if parts else Any) for item in _items(value, "a list or a tuple")]
     value = unpacked(fields_of(value), _EXAMPLES[origin])
     if kind_of(value) != kind_of(_EXAMPLES[origin]):
-        raise Misfit(f"{kind_of(value)} came where {kind_of(_EXAMPLES[origin])} belongs")
+        raise Misfit(f"expected {kind_of(_EXAMPLES[origin])}, got {kind_of(value)}")
     if origin is dict:
         return _with_keys(value, *parts)
     return int(value) if origin is int and type(value) is float and value.is_integer() else value
@@ -60,7 +60,7 @@ def _in_parts(value: Any, parts: tuple[Any, ...]) -> tuple[Any, ...]:
     wanted = counted(len(parts), "value")
     items = _items(value, wanted, most=len(parts) + 1)
     if len(items) != len(parts):
-        raise Misfit(f"{counted(len(items), 'value')} came where {wanted} belong")
+        raise Misfit(f"expected {wanted}, got {counted(len(items), 'value')}")
     return tuple(map(in_form, items, parts))
 
 
@@ -70,7 +70,7 @@ def _items(value: Any, wanted: str, most: int = _LONGEST) -> list[Any]:
         return list(islice(iter(value), most))
     value = unpacked(value, [])
     if not isinstance(value, (list, tuple)):
-        raise Misfit(f"{kind_of(value)} came where {wanted} belong{'' if wanted[0].isdigit() else 's'}")
+        raise Misfit(f"expected {wanted}, got {kind_of(value)}")
     return list(value)
 
 
@@ -98,8 +98,8 @@ def tensor_of(value: Any, shape: tuple[int, ...]) -> Any:
     try:
         found = torch.as_tensor(value).detach().to(torch.float64)
     except (TypeError, ValueError, RuntimeError):
-        raise Misfit(f"{kind_of(value)} came where a tensor belongs") from None
+        raise Misfit(f"expected a tensor, got {kind_of(value)}") from None
     got = tuple(found.shape)
     if [size for size in got if size != 1] != [size for size in shape if size != 1]:
-        raise Misfit(f"a tensor of shape {got} came where one of shape {tuple(shape)} belongs")
+        raise Misfit(f"expected a tensor of shape {tuple(shape)}, got shape {got}")
     return found.reshape(shape)

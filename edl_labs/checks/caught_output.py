@@ -21,7 +21,8 @@ MAX_KEPT = 20_000  # characters: more than anybody reads, and little to keep
 class Printed:
     """What was written while `caught_output` was on, after it is off; cut to its first 20,000 characters.
 
-    `take()` gives what was written so far, and `text` then begins anew: so a case's output is told from the next one's.
+    `take()` gives what was written so far, and `text` then begins anew: so a case's output is kept apart from the next
+    one's.
     """
 
     text = ""

@@ -36,7 +36,7 @@ def beyond_chance(fractions: Sequence[float], *, answers: int = 0, chance: float
 def luckily_right(total: int, answers: int) -> int:
     """The most right answers that some blind guesser gets with a probability of LUCK or more.
 
-    `total` questions, each of `answers` right for the same number of them, in an order that nobody knows. A blind
+    `total` questions, each of `answers` right for the same number of them, in an unknown order. A blind
     guesser is known by how often each answer is given; the worst of them counts.
     """
     each = total // answers if answers and total % answers == 0 else 0

@@ -1,4 +1,4 @@
-"""Collecting evidence: running a probe beside the student's code, once a case, whatever that code does."""
+"""Collecting evidence: running a probe next to the student's code, once a case, whatever that code does."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ MAX_TEXT = 2000  # characters: a long exception's message, a screen of text
 LAST = frozenset({"stub", "missing", "interrupted", "too_long"})
 
 
-UNREADABLE = "what came back could not be read as that"
+UNREADABLE = "your result cannot be read as the expected form"
 _OF_READING = (AttributeError, LookupError, TypeError, ValueError)
 
 
 class Missing(Exception):
-    """A probe asked for a name that the notebook does not define."""
+    """A probe needs a name that the notebook does not define."""
 
     def __init__(self, name: str) -> None:
         super().__init__(f"the notebook defines no {name!r}")

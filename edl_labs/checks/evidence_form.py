@@ -18,7 +18,7 @@ _AS_THEY_ARE = frozenset({bool, int, float, str})  # lists of one of them, which
 
 
 class Misfit(Exception):
-    """A value has another form than the one asked for. Its text says how."""
+    """A value does not have the expected form. Its text says how."""
 
 
 def fitted(got: Any, want: Any, key: str = "") -> Any:
@@ -33,18 +33,18 @@ def fitted(got: Any, want: Any, key: str = "") -> Any:
     """
     got = unpacked(got, want)
     if kind_of(got) != kind_of(want):
-        raise Misfit(f"{_at(key)}{kind_of(got)} came where {kind_of(want)} belongs")
+        raise Misfit(f"{_at(key)}expected {kind_of(want)}, got {kind_of(got)}")
     if isinstance(want, dict):
         return _fitted_dict(got, want)
     if isinstance(want, list) and want:
         return _fitted_list(got, want, key)
     if kind_of(want) in _ARRAYS and got.ndim != want.ndim:
-        raise Misfit(f"{_at(key)}{kind_of(got)} of shape {_shape(got)} came where one of shape {_shape(want)} belongs")
+        raise Misfit(f"{_at(key)}expected {kind_of(got)} of shape {_shape(want)}, got shape {_shape(got)}")
     return int(got) if type(want) is int and type(got) is float and _is_whole(got) else got
 
 
 def plain_lists(got: Any) -> Any:
-    """`got` with lists and numbers in place of arrays and tensors, for a `compare` that looks at the form itself."""
+    """`got` with lists and numbers instead of arrays and tensors, for a `compare` that looks at the form itself."""
     if isinstance(got, dict):
         return {key: plain_lists(value) for key, value in got.items()}
     if isinstance(got, list):
@@ -60,7 +60,7 @@ def _listed(got: Any) -> Any:
 
 
 def unpacked(got: Any, want: Any) -> Any:
-    """An array or tensor as the number, the bool or the list that is asked for; `want` is an example of it."""
+    """An array or tensor as the number, the bool or the list that is expected; `want` is an example of it."""
     if kind_of(got) not in _ARRAYS:
         return got
     asked = list if got.ndim else (bool, int, float)
@@ -68,8 +68,8 @@ def unpacked(got: Any, want: Any) -> Any:
 
 
 def keys_differ(got: Iterable[Any], want: Iterable[Any]) -> Misfit:
-    """What is said of a dict with other keys than those asked for."""
-    return Misfit(f"a dict with {_names(got)} came where one with {_names(want)} belongs")
+    """What is said of a dict whose keys are not the expected ones."""
+    return Misfit(f"expected a dict with {_names(want)}, got {_names(got)}")
 
 
 def _names(keys: Iterable[Any]) -> str:

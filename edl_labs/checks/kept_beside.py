@@ -1,4 +1,4 @@
-"""Small facts that outlast a restart of the kernel: JSON files in a folder beside the notebook."""
+"""Small facts that outlast a restart of the kernel: JSON files in a folder next to the notebook."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-BESIDE = ".edl_labs"  # a folder beside the notebook
+BESIDE = ".edl_labs"  # a folder next to the notebook
 
 
 def files_beside(names: Iterable[str], folder: Path, *, most_bytes: int = 5_000_000) -> dict[str, bytes]:
@@ -32,7 +32,7 @@ def is_notebook() -> bool:
 
 
 def read_beside(name: str) -> dict[str, Any]:
-    """What lies beside the notebook under a name; empty where there is nothing that can be read."""
+    """What is stored next to the notebook under a name; empty where there is nothing that can be read."""
     try:
         found = json.loads((Path(BESIDE) / f"{name}.json").read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):  # anybody may have written there, brackets by the thousand too

@@ -32,9 +32,9 @@ def missing_name(error: NameError, exercise: str) -> str | None:
 
 
 def needs_cell_above(name: str, lab: str) -> str:
-    """One line for a name that is not there and that a cell of the lab defines; empty where none of them does."""
+    """One line for an undefined name that a cell of the lab defines; empty where none of them does."""
     cell = defining_cell(lab, name)
-    return f"This cell needs {name}, which {cell} defines and which is not there now: {RUN_ABOVE}." if cell else ""
+    return f"This cell needs {name}, which {cell} defines and which is undefined now: {RUN_ABOVE}." if cell else ""
 
 
 def tell_missing_names(lab: str) -> None:
@@ -76,7 +76,7 @@ def about_name(name: str, lab: str, *, known: Iterable[str]) -> str:
 def defining_cell(lab: str, name: str) -> str:
     """How messages name the first cell of the released lab that defines `name`; empty where none does."""
     line = next((_first_line(source) for source in _cells(lab).values() if name in bound_names(source)), "")
-    return f"an earlier cell (it begins with `{line}`)" if line else ""
+    return f"an earlier cell (it starts with `{line}`)" if line else ""
 
 
 def asked_for(lab: str, exercise: str) -> str:
@@ -106,7 +106,7 @@ def section_of(lab: str, exercise: str) -> str:
 
 
 def release_of(lab: str) -> str:
-    """The digest of the lab's notebook that was released with this edl_labs; empty where it is not there."""
+    """The digest of the lab's notebook that was released with this edl_labs; empty where there is none."""
     path = _notebook(lab)
     if path is None:
         return ""

@@ -33,7 +33,7 @@ class ExerciseFacts:
     optional: bool = False
     """Practice: it gives no points."""
     minutes: float = 0.0
-    """Of the lab's, with the reading before it; 0 where nobody has said."""
+    """Of the lab's, with the reading before it; 0 where unknown."""
     pause_after: bool = False
     """A sitting ends with it."""
 
@@ -102,7 +102,7 @@ def facts(lab: str) -> LabFacts:
     """The public facts of `lab`; UsageError when it has not been built."""
     path = facts_path(lab)
     if not path.is_file():
-        raise UsageError(f"nothing is known of {lab!r}", why="it has not been built", next="edl-labs build")
+        raise UsageError(f"there are no public facts of {lab!r}", why="it has not been built", next="edl-labs build")
     return _read(path, path.stat().st_mtime_ns)
 
 

@@ -112,7 +112,7 @@ class ShownHint(Hint):
 
 
 def shown_hint(hint: Hint) -> Hint:
-    """The hint, shown at once in a notebook, wherever in a cell it was asked for."""
+    """The hint, shown at once in a notebook, wherever in a cell the call is."""
     try:
         from IPython import get_ipython
         from IPython.display import display
@@ -165,9 +165,7 @@ def show_running(name: str, after_s: float) -> None:
         publish = get_ipython().display_pub.publish
     except Exception:
         return
-    text = (
-        f"{name}: still running after {after_s:g} s; press ■ (interrupt) to stop it. It stops by itself at its limit."
-    )
+    text = f"{name}: still running after {after_s:g} s; press ■ (interrupt) to stop it. It stops at its time limit."
     with suppress(Exception):
         publish({"text/plain": text, "text/html": f'<div style="opacity:.75">{escape(text)}</div>'})
 

@@ -21,7 +21,8 @@ _MAPS_KEPT = 4  # two stand in a lab; who runs their cells again leaves older on
 
 
 def remember(outcome: Outcome) -> None:
-    """Keep an outcome as the latest of its exercise: in this process, and in a notebook beside it for the next one.
+    """Keep an outcome as the latest of its exercise: in this process, and in a file next to the notebook for the next
+    one.
 
     Where a restarted kernel has not run the exercise's cells yet, what an earlier kernel said of it stays.
     """

@@ -1,4 +1,4 @@
-"""The exercises of a lab as a map: where each stands, what came of it in words and signs, and what is left."""
+"""The exercises of a lab as a map: the state of each in words and signs, and what is left."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ class _Stop:
 
     @property
     def sign(self) -> str:
-        """Never the colour alone says what came of it."""
+        """The colour alone never carries the result."""
         return SIGNS[self.outcome.state] if self.outcome else _OPEN
 
     @property
     def words(self) -> str:
-        """What came of it."""
+        """The result in words."""
         if self.outcome is None:
             return "marked by hand" if self.known.kind == "explain" else "not checked yet"
         return f"{self.outcome.state}, before the restart" if self.outcome.before_restart else self.outcome.state

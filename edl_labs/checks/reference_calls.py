@@ -1,6 +1,6 @@
 """Calls to a reference that lives in a process of the judge: what travels is plain data, never code or text of its own.
 
-Beside the student's code a `RemoteFunction` takes the place of a function; the judge's process answers its calls with
+In the student's process a `RemoteFunction` replaces a function; the judge's process answers its calls with
 `answered`. Tuples, sets and dicts with any keys arrive as what they were.
 """
 
@@ -16,8 +16,8 @@ from edl_labs.errors import PlainDataError
 
 CALL_BYTES = 8 << 20  # one request or its answer; the largest argument of the labs, a step's timeline, has 50 kB
 _HEAD = 8  # bytes of a message's length
-_RAISED = "the right version raises this for these arguments"
-_STOPPED = "the right version that stands in here answers no more calls"
+_RAISED = "the reference solution raises this for these arguments"
+_STOPPED = "the reference solution has reached its limit of calls"
 # NotImplementedError would look like a stub, and what ends a process is no answer.
 _TOLD = (ArithmeticError, AssertionError, AttributeError, LookupError, RuntimeError, TypeError, ValueError)
 

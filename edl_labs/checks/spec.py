@@ -100,7 +100,7 @@ def with_hand_ins(cases: Iterable[Case], read: Any) -> list[Case]:
 
 
 def read_here(spec: type[Exercise] | Exercise, cases: Iterable[Case], files: Mapping[str, bytes]) -> list[Case]:
-    """The cases, with what the exercise reads of `files` in this process: of one's own, which nobody has to fear."""
+    """The cases, with what the exercise reads here of `files`: the instructor's own, which are trusted."""
     if not spec.hand_ins:
         return list(cases)
     module, _, function = spec.hand_in_reader.partition(":")
@@ -127,12 +127,12 @@ class Exercise(ABC):
 
     answers: ClassVar[tuple[str, ...] | Literal["all"] | None] = None
     """The fields of the evidence that the text asks for, as `"scale"` or `"steps.scale"`, or `"all"`; each exercise
-    declares them. The rest are claims of the student's process, and may earn nothing by themselves: `edl-labs test LAB
+    declares them. The rest are claims of the student's process, and may earn nothing alone: `edl-labs test LAB
     --forge` lies about them, and about what a recorded program may not choose. `"programs.scale.factor"` is a field
     of an operation that it may choose here."""
 
     hand_ins: ClassVar[tuple[str, ...]] = ()
-    """Files beside the notebook that are judged. `case["handed_in"]` has what was read of them, as far as they are
+    """Files next to the notebook that are judged. `case["handed_in"]` has what was read of them, as far as they are
     there. It is hidden: the student's process never gets it, and nothing that the process says takes its place."""
     hand_in_reader: ClassVar[str] = ""
     """The function, "module:name", that makes plain data of the files' bytes by name. Grading calls it in a process of
@@ -186,7 +186,7 @@ class Exercise(ABC):
         return want
 
     def leaderboard_metrics(self, cases: list[Case], got: list[Any]) -> Mapping[str, float]:
-        """Numbers by name that stand beside the mark of answers which earn points, for a leaderboard."""
+        """Numbers by name that accompany the mark of answers which earn points, for a leaderboard."""
         return {}
 
     def leaderboard_timelines(self, cases: list[Case], got: list[Any], want: list[Any]) -> Mapping[str, Any]:
@@ -211,7 +211,7 @@ def finite_metrics(spec: Exercise, cases: list[Case], records: list[Any]) -> dic
 def kept_timelines(spec: Exercise, cases: list[Case], records: list[Any], want: list[Any]) -> dict[str, Any]:
     """What the spec keeps of answers that earned points, for a leaderboard to show.
 
-    Plain JSON data of at most MOST_KEPT_BYTES, or nothing: the mark stands, whatever is kept beside it.
+    Plain JSON data of at most MOST_KEPT_BYTES, or nothing: the mark counts, whatever is stored with it.
     """
     try:
         order = authors_order(cases)

@@ -86,7 +86,7 @@ class Worker:
 
     @property
     def lives(self) -> bool:
-        """Whether it is there to be asked: the line of one that ended while nobody asked is at its end."""
+        """Whether it is there to be asked: the pipe of one that ended between requests is closed."""
         ready = select.poll()
         if self.is_open:
             ready.register(self._line, select.POLLIN)
@@ -103,7 +103,7 @@ class Worker:
         return self._exchanged(ASK, parts, left_s)
 
     def fork(self, *, cpu_s: float = 0.0, memory_bytes: int = 0) -> Worker:
-        """A copy of the process that goes on by itself, within limits where they are given; it ends with its origin."""
+        """A copy of the process that goes on independently, within any limits given; it ends with its origin."""
         ours, theirs = socket.socketpair()
         ours.setblocking(False)
         limits = json.dumps({"cpu_s": cpu_s, "memory_bytes": memory_bytes}).encode()

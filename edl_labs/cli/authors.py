@@ -183,10 +183,10 @@ def prove_labs(
     quick: Annotated[
         bool, typer.Option("--quick", help="Stub, solution and mistakes alone, with one seed: while you write.")
     ] = False,
-    messages: Annotated[bool, typer.Option("--show-messages", help="Show what each mistake is told.")] = False,
+    messages: Annotated[bool, typer.Option("--show-messages", help="Show the message of each mistake.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Prove of every exercise: stub 0, solution full, each wrong answer told, hints there, hostile answers 0."""
+    """Prove every exercise: stub 0, solution full, each wrong answer explained, hints present, hostile answers 0."""
     need_instructor_tools()
     need_system("the proof of a lab", fences=False)
     from edl_labs.course.course_folder import Course

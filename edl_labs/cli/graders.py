@@ -39,7 +39,7 @@ def grade(
     ] = False,
     unsafe: Annotated[bool, typer.Option("--unsafe", help="No sandbox; results are marked untrusted.")] = False,
     prepared: Annotated[
-        bool, typer.Option("--prepare", help="Grade nobody: record the seed that shards need.")
+        bool, typer.Option("--prepare", help="Grade no one; record the seed that shards need.")
     ] = False,
     shard: Annotated[str, typer.Option(help="Grade one part of the class, 3/8; results only, no gradebook.")] = "",
     ray: Annotated[str, typer.Option(help="Grade on the Ray cluster at this address, or auto.")] = "",
@@ -190,8 +190,8 @@ def _grade_on_ray(
 def _so_far(now: ClassProgress) -> str:
     left = "" if now.left_s is None else f", about {now.left_s:.0f} s left"
     flags = "".join(f", {number} {flag}" for flag, number in now.flags)
-    slow = "".join(f"; {who} has been at {where} for {seconds:.0f} s" for who, where, seconds in now.slow)
-    done = f"{now.student}: {now.per_minute:.1f} a minute" if now.student else "nobody is done yet"
+    slow = "".join(f"; {who}: {where} running for {seconds:.0f} s" for who, where, seconds in now.slow)
+    done = f"{now.student}: {now.per_minute:.1f} a minute" if now.student else "0 graded"
     return f"{done}{left}{flags}{slow}"
 
 

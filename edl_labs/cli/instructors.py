@@ -27,7 +27,7 @@ def add_to(app: typer.Typer) -> None:
 
 
 def course(
-    folder: Annotated[Path, typer.Argument(help="A folder that is not there yet, or is empty.")],
+    folder: Annotated[Path, typer.Argument(help="A folder that does not exist yet, or is empty.")],
     name: Annotated[str, typer.Option(help="What the course is called; the folder's name without it.")] = "",
     labs: Annotated[
         str, typer.Option(help="Labs of edl_labs to copy, commas between, or all; also into a course.")

@@ -39,7 +39,7 @@ def canvas(
     to: Annotated[int, typer.Option(help="The assignment's number in Canvas.")],
     send: Annotated[bool, typer.Option("--send", help="Enter the marks; otherwise only show them.")] = False,
     times: Annotated[
-        Path | None, typer.Option(help="Only write when each student handed in to this CSV, for collect --times.")
+        Path | None, typer.Option(help="Only write to this CSV when each student handed in, for collect --times.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -80,7 +80,7 @@ def leaderboard(
         bool,
         typer.Option("--follow", help="Write the page again while a class is graded; Ctrl-C writes it a last time."),
     ] = False,
-    entry: Annotated[str, typer.Option(help="Step by step: this entry beside the instructor's, named as shown.")] = "",
+    entry: Annotated[str, typer.Option(help="Step by step: this entry next to the instructor's, named as shown.")] = "",
     trace: Annotated[Path | None, typer.Option(help="With --entry: write both timelines for Perfetto there.")] = None,
     instructor: Annotated[
         bool | None,
@@ -154,7 +154,7 @@ class _Page:
                 said = news
                 time.sleep(_FOLLOWED_S)
         except KeyboardInterrupt:
-            print("written a last time; browsers load it no longer by themselves", file=sys.stderr, flush=True)
+            print("written a last time; browsers no longer reload it", file=sys.stderr, flush=True)
             if not self._so_far():
                 self.write(())
 
@@ -171,7 +171,7 @@ class _Page:
         if ranked:
             return f"{self.path}: {counted(len(ranked), 'student')} ranked"
         then = f"edl-labs grade {self.assignment} in another terminal ranks them, Ctrl-C ends this"
-        return f"{self.path}: nobody is ranked yet, waiting for entries: {then}"
+        return f"{self.path}: no one is ranked yet; waiting for entries: {then}"
 
 
 def _show_entry(board: Leaderboard, row: Standing, kept: EntryTimelines, trace: Path | None, *, as_json: bool) -> None:
@@ -197,7 +197,7 @@ def _show_entry(board: Leaderboard, row: Standing, kept: EntryTimelines, trace: 
 
 
 def hidden(board: dict[str, Any], *, named: bool) -> dict[str, Any]:
-    """A board's JSON; the students' ids are left out unless names were asked for."""
+    """A board's JSON; the students' ids are left out unless names were requested."""
     rows = [{key: value for key, value in row.items() if named or key != "student"} for row in board["standings"]]
     return {**board, "standings": rows}
 

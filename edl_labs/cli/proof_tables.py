@@ -84,7 +84,7 @@ def show_proofs(proofs: list[LabProof]) -> None:
 
 
 def show_messages(proofs: list[LabProof]) -> None:
-    """What each mistake is told, below its name; `!` marks those that are told something else."""
+    """The message of each mistake, below its name; `!` marks those with another message than declared."""
     for exercise in [exercise for proof in proofs for exercise in proof.exercises]:
         for one in exercise.mistakes:
             print(f"{' ' if one.ok else '!'} {exercise.name}.{one.name}: {one.said}")
@@ -111,5 +111,5 @@ def _proof_row(exercise: ExerciseProof) -> list[str]:
         sign("hints"),
         "" if by_hand else sign("hostile"),
         "" if by_hand else sign("library"),
-        ("as far as tried" if quick else "complete") if exercise.ok else f"{len(exercise.problems)} to mend",
+        ("as far as tried" if quick else "complete") if exercise.ok else f"{len(exercise.problems)} to fix",
     ]

@@ -113,7 +113,7 @@ def start(
 
 
 def _say_started(report: StartReport) -> None:
-    for word, files in (("copied", report.copied), ("kept yours", report.kept), ("new beside yours", report.beside)):
+    for word, files in (("copied", report.copied), ("kept yours", report.kept), ("new, next to yours", report.beside)):
         for file in files:
             print(f"{word}: {file}")
     print(f"the labs are in {report.folder}")
@@ -183,7 +183,7 @@ def diagnose(
 
 def record(
     mine: Annotated[bool, typer.Option("--mine", help="Write your own recordings, for notebooks on other machines.")],
-    folder: Annotated[Path, typer.Option(help="Where they go; beside a notebook it shows them.")] = Path(
+    folder: Annotated[Path, typer.Option(help="Where they go; next to a notebook it shows them.")] = Path(
         "my_recordings"
     ),
     device: Annotated[str, typer.Option(help="cuda, xpu, mps or cpu (the best one here).")] = "",
@@ -200,7 +200,7 @@ def record(
     if as_json:
         emit({"schema": 1, "files": [path.as_posix() for path in paths]})
         return
-    print(f"wrote {', '.join(path.name for path in paths)} to {folder}/: put that folder beside a notebook")
+    print(f"wrote {', '.join(path.name for path in paths)} to {folder}/: put that folder next to a notebook")
 
 
 def _diagnosed(files: list[Path], rank: int | None) -> tuple[list[Diagnosis], RanksDiagnosis | None]:

@@ -64,7 +64,7 @@ class Assignment:
     exercises: tuple[RegisteredExercise, ...]
     notebook_metadata: dict[str, Any]
     files: dict[str, bytes]
-    """What lies beside the released notebook, and in a course of its own the exercise modules."""
+    """What lies next to the released notebook, and in a course of its own the exercise modules."""
     own_exercises: bool
     parameters: Mapping[str, Any] = field(default_factory=dict)
     """What takes the place of the released parameters while a notebook is graded: those of a quick run."""

@@ -90,7 +90,7 @@ def make_course(
     root = folder.resolve()
     if root.exists() and (not root.is_dir() or any(not path.name.startswith(".") for path in root.iterdir())):
         why = "a course begins in a folder of its own, and nothing is written over"
-        then = "name a folder that is not there yet; in a course, --labs adds labs of edl_labs"
+        then = "name a folder that does not exist yet; in a course, --labs adds labs of edl_labs"
         raise UsageError(f"{folder.name} is not empty", why=why, next=then)
     called = name or root.name.replace("_", " ").replace("-", " ").strip().capitalize() or "Labs"
     texts = {

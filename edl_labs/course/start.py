@@ -47,10 +47,10 @@ def start(
 ) -> StartReport:
     """Copy the released labs (or one) into `target`, then open JupyterLab there.
 
-    `README.md` and a START page come along, and that page is what opens where all labs were asked for; with `lab`, the
-    lab's folder. A file that exists is never touched. Where a newer version of a file exists, it is written beside
-    the student's, as `NAME.new-DIGEST.ipynb`. `labs` is where the released labs are (default: with the installed
-    course, else with the package); `course` names one of several: the package of its wheel, or edl_labs.
+    `README.md` and a START page come along, and that page opens where all labs were requested; with `lab`, the lab's
+    folder. A file that exists is never touched. Where a newer version of a file exists, it is written next to the
+    student's, as `NAME.new-DIGEST.ipynb`. `labs` is where the released labs are (default: with the installed course,
+    else with the package); `course` names one of several: the package of its wheel, or edl_labs.
     """
     source = labs or labs_folder(course)
     folder = Path(target).expanduser().absolute()
@@ -99,7 +99,7 @@ def open_jupyterlab(folder: Path) -> None:
 
 
 def jupyterlab_command(path: Path) -> list[str]:
-    """The command that opens a folder or a notebook; JupyterLab wants to be told when it is run as root."""
+    """The command that opens a folder or a notebook; JupyterLab needs a flag when it is run as root."""
     root = ["--allow-root"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
     return [sys.executable, "-m", "jupyterlab", *root, str(path)]
 

@@ -1,4 +1,4 @@
-"""Labs of edl_labs in a course of one's own: copied there, and brought to another release without losing changes.
+"""Labs of edl_labs in an instructor's own course: copied there, and brought to another release without losing changes.
 
 A copy is the lab's source and its exercises; the build makes the rest. `taken_labs.json` keeps a digest of each file as
 it was copied, so that an upgrade can tell the release's changes from the instructor's.

@@ -237,7 +237,7 @@ def _broken_product(graph: Graph, nodes: list[Node], feeds: Mapping[str, set[str
     for node in nodes:
         if node.kind == "reduction":
             return (
-                "reduction behind a product",
+                "reduction after a product",
                 f"{node.name} needs whole rows, and a tile of {products[0].name} is a part",
             )
         behind = {one.loop.elements for one in products if one.name in feeds[node.name]} or sizes

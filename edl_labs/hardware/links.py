@@ -123,7 +123,7 @@ def _link(entry: dict[str, Any]) -> Link:
 def _topology(entry: dict[str, Any], found: dict[str, Link]) -> Topology:
     ranks, shared = int(entry["ranks"]), int(entry["ranks_per_port"])
     if ranks < 1 or shared < 1 or ranks % shared or not str(entry["source"]).strip():
-        raise ValueError(f"{entry['key']}: ranks must be a multiple of ranks_per_port, and a source stands beside it")
+        raise ValueError(f"{entry['key']}: ranks must be a multiple of ranks_per_port, and a source must be given")
     return Topology(
         key=str(entry["key"]),
         accelerator=str(entry["accelerator"]),

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 def fold_batch_norms(model: nn.Module) -> nn.Module:
     """A copy of the model for inference, without the batch norms that stand right behind a layer with weights.
 
-    Looked at are neighbours in `nn.Sequential`, however deep; elsewhere nobody can tell from a model's modules what
-    runs behind what. Convolutions of one to three dimensions, transposed ones and linear layers are known, grouped ones
-    too. A folded batch norm becomes `nn.Identity`, so that names of other layers stay. The model itself is not touched.
+    Looked at are neighbours in `nn.Sequential`, however deep; elsewhere a model's modules do not show what runs after
+    what. Convolutions of one to three dimensions, transposed ones and linear layers are known, grouped ones too. A
+    folded batch norm becomes `nn.Identity`, so that names of other layers stay. The model itself is not touched.
     UsageError for a batch norm without running statistics: it has nothing fixed to fold.
 
     `torch.nn.utils.fuse_conv_bn_eval` does one pair, and no grouped transposed convolution.

@@ -1,6 +1,6 @@
 """A small convolutional network, trained in seconds on drawn images: something to make smaller.
 
-Ten blurred patterns, shifted and in noise, are told apart; a few hot pixels shine thirty times as bright, as a sensor's
+Ten blurred patterns, shifted and in noise, are classified; a few hot pixels shine thirty times as bright, as a sensor's
 do. Nothing is downloaded, and the same seed draws the same images on every machine.
 """
 
@@ -78,7 +78,7 @@ def uneven_channels(model: Any, *, most: float = 4.0, seed: int = 3) -> Any:
     """The same model with channels up to `most` times larger or smaller, and the same answers.
 
     A channel of a batch norm is multiplied by a factor and what the next convolution reads of it divided by the same:
-    ReLU lets factors through. Trained mobile networks have such channels by themselves (Nagel et al., 2019).
+    ReLU lets factors through. Trained mobile networks have such channels naturally (Nagel et al., 2019).
     """
     import torch
     from torch import nn

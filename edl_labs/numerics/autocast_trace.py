@@ -55,7 +55,7 @@ class TracedKernel:
     def ran_in(self) -> str | None:
         """The dtype that it computes in: of its first floating-point input, or a wider one that it works in.
 
-        Pointwise kernels work in the widest of their inputs, and softmax widens fp16 by itself.
+        Pointwise kernels work in the widest of their inputs, and softmax widens fp16 internally.
         """
         given, made = self.dtypes, _floating(self.made[:1])
         if not given or not made:

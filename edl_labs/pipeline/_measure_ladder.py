@@ -145,7 +145,7 @@ def image_stages(
 
 
 def left_out(stages: Sequence[Stage]) -> dict[str, str]:
-    """Why a rung is not there."""
+    """Why a rung is missing."""
     reasons = {
         "open": "samples lie in a file that stays open",
         "pin": "without an accelerator nothing is pinned",
@@ -252,9 +252,9 @@ def measure_ladder(
     """The `Ladder` of `stages` over `samples` (what the first stage takes), each stage for `budget_s` twice.
 
     A stage alone gets what the stages before it gave, made beforehand, of at most 48 samples (or batches) spread over
-    all; a stage of a batch gets batches of `batch_size`. Waiting is told from work by the process's own clocks, in a
-    short run more; with a `clock` of your own there is none. BrokenSample names the one of `samples` that a stage
-    refused.
+    all; a stage of a batch gets batches of `batch_size`. Waiting is distinguished from work by the process's own
+    clocks, in a short run more; with a `clock` of your own there is none. BrokenSample names the one of `samples` that
+    a stage refused.
     """
     if not stages or not samples:
         raise UsageError("there is nothing to measure", why="stages and samples are needed", next="image_stages(store)")

@@ -1,4 +1,4 @@
-"""JPEGs: what can be told without decoding them, and decoders by availability: bytes in, uint8 RGB out."""
+"""JPEGs: what is known without decoding them, and decoders by availability: bytes in, uint8 RGB out."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ def missing_decoders() -> dict[str, str]:
 
 @checked_arguments()
 def decoder(name: str) -> Decoder:
-    """One decoder; UsageError saying why where it is not there."""
+    """One decoder; UsageError with the reason where it is missing."""
     found = decoders()
     if name in found:
         return found[name]

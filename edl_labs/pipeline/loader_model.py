@@ -232,7 +232,7 @@ def _failed(failures: Any, children: Sequence[Any], limit_s: float) -> EdlError:
     return UsageError(
         "the work failed in a process of the contention measurement",
         why=f"the process ended with exit code {codes[0]}" if failures.empty() else failures.get(),
-        next="call the work once by itself to see its error",
+        next="call the work once, alone, to see its error",
     )
 
 

@@ -1,4 +1,4 @@
-"""Processor time and waiting told apart: what of a call's time no core can do anything about.
+"""Processor time and waiting, distinguished: what of a call's time no core can do anything about.
 
 A call's time has three parts: on a core, in the queue for one (other programs had it), and waiting for something else,
 a disk, a network, another process. Only the last overlaps with other work whatever the number of cores.
@@ -25,7 +25,7 @@ _SCHEDSTAT = Path(
 class Meter:
     """A reading of three clocks of this process, in seconds: the wall's, its cores', its queue's.
 
-    `gave_way` counts how often it gave its core up by itself: who never did has waited for nothing.
+    `gave_way` counts how often it gave its core up on its own: one that never did has waited for nothing.
     """
 
     wall_s: float

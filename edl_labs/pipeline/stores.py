@@ -75,7 +75,7 @@ class Store:
         return self._checked(sample, payload, verify=verify)
 
     def read_many(self, samples: Iterable[int]) -> list[bytes]:
-        """Several samples, in the order asked for."""
+        """Several samples, in the requested order."""
         return [self.read(sample) for sample in samples]
 
     def scan(self) -> Iterator[bytes]:

@@ -60,7 +60,7 @@ def _place() -> int:
 
 @dataclass(frozen=True)
 class Failure:
-    """An error with its three sentences, in place of a sample or of a batch."""
+    """An error with its three sentences, instead of a sample or a batch."""
 
     error: EdlError
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from edl_labs.numerics._underflow_report import UnderflowReport
 
 FATES = {"flushed": (RED, "xx"), "subnormal": (ORANGE, "//"), "normal": (BLUE, ""), "overflowed": (PURPLE, "..")}
-"""A colour and a hatch each, so that nobody has to tell them by colour."""
+"""A colour and a hatch each, so that colour alone carries nothing."""
 
 
 def draw_underflow(axes: Axes, report: UnderflowReport) -> Axes:
@@ -78,7 +78,7 @@ def draw_spacing(axes: Axes, formats: Any, *, value: float | None = None) -> Axe
 
 
 def draw_ranges(axes: Axes, formats: Sequence[Any]) -> Axes:
-    """Each format's range as a bar of powers of two: subnormal, then normal; its mantissa bits beside it."""
+    """Each format's range as a bar of powers of two: subnormal, then normal; with its mantissa bits."""
     chosen = [float_format(fmt) for fmt in formats]
     for row, fmt in enumerate(chosen):
         low, normal, high = (np.log2(v) for v in (fmt.smallest_subnormal, fmt.smallest_normal, fmt.largest))

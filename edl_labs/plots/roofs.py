@@ -40,7 +40,7 @@ def roofline(
 
     A point's area grows with the time a step loses there, its bars are the interval of its time; the worst are named,
     as far as there is room. Below stands where you are, in words. AboveRoof where a point lies above its roof; points
-    of no FLOPs have no place in a log-log picture and are told in words alone. `dtypes` limits the flat roofs (those of
+    of no FLOPs have no place in a log-log picture and appear in words only. `dtypes` limits the flat roofs (those of
     the points, or all).
     """
     placed = place_all(machine, points)

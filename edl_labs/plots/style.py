@@ -25,7 +25,7 @@ COLOURS = SERIES
 HATCHING = (1.0, 1.0, 1.0, 0.5)
 """Strokes of a hatch on any of the colours: seen, and faint enough to read a name on them."""
 MARKS = "osD^v<>"
-"""Shapes beside the colours of series, so that nobody has to tell them by colour."""
+"""Shapes with the colours of series, so that colour alone carries nothing."""
 
 
 def parameters() -> Any:
@@ -149,7 +149,7 @@ def _speak_in_notebooks() -> None:
 
 
 def make_readable(figure: Figure) -> None:
-    """Mend what was added after the look had ended: its text is black and its legend white, unread on a dark page."""
+    """Fix what was added after the look had ended: its text is black and its legend white, unread on a dark page."""
     from matplotlib.colors import to_hex
     from matplotlib.legend import Legend
     from matplotlib.text import Text

@@ -1,4 +1,4 @@
-"""Pictures of tiles: what a program of a matrix product touches, and bytes per tensor beside the least possible."""
+"""Pictures of tiles: what a program of a matrix product touches, and bytes per tensor next to the least possible."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ def draw_warp(axes: Axes, replay: WarpReplay, *, block: int = 0, warp: int = 0, 
     for name, colour, hatch, is_there in (
         ("bytes used, of each sector as high as their share", BLUE, "", has_lines),
         ("moved, not used", ORANGE, "//", any(one.sectors > one.least_sectors for one in shown)),
-        ("bank asked for", BLUE, "", has_banks and not has_lines),
+        ("requested bank", BLUE, "", has_banks and not has_lines),
         ("bank conflict", RED, "xx", any(one.wavefronts > one.least_wavefronts for one in shown)),
     ):
         if not is_there:

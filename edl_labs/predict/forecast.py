@@ -112,7 +112,7 @@ class Prediction(Value, Drawn):
             raise UsageError(
                 "this prediction has no timeline",
                 why="it was read from JSON, which holds results alone",
-                next="predict the step again, or write its timeline beside it",
+                next="predict the step again, or write its timeline too",
             )
         return self.source.timeline()
 

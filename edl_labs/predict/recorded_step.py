@@ -89,7 +89,7 @@ def record_step(
         amp = f" (or 'amp_{meant}' for autocast)" if meant in ("fp16", "bf16") else ""
         raise UsageError(
             f"no dtype is called {str(dtype)[:40]!r} here",
-            why="a step's dtype says how products are done: weights, autocast or TF32",
+            why="a step's dtype selects weights, autocast or TF32 for products",
             next=f"say {meant!r}{amp}" if meant else f"say one of {', '.join(DTYPES)}",
         )
     for place in (on_meta, as_fake):

@@ -16,7 +16,7 @@ _LAUNCH_S = 4e-6  # from the host's call to the kernel's start on an idle stream
 
 @dataclass
 class PlayedStep:
-    """Seconds by phase, by limiter and by kind of work; `times` stand beside the kernels.
+    """Seconds by phase, by limiter and by kind of work; `times` go with the kernels.
 
     Launch: the stream waits for the host.
     """

@@ -61,9 +61,9 @@ def ceilings(
     the peak of matrix products for each dtype, from a search over shapes on random data, dense, with TF32 only where it
     says so; host and device links; the time of the smallest operation. What a core's own caches give, only compiled
     loops show (built once, by the system's C compiler): without one they are `unmeasured`. `refresh` measures again. A
-    remembered card in doubt by over 15 % is measured again by itself (once in a process; the surer one is kept), as is
-    one that a point has beaten. Takes `budget_s` (12 on a CPU, 7 on an accelerator) and a little more; on a CPU, half
-    of the free memory, or 0.5 GB where that is more. UsageError where there is no such device.
+    remembered card in doubt by over 15 % is measured again automatically (once in a process; the surer one is kept), as
+    is one that a point has beaten. Takes `budget_s` (12 on a CPU, 7 on an accelerator) and a little more; on a CPU,
+    half of the free memory, or 0.5 GB where that is more. UsageError where there is no such device.
     """
     name = best_device() if device is None else str(device)
     stamp = describe(name)

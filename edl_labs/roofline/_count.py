@@ -74,7 +74,7 @@ class Count(Value, Drawn):
 
     @property
     def unknown_products(self) -> tuple[str, ...]:
-        """Operators that may multiply matrices and are not counted: one's own, and kernels without a formula."""
+        """Operators that may multiply matrices and are not counted: your own, and kernels without a formula."""
         return tuple(dict.fromkeys(row.operator for row in self.rows if row.hides_products))
 
     @property

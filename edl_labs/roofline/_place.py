@@ -75,7 +75,7 @@ class Point(Value):
 
 @dataclass(frozen=True, repr=False)
 class Placed(Value):
-    """A point beside its bound: how far from light it is, and how much time a step loses there."""
+    """A point and its bound: how far from light it is, and how much time a step loses there."""
 
     DERIVED = ("fraction_of_light", "lost_s")
 
@@ -140,7 +140,7 @@ def _above(machine: Machine, point: Point, found: Bound) -> AboveRoof:
         step += f"; {_what_is_in_doubt(machine, point, found)}"
     times = found.light_s / point.time_s
     return AboveRoof(
-        f"{point.name} lies {times:.3g} times above its roof: {seconds(point.time_s)}, where light needs "
+        f"{point.name} is {times:.3g} times above its roof: {seconds(point.time_s)}, where light needs "
         f"{seconds(found.light_s)}",
         reason=broken.reason,
         why=broken.why,

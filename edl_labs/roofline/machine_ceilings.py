@@ -89,7 +89,7 @@ class Machine(Value):
     `matmul` holds the peak of contractions by dtype; `vector` that of other arithmetic where another unit does it (on a
     GPU: the CUDA cores), and is empty where the same unit does both. `units` is how many SMs or cores must be kept
     busy. `latency_s` is what the smallest operation takes. `unmeasured` are caches (and what they hold, in bytes) whose
-    rate nobody knows here: no level stands for them, and `settings` says why.
+    rate is unknown here: no level represents them, and `settings` says why.
     """
 
     name: str
@@ -283,7 +283,7 @@ class CardRow(Value):
 
 
 def card(machine: Machine) -> tuple[CardRow, ...]:
-    """Every ceiling of `machine` beside its datasheet (a dash where there is none), then ridge points and latency."""
+    """Every ceiling of `machine` next to its datasheet (a dash where there is none), then ridge points and latency."""
     chip = accelerator(machine.hardware_key) if machine.hardware_key else None
     return (*_memory(machine, chip), *_products(machine, chip), *_links(machine, chip), *_ridges(machine))
 

@@ -280,7 +280,7 @@ def norm(
 ) -> Work:
     """Normalisation of `rows` of `features` ('layer', 'rms', or 'batch' with its statistics over the rows).
 
-    Fused: read once, written once, beside the parameters. Not fused: one pass for each statistic (mean and variance;
+    Fused: read once, written once, plus the parameters. Not fused: one pass for each statistic (mean and variance;
     'rms' has one), and one that normalises.
     """
     check_sizes(rows=rows, features=features)

@@ -164,7 +164,7 @@ def _blocking_copies(seen: _Seen) -> Iterator[Finding]:
         yield seen.finding(
             "blocking copies",
             f"{_times(seen.per_step(len(found)))} a copy blocks the host until it ends",
-            "its memory is not pinned, or it was not asked for with non_blocking=True",
+            "its memory is not pinned, or the call lacks non_blocking=True",
             "pin_memory=True in the DataLoader, .to(device, non_blocking=True), the next batch in a side stream",
             events,
         )
@@ -235,7 +235,7 @@ def _allocator_churn(seen: _Seen) -> Iterator[Finding]:
     if seen.per_step(len(found)) >= 1:
         yield seen.finding(
             "allocator churn",
-            f"{_times(seen.per_step(len(found)))} the driver is asked for memory, or given some back",
+            f"{_times(seen.per_step(len(found)))} memory is requested from the driver, or returned to it",
             "sizes change from step to step, or memory is nearly full: the caching allocator cannot reuse its blocks",
             "pad to a few sizes, allocate buffers once, or expandable_segments:True",
             found,

@@ -109,7 +109,7 @@ def _lines(trace: Trace) -> list[str]:
 
 @dataclass(frozen=True, eq=False)
 class AnalysedTrace:
-    """A trace with its host, device, steps and dependency graph, each worked out when it is first asked for.
+    """A trace with its host, device, steps and dependency graph, each computed at its first use.
 
     What takes a trace takes this too: give it where several questions are asked about one trace.
     """

@@ -1,7 +1,7 @@
 """Copies that hold the host: which of its calls wait for one, and whether that copy is a read.
 
 The device's own copying is copying; what the call takes beyond that is waiting. A read waits for a value: only leaving
-it out helps. An upload waits because its memory is pageable, or because it was asked for without `non_blocking`.
+it out helps. An upload waits because its memory is pageable, or because the call lacks `non_blocking`.
 """
 
 from __future__ import annotations

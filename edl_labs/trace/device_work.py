@@ -80,7 +80,7 @@ def device_work(trace: Trace, calls: Mapping[int, int], reads: Set[int]) -> Devi
     """The device's operations and busy times; of causes that overlap, the one that comes first in the table counts.
 
     `calls` leads from links to the calls that issue them. A copy of one number to the host, its link in `reads`,
-    belongs to the read that asked for it: it counts as synchronisation.
+    belongs to the read that caused it: it counts as synchronisation.
     """
     operations = []
     for i in trace.select(*DEVICE_KINDS).tolist():

@@ -109,10 +109,10 @@ _ROUNDS = 5
 
 @dataclass(frozen=True)
 class TorchLoop:
-    """`step()` on this machine, or `step(batch)` for the batches of `data`, which are asked for under 'dataloader'.
+    """`step()` on this machine, or `step(batch)` for the batches of `data`, which are loaded under 'dataloader'.
 
     `without` gives the step to run for a cause that is to be left out; loops with `data` can also run on one cached
-    batch, and loops on a GPU without host reads. Lines of one's own code are sampled during the run;
+    batch, and loops on a GPU without host reads. Lines of your own code are sampled during the run;
     `with_stack=True` records each Python frame, at several times the cost of an operator.
     """
 

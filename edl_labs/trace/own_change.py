@@ -1,4 +1,5 @@
-"""Judging a change to one's own loop by two traces: the cause that was named, its share, the gain, and the same work.
+"""Judging a change to a student's own loop by two traces: the cause that was named, its share, the gain, and the same
+work.
 
 Nothing of a prediction is asked. The judge works out shares and the bound on the gain itself.
 """
@@ -27,7 +28,7 @@ _RECORD = "record both again with trace.hand_in(before, after)"
 
 @dataclass(frozen=True)
 class OwnPair:
-    """What the traces before and after the change told."""
+    """What the traces before and after the change show."""
 
     before: Side
     after: Side
@@ -48,7 +49,7 @@ class OwnPair:
                 next="record both on one machine",
             )
         if "VirtualGPU" in (self.before.origin, self.after.origin):
-            raise Wrong("this is a trace of a VirtualGPU", why="a loop that really ran is asked for", next=_RECORD)
+            raise Wrong("this is a trace of a VirtualGPU", why="the loop must really have run", next=_RECORD)
         if self.before.input_shapes != self.after.input_shapes:
             raise Wrong(
                 "the batches before and after have different shapes",
@@ -89,7 +90,7 @@ class OwnPair:
             raise Wrong(
                 "that line or operator is not what the trace charges with this cause",
                 why=f"{place!r} is in none of the places that {cause} is blamed on",
-                next="copy the line beside the cause's bar in the report",
+                next="copy the line next to the cause's bar in the report",
                 keeps=0.5,
             )
 

@@ -45,7 +45,7 @@ def pair_facts(files: Mapping[str, bytes]) -> dict[str, Any]:
     missing = [name for name in FILES if name not in files]
     if missing:
         what = f"{' and '.join(missing)} cannot be found"
-        why = "the traces of your loop are read from files beside the notebook, of at most 5 MB each"
+        why = "the traces of your loop are read from files next to the notebook, of at most 5 MB each"
         then = "run trace.hand_in(before, after) in this folder, and hand in both files with the notebook"
         return {"refused": [what, why, then]}
     try:

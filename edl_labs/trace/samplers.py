@@ -49,7 +49,7 @@ _EVERY_S = 1e-3
 
 
 class LineSampler:
-    """Sees from another thread at which line of one's own code this thread is: `with LineSampler() as seen: ...`.
+    """Sees from another thread at which line of the user's code this thread is: `with LineSampler() as seen: ...`.
 
     `lines` are (seconds since the epoch, 'file.py(12): function') of the innermost frame outside of libraries.
     """
@@ -238,7 +238,7 @@ class SideBySide(Value):
 
 @checked_arguments()
 def side_by_side(script: str | os.PathLike[str], *, rate_hz: int = 200, timeout_s: float = 120.0) -> SideBySide:
-    """Run a program plainly and under each tool that is at hand; a tool that is not says why in `missing`."""
+    """Run a program plainly and under each available tool; a tool that is not says why in `missing`."""
     path = Path(script).resolve()
     if not path.is_file():
         raise UsageError(f"cannot find {path.name}", why="the file is missing", next="give a .py file's path")

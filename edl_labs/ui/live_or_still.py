@@ -46,7 +46,7 @@ class LiveOrStill:
 
 
 def speaking(widget: Any) -> Any:
-    """The widget, with a script beside it that gives every slider of the page a name and a value to be heard."""
+    """The widget, with a script that gives every slider of the page a name and a value to be heard."""
     import ipywidgets
 
     script = (Path(__file__).parent / "speaking_sliders.js").read_text(encoding="utf-8")
@@ -68,7 +68,7 @@ def _image_class() -> Any:
 
 
 def live_image() -> Any:
-    """A picture to redraw: `value` is a PNG, `tooltip` says what it shows to whoever points at it or hears it."""
+    """A picture to redraw: `value` is a PNG, `tooltip` describes it to those who point at it or hear it."""
     return _image_class()(format="png", layout={"max_width": "100%"})
 
 

@@ -63,13 +63,13 @@ def typed_number(text: str, unit: str) -> float:
         number = math.nan
     if found is None or not math.isfinite(number):
         raise UsageError(
-            f"{text.strip()[:40]!r} is not a number", why="a number is asked for", next=f"write one, {example(unit)}"
+            f"{text.strip()[:40]!r} is not a number", why="expected a number", next=f"write one, {example(unit)}"
         )
     named = found["unit"].strip().rstrip(".")
     value = number * (_factor(unit)[1] if not named else _converted(named, unit))
     if not math.isfinite(value):
         raise UsageError(
-            f"{text.strip()[:40]!r} is too large", why="a number is asked for", next=f"write one, {example(unit)}"
+            f"{text.strip()[:40]!r} is too large", why="expected a number", next=f"write one, {example(unit)}"
         )
     return value
 
@@ -80,7 +80,7 @@ def example(unit: str) -> str:
 
 
 def number_text(value: float, unit: str) -> str:
-    """A number given in SI units, as a person would write it: in the unit that was asked for where it suits.
+    """A number given in SI units, as a person would write it: in the question's unit where it suits.
 
     >>> number_text(5e-5, "ms"), number_text(0.4, "%"), number_text(12500, "tiles"), number_text(4.0, "times")
     ('50 µs', '40 %', '12,500 tiles', '4 times')
@@ -167,7 +167,9 @@ def _converted(named: str, unit: str) -> float:
     if kind not in (*_BASES, "%") and named.rstrip("s").lower() == unit.rstrip("s").lower():
         return 1.0
     asked = f"the question asks for {'a plain number' if unit == '1' else unit}"
-    raise UsageError(f"{named[:20]!r} is not what is asked for", why=asked, next=f"write the number, {example(unit)}")
+    raise UsageError(
+        f"{named[:20]!r} is not the unit of the question", why=asked, next=f"write the number, {example(unit)}"
+    )
 
 
 def _other_cases(named: str) -> list[str]:

@@ -17,9 +17,9 @@ def once_written(name: str, *, limit_s: float = _LIMIT_S) -> Iterator[None]:
     """Runs the block; when the exercise `name` is not written yet or breaks, one line says so and the notebook goes on.
 
     A block that is still running after `limit_s` seconds on the clock is stopped, and the line says how to give it
-    more: a slow or busy machine may need it. A name that an earlier cell of the lab defines, and that is not there, is
-    no mistake of the function: the line says to run the cells above. A figure that the block began and did not finish
-    is closed: it would be shown empty.
+    more: a slow or busy machine may need it. An undefined name that an earlier cell of the lab defines is not the
+    function's mistake: the line says to run the cells above. A figure that the block began and did not finish is
+    closed: it would be shown empty.
 
     >>> with once_written("finish_times"):
     ...     raise NotImplementedError

@@ -1,4 +1,4 @@
-"""Boxes for predictions: what a student expects is kept, and the truth is shown beside it, not before it.
+"""Boxes for predictions: what a student expects is kept, and the truth is shown next to it, not before it.
 
 `predict` shows a box, and `revealed` holds back what its block prints until the box is filled:
 
@@ -9,7 +9,7 @@
         truth(180.0)
 
 Both only ever show something: no points come from them, nothing waits, and nothing is raised at a student. What was
-typed lies beside the notebook, so that it is there after a restart, and as text in the notebook itself.
+typed is stored next to the notebook, so that it outlasts a restart, and as text in the notebook itself.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class _Question:
         said = " ".join(said.split())
         if self.choices and said not in self.choices:
             raise UsageError(
-                f"{said[:40]!r} is none of the choices", why="one of them is asked for", next=" or ".join(self.choices)
+                f"{said[:40]!r} is none of the choices", why="expected one of them", next=" or ".join(self.choices)
             )
         if self.unit:
             typed_number(said, self.unit)
@@ -95,11 +95,11 @@ def predict(name: str, question: str, *, unit: str = "", choices: Sequence[str] 
 
 @contextmanager
 def revealed(*names: str) -> Iterator[Truth]:
-    """Holds back what the block prints and draws until what `names` ask for was predicted; then shows it beside them.
+    """Holds back what the block prints and draws until what `names` ask for was predicted; then shows both.
 
     The value of the block takes what turned out: `truth(0.003)`, or `truth(name=0.003)` where there are several;
     numbers in SI units. A block that raises shows what it printed, and raises on. Figures of pyplot are held back in
-    notebooks alone; elsewhere nothing shows them by itself.
+    notebooks alone; elsewhere they are not shown automatically.
     """
     printed, truth = io.StringIO(), Truth(names)
     before = _open_figures()
@@ -138,7 +138,7 @@ class Truth:
         told = {self.names[0]: value, **values} if value is not None else values
         if strange := set(told) - set(self.names):
             raise UsageError(
-                f"{sorted(strange)[0]} is revealed and was not asked for",
+                f"{sorted(strange)[0]} is revealed but was never predicted",
                 why=f"this block reveals {', '.join(self.names)}",
                 next="use the name that predict() has",
             )
@@ -157,7 +157,7 @@ class _Answer:
 
     @property
     def missing(self) -> list[str]:
-        """The questions that nobody has answered yet."""
+        """The questions that are not answered yet."""
         return [_question(name).text for name in self.names if name not in _SAID]
 
     def lines(self) -> list[str]:
@@ -248,7 +248,7 @@ def _show_question(asked: _Question, *, box: bool, problem: str) -> None:
         widget, connect = _widget(asked)
         live = {"text/plain": _NO_BOX, **dict(widget._repr_mimebundle_())}
     except Exception:  # no ipywidgets, or no kernel to talk to
-        how = f'Here is no box: write predict("{asked.name}", …, mine="…") into this cell and run it.'
+        how = f'No box can be shown here. Write predict("{asked.name}", …, mine="…") into this cell and run it.'
         shown.update(_asked_bundle(asked, how), raw=True)
         return
     place = display({**live, "text/plain": _NO_BOX}, raw=True, display_id=True)

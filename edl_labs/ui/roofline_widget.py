@@ -116,7 +116,7 @@ class RooflineExplorer(LiveOrStill):
         return self.svg()
 
     def widget(self) -> Any:
-        """The live form (an ipywidgets.VBox): a menu for each thing of which there are several, over the picture."""
+        """The live form (an ipywidgets.VBox): a menu for each thing with several values, above the picture."""
         import ipywidgets
 
         choices = {"module": self.modules, "dtype": self.dtypes, "machine": self.machines}

@@ -87,7 +87,7 @@ class ServingExplorer(LiveOrStill):
         return (self.rate, most, 200), (self.rate, min(most, 8), 200), (4 * self.rate, most, 200)
 
     def describe(self, rate: float, batch: int, prompt: int) -> str:
-        """One line about a setting: what was set, and what came of it."""
+        """One line about a setting: what was set, and the result."""
         run = self.run(rate, batch, prompt)
         head = f"{rate:g} a second, up to {batch} at a time, prompts of {prompt}"
         if run.unfinished:

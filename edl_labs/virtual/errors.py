@@ -45,7 +45,7 @@ class VirtualWorkersError(EdlError):
 
 
 class VirtualMemoryError(EdlError):
-    """A step asks a VirtualTape or a VirtualAllocator for what is not there, or for memory that no device has."""
+    """A step asks a VirtualTape or a VirtualAllocator for something missing, or for too much memory."""
 
 
 class VirtualClusterError(EdlError):

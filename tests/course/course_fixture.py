@@ -151,7 +151,7 @@ class Course:
 
     @property
     def handed_in(self) -> dict[str, bytes]:
-        """What is handed in beside the notebook of a lab that asks for files."""
+        """What is handed in next to the notebook of a lab that asks for files."""
         folder = REPOSITORY / "solutions" / self.lab / "handed_in"
         return {path.name: path.read_bytes() for path in sorted(folder.glob("*"))}
 

@@ -310,7 +310,7 @@ FILES = ("own_before.json.gz", "own_after.json.gz")
 
 @pytest.fixture
 def lab05(tmp_path: Path) -> Course:
-    """A course around the lab that asks for two files beside the notebook."""
+    """A course around the lab that asks for two files next to the notebook."""
     course = make_lab_course(tmp_path, "lab05_profiling")
     (course.root / "roster.csv").write_text(ROSTER, encoding="utf-8")
     return course
@@ -356,7 +356,7 @@ def test_the_newest_complete_set_is_kept_together_and_what_is_missing_is_named(l
     half = {"oneilann_102_9009_own_after.json-2.gz": b"half"}
 
     assert [b"again"] * 2 == taken_files(lab05, {**notebook, **again, **first, **half}, "canvas", "1.zip")[0]
-    assert ([b"half"], "missing beside the notebook: own_before.json.gz") == taken_files(
+    assert ([b"half"], "missing next to the notebook: own_before.json.gz") == taken_files(
         lab05, {**notebook, **half}, "canvas", "2.zip"
     )
     assert [] == taken_files(lab05, notebook, "canvas", "3.zip")[0]

@@ -138,7 +138,7 @@ def squares_of(n):
 
 
 def test_several_notebooks_are_collected_from_one_download_with_what_they_import(course: CourseFolder, tmp_path: Path):
-    """jupyter/nbgrader#940: a module of the student's own beside the notebook."""
+    """jupyter/nbgrader#940: a module of the student's own next to the notebook."""
     handed_in = tmp_path / "mia"
     shutil.copytree(course.root / "labs" / PS, handed_in)
     notebook = json.loads((handed_in / "problem1.ipynb").read_text())

@@ -134,7 +134,7 @@ def test_collect_says_at_once_what_cannot_be_graded_and_who_is_unknown(term: Ter
     assert 1 == term.taken.exit_code
     assert ("absent",) == term.taken.missing
     assert "stranger" in said
-    assert "has an extension for nobody, an id that nobody has" in said
+    assert "has an extension for nobody, an id that no one has" in said
 
 
 def test_what_can_be_read_has_all_its_marks_and_nobody_is_called_tampered(term: Term):

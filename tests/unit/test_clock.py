@@ -153,7 +153,7 @@ def test_an_accelerators_clock_waits_for_its_device(accelerator):
 
     assert ["cuda:0", "cuda:1"] == fake.waited
     assert isinstance(clock, Clock)
-    assert "host beside cuda:0" == clock.name
+    assert "host with cuda:0" == clock.name
 
 
 def test_a_clock_of_an_accelerator_names_its_device(accelerator, monkeypatch):

@@ -130,10 +130,10 @@ def _call_s(look: Look, call: Callable[[], object]) -> float:
 def grows(call: Callable[[], object], *, calls: int) -> float:
     """Objects that each call leaves behind, over three batches of `calls`; 0 unless each batch left some.
 
-    Believed only when batches of four times as many calls leave four times as much: what a batch leaves by itself does
-    not. All threads of a process share one count of objects. Where others run, the call is believed to grow only when
-    eight batches in a row leave more than as long a wait does: of noise that is the same with and without calls, one
-    function in 256 is told at most. What a thread keeps that is faster at it than the call hides what the call keeps.
+    Believed only when batches of four times as many calls leave four times as much: what a batch alone leaves does not.
+    All threads of a process share one count of objects. Where others run, the call is believed to grow only when eight
+    batches in a row leave more than as long a wait does: with noise that is the same with and without calls, at most
+    one function in 256 is reported. What a thread keeps that is faster at it than the call hides what the call keeps.
     """
     with _set_aside():
         left = _left_by_each(call, calls=calls)

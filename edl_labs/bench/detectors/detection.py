@@ -99,7 +99,7 @@ def mistake(kind: str, detail: str) -> Mistake:
 
 @cache
 def get_ready() -> None:
-    """Loads, once in a process, what looking at calls and estimating need, so that no block is timed beside it."""
+    """Loads, once in a process, what looking at calls and estimating need, so that no block is timed meanwhile."""
     torch = sys.modules.get("torch")
     if torch is not None:
         TorchWatch(torch).watch(lambda: torch.zeros(1).add(1))
@@ -129,7 +129,7 @@ class Detection:
 
     @property
     def awaits(self) -> bool:
-        """Whether the function gives coroutines that nobody awaits."""
+        """Whether the function returns coroutines that are never awaited."""
         return self._look.awaits
 
     def before(self) -> None:

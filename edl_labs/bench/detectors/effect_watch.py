@@ -1,4 +1,4 @@
-"""What can be seen of a call beside its work: sleeps, texts, collections, modules, tools, settings, files."""
+"""What can be seen of a call besides its work: sleeps, texts, collections, modules, tools, settings, files."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ _SLEPT_S = 1e-4  # a poll of a queue for less is no pause
 
 
 class SideEffects:
-    """Notes what single calls do beside their work; `seen` is of the latest one, `seen_before` of the one before it."""
+    """Notes what single calls do besides their work: `seen` the latest, `seen_before` the one before."""
 
     def __init__(self, functions: Iterable[types.FunctionType] = ()) -> None:
         self.functions = tuple(functions)

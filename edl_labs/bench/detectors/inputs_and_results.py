@@ -52,13 +52,13 @@ def constant(feed: ArgumentPool) -> str:
 def used_up(sets: list[tuple[Any, ...]]) -> str:
     """The kind of a builtin iterator among these arguments that has nothing left to give, or ''.
 
-    Only where Python does not tell is an item asked for; iterators of other kinds may start anew and are left alone.
+    An item is taken only where Python does not say; iterators of other kinds may start anew and are left alone.
     """
     return next((type(item).__name__ for item in _leaves(sets) if is_used_up(item)), "")
 
 
 def is_used_up(value: Any, *, ask: bool = True) -> bool:
-    """Whether a builtin iterator has nothing left; without `ask`, only where that is told without taking an item."""
+    """Whether a builtin iterator has nothing left; without `ask`, only where Python says so without taking an item."""
     if not isinstance(value, Iterator) or type(value).__module__ not in ("builtins", "itertools"):
         return False
     if isinstance(value, types.GeneratorType):
@@ -148,7 +148,7 @@ class NothingComputed(Detector):
 
     kind = "nothing_computed"
     what = "the call computes nothing"
-    why = "{detail}: what was timed is the making of a shape and strides, and the data is read by whoever comes next"
+    why = "{detail}: only a shape and strides were made in that time; the next operation reads the data"
     next = "ask for the data inside the function (.clone(), .contiguous(), np.ascontiguousarray, bytes(...))"
 
     def after_call(self, result: Any) -> str:
@@ -216,11 +216,11 @@ def lazy(result: Any) -> str:
     if isinstance(result, (concurrent.futures.Future, asyncio.Future)):
         return "" if result.done() else f"it returned a {kind} that is not done"
     if isinstance(result, (types.CoroutineType, collections.abc.AsyncIterator)):
-        return f"it returned a {kind}, which nobody awaited"
+        return f"it returned a {kind}, which was never awaited"
     if isinstance(result, collections.abc.Iterator) and not isinstance(result, io.IOBase):
         return f"it returned a {kind}, which computes when it is read"
     if isinstance(result, (types.FunctionType, types.MethodType)):
-        return "it returned a function, which nobody called"
+        return "it returned a function, which was never called"
     if str(getattr(result, "device", "")) == "meta":
         return "it returned a tensor on the meta device, which has a shape and no data"
     if hasattr(result, "__dask_graph__") or kind.startswith("Lazy"):
@@ -229,7 +229,7 @@ def lazy(result: Any) -> str:
 
 
 def dispose(result: Any) -> bool:
-    """Ends a coroutine that nobody awaits, which would warn when it is freed; whether it was one."""
+    """Ends a coroutine that is never awaited, which would warn when it is freed; whether it was one."""
     if not isinstance(result, types.CoroutineType):
         return False
     result.close()

@@ -1,4 +1,4 @@
-"""What a call does beside its work: it sleeps, prints, cleans up, loads code, watches itself, changes settings."""
+"""What a call does besides its work: it sleeps, prints, cleans up, loads code, watches itself, changes settings."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Sleeps(_SideEffect):
 
     kind = "sleeps"
     what = "each call sleeps"
-    why = "{detail}: the time is what was asked for, rounded up by the system's timer, and tells nothing of the work"
+    why = "{detail}: the time is the requested pause, rounded up by the system's timer; it says nothing of the work"
     next = "take the sleep out of the function, or replace it by the work or the wait that it stands for"
 
     def after_calls(self, call: Callable[[], object], *, finished: bool) -> str:
@@ -59,7 +59,7 @@ class Housekeeping(_SideEffect):
 
     kind = "housekeeping"
     own_line_is_enough = True
-    what = "each call cleans up behind itself"
+    what = "each call cleans up after itself"
     why = "{detail}: that takes as long as the whole process has objects, and the next call pays for new memory"
     next = "take it out of the function; between measurements it does no harm"
 
@@ -126,7 +126,7 @@ class PageCache(Detector):
             return ""
         through, from_device = look.effects.file_bytes
         if through >= _LEAST_READ and not from_device and self._reads_a_file():
-            return f"{byte_count(through)} came through the system, and none of it from a device"
+            return f"{byte_count(through)} came through the system, and nothing from a device"
         return "the data is a memory-mapped file" if any(map(_is_mapped, (*look.items, result))) else ""
 
     def _reads_a_file(self) -> bool:

@@ -1,4 +1,4 @@
-"""What a call starts beside itself (threads, processes, tasks of a pool), and whether it waits for it."""
+"""What a call starts in addition (threads, processes, tasks of a pool), and whether it waits for it."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _WAITS = (
 class StartedWork:
     """Notes, for one watched call after another, what the call started and did not wait for.
 
-    That is told by what the call does, not by what still runs when it returns: on a busy machine a thread may end
+    That is decided by what the call does, not by what still runs when it returns: on a busy machine a thread may end
     before its caller gets another turn.
     """
 

@@ -1,4 +1,4 @@
-"""Waiting at the wrong place: not at all, in each call, or for threads and streams that nobody waits for."""
+"""Waiting at the wrong place: not at all, in each call, or not for threads and streams that still run."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class OtherStream(Detector):
     """A thread or a stream works on after the call, and nothing waits for it."""
 
     kind = "other_stream"
-    what = "work runs beside the call, where the caller does not wait for it"
+    what = "work goes on after the call, and the caller does not wait for it"
     why = "{detail}: it overlaps with the next call and with the clock's own work"
     next = "join it inside the function: current_stream().wait_stream(side), thread.join(), future.result()"
 

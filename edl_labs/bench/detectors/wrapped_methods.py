@@ -110,7 +110,7 @@ def own_name_wrapped(
 
 @contextmanager
 def writes_seen(see: Callable[[], None]) -> Iterator[None]:
-    """`see` is told of each text that is written to this process's standard streams."""
+    """`see` is called with each text that is written to this process's standard streams."""
     streams = {id(one): one for one in (sys.stdout, sys.stderr, sys.__stdout__, sys.__stderr__) if one is not None}
     changed = [stream for stream in streams.values() if _told(stream, see)]
     try:

@@ -70,7 +70,7 @@ class ArgumentPool:
         return float(self._loops["block"](fn, islice(self._turn, calls), now, drain))
 
     def loop_s(self, turns: int = 2000) -> float:
-        """What one turn of the loop that hands out arguments costs by itself, on the host."""
+        """What one turn of the loop that hands out arguments costs alone, on the host."""
         now = time.perf_counter
         return min(float(self._loops["empty"](islice(self._turn, turns), now)) for _ in range(5)) / turns
 
@@ -177,7 +177,7 @@ class Runner:
     """Times blocks of calls of `fn` on `clock`: `block_s(k)` is the raw, drained time of k calls.
 
     With a `feed`, call i gets the i-th of its rotating arguments. With `before_each` (a cache flush), each call of a
-    block is timed by itself and what runs before it is not counted.
+    block is timed alone, and what runs before it is not counted.
     """
 
     def __init__(
@@ -261,7 +261,7 @@ def failed(name: str, error: BaseException) -> FunctionFailed:
     return FunctionFailed(
         f"{name} raised {type(error).__name__}" + (f": {text[0][:200]}" if text else ""),
         why="it was called to be timed, and no time can be given for a call that fails",
-        next="call it once by itself, fix it, then measure again",
+        next="call it once, fix it, then measure again",
     )
 
 

@@ -40,7 +40,7 @@ class Rounds:
     * their lesser: what disturbs a call on a processor (timer ticks, neighbours) only ever adds, and seldom hits both.
       That is fair to sides whose blocks hold equal calls of about equal length: the same noise meets them.
     * their sum, over some rounds at a time, in which all that a function does counts. It serves sides of different
-      lengths, and functions that vary by themselves: those whose sums the lesser readings cannot explain.
+      lengths, and functions that vary on their own: those whose sums the lesser readings cannot explain.
     """
 
     def __init__(self, samplers: list[Sampler], *, rng: random.Random, watch: Watch | None) -> None:
@@ -75,7 +75,7 @@ class Rounds:
         return self._least(index) if self._fair(index) and not self.varies(index) else self._summed(index)
 
     def varies(self, index: int) -> bool:
-        """Whether sums over rounds contradict the lesser readings: then a side varies by itself."""
+        """Whether sums over rounds contradict the lesser readings: then a side varies on its own."""
         return self._apart(index) > _SURE
 
     def calm_times(self, index: int) -> list[float]:

@@ -27,7 +27,7 @@ class Watch(Protocol):
     """Something that can tell the state of the processor under test."""
 
     def read(self) -> State | None:
-        """The state now, or None where it cannot be told."""
+        """The state now, or None where it is unknown."""
 
 
 def moved(before: State | None, after: State | None) -> bool:

@@ -189,7 +189,7 @@ class Sampler:
         return (self.runner.block_s(calls) - calls_cost(self.runner, calls, self._empty_s)) / calls
 
     def settle(self) -> None:
-        """One untimed call after another function has run, where that is cheap beside the block."""
+        """One untimed call after another function has run, where that is cheap compared with the block."""
         if self.plan.calls >= 4:
             self.runner.block_s(1)
 
@@ -199,5 +199,5 @@ class Sampler:
 
 
 def calls_cost(runner: Runner, calls: int, empty_s: float) -> float:
-    """What to take off a block of `calls`: the empty block, once, or once a call where each call is timed by itself."""
+    """What to take off a block of `calls`: the empty block, once, or once a call where each call is timed alone."""
     return empty_s * (calls if runner.before_each is not None else 1)

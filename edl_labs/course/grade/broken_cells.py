@@ -1,4 +1,4 @@
-"""What is told of a solve cell that did not come to its end: which line, which exception, or that it never ended.
+"""The message about a solve cell that did not finish: which line, which exception, or that it never ended.
 
 In front of the first check, that is what its own output says. Behind it, where code may know secret cases, no more than
 Python's parser says of the text, which of Python's own exceptions it was, and what the student's own run had said.
@@ -19,7 +19,7 @@ from edl_labs.course.grade.plan import MarkingPlan, PlannedCell
 from edl_labs.course.grade.run_record import ProbedRun
 from edl_labs.course.sandbox.limits import DEFAULTS, Limits
 
-_AGAIN = "restart the kernel, run all cells from the top, and mend the first one that fails"
+_AGAIN = "restart the kernel, run all cells from the top, and fix the first one that fails"
 _LINE = re.compile(r"Cell In\s*\[\d+\], line (\d+)")  # as IPython's tracebacks begin, colours aside
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 _LETTERS = 200  # of an exception's text: two lines

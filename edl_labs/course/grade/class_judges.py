@@ -59,7 +59,7 @@ class ClassJudges:
             self._free.append(judge)
 
     def launch(self) -> None:
-        """Let one judge start beside what the caller does meanwhile."""
+        """Start one judge while the caller goes on."""
         self._free.append(self._new_judge())
 
     @contextmanager

@@ -97,7 +97,7 @@ def _is_module(name: str) -> bool:
 
 
 class ClassKernels:
-    """Fresh kernels with what is beside the released notebook; threads may share it. Its parent process starts when it
+    """Fresh kernels with what is next to the released notebook; threads may share it. Its parent process starts when it
     is first needed, if it has not `begun`.
 
     `gpu` is the number of the one GPU that kernels see. `on_gpu` without it refuses to start any.
@@ -128,7 +128,7 @@ class ClassKernels:
                 pool.close()
 
     def new_kernel(self, modules: Mapping[str, bytes] = MappingProxyType({})) -> SandboxKernel:
-        """A fresh kernel with what is beside the released notebook, and a student's own `modules`."""
+        """A fresh kernel with what is next to the released notebook, and a student's own `modules`."""
         return self.pool().kernel(files={**modules, **self._assignment.files})
 
     def solution_kernel(self) -> SandboxKernel:

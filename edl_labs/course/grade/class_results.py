@@ -71,7 +71,7 @@ class ClassResults:
         level: Level | None = None,
         on_gpu: bool | None = None,
     ) -> str:
-        """The name of a submission's result; where not `all_cells` were asked for, it has another one."""
+        """The name of a submission's result; without `all_cells` it has another one."""
         asked = self.all_cells if all_cells is None else all_cells
         on_gpu = self.on_gpu if on_gpu is None else on_gpu
         limits = self.limits.key() + ("/gpu" if on_gpu else "") + ("" if asked else "/needed")

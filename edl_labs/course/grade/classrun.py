@@ -137,7 +137,7 @@ def grade(
     `jobs` submissions compute at a time; without it, as many as there are cores and as fit into free memory. `only`
     are patterns of student names; `seed` draws other secret cases, and is recorded; `fresh` grades again what
     was graded; `all_cells` runs a notebook's demonstrations too; `on_gpu` enters what shards worked out on machines
-    with a GPU. NothingToDo when nobody handed in.
+    with a GPU. NothingToDo when no one handed in.
     """
     course = course or Course.find_class()
     level, limits = level or best_level(), limits or course.limits
@@ -146,7 +146,7 @@ def grade(
         known = course.assignment(assignment)
         students = chosen(course.students(assignment), only)
         if not students:
-            why = f"no submission matches {', '.join(only)}" if only else f"nobody handed in {assignment}"
+            why = f"no submission matches {', '.join(only)}" if only else f"no one handed in {assignment}"
             then = "edl-labs grade without --only grades everyone" if only else "edl-labs collect, or nbgrader collect"
             raise NothingToDo("there is nothing to grade", why=why, next=then)
         fitting = slots_that_fit(free_bytes() or 0, memory_bytes=limits.memory_bytes)

@@ -14,7 +14,7 @@ class ComputingTime:
     """Seconds left of the `own_s` that a process of ours may compute from now on; called, it tells them.
 
     Comparing never sleeps: while such a process computes nothing, it waits for a core, or for memory, that others have.
-    `OUTER_BOUND` times as long on the clock ends it all the same.
+    `OUTER_BOUND` times as long on the clock ends it in any case.
     """
 
     def __init__(self, pid: int, own_s: float, *, clock: Callable[[], float] = time.monotonic) -> None:

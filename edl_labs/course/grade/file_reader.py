@@ -77,7 +77,7 @@ class FileReader:
 
 
 def reading(function: str, memory_bytes: str) -> Server:
-    """What answers in a fork: names and bytes in turn. The memory is counted beside what is imported."""
+    """What answers in a fork: names and bytes in turn. The memory is counted in addition to what is imported."""
     module, _, name = function.partition(":")
     read: Any = getattr(import_module(module), name)
 

@@ -8,13 +8,13 @@ import os
 import secrets
 from pathlib import Path
 
-# What nbgrader's exchange keeps beside a notebook: when it was handed in, and what its student fetches feedback with.
+# What nbgrader's exchange keeps next to a notebook: when it was handed in, and what its student fetches feedback with.
 OF_EXCHANGE = ("timestamp.txt", "submission_secret.txt")
 _EXCHANGE_BYTES = 1000  # nbgrader's secret has 128 letters, a time 40
 
 
 def copy_exchange_files(source: Path, folder: Path) -> None:
-    """Copy what the exchange keeps beside a notebook; a link, or what is too long for it, stays behind."""
+    """Copy what the exchange keeps next to a notebook; a link, or what is too long for it, is left out."""
     for name in OF_EXCHANGE:
         path = source / name
         if path.is_file() and not path.is_symlink() and path.stat().st_size < _EXCHANGE_BYTES:
@@ -24,7 +24,7 @@ def copy_exchange_files(source: Path, folder: Path) -> None:
 def add_exchange_files(folder: Path) -> None:
     """Put into a folder of feedback what `nbgrader release_feedback` opens there and a learning system does not give.
 
-    A secret made here is nobody's: the page lies in the exchange under a name that no one can guess.
+    A secret made here belongs to no one: the page lies in the exchange under a name that no one can guess.
     """
     made = {"timestamp.txt": b"", "submission_secret.txt": secrets.token_hex(64).encode()}
     for name in OF_EXCHANGE:

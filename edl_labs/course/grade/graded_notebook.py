@@ -24,7 +24,7 @@ from edl_labs.course.grade.without_scripts import (
 from edl_labs.course.sandbox.limits import DEFAULTS, Limits
 
 _TOO_MUCH = "[the notebook's outputs were too many; the rest was left out]"
-_AS_HANDED_IN = "[as handed in: cells behind the first check run, and what they put out in grading is not shown]\n"
+_AS_HANDED_IN = "[as handed in: cells after the first check run, and their output in grading is not shown]\n"
 _NOT_RUN = "[not run in grading: no mark needs this cell; what follows is as it was handed in]\n"
 _FIGURES = "[figures are not drawn in grading: they are as they were handed in]\n"
 _NO_FIGURE = "[a figure]\n"

@@ -41,7 +41,7 @@ _LOOKED_AT = 4  # submissions for each draw: with so many, 98 of 100 draws have 
 
 
 def slots_that_fit(free: int, *, memory_bytes: int) -> int:
-    """How many kernels may take all of `memory_bytes` at a time, beside what a class run takes itself; at least one.
+    """How many kernels may take all of `memory_bytes` at a time, besides what a class run takes itself; at least one.
 
     >>> slots_that_fit(8_000_000_000, memory_bytes=3 << 30), slots_that_fit(0, memory_bytes=3 << 30)
     (2, 1)
@@ -203,7 +203,7 @@ class Grader:
         return bool(draws)
 
     def secrets(self, draw: int) -> ClassSecrets:
-        """The secret cases of a draw with the solution's evidence, worked out beside its first submissions."""
+        """The secret cases of a draw with the solution's evidence, computed while its first submissions run."""
         with self._lock:
             if draw not in self._secrets or self._secrets[draw].failed:
                 self._secrets[draw] = ClassSecrets(partial(self._reference, self.results.draws.seed_of(draw)))

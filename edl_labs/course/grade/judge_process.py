@@ -50,9 +50,8 @@ class Judged:
 class Judge:
     """Judges evidence. Start it with `with`; one judge serves one thread.
 
-    Its process imports the exercises of `lab` as it starts, beside what the caller does; any others when they come.
-    `known` holds what was judged before, for judges to share: of the same evidence for the same cases nothing else
-    can come.
+    Its process imports the exercises of `lab` as it starts, while the caller goes on; any others when they are needed.
+    `known` holds earlier judgements, for judges to share: the same evidence for the same cases gives the same result.
     """
 
     def __init__(
@@ -70,7 +69,7 @@ class Judge:
         self.close()
 
     def launch(self) -> None:
-        """Let its process start, which takes half a second, beside what the caller does meanwhile."""
+        """Start its process, which takes half a second, while the caller goes on."""
         if self._worker is None or not self._worker.lives:
             self.close()
             self._worker = Worker.start(_SERVER, str(self._limits.judge_bytes), self._lab)
@@ -98,8 +97,8 @@ class Judge:
 
         With `mistakes` (`KnownMistake.to_json`) the cases are the public ones, and the message is a known mistake's.
 
-        `source` has the texts of the submitted cells, where they are evidence; `files` those beside the notebook, which
-        another process reads.
+        `source` has the texts of the submitted cells, where they are evidence; `files` those next to the notebook,
+        which another process reads.
         """
         what = {"lab": exercise.lab, "name": exercise.name, "points": float(points), "source": list(source)}
         what["mistakes"] = list(mistakes)

@@ -1,4 +1,4 @@
-"""What a student is told of secret cases: templates without their values, and sentences of the lab's own modules.
+"""What a student reads about secret cases: templates without their values, and sentences of the lab's own modules.
 
 A mistake's text may quote a case, or what the student's code returned or raised, which can be the case again. The
 engine's sentences know their template and values (`Sentence`): the values are left out. Exercises fill in theirs, so
@@ -82,7 +82,7 @@ def _without_text(record: dict[str, Any], words: frozenset[str]) -> dict[str, An
     if "value" in record:
         return record
     if "missing" in record:
-        return {"missing": record["missing"] if record["missing"] in words else "name that is asked for"}
+        return {"missing": record["missing"] if record["missing"] in words else "requested name"}
     if "unplain" in record:
         return {"unplain": UNPLAIN}
     if isinstance(record.get("error"), dict):

@@ -41,7 +41,7 @@ class Examiner:
     def grade(self, plan: MarkingPlan, *, all_cells: bool = True) -> ProbedRun:
         """Every exercise's outcome, and the outputs of every cell that ran.
 
-        Unless `all_cells` are asked for, demonstrations do not run. Where the evidence of an exercise that was
+        Without `all_cells`, demonstrations do not run. Where the evidence of an exercise that was
         attempted is an error, all cells run after all, and that run alone counts. No cell is missing where a stub was
         met, nor, before the judge's own took its place, where something wrong was built on.
         """
@@ -71,7 +71,7 @@ class Examiner:
         return run
 
     def take(self, exercise: RegisteredExercise, check: AtCheck) -> Outcome:
-        """The judge's outcome of the evidence; state and points alone of what had something in place of wrong code."""
+        """The judge's outcome of the evidence; state and points alone where something replaced wrong code."""
         with self.runner.asleep() if getattr(self.secrets, "is_pending", False) else nullcontext():
             secret = self.secrets[exercise.name]
         points = self.runner.assignment.points[exercise.name]
@@ -176,7 +176,7 @@ class Examiner:
         if better is not None and _rank(better) > _rank(run.outcomes[exercise.name]):
             run.outcomes[exercise.name] = better
         events = [event for event in again.events if event.where == exercise.name]
-        run.events += [Mishap(e.kind, e.where, "with the judge's own in place of what is wrong") for e in events]
+        run.events += [Mishap(e.kind, e.where, "with the reference instead of what is wrong") for e in events]
         return again
 
 
@@ -192,7 +192,7 @@ def _bare(found: Outcome, wrong: tuple[str, ...]) -> Outcome:
         return bare
     return replace(
         bare,
-        what=f"part of it is right, with the right {' and '.join(wrong)} in place of yours",
+        what=f"part of it is right, with a correct {' and '.join(wrong)} instead of yours",
         why=f"it builds on {wrong[0]}, which is not right yet",
         next=f'check("{found.name}") in your notebook, after check("{wrong[0]}") has passed',
     )

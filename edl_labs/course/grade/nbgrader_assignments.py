@@ -45,7 +45,7 @@ def notebook_names(course: Course, name: str) -> tuple[str, ...]:
 
 
 def files_beside(course: Course, name: str) -> dict[str, bytes]:
-    """What the instructor put beside the notebooks, as a student's kernel gets it."""
+    """What the instructor put next to the notebooks, as a student's kernel gets it."""
     folder = course.path("source", student=".", assignment=name)
     paths = [path for path in own_files(folder) if path.suffix != ".ipynb"]
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in paths}

@@ -42,7 +42,7 @@ class PlannedCell:
     """Whether this one, of several copies, is the cell that nbgrader grades."""
     attachments: Mapping[str, dict[str, str]] | None = None
     outputs: bytes = b""
-    """The outputs that were handed in with it, as JSON that nobody has looked at."""
+    """The outputs that were handed in with it, as JSON that was not checked."""
     settings: str = ""
     """Assignments that run after it, of names that it binds: the parameters of a quick run."""
 
@@ -69,7 +69,7 @@ class MarkingPlan:
     modules: Mapping[str, bytes] = field(default_factory=dict)
     """The student's own Python files, which the cells may import."""
     files: Mapping[str, bytes] = field(default_factory=dict)
-    """Recordings beside the notebook, for the judge alone."""
+    """Recordings next to the notebook, for the judge alone."""
 
     @property
     def tampered(self) -> bool:
@@ -77,7 +77,7 @@ class MarkingPlan:
         return any(note.tampered for note in self.notes)
 
     def is_secret(self, index: int) -> bool:
-        """Whether the cell runs behind a probe: what it puts out may be secret cases that the code kept."""
+        """Whether the cell runs after a probe: its output may be secret cases that the code kept."""
         return any(cell.probes for cell in self.cells[:index])
 
     def until(self, exercise: str) -> MarkingPlan:
@@ -196,7 +196,7 @@ class _Planner:
             self.notes.append(Note(f"{_called(known)} was missing and was put back", known.exercise))
 
     def check_below_answers(self) -> None:
-        """A check that stands above the work it looks at, or above what that builds on, goes below it.
+        """A check above the work it looks at, or above what that builds on, goes below it.
 
         Cells are easily dragged; run from the top, such a check would find nothing where all is there. What the release
         itself has below a check stays there.

@@ -72,7 +72,7 @@ class Sink(Protocol):
     """What is done with the evidence of a run. Of two outcomes of one exercise the run keeps the better."""
 
     def take(self, exercise: RegisteredExercise, check: AtCheck) -> Outcome | None:
-        """The run has come to a check of `exercise`, where evidence can be asked for. Its outcome, if it has one."""
+        """The run has come to a check of `exercise`, where evidence can be collected. Its outcome, if it has one."""
         ...
 
     def miss(self, exercise: RegisteredExercise, *, what: str, why: str) -> Outcome | None:
@@ -88,7 +88,7 @@ class PlanRunner:
     new_kernel: Callable[..., SandboxKernel]
     limits: Limits = DEFAULTS
     watch: Callable[[str], None] = lambda where: None
-    """Told the cell or the exercise at each step, as it begins."""
+    """Called with the cell or the exercise at each step, as it begins."""
     asleep: Callable[[], AbstractContextManager[None]] = nullcontext
     """Active while a probe runs that mostly sleeps, and while one waits for what is not its own."""
     timeouts: KnownTimeouts | None = None
@@ -111,7 +111,7 @@ class PlanRunner:
     ) -> bytes:
         """What a probe is sent to try `cases`: of each the half that is given.
 
-        `functions` call the judge in place of the student's, `objects` are exercises whose `stand_in()` takes theirs.
+        `functions` call the judge instead of the student's, `objects` are exercises whose `stand_in()` takes theirs.
         """
         what = {"lab": exercise.lab, "name": exercise.name, "givens": given_halves(cases)}
         how = {"functions": list(functions), "objects": list(objects), "max_bytes": self.limits.evidence_bytes}
@@ -119,7 +119,7 @@ class PlanRunner:
 
 
 class AtCheck:
-    """A kernel that has come to a check, and may be asked for evidence there. The time of that is the student's."""
+    """A kernel that has come to a check, and may be asked there to give evidence. The time of that is the student's."""
 
     def __init__(self, walk: _Walk, kernel: SandboxKernel, exercise: RegisteredExercise, index: int) -> None:
         self._walk, self._kernel, self._exercise, self._index = walk, kernel, exercise, index
@@ -183,7 +183,7 @@ class AtCheck:
 
     @property
     def files(self) -> dict[str, bytes]:
-        """The files beside the notebook that the exercise's judge reads, as far as they are there."""
+        """The files next to the notebook that the exercise's judge reads, as far as they are there."""
         wanted = self._exercise.spec.hand_ins
         return {name: data for name, data in self._walk.plan.files.items() if name in wanted}
 

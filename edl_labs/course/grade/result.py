@@ -103,14 +103,14 @@ def _flags(plan: MarkingPlan, run: ProbedRun, *, trusted: bool) -> tuple[str, ..
 
 
 class ResultStore:
-    """Results of an assignment in a folder, one file each, and the graded notebooks beside them."""
+    """Results of an assignment in a folder, one file each, and the graded notebooks next to them."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         folder.mkdir(parents=True, exist_ok=True)
 
     def remove_parts(self) -> None:
-        """Remove what writers that were killed left behind; for whoever grades alone, since others may be writing."""
+        """Remove files of writers that were killed; only for a run that grades alone: others may be writing."""
         remove_parts(self.folder)
 
     def load(self, key: str) -> Result | None:

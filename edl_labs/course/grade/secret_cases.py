@@ -74,7 +74,7 @@ def class_draws(folder: Path, *, seed: int | None = None, count: int = 1) -> Dra
 
 
 class ClassSecrets(Mapping[str, SecretCases]):
-    """What `compute` returns, worked out in a thread of its own; whoever looks a name up waits for it.
+    """What `compute` returns, computed in a thread of its own; looking a name up waits for it.
 
     Looking up raises what `compute` raised.
     """

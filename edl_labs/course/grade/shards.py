@@ -1,7 +1,7 @@
 """A class in parts, on machines that share the course's folder: a shard grades some of the students.
 
 A shard writes results alone, each whole and under a name that says all it depends on. It may run twice, or be killed;
-`edl-labs grade` enters what is there into the gradebook, and grades what is missing.
+`edl-labs grade` enters the finished ones into the gradebook, and grades what is missing.
 """
 
 from __future__ import annotations

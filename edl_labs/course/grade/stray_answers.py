@@ -54,7 +54,7 @@ def with_prose(cells: Sequence[TypedCell], lab: Iterable[KnownCell]) -> list[Typ
 
 
 def find_answer(cells: Sequence[TypedCell], at: int, lab: Iterable[KnownCell]) -> TypedCell | None:
-    """What a student typed in place of the answer cell `at`: near its question, else above it, else anywhere.
+    """What a student typed instead of the answer cell `at`: near its question, else above it, else anywhere.
 
     Far from the question it has many words, unless the answer's own cell was deleted. No line of `lab`, the released
     cells, is the student's. None where nothing was typed, or the answer is in its cell.

@@ -18,7 +18,7 @@ _CATEGORIES = ("Cc", "Cs", "Co", "Zl", "Zp")  # control, half a character, priva
 
 
 def plain_name(name: str) -> str:
-    """The name with a mark in place of each character that is no text: control, line ends, what reverses the text.
+    """The name with a mark instead of each character that is no text: control, line ends, what reverses the text.
 
     >>> plain_name("Ada\\n\\u202eecalevoL")
     'Ada\\ufffd\\ufffdecalevoL'

@@ -1,7 +1,7 @@
 """Outputs and prose that run nothing, load nothing and cover nothing in the browser of the person who grades them.
 
 Formgrader shows students' HTML on the page whose buttons give marks; a script in it could press them. So everything
-goes through the HTML parser of nh3 and a list of what is allowed; whatever is not on the list is not there. Markdown
+goes through the HTML parser of nh3 and a list of what is allowed; everything else is removed. Markdown
 stays as it was written where its rendering is on the list to the last tag. TeX loses the commands with which MathJax
 makes links and styles; a picture of lines (SVG) becomes an image, in which nothing runs or loads.
 """
@@ -100,7 +100,7 @@ def outputs_without_scripts(
 
 
 def html_without_scripts(html: str) -> str:
-    """HTML of which only what is allowed is left; empty where nothing is."""
+    """The HTML that is allowed; empty where nothing is."""
     # Behind the last drawing's end each further beginning would be looked for to the end of the text.
     end = max((found.end() for found in _SVG_END.finditer(html)), default=0)
     found = _cleaned(_SVG.sub(_as_image, html[:end]) + html[end:])

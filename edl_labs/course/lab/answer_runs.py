@@ -99,7 +99,7 @@ class AnswerRuns:
     def want(self, reference: Answer) -> None:
         """Take what an answer gave as what is wanted; EdlError where it gave no value, or `compare` fails on it."""
         if reference.error:
-            raise EdlError(f"{self.lab.name}: the solution does not run", why=reference.error, next="mend that cell")
+            raise EdlError(f"{self.lab.name}: the solution does not run", why=reference.error, next="fix that cell")
         for (name, seed), records in reference.records.items():
             found = self.wants[name, seed] = values(_given(records), exercise=name, lab=self.lab.name)
             if seed == PUBLIC_SEED:

@@ -69,8 +69,8 @@ def build(
 ) -> BuildReport:
     """Make notebooks, labs/ and goldens from solutions/. With `check`, write nothing but report what is stale.
 
-    Labs whose sources and results are as the last build left them are not made again, but for `check`; with `only`,
-    neither are others that were built before.
+    Labs that are unchanged since the last build are not built again, except for `check`; with `only`, other labs that
+    were built before are not built either.
     """
     labs = read_labs(course)
     step = _Steps(progress, total=2 * len(labs) + 2)
@@ -187,7 +187,7 @@ def _refuse_foreign(course: Course, expected: dict[Path, bytes]) -> None:
             raise EdlError(
                 f"{course.shown(path)} does not come from any lab",
                 why=f"{course.shown(course.labs)}/ holds generated files only",
-                next='move or remove it; a data file of a lab belongs beside its lab.toml, listed as data = ["..."]',
+                next='move or remove it; a data file of a lab belongs next to its lab.toml, listed as data = ["..."]',
             )
 
 

@@ -36,7 +36,7 @@ def exercises_of(course: Course, lab: Lab) -> dict[str, RegisteredExercise]:
         raise EdlError(
             f"{course.shown(course.exercise_module(lab.name))} does not run",
             why=f"{type(error).__name__}: {error}",
-            next="mend the exercise module",
+            next="fix the exercise module",
         ) from error
     return {exercise.name: exercise for exercise in found}
 
@@ -128,7 +128,7 @@ def values(records: list[dict[str, Any]], *, exercise: str, lab: str) -> list[An
             raise EdlError(
                 f"{lab}: the probe of {exercise} failed on the solution, case {index}",
                 why=json.dumps(record, sort_keys=True)[:500],
-                next=f"mend the probe, or the solution of {exercise}",
+                next=f"fix the probe, or the solution of {exercise}",
             )
     return [record["value"] for record in records]
 
@@ -165,7 +165,7 @@ def _wants(course: Course, lab: Lab, registered: dict[str, RegisteredExercise]) 
         return found
     with ProbeProcess(lab.namespace_cells(), exercises_folder=course.exercises) as worker:
         if worker.error:
-            raise EdlError(f"{lab.name}: the solution does not run", why=worker.error, next="mend that cell")
+            raise EdlError(f"{lab.name}: the solution does not run", why=worker.error, next="fix that cell")
         for name, exercise in registered.items():
             drawn = steady_cases(lab, exercise)
             cases = [case for case in drawn if exercise.spec.is_public(case)]
@@ -267,7 +267,7 @@ def check_compares(
             raise EdlError(
                 f"{lab.name}: compare of {exercise.name} raised {type(error).__name__} on the solution, case {index}",
                 why=f"{error or 'it gave no message'} ({place_of(error)})",
-                next="mend that line; compare(case, got, want) gets what the probe returned, for the solution twice",
+                next="fix that line; compare(case, got, want) gets what the probe returned, for the solution twice",
             ) from error
 
 

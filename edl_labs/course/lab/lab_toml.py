@@ -26,7 +26,7 @@ _SAID = {
     "title": ("title is missing or empty", 'write title = "..."'),
     "minutes": ("minutes is not a whole number above 0", "write minutes = 90"),
     "device": ("device is {value!r}", "write one of any, cuda"),
-    "data": ("{value!r} is not a data file of the lab", "name files beside lab.toml"),
+    "data": ("{value!r} is not a data file of the lab", "name files next to lab.toml"),
     "public_lines": ("public_lines is not a list of texts", 'write public_lines = ["...", "..."]'),
     "graded_with": ("graded_with is {value!r}", "write smoke, the usual one, or full"),
     "parameters": (

@@ -115,7 +115,7 @@ def earned_by_library(
 ) -> dict[str, list[Earned]]:
     """What each exercise gives for library functions, under every one of the seeds in `wants`.
 
-    Beside other functions of the solution one earns what is more than the points of a function that returns None.
+    With the other functions of the solution, one earns only what exceeds the points of a function that returns None.
     With `adapted`, behind adapters too, private functions among them, which takes some minutes of CPU time a lab. What
     lab.toml allows is always tried behind them: it may earn there alone.
     """

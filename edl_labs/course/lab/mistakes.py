@@ -1,4 +1,4 @@
-"""Known mistakes of an exercise: what their students are told, and the lines of the solution that change."""
+"""Known mistakes of an exercise: the message that each gets, and the lines of the solution that change."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _FORMS = f'# %% mistake="name", {REPLACE} and {BY}'
 
 @dataclass(frozen=True)
 class Mistake:
-    """One known mistake: the exercise it loses, the sentence a student is told, and the code that replaces names.
+    """One known mistake: the exercise it loses, the sentence a student reads, and the code that replaces names.
 
     `like` names the mistakes from which no public case tells it apart, and with which it shares its sentence. A mistake
     with `why` and `next` is recognized by its answers to the public cases; its `told` is the whole first sentence.
@@ -164,5 +164,5 @@ def _code(block: _Block, file: str) -> str:
         tree = ast.parse("\n".join(kept))
     except SyntaxError as error:
         line = block.line + (error.lineno or 1)
-        raise SourceError(f"not Python: {error.msg}", file=file, line=line, next="mend the line") from None
+        raise SourceError(f"not Python: {error.msg}", file=file, line=line, next="fix the line") from None
     return "\n".join(kept).strip("\n") if tree.body else ""

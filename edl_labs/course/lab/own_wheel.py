@@ -1,7 +1,7 @@
-"""The small wheel of a course of one's own: its labs, its exercises without the judge's parts, its public goldens.
+"""The small wheel of an instructor's own course: its labs, its exercises without the judge's parts, its public goldens.
 
-It needs edl_labs and stands beside it: nothing in it has a name that the package has. An entry point says that it is
-there, so `check`, `hint` and `edl-labs start` find its labs without an environment variable.
+It needs edl_labs and is installed next to it: nothing in it has a name that the package has. An entry point says that
+it is there, so `check`, `hint` and `edl-labs start` find its labs without an environment variable.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Known mistakes of one exercise, two by two: whether each student is told of their own."""
+"""Known mistakes of one exercise, two by two: whether each gets its own message."""
 
 from __future__ import annotations
 
@@ -59,11 +59,12 @@ def jargon(seen: Outcome) -> str:
 
 
 def confused(answers: Iterable[Shown], *, untold: Collection[str] = ()) -> list[str]:
-    """One sentence for each pair of an exercise's wrong answers of which one is told what the other did.
+    """One sentence for each pair of an exercise's wrong answers where one gets the other's message.
 
     That is where both are shown the same sentence first, whatever numbers it quotes. A pair that says `# like: OTHER`
     may share one, if each one's `told` stands in it; three that are like one another need two such lines. A line that
-    is not needed is told too. Those that are `untold`, and known to be, are in no pair: they have no sentence to share.
+    is not needed is reported too. Those that are `untold`, and known to be, are in no pair: they have no sentence to
+    share.
     """
     known = {_name(one): one for one in answers}
     found = [text for one in known.values() for text in _stale(one, known)]
@@ -99,7 +100,7 @@ def _without_numbers(sentence: str) -> str:
 
 def _confusion(first: Shown, second: Shown) -> str:
     """Why two wrong answers are told the same, and what helps."""
-    told = f"both are told {first.sentence!r}"
+    told = f"both get {first.sentence!r}"
     differs = [i for i, (a, b) in enumerate(zip(first.evidence, second.evidence, strict=False)) if a != b]
     if not differs:
         return f"{told}; no public case tells them apart: draw one that does, or say # like: {_name(first)}"

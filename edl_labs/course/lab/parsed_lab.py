@@ -27,7 +27,7 @@ class Lab:
 
     @property
     def handed_in(self) -> dict[str, bytes]:
-        """Files of its `handed_in/` by name: what lies beside the notebook when its answers are proved."""
+        """Files of its `handed_in/` by name: what lies next to the notebook when its answers are proved."""
         return {path.name: path.read_bytes() for path in sorted((self.folder / "handed_in").glob("*"))}
 
     @property

@@ -38,7 +38,7 @@ def _decorators(source: str, file: str) -> tuple[ast.expr, ...]:
     try:
         tree = ast.parse(source)
     except SyntaxError as error:
-        raise SourceError(f"not Python: {error.msg}", file=file, line=error.lineno or 1, next="mend the line") from None
+        raise SourceError(f"not Python: {error.msg}", file=file, line=error.lineno or 1, next="fix the line") from None
     return tuple(call for node in ast.walk(tree) for call in getattr(node, "decorator_list", []))
 
 

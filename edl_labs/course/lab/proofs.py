@@ -20,7 +20,7 @@ NOT_TRIED = Found(True, "not tried in a quick proof")
 
 @dataclass(frozen=True)
 class MistakeProof:
-    """One known mistake: whether it lost its exercise alone and its author's sentence was told."""
+    """One known mistake: whether it lost only its exercise, and gave the author's sentence."""
 
     name: str
     where: str
@@ -50,7 +50,7 @@ class ExerciseProof(Value):
     declared: Found = Found(True, "")
     """Whether the cells that grading runs give the evidence of all cells."""
     pairs: tuple[str, ...] = ()
-    """Pairs of wrong answers of which one is told what the other did."""
+    """Pairs of wrong answers where one gets the other's message."""
 
     @property
     def ok(self) -> bool:

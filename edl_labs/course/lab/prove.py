@@ -212,8 +212,8 @@ def _not_lost(known: Mistake, seed: int, seen: Outcome | str) -> str:
     if seen.state == "not attempted":
         return f"seed {seed}: it counts as not attempted"
     if jargon(seen):
-        return f"seed {seed}: the student is told of the inside: {jargon(seen)!r} in {seen.what!r}"
-    return "" if known.told in seen.what else f"seed {seed}: the student is told {seen.what!r}, not {known.told!r}"
+        return f"seed {seed}: the student reads about our code: {jargon(seen)!r} in {seen.what!r}"
+    return "" if known.told in seen.what else f"seed {seed}: the student reads {seen.what!r}, not {known.told!r}"
 
 
 def _from_library(earned: list[Earned], allowed: dict[str, str]) -> Found:

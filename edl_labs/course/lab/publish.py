@@ -45,13 +45,13 @@ edl-labs start my-labs
 ```
 
 copies the labs into `my-labs` and opens them. It never writes over your work: when a lab has changed, the new version
-is put beside yours. Where you work in this folder itself, as on a JupyterHub, begin with
+is put next to yours. Where you work in this folder itself, as on a JupyterHub, begin with
 [labs/START.ipynb](labs/START.ipynb). `edl-labs doctor` says what your machine can do; no lab needs a GPU.
 
 Each section asks you to *predict* before you measure. `check("name")` says what is right, what is not, and what to try
 next; `hint("name")` gives one hint at a time; `edl-labs check FILE` checks a whole notebook.
 
-Your points so far lie in a folder `.edl_labs` beside each notebook, so that they outlast a restart of the kernel. No
+Your points so far are in a folder `.edl_labs` next to each notebook, so that they outlast a restart of the kernel. No
 mark comes from it: you need not hand it in, and you may delete it at any time.
 """
 
@@ -95,8 +95,9 @@ def publish(course: Course, target: Path | str, *, progress: Progress | None = N
 def build_wheel(course: Course, folder: Path, *, judge: bool = False) -> Path:
     """The course's wheel in `folder`: the students', scanned for leaks, or the instructors' with the judge's parts.
 
-    The instructors' holds the solutions too, and has `+judge` in its version, which public indexes refuse. A course of
-    one's own has a small wheel for students with its own labs, unless its own pyproject.toml describes another.
+    The instructors' holds the solutions too, and has `+judge` in its version, which public indexes refuse. An
+    instructor's own course has a small wheel for students with its own labs, unless its own pyproject.toml describes
+    another.
     """
     if find_spec("hatchling") is None:
         why, then = "it packs wheels", 'pip install "edl-labs[instructor]"'
@@ -104,7 +105,7 @@ def build_wheel(course: Course, folder: Path, *, judge: bool = False) -> Path:
     own = is_own_course(course.root) and not (course.root / "pyproject.toml").is_file()
     if own and judge:
         why, then = "the instructors' wheel is that of edl_labs itself", "grade in this folder; students get the wheel"
-        raise UsageError("a course of one's own is graded from its folder", why=why, next=then)
+        raise UsageError("your own course is graded from its folder", why=why, next=then)
     with tempfile.TemporaryDirectory(prefix="edl-wheel-") as temporary:
         made = build_own_wheel(course, Path(temporary)) if own else _package_wheel(course, Path(temporary), judge=judge)
         if not judge:

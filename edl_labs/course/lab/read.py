@@ -36,7 +36,7 @@ def no_such_lab(course: Course, name: str) -> UsageError:
 
 
 def read_labs(course: Course) -> list[Lab]:
-    """Every lab of the course, validated by itself and against the others."""
+    """Every lab of the course, validated alone and against the others."""
     labs = [_read(course, name) for name in course.lab_names()]
     if not labs:
         raise NothingToDo(

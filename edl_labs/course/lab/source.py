@@ -257,5 +257,5 @@ def _parse(cell: Cell) -> ast.Module:
             f"the cell is not Python: {getattr(error, 'msg', None) or error}",
             line=cell.first + at,
             why="magics and shell commands cannot be tested or graded" if magic else "",
-            next="use a function of edl_labs or of the standard library instead" if magic else "mend the line",
+            next="use a function of edl_labs or of the standard library instead" if magic else "fix the line",
         ) from None

@@ -141,7 +141,7 @@ def _notebook_cell(kind: str, cell_id: str, source: str, metadata: dict[str, Any
 def release(notebooks: dict[str, str]) -> dict[str, dict[str, Any]]:
     """The released notebook of each lab (name → text of its source notebook), stamped with its digest.
 
-    nbgrader sees nothing but these notebooks: it would copy every other file beside them into the release.
+    nbgrader sees nothing but these notebooks: it would copy every other file next to them into the release.
     """
     with tempfile.TemporaryDirectory(prefix="edl-release-") as folder:
         root = Path(folder)
@@ -159,7 +159,7 @@ def _one(root: Path, name: str) -> dict[str, Any]:
             raise EdlError(
                 f"nbgrader could not make the release of {name}",
                 why=_reason(heard, error),
-                next="mend the lab's source; `edl-labs build` again",
+                next="fix the lab's source; `edl-labs build` again",
             ) from None
     made = root / "release" / name / f"{name}.ipynb"
     if not made.is_file():

@@ -1,4 +1,4 @@
-"""The files that exercises ask for beside the notebook: those of one upload together, whatever systems call them."""
+"""The files that exercises ask for next to the notebook: those of one upload together, whatever systems call them."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def wanted_files(
     found = _newest(sets, wanted)
     missing = [name for name in wanted if name not in found]
     if missing:
-        remarks.append(f"missing beside the notebook: {', '.join(missing)}")
+        remarks.append(f"missing next to the notebook: {', '.join(missing)}")
     return found, remarks
 
 

@@ -31,7 +31,7 @@ _TOKEN = "CANVAS_TOKEN"
 class CanvasReport(Value):
     """Marks for Canvas, by student. `unknown` have marks here and are not in its course; `without` the other way round.
 
-    `waiting` are students with prose that nobody has marked; what there is so far counts. `possible` is what Canvas has
+    `waiting` are students with unmarked prose; the marks so far count. `possible` is what Canvas has
     as the assignment's points, `max_points` what the lab has: marks are sent as they are.
     """
 

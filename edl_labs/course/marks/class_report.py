@@ -48,7 +48,7 @@ _MISTAKES_SHOWN = 8  # as many as a page has room for beside each histogram
 
 @dataclass(frozen=True, repr=False)
 class ExerciseOverview(Value):
-    """One exercise over the class: the share of points that each student got, and what students were told."""
+    """One exercise over the class: the share of points that each student got, and the messages that students got."""
 
     DERIVED = ("mean", "histogram")
 
@@ -56,9 +56,9 @@ class ExerciseOverview(Value):
     max_points: float
     shares: tuple[float, ...]
     waiting: int = 0
-    """Answers in prose that nobody has marked yet. While there are any, `shares` are of those that a person marked."""
+    """Answers in prose that are not marked yet. While there are any, `shares` are of those that a person marked."""
     left_empty: int = 0
-    """Answers in prose that are as they were released: no points, and nobody has to look."""
+    """Answers in prose that are as they were released: no points, and nothing to mark."""
     mistakes: tuple[tuple[str, int], ...] = ()
     not_attempted: int = 0
     examples: tuple[tuple[str, str], ...] = ()
@@ -102,7 +102,7 @@ class ClassOverview(Value):
     """Who handed in what cannot be graded, and what it is."""
     clusters: tuple[Cluster, ...] = ()
     notes: tuple[tuple[str, tuple[str, ...]], ...] = ()
-    """By student, what was odd about the notebook and was mended or restored."""
+    """By student, what was odd about the notebook and was repaired or restored."""
 
 
 def class_report(assignment: str, *, course: Course | None = None) -> tuple[ClassOverview, dict[str, dict[str, str]]]:
@@ -164,7 +164,7 @@ def _of_nbgraders(assignment: str, marks: Sequence[StudentMarks]) -> ClassOvervi
 def likenesses(known: Assignment, own: Mapping[str, Mapping[str, str]]) -> tuple[list[Pair], list[Cluster]]:
     """Whose work is much alike, by pairs and by circles, where that is neither released nor, for circles, an answer.
 
-    Of few students nobody can tell what is the natural way to write it, but the solution's: it is no likeness there.
+    With few students, only the solution shows the natural way to write it: it is no likeness there.
     """
     staff = [cell.source for cell in known.cells if cell.kind == "code"]
     answers = [*staff, *(cell.solution for cell in known.cells if cell.kind == "code"), *_code_of_hints(known)]

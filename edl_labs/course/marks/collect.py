@@ -49,7 +49,7 @@ _LONG_AGO = datetime.min.replace(tzinfo=UTC)
 
 @dataclass(frozen=True)
 class Collected:
-    """One student's hand-in. `state`: new, replaced, kept (the same file), older (than what is there), no notebook."""
+    """One student's hand-in. `state`: new, replaced, kept (the same file), older (than the stored one), no notebook."""
 
     student: str
     name: str
@@ -99,7 +99,7 @@ def collect(
 
     `source` is the zip that the learning system `kind` packs, or the folder that it was unpacked to; with `kind="dir"`
     it has a folder or a file for each student, unless `pattern` says whose a file is (`NamedFiles`).
-    Everything is read and checked before anything is written; what a newer hand-in replaces is kept beside it.
+    Everything is read and checked before anything is written; what a newer hand-in replaces is kept next to it.
     """
     upload = _reader(kind, pattern)
     course = course or Course.find_class()
@@ -137,7 +137,7 @@ def _assignment(course: Course, name: str) -> tuple[Assignment | None, tuple[str
 
 
 def _asked_files(graded: Assignment | None) -> tuple[str, ...]:
-    """The files that the lab's exercises read beside the notebook."""
+    """The files that the lab's exercises read next to the notebook."""
     asked = (name for exercise in (graded.exercises if graded else ()) for name in exercise.spec.hand_ins)
     return tuple(dict.fromkeys(asked))
 
@@ -162,7 +162,7 @@ def _remarks_on_times(times: Path | None, moments: dict[str, datetime], known: R
     if times is None or not strangers:
         return []
     more = f" and {len(strangers) - 5} more" if len(strangers) > 5 else ""
-    return [f"{times.name} has times for ids that nobody in the class has: {', '.join(strangers[:5])}{more}"]
+    return [f"{times.name} has times for ids that are not in the class: {', '.join(strangers[:5])}{more}"]
 
 
 def _earlier(course: Course, assignment: str, names: Sequence[str]) -> set[str]:

@@ -1,6 +1,6 @@
-"""A leaderboard's entry step by step: what ran when in one secret job, beside the instructor's own program there.
+"""A leaderboard's entry step by step: what ran when in one secret job, next to the instructor's own program there.
 
-All of it is read from stored results, where the judge keeps it beside the mark: no student's code runs again.
+All of it is read from stored results, where the judge keeps it with the mark: no student's code runs again.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class StepRow(Value):
 
     @property
     def waited(self) -> str:
-        """What theirs waited for, without the instructor's beside it."""
+        """What theirs waited for, without the instructor's."""
         parts = sorted(self.theirs.parts().items(), key=lambda one: -one[1])
         least_s = 0.005 * self.theirs.duration_s  # what a table of two or three figures shows
         told = [f"{_TOLD[name]} {seconds(value)}" for name, value in parts if name != "kernels" and value > least_s]

@@ -1,4 +1,4 @@
-"""Marks into the file that the learning system gave out, matched by id; nobody is dropped, no cell computes."""
+"""Marks into the file that the learning system gave out, matched by id; no student is dropped, no cell computes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from edl_labs.values import Value
 class ExportReport(Value):
     """What was filled in. `unknown` are students with marks whom the file does not have: enter theirs by hand.
 
-    `waiting` are students with prose that nobody has marked; their cells hold what there is so far.
+    `waiting` are students with unmarked prose; their cells hold the marks so far.
     """
 
     DERIVED = ("exit_code",)

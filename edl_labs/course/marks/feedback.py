@@ -46,7 +46,7 @@ _SIGNS = {"passed": "✓", "partly": "◐", "wrong": "✗", "not attempted": "�
 
 @dataclass(frozen=True, repr=False)
 class FeedbackReport(Value):
-    """What was written: the pages by student, why others have none, and the archive if one was asked for."""
+    """What was written: the pages by student, why others have none, and the archive if one was requested."""
 
     DERIVED = ("exit_code",)
 
@@ -54,7 +54,7 @@ class FeedbackReport(Value):
     pages: Mapping[str, str]
     without: Mapping[str, str] = field(default_factory=dict)
     waiting: tuple[str, ...] = ()
-    """Students with prose that nobody has marked yet; their pages say so."""
+    """Students with unmarked prose; their pages say so."""
     archive: str = ""
 
     @property

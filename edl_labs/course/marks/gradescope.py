@@ -77,7 +77,7 @@ def gradescope_zip(
         why = f"{wheel.name} lacks the judge's parts"
         raise UsageError("this wheel cannot grade", why=why, next="edl-labs wheel --judge, in a checkout of edl-labs")
     if wheel is None and is_own_course(course.root):
-        why = "the autograder installs edl_labs with the judge's parts, and a course of one's own does not hold them"
+        why = "the autograder installs edl_labs with the judge's parts, and your own course does not hold them"
         then = f"edl-labs wheel --judge in a checkout of it, then edl-labs gradescope {assignment} --wheel FILE here"
         raise UsageError("the wheel that grades is missing", why=why, next=then)
     draws = class_draws(course.grading(assignment), count=course.limits.draws)

@@ -51,7 +51,7 @@ def grade_one(root: Path) -> dict[str, Any]:
 def results(assignment: Assignment, result: Result) -> dict[str, Any]:
     """A result as Gradescope reads it: a test for each exercise that the judge marks, in the lab's order.
 
-    What a person has to mark, prose and measurements that nobody else can decide, has no score here.
+    What a person has to mark, prose and measurements, has no score here.
     """
     tests = []
     outcomes = {outcome.name: outcome for outcome in result.outcomes}
@@ -69,7 +69,7 @@ def results(assignment: Assignment, result: Result) -> dict[str, Any]:
 
 
 def unread(assignment: Assignment, problem: Unreadable) -> dict[str, Any]:
-    """What a student reads at once whose notebook cannot be graded; handing in again mends it."""
+    """What a student whose notebook cannot be graded reads at once; handing in again fixes it."""
     lines = [
         problem.what,
         *(f"  {word}: {said}" for word, said in (("why", problem.why), ("next", problem.next)) if said),

@@ -1,4 +1,4 @@
-"""What is known of each collected notebook, kept beside it: which one, when, and whose it is in the learning system."""
+"""Facts about each collected notebook, kept next to it: which one, when, whose in the learning system."""
 
 from __future__ import annotations
 

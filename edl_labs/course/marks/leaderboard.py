@@ -1,4 +1,4 @@
-"""Who came nearest to light: a table of the exercises whose judge puts numbers beside the mark (`Outcome.entry`)."""
+"""Who came nearest to light: a table of the exercises whose judge adds numbers to the mark (`Outcome.entry`)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from edl_labs.values import Value
 
 
 class NobodyRanked(NothingToDo):
-    """Nobody who is graded so far has earned a score: once somebody has, there is a leaderboard."""
+    """No graded student has earned a score yet; the leaderboard starts with the first score."""
 
 
 RANKED_BY = ("share", "peak_bytes", "money")  # the first from the largest, the others from the smallest
@@ -41,7 +41,7 @@ _ANIMALS = (
 
 @dataclass(frozen=True, repr=False)
 class Standing(Value):
-    """One row. `name` is what the page shows: a pseudonym unless names were asked for."""
+    """One row. `name` is what the page shows: a pseudonym unless names were requested."""
 
     OMITTED = ("timelines",)
 
@@ -71,7 +71,7 @@ def leaderboards(assignment: str, *, course: Course | None = None, named: bool =
     """A leaderboard for each exercise of the assignment that has entries, from what is graded so far.
 
     NobodyRanked where no result has one yet, NothingToDo where none of its exercises has a score. Nothing is graded,
-    and nobody without points is on it.
+    and students without points are left out.
     """
     course = course or Course.find_class()
     known = course.assignment(assignment)
@@ -139,7 +139,7 @@ def standings(entries: Mapping[str, Mapping[str, float]], names: Mapping[str, st
 
 
 def pseudonyms(students: Iterable[str], secret: bytes) -> dict[str, str]:
-    """A name for each student that stays the same from run to run and that nobody without the class's seed can undo."""
+    """A name for each student that is the same in each run and cannot be undone without the class's seed."""
     found: dict[str, str] = {}
     for student in sorted(students):
         number = int.from_bytes(hmac.digest(secret, f"leaderboard {student}".encode(), "sha256"), "big")

@@ -1,6 +1,6 @@
-"""What a person who marks prose has at hand: model answer, rubric and comments to use again; graders alone see them.
+"""What a person who marks prose can use: model answer, rubric and comments to use again; graders alone see them.
 
-`feedback.toml`, beside course.toml, holds comments that many students get, by exercise:
+`feedback.toml`, next to course.toml, holds comments that many students get, by exercise:
 
     [why_square]
     1a = "You say that it is so; the question asks why."
@@ -84,7 +84,7 @@ def comments_by_line(saved: Mapping[str, str], lines: int) -> tuple[tuple[dict[s
 
 
 def spelt_out(comment: str, saved: Mapping[str, str]) -> str:
-    """The comment with the saved ones in place of their keys; what is no key stays.
+    """The comment with the saved ones instead of their keys; what is no key stays.
 
     >>> spelt_out("@1a Nice plot, by the way. me@home", {"1a": "Say why."})
     'Say why. Nice plot, by the way. me@home'

@@ -119,7 +119,7 @@ class MarksExporter(ExportPlugin):
 
 
 class ReadyForRelease(NbGraderPreprocessor):
-    """For `nbgrader generate_feedback`: saved comments spelt out, and what `nbgrader release_feedback` needs beside it.
+    """For `nbgrader generate_feedback`: saved comments spelt out, and what `nbgrader release_feedback` needs with it.
 
     Of an assignment without exercises of edl_labs, no hidden test and no output of the run is shown.
 

@@ -1,6 +1,6 @@
 """What a person should look at in recordings that students handed in: copies of each other, and impossible traces.
 
-Files are read in a process of their own under limits. A flag costs nobody a point.
+Files are read in a process of their own under limits. A flag costs no points.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ from edl_labs.errors import UsageError
 
 @dataclass(frozen=True)
 class Roster:
-    """The class. `find` is None for nobody, and for a name that two students share."""
+    """The class. `find` is None for an unknown name, and for one that two students share."""
 
     students: tuple[ClassMember, ...]
 
@@ -125,12 +125,12 @@ def read_times(path: Path, policy: CoursePolicy, roster: Roster | None) -> dict[
 
 
 def unknown_keys(moments: Mapping[str, datetime], roster: Roster | None) -> tuple[str, ...]:
-    """The ids in a table of times that nobody in the class has, in order; none where there is no roster to tell."""
+    """The ids in a table of times that no one in the class has, in order; none where there is no roster."""
     return tuple(sorted(key for key in moments if roster is not None and roster.find(key) is None))
 
 
 def course_remarks(course: Course, roster: Roster | None = None) -> tuple[str, ...]:
-    """What course.toml and its groups name that is not there: assignments that nobody released, ids that nobody has.
+    """What course.toml and its groups name and the course lacks: assignments not released, ids that no one has.
 
     Said and not refused: a lab may come later, and a student may have left.
     """
@@ -146,14 +146,14 @@ def course_remarks(course: Course, roster: Roster | None = None) -> tuple[str, .
             student = known.find(who) if known else None
             if known and student is None:
                 ids = [s.id for s in known.students]
-                found.append(f"course.toml: {name} has an extension for {who}, an id that nobody has{_meant(who, ids)}")
+                found.append(f"course.toml: {name} has an extension for {who}, an id that no one has{_meant(who, ids)}")
             elif student is not None and student.id != who:
                 found.append(
                     f"course.toml: the extension of {who} in {name} counts only as that of {student.id}, the id"
                 )
     for name in released if known else ():
         grouped = read_groups(course.root, name).by_student
-        found += [f"groups: nobody has the id {who}" for who in sorted(grouped) if who not in _ids(known)]
+        found += [f"groups: no one has the id {who}" for who in sorted(grouped) if who not in _ids(known)]
     return tuple(dict.fromkeys(found))
 
 

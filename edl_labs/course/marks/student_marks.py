@@ -33,7 +33,7 @@ class ExerciseMark:
 
     @property
     def counts(self) -> bool:
-        """Whether `points` are a mark; prose that nobody has marked yet has none."""
+        """Whether `points` are a mark; prose that is not marked yet has none."""
         return self.by_hand or not self.waiting
 
 
@@ -53,7 +53,7 @@ class StudentMarks:
     in_grace: bool = False
     """Whether all of `late_s` lies within the course's grace period."""
     submitted: str = ""
-    """When, in UTC, ISO 8601; empty when nobody said."""
+    """When, in UTC, ISO 8601; empty when unknown."""
 
     @property
     def name(self) -> str:
@@ -72,7 +72,7 @@ class StudentMarks:
 
 @contextmanager
 def open_book(course: Course) -> Iterator[Any]:
-    """The course's gradebook, made when it is not there."""
+    """The course's gradebook, made when it is missing."""
     with own_programs(), quiet():
         from nbgrader.api import Gradebook
 
@@ -95,7 +95,7 @@ def class_marks(course: Course, assignment: str) -> tuple[StudentMarks, ...]:
         saved, grace_s = saved_comments(course.root), read_policy(course.root).late.grace_s
         found = tuple(sorted((_student(s, assignment, saved, grace_s) for s in submissions), key=lambda m: m.student))
     if not found:
-        raise NothingToDo(f"nobody has marks in {assignment}", next=f"edl-labs grade {assignment}")
+        raise NothingToDo(f"no one has marks in {assignment}", next=f"edl-labs grade {assignment}")
     return found
 
 

@@ -65,7 +65,7 @@ def check_notebook(
     limits: RunLimits = CHECK_LIMITS,
     progress: Callable[[int, int, str], None] | None = None,
 ) -> CheckReport:
-    """Runs a student's notebook in a fresh kernel beside a copy of its folder and reads what its checks say.
+    """Runs a student's notebook in a fresh kernel, next to a copy of its folder, and reads what its checks say.
 
     UsageError when it is not a notebook, or not one of a lab that this edl_labs knows. Cells after one that raises
     still run, so that each exercise gets its points.
@@ -110,7 +110,7 @@ def _of_another_release(notebook: Any, lab: str) -> str:
     return (
         f"this notebook is of another release of the lab ({theirs[:8]}) than edl_labs {__version__} here ({ours[:8]}): "
         "it is checked as it is, with no points lost for that; pip install --upgrade edl-labs brings the newest, and "
-        "edl-labs start lays the newer notebook beside yours"
+        "edl-labs start puts the newer notebook next to yours"
     )
 
 

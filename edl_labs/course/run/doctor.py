@@ -23,7 +23,7 @@ _INSTRUCTOR = 'pip install "edl-labs[instructor]"'
 
 @dataclass(frozen=True)
 class Row:
-    """One finding. `state` is ok, warn or missing; `who` needs it: everyone, instructors, or nobody in particular."""
+    """One finding. `state` is ok, warn or missing; `who` needs it: everyone, instructors, or no group in particular."""
 
     name: str
     state: str

@@ -100,7 +100,7 @@ def _assigned(source: str) -> tuple[str, ...]:
 
 
 _SAVE = "open it in JupyterLab, save it, and try again"
-_RESTORE = "restore it from .ipynb_checkpoints beside it, or take a fresh copy: edl-labs start"
+_RESTORE = "restore it from .ipynb_checkpoints next to it, or take a fresh copy: edl-labs start"
 
 
 def _text(path: Path) -> str:

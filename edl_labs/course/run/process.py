@@ -1,4 +1,4 @@
-"""Starts the disposable process that runs one notebook, and gathers what it told before it ended, however it ended."""
+"""Starts the disposable process that runs one notebook, and gathers what it reported before it ended."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Job:
     limits: RunLimits = field(default_factory=RunLimits)
     env: Mapping[str, str] = field(default_factory=dict)
     beside: Mapping[str, bytes] = field(default_factory=dict)
-    """Files that lie beside the notebook in its scratch folder: what an author handed in with the solution."""
+    """Files next to the notebook in its scratch folder: what an author handed in with the solution."""
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ def run(job: Job, *, on_cell: Callable[[RanCell, int, int], None] | None = None,
 
 @contextmanager
 def scratch_copy(path: Path) -> Iterator[Path]:
-    """A scratch folder with what lies beside the notebook: cells can read it, and nothing they write stays."""
+    """A scratch folder with the files next to the notebook: cells can read it, and nothing they write stays."""
     with tempfile.TemporaryDirectory(prefix="edl-labs-", ignore_cleanup_errors=True) as folder:
         target = Path(folder) / "work"
         target.mkdir()

@@ -107,7 +107,7 @@ def _one_raised(cell: RanCell, cells: Sequence[RanCell], limits: RunLimits) -> R
         return RunFailure(
             "error",
             f"{cell.title} asks for input(){_after(cells)}",
-            "nobody is there to answer in a headless run",
+            "a headless run has no one to answer",
             "write the value into the cell",
         )
     if cell.error_name in _NOT_PYTHON:
@@ -115,7 +115,7 @@ def _one_raised(cell: RanCell, cells: Sequence[RanCell], limits: RunLimits) -> R
             "error",
             f"{cell.title} is not Python: {one_line(cell.error, limit=200)}{_after(cells)}",
             "Python reads a whole cell before it runs any of it: nothing of this cell ran",
-            "mend that line, or the end of the one before it: a bracket, a quote, a colon, an indentation",
+            "fix that line, or the end of the one before it: a bracket, a quote, a colon, an indentation",
         )
     return RunFailure(
         "error",
@@ -205,5 +205,5 @@ def _short_of_full(exercise: ExerciseResult) -> list[RunFailure]:
     why = " ".join(part for part in (f"{exercise.state}: {exercise.what}", exercise.why) if part)
     what = f"the solution of {exercise.name} scores {exercise.points:g} of {exercise.max_points:g} points"
     return [
-        RunFailure("full-marks", what, why, f"mend the solution or the check: edl-labs test, {exercise.cell}", FAILED)
+        RunFailure("full-marks", what, why, f"fix the solution or the check: edl-labs test, {exercise.cell}", FAILED)
     ]

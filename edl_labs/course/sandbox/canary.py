@@ -58,7 +58,7 @@ class Canary:
         self._pool, self._sibling = pool, pool.kernel()
 
     def places(self) -> dict[str, Any]:
-        """Where the targets are, as an attempt is told."""
+        """Where the targets are, as an attempt gets them."""
         return {
             "paths": self.paths,
             "secret_file": str(self._folder / "secret"),

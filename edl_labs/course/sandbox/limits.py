@@ -1,6 +1,6 @@
 """How much one student's submission may take: every limit of grading. A course sets its own in course.toml.
 
-A limit that no honest notebook of the labs comes near costs nobody a mark; one that is missing costs the class its run.
+A limit that no honest notebook of the labs comes near costs no marks; a missing limit costs the class its run.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ class Limits:
     """What the reference may take for them, outside the kernel; one call takes microseconds."""
     judge_s: float = _seconds(30.0, least=1.0)
     """One judgement's computing, outside the kernel: comparing takes milliseconds, replaying a long program a second.
-    Waiting for a core does not count; ten times as long on the clock ends it all the same."""
+    Waiting for a core does not count; ten times as long on the clock ends it in any case."""
 
     draws: int = _number(8, least=1, most=64)
     """Draws of secret cases that a class has; which one counts hangs on student and submission. What is learned of one
@@ -116,7 +116,7 @@ class Limits:
     """One probe's answer. All public cases and wanted evidence of a lab together take below 1 MB; with 32 MiB, hostile
     evidence took half a minute of the judge for each check."""
     judge_bytes: int = _bytes(GIB, least=256 * MIB)
-    """Memory of the judge: evidence of full size, decoded and copied, and the library beside it."""
+    """Memory of the judge: evidence of full size, decoded and copied, and the library."""
     submission_bytes: int = _bytes(128 * MIB, least=64 * KIB)
     """The file handed in. Plots make it some megabytes; outputs are passed over unread."""
     lenient_bytes: int = _bytes(16 * MIB, least=KIB)

@@ -1,7 +1,7 @@
 """What a sandboxed kernel sees of this machine: the system's programs, the interpreter and its environment.
 
-Not the repository, even where the environment or an editable `edl_labs` lies inside it: each is shown by itself, and
-the parts of `edl_labs` that belong to the instructor are covered.
+Not the repository, even where the environment or an editable `edl_labs` lies inside it: each is shown alone, and the
+parts of `edl_labs` that belong to the instructor are covered.
 """
 
 from __future__ import annotations

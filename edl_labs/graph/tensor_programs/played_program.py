@@ -35,7 +35,7 @@ class Played:
     """The most bytes of tensors at once after an operator, inputs excluded. A tensor counts until the recording let go
     of it, or until its last use here, whichever is later."""
     has_changed_reads: bool
-    """Whether the host read a number that is another one here: what came of it is that of the recording."""
+    """Whether the host read a number that is another one here: its result is that of the recording."""
 
     @property
     def kernels(self) -> int:

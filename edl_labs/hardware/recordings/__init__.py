@@ -13,7 +13,7 @@ from typing import Any
 from edl_labs.errors import EdlError
 
 SCHEMA = 1
-MINE = "my_recordings"  # a folder beside the notebook: recordings that a student brought home
+MINE = "my_recordings"  # a folder next to the notebook: recordings that a student brought home
 _MAX_POINTS = 100_000  # far more than a picture shows
 
 

@@ -1,1 +1,1 @@
-"""What is timed to find a device's ceilings, and how its highest rates are told from disturbances."""
+"""What is timed to find a device's ceilings, and how its highest rates are separated from disturbances."""

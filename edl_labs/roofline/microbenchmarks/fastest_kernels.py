@@ -32,7 +32,7 @@ _GPU_SHAPES = ((2048, 2048, 2048), (4096, 4096, 4096), (8192, 8192, 4096), (8192
 
 
 def host_caches(threads: int, *, root: str = "/sys/devices/system/cpu") -> list[tuple[str, int]]:
-    """Name and bytes of each cache level that `threads` cores have together, nearest first; [] where it is not told.
+    """Name and bytes of each cache level that `threads` cores have together, nearest first; [] where unknown.
 
     A private cache counts once for each core, a shared one once for each group of cores that shares it.
     """
@@ -122,7 +122,7 @@ Sweep = Mapping[str, Sequence[SweepPoint]]
 
 
 def working_sets(capacities: Sequence[tuple[str, float]], *, smallest_bytes: int, largest_bytes: int) -> list[int]:
-    """The sizes worth a look: all where no cache is told, else three inside each cache and one well beyond the last.
+    """The sizes worth a look: all where no cache is known, else three inside each cache and one well beyond the last.
 
     >>> working_sets([("L1", 64 << 10), ("LLC", 1 << 20)], smallest_bytes=16 << 10, largest_bytes=8 << 20)
     [16384, 32768, 49152, 98304, 262144, 786432, 4194304]

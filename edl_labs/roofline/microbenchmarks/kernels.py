@@ -2,9 +2,9 @@
 
 Calls read, copy, or add two streams at one size, or multiply matrices. On the host, what a cache holds must be gone
 over many times within one call, or the call itself would be measured: compiled loops do it, one thread for each core.
-Where there are none, numpy walks an array whose rows are all the same memory, which costs a call a row: enough for the
-last cache, not for those before it. torch's kernels are candidates wherever a call is long enough. The fastest
-candidate is the ceiling, whoever wrote it. A disturbance hits one round of all kernels, not all rounds of one.
+Where there are none, numpy walks an array whose rows share one piece of memory, which costs a call a row: enough for
+the last cache, not for those before it. torch's kernels are candidates wherever a call is long enough. The fastest
+candidate is the ceiling, whatever its origin. A disturbance hits one round of all kernels, not all rounds of one.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ _COMPLEX = 4  # real multiply-adds in a complex one: (a + bi)(c + di) has four p
 class CountedCall(NamedTuple):
     """One call: the operator's name, the dtype it counts in, FLOPs of contractions, other FLOPs (or None), bytes.
 
-    `hides_products` says that it may multiply matrices and that nobody knows how much.
+    `hides_products` says that it may multiply matrices and that it is unknown how much.
     """
 
     name: str

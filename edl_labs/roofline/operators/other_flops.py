@@ -65,7 +65,7 @@ _NONE = frozenset(
 
 
 def other_flops(name: str, func: Any, args: tuple[Any, ...], out: Any) -> float | None:
-    """FLOPs beside contractions of one operation, from its (briefed) arguments and results; None where unknown."""
+    """FLOPs other than contractions of one operation, from its (briefed) arguments and results; None where unknown."""
     if name in _NONE:
         return 0.0
     if not _is_float(out) and not _is_float(args):

@@ -30,7 +30,7 @@ Unit = tuple[int, int]  # of a step, and its number there
 
 @dataclass(frozen=True)
 class TrainingFault:
-    """A place where the program leaves the training that was asked for: `kind` for judges, `text` for people."""
+    """A place where the program is not the requested training: `kind` for judges, `text` for people."""
 
     kind: str
     text: str
@@ -79,7 +79,7 @@ class TrainingFlow:
 
     @property
     def losses(self) -> tuple[float, ...]:
-        """The mean loss of each step, over what was read on all GPUs; NaN where nobody read one."""
+        """The mean loss of each step, over what was read on all GPUs; NaN where none was read."""
         each = self.job.units * SAMPLES * WIDTH
         slots = zip(*self._told, strict=True)
         return tuple(sum(math.nan if one is None else one.total for one in slot) / each for slot in slots)
@@ -200,7 +200,7 @@ class TrainingFlow:
             for step, slot in enumerate(self._told[rank]):
                 wanted = Counter({(step, number): 1 for number in _shares(self.job, rank)})
                 if slot is None:
-                    self._fault("unread", f"nobody reads the loss of step {step} on GPU {rank}")
+                    self._fault("unread", f"the loss is never read: step {step} on GPU {rank}")
                 elif slot.units != wanted:
                     has = f"{slot.units.total()} of {len(wanted)} units are in it"
                     self._fault("early", f"the loss of step {step} is read on GPU {rank} when {has}")

@@ -39,7 +39,7 @@ class TrainingRun(Value):
     """What a program makes of a job.
 
     `share` is the lower bound of its time over its time, `peak_bytes` the most memory on a GPU, `losses` the mean loss
-    of each step as the program computed and read it, and `faults` where it is not the training that was asked for.
+    of each step as the program computed and read it, and `faults` where it is not the requested training.
     """
 
     OMITTED = ("replay",)
@@ -69,7 +69,7 @@ class TrainingRun(Value):
 
     @property
     def races(self) -> tuple[ClusterRace, ...]:
-        """Pairs of operations on the same memory that nothing orders."""
+        """Pairs of unordered operations on the same memory."""
         return self.replay.races
 
     def __str__(self) -> str:

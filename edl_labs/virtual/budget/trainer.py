@@ -31,8 +31,8 @@ class Held:
 class Trainer:
     """One GPU of a training job, of which there are `ranks`; this is number `rank`.
 
-    Kernels and copies go to the current stream and nobody waits, unless the call says so. What calls return is memory
-    on the device, which is there until `free`.
+    Kernels and copies go to the current stream and the host does not wait, unless the call says so. What calls return
+    is memory on the device, which is there until `free`.
     """
 
     def __init__(self, job: TrainingJob, rank: Rank) -> None:
@@ -116,7 +116,7 @@ class Trainer:
         return None if made is None else Held(made, gradient.count, i - 1, gradient.step)
 
     def all_reduce(self, first: int = 0, stop: int | None = None, *, async_op: bool = False) -> Work | None:
-        """Sum the gradients of layers `first` to `stop` - 1 over all GPUs, in a ring, beside the streams.
+        """Sum the gradients of layers `first` to `stop` - 1 over all GPUs, in a ring, outside the streams.
 
         It starts when the current stream has done what it was given before, and the stream waits for it; with
         `async_op=True` it does not, until `wait()` of what comes back.
@@ -183,7 +183,7 @@ class Trainer:
 
     def _range(self, first: int, stop: int | None) -> tuple[int, int]:
         first = self._whole("first", first, self.layers)
-        above = f"it is the layer behind the last one, as in range({first}, stop), and there are {self.layers} layers"
+        above = f"it is the layer after the last one, as in range({first}, stop), and there are {self.layers} layers"
         end = self.layers if stop is None else stop
         return first, self._whole("stop", end, self.layers + 1, lowest=first + 1, told=above)
 

@@ -98,7 +98,7 @@ class TrainingJob:
     def peak_bytes(self, count: int) -> int:
         """What micro-batches of `count` units take at the peak, with the outputs of each layer kept until it went back.
 
-        Then layer i has its own outputs' gradient, and the one that it makes, beside all outputs up to its own.
+        Then layer i has its own outputs' gradient, and the one that it makes, in addition to all outputs up to its own.
         """
         outputs, held = self.outputs, 0
         most = 0

@@ -27,7 +27,7 @@ _MAX_TEXT = 120  # a line and a half of a terminal
 Source = tuple[int, object, str]
 Count = Fraction | int | float
 Sum = tuple[tuple[Source, int, Count], ...]  # source, distance from an element to its own, how often
-NOTHING: Source = (-1, "nothing", "what nobody has written")
+NOTHING: Source = (-1, "nothing", "unwritten data")
 
 
 @dataclass(frozen=True, repr=False)

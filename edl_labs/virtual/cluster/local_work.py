@@ -1,4 +1,4 @@
-"""What a rank does by itself: on which engine each of its kernels and copies runs, and how long it takes there."""
+"""What a rank does alone: on which engine each of its kernels and copies runs, and how long it takes there."""
 
 from __future__ import annotations
 

@@ -86,7 +86,7 @@ class Plan:
         self.said: Signature = ("", 0, "", ())
 
     def joining(self, lane: Any, ranks: tuple[int, ...], said: Signature) -> Plan:
-        """The same as a part of what these ranks do together, if all say this of it."""
+        """The same plan as part of a collective of these ranks, where all give it this signature."""
         self.lane, self.ranks, self.said = lane, ranks, said
         self.meets = lane if lane[0] == "group" else ranks
         return self

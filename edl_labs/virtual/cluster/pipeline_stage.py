@@ -123,7 +123,7 @@ class PipelineStage:
             return
         which, made = ("first", "its inputs are the data") if stage < 0 else ("last", "its gradients begin at the loss")
         if does == "sends to":
-            made = "nobody wants the data's gradients" if stage < 0 else "its output is what the loss reads"
+            made = "the data's gradients are not needed" if stage < 0 else "its output is what the loss reads"
         then = f"call it on every stage but the {which}: if stage.stage {'> 0' if stage < 0 else '< stage.stages - 1'}"
         raise VirtualClusterError(
             f"stage {self.stage} {does} a stage that there is not: {call}",

@@ -39,7 +39,7 @@ class ClusterGroup:
 class Rank(RankDevice):
     """A rank of a cluster: what `torch.distributed` and `torch.cuda` are to one process, and nothing is sent.
 
-    Collectives run beside the compute streams, in the order of their calls in each group, once the current stream has
+    Collectives run outside the compute streams, in the order of their calls in each group, once the current stream has
     done what it was given before. A call without `async_op=True` makes the current stream wait; none keeps the host,
     but `barrier` and `new_group`. Sizes are counted in elements.
     """
@@ -87,11 +87,11 @@ class Rank(RankDevice):
         self._message("recv", tensor, src, name=name)
 
     def isend(self, tensor: RankTensor, dst: int, *, name: str = "") -> Work:
-        """Send to rank `dst` beside the streams; `tensor` must stay as it is until the work is over."""
+        """Send to rank `dst` outside the streams; `tensor` must stay as it is until the work is over."""
         return self._message("send", tensor, dst, name=name, async_op=True)  # type: ignore[return-value]
 
     def irecv(self, tensor: RankTensor, src: int, *, name: str = "") -> Work:
-        """Receive from rank `src` beside the streams; `tensor` must not be touched until the work is over."""
+        """Receive from rank `src` outside the streams; `tensor` must not be touched until the work is over."""
         return self._message("recv", tensor, src, name=name, async_op=True)  # type: ignore[return-value]
 
     def all_reduce(self, tensor: RankTensor, op: str = "sum", **call: Any) -> Work | None:

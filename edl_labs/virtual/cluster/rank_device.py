@@ -139,7 +139,7 @@ class RankDevice:
         return self._made(numel, dtype, name, "zeros", where)
 
     def empty(self, numel: int, *, dtype: object = "fp32", name: str = "", where: str = "device") -> RankTensor:
-        """`numel` elements that nobody has written yet."""
+        """`numel` elements, not written yet."""
         return self._made(numel, dtype, name, "empty", where)
 
     def free(self, tensor: RankTensor) -> None:
@@ -268,7 +268,7 @@ class RankDevice:
         left = self.machine.gpu.memory_bytes - self._used_bytes
         if where == "device" and form.nbytes > left:
             raise VirtualClusterError(
-                f"rank {self.rank} is out of memory: {form.nbytes:,} bytes asked for, {left:,} left",
+                f"rank {self.rank} is out of memory: {form.nbytes:,} bytes requested, {left:,} left",
                 why=f"{self.machine.gpu.name} has {self.machine.gpu.memory_bytes:,} bytes",
                 next="free what is no longer used, or spread it over more ranks",
             )

@@ -61,7 +61,7 @@ class MarkedContents(ClusterContents):
         return self._own((rank, number, ""), np.arange(form.numel)) if form.fill == "own" else np.zeros(form.numel)
 
     def values(self, parts: list[Part], size: int) -> np.ndarray:
-        """The numbers of these parts; NaN where nobody has written."""
+        """The numbers of these parts; NaN where nothing was written."""
         import numpy as np
 
         found = np.zeros(size)
@@ -149,7 +149,7 @@ def run_really(
         raise VirtualClusterError(
             f"{total:,} elements are too many for a real run here",
             why=f"it is there to check contents, of {_MOST_ELEMENTS:,} elements at most",
-            next="use smaller tensors: every chunk and rank is checked all the same",
+            next="use smaller tensors: every chunk and rank is still checked",
         )
     has_product = any(entry.get("reduce") == "product" for program in programs for entry in program)
     contents = MarkedContents(engine, modulus=3 if has_product else 11)

@@ -49,7 +49,7 @@ class Buffer(Region):
 
     @property
     def is_pinned(self) -> bool:
-        """Whether a copy engine can reach this host memory by itself."""
+        """Whether a copy engine can reach this host memory directly."""
         return self.where == PINNED
 
     def record_stream(self, stream: Any) -> None:

@@ -192,7 +192,7 @@ class Capturing:
             self.core.share(ranked=True)
 
     def enter(self, lane: Lane) -> bool:
-        """Nothing runs, so nobody is alone."""
+        """Nothing runs, so nothing is alone."""
         return False
 
     def wake(self) -> None:
@@ -298,7 +298,7 @@ def _written(entry: dict[str, Any]) -> list[list[int]]:
     return [entry["dst"]] if entry["op"] == "copy" else list(entry.get("writes", []))
 
 
-_ASKED = {"alloc": "memory is asked for", "free": "memory is given back", "record_stream": "memory is kept"}
+_ASKED = {"alloc": "memory is requested", "free": "memory is given back", "record_stream": "memory is kept"}
 
 
 def _refused(what: str) -> VirtualGPUError:

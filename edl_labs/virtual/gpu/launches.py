@@ -18,7 +18,7 @@ _NOTHING: tuple[Region, ...] = ()
 
 
 class KernelOptions(TypedDict, total=False):
-    """What `launch` takes beside a name, a duration and a stream."""
+    """What `launch` takes besides a name, a duration and a stream."""
 
     flops: float
     moved_bytes: int | None

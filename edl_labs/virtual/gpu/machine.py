@@ -210,7 +210,7 @@ def kernel_cost(
     if flops or moved_bytes is not None:
         raise VirtualGPUError(
             f"{entry['name']} has a duration and an amount of work",
-            why="the machine prices work by itself",
+            why="the machine computes the price of work",
             next="give duration_s, or flops and moved_bytes",
         )
     ps, entry["duration_s"] = picoseconds(duration_s, "duration_s"), float(duration_s)

@@ -7,7 +7,7 @@ The law, in whole picoseconds and whole shares of an SM, so that it is the same 
    then in the order of launch.
 2. Only the first in line places blocks. A block of a kernel of which an SM holds k takes 1/k of an SM for the time of
    one block, and is placed as soon as such a share is free: as many blocks at once as there is room for. When the last
-   one is placed, the next in line goes on in what is left. Nobody passes the first, even where it has no room.
+   one is placed, the next in line goes on in what is left. No kernel passes the first, even where it has no room.
 3. What is placed runs to its end. A kernel of higher priority that becomes ready takes over the next free shares.
 4. A kernel without blocks, and a copy within the device, takes all SMs at once.
 
@@ -52,7 +52,7 @@ class Multiprocessors:
         heappush(self.line, (operation.lane.rank, ready, operation.sequence, operation))
 
     def next_change(self) -> int | None:
-        """When shares are freed that somebody waits for; None where nobody waits."""
+        """When shares are freed that a kernel waits for; None where none waits."""
         return self._batches[0][0] if self.line and self._batches else None
 
     def place(self, moment: int, block_ps: Callable[[Operation], int]) -> tuple[Operation, int] | None:
@@ -82,7 +82,8 @@ class Multiprocessors:
     def skip_rounds(self, horizon: int) -> None:
         """Run whole rounds of the first in line at once, in which each of its batches makes place for one like it.
 
-        Up to `horizon` nobody else becomes ready; until a batch of another kernel ends, nothing but its own is freed.
+        Up to `horizon` no other kernel becomes ready; until a batch of another kernel ends, nothing but its own is
+        freed.
         """
         operation = self.line[0][3] if self.line else None
         if operation is None or not isinstance(operation.cost, Blocks):

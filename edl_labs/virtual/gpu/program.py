@@ -1,6 +1,6 @@
 """The operations of a recorded program, one entry of `OPERATIONS` each: its form, its replay, what it reads and writes.
 
-Whoever adds an operation adds its entry here, and the method that records it to VirtualGPU or its streams: replays,
+To add an operation, add its entry here, and the method that records it to VirtualGPU or its streams: replays,
 races and data flow follow the table. Nothing in a program is trusted.
 """
 

@@ -116,7 +116,7 @@ class Event:
         own_stream(self.gpu, stream).wait_event(self)
 
     def synchronize(self) -> None:
-        """Keep the host until the mark is reached; an event that was never recorded keeps nobody, as in CUDA."""
+        """Keep the host until the mark is reached; an event that was never recorded blocks nothing, as in CUDA."""
         core = self.gpu.core
         core.keep({"op": "sync_event", "event": self.index})
         core.spend("event.synchronize", core.costs_ps["sync_overhead_s"])
@@ -204,7 +204,7 @@ def _mark_of(gpu: StreamOwner, event: object) -> Mark:
         raise VirtualGPUError(
             f"cannot take the time of {event!r}: it was never recorded",
             why="an event marks no point until event.record(stream) is called",
-            next="record it in the stream that does the work, before and behind what is to be timed",
+            next="record it in the stream that does the work, before and after the work to be timed",
         )
     return mark
 

@@ -75,7 +75,7 @@ class VirtualGPU:
         left = self.machine.memory_bytes - self._used_bytes
         if size > left:
             raise VirtualGPUError(
-                f"out of memory: {size:,} bytes asked for, {left:,} left",
+                f"out of memory: {size:,} bytes requested, {left:,} left",
                 why=f"{self.machine.name} has {self.machine.memory_bytes:,} bytes",
                 next="free what is no longer used with gpu.free(buffer), or work in chunks",
             )
@@ -85,15 +85,15 @@ class VirtualGPU:
         return buffer
 
     def host_empty(self, nbytes: int, *, pin_memory: bool = False, name: str = "") -> Buffer:
-        """Memory of the host: pageable, or pinned (page-locked), which copy engines reach by themselves."""
+        """Memory of the host: pageable, or pinned (page-locked), which copy engines reach directly."""
         return self._alloc(whole_bytes(nbytes, "a buffer", lowest=1), PINNED if pin_memory else PAGEABLE, name)
 
     def free(self, buffer: Buffer) -> None:
         """Give a buffer's memory back; it must not be used afterwards.
 
-        As with torch's allocator nobody waits: the stream that was current when the buffer was made may use its memory
+        As with torch's allocator nothing waits: the stream that was current when the buffer was made may use its memory
         for something else at once. Work of other streams on it that is not over by then races with that, unless
-        `buffer.record_stream(stream)` told of them.
+        `buffer.record_stream(stream)` announced them.
         """
         whole = checked(self, buffer, role="the buffer").buffer
         home = {"stream": whole.home} if whole.home and whole.where == DEVICE else {}

@@ -61,7 +61,7 @@ class LoaderEngine:
         return Timeline(tuple(sorted(self.spans, key=lambda s: (_row_order(s.row), s.start_s, s.end_s))))
 
     def run(self, process: Process) -> Any:
-        """Run a process in the main process to its end, everything else beside it."""
+        """Run a process in the main process to its end, everything else meanwhile."""
         done: list[Any] = []
         self.events.start(process, done.append)
         while not done:

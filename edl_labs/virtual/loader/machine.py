@@ -72,7 +72,7 @@ class LoaderMachine:
 
 
 def loader_machine(model: LoaderMachine | Mapping[str, Any] | None = None, **parameters: Any) -> LoaderMachine:
-    """The machine that `model` or its plain form says, with `parameters` put in place of its own.
+    """The machine that `model` or its plain form says, with `parameters` instead of its own.
 
     >>> loader_machine(cores=2).cores
     2

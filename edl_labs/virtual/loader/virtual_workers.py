@@ -107,7 +107,7 @@ class VirtualWorkers:
 
         Actions: ("cpu", stage, seconds), ("sleep", stage, seconds), ("open", file), ("read", file, offset, bytes). As
         torch's DataLoader does: workers start one after the other, each has at most `prefetch` batches out, one more is
-        asked for when one is taken, and without workers the main process does it all itself. `in_order=False` gives
+        requested when one is taken, and without workers the main process does it all itself. `in_order=False` gives
         batches as they come, and to whichever worker has room.
         """
         _whole(workers, "workers", highest=MAX_WORKERS)

@@ -16,7 +16,7 @@ MAX_REQUESTS, MAX_TOKENS = 100_000, 1_000_000  # of a load and of a request: wha
 
 @dataclass(frozen=True)
 class Arrival:
-    """A request: when it comes, the tokens of its prompt, and those of its answer, which no policy is told."""
+    """A request: when it comes, the tokens of its prompt, and those of its answer, which no policy knows."""
 
     arrival_s: float
     prompt_tokens: int

@@ -40,7 +40,7 @@ class RequestState:
 
 @dataclass
 class PoolMoment:
-    """The block pool after a step: blocks that are held, and tokens in them; and how many ran in it, or stood still."""
+    """The block pool after a step: held blocks and their tokens, and how many requests ran or were stalled."""
 
     time_ps: int
     held: int

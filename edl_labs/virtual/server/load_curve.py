@@ -20,7 +20,7 @@ _KNEE = 2.0  # times
 
 @dataclass(frozen=True)
 class LoadPoint:
-    """A load, requests a second, and what came of it; latencies of what never ended are infinite."""
+    """A load in requests per second, and its result; latencies of what never ended are infinite."""
 
     offered_per_s: float
     request_per_s: float

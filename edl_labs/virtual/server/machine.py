@@ -165,7 +165,7 @@ class ServerMachine:
 
 
 def server_machine(model: ServerMachine | Mapping[str, Any], **parameters: Any) -> ServerMachine:
-    """The machine that `model` or its plain form says, with `parameters` put in place of its own."""
+    """The machine that `model` or its plain form says, with `parameters` instead of its own."""
     try:
         base = model if isinstance(model, ServerMachine) else ServerMachine(**dict(model))
         return dataclasses.replace(base, **parameters) if parameters else base

@@ -58,9 +58,9 @@ class ServedRequest:
 class ServerReplay(Value, Drawn):
     """A load under a policy, from its decisions alone.
 
-    `makespan_s` is the end of the last step, `busy_s` the time in steps. `leaked_blocks` are held in the end, by nobody
-    who needs them; `stuck` says that requests were left that wait for ever. `stalls` counts a running request that
-    stood still in a step for want of blocks, `recomputed_tokens` what was cached and thrown away.
+    `makespan_s` is the end of the last step, `busy_s` the time in steps. `leaked_blocks` are held in the end, by no
+    request that needs them; `stuck` says that requests were left that wait for ever. `stalls` counts a running request
+    that was stalled in a step for lack of blocks, `recomputed_tokens` what was cached and thrown away.
     """
 
     OMITTED = ("program", "moments", "revealed", "seen", "phases")
@@ -186,8 +186,8 @@ def replay(server: VirtualServer) -> ServerReplay:
 def decides_otherwise(first: ServerReplay, second: ServerReplay) -> int | None:
     """The first decision in which two runs of a policy differ although both had seen the same until then, or None.
 
-    Loads that part at some moment cannot be told apart before it: a policy that decides otherwise knows what it was
-    not told, or draws lots.
+    Loads that part at some moment are equal before it: a policy that decides differently uses knowledge that it cannot
+    have, or chance.
     """
     one, other = (_decisions(run) for run in (first, second))
     for index in range(max(len(one), len(other))):

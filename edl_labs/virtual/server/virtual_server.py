@@ -17,7 +17,7 @@ _HAIR = 1000  # picoseconds: a nanosecond is far more than floats lose in a day,
 
 
 class ServerRequest(NamedTuple):
-    """A request as a policy sees it, at one moment; how long its answer will be is not there.
+    """A request as a policy sees it, at one moment; the length of its answer is unknown.
 
     It holds `blocks`, and lacks `needs` more for its next step; `cached_tokens` have keys and values.
     """
@@ -36,7 +36,7 @@ class VirtualServer:
 
     A step computes the prompts of requests that were admitted since the last one, and one token for each that runs
     already: continuous batching. A policy sees what has come and nothing of what will, and says who is admitted, who
-    holds which blocks and who is taken out again; a running request without its blocks stands still. All that it says
+    holds which blocks and who is taken out again; a running request without its blocks is stalled. All that it says
     is kept in `program`.
 
     >>> server = VirtualServer(ServerMachine(blocks=4), [(0.0, 20, 2)])
@@ -77,7 +77,7 @@ class VirtualServer:
 
     @property
     def free_blocks(self) -> int:
-        """Blocks of the pool that nobody holds."""
+        """Free blocks of the pool."""
         return self.engine.free_blocks
 
     @property
@@ -102,7 +102,7 @@ class VirtualServer:
         self.engine.admit(number)
 
     def allocate(self, request: ServerRequest | int, blocks: int) -> None:
-        """Give a request blocks of the pool, beside those that it holds."""
+        """Give a request more blocks of the pool."""
         number = self._number(request)
         if type(blocks) is not int or blocks < 1:
             raise VirtualServerError(
@@ -157,7 +157,7 @@ class VirtualServer:
     def run(self, policy: Callable[[VirtualServer], object]) -> VirtualServer:
         """Serve the whole load: before each step `policy(server)` is called, and once behind the last one.
 
-        Where nobody runs after the call, the device waits for the next request.
+        Where no request runs after the call, the device waits for the next request.
         """
         while self.is_open:
             policy(self)

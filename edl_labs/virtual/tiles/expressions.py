@@ -121,7 +121,7 @@ class Expressions(Builder):
         if isinstance(owner, tuple):
             index = self.value(parts[0])
             if type(index) is not int or len(parts) != 1 or not -len(owner) <= index < len(owner):
-                raise refuse("A part of a tuple that is not there.", next="use a constant index")
+                raise refuse("A part that a tuple does not have.", next="use a constant index")
             return owner[index]
         if not isinstance(owner, Symbol):
             raise refuse(f"A part of a {type(owner).__name__}.", next="index a block with : and None")

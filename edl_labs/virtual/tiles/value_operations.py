@@ -191,4 +191,4 @@ class ValueOperations(Running):
 
     def do_assume(self, op: Operation, inputs: list[Tile], env: Any) -> None:
         if not inputs[0].array.all():
-            raise refuse("tl.assume of what is false in a program.", next="remove it, or correct the condition")
+            raise refuse("tl.assume got a false condition in a program.", next="remove it, or correct the condition")

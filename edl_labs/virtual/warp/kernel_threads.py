@@ -162,7 +162,7 @@ class KernelArray:
         number = operator.index(one)
         if not 0 <= number < extent:
             raise VirtualWarpError(
-                f"{thread} {does} {self.name}[{', '.join(map(str, asked))}], which is not there",
+                f"{thread} {does} {self.name}[{', '.join(map(str, asked))}], which does not exist",
                 why=f"its shape is {self.shape}; on a GPU nothing would stop the access, and other memory would be hit",
                 next="give this access an if of its own: a grid is often larger than the data",
             )
@@ -174,7 +174,7 @@ class KernelArray:
             raise VirtualWarpError(
                 f"{self.name} is {what} outside of a kernel",
                 why="an array on the device holds nothing until a launch is replayed",
-                next="launch a kernel; replay().contents(name) and .values(name) say what came of it",
+                next="launch a kernel; replay().contents(name) and .values(name) show the result",
             )
         assert isinstance(thread, KernelThread)
         return thread

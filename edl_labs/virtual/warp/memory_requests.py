@@ -2,8 +2,8 @@
 
 Global memory answers an access of a warp (a *request*) with whole sectors: each that an active lane touches counts
 once. Shared memory has 32 banks of four bytes; different words of one bank take one *wavefront* each, a word that
-several lanes read takes one. Elements of 8 bytes go in two half-warps, those of 16 in four quarters, each counted by
-itself; that hardware sometimes merges such parts where their lanes read equal words is left out.
+several lanes read takes one. Elements of 8 bytes go in two half-warps, those of 16 in four quarters, each counted
+separately; that hardware sometimes merges such parts where their lanes read equal words is left out.
 
 Sources: CUDA C++ Best Practices Guide, "Coalesced Access to Global Memory" and "Shared Memory and Memory Banks"; Nsight
 Compute's documentation, "Memory Tables", for the words request, sector and wavefront.
@@ -34,7 +34,7 @@ def sectors_of(addresses: Iterable[int], itemsize: int) -> set[int]:
 
 
 def wavefronts_of(addresses: Mapping[int, int], itemsize: int) -> int:
-    """How often shared memory is asked for {lane: address}: the fullest bank's words, part by part of the warp.
+    """How many accesses to shared memory {lane: address} takes: the fullest bank's words, part by part of the warp.
 
     >>> [wavefronts_of({lane: 4 * width * lane for lane in range(32)}, 4) for width in (32, 33)]
     [32, 1]

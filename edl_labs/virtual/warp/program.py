@@ -118,9 +118,9 @@ def _path_problem(path: Any, lines: int, sizes: list[int], shared: list[int]) ->
             return f"with a step {shown(step)}"
         fields, sources = _STEPS[step[0]]
         if len(step) != 2 + fields or not _is_whole(step[1], 0, lines - 1):
-            return f"with a {step[0]} of other fields"
+            return f"with a {step[0]} with wrong fields"
         if step[0] in ACCESSES and not _is_whole(step[2], -len(shared), len(sizes) - 1):
-            return f"with a {step[0]} of an array that is not there"
+            return f"with a {step[0]} of an array that does not exist"
         if step[0] in SHUFFLES and not _is_whole(step[2], 0, 31):
             return "with a shuffle beyond the warp"
         for source in step[len(step) - sources :]:

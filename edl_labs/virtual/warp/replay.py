@@ -57,8 +57,8 @@ class WarpReplay(Value, Drawn):
     `instructions` counts what warps issued: accesses, arithmetic on loaded values, shuffles and barriers (index
     arithmetic is not recorded); `issued_by_warp` has it for each warp. `active_share` is the part of their lanes that
     took part. `hangs` says where threads wait for ever, `missed` which barriers not all threads of a block come by
-    (those that have ended are not waited for; CUDA promises that only of whole blocks), `undefined` lists reads of what
-    nobody wrote: (memory, place, thread of the block).
+    (those that have ended are not waited for; CUDA promises that only of whole blocks), `undefined` lists reads of
+    unwritten memory: (memory, place, thread of the block).
     """
 
     DERIVED = ("sectors", "bank_conflicts")

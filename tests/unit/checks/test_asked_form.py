@@ -57,21 +57,21 @@ def test_an_honest_answer_comes_in_the_declared_form(answer: Any, asked: Any, fo
 @pytest.mark.parametrize(
     ("answer", "asked", "said"),
     [
-        (3.5, tuple[float, float], "a number came where 2 values belong"),
-        ((1, 2, 3), tuple[float, float], "3 values came where 2 values belong"),
-        ("ab", tuple[str, str], "text came where 2 values belong"),
-        ("ab", list[str], "text came where a list or a tuple belongs"),
-        (["ab"], list[list[str]], "text came where a list or a tuple belongs"),
-        ("0.5", float, "text came where a number belongs"),
+        (3.5, tuple[float, float], "expected 2 values, got a number"),
+        ((1, 2, 3), tuple[float, float], "expected 2 values, got 3 values"),
+        ("ab", tuple[str, str], "expected 2 values, got text"),
+        ("ab", list[str], "expected a list or a tuple, got text"),
+        (["ab"], list[list[str]], "expected a list or a tuple, got text"),
+        ("0.5", float, "expected a number, got text"),
         (
             {"own": 1},
             dict[Literal["own", "total"], float],
-            "the key 'own' came where one with the keys 'own', 'total'",
+            "expected a dict with the keys 'own', 'total', got the key 'own'",
         ),
-        (np.ones(3), float, "an array came where a number belongs"),
-        (object(), dict, "an object of type object came where a dict belongs"),
-        (None, tuple[float, float], "None came where 2 values belong"),
-        (count(), tuple[int, int], "3 values came where 2 values belong"),
+        (np.ones(3), float, "expected a number, got an array"),
+        (object(), dict, "expected a dict, got an object of type object"),
+        (None, tuple[float, float], "expected 2 values, got None"),
+        (count(), tuple[int, int], "expected 2 values, got 3 values"),
     ],
 )
 def test_another_form_is_reported_as_exactly_that(answer: Any, asked: Any, said: str) -> None:
@@ -82,9 +82,9 @@ def test_another_form_is_reported_as_exactly_that(answer: Any, asked: Any, said:
 
 
 def test_shapes_are_reported_both() -> None:
-    with pytest.raises(Misfit, match=r"a tensor of shape \(2, 3\) came where one of shape \(3, 2\) belongs"):
+    with pytest.raises(Misfit, match=r"expected a tensor of shape \(3, 2\), got shape \(2, 3\)"):
         tensor_of(np.ones((2, 3)), (3, 2))
-    with pytest.raises(Misfit, match="text came where a tensor belongs"):
+    with pytest.raises(Misfit, match="expected a tensor, got text"):
         tensor_of("ab", (2,))
 
     assert [[1.0, 2.0]] == tensor_of([1, 2], (1, 2)).tolist()
@@ -123,11 +123,11 @@ def outcome_of(**functions: Callable[[], Any]) -> Any:
 @pytest.mark.parametrize(
     ("functions", "said"),
     [
-        ({"fit": lambda: 3.5}, "a number came where 2 values belong"),
-        ({"fit": lambda: "12"}, "text came where 2 values belong"),
-        ({"pair": lambda: 3.5}, "what came back could not be read as that"),
-        ({"pair": lambda: (1, 2, 3)}, "what came back could not be read as that"),
-        ({"table": lambda: [1]}, "what came back could not be read as that"),
+        ({"fit": lambda: 3.5}, "expected 2 values, got a number"),
+        ({"fit": lambda: "12"}, "expected 2 values, got text"),
+        ({"pair": lambda: 3.5}, "your result cannot be read as the expected form"),
+        ({"pair": lambda: (1, 2, 3)}, "your result cannot be read as the expected form"),
+        ({"table": lambda: [1]}, "your result cannot be read as the expected form"),
     ],
 )
 def test_an_exception_of_the_probes_own_reading_is_not_the_students(functions: Any, said: str) -> None:

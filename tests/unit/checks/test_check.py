@@ -69,7 +69,7 @@ def test_an_exercise_says_what_an_exception_means(monkeypatch: pytest.MonkeyPatc
 
 
 def test_an_exception_that_is_returned_is_told_as_that() -> None:
-    assert "an exception came back as the answer" == check("double", {"double": ValueError}).outcome.what
+    assert "your function returned an exception" == check("double", {"double": ValueError}).outcome.what
 
 
 class _Answered(Exercise):
@@ -205,8 +205,8 @@ def test_a_mistake_in_what_is_built_on_is_pointed_to(capsys) -> None:
 
     assert 0 == score
     assert (
-        'next: hint("quadruple"); but mend double first '
-        '(in grading, the right double stands in for yours): check("double")'
+        'next: hint("quadruple"); but fix double first '
+        '(grading uses a correct double instead of yours): check("double")'
     ) in capsys.readouterr().out
 
 
@@ -225,7 +225,7 @@ def test_practice_that_is_built_on_is_pointed_to_once_it_is_begun(
 
     outcome = check("quadruple", {"double": double, "quadruple": lambda x: 9 * x}).outcome
 
-    assert is_told == ("but mend double first" in outcome.next)
+    assert is_told == ("but fix double first" in outcome.next)
 
 
 @pytest.mark.parametrize("quadruple", [lambda x: "four", lambda x: 1 / 0, lambda x: None])
@@ -419,7 +419,7 @@ def test_a_name_that_an_earlier_cell_of_the_lab_defines_is_no_mistake(numbers: P
 
     assert "not attempted" == score.outcome.state
     assert (
-        "what: torch is not there: an earlier cell (it begins with `import torch`) defines it, and it has not run\n"
+        "what: torch is undefined: an earlier cell (it starts with `import torch`) defines it, and has not run\n"
         in capsys.readouterr().out
     )
     assert "run the cells above (Run, Run All Above Selected Cell)" in score.outcome.next
@@ -555,7 +555,7 @@ def test_a_name_that_is_not_there_is_followed_by_what_to_do(monkeypatch: pytest.
         said.append(capsys.readouterr().out)
 
     assert ["There is no hnit; did you mean hint?\n", "There is no chekc; did you mean check?\n"] == said[:2]
-    assert said[2].startswith("This cell needs launches, which an earlier cell (it begins with `launches = 1000`)")
+    assert said[2].startswith("This cell needs launches, which an earlier cell (it starts with `launches = 1000`)")
     assert said[2].endswith("run the cells above (Run, Run All Above Selected Cell), then this one again.\n")
     assert ["", "", ""] == said[3:]
 
@@ -587,7 +587,7 @@ def test_a_picture_of_points_that_breaks_costs_no_check(monkeypatch: pytest.Monk
     monkeypatch.setattr(_check, "remember", broken)
 
     assert 2.0 == check("double", {"double": lambda x: 2 * x})
-    assert "the points so far could not be kept: RuntimeError: no place; remove .edl_labs" in capsys.readouterr().out
+    assert "Could not save your progress: RuntimeError: no place. Delete .edl_labs" in capsys.readouterr().out
 
 
 def test_outside_of_a_notebook_nothing_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -608,9 +608,9 @@ def test_a_function_that_takes_other_arguments_is_told_by_its_own_line(numbers: 
 
     outcome = check("double", names).outcome
 
-    assert "double takes other arguments than those that it is called with" == outcome.what
+    assert "the arguments of double do not match the call" == outcome.what
     assert "takes 0 positional arguments but 1 was given" == outcome.why
-    assert "keep the line with def as it was: `double(x)`: Twice the number x." == outcome.next
+    assert "keep the `def` line unchanged: `double(x)`: Twice the number x." == outcome.next
 
 
 def test_a_result_of_another_form_is_told_by_the_functions_own_signature(numbers: Path) -> None:
@@ -621,5 +621,5 @@ def test_a_result_of_another_form_is_told_by_the_functions_own_signature(numbers
 
     outcome = check("double", {"double": lambda x: None}).outcome
 
-    assert outcome.what.startswith("another kind of answer is asked for")
-    assert "return what is asked for: `double(x)`: Twice the number x." == outcome.next
+    assert outcome.what.startswith("wrong kind of answer")
+    assert "return what the cell describes: `double(x)`: Twice the number x." == outcome.next

@@ -1,4 +1,4 @@
-"""Labs of edl_labs in a course of one's own: copied, and brought to a release without losing what was changed."""
+"""Labs of edl_labs in an instructor's own course: copied, and brought to a release without losing what was changed."""
 
 from __future__ import annotations
 

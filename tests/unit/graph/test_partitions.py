@@ -57,7 +57,7 @@ def test_products_begin_their_kernels():
     first, product, second, last = (node.name for node in graph.nodes)
 
     assert ["before a product"] == rules(graph, (first, product), (second, last))
-    assert ["reduction behind a product"] == rules(graph, (first,), (product, second, last))
+    assert ["reduction after a product"] == rules(graph, (first,), (product, second, last))
     assert [] == rules(graph, (first,), (product, second), (last,))
 
 

@@ -77,7 +77,7 @@ def test_a_name_of_an_earlier_cell_is_no_mistake_of_the_function(capsys):
         exec("units.seconds(1)", {})
 
     out = capsys.readouterr().out
-    assert out.startswith("This cell needs units, which an earlier cell (it begins with `")
+    assert out.startswith("This cell needs units, which an earlier cell (it starts with `")
     assert out.endswith("run the cells above (Run, Run All Above Selected Cell), then this one again.\n")
 
 

@@ -119,10 +119,10 @@ def test_what_cannot_be_read_is_told_in_the_box_which_stays(page: Page, boxes: l
     line, told = boxes[0].children
     line.value = "<b>soon"
 
-    assert "&#x27;&lt;b&gt;soon&#x27; is not a number: a number is asked for. Write one" in told.value
+    assert "&#x27;&lt;b&gt;soon&#x27; is not a number: expected a number. Write one" in told.value
     assert "not predicted yet" in page.html
     line.value = "3 kB"
-    assert "&#x27;kB&#x27; is not what is asked for: the question asks for min" in told.value
+    assert "&#x27;kB&#x27; is not the unit of the question: the question asks for min" in told.value
     line.value = "about 3.5"
     assert "you predicted 3.5 min" in page.html
 
@@ -169,7 +169,7 @@ def test_where_no_box_can_be_made_the_cell_itself_takes_the_prediction(
     monkeypatch.setitem(sys.modules, "ipywidgets", None)
     predict("pan", "Three slices take at least", unit="min")
 
-    assert "write predict(&quot;pan&quot;, …, mine=&quot;…&quot;) into this cell" in page.html
+    assert "Write predict(&quot;pan&quot;, …, mine=&quot;…&quot;) into this cell" in page.html
     predict("pan", "Three slices take at least", unit="min", mine="soon")
     assert "is not a number" in page.outputs[-1]["text/plain"]
     predict("pan", "Three slices take at least", unit="min", mine="3")
@@ -192,7 +192,7 @@ def test_a_block_that_breaks_shows_what_it_printed_and_raises_on(page: Page, cap
 def test_an_authors_slip_is_told() -> None:
     with pytest.raises(UsageError, match="a number and a choice"):
         predict("pan", "What", unit="s", choices=("a",))
-    with pytest.raises(UsageError, match="toast is revealed and was not asked for"), revealed("pan") as truth:
+    with pytest.raises(UsageError, match="toast is revealed but was never predicted"), revealed("pan") as truth:
         truth(toast=1.0)
 
 

@@ -98,7 +98,7 @@ class LearningSystem(Protocol):
         """Whether a table is its list of the class."""
 
     def student(self, table: Table, row: Sequence[str]) -> ClassMember | None:
-        """The student of a row; None for rows that are nobody's, such as points possible."""
+        """The student of a row; None for rows of no student, such as points possible."""
 
     def marks_file(
         self,
@@ -109,7 +109,7 @@ class LearningSystem(Protocol):
         assignment: str,
         column: str,
     ) -> MarksFile:
-        """The marks as the system takes them. `numbers` are its own numbers by student, as far as uploads told."""
+        """The marks as the system takes them. `numbers` are its own numbers by student, as far as uploads give them."""
 
 
 def attempt(file: str) -> tuple[str, int]:
@@ -208,7 +208,7 @@ class MarksFinder:
                 self._by_name.setdefault(same_name(m.name), []).append(m)
 
     def find(self, who: ClassMember) -> StudentMarks | None:
-        """The marks that the first known key means; a full name only when no key is known and it is nobody else's."""
+        """The marks that the first known key means; a full name only when no key is known and no one else has it."""
         for key in who.keys:
             found = self._by_key.get(key.casefold(), [])
             if len(found) == 1:

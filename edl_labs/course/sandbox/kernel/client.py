@@ -112,7 +112,7 @@ class SandboxKernel:
     ) -> Answer:
         """The one answer that `code` gives to `payload`, with its time.
 
-        `code` runs beside the student's code as an ordinary request, in a namespace of its own with `payload` (bytes),
+        `code` runs in the student's process as an ordinary request, in a namespace of its own with `payload` (bytes),
         `student` (the notebook's names), `shell`, and `answer(data)`, to be called once with bytes. It leaves no name
         and no history. `serve` answers calls that come meanwhile on the kernel's third channel, the descriptor
         `shell.kernel.edl_calls`. With `wall_s`, neither waiting for a core nor what `serve` takes counts towards

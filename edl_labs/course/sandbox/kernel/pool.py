@@ -47,7 +47,7 @@ class KernelPool:
     """A zygote that has `preload` imported, and forks sandboxed kernels from it in about a tenth of a second.
 
     `level` defaults to the best that works here. `gpu` shows the nodes of one leased GPU to the kernels. Unless it is
-    asked to `wait`, what keeps the zygote from starting is told by the first call that needs it. Threads may share a
+    asked to `wait`, the first call that needs the zygote reports why it cannot start. Threads may share a
     pool, but not a kernel.
     """
 
@@ -211,7 +211,7 @@ class _ZygoteLink:
         return answer, given
 
     def close(self) -> None:
-        """End the zygote. One that nobody waited for ends by itself as soon as it has imported what it was asked to."""
+        """End the zygote. One that was not waited for ends as soon as its imports are done."""
         self._socket.close()
         if not self._awaited:
             threading.Thread(target=self._process.wait, daemon=True).start()
@@ -285,7 +285,7 @@ def _packed(files: Mapping[str, bytes], limits: Limits) -> _Packed:
             raise UsageError(f"{name!r} does not lie in the working folder", next="give names relative to the notebook")
     if len(files) > _FILES_AT_MOST or sum(map(len, files.values())) > limits.home_bytes // 2:
         raise UsageError(
-            "too many or too large files beside the notebook", why=f"{len(files)} files", next="send fewer"
+            "too many or too large files next to the notebook", why=f"{len(files)} files", next="send fewer"
         )
     fd = os.memfd_create("files")
     with open(fd, "wb", closefd=False) as packed:

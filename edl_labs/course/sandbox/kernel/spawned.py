@@ -29,8 +29,8 @@ class Taken:
 class Allowance:
     """A request's time, `own_s`, from `began` on: computing and sleeping count, waiting for a core does not.
 
-    Its processes together get no more CPU time than `cores` give in `own_s`, and `wall_s` bounds all of it: whoever
-    makes many threads wait for one another gains nothing.
+    Its processes together get no more CPU time than `cores` give in `own_s`, and `wall_s` bounds all of it: many
+    threads that wait for one another gain nothing.
     """
 
     own_s: float
@@ -80,7 +80,7 @@ class Spawned:
         return Taken(time.monotonic(), report.get("cpu_s", 0.0), report.get("waited_s", 0.0) + beside_s)
 
     def allowance(self, own_s: float, wall_s: float | None) -> Allowance:
-        """The time of a request that begins now. What it takes is asked for only where waiting is forgiven."""
+        """The time of a request that begins now. Its use is read only where waiting is forgiven."""
         if wall_s is None or wall_s <= own_s:
             return Allowance(own_s, own_s, Taken(time.monotonic()))
         return Allowance(own_s, wall_s, self.taken(), usable_cores())

@@ -50,7 +50,7 @@ class Child:
         return 0.0
 
     def report(self) -> dict[str, Any]:
-        """What the judge is told: how it ended, if it did, and what it took."""
+        """What the judge gets: how it ended, if it did, and what it used."""
         taken = {"cpu_s": self.cpu_s, "peak_bytes": self.peak_bytes, "processes": self.processes}
         return {"status": self.status, "over": self.over, **taken}
 

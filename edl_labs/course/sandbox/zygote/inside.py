@@ -100,7 +100,7 @@ def make_app(folder: Path, *, key: str, listeners: dict[str, int]) -> Any:
     ports = {f"{channel}_port": number for number, channel in enumerate(_CHANNELS, start=1)}
     where = {"transport": "ipc", "ip": str(folder / "kernel"), "key": key, "signature_scheme": "hmac-sha256"}
     connection.write_text(json.dumps({**where, **ports, "kernel_name": "python3"}))
-    # Files sent beside a notebook are importable, but last: they do not stand in for the standard library.
+    # Files sent next to a notebook are importable, but last: they do not stand in for the standard library.
     # A tip of the day is drawn from the student's random numbers whenever a client asks for the banner: none.
     settings = Config(
         {

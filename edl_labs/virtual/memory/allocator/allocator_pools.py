@@ -49,7 +49,7 @@ class AllocatorSettings(Value):
 
 @dataclass(eq=False)
 class Block:
-    """Bytes of a segment: in use (`requested` of them were asked for), free in a pool, or not mapped to memory."""
+    """Bytes of a segment: in use (`requested` of them by the program), free in a pool, or not mapped to memory."""
 
     address: int
     size: int
@@ -130,7 +130,7 @@ def rounded(nbytes: int) -> int:
 
 
 def segment_bytes(size: int, large_segment: int = LARGE_SEGMENT) -> int:
-    """What the driver is asked for when no cached block fits a rounded size.
+    """The driver's request when no cached block fits a rounded size.
 
     >>> [segment_bytes(size) // MIB for size in (512, MIB, MIB + 512, 10 * MIB - 512, 10 * MIB, 11 * MIB)]
     [2, 2, 20, 20, 10, 12]

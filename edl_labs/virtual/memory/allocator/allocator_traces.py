@@ -15,9 +15,9 @@ _RELEASES = ("segment_free", "segment_unmap")  # what empty_cache does, to whole
 def program_of_snapshot(snapshot: Mapping[str, Any], *, device: int = 0) -> list[Entry]:
     """The requests in `torch.cuda.memory._snapshot()` (its dict, or JSON read back) as a program of a VirtualAllocator.
 
-    The recording must start before the first allocation. A block whose free completes later than it was asked for was
-    used by another stream, which a number of its own stands for. Runs of `segment_free` or `segment_unmap` are an
-    `empty_cache`, asked for or inside a retry: either leaves the same. VirtualMemoryError for anything else.
+    The recording must start before the first allocation. A block whose free completes later than requested was used by
+    another stream, which a number of its own stands for. Runs of `segment_free` or `segment_unmap` are an
+    `empty_cache`, called or inside a retry: either leaves the same. VirtualMemoryError for anything else.
 
     >>> events = [("segment_alloc", 0, 2097152), ("alloc", 0, 1000), ("free_requested", 0, 1000)]
     >>> trace = [{"action": a, "addr": p, "size": s, "stream": 0} for a, p, s in events]

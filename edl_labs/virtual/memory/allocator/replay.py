@@ -17,7 +17,7 @@ from edl_labs.virtual.program import MAX_REPLAYED, Entry
 
 @dataclass(frozen=True, repr=False)
 class BlockView(Value):
-    """A block of a segment: in use by the allocation `number` (`requested_bytes` of it asked for), or free (-1)."""
+    """A block of a segment: in use by the allocation `number` (`requested_bytes` of it requested), or free (-1)."""
 
     address: int
     size_bytes: int

@@ -72,7 +72,7 @@ class VirtualAllocator:
 
     @property
     def program(self) -> list[Entry]:
-        """Everything asked for, in order, as plain data: evidence to replay (a copy)."""
+        """All requests, in order, as plain data: evidence to replay (a copy)."""
         return [{**entry} for entry in self._program]
 
     def replay(self) -> AllocatorReplay:

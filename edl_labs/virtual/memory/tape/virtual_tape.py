@@ -17,7 +17,7 @@ class VirtualTape:
     """A training step on a tape: passes, drops and copies, recorded as plain data and refused where they cannot be.
 
     Passes run one after the other. A copy starts when what was issued before it has been computed and its engine is
-    free; it runs beside later passes, which wait for what they read.
+    free; it overlaps later passes, which wait for what they read.
 
     >>> step = VirtualTape(Tape.chain(2, activation_bytes=2, output_bytes=1, forward_s=1.0, backward_s=2.0))
     >>> step.forward(0, keep=False); step.forward(1, keep=True); step.backward(1)
@@ -49,11 +49,11 @@ class VirtualTape:
         self._do({"op": "drop", "layer": layer, "keep_output": keep_output})
 
     def offload(self, layer: int) -> None:
-        """Copy what is held of a layer to the host, beside the passes that follow."""
+        """Copy what is held of a layer to the host, during the passes that follow."""
         self._do({"op": "offload", "layer": layer})
 
     def fetch(self, layer: int) -> None:
-        """Copy a layer back from the host, beside the passes that follow."""
+        """Copy a layer back from the host, during the passes that follow."""
         self._do({"op": "fetch", "layer": layer})
 
     @property

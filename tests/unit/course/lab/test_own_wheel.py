@@ -1,4 +1,4 @@
-"""The small wheel of a course of one's own: what is in it, and that an install finds its labs."""
+"""The small wheel of an instructor's own course: what is in it, and that an install finds its labs."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ def test_mistakes_with_a_sentence_each_are_told_apart() -> None:
 
 def test_a_pair_that_no_case_separates_wants_a_case_or_a_word() -> None:
     assert confused([a_mistake("a", "too much"), a_mistake("b", "too much")]) == [
-        "a and b: both are told 'too much'; no public case tells them apart: draw one that does, or say # like: a"
+        "a and b: both get 'too much'; no public case tells them apart: draw one that does, or say # like: a"
     ]
 
 
@@ -35,7 +35,7 @@ def test_a_case_that_separates_a_pair_has_to_be_shown_first() -> None:
     first, second = a_mistake("a", "too much", evidence="xyz"), a_mistake("b", "too much", evidence="xyw")
 
     assert confused([first, second]) == [
-        "a and b: both are told 'too much' in case 1; case 3 tells them apart: show it first"
+        "a and b: both get 'too much' in case 1; case 3 tells them apart: show it first"
     ]
 
 
@@ -45,8 +45,7 @@ def test_other_evidence_deserves_another_sentence_whatever_its_numbers(case: int
     second = a_mistake("b", "off by 12 s", evidence="wvu", case=case)
 
     assert confused([first, second]) == [
-        f"a and b: both are told 'off by 1.5e-3 s' in {where}, where their evidence differs: "
-        "give each a sentence of its own"
+        f"a and b: both get 'off by 1.5e-3 s' in {where}, where their evidence differs: give each a sentence of its own"
     ]
 
 
@@ -89,7 +88,7 @@ def test_a_line_that_is_not_needed_is_found() -> None:
         ("item 3 of it is text; a list is expected", "item 3 of it"),
         ("a list is expected", "a list is expected"),
         ("the result has the wrong form", "wrong form"),
-        ("None came where a number belongs", ""),
+        ("expected a number, got None", ""),
         ("it is 0.5 of what they should be, at step [2]", ""),
     ],
 )
@@ -117,7 +116,7 @@ def test_the_proof_of_a_lab_looks_at_its_pairs(course: Course, monkeypatch: pyte
     build(course)
 
     assert prove(course, kit.LAB, seeds=1).problems == [
-        "doubled_time: same and same_again: both are told 'the duration came back as it was'; no public case "
+        "doubled_time: same and same_again: both get 'the duration came back as it was'; no public case "
         "tells them apart: draw one that does, or say # like: same"
     ]
 

@@ -131,7 +131,7 @@ def test_students_are_told_what_a_check_leaves_beside_a_notebook(built: Course, 
     publish(built, tmp_path / "out")
 
     told = " ".join((tmp_path / "out" / "README.md").read_text().split())
-    assert f"in a folder `{BESIDE}` beside each notebook" in told
+    assert f"in a folder `{BESIDE}` next to each notebook" in told
     assert "you may delete it" in told
 
 

@@ -34,7 +34,7 @@ def test_a_quick_proof_finds_a_mistake_that_is_told_something_else(course: Cours
     told = "'the duration came back as it was', not 'No, the duration came back as it was'"
 
     assert [
-        f"doubled_time: solutions/{kit.LAB}/mistakes/doubled_time.py:1: same: seed 1: the student is told {told}"
+        f"doubled_time: solutions/{kit.LAB}/mistakes/doubled_time.py:1: same: seed 1: the student reads {told}"
     ] == quickly(course).problems
 
 

@@ -153,9 +153,9 @@ def test_ids_and_assignments_that_nobody_knows_are_said(tmp_path: Path) -> None:
     said = course_remarks(Course(tmp_path))
 
     assert "no assignment lab01_mien (did you mean lab01_mine?)" in said[0]
-    assert "lab01_mine has an extension for s3, an id that nobody has" in said[1]
+    assert "lab01_mine has an extension for s3, an id that no one has" in said[1]
     assert "counts only as that of s2, the id" in said[2]
-    assert ("groups: nobody has the id s9",) == said[3:]
+    assert ("groups: no one has the id s9",) == said[3:]
 
 
 def test_times_of_strangers_are_found() -> None:

@@ -158,7 +158,7 @@ def test_asking_for_input_is_named_as_that() -> None:
     (failure,) = crashes(finished("raised", error_name="StdinNotImplementedError"), limits=RunLimits())
 
     assert "cell 1 (step(0)) asks for input()" == failure.what
-    assert "nobody is there to answer in a headless run" == failure.why
+    assert "a headless run has no one to answer" == failure.why
 
 
 @pytest.mark.parametrize(("name", "call"), [("SystemExit", "sys.exit"), ("exit", "exit()")])

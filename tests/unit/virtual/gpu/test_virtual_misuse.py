@@ -78,7 +78,7 @@ MISUSES = {
     "a slice beyond the end": (lambda w: w.device[50:101], "bytes 50 to 101 do not lie within these 100 bytes"),
     "a fractional slice": (lambda w: w.device[0:2.5], "a buffer cannot be cut at 0 and 2.5"),
     "one element": (lambda w: w.device[3], "[3] does not name a part of a buffer"),
-    "out of memory": (lambda w: w.gpu.empty(901), "out of memory: 901 bytes asked for, 900 left"),
+    "out of memory": (lambda w: w.gpu.empty(901), "out of memory: 901 bytes requested, 900 left"),
     "no memory": (lambda w: w.gpu.empty(0), "a buffer of 0 bytes"),
     "elapsed time across devices": (
         lambda w: w.event.elapsed_time(w.foreign),

@@ -308,7 +308,7 @@ def test_arrivals_are_drawn_and_the_same_for_one_seed():
 @pytest.mark.parametrize(
     ("kernel", "said"),
     [
-        (lambda cuda, a: a[32], r"thread 0 of block 0 reads a\[32\], which is not there"),
+        (lambda cuda, a: a[32], r"thread 0 of block 0 reads a\[32\], which does not exist"),
         (lambda cuda, a: a[cuda.threadIdx.x - 1], r"reads a\[-1\]"),
         (lambda cuda, a: a[0, 0], "with 2 index"),
         (lambda cuda, a: a[1.5], "reads a at 1.5"),
