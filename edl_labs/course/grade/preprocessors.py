@@ -50,7 +50,7 @@ class Mend(NbGraderPreprocessor):
     """The submission with the instructor's locked cells and metadata, and nothing that could end the class."""
 
     def preprocess(self, nb: NotebookNode, resources: dict[str, Any]) -> tuple[NotebookNode, dict[str, Any]]:
-        """The mended notebook, not yet run; of an assignment without our exercises, what nbgrader's own steps make."""
+        """The repaired notebook, not yet run; without our exercises, what nbgrader's own steps make."""
         course, name, student = _where(self, resources)
         if is_nbgraders(course, name):
             for step in (ClearOutput, DeduplicateIds, OverwriteKernelspec, OverwriteCells):
@@ -105,7 +105,7 @@ class SaveMarks(NbGraderPreprocessor):
 
 
 def set_files_aside(*, notebooks: list[str], **_: Any) -> None:
-    """A hook for nbgrader: what was sent beside a notebook, modules apart, is moved to `withheld/`.
+    """A hook for nbgrader: what was sent next to a notebook, modules apart, is moved to `withheld/`.
 
     nbgrader would copy it along, links followed, into what is graded, shown and given back; and the instructor's own
     files could be what a link points to. A lab has one notebook: others are moved too, and nbgrader is not given them.

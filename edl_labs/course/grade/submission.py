@@ -34,14 +34,14 @@ MOST_RECORDING_BYTES = 5_000_000  # what `trace.hand_in` writes at most
 
 
 class Unreadable(EdlError):
-    """A submission that cannot be read as a notebook. A person has to look at it; nobody else's marks depend on it."""
+    """A submission that cannot be read as a notebook. A person looks at it; other students' marks go on."""
 
 
 @dataclass(frozen=True)
 class SubmittedCell:
     """One cell as handed in; of its metadata nbgrader's id is kept. `outputs` is unread JSON, or empty.
 
-    `ran_at` is when it last ran, where the student's JupyterLab records that: text that nobody has read.
+    `ran_at` is when it last ran, where the student's JupyterLab records that: unchecked text.
     """
 
     kind: str
@@ -55,7 +55,7 @@ class SubmittedCell:
 
 @dataclass(frozen=True)
 class OtherFile:
-    """A file that was handed in beside the notebook, and that no cell reads: a person may have to.
+    """A file that was handed in next to the notebook, and that no cell reads: a person may have to.
 
     `cells` and `lab` are those of a notebook; `text` is what a text says.
     """
@@ -77,9 +77,9 @@ class Submission:
     notes: tuple[str, ...] = ()
     lab: str = ""
     modules: Mapping[str, bytes] = field(default_factory=dict)
-    """The student's own Python files beside the notebook, by name."""
+    """The student's own Python files next to the notebook, by name."""
     files: Mapping[str, bytes] = field(default_factory=dict)
-    """Recordings beside the notebook, by name: what an exercise's judge may read, and nobody runs."""
+    """Recordings next to the notebook, by name: what an exercise's judge may read, and which is never run."""
     others: tuple[OtherFile, ...] = ()
     """What else was handed in, where an answer may be that the notebook lacks."""
 
@@ -153,7 +153,7 @@ def parse(data: bytes, *, limits: Limits = DEFAULTS) -> Submission:
     except _JSON_PROBLEMS as error:
         _refuse_conflict(data)
         raw, lab = _lenient(data, error, limits), ""
-        notes.append("the file is not strict JSON; it was read all the same")
+        notes.append("the file is not strict JSON; it was read anyway")
     if not raw:
         why, then = "it was saved with nothing in it", "open your own notebook, save it, and hand that file in"
         raise Unreadable("the notebook has no cells", why=why, next=then)

@@ -29,7 +29,7 @@ class Choice:
     """Python files that were handed in with it, by the name under which the notebook imports them."""
 
     files: Mapping[str, bytes] = field(default_factory=dict)
-    """What an exercise asked for beside the notebook, by name; of one upload where one has all of it."""
+    """The files that an exercise needs next to the notebook, by name; of one upload where one has all of it."""
     others: Mapping[str, bytes] = field(default_factory=dict)
     """What else was handed in, by a name of its own: an answer that the notebook lacks may be there."""
 
@@ -40,7 +40,7 @@ class Choice:
 
     @property
     def upload_number(self) -> tuple[int, float]:
-        """What is higher for a later upload, where nobody says when it came."""
+        """What is higher for a later upload, where its time is unknown."""
         return (self.upload.number, self.upload.entry.order) if self.upload else (0, 0.0)
 
 
@@ -54,7 +54,7 @@ def choose(
 ) -> Choice:
     """The newest of each notebook that the assignment calls `names`; where it has one, any notebook may be that.
 
-    `wanted` are files that exercises ask for beside it. Of several notebooks one without work, as `work` counts
+    `wanted` are files that exercises ask for next to it. Of several notebooks one without work, as `work` counts
     its answers, counts only where no other has any; of files of one hand-in, the one with the most.
     """
     everything, remarks, unread = _everything(uploads)

@@ -174,7 +174,7 @@ class FamilyGauge(Gauge):
         self._pid, self._uid, self._folder = pid, uid, folder
 
     def pids(self) -> list[int]:
-        """The process, its descendants, and those that share its session or user."""
+        """The process, its descendants, and those that share its SID (from `setsid`) or user."""
         parents, members = {}, {self._pid}
         for pid in super().pids():
             fields = self._stat(pid)

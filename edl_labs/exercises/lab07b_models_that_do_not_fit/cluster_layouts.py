@@ -23,7 +23,7 @@ PARTS: dict[str, tuple[str, str]] = {
     "hand-overs": ("seconds", "hand-overs between stages"),
     "data sums": ("seconds", "what replicas send"),
     "rounds": ("seconds", "messages of split blocks that follow one another"),
-    "hiding": ("seconds", "data sums beside computing"),
+    "hiding": ("seconds", "data sums that overlap computing"),
 }
 WITHIN = 0.97  # of the most useful sequences a second, promised in the text
 CHOICE = ("dp", "tp", "pp", "micro", "micro_batches", "zero", "recompute")

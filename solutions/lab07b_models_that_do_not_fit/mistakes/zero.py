@@ -368,7 +368,7 @@ def sent_bytes(stage, ranks, recipe):
 # %% mistake="zero_stage_2_sums_once"
 # told: stage 2 has no full-size gradient buffer between micro-batches
 # why: it sent them once a step
-# next: where would they wait?
+# next: where would full gradients be kept until the next micro-batch?
 def sent_bytes(stage, ranks, recipe):
     """Accumulated first in stage 2."""
     shards = [-(-count // ranks) for count in recipe["layers"]]
@@ -506,7 +506,7 @@ return (
 
 # %% mistake="zero_frozen_optimizer"
 # told: frozen layers have no optimizer state
-# why: theirs was counted
+# why: optimizer state of frozen layers was counted
 # next: what is not updated needs none
 # %% replace
 return (
