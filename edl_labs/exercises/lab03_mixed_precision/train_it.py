@@ -220,8 +220,8 @@ def _losses_mistake(case: Any, got: Any) -> tuple[str, str, str] | None:
         any(close(mine, seen, rtol=1e-3) for seen in got["seen"]) for mine in got["losses"]
     )
     if not right:
-        why = f"the first is {got['losses'][0]:.4g} instead of {first:.4g}"
-        return "the returned losses are not those that model.loss gave", why, "neither scaled nor weighted: " + then
+        why = f"the first is {got['losses'][0]:.4g}; model.loss gave {first:.4g} on that batch before its step"
+        return "the returned losses are not those that were trained on", why, "neither scaled nor weighted: " + then
     return None
 
 
@@ -247,10 +247,13 @@ def _model(case: Any, *, short: bool) -> tuple[Any, Any]:
         def loss(self, x: Any, y: Any) -> Any:
             plain = (self(x) - y).square().mean()
             if plain.requires_grad:
-                plain.register_hook(lambda _: self.calls.append(_BACKWARD))
-            self.seen.append(float(plain.detach()))
+                plain.register_hook(lambda _: self._went_back(float(plain.detach())))
             self.calls.append(_LOSS)
             return self.loss_weight * plain
+
+        def _went_back(self, loss: float) -> None:
+            self.seen.append(loss)  # one that was trained on: a loss after its step is none
+            self.calls.append(_BACKWARD)
 
         def zero_grad(self, set_to_none: bool = True) -> None:
             self.zeroed += 1
@@ -329,9 +332,8 @@ def _first_loss(case: Any) -> float:
 
     model, _ = _model(case, short=True)
     with torch_threads(1), torch.no_grad():
-        x, y = _batches(case)[0]
-        model.loss(x, y)
-    return float(model.seen[0])
+        loss = model.loss(*_batches(case)[0])
+    return float(loss) / float(case["loss_weight"])
 
 
 def _reference(case: Any) -> tuple[float, float]:

@@ -41,3 +41,15 @@ scaler.update()
 # %% replace
 scaler.update()
 # %% by
+
+
+# %% mistake="losses_after_the_step"
+# told: the returned losses are not those that were trained on
+# %% replace
+losses.append(loss.item() / model.loss_weight)
+# %% by
+# %% replace
+scaler.update()
+# %% by
+scaler.update()
+losses.append(model.loss(x, y).item() / model.loss_weight)
