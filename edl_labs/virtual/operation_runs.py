@@ -3,7 +3,7 @@
 An operation is a dict with `name` and `op`:
 
 * `{"op": "host", "duration_s"}`: the host works;
-* `{"op": "kernel", "duration_s", "row"}`: a kernel, on the row "gpu" or, beside it, "network";
+* `{"op": "kernel", "duration_s", "row"}`: a kernel, on the row "gpu" or "network";
 * `{"op": "copy", "nbytes", "pinned", "row"}`: a copy to the device, in turn with the kernels or on the row "copies";
 * `{"op": "read"}`: the host reads a number behind the kernels that it has issued, and waits for it.
 

@@ -172,7 +172,7 @@ def test_what_was_graded_without_a_gpu_does_not_stand_in_for_what_was_with_one(a
     on_gpu = grade(LAB, course=Repository(course.root), seed=SEED, on_gpu=True)
 
     assert ["graded", "failed"] == [plain.rows[0].state, on_gpu.rows[0].state]
-    assert "none was leased here" in on_gpu.rows[0].remarks[0]
+    assert "this process has none" in on_gpu.rows[0].remarks[0]
 
 
 @pytest.mark.slow

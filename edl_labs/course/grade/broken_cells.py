@@ -37,7 +37,7 @@ def tell_broken_cells(plan: MarkingPlan, run: ProbedRun, *, limits: Limits = DEF
         if unread := bounded_call(unread_line, cell.source):
             what, why = f"Python cannot read the cell of {name}", unread
         elif any(event.kind == "timeout" and event.where == name for event in run.events):
-            what, why = f"the cell of {name} was stopped", "it did not come to its end in time"
+            what, why = f"the cell of {name} was stopped", "it did not finish in time"
             then = "look for a loop that never ends, and for measurements in the cell of the answer"
         else:
             why = _raised(run, index, cell, limits)

@@ -178,12 +178,12 @@ class ClassKernels:
             raise UsageError(
                 "students' kernels cannot import edl_labs",
                 why=said[:500],
-                next="install edl-labs and what it needs into this environment itself, then: edl-labs doctor --sandbox",
+                next="install edl-labs and its dependencies into this environment, then: edl-labs doctor --sandbox",
             )
 
     def _new_pool(self) -> KernelPool:
         if self._on_gpu and self._gpu is None:
-            why = "this class is graded on GPUs, and none was leased here"
+            why = "this class is graded on GPUs, and this process has none"
             raise EdlError(
                 "the submission was not graded", why=why, next="grade again with --shard or --ray, and the same --gpus"
             )

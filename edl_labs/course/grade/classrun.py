@@ -381,6 +381,6 @@ def _alone(folder: Path) -> Iterator[None]:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
-            why = "another run of the same assignment is at work"
+            why = "another run of the same assignment is active"
             raise UsageError(f"{folder.name} is being graded", why=why, next="wait for it, or stop it") from None
         yield

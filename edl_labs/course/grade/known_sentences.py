@@ -22,9 +22,9 @@ from edl_labs.checks import Outcome
 from edl_labs.checks.lab_exercises import exercises_folder, load_lab, module_path
 from edl_labs.errors import HOLE, Sentence
 
-UNKNOWN = "it is not right in a case that you do not see"
+UNKNOWN = "it is wrong in a hidden case"
 UNPLAIN = "the result holds something that is not plain data"
-WITHHELD = "values of these cases are withheld; your own check shows everything about the public ones"
+WITHHELD = "values of hidden cases are not shown; your own check shows the public cases in full"
 _PACKAGE = Path(__file__).resolve().parents[2]
 _WORD = re.compile(r"[A-Za-z]{2,}")
 _WORDS_A_HOLE = 2  # a sentence with fewer of its own says nothing without what was filled in

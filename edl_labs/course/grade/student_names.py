@@ -44,7 +44,7 @@ def _refusal(name: str) -> str:
             return f"character {place}, {_called(letter)}, is not printed: it acts on the text around it"
     if name != name.strip():
         place, letter = (1, name[0]) if name[0].isspace() else (len(name), name[-1])
-        return f"character {place}, {_called(letter)}, stands at its {'start' if place == 1 else 'end'}, unseen"
+        return f"an invisible character {place}, {_called(letter)}, is at its {'start' if place == 1 else 'end'}"
     if unescape(name) != name:
         return f"pages read what follows its {_called('&')} as the code of another character"
     return ""

@@ -223,9 +223,7 @@ def _from_windows(data: bytes, at: int, notes: list[str]) -> bytes:
             notes.append("the file was saved with Windows' letters (cp1252) and not as UTF-8; it was read as that")
             return text.encode()
     lost = data.decode("utf-8", "replace")
-    notes.append(
-        f"letters that are not UTF-8, the first at byte {at}, cannot be read and stand as \ufffd; {_SAVE_AGAIN}"
-    )
+    notes.append(f"letters that are not UTF-8, the first at byte {at}, cannot be read and become \ufffd; {_SAVE_AGAIN}")
     return lost.encode()
 
 

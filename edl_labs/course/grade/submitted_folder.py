@@ -10,7 +10,7 @@ from edl_labs.course.grade.submission import MOST_RECORDING_BYTES, Submission, U
 from edl_labs.course.sandbox.limits import DEFAULTS, Limits
 
 RECORDING = ".json.gz"  # how the files end that an exercise may ask for next to the notebook
-_SHORTER = "hand in only the code that the notebook imports; data does not belong into a Python file"
+_SHORTER = "hand in only the code that the notebook imports; a Python file must not hold data"
 _MOST_RECORDINGS = 8  # two for each of a few exercises
 _MOST_MODULES = 20  # a lab is one notebook; next to it are a few helpers
 _SUFFIXES = (".zip", ".gz", ".tgz", ".tar", ".bz2", ".xz", ".7z", ".rar")

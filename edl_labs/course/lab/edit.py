@@ -107,7 +107,7 @@ def from_notebook(course: Course, lab: str, notebook: Path | str) -> bool:
         raise EdlError(
             f"{course.shown(source)} changed since the notebook was made",
             why="writing the notebook back would undo that change",
-            next=f"your work is kept in {course.shown(path)}; join the two by hand",
+            next=f"your work is kept in {course.shown(path)}; merge the two by hand",
         )
     _check(course, text, path.with_suffix(".rejected.py"))
     source.write_text(text, encoding="utf-8")

@@ -137,7 +137,7 @@ def _check_setup(cell: Cell) -> None:
     if not caught & {"ImportError", "ModuleNotFoundError"}:
         raise cell.error(
             "the setup cell is not guarded",
-            why="without edl_labs a student would meet a traceback of ours",
+            why="without edl_labs a student would see a traceback of our code",
             next="import edl_labs inside try, and say in `except ImportError` how to install it",
         )
 
@@ -177,7 +177,7 @@ def _check_regions(cell: Cell) -> None:
     if not regions:
         raise cell.error(
             "a solve cell has no solution region",
-            why="the whole cell would be taken from the students",
+            why="students would lose the whole cell",
             next=f"write {BEGIN} and {END} around what students write",
         )
 

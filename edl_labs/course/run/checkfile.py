@@ -142,7 +142,7 @@ def _known() -> list[LabFacts]:
         try:
             found.append(facts(lab))
         except (EdlError, ValueError, KeyError, TypeError) as error:
-            raise UsageError(f"what edl_labs knows of {lab} is broken", why=str(error), next=_AGAIN) from error
+            raise UsageError(f"the stored facts of {lab} are damaged", why=str(error), next=_AGAIN) from error
     return found
 
 

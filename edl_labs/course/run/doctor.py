@@ -165,9 +165,9 @@ def _lab_row(lab: str) -> Row:
     name = lab.partition("_")[0]
     absent = [package for package in LAB_PACKAGES[lab] if _version(package.name) is None]
     if not absent:
-        return Row(name, "ok", "all that its cells can use is here", who="some cells")
+        return Row(name, "ok", "everything that its cells can use is installed", who="some cells")
     what = "; ".join(f"without {package.name}: {package.what_for}" for package in absent)
-    return Row(name, "warn", f"its cells work, but leave out what is not here ({what})", _install(absent), "some cells")
+    return Row(name, "warn", f"its cells work, without what is missing here ({what})", _install(absent), "some cells")
 
 
 def _looks_at(lab: str) -> dict[str, Callable[[], Row]]:
@@ -249,7 +249,7 @@ def _bubblewrap() -> Row:
     if not sys.platform.startswith("linux"):
         step = "grade in the container of the repository's Dockerfile, or in WSL 2"
         return Row(
-            "bubblewrap", "missing", "students' code is fenced in by Linux's kernel, and this is another", step, who
+            "bubblewrap", "missing", "the sandbox for students' code needs Linux, and this is another system", step, who
         )
     if program is None:
         return Row("bubblewrap", "missing", "not installed: grading has no sandbox", "apt install bubblewrap", who)

@@ -232,7 +232,7 @@ def _nodes_mistake(case: Any, got: Any, want: Any) -> Wrong:
     elif how == "weak" and nodes * job["batch"] > job["largest_batch"]:
         what, why = "the batch has outgrown its limit", "P is not allowed when batch × P exceeds largest_batch"
     elif nodes > want[1]:
-        what, why = "the efficiency is too low with that many nodes", f"at least {job['least_efficiency']} is asked for"
+        what, why = "the efficiency is too low with that many nodes", f"it must be at least {job['least_efficiency']}"
     else:
         what, why = "more nodes are efficient enough", f"{nodes} came back"
     return Wrong(what, why=why, next=_EFFICIENCY)

@@ -208,7 +208,7 @@ def _said(value: Any) -> str:
 _SHARES = (
     "shares are read as gains",
     "each gain is the time that the mended spans take, whatever else ran at that time",
-    "replay the run without them: what ran beside them still has to be done",
+    "replay the run without them: the work that overlapped them still has to be done",
 )
 _SLIPS = {
     "shares": _SHARES,

@@ -46,7 +46,7 @@ class BlockScales(Exercise):
         for name, called in _PARTS.items():
             mine, right = got[name], want[name]
             if name != "tensor" and mine["shape"] != right["shape"]:
-                why = f"it has the shape {mine['shape']}; {right['shape']} is asked for"
+                why = f"it has the shape {mine['shape']}, expected {right['shape']}"
                 raise Wrong(f"{called}: another shape.", why=why, next=_SHAPES[name])
             pairs = list(zip(mine["values"], right["values"], strict=False))
             at = next((i for i, pair in enumerate(pairs) if not close(*pair, rtol=_SAME)), None)

@@ -36,7 +36,7 @@ class Lora(Exercise):
         for name, called in (("adapted", "adapted"), ("merged", "merged")):
             shapes = [[len(one), len(one[0]) if one else 0] for one in (got[name], want[name])]
             if shapes[0] != shapes[1]:
-                why = f"it is {shapes[0][0]} × {shapes[0][1]}; {shapes[1][0]} × {shapes[1][1]} is asked for"
+                why = f"it is {shapes[0][0]} × {shapes[0][1]}; expected {shapes[1][0]} × {shapes[1][1]}"
                 raise Wrong(f"{called} has the wrong shape.", why=why, next=_NEXT[name])
             flat = [[one for row in table for one in row] for table in (got[name], want[name])]
             self._require(case, name, *flat, atol=_SAME * max(map(abs, flat[1])))

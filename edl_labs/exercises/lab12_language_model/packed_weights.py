@@ -45,7 +45,7 @@ class GroupInt4(Exercise):
             _require_shape(name, got[name], want[name])
         for name in _STORED:
             if got["types"][name] != want["types"][name]:
-                why = f"it has the type {got['types'][name]}; {want['types'][name]} is asked for"
+                why = f"it has the type {got['types'][name]}, expected {want['types'][name]}"
                 raise Wrong(f"{name} has another type.", why=why, next=f"end with .to(torch.{want['types'][name]})")
         _judge_scale(case, got, want)
         _judge_codes(case, got, want)
@@ -108,7 +108,7 @@ def _require_shape(name: str, got: Any, want: Any) -> None:
     shapes = [[len(one), len(one[0]) if one else 0] for one in (got, want)]
     if shapes[0] == shapes[1]:
         return
-    why = f"it is {shapes[0][0]} × {shapes[0][1]}; {shapes[1][0]} × {shapes[1][1]} is asked for"
+    why = f"it is {shapes[0][0]} × {shapes[0][1]}; expected {shapes[1][0]} × {shapes[1][1]}"
     if name in ("scale", "zero") and shapes[0][1] < shapes[1][1]:
         then = "each group of a row has its own, and the last group counts where it is shorter than the others"
         raise Wrong(f"{name} has too few columns.", why=why, next=then)

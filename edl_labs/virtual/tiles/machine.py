@@ -38,7 +38,7 @@ class Kernel:
             self.source = textwrap.dedent(inspect.getsource(function))
         except (OSError, TypeError):
             why = "only code that is in a file or a notebook cell has a text"
-            raise refuse(f"The source of `{self.__name__}` is not there.", why=why, next="put it into a cell") from None
+            raise refuse(f"The source of `{self.__name__}` is missing.", why=why, next="put it into a cell") from None
 
     def __getitem__(self, grid: Any) -> Callable[..., LaunchRecord]:
         return lambda *args, **named: launch(self, grid, *args, **named)

@@ -63,7 +63,7 @@ def test_behind_a_check_nothing_is_told_but_one_of_pythons_own_exceptions(raised
 def test_a_cell_that_never_ends_is_told_to_look_for_a_loop():
     outcome = told("while True: pass", ProbedRun(events=[Mishap("timeout", "area")], raised={1: "KeyboardInterrupt"}))
 
-    assert ("the cell of area was stopped", "it did not come to its end in time") == (outcome.what, outcome.why)
+    assert ("the cell of area was stopped", "it did not finish in time") == (outcome.what, outcome.why)
     assert "loop" in outcome.next
 
 
