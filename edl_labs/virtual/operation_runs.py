@@ -8,7 +8,8 @@ An operation is a dict with `name` and `op`:
 * `{"op": "read"}`: the host reads a number behind the kernels that it has issued, and waits for it.
 
 `after` names the operation, issued before, whose last run a kernel or copy of another row waits for. A mend is a dict:
-`names` of operations, and `times`, what is left of their seconds; with 0 they are not issued at all.
+`names` of operations, and `times`, what is left of their seconds; with 0 they are not issued at all. Mends of one
+operation multiply, in whatever order they come.
 """
 
 from __future__ import annotations
@@ -69,7 +70,10 @@ class _Run:
     ) -> None:
         self.gpu = VirtualGPU(machine.warm())
         self.gpu.core.traced = True
-        self._left = {name: mend["times"] for mend in mends for name in mend["names"]}
+        self._left: dict[str, float] = {}
+        for mend in mends:
+            for name in mend["names"]:
+                self._left[name] = self._left.get(name, 1.0) * mend["times"]
         self._streams: dict[str, Stream] = {"gpu": self.gpu.streams[0]}
         self._streams |= {row: self.gpu.Stream() for row in ROWS[1:]}
         self._buffers: dict[tuple[str, bool], tuple[Buffer, Buffer]] = {}

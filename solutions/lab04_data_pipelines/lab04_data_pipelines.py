@@ -559,8 +559,7 @@ check("bucket_sampler")
 #   `s = gpu.Stream()`, `with gpu.stream(s):`, `gpu.current_stream()`, `event = gpu.Event()`, `event.record(stream)`
 #   (without a stream: in the current one), `s.wait_event(event)`, `event.synchronize()` (the host waits),
 #   `gpu.synchronize()`.
-# * An event must be recorded before a stream or the host waits for it: in its first round, a slot has nothing to wait
-#   for.
+# * Who waits for an event that was never recorded waits for nothing, as in CUDA: a slot's first round is that case.
 #
 # Buffers, streams and events are given, and the loop; where to wait, and for what, is yours.
 #

@@ -242,15 +242,7 @@ with once_written("self_times"):
 #
 # Deck [000] names three typical patterns, bound by the GPU's computing, by the CPU's calls of CUDA and by
 # synchronisation, but its pictures are missing. Here they are, with two more of ours (data and copies), from a modelled
-# machine: what a step waits for shows in what the host does *while the device is idle*.
-#
-# | pattern | why the device is idle |
-# |---|---|
-# | `"gpu"` | it is not: kernels run nearly all the time. The best case: now make the kernels better |
-# | `"launch"` | kernels end before the host has launched the next one |
-# | `"synchronisation"` | the host waited for it, and only then goes on: `.item()`, `.cpu()`, `synchronize()` |
-# | `"data"` | the next batch is not there yet |
-# | `"copy"` | the data are on their way to it |
+# machine. The first cell has the five steps as lists of operations, the second one draws them.
 
 # %% given
 MACHINE = VirtualMachine.of("A100", queue_depth=None).warm()
@@ -302,6 +294,16 @@ for axes, (pattern, step) in zip(rows, EXAMPLES.items(), strict=True):
     axes.get_legend().remove()
 
 # %% [markdown]
+# What a step waits for shows in what the host does *while the device is idle*:
+#
+# | pattern | why the device is idle |
+# |---|---|
+# | `"gpu"` | it is not: kernels run nearly all the time. The best case: now make the kernels better |
+# | `"launch"` | kernels end before the host has launched the next one |
+# | `"synchronisation"` | the host waited for it, and only then goes on: `.item()`, `.cpu()`, `synchronize()` |
+# | `"data"` | the next batch is not there yet |
+# | `"copy"` | the data are on their way to it |
+#
 # In the host's row, plain orange is a call, hatched green Python, cross-hatched red loading and grey waiting; in the
 # device's rows, blue is a kernel and dotted purple a copy. Look at each empty stretch there, and straight up to what
 # the host did meanwhile.
@@ -773,13 +775,25 @@ check("own_traces")
 # ## 7. Practice: a profiler that only looks now and then
 #
 # From here on everything is optional and gives no points.
+
+# %%
+figure, axes = style.subplots(figsize=(9, 1.8))
+calls = (("load", 0, 34), ("fit", 34, 22), ("log", 56, 3), ("load", 59, 32))
+for name, start_ms, lasts_ms in calls:
+    axes.barh(name, lasts_ms, left=start_ms, color=style.BLUE)
+for look_ms in range(5, 100, 10):
+    axes.axvline(look_ms, color=style.RED, linestyle=":")
+axes.set(xlabel="ms", title="Which function runs (drawn by hand), and ten looks at it")
+
+# %% [markdown]
+# A *tracing* profiler (cProfile, torch.profiler) notes the beginning and the end of each bar, and slows down code that
+# calls much. A *sampling* one (py-spy, scalene) looks a hundred times a second at what is running, the dotted lines,
+# from outside if you like: `log` is between two looks, and is not seen.
 #
 # > **stack**: the functions that are running, each called by the one before it. **GIL**: Python's lock, which one
 # > thread holds at a time.
 #
-# A *tracing* profiler (cProfile, torch.profiler) notes each call, and slows down code that calls much. A *sampling*
-# one (py-spy, scalene) looks a hundred times a second at the stack, from outside if you like. Deck [000] shows
-# py-spy:
+# Deck [000] shows py-spy:
 #
 # ```text
 # Total Samples 300

@@ -166,8 +166,10 @@ for race in VirtualCluster.flat(3).run(adds_at_once).races[:2]:
 #
 # In the end every element holds each rank's own exactly once, on every rank. No rank sends more than `2(P - 1)` chunks
 # (chunks are rounded up), and it takes at most 2 % longer than a ring. A chunk that is still on its way must not be
-# touched, on neither side. When `all_reduce` ends, every send and receive has been waited for: the caller may change
-# `buffer` at once. Collectives of `dist` are for the sections after this one.
+# touched, on neither side. Messages of a link go one by one, in the order in which both their sides were there (at one
+# instant, those of lower ranks first), and none overtakes another. Posted all at once, they may wait in that order
+# while another link is free: so post a message in its round. When `all_reduce` ends, every send and receive has been
+# waited for: the caller may change `buffer` at once. Collectives of `dist` are for the sections after this one.
 
 
 # %% solve="ring"

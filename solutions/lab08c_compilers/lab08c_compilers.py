@@ -104,6 +104,19 @@ def inputs(layout):
 # %% [markdown]
 # ## 1. What a compiled function assumes
 #
+# ```text
+# call f(x, rate)
+#    │
+#    ▼
+# version 1: is x fp32 and 4 × 3? is rate 0.1? ── yes ──▶ run what was compiled: a hit
+#    │ no
+#    ▼
+# version 2: its own questions ─────────────────── yes ──▶ run what was compiled: a hit
+#    │ no
+#    ▼
+# run the Python with stand-ins for tensors, note the operations, compile them (seconds): version 3
+# ```
+#
 # `torch.compile` ([000]'s answer to a host that is busy launching; the TorchScript that the deck names too is
 # deprecated) runs your Python once with stand-ins for tensors, writes down the operations, and compiles what it has.
 # Nothing of your Python runs at the next call, so it has to know whether the graph still holds: with every compiled
@@ -488,32 +501,31 @@ def close(one, two):
     return torch.allclose(one, two, atol=1e-4)
 
 
-def launch_blocks(gpu, side, *, checks=True, loops=True, unfolds=True, copies=True):
-    """Four blocks on a modelled GPU: 32 x 64 channels, side x side pixels."""
-    size = 4 * 32 * 64 * side * side
-    convolution_s = (1430e-6 if unfolds else 840e-6) * (side / 64) ** 2
-    for _ in range(4):
-        gpu.launch("convolution", duration_s=convolution_s)
-        for name in ("there", "norm", "back") if copies else ("norm",):
-            gpu.launch(name, moved_bytes=2 * size)
-        for part in range(64) if loops else ():
-            gpu.launch(f"scale {part}", moved_bytes=2 * size // 64)
-        gpu.launch("stack or scale", moved_bytes=2 * size)
-        gpu.launch("relu", moved_bytes=2 * size)
-        if checks:
-            gpu.launch("max", moved_bytes=size)
-            gpu.item(gpu.empty(4))
-
-
-def modelled_s(side, *, graph=False, **switches):
-    """Seconds of a block on a modelled V100, launched or replayed in a graph."""
+def modelled_s(
+    side, *, graph=False, checks=True, loops=True, unfolds=True, copies=True
+):
+    """Seconds of a block of 32 x 64 channels on a modelled V100."""
     gpu = VirtualGPU(VirtualMachine.of("V100-16GB").warm())
-    captured = gpu.CUDAGraph()
+    size, captured = 4 * 32 * 64 * side * side, gpu.CUDAGraph()
+    convolution_s = (1430e-6 if unfolds else 840e-6) * (side / 64) ** 2
+    moved = dict.fromkeys(("there", "norm", "back") if copies else ("norm",), 2 * size)
+    moved |= {f"scale {part}": 2 * size // 64 for part in range(64 * loops)}
+    moved |= {"stack or scale": 2 * size, "relu": 2 * size}
+
+    def launch_blocks():
+        for _ in range(4):
+            gpu.launch("convolution", duration_s=convolution_s)
+            for name, nbytes in moved.items():
+                gpu.launch(name, moved_bytes=nbytes)
+            if checks:
+                gpu.launch("max", moved_bytes=size)
+                gpu.item(gpu.empty(4))
+
     if graph:
         with gpu.graph(captured):
-            launch_blocks(gpu, side, **switches)
+            launch_blocks()
     began_s = gpu.now_s()
-    captured.replay() if graph else launch_blocks(gpu, side, **switches)
+    captured.replay() if graph else launch_blocks()
     gpu.synchronize()
     return (gpu.now_s() - began_s) / 4
 
@@ -547,6 +559,32 @@ with revealed("worst_reason", "mended_times") as truth:
 # them to light. On a processor each of them is paid where it stands, and on a busy one the intervals say how little a
 # ratio may mean. So mend in the order of a profile, not of a list.
 #
+# Write one of the four by hand: the loop over channels as one line of torch, in `scaled` below. Then run both cells.
+
+
+# %%
+def scaled(x, scale):
+    """Each channel times its own scale. Change it: one line, no loop."""
+    return torch.stack([x[:, at] * scale[at] for at in range(len(scale))], 1)
+
+
+# %%
+features, scales = torch.randn(4, 24, 20, 20), torch.rand(24)
+
+
+def one_by_one():
+    channels = range(len(scales))
+    return torch.stack([features[:, at] * scales[at] for at in channels], 1)
+
+
+def yours():
+    return scaled(features, scales)
+
+
+print("the same values:", torch.equal(one_by_one(), yours()))
+print(compare({"one by one": one_by_one, "yours": yours}, budget_s=compare_s / 4))
+
+# %% [markdown]
 # Kernels shorter than a launch: images of 8 x 8 pixels are that. **Predict** for the modelled GPU, with the loops still
 # there and the checks gone: of a launched block's time, what does a replayed one take?
 

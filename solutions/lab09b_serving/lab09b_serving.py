@@ -232,6 +232,9 @@ predict(
 # Each token does 2 FLOP for each parameter, and for each token that it looks back at (itself among them) 4 · layers ·
 # heads · head_size. Each *step* reads the weights once. A prompt's tokens move their own keys and values once, when
 # they are written; a decoding sequence reads those of its `context` tokens. The longer of computing and moving counts.
+# The stub `step_parts`, FLOPs and bytes of a step, is an offer: of `tokens` that are computed, which look back at
+# `looked` tokens and move the keys and values of `moved`, all summed over the batch. Change it or delete it; nobody
+# calls it but you.
 #
 # You may call `serving.ServerMachine`, which prices a step by the same rules; it knows no ridge.
 

@@ -334,12 +334,12 @@ predict(
 )
 
 # %% [markdown]
-# A timeline is a list of spans in the order of issue. `row` is "host", "gpu", "copies" or "network": in a row one
-# thing happens after another. `after` holds the places, in this list, of spans in other rows that had to be over
-# first. `kind` is "work" or "call" (a launch) or "wait" on the host, "kernel" or "copy" elsewhere. A mend has the
-# `names` of the operations that it is about, and `times`, what is left of their seconds: of work, kernels and copies.
-# The host takes as long to call for a short kernel as for a long one. Where `times` is 0, nothing is issued: no call
-# either, and no wait.
+# A timeline is a list of spans in the order of issue. `row` is "host", "gpu", "copies" or "network": in a row one thing
+# happens after another. `after` holds the places, in this list, of spans in other rows that had to be over first.
+# `kind` is "work" or "call" (a launch) or "wait" on the host, "kernel" or "copy" elsewhere. A mend has the `names` of
+# the operations that it is about, and `times`, what is left of their seconds: of work, kernels and copies. The host
+# takes as long to call for a short kernel as for a long one. Where `times` is 0, nothing is issued: no call either, and
+# no wait. Two mends of one operation multiply: 0.5 and 0.5 leave a quarter.
 #
 # * `replayed_s(spans, mends)`: the seconds of the run with a list of mends done. Each span starts when the one before
 #   it in its row, and all of its `after`, are over. A *wait* has no length of its own: it ends when what it comes
@@ -354,8 +354,10 @@ predict(
 def replayed_s(spans, mends):
     """Seconds of the run with these mends done."""
     ### BEGIN SOLUTION
-    left = {name: mend["times"] for mend in mends for name in mend["names"]}
-    ends, rows = [], {}
+    left, ends, rows = {}, [], {}
+    for mend in mends:
+        for name in mend["names"]:
+            left[name] = left.get(name, 1.0) * mend["times"]
     for span in spans:
         times = left.get(span["name"], 1.0)
         lasts_s, after = span["end_s"] - span["start_s"], span["after"]

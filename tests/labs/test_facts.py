@@ -24,6 +24,7 @@ from edl_labs.virtual.cluster import ClusterMachine
 LABS = {lab.name.partition("_")[0]: lab for lab in read_labs(Course(Path(__file__).resolve().parents[2]))}
 # Lab, what it says now, and what it said before.
 CORRECTED = [
+    ("lab04", "waits for nothing, as in CUDA", "An event must be recorded before a stream or the host waits"),
     ("lab06", "with a quarter of the saved tensors", "in a quarter of the memory"),
     ("lab06", "`PYTORCH_ALLOC_CONF=expandable_segments:True`", "`PYTORCH_CUDA_ALLOC_CONF=expandable_segments"),
     ("lab06", "one count for all of them, 2C + 1 numbers a rank", "exactly these three numbers a channel"),
@@ -58,10 +59,13 @@ SAID = [
     ("lab05", "at its limit of temperature or power lowers its clock"),
     ("lab06", "`gc.collect()`, which the deck adds"),
     ("lab06", "*constant buffers* and *contiguous memory*"),
+    ("lab07", "and none overtakes another"),
     ("lab08", "EfficientNet v1 and MobileNet"),
     ("lab08", "warp-level primitives"),
     ("lab08c", "TorchScript"),
     ("lab08c", "cudnn.version()"),
+    ("lab09b", "The stub `step_parts`, FLOPs and bytes of a step, is an offer"),
+    ("lab10", "Two mends of one operation multiply"),
     ("lab09", "`torch.sparse.to_sparse_semi_structured`"),
 ]
 

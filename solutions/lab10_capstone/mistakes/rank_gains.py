@@ -116,10 +116,9 @@ rows[span["row"]] = max([row_s, *(0.0 * at for at in after)]) + lasts_s
 # %% mistake="one_mend_of_two"
 # told: only one of two mends is done
 # %% replace
-left = {name: mend["times"] for mend in mends for name in mend["names"]}
+left[name] = left.get(name, 1.0) * mend["times"]
 # %% by
-last = mends[-1] if mends else {"names": [], "times": 1.0}
-left = dict.fromkeys(last["names"], last["times"])
+left[name] = mend["times"] if mend is mends[-1] else 1.0
 
 
 # %% mistake="rows_at_once"
@@ -190,9 +189,9 @@ row_s = max(rows.get(span["row"], 0.0), span["start_s"])
 # %% mistake="times_taken_off"
 # told: the remaining time is taken as the removed time
 # %% replace
-left = {name: mend["times"] for mend in mends for name in mend["names"]}
+left[name] = left.get(name, 1.0) * mend["times"]
 # %% by
-left = {name: 1 - mend["times"] for mend in mends for name in mend["names"]}
+left[name] = left.get(name, 1.0) * (1 - mend["times"])
 
 
 # %% mistake="two_mends"

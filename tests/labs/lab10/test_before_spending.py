@@ -46,6 +46,18 @@ def test_a_mend_of_nothing_left_issues_nothing():
     assert run_s(STEP[:-1], MACHINE, count=2) == without
 
 
+def test_two_mends_of_one_operation_multiply_in_either_order(solution):
+    half, tenth = ({"names": ["decode"], "times": times} for times in (0.5, 0.1))
+    together = {"names": ["decode"], "times": 0.05}
+    spans = run_spans(STEP, MACHINE, count=2)
+    for replayed in (
+        lambda mends: run_s(STEP, MACHINE, count=2, mends=mends),
+        lambda mends: solution["replayed_s"](spans, mends),
+    ):
+        assert replayed([together]) == pytest.approx(replayed([half, tenth]))
+        assert replayed([half, tenth]) == replayed([tenth, half])
+
+
 def test_an_unknown_operation_is_said():
     with pytest.raises(VirtualGPUError, match="no operation"):
         run_s([{"op": "dance", "name": "d"}], MACHINE, count=1)
