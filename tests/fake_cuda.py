@@ -158,6 +158,10 @@ class FakeStream:
         """Whether all of it is done."""
         return True
 
+    def is_capturing(self) -> bool:
+        """Whether a graph captures this stream; optimizers ask."""
+        return False
+
 
 def _spec(function: Callable[..., Any], answer: Any) -> Any:
     """A stand-in that takes what `function` takes and nothing else, and answers `answer`."""
@@ -204,6 +208,11 @@ def _pin(tensor: torch.Tensor, device: object = None) -> torch.Tensor:
     copied = tensor.clone()
     setattr(copied, _PINNED, True)
     return copied
+
+
+def _record_stream(tensor: torch.Tensor, stream: object) -> None:
+    if not (is_on_device(tensor) and isinstance(stream, FakeStream)):
+        raise TypeError("record_stream takes a stream of the device on which the tensor lies")
 
 
 def _autocast(real: Callable[..., None]) -> Callable[..., None]:
@@ -278,6 +287,7 @@ def fake_cuda() -> Iterator[FakeDevice]:
             (tensor, "cpu", lambda one, memory_format=torch.preserve_format: _to(one, "cpu")),
             (tensor, "cuda", lambda one, device=None, non_blocking=False: _to(one, "cuda", non_blocking=non_blocking)),
             (tensor, "pin_memory", _pin),
+            (tensor, "record_stream", _record_stream),
             (tensor, "is_pinned", lambda one, device=None: bool(getattr(one, _PINNED, False))),
         ):
             stack.enter_context(patch.object(home, name, value))

@@ -43,6 +43,7 @@
 # %% setup
 try:
     from edl_labs import Progress, case, check, hint  # noqa: F401
+    from edl_labs.ui.in_torch import in_torch
     from edl_labs.ui.once_written import once_written
     from edl_labs.ui.predictions import predict, revealed
 except ModuleNotFoundError as error:
@@ -995,6 +996,36 @@ with once_written("transfer_overlap"):
 # Kernels, too, can run at once: deck [001] draws a serial and a concurrent model. Three kernels of 36 blocks each take
 # three waves in one stream, one after another on a third of 108 SMs; in three streams their 108 blocks fill one wave.
 # A kernel that fills the chip by itself gains nothing from a second stream.
+
+# %% [markdown]
+# **The same in torch.** `gpu.host_empty(n, pin_memory=True)` is `torch.empty(n, pin_memory=True)`, `gpu.empty(n)` is
+# `torch.empty(n, device="cuda")`, and `gpu.copy(dst, src, non_blocking=True)` is `dst.copy_(src, non_blocking=True)`.
+# `Stream`, `stream` and `synchronize` have these names in `torch.cuda`.
+
+
+# %%
+def overlap_in_torch():
+    """32 MB in, doubled and out: in one piece, and in eight in three streams."""
+    import torch
+
+    source, result = (torch.ones(8_000_000, pin_memory=True) for _ in range(2))
+    inside = torch.empty(8_000_000, device="cuda")
+    streams = [torch.cuda.Stream() for _ in range(3)]
+
+    def run(pieces):
+        parts = zip(*(x.chunk(pieces) for x in (source, inside, result)), strict=True)
+        for turn, (x, y, z) in enumerate(parts):
+            with torch.cuda.stream(streams[turn % 3]):
+                z.copy_(y.copy_(x, non_blocking=True).mul_(2), non_blocking=True)
+
+    return {"one piece": lambda: run(1), "eight pieces": lambda: run(8)}
+
+
+# %%
+in_torch(
+    overlap_in_torch,
+    told="modelled A100: one after another 9.2 ms, overlapping 1.37 ms",
+)
 
 # %% [markdown]
 # ## Where you are

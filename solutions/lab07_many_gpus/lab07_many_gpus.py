@@ -38,6 +38,7 @@
 # %% setup
 try:
     from edl_labs import Progress, case, check, hint  # noqa: F401
+    from edl_labs.ui.in_torch import in_torch
     from edl_labs.ui.once_written import once_written
     from edl_labs.ui.predictions import predict, revealed
 except ModuleNotFoundError as error:
@@ -223,6 +224,44 @@ with once_written("ring"):
 # All links are busy from the first round to the last. With twice as many ranks it would take hardly longer, with twenty
 # times as many a third longer: the number of bytes stays below twice the buffer. What grows is the number of *rounds*,
 # and each of them costs α.
+
+# %% [markdown]
+# **The same in torch.** This lab's `dist` is `torch.distributed` but for four names: `dist.empty(count)` is
+# `torch.empty(count)`, `dist.add(x, y)` is `x.add_(y)`, `dist.copy(x, y)` is `x.copy_(y)`, and `dist.free(x)` is `del
+# x`. With these, your own `all_reduce` runs on two processes, over torch's backend for processors, gloo:
+
+
+# %%
+def torch_names():
+    """What this lab calls `dist`, in plain torch."""
+    from types import SimpleNamespace
+
+    import torch.distributed as dist
+
+    same = ("get_rank", "get_world_size", "send", "recv", "isend", "irecv")
+    found = {name: getattr(dist, name) for name in same}
+    found |= {"empty": torch.empty, "free": lambda x: None}
+    found |= {"add": torch.Tensor.add_, "copy": torch.Tensor.copy_}
+    found |= {"rank": dist.get_rank(), "world_size": dist.get_world_size()}
+    return SimpleNamespace(**found)
+
+
+# %%
+def ring_in_torch():
+    """Your all_reduce of 4 MB, and torch's."""
+    import torch.distributed as dist
+
+    x = torch.full((1_000_000,), dist.get_rank() + 1.0)
+    all_reduce(torch_names(), x)
+    assert (x == 3).all(), "ranks with 1 and 2 do not get 3"
+    yours = lambda: all_reduce(torch_names(), x)  # noqa: E731
+    return {"yours": yours, "torch's": lambda: dist.all_reduce(x)}
+
+
+# %%
+with once_written("ring"):
+    recorded = "recorded on 2 busy cores, the author's 6.35 ms, torch's 3.04 ms"
+    in_torch(ring_in_torch, ranks=2, uses=(all_reduce, torch_names), told=recorded)
 
 # %% [markdown]
 # ## 2. Which algorithm?
@@ -545,6 +584,31 @@ BucketExplorer(
     ranks=ranks,
     **link,
 )
+
+# %% [markdown]
+# **The same in torch.** `DistributedDataParallel` is your `run_step`: a hook on each parameter sees that its gradient
+# is there (`model.backward(i)` has run); with the last gradient of a bucket (`model.bucket(numbers)`) it calls
+# `dist.all_reduce(bucket, async_op=True)`, and the end of `backward()` waits for the works. Of the groups you set the
+# cap alone. (Two processes of one computer have no link between them, so caps hardly differ here.)
+
+
+# %%
+def buckets_in_torch():
+    """A pass there and back through 16 layers of 1 MB, by cap."""
+    from torch.nn.parallel import DistributedDataParallel
+
+    def step_with(cap_mb):
+        layers = [torch.nn.Linear(512, 512, bias=False) for _ in range(16)]
+        net = torch.nn.Sequential(*layers)
+        ddp = DistributedDataParallel(net, bucket_cap_mb=cap_mb)
+        return lambda: ddp(torch.ones(32, 512)).sum().backward()
+
+    return {f"{cap_mb} MiB": step_with(cap_mb) for cap_mb in (0.5, 4, 1000)}
+
+
+# %%
+recorded = "recorded on 2 busy cores: 0.5 MiB 94.3 ms, 4 MiB 94.7 ms, 1000 MiB 83.8 ms"
+in_torch(buckets_in_torch, ranks=2, told=recorded)
 
 # %% [markdown]
 # ## 4. Who hangs?

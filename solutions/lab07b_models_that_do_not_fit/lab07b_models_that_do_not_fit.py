@@ -39,6 +39,7 @@
 # %% setup
 try:
     from edl_labs import Progress, case, check, hint  # noqa: F401
+    from edl_labs.ui.in_torch import in_torch
     from edl_labs.ui.once_written import once_written
     from edl_labs.ui.predictions import predict, revealed
 except ModuleNotFoundError as error:
@@ -158,6 +159,34 @@ with once_written("sharded_step"):
 # may stay: a gather less. `fully_shard` issues all this for you (that last layer it lets go, unless you tell it not to
 # `reshard_after_forward`). What it cannot do is to make passes long enough: a gather that takes longer than its pass is
 # waited for, however early it begins. Both grow with the layer; the pass alone grows with the tokens on each GPU.
+
+# %% [markdown]
+# **The same in torch.** `fully_shard(layer)` hooks your calls into the passes of a layer: `layers.all_gather(i)` is
+# `dist.all_gather_into_tensor(whole, shard, async_op=True)`, `layers.free(i)` is `reshard_after_forward`,
+# `layers.reduce_scatter(i)` is `dist.reduce_scatter_tensor(shard, whole, async_op=True)`, and `layers.update(i)` is an
+# optimizer that sees shards alone. The profiler counts what a step of four layers calls:
+
+
+# %%
+def sharded_in_torch():
+    """The collectives of a pass there and back, sharded over two processes."""
+    from torch.distributed.device_mesh import init_device_mesh
+    from torch.distributed.fsdp import fully_shard
+
+    model = torch.nn.Sequential(*(torch.nn.Linear(256, 256) for _ in range(4)))
+    for part in (*model, model):
+        fully_shard(part, mesh=init_device_mesh("cpu", (2,)))
+    with torch.profiler.profile() as prof:
+        model(torch.ones(8, 256)).sum().backward()
+    calls = [event.name for event in prof.events()]
+    all_gather, reduce_scatter = "c10d::_allgather_base_", "c10d::_reduce_scatter_base_"
+    gathers, scatters = calls.count(all_gather), calls.count(reduce_scatter)
+    return {"all-gathers": gathers, "reduce-scatters": scatters}
+
+
+# %%
+recorded = "recorded on 2 cores: all-gathers 8, reduce-scatters 4"
+in_torch(sharded_in_torch, ranks=2, told=recorded)
 
 # %% [markdown]
 # ## 2. One block on two GPUs

@@ -32,6 +32,7 @@
 # %% setup
 try:
     from edl_labs import Progress, case, check, hint  # noqa: F401
+    from edl_labs.ui.in_torch import in_torch
     from edl_labs.ui.once_written import once_written
     from edl_labs.ui.predictions import predict, revealed
     from edl_labs.units import seconds
@@ -387,6 +388,39 @@ with once_written("capture"), revealed("replayed_step") as truth:
 # Launches cost more than the kernels took; now the device sets the pace, and beside each other the towers take half of
 # theirs. That the first step ran without the graph is no flaw: warming up *trains*, so it needs a batch of its own. And
 # the static buffers are the price: who forgets to fill one trains on the last batch again, without any error.
+
+# %% [markdown]
+# **The same in torch.** `gpu.CUDAGraph()` is `torch.cuda.CUDAGraph()`, `gpu.graph(graph)` is `torch.cuda.graph(graph)`,
+# and `graph.replay()` has that name; the static input is a tensor that you fill by `copy_`. The warm-up belongs into a
+# side stream, since autograd remembers the stream in which it ran.
+
+
+# %%
+def small_kernels(x):
+    """A step of 24 kernels, each shorter than a launch."""
+    for _ in range(24):
+        x.mul_(1.0)
+
+
+# %%
+def capture_in_torch():
+    """The step, launched and replayed."""
+    x, graph = torch.ones(256, device="cuda"), torch.cuda.CUDAGraph()
+    current, warm_up = torch.cuda.current_stream(), torch.cuda.Stream()
+    warm_up.wait_stream(current)
+    with torch.cuda.stream(warm_up):
+        small_kernels(x)  # the first call sets up libraries
+    current.wait_stream(warm_up)
+    with torch.cuda.graph(graph):
+        small_kernels(x)
+    return {"launched": lambda: small_kernels(x), "replayed": graph.replay}
+
+
+# %%
+in_torch(
+    capture_in_torch,
+    told="modelled H100, a step of the towers: eager 127 µs, captured 40.2 µs",
+)
 
 # %% [markdown]
 # ## 3. Reproducible, or fast?
