@@ -33,6 +33,10 @@ _SAID = {
         "parameters.smoke or parameters.full is missing",
         "write [parameters.smoke] for a quick headless run and [parameters.full] for the real one",
     ),
+    "gives_away": (
+        "gives_away is not a table of boxes and lists of texts",
+        'write NAME = ["...", "..."] below [gives_away]',
+    ),
     "exercise": ("the lab has no exercise", "write an [[exercise]] table for each"),
     "exercise.name": ("name is missing or empty", 'write name = "..."'),
     "exercise.kind": ("kind is {value!r}", "write one of code, explain"),
@@ -96,6 +100,8 @@ class _LabTable(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     public_lines: tuple[Text, ...] = ()
     graded_with: Mode = "smoke"
     """Which of the parameters' two tables a notebook is graded with."""
+    gives_away: dict[str, tuple[Text, ...]] = {}
+    """By the name of a box for a prediction, texts that tell its answer: none may be seen before its reveal."""
     parameters: Annotated[dict[Mode, dict[str, Any]], Meta(min_length=2)]
     exercises: Annotated[tuple[_ExerciseTable, ...], Meta(min_length=1)] = field(name="exercise")
 

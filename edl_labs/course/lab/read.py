@@ -13,6 +13,7 @@ from edl_labs.course.lab.lab_toml import read_lab_toml
 from edl_labs.course.lab.mistakes import Mistake, read_mistakes
 from edl_labs.course.lab.parsed_lab import Lab
 from edl_labs.course.lab.places import check_places, registered
+from edl_labs.course.lab.prediction_boxes import check_gives_away
 from edl_labs.course.lab.source import Cell, parse
 from edl_labs.course.own_files import own_files
 from edl_labs.errors import NothingToDo, SourceError, UsageError, did_you_mean
@@ -66,6 +67,7 @@ def _read(course: Course, name: str) -> Lab:
     lab = Lab(name, folder, file, tuple(cells), toml, mistakes, tuple(rules.warnings(cells)))
     check_places(course, lab)
     _check_said(lab)
+    check_gives_away(cells, toml)
     _check_parameters(lab)
     _check_replaced(lab)
     _check_stray(course, lab)

@@ -35,6 +35,18 @@ REFUSALS = {
     ),
     "data that is not there": ('"any"', '"any"\ndata = ["x.csv"]', 4, "there is no x.csv"),
     "graded with neither": ('"any"', '"any"\ngraded_with = "quick"', 4, "graded_with is 'quick'"),
+    "no list of texts": (
+        '"any"',
+        '"any"\ngives_away = { pan = "three" }',
+        4,
+        "gives_away is not a table of boxes and lists of texts",
+    ),
+    "a box that is not there": (
+        '"any"',
+        '"any"\ngives_away = { pan = ["three"] }',
+        4,
+        "gives_away names pan, which no box has",
+    ),
     "no smoke run": ("[parameters.smoke]", "[parameters.quick]", 5, "unknown table parameters.quick"),
     "no full run": (
         '[parameters.full]\nsize = 4\nlabel = "full"\n',
