@@ -179,7 +179,9 @@ class OpenNotebook:
         self.page.keyboard.insert_text(source)
 
     def run(self, cell: Any) -> Any:
-        """Runs one cell with the keys that students use; gives where its outputs stand."""
+        """Runs one cell with the keys that students use; gives where its outputs stand. A folded one is opened."""
+        if (folded := cell.locator(".jp-InputPlaceholder")).count():
+            folded.click()
         self.listen()
         cell.locator(".cm-content").click()
         self.page.keyboard.press("Control+Enter")

@@ -85,6 +85,8 @@ def _cell(lab: Lab, cell: Cell, cell_id: str) -> dict[str, Any]:
     metadata: dict[str, Any] = {}
     if cell.role in LAB_ROLES:
         metadata["edl_labs"] = {"role": cell.role}
+    if cell.role == "setup":
+        metadata["jupyter"] = {"source_hidden": True}  # nobody's first code should be an installer
     if cell.role == "parameters":
         metadata["tags"] = ["parameters"]
     if cell.role == "solve":

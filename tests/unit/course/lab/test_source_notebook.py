@@ -87,6 +87,12 @@ def test_the_parameters_cell_is_tagged_for_papermill(notebook: dict) -> None:
     assert ["parameters"] == tagged
 
 
+def test_the_installer_is_folded_and_no_other_cell(notebook: dict) -> None:
+    folded = [c["id"] for c in notebook["cells"] if c["metadata"].get("jupyter", {}).get("source_hidden")]
+
+    assert ["setup"] == folded
+
+
 def test_the_kernel_is_python_3(notebook: dict) -> None:
     assert ("python3", "python") == (
         notebook["metadata"]["kernelspec"]["name"],
