@@ -8,8 +8,9 @@
         print("a pan that is never half empty:", ...)
         truth(180.0)
 
-Both only ever show something: no points come from them, nothing waits, and nothing is raised at a student. What was
-typed is stored next to the notebook, so that it outlasts a restart, and as text in the notebook itself.
+Whoever was off is asked why, in one line. All of it only ever shows something: no points come from it, nothing waits,
+and nothing is raised at a student. What was typed is stored next to the notebook, so that it outlasts a restart, and in
+the notebook itself: as text, and as data for the report on a class.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from __future__ import annotations
 import io
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, redirect_stdout, suppress
+from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass, field, replace
 from html import escape
 from typing import Any
@@ -26,53 +27,19 @@ from edl_labs.checks.kept_beside import is_notebook, read_beside, write_beside
 from edl_labs.checks.outcome_display import prose_html
 from edl_labs.errors import UsageError
 from edl_labs.palette import GOOD, IDLE, NOTE
+from edl_labs.ui.answer_boxes import REOPENED_STYLE, choice_box, empty_place, line_box, show_box
+from edl_labs.ui.asked_question import MOST_LETTERS, Instead, Question
 from edl_labs.ui.live_or_still import picture_html
-from edl_labs.ui.number_entry import apart, example, number_text, typed_number
 
+__all__ = ["KEPT_AS", "Instead", "Truth", "predict", "revealed"]
+KEPT_AS = "application/vnd.edl-labs.predictions+json"
+"""The kind of the output that keeps the predictions of a cell, what turned out, and why the student was off."""
 _FILE = "predictions"
-_ASKED: dict[str, _Question] = {}
+_ASKED: dict[str, Question] = {}
 _SAID: dict[str, str] = {}
-_REVEALED: dict[tuple[str, ...], tuple[Any, _Answer]] = {}
+_REASONS: dict[tuple[str, ...], str] = {}
+_REVEALED: dict[tuple[str, ...], _Revealed] = {}
 _BOX = 'style="border-left:4px solid {};padding:.3em .8em;margin:.3em 0"'
-_NO_BOX = "(a box to write in, where a notebook runs)"
-
-
-@dataclass(frozen=True)
-class _Question:
-    """What is asked: a number where there is a `unit`, one of `choices`, else words."""
-
-    name: str
-    text: str
-    unit: str
-    choices: tuple[str, ...]
-
-    def checked(self, said: str) -> str:
-        """What was said, tidied; UsageError where it is no answer to this."""
-        said = " ".join(said.split())
-        if self.choices and said not in self.choices:
-            raise UsageError(
-                f"{said[:40]!r} is none of the choices", why="expected one of them", next=" or ".join(self.choices)
-            )
-        if self.unit:
-            typed_number(said, self.unit)
-        return said
-
-    def shown(self, said: str) -> str:
-        """What was said, as it is shown."""
-        return number_text(typed_number(said, self.unit), self.unit) if self.unit else said
-
-    def compared(self, said: str, true: Any) -> str:
-        """One line: how the question's sentence ends, and how it was predicted to; empty where neither is known."""
-        if true is None:
-            return f"{self.text} … you predicted {self.shown(said)}" if said else ""
-        ends = number_text(float(true), self.unit) if self.unit else str(true)
-        told = f"you predicted {self.shown(said)}: {self._verdict(said, true)}" if said else "nothing was predicted"
-        return f"{self.text} … {ends} ({told})".replace(": )", ")")
-
-    def _verdict(self, said: str, true: Any) -> str:
-        if self.unit:
-            return apart(typed_number(said, self.unit), float(true))
-        return ("right" if said == true else "not so") if self.choices else ""
 
 
 def predict(name: str, question: str, *, unit: str = "", choices: Sequence[str] = (), mine: str | float = "") -> None:
@@ -84,7 +51,7 @@ def predict(name: str, question: str, *, unit: str = "", choices: Sequence[str] 
     if unit and choices:
         raise UsageError(f"{name} asks for a number and a choice", next="give unit= or choices=, not both")
     mine = str(mine)
-    asked = _Question(name, question, unit, tuple(choices))
+    asked = Question(name, question, unit, tuple(choices))
     again = _ASKED.get(name) == asked
     _ASKED[name] = asked
     problem = _keep(asked, mine) if mine else ""
@@ -98,8 +65,9 @@ def revealed(*names: str) -> Iterator[Truth]:
     """Holds back what the block prints and draws until what `names` ask for was predicted; then shows both.
 
     The value of the block takes what turned out: `truth(0.003)`, or `truth(name=0.003)` where there are several;
-    numbers in SI units. A block that raises shows what it printed, and raises on. Figures of pyplot are held back in
-    notebooks alone; elsewhere they are not shown automatically.
+    numbers in SI units. `Instead(2.0, "modelled")` is a figure for a measurement that decided nothing. A block that
+    raises shows what it printed, and raises on. Figures of pyplot are held back in notebooks alone; elsewhere nothing
+    shows them by itself.
     """
     printed, truth = io.StringIO(), Truth(names)
     before = _open_figures()
@@ -160,10 +128,23 @@ class _Answer:
         """The questions that are not answered yet."""
         return [_question(name).text for name in self.names if name not in _SAID]
 
+    @property
+    def is_off(self) -> bool:
+        """Whether all was predicted, and not all of it was right."""
+        asked = [(_question(name), name) for name in self.names]
+        return not self.missing and any(one.is_off(_SAID[name], self.truths.get(name)) for one, name in asked)
+
     def lines(self) -> list[str]:
-        """Each question with prediction and truth."""
+        """Each question with prediction and truth, and why the student was off."""
         lines = [_question(name).compared(_SAID.get(name, ""), self.truths.get(name)) for name in self.names]
-        return list(filter(None, lines))
+        reason = _REASONS.get(self.names, "")
+        return list(filter(None, [*lines, reason and f"Why I was off: {reason}"]))
+
+    def bundle(self) -> dict[str, Any]:
+        """All of it as text, as a page and, once all was predicted, as data."""
+        said = [_question(name).kept(_SAID[name], self.truths.get(name)) for name in self.names if name in _SAID]
+        kept = {KEPT_AS: {"predictions": said, "why": _REASONS.get(self.names, "")}} if not self.missing else {}
+        return {**_bundle(self.text(), self.html()), **kept}
 
     def text(self) -> str:
         """All of it as plain text: it must be there where no page can hide it."""
@@ -181,15 +162,56 @@ class _Answer:
         return f"<div {_BOX.format(IDLE)}>{first}<details>{hidden}</details></div>"
 
 
+@dataclass
+class _Revealed:
+    """An answer on the page: where it stands, and where its student is asked why."""
+
+    answer: _Answer
+    display: Any
+    handle: Any
+    place: Any
+
+    def asks_why(self) -> None:
+        """Shows the box for the reason, where there is a place for it."""
+        if self.place is None:
+            return
+        look = {
+            "description": "Why was I off?",
+            "placeholder": "in one line; Enter keeps it",
+            "value": _REASONS.get(self.answer.names, ""),
+            "layout": {"width": "48em", "max_width": "100%"},
+        }
+        show_box(self.display, lambda: line_box(self.take, **look), place=self.place)
+
+    def take(self, reason: str) -> str:
+        """Keeps the reason beside the notebook and in the answer."""
+        names = self.answer.names
+        _REASONS[names] = " ".join(reason.split())[:MOST_LETTERS]
+        write_beside(_FILE, {**read_beside(_FILE), _reason_key(names): _REASONS[names]})
+        self.handle.update(self.answer.bundle(), raw=True)
+        return ""
+
+    def predicted(self) -> None:
+        """Shows what waited for the prediction."""
+        self.handle.update(self.answer.bundle(), raw=True)
+        if self.answer.is_off and self.answer.names not in _REASONS:
+            self.asks_why()
+
+
+def _reason_key(names: tuple[str, ...]) -> str:
+    """Another prediction has another reason."""
+    return f"why: {'; '.join(f'{_key(_question(name))} {_SAID.get(name)}' for name in names)}"
+
+
 def _listed(answer: _Answer) -> str:
     return "; ".join(f"<i>{prose_html(text)} …</i>" for text in answer.missing)
 
 
-def _question(name: str) -> _Question:
-    return _ASKED.get(name, _Question(name, name, "", ()))
+def _question(name: str) -> Question:
+    return _ASKED.get(name, Question(name, name, "", ()))
 
 
-def _keep(asked: _Question, said: str) -> str:
+def _keep(asked: Question, said: str) -> str:
     """Keeps a prediction and shows what waited for it; says what is wrong where it is none."""
     try:
         _SAID[asked.name] = asked.checked(said)
@@ -198,18 +220,20 @@ def _keep(asked: _Question, said: str) -> str:
     if is_notebook():
         kept = {"question": asked.text, "said": _SAID[asked.name]}
         write_beside(_FILE, {**read_beside(_FILE), _key(asked): kept})
-    for names, (handle, answer) in _REVEALED.items():
-        if asked.name in names and not answer.missing:
-            handle.update(_bundle(answer.text(), answer.html()), raw=True)
+    for names, shown in _REVEALED.items():
+        if asked.name in names:
+            _REASONS.pop(names, None)
+            if not shown.answer.missing:
+                shown.predicted()
     return ""
 
 
-def _key(asked: _Question) -> str:
+def _key(asked: Question) -> str:
     """Notebooks in one folder share the file, and another lab may use the same name."""
     return f"{asked.name}: {asked.text}"
 
 
-def _said_before(asked: _Question) -> str:
+def _said_before(asked: Question) -> str:
     """What an earlier kernel was told, if the question was this one and the answer can be read."""
     found = read_beside(_FILE).get(_key(asked)) if is_notebook() else None
     if not isinstance(found, dict) or found.get("question") != asked.text or type(found.get("said")) is not str:
@@ -224,7 +248,7 @@ def _bundle(text: str, html: str) -> dict[str, Any]:
     return {"text/plain": text, "text/html": html}
 
 
-def _asked_bundle(asked: _Question, problem: str = "") -> dict[str, Any]:
+def _asked_bundle(asked: Question, problem: str = "") -> dict[str, Any]:
     """The question with what was said, as text: this is what stays in the notebook."""
     said = _SAID.get(asked.name)
     state = f"you predicted {asked.shown(said)}" if said is not None else "not predicted yet"
@@ -233,10 +257,10 @@ def _asked_bundle(asked: _Question, problem: str = "") -> dict[str, Any]:
     rows = [f"<b>{head}.</b> {prose_html(asked.text)} … {sign} {escape(state)}"]
     rows += [f'<div role="alert">{escape(problem)}</div>'] if problem else []
     text = f"{sign} {asked.text} … {state}" + (f"\n  {problem}" if problem else "")
-    return _bundle(text, f"<div {_BOX.format(colour)}>{''.join(rows)}</div>")
+    return _bundle(text, f"<div {_BOX.format(colour)}>{REOPENED_STYLE}{''.join(rows)}</div>")
 
 
-def _show_question(asked: _Question, *, box: bool, problem: str) -> None:
+def _show_question(asked: Question, *, box: bool, problem: str) -> None:
     display = _display()
     if display is None:
         print(_asked_bundle(asked, problem)["text/plain"])
@@ -244,66 +268,34 @@ def _show_question(asked: _Question, *, box: bool, problem: str) -> None:
     shown = display(_asked_bundle(asked, problem), raw=True, display_id=True)
     if not box:
         return
-    try:
-        widget, connect = _widget(asked)
-        live = {"text/plain": _NO_BOX, **dict(widget._repr_mimebundle_())}
-    except Exception:  # no ipywidgets, or no kernel to talk to
+    place = show_box(display, lambda: _box(asked, lambda: shown.update(_asked_bundle(asked), raw=True)))
+    if place is None:
         how = f'No box can be shown here. Write predict("{asked.name}", …, mine="…") into this cell and run it.'
         shown.update(_asked_bundle(asked, how), raw=True)
-        return
-    place = display({**live, "text/plain": _NO_BOX}, raw=True, display_id=True)
-
-    def filled() -> None:
-        shown.update(_asked_bundle(asked), raw=True)
-        place.update(_bundle("", ""), raw=True)
-        with suppress(Exception):
-            widget.close()
-
-    connect(filled)
 
 
-def _widget(asked: _Question) -> tuple[Any, Any]:
-    """The box, and what tells it whom to call when it was filled."""
-    import ipywidgets
+def _box(asked: Question, filled: Any) -> tuple[Any, Any]:
+    """The box, and what connects a call for when it was filled."""
 
-    told = ipywidgets.HTML()
-    filled: list[Any] = []
-
-    def take(said: str) -> None:
-        if not said.strip():
-            return
+    def take(said: str) -> str:
         problem = _keep(asked, said)
-        told.value = f'<span role="alert">{escape(problem)}</span>'
-        for call in filled if not problem else ():
-            call()
+        if not problem:
+            filled()
+        return problem
 
-    controls = _choice(ipywidgets, asked, take) if asked.choices else _line(ipywidgets, asked, take)
-    return ipywidgets.VBox([controls, told]), filled.append
-
-
-def _line(ipywidgets: Any, asked: _Question, take: Any) -> Any:
-    line = ipywidgets.Text(
+    tooltip = f"{asked.text} …".replace("`", "")
+    if asked.choices:
+        return choice_box(take, asked.choices, tooltip=tooltip)
+    in_unit = f" ({asked.unit})" if asked.unit and asked.unit != "1" else ""
+    return line_box(
+        take,
         value=_SAID.get(asked.name, ""),
-        description="I predict",
-        placeholder=f"{example(asked.unit)}, then Enter" if asked.unit else "in a few words, then Enter",
-        tooltip=f"{asked.text} …".replace("`", ""),
-        continuous_update=False,
-        layout={"width": "26em" if asked.unit else "44em", "max_width": "100%"},
+        description=f"I predict{in_unit}",
+        placeholder=f"{'such as 12 or 1.2e1' if asked.unit else 'in a few words'}, then Enter",
+        tooltip=tooltip,
+        # Room for a number and the hint beside the label, whose letters take half an em each.
+        layout={"width": f"{28 + len(in_unit) // 2}em" if asked.unit else "44em", "max_width": "100%"},
     )
-    line.observe(lambda change: take(change["new"]), "value")
-    return line
-
-
-def _choice(ipywidgets: Any, asked: _Question, take: Any) -> Any:
-    buttons = [
-        ipywidgets.Button(
-            description=choice, tooltip=f"{asked.text} … {choice}".replace("`", ""), layout={"width": "auto"}
-        )
-        for choice in asked.choices
-    ]
-    for button in buttons:
-        button.on_click(lambda pressed: take(pressed.description))
-    return ipywidgets.HBox(buttons, layout={"flex_flow": "row wrap"})
 
 
 def _show_answer(answer: _Answer) -> None:
@@ -311,8 +303,16 @@ def _show_answer(answer: _Answer) -> None:
     if display is None:
         print(answer.text())
         return
-    handle = display(_bundle(answer.text(), answer.html()), raw=True, display_id=True)
-    _REVEALED[answer.names] = (handle, answer)
+    again = answer.names in _REVEALED
+    kept = read_beside(_FILE).get(_reason_key(answer.names))
+    if type(kept) is str and kept:
+        _REASONS[answer.names] = kept[:MOST_LETTERS]
+    handle = display(answer.bundle(), raw=True, display_id=True)
+    asks = answer.is_off and (again or answer.names not in _REASONS)
+    place = empty_place(display) if asks or answer.missing else None
+    shown = _REVEALED[answer.names] = _Revealed(answer, display, handle, place)
+    if asks:
+        shown.asks_why()
 
 
 def _display() -> Any:

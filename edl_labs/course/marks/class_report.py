@@ -20,6 +20,7 @@ from edl_labs.course.grade.result import Result
 from edl_labs.course.grade.submission import Submission
 from edl_labs.course.grade.submitted_folder import read_submission
 from edl_labs.course.groups import Groups, read_groups
+from edl_labs.course.marks.class_predictions import Predicted, PredictionOverview, class_predictions, predictions_in
 from edl_labs.course.marks.feedback import unread_submissions
 from edl_labs.course.marks.recording_flags import recording_flags
 from edl_labs.course.marks.similarity import (
@@ -103,6 +104,8 @@ class ClassOverview(Value):
     clusters: tuple[Cluster, ...] = ()
     notes: tuple[tuple[str, tuple[str, ...]], ...] = ()
     """By student, what was odd about the notebook and was repaired or restored."""
+    predictions: tuple[PredictionOverview, ...] = ()
+    """What the class predicted, where enough students did: counts, and nobody's name."""
 
 
 def class_report(assignment: str, *, course: Course | None = None) -> tuple[ClassOverview, dict[str, dict[str, str]]]:
@@ -135,6 +138,7 @@ def class_report(assignment: str, *, course: Course | None = None) -> tuple[Clas
         ),
         notes=tuple((student, result.notes) for student, result in results.items() if result.notes),
         at_work=tuple(found.at_work),
+        predictions=class_predictions(known.cells, {s: found.predictions[s] for s in own if s in found.predictions}),
         minutes=tuple(result.usage.wall_s / 60 for result in results.values()),
         flags=tuple((student, tuple(flags)) for student, flags in odd.items() if flags),
         pairs=tuple(pairs),
@@ -186,6 +190,7 @@ class _ClassRead:
     hints: dict[str, list[int]] = field(default_factory=dict)
     at_work: list[float] = field(default_factory=list)
     files: dict[str, Mapping[str, bytes]] = field(default_factory=dict)
+    predictions: dict[str, dict[str, Predicted]] = field(default_factory=dict)
 
 
 def _read_class(course: Course, known: Assignment, students: Sequence[str]) -> _ClassRead:
@@ -204,6 +209,7 @@ def _read_class(course: Course, known: Assignment, students: Sequence[str]) -> _
         if any(exercise.spec.hand_ins for exercise in known.exercises):
             read.files[student] = submission.files
         read.solutions[student] = _own_work(plan)
+        read.predictions[student] = predictions_in(submission)
         read.importing += [student] if any(imports_exercises(cell.source) for cell in plan.cells) else []
         at_work = minutes_at_work(submission)
         read.at_work += [] if at_work is None else [at_work]

@@ -12,7 +12,7 @@ import pytest
 from edl_labs.errors import UsageError
 from edl_labs.ui import predictions
 from edl_labs.ui.number_entry import apart, number_text, typed_number
-from edl_labs.ui.predictions import predict, revealed
+from edl_labs.ui.predictions import Instead, predict, revealed
 
 
 class Page:
@@ -25,6 +25,11 @@ class Page:
         assert (True, True) == (raw, display_id)
         self.outputs.append(bundle)
         return Output(self, len(self.outputs) - 1)
+
+    @property
+    def last(self) -> dict[str, Any]:
+        """The last output that is text, and not empty."""
+        return next(bundle for bundle in reversed(self.outputs) if bundle.get("text/html"))
 
     @property
     def html(self) -> str:
@@ -47,7 +52,7 @@ def _fresh(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 def restart(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("_ASKED", "_SAID", "_REVEALED"):
+    for name in ("_ASKED", "_SAID", "_REASONS", "_REVEALED"):
         monkeypatch.setattr(predictions, name, {})
 
 
@@ -63,14 +68,17 @@ def page(monkeypatch: pytest.MonkeyPatch) -> Page:
 def boxes(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """The boxes that were made, in order."""
     made: list[Any] = []
-    original = predictions._widget
 
-    def noted(asked: Any) -> Any:
-        widget, connect = original(asked)
-        made.append(widget)
-        return widget, connect
+    def noted(original: Any) -> Any:
+        def making(*given: Any, **more: Any) -> Any:
+            widget, connect = original(*given, **more)
+            made.append(widget)
+            return widget, connect
 
-    monkeypatch.setattr(predictions, "_widget", noted)
+        return making
+
+    for name in ("line_box", "choice_box"):
+        monkeypatch.setattr(predictions, name, noted(getattr(predictions, name)))
     return made
 
 
@@ -84,12 +92,12 @@ def test_the_truth_waits_for_the_box_and_then_stands_beside_it(page: Page, boxes
     predict("pan", "Three slices take at least", unit="min")
     show_answer()
 
-    assert "Predict first." in page.outputs[-1]["text/html"]
+    assert "Predict first." in page.last["text/html"]
     assert "<details>" in page.html, "what is hidden opens by hand, without a kernel too"
     boxes[0].children[0].value = "4"
 
-    assert "Three slices take at least … 3 min (you predicted 4 min: 33 % too much)" in page.outputs[-1]["text/html"]
-    assert "never half empty" in page.outputs[-1]["text/html"]
+    assert "Three slices take at least … 3 min (you predicted 4 min: 33 % too much)" in page.last["text/html"]
+    assert "never half empty" in page.last["text/html"]
     assert "<details" not in page.html
     assert "you predicted 4 min" in page.outputs[0]["text/html"], "the notebook keeps it as text"
     assert {"text/plain": "", "text/html": ""} == page.outputs[1], "the box is gone"
@@ -105,10 +113,10 @@ def test_a_prediction_is_found_after_a_restart_and_one_to_another_question_is_no
     predict("pan", "Three slices take at least", unit="min")
     show_answer()
 
-    assert [] == boxes, "what is answered needs no box"
-    assert "… 3 min (you predicted 4 min: " in page.outputs[-1]["text/html"]
+    assert ["Why was I off?"] == [box.children[0].description for box in boxes], "what is answered needs no box"
+    assert "… 3 min (you predicted 4 min: " in page.last["text/html"]
     predict("pan", "Three slices take at least", unit="min")
-    assert ["240 s"] == [box.children[0].value for box in boxes], "the cell once more: to change it"
+    assert "240 s" == boxes[-1].children[0].value, "the cell once more: to change it"
     restart(monkeypatch)
     predict("pan", "Four slices take at least", unit="min")
     assert "not predicted yet" in page.outputs[-2]["text/html"]
@@ -133,9 +141,94 @@ def test_code_in_a_question_is_set_as_code_and_nothing_else_is_markup(page: Page
 
     assert 3 == page.html.count("<code>sum</code> of &lt;b&gt; takes"), "asked, held back, and beside the truth"
     boxes[0].children[0].value = "4"
-    assert "<code>sum</code> of &lt;b&gt; takes … 3 min" in page.outputs[-1]["text/html"]
+    assert "<code>sum</code> of &lt;b&gt; takes … 3 min" in page.last["text/html"]
     assert "`" not in page.html
     assert "sum of <b> takes …" == boxes[0].children[0].tooltip
+
+
+def ask_and_miss() -> None:
+    predict("pan", "Three slices take at least", unit="min", mine="4 min")
+    show_answer()
+
+
+def kept_data(page: Page) -> dict[str, Any]:
+    return next(bundle[predictions.KEPT_AS] for bundle in page.outputs if predictions.KEPT_AS in bundle)
+
+
+def test_who_was_off_is_asked_why_and_the_reason_is_kept(
+    page: Page, boxes: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ask_and_miss()
+    (why,) = boxes
+    said = {"name": "pan", "said": 240.0, "true": 180.0}
+
+    assert {"predictions": [said], "why": ""} == kept_data(page)
+    why.children[0].value = "  a pan <holds>\n two "
+    assert "Why I was off: a pan &lt;holds&gt; two" in page.last["text/html"]
+    assert "Why I was off: a pan <holds> two" in page.last["text/plain"]
+    assert {"predictions": [said], "why": "a pan <holds> two"} == kept_data(page)
+    restart(monkeypatch)
+    ask_and_miss()
+    assert "Why I was off: a pan" in page.last["text/html"]
+    assert [why] == boxes, "it is known already"
+    show_answer()
+    assert "a pan <holds> two" == boxes[-1].children[0].value, "the cell once more: to change it"
+
+
+def test_another_prediction_needs_another_reason(page: Page, boxes: list[Any]) -> None:
+    ask_and_miss()
+    boxes[0].children[0].value = "a guess"
+    predict("pan", "Three slices take at least", unit="min", mine="5 min")
+
+    assert "a guess" not in page.html
+    assert [""] == [box.children[0].value for box in boxes[1:]]
+
+
+def test_who_waited_for_the_answer_is_asked_why_below_it(page: Page, boxes: list[Any]) -> None:
+    predict("pan", "Three slices take at least", unit="min")
+    show_answer()
+    assert {"text/plain": "", "text/html": ""} == page.outputs[-1]
+    assert not any(predictions.KEPT_AS in bundle for bundle in page.outputs), "nothing was predicted yet"
+    boxes[0].children[0].value = "4"
+
+    assert "application/vnd.jupyter.widget-view+json" in page.outputs[-1]
+    boxes[-1].children[0].value = "x" * 1000
+    assert {"text/plain": "", "text/html": ""} == page.outputs[-1]
+    assert 300 == len(kept_data(page)["why"])
+
+
+@pytest.mark.parametrize("right", ["3", "180 s"])
+def test_who_was_right_is_asked_nothing(page: Page, boxes: list[Any], right: str) -> None:
+    predict("pan", "Three slices take at least", unit="min", mine=right)
+    show_answer()
+
+    assert [] == boxes
+    assert 180.0 == kept_data(page)["predictions"][0]["said"]
+
+
+def test_a_saved_box_whose_kernel_has_gone_says_to_run_the_cell_again(page: Page, boxes: list[Any]) -> None:
+    predict("pan", "Three slices take at least", unit="min")
+
+    assert "<style>.jp-OutputArea-output.jupyter-widgets:not(:has(*))" in page.outputs[0]["text/html"]
+    assert "Run this cell again" in page.outputs[0]["text/html"]
+
+
+def test_the_unit_stands_beside_the_box_and_not_in_what_could_be_cut_off(page: Page, boxes: list[Any]) -> None:
+    predict("kept", "The weights are", unit="times as many numbers as lse")
+
+    assert "I predict (times as many numbers as lse)" == boxes[0].children[0].description
+    assert "such as 12 or 1.2e1, then Enter" == boxes[0].children[0].placeholder
+    assert "43em" == boxes[0].children[0].layout.width
+
+
+def test_a_figure_in_the_place_of_an_inconclusive_measurement_says_so(page: Page) -> None:
+    predict("gain", "`sum` is faster", unit="times", mine="4")
+    with revealed("gain") as truth:
+        truth(Instead(2.0, "modelled"))
+
+    told = "2 times, modelled, since the measurement here was inconclusive (you predicted 4 times: 2 times too much)"
+    assert f"`sum` is faster … {told}" in page.last["text/plain"]
+    assert 2.0 == kept_data(page)["predictions"][0]["true"]
 
 
 def test_a_choice_is_one_press_and_words_need_no_truth(page: Page, boxes: list[Any]) -> None:
@@ -147,8 +240,8 @@ def test_a_choice_is_one_press_and_words_need_no_truth(page: Page, boxes: list[A
     boxes[1].children[0].value = "Python\n  is  slow"
     next(button for button in boxes[0].children[0].children if button.description == "sum").click()
 
-    assert "Faster is … sum (you predicted sum: right)" in page.outputs[-1]["text/html"]
-    assert "The reason is … you predicted Python is slow" in page.outputs[-1]["text/html"]
+    assert "Faster is … sum (you predicted sum: right)" in page.last["text/html"]
+    assert "The reason is … you predicted Python is slow" in page.last["text/html"]
 
 
 def test_without_a_page_all_is_text_and_nothing_is_kept(capsys, tmp_path: Path) -> None:
@@ -171,10 +264,10 @@ def test_where_no_box_can_be_made_the_cell_itself_takes_the_prediction(
 
     assert "Write predict(&quot;pan&quot;, …, mine=&quot;…&quot;) into this cell" in page.html
     predict("pan", "Three slices take at least", unit="min", mine="soon")
-    assert "is not a number" in page.outputs[-1]["text/plain"]
+    assert "is not a number" in page.last["text/plain"]
     predict("pan", "Three slices take at least", unit="min", mine="3")
     show_answer()
-    assert "(you predicted 3 min: right)" in page.outputs[-1]["text/plain"]
+    assert "(you predicted 3 min: right)" in page.last["text/plain"]
 
 
 def test_a_block_that_breaks_shows_what_it_printed_and_raises_on(page: Page, capsys) -> None:
@@ -204,7 +297,7 @@ def test_two_labs_in_a_folder_may_ask_under_one_name(page: Page, monkeypatch: py
     predict("pan", "Three slices take at least", unit="min")
     show_answer()
 
-    assert "you predicted 3 min" in page.outputs[-1]["text/html"]
+    assert "you predicted 3 min" in page.last["text/html"]
 
 
 @pytest.mark.parametrize("text", ["[]", "{", '{"pan": 3}', '{"pan: Q": {"question": "Q", "said": "soon"}}', "[" * 9000])
