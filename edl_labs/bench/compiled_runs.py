@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import time
 from collections.abc import Callable
@@ -86,6 +87,7 @@ def _compiled(function: Callable[[], Any], budget_s: float, equal: Callable[[Any
 
     from edl_labs.bench import compare
 
+    _import_quietly()
     torch._dynamo.reset()
     compiled = torch.compile(function)
     began = time.perf_counter()
@@ -95,6 +97,19 @@ def _compiled(function: Callable[[], Any], budget_s: float, equal: Callable[[Any
     eager, warm = measured.sides
     machine = f"torch {torch.__version__}, {torch.get_num_threads()} threads"
     return CompiledRun(eager.median_s, first_call_s, warm.median_s, measured.low, measured.high, machine)
+
+
+def _import_quietly() -> None:
+    """What compiling imports anyway, without its "No CUDA runtime is found", which a notebook shows in red."""
+    logger = logging.getLogger("torch.utils.cpp_extension")
+    before = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        import torch.utils.cpp_extension  # noqa: F401
+    except Exception:
+        return  # compiling will say it
+    finally:
+        logger.setLevel(before)
 
 
 def _recorded(name: str, at: int) -> CompiledRun:

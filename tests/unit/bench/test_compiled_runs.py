@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+
 import pytest
 
 from edl_labs.bench.compiled_runs import CompiledRun, compiled_run
@@ -56,3 +60,18 @@ def test_eager_and_compiled_are_compared(monkeypatch):
     assert not run.is_recorded
     assert run.first_call_s > 0
     assert run.low <= run.high
+
+
+def test_a_machine_with_cudas_tools_and_no_gpu_writes_nothing_in_red():
+    """In a process of its own: torch says it once, when the module is imported."""
+    quiet, loud = (
+        "from edl_labs.bench.compiled_runs import _import_quietly as f; f()",
+        "import torch.utils.cpp_extension",
+    )
+    environment = {**os.environ, "CUDA_HOME": "/usr/local", "CUDA_VISIBLE_DEVICES": ""}
+    said = [
+        subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True).stderr
+        for code in (quiet, loud)
+    ]
+
+    assert ["", True] == [said[0], "No CUDA runtime is found" in said[1]]
