@@ -106,7 +106,7 @@ class ServingExplorer(LiveOrStill):
             run = self.run(*setting)
             serving_pictures.draw_requests(requests, run)
             set_to, _, came = self.describe(*setting).partition(": ")
-            requests.set_title(f"modelled: {set_to}\n{came}", fontsize=8)  # in place of the picture's own
+            requests.set_title(f"modelled: {set_to}\n{came}", fontsize="medium")  # in place of the picture's own
             serving_pictures.draw_pool(pool, run)
         return figure
 
