@@ -233,9 +233,10 @@ class Ladder(Value, Drawn):
         return max(self.rungs, key=lambda rung: rung.alone_s)
 
     def __str__(self) -> str:
-        rows = [f"{'stage':10} {'alone':>10} {'so far':>10}   a sample, page cache {self.cache}"]
+        rows = [f"{'stage':10} {'alone':>10} {'':>5} {'so far':>10}   a sample, page cache {self.cache}"]
         for rung in self.rungs:
-            rows.append(f"{rung.name:10} {seconds(rung.alone_s):>10} {seconds(rung.cumulative_s):>10}")
+            spread = f"± {max(rung.high_s - rung.alone_s, rung.alone_s - rung.low_s) / rung.alone_s:.0%}"
+            rows.append(f"{rung.name:10} {seconds(rung.alone_s):>10} {spread:>5} {seconds(rung.cumulative_s):>10}")
         return "\n".join([*rows, *(f"{name:10} {'-':>10}   {why}" for name, why in self.left_out.items())])
 
 

@@ -121,13 +121,13 @@ with revealed("disk_in_order", "disk_scattered", "nvme_scattered") as truth:
         times = f"in order {units.seconds(in_order)}"
         times += f", scattered {units.seconds(scattered)}"
         print(f"{disk.name}: {times}, {scattered / in_order:.3g} times as long")
-    (disk_s, disk_scattered_s), (nvme_in_order_s, nvme_s) = found.values()
+    (disk_s, disk_scattered_s), (_, nvme_s) = found.values()
+    print("the same bytes, and a seek for each sample")
     truth(disk_in_order=disk_s, disk_scattered=disk_scattered_s, nvme_scattered=nvme_s)
 
 # %% [markdown]
-# (Modelled: `NVME` serves eight requests at a time.) On the disk, 0.67 s became 8.7 s: thirteen times as long for the
-# same bytes. But order is only half of a plan. If nearly all samples of a shard are wanted, it is quicker to *read
-# through* the ones in between than to jump over them.
+# (Modelled: `NVME` serves eight requests at a time.) But order is only half of a plan. If nearly all samples of a
+# shard are wanted, it is quicker to *read through* the ones in between than to jump over them.
 #
 # Write `read_plan(wanted, seek_s=..., byte_per_s=...)`. `wanted` is a list of `(shard, start, stop)`, one for each
 # sample, in the order in which somebody asked for them: bytes `start` up to `stop` of a shard. Return the reads to
@@ -226,6 +226,10 @@ with revealed("warm_gain") as truth:
 # takes longest? Each is measured several times, which takes about ten seconds.
 
 # %%
+stages_here = ("open", "read", "decode", "transform", "collate")
+predict("slowest_stage", "Longest takes", choices=stages_here)
+
+# %%
 from edl_labs.pipeline import image_stages, measure_ladder
 
 raw = write(photos, Path(scratch.name) / "raw", format="raw")
@@ -233,12 +237,17 @@ state = make_warm(raw.paths)
 ladder = measure_ladder(
     image_stages(raw), range(len(raw)), batch_size=8, cache=state.word
 )
-print("measured here:")
-print(ladder)
+
+# %%
+with revealed("slowest_stage") as truth:
+    print("measured here, with the interval of each:")
+    print(ladder)
+    print("in memory, a JPEG pipeline is usually a decoder with some decoration")
+    truth(ladder.slowest.name)
 
 # %% [markdown]
-# Once the files are in memory, a JPEG pipeline is a decoder with some decoration. Opening and reading, which were
-# section 1, return as soon as the data set is larger than the memory.
+# Opening and reading, which were section 1, return as soon as the data set is larger than the memory. Where intervals
+# are wide, this machine was busy, and the order of two stages may be chance.
 
 # %% [markdown]
 # Deck [003]: *use more CPU cores per GPU and use more I/O workers per GPU*. How many? Each resource sets a bound, as
@@ -307,22 +316,12 @@ def simulated_rate(workers, machine, *, batches=200):
 
 
 # %%
-machine = {"cores": 8, "cpu_s": 40e-3, "wait_s": 10e-3, "disk_s": 1e-3}
-machine |= {"step_s": 4e-3, "step_threads": 0}
-with once_written("predict_workers"), revealed("enough", "same_cores") as truth:
-    shares_cores = {**machine, "step_threads": 8}
-    on_device = [predict_workers(n, machine) for n in range(1, 25)]
-    on_cores = [predict_workers(n, shares_cores) for n in range(1, 25)]
-    enough = 1 + [limit != "workers" for _, limit in on_device].index(True)
-    print(f"from {enough} workers on, {on_device[-1][1]} set the pace")
-    best, shared = on_device[-1][0], on_cores[-1][0]
-    print(f"at best {best:.0f} batches/s, with the step on the same cores {shared:.0f}")
-    truth(enough=enough, same_cores=shared / best)
-
-# %%
 from edl_labs.plots import style
 
-with once_written("predict_workers"):
+
+# %%
+def draw_rates(machine):
+    """Your bound and the simulated loop, the step on a device and on all cores."""
     figure, panes = style.subplots(1, 2, figsize=(9, 3.4), sharey=True)
     where, numbers = {0: "a device", 8: "8 of the 8 cores"}, list(range(1, 25))
     for axes, (threads, place) in zip(panes, where.items(), strict=True):
@@ -333,14 +332,27 @@ with once_written("predict_workers"):
         axes.plot(numbers, rates, "o", ms=3, label="VirtualWorkers")
         axes.set(xlabel="workers", title=f"step on {place} (modelled)")
     panes[0].set_ylabel("batches/s")
-    legend = panes[0].legend(frameon=False)
+    panes[0].legend(frameon=False)
+
+
+# %%
+machine = {"cores": 8, "cpu_s": 40e-3, "wait_s": 10e-3, "disk_s": 1e-3}
+machine |= {"step_s": 4e-3, "step_threads": 0}
+with once_written("predict_workers"), revealed("enough", "same_cores") as truth:
+    shares_cores = {**machine, "step_threads": 8}
+    on_device = [predict_workers(n, machine) for n in range(1, 25)]
+    on_cores = [predict_workers(n, shares_cores) for n in range(1, 25)]
+    enough = 1 + [limit != "workers" for _, limit in on_device].index(True)
+    print(f"from {enough} workers on, {on_device[-1][1]} set the pace")
+    best, shared = on_device[-1][0], on_cores[-1][0]
+    print(f"at best {best:.0f} batches/s, with the step on the same cores {shared:.0f}")
+    draw_rates(machine)
+    truth(enough=enough, same_cores=shared / best)
 
 # %% [markdown]
-# On the left, workers help until the cores are used up. By the bound that takes eleven, since each waits a fifth of
-# its time; the simulated loop levels off at about 190 of 200, from about fourteen workers. On the right, a step on the
-# same cores takes 32 ms of core time from every batch, and the loop ends at a little more than half. No number of
-# workers brings that back. Nowhere is the simulated loop above the bound: a bound says what is possible when nobody
-# ever waits for anybody.
+# On the left, workers help until the cores are used up; each waits a fifth of its time. On the right, a step on the
+# same cores takes 32 ms of core time from every batch, and no number of workers brings that back. Nowhere is the
+# simulated loop above the bound: a bound says what is possible when nobody ever waits for anybody.
 #
 # Three more options of deck [003] change this table's inputs:
 #
@@ -357,14 +369,26 @@ with once_written("predict_workers"):
 # cores that are full?
 
 # %%
+predict("enough_here", "With 8 ms and 4 ms, enough are", unit="workers")
+
+# %%
 from edl_labs.ui.loader_widget import LoaderExplorer
 
 LoaderExplorer(cores=4)
 
+# %%
+with revealed("enough_here") as truth:
+    print("two batches are decoded in 8 ms, and the step takes two: it is full first")
+    truth(8 / 4)
+
 # %% [markdown]
 # And a real `DataLoader`, beside your function: `cpu_s` is your ladder's sum for a batch, `cores` what this process may
-# use. **Predict** the rate with one worker, and with as many as you have cores. Four loaders of two seconds each, and
-# their starts: it takes about 15 seconds.
+# use. **Predict** the rate with one worker and with two. Four loaders of two seconds each, and their starts: it takes
+# about 15 seconds.
+
+# %%
+predict("one_worker", "One worker makes", unit="batches/s")
+predict("two_workers", "Two workers make", unit="batches/s")
 
 # %%
 from edl_labs.pipeline import ImageDataset, collate, run_loader, usable_cores
@@ -374,20 +398,22 @@ here |= {"wait_s": 0.0, "disk_s": 1e-9, "step_s": 1e-9}
 in_eights = {"batch_size": 8, "collate": collate}
 
 # %%
-with once_written("predict_workers"):
+with once_written("predict_workers"), revealed("one_worker", "two_workers") as truth:
     print("measured here, batches of 8, nobody training: batches/s")
+    runs, data = {}, ImageDataset(raw)
     for workers in progress_bar((0, 1, 2, 4), "loaders"):
         bound, limit = predict_workers(workers, here)
-        data = ImageDataset(raw)
         run = run_loader(data, workers=workers, seconds=seconds, **in_eights)
+        runs[workers] = run.sample_per_s / 8
         print(f"{workers} workers: your bound {bound:6.1f} ({limit}),", end=" ")
-        print(f"measured {run.sample_per_s / 8:6.1f}")
+        print(f"measured {runs[workers]:6.1f}")
+    truth(one_worker=runs[1], two_workers=runs[2])
 
 # %% [markdown]
-# A real loader stays below the bound: batches are handed over through shared memory, the main process wants a core too,
-# and cores that share caches and memory slow each other. `edl_labs.pipeline.LoaderModel` adds these as terms, measured
-# one by one. Look at four workers if you have two cores: more workers than cores make nothing faster, and each costs
-# memory and a start.
+# A real loader usually stays below the bound (where it does not, the ladder was measured at a busy moment): batches
+# are handed over through shared memory, the main process wants a core too, and cores that share caches and memory slow
+# each other. `edl_labs.pipeline.LoaderModel` adds these as terms, measured one by one. Look at four workers if you
+# have two cores: more workers than cores make nothing faster, and each costs memory and a start.
 
 # %% [markdown]
 # Workers surprise in other ways too. **Predict**, then run:
@@ -413,6 +439,7 @@ with revealed("different") as truth:
         told = f"{seeds.different} of {seeds.drawn} numbers are different"
         print(f"generator {source:>6}: {told}, {again}")
         truth(**({"different": seeds.different} if source == "shared" else {}))
+    print("each worker got a copy of the shared generator")
 
 # %%
 with revealed("spawn_start") as truth:
@@ -435,6 +462,7 @@ with revealed("list_costs") as truth:
             grown = private_growth_bytes(kept)
             cost = units.byte_count(grown)
             print(f"reading 200,000 numbers of the {kind} costs a worker {cost}")
+            print("(to read a Python object counts a reference: its page is copied)")
             truth(**({"list_costs": grown} if kind == "list" else {}))
         except EdlError as error:
             print(f"left out here: {error.what}")
@@ -444,11 +472,10 @@ print("8 workers, batches of 64 photographs of 224 × 224:")
 print(shared_memory(64 * 3 * 224 * 224, workers=8))
 
 # %% [markdown]
-# Each worker got a copy of the generator, so both drew the same numbers, and again in every epoch: half of the
-# augmentation is lost, and no error says so. (`persistent_workers=True` cures the second, not the first.) Seed from
+# Part of the augmentation may be lost, and no error says so. (`persistent_workers=True` cures what comes again in the
+# next epoch, not what two workers share.) Seed from
 # `torch.initial_seed()`, which differs by worker and epoch. A spawned worker imports everything anew and knows
-# nothing of a notebook's cells: put the class into a file. And to read a Python object is to write to it, since its
-# references are counted: the page is copied, for every worker. Keep large lists as arrays. The last cell's figure
+# nothing of a notebook's cells: put the class into a file. Keep large lists as arrays. The last cell's figure
 # matters in containers, which often have 64 MB of shared memory: a worker that finds no room there dies of a bus error.
 
 # %% [markdown]
@@ -490,7 +517,7 @@ with revealed("pad_all", "pad_random", "pad_sorted") as truth:
     truth(pad_all=of_all, pad_random=of_random, pad_sorted=of_sorted)
 
 # %% [markdown]
-# Sorting wastes next to nothing, and ruins the shuffle: the same sequences meet in every epoch, and short ones come
+# Sorting ruins the shuffle: the same sequences meet in every epoch, and short ones come
 # first. Write a class in between:
 #
 # * `BucketSampler(lengths, batch_size=..., seed=...)`; `set_epoch(epoch)` chooses the epoch (0 before any call);
@@ -567,6 +594,9 @@ check("bucket_sampler")
 # follows every byte: what only happened to come late enough is a race. **Predict:** how many slots does this need, and
 # what would more of them buy?
 
+# %%
+predict("slots_needed", "It needs, on each side,", unit="slots")
+
 
 # %% solve="overlap_plan"
 def feed(gpu, batches, *, nbytes, slots, load, step):
@@ -625,7 +655,7 @@ def trained(feeding, *, slots, count=8):
 # %%
 from edl_labs.plots.timeline_picture import draw_timeline
 
-with once_written("overlap_plan"):
+with once_written("overlap_plan"), revealed("slots_needed") as truth:
     lines = {
         "one after another": trained(one_after_another, slots=1),
         "feed, 2 slots": trained(feed, slots=2),
@@ -635,9 +665,10 @@ with once_written("overlap_plan"):
     for axes, (name, line) in zip(panes, lines.items(), strict=True):
         title = f"{name} (modelled A100): {units.seconds(line.makespan_s)}"
         axes = draw_timeline(axes, line, end_s=longest_s, title=title)
+    print("one is filled while the other is used: enough where batches are alike")
+    truth(2)
 
 # %% [markdown]
-# Two slots are enough when every batch takes about as long as the one before: one is filled while the other is used.
 # More slots are a store for bad times, a slow read or a full disk queue, and cost memory. They never make the slowest
 # of the three faster.
 
@@ -649,9 +680,19 @@ with once_written("overlap_plan"):
 # the two.** With neither at hand, a timeline must do.
 #
 # **Predict:** a loop spends 90 % of the host's time inside `next(loader)`. Is it bound by its data?
-#
-# Not necessarily. If the loader's last act is a blocking copy to the device, it waits there until the device has done
-# the step before; the host's clock bills that to the loader. Write `whose_fault(timeline)` → `"data-bound"`,
+
+# %%
+sure = ("certainly", "not necessarily")
+predict("bound_by_data", "It is bound by its data", choices=sure)
+
+# %%
+with revealed("bound_by_data") as truth:
+    print("A loader that ends with a blocking copy waits there for the step before;")
+    print("the host's clock bills that to the loader.")
+    truth("not necessarily")
+
+# %% [markdown]
+# Write `whose_fault(timeline)` → `"data-bound"`,
 # `"compute-bound"`, or `"balanced"` when the faster side's rate is at most 1.1 times the slower side's. A timeline is a
 # list of spans, dicts with `row`, `kind`, `start_s`, `end_s`: rows `"worker 0"`, `"worker 1"`, … (kind `"load"`, one
 # batch each), `"host"` (kinds `"next"`, `"launch"`, `"item"`), `"device"` (kind `"step"`). **Each worker's first batch
@@ -699,6 +740,12 @@ check("whose_fault")
 # times, once and 4 times as long as the loader takes for a batch. **Predict** the three verdicts.
 
 # %%
+faults = ("data-bound", "balanced", "compute-bound")
+predict("short_step", "With 0.3 times it is", choices=faults)
+predict("equal_step", "With the same time it is", choices=faults)
+predict("long_step", "With 4 times it is", choices=faults)
+
+# %%
 from edl_labs.pipeline import sleeping_step
 from edl_labs.pipeline import whose_fault as verdict_on
 
@@ -713,16 +760,16 @@ def slow_batches():
 
 
 # %%
-for step_s in (0.3 * batch_s, batch_s, 4 * batch_s):
-    fault = verdict_on(
-        slow_batches, sleeping_step(step_s), batches=15, budget_s=3 * seconds
-    )
-    gains = f"data for free {fault.gain_if_loader_free:.2f}x, "
-    gains += f"a free step {fault.gain_if_step_free:.2f}x"
-    print(
-        f"step {units.seconds(step_s)}, "
-        f"loader {units.seconds(batch_s)}: {fault.verdict}; {gains}"
-    )
+cost = {"batches": 15, "budget_s": 3 * seconds}
+with revealed("short_step", "equal_step", "long_step") as truth:
+    print(f"the loader takes {units.seconds(batch_s)}")
+    for name, times in (("short_step", 0.3), ("equal_step", 1), ("long_step", 4)):
+        step_s = times * batch_s
+        fault = verdict_on(slow_batches, sleeping_step(step_s), **cost)
+        gains = f"data for free {fault.gain_if_loader_free:.2f}x, "
+        gains += f"a free step {fault.gain_if_step_free:.2f}x"
+        print(f"step {units.seconds(step_s)}: {fault.verdict}; {gains}")
+        truth(**{name: fault.verdict})
 
 # %% [markdown]
 # This loop loads and steps in turn, so *both* fixes gain something; a loop with a prefetcher gains by fixing its slower
@@ -736,12 +783,16 @@ for step_s in (0.3 * batch_s, batch_s, 4 * batch_s):
 # (`torchvision.io.decode_jpeg(..., device="cuda")` calls it). libjpeg-turbo is what nearly all of those below stand
 # on: `pillow`, `simplejpeg`, `torchvision`, `opencv`, `kornia-rs` and `imagecodecs`, as far as they are installed.
 # Before speeds are compared, pictures are: a decoder that is faster because it does less is another decoder.
-# **Predict** the order of the six alone, and in a loader of two workers. The two next cells take about 15 seconds.
+# **Predict** the order of those that are here, alone and in a loader of two workers. It takes about 15 seconds.
 
 # %%
 from edl_labs.pipeline import agreement, decoders, missing_decoders
 
+predict("best_alone", "Fastest alone is", choices=tuple(decoders()))
+predict("best_of_two", "Fastest in the loader is", choices=tuple(decoders()))
 
+
+# %%
 def rates_of(name, decode):
     """Images a second alone, in one thread, and in a loader of two workers."""
     some = photos.samples[:24]
@@ -753,11 +804,15 @@ def rates_of(name, decode):
 
 # %%
 same = {one.name: one.agrees for one in agreement(photos.samples[:4])}
-print("     decoder  same image    alone  2 workers   measured here, images/s")
-for name, decode in progress_bar([*decoders().items()], "decoders"):
-    alone, together = rates_of(name, decode)
-    agrees = "yes" if same.get(name, True) else "no"
-    print(f"{name:>12} {agrees:>11} {alone:>8.0f} {together:>10.0f}")
+with revealed("best_alone", "best_of_two") as truth:
+    rates = {}
+    print("     decoder  same image    alone  2 workers   measured here, images/s")
+    for name, decode in progress_bar([*decoders().items()], "decoders"):
+        alone, together = rates[name] = rates_of(name, decode)
+        agrees = "yes" if same.get(name, True) else "no"
+        print(f"{name:>12} {agrees:>11} {alone:>8.0f} {together:>10.0f}")
+    best = [max(rates, key=lambda name, at=at: rates[name][at]) for at in (0, 1)]
+    truth(best_alone=best[0], best_of_two=best[1])
 for name, why in missing_decoders().items():
     print(f"{name:>12} is left out: {why}; next: pip install 'edl-labs[data,vision]'")
 
@@ -780,12 +835,15 @@ for name, why in missing_decoders().items():
 # 4. one worker, so that loading and the step overlap;
 # 5. as many workers as there are cores.
 #
-# **Write your five predictions down, in samples a second, in the next cell** (numbers in place of `None`; the picture
-# at the end shows them), then run the ones after it. They make two sets of images and time eight loaders of two seconds
-# each, which takes about half a minute.
+# **Predict** all five. The cells below make two sets of images and time eight loaders of two seconds each, which takes
+# about half a minute.
 
 # %%
-my_predictions = [None, None, None, None, None]
+predict("naive_rate", "Version 1 loads", unit="samples/s")
+predict("decoder_rate", "Version 2 loads", unit="samples/s")
+predict("resized_rate", "Version 3 loads", unit="samples/s")
+predict("one_beside", "Version 4 loads", unit="samples/s")
+predict("all_beside", "Version 5 loads", unit="samples/s")
 
 # %%
 large = write(
@@ -814,50 +872,48 @@ versions += [
     for n in dict.fromkeys((1, max(2, usable_cores())))
 ]
 
-# %%
-story = []
-told = [*zip(versions, my_predictions, strict=True)]
-for (name, kept, decoder, workers), mine in progress_bar(told, "loaders"):
-    data, step = ImageDataset(kept, decoder=decoder), sleeping_step(5e-3)
-    run = run_loader(data, workers=workers, step=step, seconds=seconds, **in_eights)
-    story.append((name, mine, run.sample_per_s))
-    said = "-" if mine is None else f"{mine:.0f}"
-    rate = f"{run.sample_per_s:>7.0f} samples/s"
-    print(f"{name:>14}: predicted {said:>6}, measured here {rate}")
 
 # %%
-kept, decoder, workers = versions[-1][1:]
-data, of_step = ImageDataset(kept, decoder=decoder), 8 / 5e-3
-runs = [
-    run_loader(data, workers=workers, seconds=seconds, **in_eights).sample_per_s
-    for _ in range(3)
-]
-slowest, middle, quickest = sorted(runs)
-print(f"the last loader alone, three runs: {slowest:.0f} to {quickest:.0f};", end=" ")
-print(f"the step alone: {of_step:.0f} samples/s")
+def rate_of(version, step_s=0.0):
+    """Samples a second of a version of the loader, with or without a step."""
+    _, kept, decoder, workers = version
+    data = ImageDataset(kept, decoder=decoder)
+    more = {"step": sleeping_step(step_s)} if step_s else {}
+    run = run_loader(data, workers=workers, seconds=seconds, **more, **in_eights)
+    return run.sample_per_s
+
 
 # %%
-figure, axes = style.subplots(figsize=(9, 3.2))
-names, predicted, measured = zip(*story, strict=True)
-bars = axes.barh(names, measured, label="measured here")
-axes.bar_label(bars, fmt=" %.0f", color=style.TEXT)
-told = [(mine, row) for row, mine in enumerate(predicted) if mine is not None]
-if told:
-    axes.plot(*zip(*told, strict=True), "D", color=style.ORANGE, label="predicted")
-axes.axvline(of_step, color=style.GREY, ls="--", label="the step alone")
-alone = {"color": style.GREY, "alpha": 0.3, "label": "the last loader alone"}
-axes.axvspan(slowest, quickest, **alone)
-axes.invert_yaxis()
-axes.set(xlabel="samples/s", title="From naive to tuned (measured here)")
-with style.look():
-    axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
+def draw_story(story, ends, of_step):
+    """The five rates, and what the step and the last loader do alone."""
+    _, axes = style.subplots(figsize=(9, 3.2))
+    bars = axes.barh(list(story), list(story.values()), label="measured here")
+    axes.bar_label(bars, fmt=" %.0f", color=style.TEXT)
+    axes.axvline(of_step, color=style.GREY, ls="--", label="the step alone")
+    alone = {"color": style.GREY, "alpha": 0.3, "label": "the last loader alone"}
+    axes.axvspan(*ends, **alone)
+    axes.invert_yaxis()
+    axes.set(xlabel="samples/s", title="From naive to tuned (measured here)")
+    with style.look():
+        axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
+
+
+# %%
+five = ("naive_rate", "decoder_rate", "resized_rate", "one_beside", "all_beside")
+with revealed(*five) as truth:
+    story = {one[0]: rate_of(one, 5e-3) for one in progress_bar(versions, "loaders")}
+    low, _, high = sorted(rate_of(versions[-1]) for _ in range(3))
+    draw_story(story, (low, high), 8 / 5e-3)
+    print(f"the last loader alone, three runs: {low:.0f} to {high:.0f} samples/s;")
+    print(f"the step alone: {8 / 5e-3:.0f} samples/s")
+    truth(**dict(zip(five, story.values(), strict=True)))
 
 # %% [markdown]
 # Read it with the whole lab in mind: what was bought by doing less work (a better decoder, work done once), and what
-# by doing it at the same time (workers)? Two ceilings are drawn: the step alone, and the last loader alone, which is
-# a band because rates vary from run to run, as your bars do. The lower one holds. A loop that comes to 90 % of it is
-# tuned; what is missing is the hand-over. And if the step took the same cores as the loader, the band itself would
-# come down: section 2 says how far.
+# by doing it at the same time (workers)? Two ceilings are drawn: the step alone, and the last loader alone, which is a
+# band because rates vary from run to run, as your bars do. Usually the lower one holds. A loop that comes to 90 % of
+# it is tuned; what is missing is the hand-over. And if the step took the same cores as the loader, the band itself
+# would come down: section 2 says how far.
 
 # %% [markdown]
 # ## 8. Practice: your plan on this disk, and which format
@@ -866,6 +922,10 @@ with style.look():
 # has 2048 parts of 16 kB, and half of them are wanted. Reading the whole file in one read shows the disk's rate;
 # reading the wanted parts as they were asked for shows, beyond that rate, what a seek costs. **Predict:** planned with
 # these two figures, how many reads are left, and how much faster is it?
+
+# %%
+predict("reads_left", "Of the 1024 reads are left", unit="reads")
+predict("plan_gain", "The plan is faster", unit="times")
 
 
 # %% given
@@ -897,11 +957,12 @@ seek = units.seconds(measured_seek_s)
 print(f"a seek of {seek} is worth {worth} at {units.byte_rate(measured_rate)}")
 
 # %%
-with once_written("read_plan"):
+with once_written("read_plan"), revealed("reads_left", "plan_gain") as truth:
     plan = read_plan(asked, seek_s=measured_seek_s, byte_per_s=measured_rate)
     planned_s, state = reading_s(whole, plan)
     took = units.seconds(planned_s)
     print(f"measured here, {state}: {len(plan)} reads of your plan: {took}")
+    truth(reads_left=len(plan), plan_gain=asked_s / planned_s)
 
 # %% [markdown]
 # Where the state is cold, a good plan reads more bytes in less time, by the disk's own figures. Where it is warm, there
@@ -931,6 +992,9 @@ with once_written("read_plan"):
 # cheapest. **Predict:** reading one small column of a table sequentially; reading single samples in random order from
 # a network store; a data set that fits into memory. Which format wins each?
 
+# %%
+predict("winners", "What wins each is")
+
 
 # %% solve="storage_format"
 def format_cost_s(form, access, disk):
@@ -959,11 +1023,23 @@ def pick_format(forms, access, disk):
 # %% check="storage_format"
 check("storage_format")
 
+# %%
+with revealed("winners"):
+    print("one column in sequence: a format that stores columns")
+    print("single samples from afar: one that reads little at a time, in one open file")
+    print("in memory: the one that opens and parses least")
+
 # %% [markdown]
 # Now measure: the same JPEGs in the formats that this kernel can write, each read cold: of `raw` (a file for each),
 # `tar`, `parquet`, `arrow`, `lmdb`, `hdf5`, `npy` and `msgpack`, those whose libraries are installed. **Predict** which
 # of them is fastest when it is read from beginning to end, and which in random order. Beside each rate stands the state
 # that `make_cold` left: compare rates of equal states only.
+
+# %%
+from edl_labs.pipeline import FORMATS
+
+predict("best_scan", "Fastest from beginning to end is", choices=tuple(FORMATS))
+predict("best_random", "Fastest in random order is", choices=tuple(FORMATS))
 
 
 # %%
@@ -975,18 +1051,31 @@ def cold_rate(kept, read):
 
 
 # %%
-from edl_labs.pipeline import FORMATS
+def rates_of_format(form):
+    """A format's files, size and both cold rates, as text."""
+    with write(photos, Path(scratch.name) / f"as {form}", format=form) as kept:
+        scan = cold_rate(kept, lambda: sum(map(len, kept.scan())))
+        drawn = cold_rate(kept, lambda: kept.read_many(mixed))
+        size = units.byte_count(kept.nbytes)
+        return f"{len(kept.paths):>6}", f"{size:>8}", scan, drawn
 
-print("  format  files     size           scan         random   measured, samples/s")
-for form in FORMATS:
-    try:
-        with write(photos, Path(scratch.name) / f"as {form}", format=form) as kept:
-            scan = cold_rate(kept, lambda: sum(map(len, kept.scan())))
-            drawn = cold_rate(kept, lambda: kept.read_many(mixed))
-            size = units.byte_count(kept.nbytes)
-            print(f"{form:>8} {len(kept.paths):>6} {size:>8} {scan} {drawn}")
-    except EdlError as error:
-        print(f"{form:>8} is left out: {error.what}; next: {error.next}")
+
+def fastest_of(rows, column):
+    """The format with the largest rate in a column."""
+    return max(rows, key=lambda form: float(rows[form][column].split()[0]))
+
+
+# %%
+with revealed("best_scan", "best_random") as truth:
+    rows = {}
+    print("  format  files     size           scan         random   samples/s, here")
+    for form in FORMATS:
+        try:
+            rows[form] = rates_of_format(form)
+            print(f"{form:>8}", *rows[form])
+        except EdlError as error:
+            print(f"{form:>8} is left out: {error.what}; next: {error.next}")
+    truth(best_scan=fastest_of(rows, 2), best_random=fastest_of(rows, 3))
 
 # %% [markdown]
 # The gap between the two columns is the price of random access, and the number of files is what a shared file system
@@ -1013,6 +1102,9 @@ for form in FORMATS:
 # that kind. **Predict:** for which pairs of kinds is the result the same in either order? Here are two examples of each
 # to try. A pair that fails once is no pair.
 
+# %%
+predict("pairs", "The same in either order are", unit="pairs of kinds")
+
 # %% given
 EXAMPLES = {
     "point": [np.square, lambda x: np.minimum(x + 0.3, 1)],
@@ -1037,17 +1129,26 @@ def same_in_either_order(first, second, image):
 
 # %%
 image = np.random.default_rng(0).random((8, 8))
-print("same in either order?", *(f"{kind:>7}" for kind in EXAMPLES))
-for kind, firsts in EXAMPLES.items():
-    pairs = [
-        [(a, b) for a in firsts for b in seconds if a is not b]
-        for seconds in EXAMPLES.values()
-    ]
-    always = [all(same_in_either_order(a, b, image) for a, b in some) for some in pairs]
-    print(f"{kind:>21}", *(f"{'always' if yes else '.':>7}" for yes in always))
+
+
+def always_same(firsts, seconds):
+    """Whether all these pairs give the same in both orders."""
+    pairs = [(a, b) for a in firsts for b in seconds if a is not b]
+    return all(same_in_either_order(a, b, image) for a, b in pairs)
+
+
+# %%
+with revealed("pairs") as truth:
+    count = 0
+    print("same in either order?", *(f"{kind:>7}" for kind in EXAMPLES))
+    for kind, firsts in EXAMPLES.items():
+        always = [always_same(firsts, seconds) for seconds in EXAMPLES.values()]
+        count += sum(always)
+        print(f"{kind:>21}", *(f"{'always' if yes else '.':>7}" for yes in always))
+    truth(count / 2)  # each stands in the table twice
 
 # %% [markdown]
-# Three pairs. Now a whole chain, in the order in which the loader applies it. Write `move_offline(chain)`, which
+# Now a whole chain, in the order in which the loader applies it. Write `move_offline(chain)`, which
 # returns the list of the places (from 0) of all transforms that may be done once, before training, while all the
 # others stay in the loader, in their order. Move all that may move.
 
@@ -1088,7 +1189,11 @@ check("decode_once")
 # Section 2 measured a ladder of warm files. Here you write one, with two figures for each stage: *alone*, and
 # *cumulative*, with all stages before it, sample by sample as the loader does it. Both **from cold**, in seconds a
 # sample. **Predict:** is the cumulative time always the sum of the times alone?
-#
+
+# %%
+predict("adds_up", "The times alone add up", choices=("always", "not always"))
+
+# %% [markdown]
 # You drive a `VirtualWorkers`: a model of a machine that loads data, with cores, disks, a page cache and workers, on a
 # virtual clock. `vw.now_s()` reads its clock, `vw.drop_cache()` makes every page cold. `stages` is a list of
 # `(name, function)`; `function(sample)` does that stage for one sample (numbered from 0), on `vw`, and returns when it
@@ -1131,7 +1236,7 @@ def reads_of(vw, name, nbytes):
 
 
 # %%
-with once_written("stage_ladder"):
+with once_written("stage_ladder"), revealed("adds_up") as truth:
     vw = VirtualWorkers(LoaderMachine(disks=(HDD,), cache_bytes=1 << 33))
     stages = [
         ("read picture", reads_of(vw, "pictures", 200_000)),
@@ -1141,10 +1246,11 @@ with once_written("stage_ladder"):
     for name, *times_s in stage_ladder(vw, stages, samples=50):
         alone, cumulative = map(units.seconds, times_s)
         print(f"{name:>12}: alone {alone:>8}, cumulative {cumulative:>8}")
+    print("together, the head runs to the other file and back for every sample")
+    truth("not always")
 
 # %% [markdown]
-# Alone, each file is read in order, nearly without a seek. Together, the head runs from one file to the other and back
-# for every sample: the two reads cost 2.3 ms alone, and 18 ms together. A ladder of times alone would have told you
+# A ladder of times alone would have told you
 # that decoding is the bottleneck. And a ladder run twice without dropping the cache would have told you that the disk
 # is free.
 
@@ -1251,7 +1357,7 @@ with once_written("pack_sequences"), revealed("pad_packed") as truth:
     print(f"looking along the rows instead: about {along:.2g} looks")
 
 # %% [markdown]
-# Next to nothing is padding, but a price is paid elsewhere: without the mask, a sequence would read its neighbour, and
+# A price is paid elsewhere: without the mask, a sequence would read its neighbour, and
 # positions must begin anew in each. Packing also fixes who sits with whom by length alone, unless it packs one shuffled
 # pool after another. Which of waste, randomness and throughput pull together, and which against each other?
 
