@@ -89,13 +89,13 @@ with revealed("longer", "longer_by", "remains") as truth:
     at_best, ratio = flop / max(memory_s, compute_s), memory_s / compute_s
     print("memory {}, arithmetic {}:".format(*times), f"{ratio:.0f} to 1")
     print("at best", units.flop_rate(at_best, digits=5), "of 6 TFLOP/s")
+    print("(the slide divides rounded numbers, and has 142 GFLOP/s)")
     longer = "memory" if ratio > 1 else "arithmetic"
     truth(longer=longer, longer_by=max(ratio, 1 / ratio), remains=at_best)
 
 # %% [markdown]
-# The slide says 142 GFLOP/s. It divides rounded numbers, 1e6 FLOP by 7 µs, and loses 5.1 % on the way; unrounded it is
-# 149.6. For the decision that does not matter: the arithmetic units idle for 97 % of the time, and no faster arithmetic
-# helps. *Even substantial change in this number is irrelevant*, the slide says of the shorter time.
+# Rounding does not matter for the decision: no faster unit helps that idles nearly all of the time. *Even substantial
+# change in this number is irrelevant*, the slide says of the shorter time.
 #
 # What decides is the quotient FLOPs / bytes, the **arithmetic intensity**. Here it is 0.5 FLOP/B, while the machine
 # could do 6e12 / 300e9 = 20 FLOPs for every byte it moves.
@@ -192,10 +192,10 @@ with once_written("intensity"), revealed("linear_512", "linear_1", "relu_has") a
     truth(linear_512=large, linear_1=single, relu_has=has["ReLU"])
 
 # %% [markdown]
-# The slide has 315, 1, 2.25, 0.25 and "< 10". The batch of 512 and the batch of 1 are the same layer with the same
+# The batch of 512 and the batch of 1 are the same layer with the same
 # weights: what differs is how often each weight is used once it has been fetched. Weights of one byte double the
 # intensity of a batch of 1, and hardly change that of 512: that is why a model that answers one person at a time gets
-# its weights rounded. A ReLU moves four bytes for one operation, and no GPU ever built is balanced for that.
+# its weights rounded. No GPU ever built is balanced for a ReLU.
 #
 # One trap: the table's max-pool counts nine operations a window. A maximum of nine numbers takes eight comparisons, 2.0
 # FLOP/B. Nobody's decision depends on it; but say what you count.
@@ -207,9 +207,13 @@ with once_written("intensity"), revealed("linear_512", "linear_1", "relu_has") a
 # its peak, a ceiling. They meet at the **ridge point**, and below the two is where all programs live. A real machine
 # has several ceilings (one for each dtype) and several slopes (one for each level of memory).
 #
-# **Predict:** a V100's tensor cores do 125 TFLOP/s, its memory 0.9 TB/s. Which of the rows that you just printed can
+# **Predict:** a V100's tensor cores do 125 TFLOP/s, its memory 0.9 TB/s. How many of the rows that you just printed can
 # ever reach the ceiling?
-#
+
+# %%
+predict("rows_at_ceiling", "The ceiling is reached by", unit="rows")
+
+# %% [markdown]
 # Write two functions. A `machine` is `{"peak_flop_per_s": {"fp16": ..., ...}, "bandwidth_byte_per_s": {"L2": ...,
 # "HBM": ...}}`. Work is `{"flop": ..., "dtype": ..., "moved_bytes": {"L2": ..., "HBM": ...}}`: other bytes for each
 # level, because a cache answers many requests itself.
@@ -248,18 +252,22 @@ check("ridge_and_bound")
 
 # %%
 v100 = {"peak_flop_per_s": {"fp16": 125e12}, "bandwidth_byte_per_s": {"HBM": 900e9}}
-with once_written("ridge_and_bound"):
+with once_written("ridge_and_bound"), revealed("rows_at_ceiling") as truth:
     print(f"computed for a V100, ridge: {ridge_point(v100, 'fp16', 'HBM'):.1f} FLOP/B")
+    by_compute = 0
     for name, op in table.items():
         flop, moved_bytes = work_of(op)
         bound_s, limiter = lower_bound(
             v100, {"flop": flop, "dtype": "fp16", "moved_bytes": {"HBM": moved_bytes}}
         )
-        light = flop / bound_s / 125e12
-        print(
-            f"{name:<20} at least {units.seconds(bound_s):>8}, "
-            f"by {limiter:<8} {units.percent(light)} of the peak"
-        )
+        by_compute += limiter == "compute"
+        told = f"{units.seconds(bound_s):>8}, by {limiter:<8}"
+        light = units.percent(flop / bound_s / 125e12)
+        print(f"{name:<20} at least {told} {light} of the peak")
+    truth(by_compute)
+
+# %% [markdown]
+# The same as a picture:
 
 # %%
 from edl_labs import roofline
@@ -326,11 +334,9 @@ with revealed("my_copy", "my_fp32", "my_ridge") as truth:
     print(machine.name, *measured, sep="\n")
     copied, multiplied = machine.levels[-1].ceiling("copy"), machine.matmul["fp32"]
     ridge_fp32 = machine.ridge_flop_per_byte("fp32")
+    figure, axes = style.subplots(figsize=(9, 4.6))
+    axes = draw_roofline(axes, machine, [])
     truth(my_copy=copied.rate, my_fp32=multiplied.rate, my_ridge=ridge_fp32)
-
-# %%
-figure, axes = style.subplots(figsize=(9, 4.6))
-axes = draw_roofline(axes, machine, [])
 
 # %% [markdown]
 # A machine with a GPU that you had for an hour can stand beside this one: `edl-labs record --mine` writes the folder
@@ -400,16 +406,19 @@ chain = [
     },
     {"op": "add", "reads": ["AB", "C"], "writes": "C new", "flop": n * n},
 ]
+
+# %%
 with once_written("fused_or_not"), revealed("two_kernels") as truth:
     sizes = dict.fromkeys(("A", "B", "AB", "C", "C new"), square)
     unfused, fused = intensities(chain, size_bytes=sizes, keep=["C new"])
     print(f"two kernels {unfused:.1f} FLOP/B, one kernel {fused:.1f} FLOP/B")
+    print("the product AB went to memory and came straight back")
     truth(unfused)
 
 # %% [markdown]
-# 42.7 against 64.0: the product AB went to memory and came straight back. The FLOPs are the same to the last one.
-# Fusing never does less arithmetic, it only moves less; so it helps what memory limits, and a chain of elementwise
-# steps most of all. What training keeps for the backward pass must be written in any case.
+# The FLOPs are the same to the last one. Fusing never does less arithmetic, it only moves less; so it helps what
+# memory limits, and a chain of elementwise steps most of all. What training keeps for the backward pass must be
+# written in any case.
 
 # %% [markdown]
 # ## 6. Count a model
@@ -429,7 +438,11 @@ with once_written("fused_or_not"), revealed("two_kernels") as truth:
 #
 # **Predict:** how much longer than the forward pass does the backward pass compute? Think of one product Y = X W, of
 # which dY is known. What must be computed, and with how many products?
-#
+
+# %%
+predict("back_over_forward", "Of the forward pass's FLOPs it needs", unit="times")
+
+# %% [markdown]
 # `count_block(shape)` returns `(forward_flop, backward_flop)` within 1 %, products only (no norm, softmax or
 # activation). `shape` has `batch`, `tokens`, `width`, `heads`, `kv_heads`, `hidden`, `gated` and `frozen`. No mask:
 # attention computes all tokens × tokens. The backward pass computes the gradient of `x`, and those of the weights W
@@ -453,9 +466,19 @@ def count_block(shape):
 # %% check="count_a_model"
 check("count_a_model")
 
+# %%
+with once_written("count_a_model"), revealed("back_over_forward") as truth:
+    small = {"batch": 1, "tokens": 128, "width": 512, "heads": 8, "kv_heads": 8}
+    passes = count_block(small | {"hidden": 2048, "gated": False, "frozen": False})
+    print("dX = dY W' and dW = X' dY: two products for each one of the forward pass")
+    truth(passes[1] / passes[0])
+
 # %% [markdown]
 # A formula is only as good as its author. Here is the block as a real module, and a counter that watches what torch
 # runs, forward and backward. **Predict:** which share of all its FLOPs are *not* in products?
+
+# %%
+predict("not_products", "Of its FLOPs are not in products", unit="%")
 
 
 # %%
@@ -495,9 +518,11 @@ block = Block(width, heads=8, hidden=4 * width)
 x = torch.randn(4, 128, width, requires_grad=True)
 counted = roofline.count(block, x, backward=True)
 products, others = counted.contraction_flops, counted.other_flops
-print("the counter: ", units.si(products, "FLOP", digits=5), "in products")
-elsewhere = units.percent(others / (products + others), digits=2)
-print("             ", elsewhere, "of all FLOPs elsewhere")
+with revealed("not_products") as truth:
+    print("the counter: ", units.si(products, "FLOP", digits=5), "in products")
+    elsewhere = units.percent(others / (products + others), digits=2)
+    print("             ", elsewhere, "of all FLOPs elsewhere")
+    truth(others / (products + others))
 
 # %%
 with once_written("count_a_model"):
@@ -518,18 +543,14 @@ with once_written("count_a_model"):
 # %% [markdown]
 # ## 7. Your operators under your roofs
 #
-# Below are seven operators with their work, as the library counts it. **Predict, for each, its fraction of light**: 1.0
-# is on the roof, 0.5 takes twice as long as it must. Change the numbers in the cell *before* you run the next one. Then
-# add one operator of your own to both dicts.
+# Below are seven operators with their work, as the library counts it. **Predict the fraction of light** of four: 100 %
+# is on the roof, 50 % takes twice as long as it must. Then add one operator of your own to the dict.
 
 # %%
-predicted = {
-    "product": 0.5,
-    "small product": 0.5,
-    "matrix × vector": 0.5,
-    "conv 3×3": 0.5,
-}
-predicted |= {"relu": 0.5, "layer norm": 0.5, "gelu by hand": 0.5}
+predict("product", "A large product has, of light,", unit="%")
+predict("small_product", "A product of 32 × 32 has", unit="%")
+predict("relu", "A ReLU has", unit="%")
+predict("gelu_by_hand", "GELU written by hand has", unit="%")
 
 # %%
 from edl_labs.bench import measure
@@ -571,31 +592,50 @@ def measured_point(name, run, needed):
 
 
 # %%
-points = []
-for name, (run, needed) in operators.items():
-    try:
-        point = measured_point(name, run, needed)
-        found = place(machine, point)
-        light = f"predicted {predicted.get(name, math.nan):.2f}, "
-        light += f"is {found.fraction_of_light:.2g} of light"
-        print(f"{name:<16} {light}, limited by {found.bound.where}")
-        points.append(point)
-    except AboveRoof as refused:
-        print(refused)
-
-# %%
-figure, axes = style.subplots(figsize=(9, 5.4))
-axes = draw_roofline(axes, machine, points)
+points, of_light = [], {}
+light_asked = ("product", "small_product", "relu", "gelu_by_hand")
+with revealed(*light_asked) as truth:
+    for name, (run, needed) in operators.items():
+        try:
+            found = place(machine, point := measured_point(name, run, needed))
+            of_light[name.replace(" ", "_")] = found.fraction_of_light
+            light = f"{found.fraction_of_light:.2g} of light"
+            print(f"{name:<16} {light}, limited by {found.bound.where}")
+            points.append(point)
+        except AboveRoof as refused:
+            print(refused)
+    axes = draw_roofline(style.subplots(figsize=(9, 5.4))[1], machine, points)
+    truth(**{one: of_light[one] for one in light_asked if one in of_light})
 
 # %% [markdown]
 # Below, the pointer names a point and tells its story. **Predict:** a data-center GPU has tens of times the bandwidth
-# of a laptop, and tens of times the arithmetic. Which of these operators would be limited by arithmetic on an A100, and
-# which on an H200? Choose it in the menu: there the same operators stand where they would be *at best*.
+# of a laptop, and tens of times the arithmetic. How many of these operators would be limited by arithmetic on an A100,
+# and how many on an H200? Choose it in the menu: there the same operators stand where they would be *at best*.
+
+# %%
+predict("on_a100", "On an A100, arithmetic limits", unit="operators")
+predict("on_h200", "On an H200, arithmetic limits", unit="operators")
 
 # %%
 from edl_labs.ui.roofline_widget import RooflineExplorer
 
 RooflineExplorer(machine, points, others=("A100", "H200"))
+
+
+# %%
+def limited_by_arithmetic(chip):
+    """How many of the points arithmetic limits on another machine, at best."""
+    other, count = roofline.Machine.of(chip), 0
+    for point in points:
+        count += roofline.bound(other, point.work).where.startswith("compute")
+    return count
+
+
+# %%
+with revealed("on_a100", "on_h200") as truth:
+    counts = {chip: limited_by_arithmetic(chip) for chip in ("A100", "H200")}
+    print(counts)
+    truth(on_a100=counts["A100"], on_h200=counts["H200"])
 
 # %% [markdown]
 # Each operator is held against the nearest memory that its data fit in, where repeated calls find them. A point above
@@ -875,11 +915,14 @@ classes = {
     name: {"flop_share": flop, "time_share": time}
     for name, (flop, time) in slide.items()
 }
+
+# %%
 with once_written("amdahl"), revealed("free_tensor", "free_rest") as truth:
     gains = []
     for free in (["contraction"], ["normalization", "element-wise"]):
         gains.append(speedup(classes, dict.fromkeys(free, math.inf)))
         print(f"free {' and '.join(free)}: {gains[-1]:.2f} times faster")
+    print("the rest can be fused away, and that needs no new hardware")
     truth(free_tensor=gains[0], free_rest=gains[1])
 
 # %%
@@ -889,9 +932,8 @@ for name in ("normalization", "element-wise"):
     print(f"{name} runs at 1 / {slower:.0f} of the FLOP/s of contractions")
 
 # %% [markdown]
-# Contractions do 99.8 % of the operations, and an infinitely fast tensor core wins a factor of 2.56. The 0.2 % that is
-# left wins 1.64 when it is fused away, and that needs no new hardware. Its FLOP/s are hundreds of times lower, and you
-# know why: look at its intensity in section 2.
+# Contractions do 99.8 % of the operations. The FLOP/s of the rest are hundreds of times lower, and you know why: look
+# at its intensity in section 2.
 
 # %% [markdown]
 # ## 12. Practice: the network is one more roof
@@ -904,7 +946,12 @@ for name in ("normalization", "element-wise"):
 # / 4 FLOPs a byte.
 #
 # **Predict:** how large must the batch be? And for eight nodes?
-#
+
+# %%
+predict("batch_of_two", "Two nodes hide it from a batch of", unit="examples")
+predict("batch_of_eight", "Eight nodes hide it from a batch of", unit="examples")
+
+# %% [markdown]
 # *A ring* is the usual way to add up: the gradients are cut into P parts. In each of P − 1 rounds a node sends one part
 # to its neighbour, which adds its own; P − 1 more rounds hand the sums on. Write
 #
@@ -926,7 +973,11 @@ for name in ("normalization", "element-wise"):
 # ```
 #
 # **Predict:** draw the same for a link that is slower than the arithmetic. When does it begin, and when does it pause?
-#
+
+# %%
+predict("link_pauses", "A slower link pauses", choices=("never", "between buckets"))
+
+# %% [markdown]
 # `batch` is always the global one.
 
 
@@ -958,22 +1009,30 @@ def step_s(
 check("network_roofline")
 
 # %%
+with revealed("link_pauses") as truth:
+    print("it begins with the first bucket, and then always has one waiting")
+    truth("never")
+
+# %%
 links = {"NVLINK": 40e9, "56 Gbit/s InfiniBand": 6.8e9, "the slide's": 6e9}
 links |= {"PCIe ×8": 5e9, "10 Gbit/s Ethernet": 1e9}
 cases = [(2, "weight gradient"), (8, "weight gradient"), (8, "backward")]
 print("smallest batch that hides 2 nodes  8 nodes  8, behind all of backward")
-with once_written("network_roofline"):
+asked_nodes = ("batch_of_two", "batch_of_eight")
+with once_written("network_roofline"), revealed(*asked_nodes) as truth:
     for name, link_byte_per_s in links.items():
         ridge, smallest = 6e12 / link_byte_per_s, []
         for nodes, behind in cases:
             of_one = network_intensity(1, nodes=nodes, itemsize=4, behind=behind)
             smallest.append(f"{ridge / of_one:9.0f}")
         print(f"{name:>22} ", *smallest, sep="")
+        if name == "the slide's":
+            truth(**dict(zip(asked_nodes, map(float, smallest), strict=False)))
 
 # %% [markdown]
-# The intensity grows with the batch, so a batch of 4000 hides the slide's link between two nodes, and 24 000 hides
-# Ethernet. With eight nodes it takes seven times as much, because each has a smaller share to compute while it sends
-# nearly twice as many bytes. Hiding behind the whole backward pass halves that.
+# The intensity grows with the batch, so a batch that is large enough hides any link. With more nodes it takes more,
+# because each has a smaller share to compute while it sends nearly twice as many bytes. Hiding behind the whole
+# backward pass halves that.
 #
 # The slide adds: "wait, we violated a modeling assumption". The update must be computed before it is sent, so nothing
 # overlaps unless somebody makes it. How many buckets does that take?
@@ -1007,7 +1066,12 @@ with once_written("network_roofline"):
 # **Predict:** 8000 examples are a step's batch, on nodes of 6 TFLOP/s with links of 6 GB/s, and up to 32 000 train
 # well. Gradients go in 16 buckets. To how many nodes can you go with an efficiency of at least 70 %, strongly and
 # weakly?
-#
+
+# %%
+predict("strongly", "Strongly, to", unit="nodes")
+predict("weakly", "Weakly, to", unit="nodes")
+
+# %% [markdown]
 # `plan(job, cluster)` returns `(scaling, nodes)`. A job has `weights`, `itemsize`, `buckets`, `batch` (what one node
 # trains with today), `largest_batch` (beyond it the model no longer trains well) and `least_efficiency`. A cluster has
 # `nodes`, `node_flop_per_s` and `link_byte_per_s`. A step takes what `step_s` says. *Efficiency* is the examples per
@@ -1059,7 +1123,7 @@ def efficiency(batch, nodes, *, buckets):
 
 
 # %%
-with once_written("scaling_plan"):
+with once_written("scaling_plan"), revealed("strongly", "weakly") as truth:
     counts = range(1, 25)
     weak = [efficiency(8000 * nodes, nodes, buckets=16) for nodes in counts]
     strong = [efficiency(8000, nodes, buckets=16) for nodes in counts]
@@ -1072,6 +1136,10 @@ with once_written("scaling_plan"):
     axes.set(xlabel="nodes", ylabel="efficiency", ylim=(0, 1.05))
     axes.set_title("8000 examples on one node (modelled)")
     legend = axes.legend(frameon=False)
+    truth(strongly=sum(one >= 0.7 for one in strong), weakly=32_000 / 8000)
+
+# %% [markdown]
+# And your plan, for two limits of the batch:
 
 # %%
 with once_written("scaling_plan"):

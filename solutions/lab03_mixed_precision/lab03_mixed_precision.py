@@ -110,7 +110,7 @@ from edl_labs.ui.number_format_widgets import FormatExplorer
 FormatExplorer("fp16")
 
 # %% [markdown]
-# bf16 reaches as far as fp32 but turns 257 into 256; fp16 is eight times finer and ends at 65504. The rules, which the
+# Now write it down as code. The rules, which the
 # formula on the slide leaves out:
 #
 # * With exponent field 0 there is no leading 1: the value is $2^{1-\text{bias}}\cdot$ mantissa$/2^m$. These are the
@@ -195,17 +195,24 @@ with once_written("encode_decode"), revealed(*asked) as truth:
         print(f"{value:g} is {kept[0]:g} in fp16 and {kept[1]:g} in bf16")
     after_one = decode(encode(1.0, BF16_FORMAT) + 1, BF16_FORMAT)
     found = {"holds_70000": holding(70000.0, 0.01), "holds_257": holding(257.0, 0)}
+    print("bf16 reaches as far as fp32; fp16 is eight times finer")
     truth(**found, after_one=after_one)
 
 # %% [markdown]
-# Look at the last line: 1e-8 is an ordinary gradient, and fp16 makes 0 of it, which is why this lab does not end here.
-# The next cell draws where the formats live. **Predict:** which part of fp32's range can fp16 not see?
+# Look at the line of 1e-8, an ordinary gradient: it is why this lab does not end here. The next cell draws where the
+# formats live. **Predict:** which part of fp32's range can fp16 not see?
+
+# %%
+ends_of_range = ("small values", "large values", "both ends", "neither end")
+predict("unseen", "Of fp32's normal range, fp16 lacks", choices=ends_of_range)
 
 # %%
 from edl_labs.plots.number_formats import draw_ranges
 
-figure, axes = style.subplots(figsize=(9, 2.8))
-axes = draw_ranges(axes, [FP32, BF16, FP16, E5M2, E4M3FN])
+with revealed("unseen") as truth:
+    figure, axes = style.subplots(figsize=(9, 2.8))
+    axes = draw_ranges(axes, [FP32, BF16, FP16, E5M2, E4M3FN])
+    truth("both ends")
 
 # %% [markdown]
 # ## 2. A sum that stops growing
@@ -251,20 +258,17 @@ for fmt in (FP32, FP16, BF16):
     sums[fmt.name] = list(map(float, partial))
 with revealed("sum_fp16", "sum_bf16") as truth:
     print(", ".join(f"{name}: {path[-1]:.4g}" for name, path in sums.items()))
+    figure, axes = style.subplots(figsize=(9, 3))
+    for (name, path), line in zip(sums.items(), ("-", "--", "-."), strict=True):
+        axes.plot(range(1, 1001), path, line, label=f"{name}: {path[-1]:.4g}")
+    axes.set(xlabel="values added", ylabel="sum", title="0.01, a thousand times")
+    legend = axes.legend(frameon=False)
     truth(sum_fp16=sums["fp16"][-1], sum_bf16=sums["bf16"][-1])
 
-# %%
-figure, axes = style.subplots(figsize=(9, 3))
-for (name, path), line in zip(sums.items(), ("-", "--", "-."), strict=True):
-    axes.plot(range(1, 1001), path, line, label=f"{name}: {path[-1]:.4g}")
-axes.set(xlabel="values added", ylabel="sum", title="0.01, a thousand times")
-legend = axes.legend(frameon=False)
-
 # %% [markdown]
-# bf16 stops at 4.0. There the distance between neighbours is 1/32, so 0.01 is less than half of it, and adding it
-# changes nothing, the last 650 times. fp16 ends at 9.953; begin at 100 instead of 0, and neither moves at all. So does
-# an optimizer in pure bf16 when it adds `lr * gradient` to a weight: small updates vanish. It is also why tensor cores
-# multiply in fp16 and *add in fp32*.
+# A sum stops where the distance between neighbours is more than twice what is added: adding it changes nothing. Begin
+# at 100 instead of 0, and neither format moves at all. So does an optimizer in pure bf16 when it adds `lr * gradient`
+# to a weight: small updates vanish. It is also why tensor cores multiply in fp16 and *add in fp32*.
 #
 # Now without a wider accumulator. Write `sum_low(values)`. The values are numbers like `Low`: they know `+` and `-`
 # with each other and with a plain 0 to begin from (the check takes no other plain number), and each result is rounded
@@ -316,6 +320,10 @@ with once_written("accumulate_sum"):
 # CUDA does is found without a GPU: the operators run on tensors that have a shape, a device and a dtype, but no
 # numbers.
 
+# %%
+types = ("bf16", "fp32")
+predict("norm_cuda", "LayerNorm comes out, on CUDA, in", choices=types)
+predict("norm_cpu", "LayerNorm comes out, on CPU, in", choices=types)
 
 # %%
 from edl_labs.numerics import autocast_differences, autocast_table
@@ -324,16 +332,18 @@ nn = torch.nn
 steps_of_block = [nn.Linear(32, 32), nn.LayerNorm(32), nn.Linear(32, 32)]
 steps_of_block += [nn.BatchNorm1d(32), nn.GELU(), nn.Linear(32, 32), nn.ReLU()]
 block = nn.Sequential(*steps_of_block, nn.Linear(32, 32), nn.Softmax(-1))
-autocast_table(block, torch.randn(8, 32), device_type="cuda", dtype=torch.bfloat16)
+given, bf16 = torch.randn(8, 32), {"dtype": torch.bfloat16}
 
 # %%
-for difference in autocast_differences(block, torch.randn(8, 32), dtype=torch.bfloat16):
-    print(str(difference).replace(", on CUDA", ",\n    on CUDA"))
+with revealed("norm_cuda", "norm_cpu") as truth:
+    print(autocast_table(block, given, device_type="cuda", **bf16))
+    for difference in autocast_differences(block, given, **bf16):
+        print(str(difference).replace(", on CUDA", ",\n    on CUDA"))
+    truth(norm_cuda="fp32", norm_cpu="bf16")
 
 # %% [markdown]
-# The two devices differ: LayerNorm and softmax come out in float32 on CUDA, and follow their input on CPU. And batch
-# normalization, which the slide names, follows its input on *both*: what is kept in fp32 are its statistics, inside. So
-# a model that you debug on CPU is not the model that you train.
+# The two devices differ, so a model that you debug on CPU is not the model that you train. And batch normalization,
+# which the slide names, comes as its input on *both*: what is kept in fp32 are its statistics, inside.
 #
 # Write `autocast_dtype(op, inputs, device_type=..., dtype=...)`: the dtype of the result, as text and in full:
 # `"float16"`, `"bfloat16"`, `"float32"` or `"float64"` (not `"fp32"`, not `"torch.float32"`). `inputs` holds one dtype,
@@ -388,21 +398,22 @@ gradients = training_gradients(seed=0)
 with revealed("lost_unscaled", "lost_scaled") as truth:
     lost = [underflow_report(gradients, FP16, scale=s).flushed for s in (1.0, 2.0**16)]
     print("share of the gradients that becomes 0:", *map(units.percent, lost))
+    figure, rows = style.subplots(2, 1, figsize=(9, 4.6), sharex=True)
+    for axes, scale in zip(rows, (1.0, 2.0**16), strict=True):
+        axes = draw_underflow(axes, underflow_report(gradients, FP16, scale=scale))
     truth(lost_unscaled=lost[0], lost_scaled=lost[1])
 
-# %%
-figure, rows = style.subplots(2, 1, figsize=(9, 4.6), sharex=True)
-for axes, scale in zip(rows, (1.0, 2.0**16), strict=True):
-    axes = draw_underflow(axes, underflow_report(gradients, FP16, scale=scale))
+# %% [markdown]
+# Now move the scale by hand.
 
 # %%
 from edl_labs.ui.number_format_widgets import UnderflowSlider
 
-UnderflowSlider(gradients, fmt="fp16")
+UnderflowSlider(gradients, fmt="fp16", power=8)
 
 # %% [markdown]
-# Multiplying by a power of two moves the histogram and rounds nothing. And because differentiation is linear, it is
-# enough to multiply the *loss*: the chain rule carries the factor to every gradient.
+# Multiplying by a power of two moves the histogram and rounds nothing. And because differentiation
+# is linear, it is enough to multiply the *loss*: the chain rule carries the factor to every gradient.
 #
 # Unscaled, hardly a value lies in fp16's normal range. But which power of two is right? Section 5 builds what finds it
 # while the model trains; section 10 (practice) computes it from a histogram.
@@ -417,7 +428,11 @@ UnderflowSlider(gradients, fmt="fp16")
 #
 # **Predict:** you start at $2^{16}$, one step in 100 overflows, and the scale doubles after 2000 clean steps in a row.
 # Where does it end up?
-#
+
+# %%
+predict("ends_up", "The scale ends up", choices=("lower", "where it began", "higher"))
+
+# %% [markdown]
 # Write the class `LossScaler`, with torch's names. `optimizer.param_groups` is a list of dicts; each one's `"params"`
 # are the weights; `weight.grad` may be `None`. What has to be remembered between calls is set up for you in `__init__`.
 #
@@ -503,9 +518,17 @@ class LossScaler:
 check("dynamic_scale")
 
 # %% [markdown]
-# With one overflow in 100 steps there are never 2000 clean ones in a row: the scale is halved again and again, until
-# overflows are rarer. Here is yours beside torch's, which works on CPU as `torch.amp.GradScaler("cpu")`. (The old
+# Here is yours beside torch's, which works on CPU as `torch.amp.GradScaler("cpu")`. (The old
 # `torch.cuda.amp.GradScaler()` without a GPU warns and *switches itself off*: a test of your loop would test nothing.)
+
+
+# %%
+with revealed("ends_up") as truth:
+    print(
+        "100 steps never have 2000 clean ones in a row: it is halved again and again,"
+    )
+    print("until overflows are rarer")
+    truth("lower")
 
 
 # %%
@@ -543,6 +566,11 @@ with once_written("dynamic_scale"):
 # Everything together. The network below computes with fp32 weights, but every activation and every gradient between its
 # layers is rounded to fp16, and its loss carries a small weight, as an auxiliary loss does. **Predict:** what does its
 # loss curve look like without scaling? And with your scaler, started at an absurd $2^{60}$?
+
+# %%
+curve = ("it falls as in fp32", "it falls slowly", "it stays flat", "it becomes NaN")
+predict("unscaled_curve", "Without scaling", choices=curve)
+predict("absurd_start", "With the scaler, in the end,", choices=curve)
 
 
 # %% given
@@ -657,9 +685,10 @@ def draw_losses(axes, losses, line, *, name):
 
 
 # %%
-with once_written("train_it"):
+with once_written("train_it"), revealed("unscaled_curve", "absurd_start") as truth:
     if len(curves) < 3:
         raise NotImplementedError("the cell above has not trained all three yet")
+    truth(unscaled_curve="it stays flat", absurd_start="it falls as in fp32")
     figure, (axes, below) = style.subplots(2, 1, figsize=(9, 5), sharex=True)
     for (name, losses), line in zip(curves.items(), ("-", "--", ":"), strict=True):
         draw_losses(axes, losses, line, name=name)
@@ -671,10 +700,10 @@ with once_written("train_it"):
     legend = axes.legend(frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
 
 # %% [markdown]
-# Without scaling the curve is flat, and nothing complains: no NaN, no warning, only a model that does not learn. Your
-# scaler wastes its first steps on coming down from $2^{60}$, and later one step now and then on probing the next power
-# of two (the lower picture); in between the dotted line follows fp32. bf16 would have needed none of this: its range is
-# fp32's, which is why most large models are trained in it. Its price you saw in section 2.
+# Nothing complains where gradients vanish: no NaN, no warning. Your scaler wastes its first steps on coming down from
+# $2^{60}$, and later one step now and then on probing the next power of two (the lower picture). bf16 would have
+# needed none of this: its range is fp32's, which is why most large models are trained in it. Its price you saw in
+# section 2.
 
 # %% [markdown]
 # ## 7. Shapes that tensor cores like
@@ -742,15 +771,16 @@ with once_written("aligned_shapes"), revealed(*asked) as truth:
     shape = [5120, 1024, 33708]
     padded = best_padding(shape, 16, rates=rates)
     print(shape, "is aligned to", alignment(shape, 16), "and best padded to", padded)
+    print("20 words more are 0.06 % more work")
     truth(int8_rule=1024 // 8, fp64_rule=1024 // 64, padded_to=padded[2])
 
 # %% [markdown]
-# Padding the vocabulary by 20 words costs 0.06 % more work. (The rates are invented; section 8 measures some where it
-# can.) Deck [002] has three more figures for fp16: ×16 for the length of a sequence, ×8 for a mini-batch and for the
-# batch of a weight's gradient (where the batch is the k of a product), ×64 on an A100. The first two are on the safe
-# side of the 16 bytes; only the third is the 128. Its ×16 for channels in fp16 and ×32 in int8 are 32 bytes each. Newer
-# libraries made a slope of the cliff: unaligned products use tensor cores too, only slower. Your own rates, from a GPU
-# that you had for an hour (`edl-labs record --mine` there, then the folder `my_recordings` beside this notebook):
+# (The rates are invented; section 8 measures some where it can.) Deck [002] has three more figures for fp16: ×16 for
+# the length of a sequence, ×8 for a mini-batch and for the batch of a weight's gradient (where the batch is the k of a
+# product), ×64 on an A100. The first two are on the safe side of the 16 bytes; only the third is the 128. Its ×16 for
+# channels in fp16 and ×32 in int8 are 32 bytes each. Newer libraries made a slope of the cliff: unaligned products use
+# tensor cores too, only slower. Your own rates, from a GPU that you had for an hour (`edl-labs record --mine` there,
+# then the folder `my_recordings` beside this notebook):
 
 # %%
 from edl_labs.bench import measured_here
@@ -780,12 +810,12 @@ with revealed("half_gain") as truth:
         times = map(units.seconds, (compute_s, memory_s, launch_s))
         told = "arithmetic {}, memory {}, launch about {}".format(*times)
         print(f"computed, {name}: {told}")
+    print("every bound is below the launch")
     truth(bounds_s["fp32"] / bounds_s["fp16"])
 
 # %% [markdown]
-# 67 MFLOP: every bound is below the launch. Halving the bytes of a kernel that waits for Python makes nothing faster,
-# and autocast adds casts, which are kernels too. `amp_report` makes this prediction for a whole model from its shapes,
-# then measures what this machine can measure.
+# A kernel that waits for Python does not mind its bytes, and autocast adds casts, which are kernels too. `amp_report`
+# makes this prediction for a whole model from its shapes, then measures what this machine can measure.
 
 # %%
 from edl_labs.numerics import amp_report
@@ -810,19 +840,25 @@ for model, shape in ((torch.nn.Linear(1024, 512), (64, 1024)), (large, (2048, 40
 # does a laptop or a server gain from bf16?
 
 # %%
+predict("bf16_here", "On this machine the short type is", choices=("faster", "slower"))
+
+# %%
 layer = torch.nn.Linear(512, 512)
 if best_device() == "cuda":
-    layer, x = layer.cuda(), torch.randn(256, 512, device="cuda")
+    layer, features = layer.cuda(), torch.randn(256, 512, device="cuda")
 else:
-    x = torch.randn(256, 512)
-amp_report(layer, x, budget_s=0.5)
+    features = torch.randn(256, 512)
+
+# %%
+with revealed("bf16_here"):
+    print(amp_report(layer, features, budget_s=0.5))
+    print("Servers with AMX or AVX-512 BF16 and recent Arm chips multiply bf16 in")
+    print("hardware. Most laptops convert to fp32 and back, and are often slower.")
 
 # %% [markdown]
-# On a processor it depends on its instructions. Servers with AMX or AVX-512 BF16 and recent Arm chips multiply bf16 in
-# hardware and gain on large products. Most laptops cannot: they convert to fp32 and back, and bf16 is often *slower*
-# there. The figure above, if it was measured on a processor, says which kind yours is. (Deck [000] has bf16,
-# `Tensor.bfloat16()`, "on CPUs and TPUs": TPUs use it by default, and GPUs have it since Ampere. fp16, `Tensor.half()`,
-# came to GPUs with CUDA 8.)
+# On a processor it depends on its instructions: the figure above, if it was measured on a processor and is not
+# inconclusive, says which kind yours is. (Deck [000] has bf16, `Tensor.bfloat16()`, "on CPUs and TPUs": TPUs use it by
+# default, and GPUs have it since Ampere. fp16, `Tensor.half()`, came to GPUs with CUDA 8.)
 #
 # And the ceiling itself: a large product in each dtype, measured where there is CUDA, otherwise what an H200 would need
 # at its datasheet's peak.
@@ -966,10 +1002,10 @@ with once_written("where_it_breaks"), revealed(*asked) as truth:
     fp16_ends = where_it_breaks(FP16_FORMAT)
     truth(becomes_65519=words[in_torch[2]], becomes_65520=words[in_torch[3]])
     truth(first_missing=fp16_ends["rounded"], becomes_zero=fp16_ends["flushed"])
+    print("2^-25 and 65520 are ties, and go to the even neighbour")
 
 # %% [markdown]
-# $2^{-25}$ is a tie between 0 and $2^{-24}$, and 0 is even. 65520 is a tie between 65504 and what would come next, and
-# the next is even: infinity, while 65519 is saved. e4m3fn ends the other way: 448 is even, so 464 still comes back, and
+# Ties decide where a format ends. e4m3fn ends the other way: 448 is even, so 464 still comes back, and
 # 465 is NaN by the rules of section 1. (Hardware and libraries may *saturate* instead: torch 2.15 makes 448 of it.)
 
 # %% [markdown]
@@ -1049,6 +1085,9 @@ with once_written("static_scale"):
 #
 # Each loop below runs, or nearly, and each has been shipped. All but the last take torch's own scaler. **Predict** the
 # symptom of each before you mend it: does it crash, learn nothing, learn too slowly, or only *look* right?
+
+# %%
+predict("crashes", "Of the five crash", unit="loops")
 
 
 # %% given
@@ -1190,11 +1229,16 @@ def train_static(model, batches, optimizer, half_gradients):
 # %% check="bug_hunt"
 check("bug_hunt")
 
+# %%
+with revealed("crashes") as truth:
+    print("the others run, and learn too slowly, or nothing")
+    truth(1)
+
 # %% [markdown]
-# Only one of the five crashes, and that is the kindest one. The first clips to `max_norm / scale`: the learning rate is
-# effectively divided by 65536, and the loss looks *stable*. The fourth lets the learning rate fall fastest when
-# training is least stable. You will also meet loops in an older dialect, `torch.cuda.amp.autocast()`, `GradScaler()`
-# from `torch.cuda.amp`, or apex's `amp.initialize(model, optimizer, opt_level="O1")` in deck [003]: all replaced by
+# A loop that crashes is the kindest one. The first clips to `max_norm / scale`: the learning rate is effectively
+# divided by 65536, and the loss looks *stable*. The fourth lets the learning rate fall fastest when training is least
+# stable. You will also meet loops in an older dialect, `torch.cuda.amp.autocast()`, `GradScaler()` from
+# `torch.cuda.amp`, or apex's `amp.initialize(model, optimizer, opt_level="O1")` in deck [003]: all replaced by
 # `torch.amp`.
 
 # %% [markdown]
@@ -1264,14 +1308,15 @@ with once_written("bytes_per_parameter"), revealed("autocast_keeps") as truth:
         print(f"{precision:>9}: {told}; 7 billion parameters: {size}")
         if precision == "autocast":
             truth(resident)
+    print("autocast keeps no short copy: up to 2 bytes come and go with a step")
 
 # %% [markdown]
 # Both lecturers are right about a design, and they mean different ones: deck [002] keeps gradients in fp32, deck [000]
-# in fp16. PyTorch's autocast keeps no short copy at all: it casts weights when an operator needs them and drops the
-# copies after the backward pass, so 16 are resident and up to 2 come and go. No *mixed* version makes the model's state
-# smaller; bf16 for everything halves it, at the price that section 2 showed. Deck [000]'s gradients of two bytes save
-# something else: GPUs that train together sum them over the network in each step, 14 GB instead of 28 for 7 billion
-# parameters. What shrinks in every version are the activations, and those you can count on any machine:
+# in fp16. PyTorch's autocast casts weights when an operator needs them, and drops the copies after the backward pass.
+# No *mixed* version makes the model's state smaller; bf16 for everything halves it, at the price that section 2
+# showed. Deck [000]'s gradients of two bytes save something else: GPUs that train together sum them over the network
+# in each step, 14 GB instead of 28 for 7 billion parameters. What shrinks in every version are the activations, and
+# those you can count on any machine:
 
 # %%
 from edl_labs.numerics import saved_activations
@@ -1295,6 +1340,9 @@ print("autocast:", short)
 # computed; *delayed* scaling therefore uses the largest of the last steps. **Predict:** what happens to delayed scaling
 # when a tensor suddenly becomes ten times as large?
 
+# %%
+predict("jump", "At the jump its error is large for", unit="steps")
+
 
 # %%
 def fp8_error(tensor, scale):
@@ -1314,24 +1362,21 @@ ways["delayed by 8 steps"] = [
 ]
 
 # %%
-figure, axes = style.subplots(figsize=(9, 3))
-for (name, chosen), line in zip(ways.items(), ("-", "--", ":"), strict=True):
-    errors = [fp8_error(t, scale) for t, scale in zip(tensors, chosen, strict=True)]
-    axes.plot(errors, line, label=name)
-axes.set(
-    xlabel="step",
-    ylabel="relative error",
-    title="e4m3fn; the tensor grows tenfold at step 30",
-    ylim=(0, 1.05),
-)
-legend = axes.legend(frameon=False)
+with revealed("jump") as truth:
+    figure, axes = style.subplots(figsize=(9, 3))
+    for (name, chosen), line in zip(ways.items(), ("-", "--", ":"), strict=True):
+        errors = [fp8_error(t, scale) for t, scale in zip(tensors, chosen, strict=True)]
+        axes.plot(errors, line, label=name)
+    title = "e4m3fn; the tensor grows tenfold at step 30"
+    axes.set(xlabel="step", ylabel="relative error", title=title, ylim=(0, 1.05))
+    legend = axes.legend(frameon=False)
+    truth(sum(error > 0.1 for error in errors))
 
 # %% [markdown]
 # Unscaled, everything is lost before step 30: 1e-4 is far below e4m3fn's smallest number, 0.002. Ten times as large,
 # the values are near that number, and the larger ones survive, coarsely. With its own scale a tensor keeps three bits
-# of mantissa, an error of about 3 %. Delayed scaling is as good, until the jump: for one step the old scale cuts the
-# large values off. Leave some headroom, as Transformer Engine and torchao do, and the error at the jump shrinks; try
-# it.
+# of mantissa, an error of about 3 %. Delayed scaling is as good, until the jump, where the old scale cuts the large
+# values off. Leave some headroom, as Transformer Engine and torchao do, and the error at the jump shrinks; try it.
 
 # %% [markdown]
 # ## Where you are

@@ -194,6 +194,11 @@ check("self_times")
 
 
 # %%
+predict("largest_total", "The largest total time has")
+predict("largest_self", "The largest self time has")
+
+
+# %%
 def profiled_rows(batch):
     """Rows of torch.profiler for one forward and
     backward pass, after a few that nobody looks at."""
@@ -218,7 +223,7 @@ def total_times(rows):
 
 
 # %%
-with once_written("self_times"):
+with once_written("self_times"), revealed("largest_total", "largest_self") as truth:
     rows = profiled_rows(batch_size)
     own, total = self_times(rows), total_times(rows)
     times = sum(total.values()) / sum(own.values())
@@ -228,9 +233,11 @@ with once_written("self_times"):
             f"{name:<46} self {units.seconds(own[name]):>8} "
             f"  total {units.seconds(total[name]):>8}"
         )
+    most = [max(times, key=times.get) for times in (total, own)]
+    truth(largest_total=most[0], largest_self=most[1])
 
 # %% [markdown]
-# The rows with large totals are wrappers; the rows with large self times do the work. *Sort by self time first*, then
+# What has a large total may only call others; what has a large self time does the work. *Sort by self time first*, then
 # climb to the callers to see whose work it is.
 #
 # To record a program of your own, put `with torch.profiler.profile() as prof:` around a few steps, not the first ones.
@@ -466,10 +473,6 @@ waits = {"train.py:21": "the long one", "train.py:23": "the short one"}
 predict("dearer", "Of the two waits, more is lost to", choices=tuple(waits.values()))
 
 # %% [markdown]
-# The long wait (`synchronize`, line 21) waits for a device that is busy: without it the host would wait later, for
-# the same kernels. The short one (`.item()`, line 23) lets the device run dry *before 80 µs of Python*: that is what
-# it costs.
-#
 # Write `blame(spans, pattern)` → the line that is charged most by that pattern. (You may use your `charges`. Until
 # you pass `name_the_pattern`, `check` says so here too; in grading, a right `charges` takes the place of yours.)
 
@@ -493,6 +496,8 @@ check("blame")
 # %%
 with once_written("blame"), revealed("dearer") as truth:
     print("two waits, synchronisation:", blame(waiting, "synchronisation"))
+    print("synchronize() waits for a device that is busy; without it the host would")
+    print("wait later. item() lets the device run dry before 80 µs of Python.")
     truth(waits.get(blame(waiting, "synchronisation")))
     for (pattern, line), charged_s in sorted(
         charges(waiting).items(), key=lambda item: -item[1]
@@ -515,11 +520,11 @@ with revealed("no_items") as truth:
     after_s = step_s([one for one in with_items if one != ITEM], MACHINE)
     print("modelled, as it is:     ", units.seconds(before_s), "a step")
     print("modelled, without items:", units.seconds(after_s), "a step")
+    print("the device still waits for the host's Python, which the wait had hidden")
     truth(before_s / after_s)
 
 # %% [markdown]
-# Not 3×. The device no longer waits for the host's *waiting*, but it still waits for the host's *Python*, which was
-# there all along behind the wait. A share is about the **most** that can be gained: what is removed uncovers what
+# A share is about the **most** that can be gained: what is removed uncovers what
 # comes next. To know, run the step again without the cause. Deck [003] calls it mock components: a loader that always
 # returns the same batch shows the training's ceiling, a trainer that throws batches away shows the loader's.
 #
@@ -683,6 +688,11 @@ with once_written("planted"):
 # much that would gain. The first step warms up and is left out, so that 30 steps give a report over 29. **Predict:**
 # what is the loop below bound by, and with which share? Recording and trying takes some ten seconds.
 
+# %%
+bounds = ("data", "launch", "compute", "synchronisation")
+predict("loop_bound", "The loop is bound by", choices=bounds)
+predict("loop_share", "That has, of a step,", unit="%")
+
 
 # %%
 def batches(count):
@@ -716,7 +726,13 @@ def my_loop(device):
 where = "cuda" if best_device() == "cuda" else "cpu"
 with torch_threads(1):
     report = diagnose(my_loop(where), steps=train_steps)
-report
+
+# %%
+with revealed("loop_bound", "loop_share") as truth:
+    print(report)
+    pictures = report.figure()
+    bound = report.attribution.dominant
+    truth(loop_bound=bound, loop_share=report.shares[bound])
 
 # %% [markdown]
 # Compare "predicted" with "tried": the first comes from the trace alone, the second from a loop that keeps one batch.
@@ -743,7 +759,11 @@ report
 # after = TorchLoop(before.step, data=[next(batches(32 * batch_size))], device=where)
 # hand_in(before, after)
 # ```
-#
+
+# %%
+predict("own_after", "After my change, a step takes", unit="ms")
+
+# %% [markdown]
 # Then write `own_change(asked)`: for `"cause"` the cause that limits `before` (a name from the report, such as
 # `"launch"`), for `"place"` the line or operator that the report shows beside it, and for `"change"` your change in a
 # few words. The judge diagnoses both files itself. The cause must be one of the two largest, its share must fall, and
@@ -766,6 +786,10 @@ def own_change(asked):
 
 # %% check="own_traces"
 check("own_traces")
+
+# %%
+with revealed("own_after"):
+    print("what came out is the second of the two times that hand_in printed")
 
 # %% [markdown] explain="own_loop"
 # **Explain (read by your instructor).** Explain the gap between the gain that you predicted and the gain that the two
@@ -809,21 +833,25 @@ axes.set(xlabel="ms", title="Which function runs (drawn by hand), and ten looks 
 # **Predict:** `tocsr` has 13 % of the samples and 0.58 s; the first `fit` has 36 % and 0.36 s. How can both be true?
 
 # %%
+predict("both_true", "Both are true, since")
+
+# %%
 own_s = [0.36, 0.26, 0.23, 0.58, 0.12, 0.01, 0.04, 0.13, 0.03, 0.05, 0.01]
 # The slide has 23 rows, of which these eleven have time of their own; the table above
 # shows five of them.
-print(
-    f"300 samples at 100 Hz are {300 / 100:.1f} s; "
-    f"own times of the rows that deck [000] shows: {sum(own_s):.2f} s"
-)
-print(
-    f"own shares: {36 + 26 + 23 + 13 + 1 + 1} %; "
-    f"tocsr would have {0.58 / 3:.0%} of the whole run, not 13 %"
-)
+with revealed("both_true"):
+    print(
+        f"300 samples at 100 Hz are {300 / 100:.1f} s; "
+        f"own times of the rows that deck [000] shows: {sum(own_s):.2f} s"
+    )
+    print(
+        f"own shares: {36 + 26 + 23 + 13 + 1 + 1} %; "
+        f"tocsr would have {0.58 / 3:.0%} of the whole run, not 13 %"
+    )
+    print("Shares are of the last second, and seconds of the whole run.")
 
 # %% [markdown]
-# Shares are of the **last samples** (a window: here one second, since 0.36 s are 36 % of it), seconds are of the
-# **whole run**. `tocsr` was busy earlier. (The slide's 23 rows hold 1.82 s of the 3.0 s: the screen ends there, and
+# (The slide's 23 rows hold 1.82 s of the 3.0 s: the screen ends there, and
 # functions below its edge have the rest.) A sampler's screen answers "what is it doing now?" and "what has it done?"
 # in one row.
 #
@@ -956,6 +984,10 @@ worker.join()
 # alone: that takes about half a minute.
 
 # %%
+profilers = ("cProfile", "py-spy", "scalene")
+predict("bills_calls", "The largest share has `add` with", choices=profilers)
+
+# %%
 PROGRAM = f"""
 def add(a, b): return a + b
 def many_calls(total=0):
@@ -966,14 +998,14 @@ for _ in range({int(40 * sample_seconds)}): many_calls(), no_calls()
 """
 with TemporaryDirectory() as folder:
     (script := Path(folder) / "program.py").write_text(PROGRAM)
-    print(
-        side_by_side(script)
-        if compare_profilers
-        else "not run: compare_profilers is False in the parameters"
-    )
+    with revealed("bills_calls") as truth:
+        told = "not run: compare_profilers is False in the parameters"
+        print(side_by_side(script) if compare_profilers else told)
+        print("every call and return is noted, and billed to code that calls")
+        truth("cProfile")
 
 # %% [markdown]
-# cProfile notes every call and every return, and bills that to code that calls: compare its seconds with the plain
+# Compare its seconds with the plain
 # run's, and its shares with the samplers'. Samplers are nearer to the truth about shares, but they do not count calls
 # (and scalene takes seconds to start, which count in its run here).
 #
@@ -1086,6 +1118,10 @@ with once_written("schedule_states"), revealed("recorded", "traces") as truth:
 # builds models whose kernels take known times on a virtual clock; every module's input requires a gradient, so every
 # hook runs.
 
+# %%
+kernel_times = ("the kernels' times", "launching alone", "both")
+predict("no_wait", "Without waiting it reports", choices=kernel_times)
+
 
 # %% solve="layer_profiler"
 class LayerProfiler:
@@ -1162,11 +1198,20 @@ class LayerProfiler:
 # %% check="layer_profiler"
 check("layer_profiler")
 
+# %%
+with revealed("no_wait") as truth:
+    print("the work is billed to whatever waits next")
+    truth("launching alone")
+
 # %% [markdown]
 # All it needs is a model and a clock, and both may be real. **Predict:** of the blocks below, all of the same shape,
 # which is slowest (`small_net` stands below the imports)? Does the backward pass take twice as long as the
 # forward pass?
 
+
+# %%
+predict("slowest_block", "Slowest is block", choices=("0", "1", "2"))
+predict("back_times", "The backward pass takes, of the forward pass,", unit="%")
 
 # %%
 with once_written("layer_profiler"), torch_threads(1):
@@ -1177,13 +1222,17 @@ with once_written("layer_profiler"), torch_threads(1):
             net(x).sum().backward()
 
 # %%
-with once_written("layer_profiler"):
+with once_written("layer_profiler"), revealed("slowest_block", "back_times") as truth:
     print(f"measured on {describe('cpu').device_name}, a step:")
     print("        forward self     total  backward self     total")
     keys = ("forward_self_s", "forward_total_s", "backward_self_s", "backward_total_s")
     for name, row in profiler.table().items():
         times = [units.seconds(row[key] / row["calls"]) for key in keys]
         print("{:<6} {:>13} {:>9} {:>14} {:>9}".format(name, *times))
+    blocks = {name: profiler.table()[name]["forward_total_s"] for name in "012"}
+    whole = profiler.table()["model"]
+    back = whole["backward_total_s"] / whole["forward_total_s"]
+    truth(slowest_block=max(blocks, key=blocks.get), back_times=back)
 
 # %%
 with once_written("layer_profiler"):
