@@ -34,7 +34,7 @@ try:
     from edl_labs import Progress, case, check, hint  # noqa: F401
     from edl_labs.ui.in_torch import in_torch
     from edl_labs.ui.once_written import once_written
-    from edl_labs.ui.predictions import predict, revealed
+    from edl_labs.ui.predictions import Instead, predict, revealed
     from edl_labs.units import seconds
 except ModuleNotFoundError as error:
     raise ModuleNotFoundError(
@@ -574,18 +574,22 @@ with revealed("left_checks", "left_unfolds", "left_known") as truth:
         share = modelled_s(64, **without(at + 1)) / modelled_s(64, **without(at))
         here = f"{left[at]:.0%} left here" if is_clear[at] else "too close to tell here"
         print(f"{name}: {here}, {share:.0%} modelled on a V100")
-    truth(**{f"left_{step}": left[at] for at, step in enumerate(NAMES)})
+        known = left[at] if is_clear[at] else Instead(share, "modelled on a V100")
+        truth(**{f"left_{NAMES[at]}": known})
 
 # %%
 with revealed("worst_reason", "mended_times") as truth:
     ratios = [1.0, *(row.ratio for row in measured.rows)]
     saved = [ratios[at] - ratios[at + 1] for at in range(3)]
     most = saved.index(max(saved))
-    if not is_clear[most]:
-        print("too close to tell: no step's interval is apart from the one before it")
     whole = modelled_s(64) / modelled_s(64, **without(3))
     print(f"modelled on a V100: {whole:.1f} times as fast")
-    truth(worst_reason=REASONS[most], mended_times=1 / ratios[3])
+    if is_clear[most]:
+        truth(worst_reason=REASONS[most])
+    else:
+        print("too close to tell: no step's interval is apart from the one before it")
+    is_known = measured.rows[-1].verdict != "inconclusive"
+    truth(mended_times=1 / ratios[3] if is_known else Instead(whole, "modelled"))
 
 # %% [markdown]
 # A processor and a GPU do not suffer from the same things. On the modelled GPU the loop's 64 launches go on while the
@@ -671,10 +675,13 @@ with revealed("warm_share", "cold_paid") as truth:
         where = {"recorded": ("cpu_compiled_network", at), "here": compile_here}
         run = compiled_run(mended(3 * at), budget_s=compare_s, equal=close, **where)
         print(f"{name}: {run}")
-    if run.paid_after is None:
-        print("mended: it may never pay: a warm call may take as long as an eager one")
-    paid = float("inf") if run.paid_after is None else run.paid_after
+    paid = run.paid_after or float("inf")
     truth(warm_share=run.warm_s / run.eager_s, cold_paid=paid)
+    if run.low <= 0 or run.high == float("inf"):  # too few rounds to decide anything
+        run = compiled_run(mended(3), budget_s=0.0, **{**where, "here": False})
+        share, paid = run.warm_s / run.eager_s, run.paid_after or float("inf")
+        truth(warm_share=Instead(share, "recorded"))
+        truth(cold_paid=Instead(paid, "recorded"))
 
 # %% [markdown]
 # The first call pays for the compiler: seconds, against milliseconds for each call after it. That is worth it for a
