@@ -222,11 +222,11 @@ moved = apart(model, before)
 with revealed("weights_move") as truth:
     print(f"measured here: {len(batches)} batches, {steps} steps,", end=" ")
     print(f"and the weights moved by {moved}")
+    print("what four passes added up is cleared one line before it is used")
     truth("just as far" if moved else "not at all")
 
 # %% [markdown]
-# Three steps, and nothing was learned: what four backward passes had added up was cleared one line before it was to be
-# used. That is the loud mistake. Two quiet ones are left when the lines are swapped:
+# That was the loud mistake. Two quiet ones are left when the lines are swapped:
 #
 # * the windows have 4, 4 and **2** batches, and all are divided by 4: the last step is half as long as it should be;
 # * a mean of means is the mean only where all batches have equally many positions. In language models they have not:
@@ -333,15 +333,15 @@ plan = memory_plan(
 )
 phases = [moment.phase for moment in plan.moments]
 begins, ends = phases.index("backward"), phases.index("optimizer")
+
+# %%
 with revealed("holds_most", "fullest") as truth:
     print(f"worked out without computing anything:\n{plan}")
     held, at = plan.peak.held_bytes, plan.moments.index(plan.peak)
     which = 2 if at >= ends else 1 if at > (begins + ends) / 2 else 0
     truth(holds_most=max(held, key=held.get), fullest=moments_of_a_step[which])
-
-# %%
-figure, axes = style.subplots(figsize=(9, 3.2))
-axes = draw_memory_plan(axes, plan, title="A step of the tower, from its operations")
+    title = "A step of the tower, from its operations"
+    axes = draw_memory_plan(style.subplots(figsize=(9, 3.2))[1], plan, title=title)
 
 # %% [markdown]
 # Write
@@ -459,10 +459,7 @@ with revealed("in_four", "in_many", "fewest") as truth:
     best = [str(n) for n in counts if counts[n] == min(counts.values())]
     fewest = " and ".join(best) if len(best) > 1 else f"{best[0]} alone"
     truth(in_four=counts[4], in_many=counts[32], fewest=fewest)
-
-# %%
-figure, axes = style.subplots(figsize=(7, 3))
-axes = u_curve(axes, counts, layers=64)
+    axes = u_curve(style.subplots(figsize=(7, 3))[1], counts, layers=64)
 
 # %% [markdown]
 # Few segments: the largest of them saves much. Many: their inputs are many. Where is the best between them, for any
@@ -658,10 +655,11 @@ with once_written("own_checkpoint"), revealed("moved_twice") as truth:
         x = torch.tensor([[0.0], [1.0]], requires_grad=True)
         call(norm, x).sum().backward()
         print(f"measured here: {name}: {norm.running_mean.item():.3f}")
+    print("the second run moved it again")
     truth(norm.running_mean.item() / 0.5)
 
 # %% [markdown]
-# Twice moved: the second run moved it again, and your class cannot know. `torch.utils.checkpoint` has the same flaw, so
+# Your class cannot know what a second run changes. `torch.utils.checkpoint` has the same flaw, so
 # layers that update something or draw numbers that nobody can draw again may run only once: keep those.
 
 # %% [markdown]
@@ -691,12 +689,10 @@ with revealed("room") as truth:
     used, got = allocator.replay().allocated_bytes, allocator.replay().reserved_bytes
     print(f"modelled: {used >> 20} MiB in use of {got >> 20} MiB that the driver gave")
 
-# %%
-figure, axes = style.subplots(figsize=(9, 3))
-axes = allocator.replay().plot(axes)
+    axes = allocator.replay().plot(style.subplots(figsize=(9, 3))[1])
 
 # %% [markdown]
-# `CUDA out of memory`, and torch's message goes on to say how many bytes are reserved and not in use. The allocator
+# Where there is no room, torch's message says how many bytes are reserved and not in use. The allocator
 # asks the driver for *segments* and cuts *blocks* from them:
 #
 # * a request is rounded up to a multiple of 512 bytes; up to and including 1 MiB it belongs to the `small` pool, above
@@ -900,8 +896,8 @@ with revealed("after_one", "after_four") as truth:
     truth(after_one=running[1], after_four=running[4])
 
 # %% [markdown]
-# Micro-batches change a batch norm twice: each is normalised with its own statistics, and the running ones move four
-# times as fast. The same happens on several GPUs, each with its part of the batch. What mends it is to merge the
+# Micro-batches change a batch norm twice: each is normalised with its own statistics, and the running ones move more
+# often. The same happens on several GPUs, each with its part of the batch. What mends it is to merge the
 # parts' statistics into those of the whole batch, *before* normalising: count, mean and variance of each part are all
 # that must be sent.
 #

@@ -93,7 +93,7 @@ with revealed("times_the_bytes") as truth:
     truth(sent[3] / sent[0])
 
 # %% [markdown]
-# Half as much again, and compute must not wait for it. Write `sharded_step(layers)`, one rank's step. `layers` is a
+# Compute must not wait for these bytes. Write `sharded_step(layers)`, one rank's step. `layers` is a
 # `ShardedLayers`: `layers.count` of them, numbered from 0, and
 #
 # | call | does |
@@ -468,17 +468,16 @@ with once_written("pipeline"), revealed(*asked) as truth:
         print(f"modelled, {schedule}: {seconds(done.makespan_s)},", end=" ")
         print(f"idle {idle:.1%}, {held} on the first stage")
         truth(**{f"{schedule}_bubble": idle})
+    print("1F1B by itself cuts no bubble, whatever tutorials say: it holds less")
     truth(in_flight=round(passes["1f1b"].peak_bytes[0] / (4 * kept)))
     figure, rows = style.subplots(2, 1, figsize=(9, 5))
     for axes, (schedule, done) in zip(rows, passes.items(), strict=True):
         done.timeline.plot(axes).set_title(f"{schedule} (modelled)")
 
 # %% [markdown]
-# The bubble is 3/19, 15.8 %, in both, a little more with the messages: 1F1B by itself does not cut it, whatever
-# tutorials say. It would be 3/7, 42.9 %, with 4 micro-batches: *more micro-batches* or *interleaved* layers shrink it
-# (and newer schedules, which move the weights' gradients into it). What 1F1B changes is the memory: 4 micro-batches
-# instead of 16, however many there are. And that is how it helps after all: with memory for 16, one can afford more of
-# them.
+# With 4 micro-batches the bubble would be 3/7, 42.9 %: *more micro-batches* or *interleaved* layers shrink it (and
+# newer schedules, which move the weights' gradients into it). That is how 1F1B helps after all: with memory for 16,
+# one can afford more of them.
 
 # %% [markdown]
 # ## 4. Which of them, and why?
@@ -577,8 +576,8 @@ with once_written("zero"), revealed("stage_2_holds", "sends_more") as truth:
         print(f"modelled, stage {stage}: {held} held, {goes} sent")
 
 # %% [markdown]
-# Stage 1 holds a quarter, stage 2 a seventh, and neither sends more: an all_reduce is a reduce_scatter and an
-# all_gather, and what changes is what is gathered. That is so with one micro-batch: stage 2 pays for each of them.
+# An all_reduce is a reduce_scatter and an all_gather, and what changes is what is gathered. That is so with one
+# micro-batch: stage 2 pays for each of them.
 
 
 # %% [markdown]
@@ -714,9 +713,8 @@ with once_written("layout"), revealed("tp_slow", "tp_fast") as truth:
     truth(tp_slow=best[25e9]["tp"], tp_fast=best[400e9]["tp"])
 
 # %% [markdown]
-# With slow links between nodes blocks are shared by GPUs of one node, and only gradients cross. With links as fast
-# outside as inside nothing is split: state is sharded over all 16, each product is whole, and its weights arrive while
-# the one before is computed. Neither is a rule: change `useful_sequences` or `memory_bytes`, and see.
+# With slow links between nodes only gradients should cross. With links as fast outside as inside, weights can arrive
+# while the product before is computed. Neither is a rule: change `useful_sequences` or `memory_bytes`, and see.
 
 # %% [markdown]
 # ## Where you are

@@ -128,7 +128,7 @@ with revealed("row", "column", "same", "shifted") as truth:
     axes = ran.plot(style.subplots(figsize=(9, 3.4))[1])
 
 # %% [markdown]
-# A column takes eight times the sectors of a row, and seven eighths of what is moved is thrown away. In the picture a
+# What a warp does not use of its sectors is moved all the same. In the picture a
 # box is a line with its four sectors, and a sector is blue as high as the share of its bytes that the warp uses.
 #
 # *Shared memory* belongs to a block, and a thread may index it as it likes, nearly: it has 32 *banks* of 4 bytes,
@@ -219,9 +219,9 @@ with once_written("coalesced"), revealed("longer") as truth:
     truth(short.sectors / tiled.sectors)
 
 # %% [markdown]
-# Reads of the short way are whole rows, its writes 32 sectors each: one side at 1, the other at 8, 4.5 times in all.
-# Real caches soften that, since neighbouring warps want the other bytes of these sectors soon. Where a warp's words
-# lie in one bank, each request takes 32 turns, and no cache softens that.
+# Reads of the short way are whole rows, its writes are columns. Real caches soften that, since neighbouring warps want
+# the other bytes of these sectors soon. Where a warp's words lie in one bank, each request takes 32 turns, and no
+# cache softens that.
 
 # %% [markdown]
 # ## 3. Blocks on multiprocessors: which tile?
@@ -259,8 +259,8 @@ with revealed("one_stream", "four_streams", "full_four") as truth:
     runs[1].timeline.plot(axes, title="27 blocks each, four streams (modelled)")
 
 # %% [markdown]
-# Streams help kernels that are too small for the chip, and no others. (Orange are the launches; green is work of the
-# host's own, here the call that then waits.) A matrix product can be cut so that it fills the chip by itself. Its
+# (Orange are the launches; green is work of the host's own,
+# here the call that then waits.) A matrix product can be cut so that it fills the chip by itself. Its
 # output is cut into *tiles*, a block each. Deck [002]: "Larger tiles run more efficiently", for each loaded element is
 # used more often. But larger tiles are fewer, and the last *wave* of them may be nearly empty: 108 tiles of 256 × 128
 # take one wave on an A100, 109 take two, at 50.5 % of the work that two waves could do.
@@ -571,11 +571,11 @@ with once_written("first_layers"):
         print(f"modelled, {name}: {seconds(took_s)}")
 
 # %% [markdown]
-# The dense convolution has 287.2 FLOP/B and computes, the depth-wise one has 4.50 and waits for memory: 64 times fewer
-# FLOPs are 2.07 times as quick. (With one image both would end before a launch of 5 µs does, and nothing were gained.)
-# EfficientNet v1 and MobileNet are made of depth-wise layers and break the deck's rule; EfficientNet v2 has dense ones
-# in its first stages, and is faster. One squeeze-and-excitation costs nearly as much as the stem. Later layers have few
-# pixels and many channels, and there the deck allows all of it.
+# The dense convolution has 287.2 FLOP/B and computes, the depth-wise one has 4.50 and waits for memory. (With one image
+# both would end before a launch of 5 µs does, and nothing were gained.) EfficientNet v1 and MobileNet are made of
+# depth-wise layers and break the deck's rule; EfficientNet v2 has dense ones in its first stages, and is faster. One
+# squeeze-and-excitation costs nearly as much as the stem. Later layers have few pixels and many channels, and there the
+# deck allows all of it.
 
 # %% [markdown]
 # ## Practice: paths of a warp

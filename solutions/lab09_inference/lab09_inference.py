@@ -463,12 +463,10 @@ with revealed("fits_16", "many_rows", "one_row", "small_layer") as truth:
         after = linear_s(rows, size, rate="int8", weight_bytes=1)
         faster[name] = before / after
         print(f"modelled, {name}: {seconds(before)} in fp16, {seconds(after)} in int8")
+    print("twice where arithmetic or reading weights is the limit; a launch stays")
     truth(fits_16=(2**15 - 1) // (128 * 128), **faster)
 
 # %% [markdown]
-# Twice as fast where arithmetic is the limit (2048 instead of 1024 multiply-adds a clock), twice as fast where reading
-# the weights is, and not at all where the launch is.
-#
 # Each input is `x_scale * (x - x_zero)`, and each weight of column j is `weight_scale[j] * (w - weight_zero[j])`.
 # Taking the zero points off first would need nine bits. So multiply `(x - x_zero) * (w - weight_zero)` out: of
 # the four terms, summed over the depth, the tensor core does one, and what does not depend on x is known *ahead*. Write

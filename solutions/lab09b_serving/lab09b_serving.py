@@ -113,17 +113,18 @@ with revealed("wait_half", "wait_one") as truth:
         p50, p99 = run.time_to_first_token_s(0.5), run.time_to_first_token_s(0.99)
         told = f"first word p50 {seconds(p50)}, p99 {seconds(p99)}"
         print(f"modelled, {rate:g}/s: {told}, busy {run.utilisation:.0%}")
+    _, axes = style.subplots(figsize=(9, 4))
+    axes = serving_pictures.draw_requests(
+        axes, opening[1.0], title="1 a second (modelled)"
+    )
+    print("the limit is missed while the device is idle for part of the time")
     waits = [run.time_to_first_token_s(0.99) for run in opening.values()]
     truth(wait_half=waits[0], wait_one=waits[1])
-
-# %%
-_, axes = style.subplots(figsize=(9, 4))
-axes = serving_pictures.draw_requests(axes, opening[1.0], title="1 a second (modelled)")
 # %% [markdown]
-# At 0.5 a second the device is idle for part of the time, and the limit is missed all the same: who comes while another
-# one is served waits for *all* of that answer. Words of this field: the *time to first token* (TTFT) is from arrival to
-# the first word, the *inter-token latency* (ITL) between words after it; *goodput* counts the answers that kept a
-# limit. p99 is the smallest time that at least 99 % of the requests do not exceed. What does one answer take, and why?
+# Who comes while another one is served waits for *all* of that answer. Words of this field: the *time to first token*
+# (TTFT) is from arrival to the first word, the *inter-token latency* (ITL) between words after it; *goodput* counts
+# the answers that kept a limit. p99 is the smallest time that at least 99 % of the requests do not exceed. What does
+# one answer take, and why?
 
 # %% [markdown]
 # ## 1. What a token leaves behind
@@ -203,8 +204,8 @@ with once_written("kv_cache"), revealed("token_bytes", "sequence_bytes") as trut
     truth(token_bytes=token, sequence_bytes=4096 * token)
 
 # %% [markdown]
-# Half a megabyte a token, so 30 sequences of 4096 tokens fill a card of 80 GB (and 80 one of 186 GB), and fewer kv
-# heads are worth as many more sequences. How many one *wants* at once is the next question.
+# On a card of 80 GB 30 sequences of 4096 tokens fit (and 80 on one of 186 GB), and fewer kv heads are worth as many
+# more sequences. How many one *wants* at once is the next question.
 
 # %% [markdown]
 # ## 2. Reading to write one word
@@ -229,7 +230,7 @@ predict(
 # * `decode_s(chip, model, batch, context)`: a step in which each of `batch` sequences gets one token, and each of those
 #   looks back at `context` tokens, itself among them;
 # * `ridge_batch(chip, model, context)`: the smallest batch whose step computes for at least as long as it reads, or
-#   None where no batch does.
+#   None for a chip, a model and a context that have no such batch.
 #
 # Each token does 2 FLOP for each parameter, and for each token that it looks back at (itself among them) 4 · layers ·
 # heads · head_size. Each *step* reads the weights once. A prompt's tokens move their own keys and values once, when
@@ -294,12 +295,12 @@ with once_written("decode_bound"), revealed("ridge") as truth:
         told = f"{seconds(step_s)}, {batch / step_s:.0f} tokens/s"
         print(f"modelled, {batch} of 500 tokens: {told}")
     print(f"modelled, a prompt of 500: {seconds(prefill_s(a100, shape, 500))}")
+    print("each sequence brings its own bytes, and few FLOPs with them")
     truth("there is none")
 
 # %% [markdown]
-# With next to no context the ridge is at some 150 sequences, as for the bare layer; from 170 tokens on there is no
-# batch: each sequence brings its own bytes, and few FLOPs with them. A larger batch still wins, because the weights are
-# read once for all of it; what it wins fades as the cache outweighs them. A prompt of 500 tokens takes no longer than
+# A larger batch wins, because the weights are read once for all of it; what it wins fades as the cache outweighs them.
+# A prompt of 500 tokens takes no longer than
 # three or four single tokens: it computes, they read.
 
 # %% [markdown]
@@ -570,7 +571,7 @@ with revealed("night", "day") as truth:
     truth(night=half, day="above 0.1 s" if p99 > 0.1 else "below 0.1 s")
 
 # %% [markdown]
-# By night the batch waits for requests, by day requests for batches: each of 32 texts takes as long as the longest.
+# In a full batch each of 32 texts takes as long as the longest.
 # Write
 #
 # * `next_batch(now_s, queue, service, limit_s)`: the device is idle and somebody waits; the `number`s of those that run

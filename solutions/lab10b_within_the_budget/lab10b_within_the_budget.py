@@ -348,12 +348,11 @@ with revealed("four_gpus") as truth:
     print(f"modelled, a GPU's passes in a step: {seconds(passes_s)}")
     print("modelled, one GPU:", light(JOB))
     print("modelled, four:   ", light(four))
+    print("the update and the fixed part of each kernel are not divided by four")
     truth(light(JOB).seconds / light(four).seconds)
 
 # %% [markdown]
-# Not four: some of what a step takes, the update and the fixed part of each kernel, is not divided by four, and the sum
-# of the last gradients has nothing left to hide behind. Your program will be slower still if its sums wait for each
-# other's end, or begin when all passes are over.
+# Your program will be slower than light if its sums wait for each other's end, or begin when all passes are over.
 #
 # Gradients are ready from the last layer to the first. A sum runs beside the streams, but sums run one after the other,
 # each at the price of 2 (P - 1) α. Every micro-batch *adds* to the gradients, so they are whole after the last one

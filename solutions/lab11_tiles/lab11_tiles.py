@@ -232,8 +232,7 @@ with revealed("row_sum") as truth:
     truth(weights[:1000].sum().item())
 
 # %% [markdown]
-# The masked lanes won the maximum, and they won the sum. What a masked lane loads must change nothing: 0 under a sum,
-# −∞ under a maximum.
+# What a masked lane loads must change nothing: 0 under a sum, −∞ under a maximum.
 #
 # Write `row_softmax(x)` → the softmax of each row. `x` is fp16 with the shape (rows, columns); the output is fp16 as
 # well.
@@ -305,7 +304,7 @@ with revealed("large_tiles", "small_tiles") as truth:
     truth(large_tiles=large, small_tiles=small)
 
 # %% [markdown]
-# Twice the side of a tile, half of the bytes: each loaded element is used more often. Deck [004] calls it *reuse*. Many
+# In a larger tile each loaded element is used more often. Deck [004] calls it *reuse*. Many
 # of these reads find their data in the L2 cache, which has more bandwidth than memory, but not without limit. Move the
 # slider below over the programs:
 
