@@ -15,7 +15,8 @@ from edl_labs.checks._judge import Outcome
 
 # compare() usually allows 1e-6, and a golden's last digits differ between processors
 _DIGITS = 6
-_LEVELS = 2  # a part of the evidence is an entry of a dict, or an entry of such an entry
+_PARTS = "parts"  # the entry of evidence whose entries are independent: {"parts": {"held": ..., "sent": ...}}
+_INNER = "."  # before the digest of one of those
 
 
 @dataclass(frozen=True)
@@ -45,8 +46,7 @@ def digests(records: Iterable[dict[str, Any]]) -> tuple[tuple[str, ...], ...]:
     (True, False)
     """
     return tuple(
-        tuple(_parts(record["value"], _LEVELS)) if isinstance(record, dict) and "value" in record else ()
-        for record in records
+        tuple(_parts(record["value"])) if isinstance(record, dict) and "value" in record else () for record in records
     )
 
 
@@ -58,19 +58,21 @@ def named(outcome: Outcome, known: Sequence[KnownMistake], got: Any, want: list[
     return replace(outcome, what=found.what, why=found.why, next=found.next) if found else outcome
 
 
-def _recognized(
-    known: Sequence[KnownMistake], got: Sequence[Sequence[str]], right: Sequence[Sequence[str]]
-) -> KnownMistake | None:
-    """The mistake that explains every wrong part, else the first that explains one of them, in all cases.
+_Digests = Sequence[Sequence[str]]  # by case and part
 
-    A mistake explains a part if that part is right or the mistake's own in each case.
+
+def _recognized(known: Sequence[KnownMistake], got: _Digests, right: _Digests) -> KnownMistake | None:
+    """The mistake that explains every wrong part, else the first that explains one of `parts`, in all cases.
+
+    Those are independent of each other; another entry may follow from them. A mistake explains a part if that
+    part is right or the mistake's own in each case, and nothing if it gets a part wrong that is right here.
     """
-    lengths = list(map(len, right))
-    wrong = sorted({at for mine, his in zip(got, right, strict=False) for at in _differing(mine, his)})
+    lengths, wrong = list(map(len, right)), _wrong_parts(got, right)
     if list(map(len, got)) != lengths or not wrong:
         return None
     usable = [one for one in known if list(map(len, one.digests)) == lengths]
-    for parts in chain([wrong], ([at] for at in wrong)):
+    usable = [one for one in usable if _wrong_parts(one.digests, right) <= wrong]
+    for parts in chain([wrong], ({at} for at in sorted(wrong) if _is_inner(at, right))):
         for one in usable:
             if all(
                 mine[at] in (his[at], known_one[at])
@@ -82,16 +84,30 @@ def _recognized(
     return None
 
 
-def _differing(mine: Sequence[str], his: Sequence[str]) -> Iterator[int]:
-    return (at for at, (one, other) in enumerate(zip(mine, his, strict=False)) if one != other)
+def _is_inner(at: int, right: _Digests) -> bool:
+    return all(case[at].startswith(_INNER) for case in right if at < len(case))
 
 
-def _parts(value: Any, levels: int) -> Iterator[str]:
-    if isinstance(value, dict) and value and levels:
-        for key in sorted(value, key=str):
-            yield from _parts(value[key], levels - 1)
-    else:
-        yield blake2b(",".join(_texts(value)).encode(), digest_size=6).hexdigest()
+def _wrong_parts(got: _Digests, right: _Digests) -> set[int]:
+    pairs = (zip(mine, his, strict=False) for mine, his in zip(got, right, strict=False))
+    return {at for pair in pairs for at, (one, other) in enumerate(pair) if one != other}
+
+
+def _parts(value: Any) -> Iterator[str]:
+    """The digests of the entries of a dict, with those of `parts` one by one; of another value, its own."""
+    if not isinstance(value, dict) or not value:
+        yield _digest(value)
+        return
+    for key in sorted(value, key=str):
+        entry = value[key]
+        if key == _PARTS and isinstance(entry, dict):
+            yield from (f"{_INNER}{_digest(entry[name])}" for name in sorted(entry, key=str))
+        else:
+            yield _digest(entry)
+
+
+def _digest(value: Any) -> str:
+    return blake2b(",".join(_texts(value)).encode(), digest_size=6).hexdigest()
 
 
 def _texts(value: Any) -> Iterator[str]:

@@ -11,6 +11,7 @@ from edl_labs.checks import Outcome
 from edl_labs.checks.known_mistakes import KnownMistake, digests, named
 
 WANT: list[Any] = [{"held": 1.0, "sent": 4.0}, {"held": 2.0, "sent": 6.0}]
+PARTS = [{"parts": one} for one in WANT]
 LOST = Outcome("total", "lab90", "wrong", 0, 3, what="another number", why="it differs", next="look again")
 
 
@@ -38,9 +39,35 @@ def test_a_mistake_is_named_by_its_own_answers():
     assert ("twice", "why twice", "next twice") == (found.what, found.why, found.next)
 
 
-def test_a_mistake_in_one_part_is_named_beside_another_one():
-    assert message({"held": 2.0, "sent": 9.0}, {"held": 4.0, "sent": 9.0}) == "twice"
-    assert message({"held": 9.0, "sent": 2.0}, {"held": 9.0, "sent": 3.0}) == "half"
+def in_parts(mistakes: list[KnownMistake], *got: Any) -> str:
+    return named(LOST, mistakes, records(*({"parts": one} for one in got)), PARTS).what
+
+
+TWICE_IN_PARTS = known("twice", {"parts": {"held": 2.0, "sent": 4.0}}, {"parts": {"held": 4.0, "sent": 6.0}})
+HALF_IN_PARTS = known("half", {"parts": {"held": 1.0, "sent": 2.0}}, {"parts": {"held": 2.0, "sent": 3.0}})
+
+
+def test_a_mistake_in_an_independent_part_is_named_next_to_another_one():
+    both = [TWICE_IN_PARTS, HALF_IN_PARTS]
+
+    assert in_parts(both, {"held": 2.0, "sent": 9.0}, {"held": 4.0, "sent": 9.0}) == "twice"
+    assert in_parts(both, {"held": 9.0, "sent": 2.0}, {"held": 9.0, "sent": 3.0}) == "half"
+
+
+@pytest.mark.parametrize("name", ["held", "chosen"])
+def test_another_entry_alone_names_nothing_since_it_may_follow_from_others(name):
+    one = known("other", {name: {"dp": 2}, "sent": 4.0}, {name: {"dp": 2}, "sent": 6.0})
+    want = [{name: {"dp": 1}, "sent": 4.0}, {name: {"dp": 1}, "sent": 6.0}]
+
+    assert LOST == named(LOST, [one], records(*[{name: {"dp": 2}, "sent": 9.0}] * 2), want)
+    assert message({"held": 2.0, "sent": 9.0}, {"held": 4.0, "sent": 9.0}) == "another number"
+
+
+def test_a_mistake_is_not_named_where_a_part_is_right_that_it_gets_wrong():
+    both = known("both", {"parts": {"held": 2.0, "sent": 2.0}}, {"parts": {"held": 4.0, "sent": 3.0}})
+
+    assert in_parts([both], {"held": 2.0, "sent": 4.0}, {"held": 4.0, "sent": 6.0}) == "another number"
+    assert in_parts([both], {"held": 2.0, "sent": 9.0}, {"held": 4.0, "sent": 9.0}) == "both"
 
 
 def test_a_mistake_may_be_right_in_some_cases():
@@ -94,4 +121,4 @@ def test_digests_are_of_six_digits_and_of_all_plain_data():
     assert one(True) != one(1)
     assert one(10**400) == one(10**400) != one(10**400 + 1)
     assert one({"a": {"b": {"c": 1}}}) != one({"a": {"b": {"c": 2}}})
-    assert 2 == len(one({"a": {"b": 1, "c": None}}))
+    assert (2, 1) == (len(one({"parts": {"b": 1, "c": None}})), len(one({"a": {"b": 1, "c": None}})))
