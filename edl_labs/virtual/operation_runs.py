@@ -72,8 +72,8 @@ class _Run:
         self.gpu.core.traced = True
         self._left: dict[str, float] = {}
         for mend in mends:
-            for name in mend["names"]:
-                self._left[name] = self._left.get(name, 1.0) * mend["times"]
+            for operation in mend["names"]:
+                self._left[operation] = self._left.get(operation, 1.0) * mend["times"]
         self._streams: dict[str, Stream] = {"gpu": self.gpu.streams[0]}
         self._streams |= {row: self.gpu.Stream() for row in ROWS[1:]}
         self._buffers: dict[tuple[str, bool], tuple[Buffer, Buffer]] = {}
