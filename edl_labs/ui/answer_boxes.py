@@ -19,7 +19,7 @@ REOPENED_STYLE = (
     f'{_LOST}::after{{content:"Run this cell again to use what was here.";'
     "font-size:var(--jp-ui-font-size1);color:var(--jp-ui-font-color2)}</style>"
 )
-"""HTML that says what to do in the place of that error, wherever one stands on the page."""
+"""HTML that says what to do in the place of that error, wherever it is on the page."""
 
 
 def show_box(display: Any, make: Callable[[], tuple[Any, Any]], *, place: Any = None) -> Any:

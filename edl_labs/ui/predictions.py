@@ -8,9 +8,10 @@
         print("a pan that is never half empty:", ...)
         truth(180.0)
 
-Whoever was off is asked why, in one line. All of it only ever shows something: no points come from it, nothing waits,
-and nothing is raised at a student. What was typed is stored next to the notebook, so that it outlasts a restart, and in
-the notebook itself: as text, and as data for the report on a class.
+A student who was off is asked why, in one line. All of it only ever shows something: no points come from it,
+nothing waits, and nothing is raised at a student. What was typed is stored
+next to the notebook, so that it outlasts a restart, and in the notebook itself: as text, and as data for the report
+on a class.
 """
 
 from __future__ import annotations
@@ -67,7 +68,7 @@ def revealed(*names: str) -> Iterator[Truth]:
     The value of the block takes what turned out: `truth(0.003)`, or `truth(name=0.003)` where there are several;
     numbers in SI units. `Instead(2.0, "modelled")` is a figure for a measurement that decided nothing. A block that
     raises shows what it printed, and raises on. Figures of pyplot are held back in notebooks alone; elsewhere nothing
-    shows them by itself.
+    shows them unasked.
     """
     printed, truth = io.StringIO(), Truth(names)
     before = _open_figures()
@@ -184,7 +185,7 @@ class _Revealed:
         show_box(self.display, lambda: line_box(self.take, **look), place=self.place)
 
     def take(self, reason: str) -> str:
-        """Keeps the reason beside the notebook and in the answer."""
+        """Keeps the reason next to the notebook and in the answer."""
         names = self.answer.names
         _REASONS[names] = " ".join(reason.split())[:MOST_LETTERS]
         write_beside(_FILE, {**read_beside(_FILE), _reason_key(names): _REASONS[names]})

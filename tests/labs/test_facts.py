@@ -41,7 +41,7 @@ CORRECTED = [
     ("lab08c", "tries up to ten algorithms", "tries every algorithm"),
     ("lab08c", "before it returns `y * 2`", "after `y = x * scale + shift`, as dicts"),
     ("lab09", "128 images (51 MB: more than its L2 cache holds)", "pixels, 32 images"),
-    ("lab09b", "30 sequences of 4096 tokens fill a card of 80 GB", "fill the largest memory"),
+    ("lab09b", "On a card of 80 GB 30 sequences of 4096 tokens fit", "fill the largest memory"),
     ("lab10", "twice that for 2:4 sparse weights", "says its datasheet, and 40 %"),
 ]
 # Short facts of the decks that no exercise asks for: lab, and what it says.

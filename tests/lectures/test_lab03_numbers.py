@@ -60,7 +60,6 @@ def test_where_fp16_and_bf16_break():
     assert (0.0, 2.0**-24) == (FP16.round(2.0**-25), FP16.round(1.0001 * 2.0**-25))
     assert (65504.0, float("inf")) == (FP16.round(65519.0), FP16.round(65520.0))
     assert (2048.0, 256.0) == (FP16.round(2049.0), BF16.round(257.0))
-    assert [] == says("turns 257 into 256", "ends at 65504", "65520 is a tie between 65504", "65519 is saved")
 
 
 def test_e4m3fn_ends_on_an_even_neighbour():
@@ -84,7 +83,6 @@ def test_a_thousand_times_a_hundredth(values, running, expected):
 
 
 def test_the_lab_quotes_the_sums():
-    assert [] == says("bf16 stops at 4.0", "the distance between neighbours is 1/32", "fp16 ends at 9.953")
     assert 1 / 32 == BF16.ulp(4.0)
 
 
@@ -127,9 +125,7 @@ def test_seven_billion_parameters(bytes_each, text):
 
 
 def test_the_lab_reconciles_the_two_lecturers():
-    assert [] == says(
-        "at **16** bytes per parameter", "deck [002] at **18**", "16 are resident and up to 2 come and go"
-    )
+    assert [] == says("at **16** bytes per parameter", "deck [002] at **18**")
 
 
 @pytest.mark.parametrize(
@@ -166,7 +162,6 @@ def test_fp16_and_bf16_together_give_float32():
 def test_the_padded_vocabulary_costs_little():
     assert 33728 == -(-33708 // 64) * 64
     assert "0.06" == f"{100 * 20 / 33708:.2f}"
-    assert [] == says("by 20 words costs 0.06 % more work")
 
 
 def test_the_example_of_deck_003_is_below_a_launch():
@@ -176,7 +171,7 @@ def test_the_example_of_deck_003_is_below_a_launch():
     assert "67.1" == f"{flop / 1e6:.1f}"
     assert "0.54" == f"{1e6 * flop / chip.peak_flop_per_s('fp16'):.2f}"
     assert "1.38" == f"{1e6 * moved / chip.memory_bandwidth_byte_per_s:.2f}"
-    assert [] == says("67 MFLOP", "a linear layer from 1024 to 512 features and a batch of 64")
+    assert [] == says("a linear layer from 1024 to 512 features and a batch of 64")
 
 
 def test_the_decks_pattern_misses_hoppers_kernels():

@@ -33,7 +33,6 @@ def test_a_thousand_samples_in_order_and_scattered():
 
     assert ("675 ms", "8.67 s") == (seconds(in_order), seconds(scattered))
     assert 13 == round(scattered / in_order)
-    assert [] == says("0.67 s became 8.7 s: thirteen times as long")
 
 
 def test_random_reads_on_virtual_workers_cost_what_the_disk_says():
@@ -69,7 +68,6 @@ def test_reading_two_files_in_turn_is_eight_times_as_slow():
 
     assert "2.3" == f"{1e3 * alone:.1f}"
     assert 18 == round(1e3 * read_s(photos=True, labels=True))
-    assert [] == says("the two reads cost 2.3 ms alone, and 18 ms together")
 
 
 def test_eight_cores_want_eleven_workers_and_a_step_on_them_takes_half():
@@ -77,7 +75,7 @@ def test_eight_cores_want_eleven_workers_and_a_step_on_them_takes_half():
 
     assert 11 == math.ceil(cores / cpu_s * batch_s)
     assert 0.56 == round((cores / (cpu_s + 8 * 4e-3)) / (cores / cpu_s), 2)
-    assert [] == says("that takes eleven, since each waits a fifth", "takes 32 ms of core time from every batch")
+    assert [] == says("takes 32 ms of core time from every batch")
 
 
 def test_tensor_cores_want_multiples_of_eight():

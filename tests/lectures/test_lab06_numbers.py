@@ -24,7 +24,7 @@ def windows(batches: int, size: int) -> list[int]:
 
 def test_ten_batches_in_windows_of_four():
     assert [4, 4, 2] == windows(10, 4)
-    assert [] == says("10 batches and 4 accumulation steps", "Three steps", "4, 4 and **2** batches")
+    assert [] == says("10 batches and 4 accumulation steps", "4, 4 and **2** batches")
 
 
 @pytest.mark.slow  # torch's optimizers take seconds to import

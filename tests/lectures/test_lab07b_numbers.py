@@ -31,7 +31,6 @@ def test_a_sharded_step_sends_half_as_much_again():
     sent = [sum(call.sent_bytes(64) for call in zero_calls(stage, 7.5e9, ranks=64)) for stage in (0, 3)]
 
     assert 1.5 == pytest.approx(sent[1] / sent[0])
-    assert [] == says("Half as much again")
 
 
 def test_the_bubble_of_four_stages():
@@ -39,4 +38,3 @@ def test_the_bubble_of_four_stages():
 
     assert [3 / 19, 3 / 7] == bubbles
     assert ["15.8 %", "42.9 %"] == [f"{100 * bubble:.1f} %" for bubble in bubbles]
-    assert [] == says("The bubble is 3/19, 15.8 %, in both", "3/7, 42.9 %, with 4 micro-batches")

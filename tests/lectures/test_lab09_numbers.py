@@ -43,7 +43,6 @@ def test_int8_has_twice_the_multiply_adds_of_fp16():
     clocks = chip.peak_flop_per_s("int8") / chip.peak_flop_per_s("fp16")
 
     assert 2048 / 1024 == pytest.approx(clocks)
-    assert [] == says("2048 instead of 1024 multiply-adds a clock")
 
 
 def test_a_bias_in_front_of_a_batch_norm_has_gradient_0():

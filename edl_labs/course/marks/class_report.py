@@ -105,7 +105,7 @@ class ClassOverview(Value):
     notes: tuple[tuple[str, tuple[str, ...]], ...] = ()
     """By student, what was odd about the notebook and was repaired or restored."""
     predictions: tuple[PredictionOverview, ...] = ()
-    """What the class predicted, where enough students did: counts, and nobody's name."""
+    """What the class predicted, where enough students did: counts, and no names."""
 
 
 def class_report(assignment: str, *, course: Course | None = None) -> tuple[ClassOverview, dict[str, dict[str, str]]]:

@@ -26,9 +26,9 @@ def cells() -> list[str]:
 def using_ceilings() -> list[str]:
     found = cells()
     first = next(place for place, code in enumerate(found) if "roofline.ceilings(" in code)
-    predicted = next(place for place, code in enumerate(found) if code.strip().startswith("predicted = {"))
+    asked = next(place for place, code in enumerate(found) if 'predict("product"' in code)
     last = next(place for place, code in enumerate(found) if "RooflineExplorer(machine" in code)
-    return [found[first], found[first + 1], *found[predicted : last + 1]]
+    return [found[first], found[first + 1], *found[asked : last + 1]]
 
 
 @pytest.fixture

@@ -196,7 +196,7 @@ def test_a_broken_file_is_2(tmp_path: Path, content: str) -> None:
 def test_broken_facts_are_a_sentence_too(tmp_path: Path, course: Path) -> None:
     raw(course / "goldens" / "lab91_other.json", '{"schema": 1}')
 
-    with pytest.raises(UsageError, match="what edl_labs knows of lab91_other is broken"):
+    with pytest.raises(UsageError, match="the stored facts of lab91_other are damaged"):
         check_notebook(submission(tmp_path))
 
 
