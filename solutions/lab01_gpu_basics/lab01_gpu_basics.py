@@ -9,11 +9,12 @@
 # * say when a line of Python returns and when its work is done, and time both without fooling yourself;
 # * name what is wrong with somebody else's timer;
 # * compute a chip's peak from its clock, and refuse a result that is faster than light;
-# * predict the steps in a matrix product's speed from tiles and waves.
+# * predict the steps in a matrix product's speed from tiles and waves;
+# * say how long a transfer takes, and see a factor of eight or ten in a table.
 #
-# **About 179 minutes (estimated)**, in two sittings: the first ends with section 3. Practice gives no points; it takes
-# another 74 minutes (estimated), in any order. The practice counts what tiles waste, prices a transfer, and hides it
-# behind computation.
+# **About 198 minutes (estimated)**, in two sittings: the first ends with section 3. Practice gives no points; it takes
+# another 55 minutes (estimated), in any order. The practice counts what tiles waste, and hides a transfer behind
+# computation.
 #
 # | exercise | section | minutes |
 # |---|---|---|
@@ -24,11 +25,12 @@
 # | `peak_from_clock` | 6 | 14 |
 # | `faster_than_light` | 6 | 20 |
 # | `wave_quantization` | 7 | 22 |
+# | `petabyte` | 8 | 19 |
 #
-# | practice | `tile_quantization` | `petabyte` | `transfer_overlap` |
-# |---|---|---|---|
-# | section | 8 | 9 | 10 |
-# | minutes | 18 | 19 | 37 |
+# | practice | `tile_quantization` | `transfer_overlap` |
+# |---|---|---|
+# | section | 9 | 10 |
+# | minutes | 18 | 37 |
 #
 # No GPU is needed: where one is wanted, this notebook uses it if it is here, and otherwise shows figures that say where
 # they come from. In each section, *write your prediction down* before you run the next cell: where there is a box (a
@@ -802,37 +804,7 @@ with once_written("wave_quantization"), revealed("teeth") as truth:
 # 64 × 64 makes 4096 of 128: larger tiles reuse more of what they load.)
 
 # %% [markdown]
-# ## 8. Practice: the tiles of one matrix
-#
-# Sections 8 to 10 are practice: checked like all the others, but without points.
-#
-# Section 7 needed only the number of tiles. Its two pictures showed more: how much of the tiles' work is thrown away,
-# and which of them hang over an edge.
-#
-# Write `tile_report(m, n, tile_m=..., tile_n=...)` → `(tiles, wasted, ragged)`: how many tiles an m × n output needs,
-# which share of the elements that they compute is thrown away (0.0 when nothing is), and how many of the tiles hang
-# over an edge, so that they throw something away.
-
-
-# %% solve="tile_quantization"
-def tile_report(m, n, *, tile_m, tile_n):
-    """(tiles, wasted, ragged): tiles that cover an m × n
-    output, the wasted share, and the tiles that waste some."""
-    ### BEGIN SOLUTION
-    tiles = -(-m // tile_m) * -(-n // tile_n)
-    return (
-        tiles,
-        1 - m * n / (tiles * tile_m * tile_n),
-        tiles - (m // tile_m) * (n // tile_n),
-    )
-    ### END SOLUTION
-
-
-# %% check="tile_quantization"
-check("tile_quantization")
-
-# %% [markdown]
-# ## 9. Practice: moving a petabyte
+# ## 8. Moving a petabyte
 #
 # Deck [003] asks how long one petabyte takes over common links:
 #
@@ -892,6 +864,36 @@ with once_written("petabyte"), revealed("wrong_row") as truth:
 # %% [markdown]
 # A capital letter, **bit** or **B**yte, is worth a factor of eight, and the line code the rest. And 1 PiB is 12.6 %
 # more than 1 PB: at this size, the choice of prefix costs days.
+
+# %% [markdown]
+# ## 9. Practice: the tiles of one matrix
+#
+# Sections 9 and 10 are practice: checked like all the others, but without points.
+#
+# Section 7 needed only the number of tiles. Its two pictures showed more: how much of the tiles' work is thrown away,
+# and which of them hang over an edge.
+#
+# Write `tile_report(m, n, tile_m=..., tile_n=...)` → `(tiles, wasted, ragged)`: how many tiles an m × n output needs,
+# which share of the elements that they compute is thrown away (0.0 when nothing is), and how many of the tiles hang
+# over an edge, so that they throw something away.
+
+
+# %% solve="tile_quantization"
+def tile_report(m, n, *, tile_m, tile_n):
+    """(tiles, wasted, ragged): tiles that cover an m × n
+    output, the wasted share, and the tiles that waste some."""
+    ### BEGIN SOLUTION
+    tiles = -(-m // tile_m) * -(-n // tile_n)
+    return (
+        tiles,
+        1 - m * n / (tiles * tile_m * tile_n),
+        tiles - (m // tile_m) * (n // tile_n),
+    )
+    ### END SOLUTION
+
+
+# %% check="tile_quantization"
+check("tile_quantization")
 
 # %% [markdown]
 # ## 10. Practice: hide the transfer
