@@ -6,13 +6,14 @@ the branches of an `if`. A region has arguments, operations and results.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 from edl_labs.virtual.tiles.tile_types import TileType
 
 VIEWS = frozenset({"reshape", "permute", "broadcast"})  # the same values in another shape
+LOOPS = frozenset({"for", "while"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +88,40 @@ def find_captures(region: Region) -> frozenset[int]:
     return frozenset(region.captures)
 
 
+def handed_on(op: Operation) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
+    """For each output of an operation with regions: the names that get its value, and the values that come there.
+
+    A name that a loop assigns is carried from one iteration to the next, also where each iteration begins with a new
+    value of it: its old value is then used by no operation.
+    """
+    is_loop, count = op.name in LOOPS, len(op.outputs)
+    bodies = op.regions[-1:] if is_loop else op.regions
+    for number, output in enumerate(op.outputs, start=-count):
+        values = tuple(inner.results[number] for inner in bodies)
+        if is_loop:
+            yield (output, bodies[0].arguments[number]), (*values, op.inputs[number])
+        else:
+            yield (output,), values
+
+
+def find_used(body: Region) -> frozenset[int]:
+    """Values that an operation uses, itself or from a region that hands them on."""
+    used, handed = set(body.results), dict[int, list[int]]()
+    for op in operations_of(body):
+        used.update(op.inputs[: len(op.inputs) - len(op.outputs)] if op.name in LOOPS else op.inputs)
+        if op.name == "while":
+            used.update(op.regions[0].results)
+        for names, values in handed_on(op) if op.regions else ():
+            for name in names:
+                handed.setdefault(name, []).extend(values)
+    found = [*used]
+    while found:
+        new = set(handed.get(found.pop(), ())) - used
+        used |= new
+        found += new
+    return frozenset(used)
+
+
 class _LiveBytes:
     """Liveness of block values, from the last operation to the first."""
 
@@ -96,23 +131,43 @@ class _LiveBytes:
         for op in operations_of(program.body):
             if op.name in VIEWS:
                 self.root[op.outputs[0]] = self.root.get(op.inputs[0], op.inputs[0])
+        self.used = find_used(program.body)
 
-    def roots(self, numbers: tuple[int, ...]) -> frozenset[int]:
+    def roots(self, numbers: Iterable[int]) -> frozenset[int]:
         return frozenset(self.root.get(one, one) for one in numbers)
 
     def size(self, live: frozenset[int]) -> int:
         return sum(self.types[one].block_bytes for one in live)
 
-    def peak_of(self, region: Region, through: frozenset[int]) -> int:
-        """The peak of a region while the values `through` are needed by others."""
-        live = through | self.roots(region.results)
+    def peak_of(self, region: Region, live: frozenset[int]) -> int:
+        """The peak of a region behind which the values `live` are needed."""
         peak = self.size(live)
         for op in reversed(region.operations):
             peak = max(peak, self.size(live))
             live = live if op.name in VIEWS else live - frozenset(op.outputs)
-            for inner in op.regions:
-                held = self.roots(inner.captures) if op.name in ("for", "while") else frozenset()
-                peak = max(peak, self.peak_of(inner, live | held))
-            captured = [self.roots(inner.captures) for inner in op.regions]
-            live = live.union(self.roots(op.inputs), *captured)
+            if not op.regions:
+                live |= self.roots(op.inputs)
+                continue
+            peak = max(peak, *(self.peak_of(inner, live | ends) for inner, ends in self.ends(op)))
+            live = live.union(self.needed(op), *(self.roots(inner.captures) for inner in op.regions))
         return max(peak, self.size(live))
+
+    def ends(self, op: Operation) -> list[tuple[Region, frozenset[int]]]:
+        """The regions of an operation, and what is needed behind each of them by what comes next."""
+        handed = [values for names, values in handed_on(op) if not self.used.isdisjoint(names)]
+        if op.name not in LOOPS:
+            return [(inner, self.roots(values[at] for values in handed)) for at, inner in enumerate(op.regions)]
+        held = self.roots(one for inner in op.regions for one in inner.captures)
+        results = self.roots(values[0] for values in handed)
+        body = op.regions[-1]
+        if len(op.regions) == 1:
+            return [(body, held | results)]
+        kept = self.roots(one for one in body.arguments if one in self.used)
+        return [(op.regions[0], held | kept), (body, held | results)]
+
+    def needed(self, op: Operation) -> frozenset[int]:
+        """Inputs of an operation with regions, but for values of names that nothing uses."""
+        if op.name not in LOOPS:
+            return self.roots(op.inputs)
+        handed = [values[-1] for names, values in handed_on(op) if not self.used.isdisjoint(names)]
+        return self.roots((*op.inputs[: len(op.inputs) - len(op.outputs)], *handed))

@@ -41,6 +41,7 @@ def counted(programs: int, k: dict[str, int], item_bytes: int) -> dict[str, obje
     touched: dict[tuple[str, int], set[tuple[int, str]]] = defaultdict(set)
     read, written, once, sectors = defaultdict(int), defaultdict(int), defaultdict(set), defaultdict(int)
     races, crossed, twice, stored_by = set(), set(), set(), {}
+    stored, early = set(), defaultdict(set)
 
     def access(tensor: str, kind: str, pid: int, lanes: list[tuple[int, int]], shape: str) -> None:
         sectors[tensor, kind == "read"] += len({element * item_bytes // 32 for _, element in lanes})
@@ -48,12 +49,16 @@ def counted(programs: int, k: dict[str, int], item_bytes: int) -> dict[str, obje
             sectors[tensor, True] += len({element * item_bytes // 32 for _, element in lanes})
         for lane, element in lanes:
             touched[tensor, element].add((pid, kind))
+            if kind != "write" and (tensor, element) not in stored:
+                early[tensor].add(element)
             for word, count in (("read", read), ("write", written)):
                 if kind in (word, "atomic"):
                     count[tensor] += 1
                     once[tensor, word].add(element)
             if kind == "read" and stored_by.get((pid, tensor, element), (lane, shape)) != (lane, shape):
                 crossed.add((tensor, element))
+        if kind != "read":
+            stored.update((tensor, element) for _, element in lanes)
         if kind == "write":
             at = [element for _, element in lanes]
             twice.update((tensor, element) for element in at if at.count(element) > 1)
@@ -76,11 +81,12 @@ def counted(programs: int, k: dict[str, int], item_bytes: int) -> dict[str, obje
     return {
         "read": dict(read), "written": dict(written), "once": {key: len(one) for key, one in once.items()},
         "sectors": {key: count for key, count in sectors.items() if count}, "races": races,
+        "early": {key: len(one) for key, one in early.items()},
     }  # fmt: skip
 
 
 @pytest.mark.parametrize("seed", few(range(150), quick=40))
-def test_bytes_sectors_and_races(seed: int) -> None:
+def test_bytes_sectors_races_and_reads_before_a_write(seed: int) -> None:
     programs, constants = draw(seed)
     kind = (np.int32, np.int64, np.float32)[seed % 3]
     x, y = np.arange(SIZE).astype(kind), np.zeros(SIZE, kind)
@@ -94,6 +100,7 @@ def test_bytes_sectors_and_races(seed: int) -> None:
         "read": {n: c for n, c in record.read.items() if c}, "written": {n: c for n, c in record.written.items() if c},
         "once": {key: c for key, c in once.items() if c}, "sectors": {key: c for key, c in sectors.items() if c},
         "races": {(race.tensor, race.kind) for race in record.races},
+        "early": {n: c for n, one in by_name.items() if (c := one.read_before_write_elements)},
     }  # fmt: skip
 
     assert counted(programs, constants, x.itemsize) == actual
