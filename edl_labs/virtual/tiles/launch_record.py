@@ -50,8 +50,8 @@ class LaunchRecord(Value):
     """What one launch moved and computed.
 
     `other_flops` counts one FLOP for each element of floating-point arithmetic, functions included. `live_bytes` is the
-    largest sum of block values that one program still needs; a loop may end after any iteration. `tf32_lines` are lines with a product of fp32 blocks that
-    a GPU rounds to TF32.
+    largest sum of block values that one program still needs, where a loop may end after any iteration. `tf32_lines` are
+    lines with a product of fp32 blocks that a GPU rounds to TF32.
     """
 
     kernel: str
