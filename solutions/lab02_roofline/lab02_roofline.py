@@ -9,12 +9,12 @@
 # * count the operations and the bytes of a layer, a fused chain and a whole transformer block, and check a counter;
 # * draw the roofs of a machine from measurements, and name the one that a piece of work is under;
 # * say what fusing a chain of kernels saves, and for which chains that is much;
-# * tell which of three things limits a layer on a machine, and what a machine that you do not have would do with it.
+# * tell which of three things limits a layer on a machine, and what a machine that you do not have would do with it;
+# * say how much a change can gain before you make it, and what the network asks of a batch.
 #
-# **About 175 minutes (estimated)**, in two sittings: the first ends with section 5. Practice gives no points; it takes
-# another 90 minutes (estimated), in any order. The practice finds the batch at which a layer stops waiting for memory,
-# says how much a change can win before you make it, and plans on how many nodes to train, with the network as one more
-# roof.
+# **About 214 minutes (estimated)**, in two sittings: the first ends with section 5. Practice gives no points; it takes
+# another 51 minutes (estimated), in any order. The practice finds the batch at which a layer stops waiting for memory,
+# and plans on how many nodes to train.
 #
 # | exercise | section | minutes |
 # |---|---|---|
@@ -24,11 +24,13 @@
 # | `count_a_model` | 6 | 23 |
 # | `why_not_on_the_roof` | 7 | 31 |
 # | `diagnose` | 8 | 32 |
+# | `amdahl` | 10 | 17 |
+# | `network_roofline` | 11 | 22 |
 #
-# | practice | `minibatch_crossover` | `amdahl` | `network_roofline` | `scaling_plan` |
-# |---|---|---|---|---|
-# | section | 10 | 11 | 12 | 13 |
-# | minutes | 20 | 17 | 22 | 31 |
+# | practice | `minibatch_crossover` | `scaling_plan` |
+# |---|---|---|
+# | section | 12 | 13 |
+# | minutes | 20 | 31 |
 #
 # No GPU is needed: you measure the machine that you have. In each section, *write your prediction down* before you run
 # the next cell: where there is a box (a number with or without its unit, Enter), what comes out is shown beside it, and
@@ -654,7 +656,7 @@ with revealed("on_a100", "on_h200") as truth:
 # %% [markdown] explain="why_not_on_the_roof"
 # **Explain (read by your instructor).** Choose a point of your plot that lies clearly below its roof (a fraction of
 # light below 0.7). Give its figures, and explain why it is not on the roof: which assumption of the model fails for it?
-# Support it with a number of your own, and say which measurement would prove you wrong. Four to eight sentences.
+# Say which measurement would prove you wrong. Three to five sentences.
 
 # %% [markdown]
 # ## 8. Three ways to be slow
@@ -759,115 +761,7 @@ with revealed("h100_faster") as truth:
 # hold 24 of their 65 TFLOP/s. Now try a batch of 64 (`device="meta"` costs no memory): which roof is it under then?
 
 # %% [markdown]
-# ## 10. Practice: how large must a batch be?
-#
-# Sections 10 to 13 are practice: checked like all the others, but without points.
-#
-# Deck [004]: a layer with N × N weights and a batch of M does 2N²M operations on 4(N² + 2NM) bytes. At M = 1 every
-# weight is fetched for one multiply-add; a larger batch uses it again and again.
-#
-# **Predict:** on the GPU of 2015 (ridge 20 FLOP/B), from which M on does a layer with N = 1024 compute at full speed?
-# The slide says "about 64". And does a larger batch always get there, whatever N is?
-
-# %%
-predict("batch_1024", "With N = 1024 compute-bound from a batch of", unit="examples")
-for_which = ("for each N", "not for each N")
-predict("always", "A batch that is large enough exists", choices=for_which)
-
-# %% [markdown]
-# Write, for a layer with any number of `inputs` and `outputs` on a machine with any `ridge` and `itemsize`:
-#
-# * `batch_at_ridge(inputs, outputs, ridge=..., itemsize=...)`: the batch (not rounded) at which its intensity equals
-#   the ridge; `math.inf` when no batch is large enough;
-# * `width_limit(ridge=..., itemsize=...)`: the N at and below which no batch helps a square layer.
-
-
-# %% solve="minibatch_crossover"
-def batch_at_ridge(inputs, outputs, *, ridge, itemsize):
-    """The batch at which the layer's intensity reaches
-    `ridge`; math.inf when none is large enough."""
-    ### BEGIN SOLUTION
-    # 2 K N M / (b (K N + (K + N) M)) = ridge, solved for M
-    gain = 2 * inputs * outputs - ridge * itemsize * (inputs + outputs)
-    return ridge * itemsize * inputs * outputs / gain if gain > 0 else math.inf
-    ### END SOLUTION
-
-
-def width_limit(*, ridge, itemsize):
-    """The width of a square layer at and below which no batch reaches `ridge`."""
-    ### BEGIN SOLUTION
-    return ridge * itemsize
-    ### END SOLUTION
-
-
-# %% check="minibatch_crossover"
-check("minibatch_crossover")
-
-# %%
-with once_written("minibatch_crossover"), revealed("batch_1024", "always") as truth:
-    print("no batch helps up to N =", width_limit(ridge=20, itemsize=4))
-    widths = (64, 100, 213, 512, 1024, 2048, 10**6)
-    needed = {n: batch_at_ridge(n, n, ridge=20, itemsize=4) for n in widths}
-    for n, batch in needed.items():
-        print(f"N = {n:>7}: compute-bound from M = {batch:.1f}")
-    has_none = any(math.isinf(batch) for batch in needed.values())
-    truth(batch_1024=needed[1024], always=for_which[has_none])
-
-# %%
-figure, axes = style.subplots(figsize=(9, 3.6))
-batches = [2**power for power in range(14)]
-for n, line in zip((64, 213, 1024), ("o-", "s--", "^:"), strict=True):
-    intensity = [2 * n * m / (4 * (n + 2 * m)) for m in batches]
-    axes.loglog(batches, intensity, line, label=f"N = {n}")
-axes.axhline(20, color=style.GREY, linestyle="-.", label="ridge of 2015")
-axes.set(
-    xlabel="minibatch M",
-    ylabel="FLOP/B",
-    title="Intensity of an N × N layer (computed)",
-)
-legend = axes.legend(frameon=False)
-
-# %% [markdown]
-# At N = 1024 the roofs meet at M = 43, not 64; the 64 of the slide belongs to N = 213. For wide layers, M tends to 40.
-# And a layer of N = 64 stays below the ridge for ever: with ever more examples its weights cost nothing, but inputs and
-# results do, and the intensity tends to N / 4. So *not every layer can be saved by a batch*, and the narrow ones are
-# the first to go: that is why fusing them matters.
-#
-# Deck [002] has a guideline for the A100: batch and layer sizes above 128, "to avoid being limited by memory
-# bandwidth", and where one is small, multiples of "at least 64 and ideally 256" (lab01's tiles are 256 × 128). The
-# A100's ridge in fp16 is 153 FLOP/B, and at a batch of 128 even an endlessly wide layer has only 128: 84 % of the
-# ceiling.
-#
-# Throughput is not the aim, though: a larger batch always shows more of it. Deck [004] argues with the *cycle time*:
-# research is guided exploration, so the wall time of an *experiment* counts, and it "falls, then rises again with M".
-# Suppose that a model must see 1 + M / 200 times as many examples when its batch is M (a small batch gets more out of
-# each). **Predict** the best M for N = 1024.
-
-# %%
-predict("best_batch", "The experiment is shortest with a batch of", unit="examples")
-
-# %%
-with once_written("minibatch_crossover"), revealed("best_batch") as truth:
-    step_floor = batch_at_ridge(
-        1024, 1024, ridge=20, itemsize=4
-    )  # below it a step takes as long as its weights do
-    sizes = (8, 16, 32, 43, 64, 128, 256, 512)
-    wall = {m: (1 + m / 200) / m * max(step_floor, m) for m in sizes}
-    for m in sizes:
-        print(
-            f"M = {m:>5}: {wall[m] / min(wall.values()):5.2f} "
-            "times the shortest experiment"
-        )
-    truth(min(wall, key=wall.get))
-
-# %% [markdown]
-# Below the ridge the extra examples cost no time; above it each costs its full price and teaches less. Deck [004] calls
-# that a free lunch, while arithmetic is not the limit: a larger batch, or a larger model, where launches or the loader
-# are the limit. (Where weights are read, more of them take longer.) With other numbers in place of 200 the right side
-# is flatter or steeper, but the left side stays.
-
-# %% [markdown]
-# ## 11. Practice: how much could be gained?
+# ## 10. How much could be gained?
 #
 # "Is it worth it?" is deck [004]'s question to keep asking. Decks [001] and [002] show where the time of a transformer
 # in PyTorch goes:
@@ -936,7 +830,7 @@ for name in ("normalization", "element-wise"):
 # at its intensity in section 2.
 
 # %% [markdown]
-# ## 12. Practice: the network is one more roof
+# ## 11. The network is one more roof
 #
 # > **node**: one computer of a cluster. **bucket**: gradients that are sent together, in one message.
 #
@@ -1056,6 +950,114 @@ with once_written("network_roofline"):
 # Two buckets hide half of what can be hidden at all, and sixteen nearly all of it. So many are usual: torch's
 # `DistributedDataParallel` cuts 400 MB of gradients into buckets of 25 MiB. A thousand would hardly win more, and each
 # of their messages would pay the link's latency, which this model leaves out.
+
+# %% [markdown]
+# ## 12. Practice: how large must a batch be?
+#
+# Sections 12 and 13 are practice: checked like all the others, but without points.
+#
+# Deck [004]: a layer with N × N weights and a batch of M does 2N²M operations on 4(N² + 2NM) bytes. At M = 1 every
+# weight is fetched for one multiply-add; a larger batch uses it again and again.
+#
+# **Predict:** on the GPU of 2015 (ridge 20 FLOP/B), from which M on does a layer with N = 1024 compute at full speed?
+# The slide says "about 64". And does a larger batch always get there, whatever N is?
+
+# %%
+predict("batch_1024", "With N = 1024 compute-bound from a batch of", unit="examples")
+for_which = ("for each N", "not for each N")
+predict("always", "A batch that is large enough exists", choices=for_which)
+
+# %% [markdown]
+# Write, for a layer with any number of `inputs` and `outputs` on a machine with any `ridge` and `itemsize`:
+#
+# * `batch_at_ridge(inputs, outputs, ridge=..., itemsize=...)`: the batch (not rounded) at which its intensity equals
+#   the ridge; `math.inf` when no batch is large enough;
+# * `width_limit(ridge=..., itemsize=...)`: the N at and below which no batch helps a square layer.
+
+
+# %% solve="minibatch_crossover"
+def batch_at_ridge(inputs, outputs, *, ridge, itemsize):
+    """The batch at which the layer's intensity reaches
+    `ridge`; math.inf when none is large enough."""
+    ### BEGIN SOLUTION
+    # 2 K N M / (b (K N + (K + N) M)) = ridge, solved for M
+    gain = 2 * inputs * outputs - ridge * itemsize * (inputs + outputs)
+    return ridge * itemsize * inputs * outputs / gain if gain > 0 else math.inf
+    ### END SOLUTION
+
+
+def width_limit(*, ridge, itemsize):
+    """The width of a square layer at and below which no batch reaches `ridge`."""
+    ### BEGIN SOLUTION
+    return ridge * itemsize
+    ### END SOLUTION
+
+
+# %% check="minibatch_crossover"
+check("minibatch_crossover")
+
+# %%
+with once_written("minibatch_crossover"), revealed("batch_1024", "always") as truth:
+    print("no batch helps up to N =", width_limit(ridge=20, itemsize=4))
+    widths = (64, 100, 213, 512, 1024, 2048, 10**6)
+    needed = {n: batch_at_ridge(n, n, ridge=20, itemsize=4) for n in widths}
+    for n, batch in needed.items():
+        print(f"N = {n:>7}: compute-bound from M = {batch:.1f}")
+    has_none = any(math.isinf(batch) for batch in needed.values())
+    truth(batch_1024=needed[1024], always=for_which[has_none])
+
+# %%
+figure, axes = style.subplots(figsize=(9, 3.6))
+batches = [2**power for power in range(14)]
+for n, line in zip((64, 213, 1024), ("o-", "s--", "^:"), strict=True):
+    intensity = [2 * n * m / (4 * (n + 2 * m)) for m in batches]
+    axes.loglog(batches, intensity, line, label=f"N = {n}")
+axes.axhline(20, color=style.GREY, linestyle="-.", label="ridge of 2015")
+axes.set(
+    xlabel="minibatch M",
+    ylabel="FLOP/B",
+    title="Intensity of an N × N layer (computed)",
+)
+legend = axes.legend(frameon=False)
+
+# %% [markdown]
+# At N = 1024 the roofs meet at M = 43, not 64; the 64 of the slide belongs to N = 213. For wide layers, M tends to 40.
+# And a layer of N = 64 stays below the ridge for ever: with ever more examples its weights cost nothing, but inputs and
+# results do, and the intensity tends to N / 4. So *not every layer can be saved by a batch*, and the narrow ones are
+# the first to go: that is why fusing them matters.
+#
+# Deck [002] has a guideline for the A100: batch and layer sizes above 128, "to avoid being limited by memory
+# bandwidth", and where one is small, multiples of "at least 64 and ideally 256" (lab01's tiles are 256 × 128). The
+# A100's ridge in fp16 is 153 FLOP/B, and at a batch of 128 even an endlessly wide layer has only 128: 84 % of the
+# ceiling.
+#
+# Throughput is not the aim, though: a larger batch always shows more of it. Deck [004] argues with the *cycle time*:
+# research is guided exploration, so the wall time of an *experiment* counts, and it "falls, then rises again with M".
+# Suppose that a model must see 1 + M / 200 times as many examples when its batch is M (a small batch gets more out of
+# each). **Predict** the best M for N = 1024.
+
+# %%
+predict("best_batch", "The experiment is shortest with a batch of", unit="examples")
+
+# %%
+with once_written("minibatch_crossover"), revealed("best_batch") as truth:
+    step_floor = batch_at_ridge(
+        1024, 1024, ridge=20, itemsize=4
+    )  # below it a step takes as long as its weights do
+    sizes = (8, 16, 32, 43, 64, 128, 256, 512)
+    wall = {m: (1 + m / 200) / m * max(step_floor, m) for m in sizes}
+    for m in sizes:
+        print(
+            f"M = {m:>5}: {wall[m] / min(wall.values()):5.2f} "
+            "times the shortest experiment"
+        )
+    truth(min(wall, key=wall.get))
+
+# %% [markdown]
+# Below the ridge the extra examples cost no time; above it each costs its full price and teaches less. Deck [004] calls
+# that a free lunch, while arithmetic is not the limit: a larger batch, or a larger model, where launches or the loader
+# are the limit. (Where weights are read, more of them take longer.) With other numbers in place of 200 the right side
+# is flatter or steeper, but the left side stays.
 
 # %% [markdown]
 # ## 13. Practice: strong or weak
