@@ -117,3 +117,8 @@ def test_three_options_of_the_deck_are_inputs_of_the_workers_bounds():
     assert ["I/O", "data augmentation"] == quotations("003_options", r"- move (.*) to separate")
     assert [] == says("With 30 of the 40 ms elsewhere, the cores allow 800 batches/s and the step's 250 are the limit")
     assert [] == says("| use RDMA |", "| move I/O to a separate node |")
+
+
+def test_a_decoder_twice_as_fast_makes_a_loader_that_decodes_half_its_time_a_third_faster():
+    assert pytest.approx(4 / 3) == 1 / (1 - 0.5 + 0.5 / 2)
+    assert [] == says("half of a worker's time, a decoder twice as fast makes the loader a third faster")
