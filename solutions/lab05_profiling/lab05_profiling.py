@@ -12,8 +12,8 @@
 # * say what mending a cause gains at most, and mend it without changing a result;
 # * say of a loop of your own what to mend first, and defend it.
 #
-# **About 191 minutes (estimated)**, in two sittings: the first ends with section 2. Practice gives no points; it takes
-# another 200 minutes (estimated), in any order.
+# **About 211 minutes (estimated)**, in two sittings: the first ends with section 2. Practice gives no points; it takes
+# another 180 minutes (estimated), in any order.
 #
 # | exercise | section | minutes |
 # |---|---|---|
@@ -23,11 +23,11 @@
 # | `planted` | 5 | 31 |
 # | `own_traces` | 6 | 21 |
 # | `own_loop` | 6 | 25 |
+# | `schedule_states` | 7 | 20 |
 #
 # | practice | section | minutes |
 # |---|---|---|
-# | `read_a_sampler` | 7 | 41 |
-# | `schedule_states` | 8 | 20 |
+# | `read_a_sampler` | 8 | 41 |
 # | `layer_profiler` | 9 | 37 |
 # | `utilisation_lies` | 10 | 20 |
 # | `most_to_gain` | 11 | 40 |
@@ -796,7 +796,67 @@ with revealed("own_after"):
 # traces show, in three to five sentences. Name one thing in the report that one could easily misread.
 
 # %% [markdown]
-# ## 7. Practice: a profiler that only looks now and then
+# ## 7. When to look
+#
+# A trace of a whole training run would be enormous, and its first steps tell of warming up only. `torch.profiler`
+# takes a schedule: `wait` steps of nothing, `warmup` steps in which the profiler runs and throws away what it sees,
+# `active` steps that are recorded, and that over again, `repeat` times (0: for ever). Deck [000] has
+# `schedule(wait=1, warmup=1, active=3, repeat=2)` and stops its loop at step (1 + 1 + 3) * 2; deck [002] has `wait=2,
+# warmup=2, active=5, repeat=0`.
+#
+# **Predict:** how many steps does deck [000]'s loop record, and into how many traces? Is step 2 recorded? Step 5?
+# When does deck [002]'s profiler stop?
+
+# %%
+predict("recorded", "Deck [000]'s loop records", unit="steps")
+predict("traces", "It writes", unit="traces")
+
+# %% [markdown]
+# Write `schedule_states(steps, wait=..., warmup=..., active=..., repeat=..., skip_first=...)` → a list with the state
+# at each of the steps 0 to `steps` − 1: `"none"`, `"warmup"`, `"record"`, or `"record and save"` at the step that
+# ends a recording. `skip_first` steps of nothing come before the first cycle. And one thing that `torch.profiler` does
+# not have: each cycle waits `stretch` times as long as the one before it, since a long run needs fewer traces later.
+
+
+# %% solve="schedule_states"
+def schedule_states(steps, *, wait, warmup, active, repeat, skip_first=0, stretch=1):
+    """What a scheduled profiler does at each of the first `steps` steps."""
+    ### BEGIN SOLUTION
+    states, cycles = ["none"] * skip_first, 0
+    while len(states) < steps and (not repeat or cycles < repeat):
+        states += ["none"] * (wait * stretch**cycles) + ["warmup"] * warmup
+        states += ["record"] * (active - 1) + ["record and save"]
+        cycles += 1
+    return (states + ["none"] * steps)[:steps]
+    ### END SOLUTION
+
+
+# %% check="schedule_states"
+check("schedule_states")
+
+# %%
+with once_written("schedule_states"), revealed("recorded", "traces") as truth:
+    states = schedule_states(12, wait=1, warmup=1, active=3, repeat=2)
+    letters = {"none": "N", "warmup": "W", "record": "R", "record and save": "S"}
+    print("deck [000]:", " ".join(letters[state] for state in states))
+    recorded = sum(state.startswith("record") for state in states)
+    print(f"{recorded} steps in {states.count('record and save')} traces")
+    truth(recorded=recorded, traces=states.count("record and save"))
+    endless = schedule_states(900, wait=2, warmup=2, active=5, repeat=0)
+    print(
+        f"deck [002]: {endless.count('record and save')} "
+        f"traces in 900 steps, one every {2 + 2 + 5}"
+    )
+
+# %% [markdown]
+# Six steps in two traces. (Where no `with` fits, deck [002]'s `prof.start()` and `prof.stop()` do the same.) Note
+# `prof.step()` at the end of each step: without it the profiler stays at step 0 for ever and records nothing at all.
+# The warm-up is there because switching the profiler on costs time that would be seen. Deck [000] also sets
+# `record_shapes=True` (which product was it?), `profile_memory=True` (who allocated?) and `with_stack=True` (which
+# line?): each makes every recorded operator slower, so ask for what you will read.
+
+# %% [markdown]
+# ## 8. Practice: a profiler that only looks now and then
 #
 # From here on everything is optional and gives no points.
 
@@ -1027,66 +1087,6 @@ with TemporaryDirectory() as folder:
 # The times add up to 1256.4 ms, all of it on the device: nothing here says how long the program ran. And a mean of
 # 12.69 µs with a maximum of 10.502 ms is one large copy and a thousand small ones of about 2.2 µs: the mean describes
 # none of them.
-
-# %% [markdown]
-# ## 8. Practice: when to look
-#
-# A trace of a whole training run would be enormous, and its first steps tell of warming up only. `torch.profiler`
-# takes a schedule: `wait` steps of nothing, `warmup` steps in which the profiler runs and throws away what it sees,
-# `active` steps that are recorded, and that over again, `repeat` times (0: for ever). Deck [000] has
-# `schedule(wait=1, warmup=1, active=3, repeat=2)` and stops its loop at step (1 + 1 + 3) * 2; deck [002] has `wait=2,
-# warmup=2, active=5, repeat=0`.
-#
-# **Predict:** how many steps does deck [000]'s loop record, and into how many traces? Is step 2 recorded? Step 5?
-# When does deck [002]'s profiler stop?
-
-# %%
-predict("recorded", "Deck [000]'s loop records", unit="steps")
-predict("traces", "It writes", unit="traces")
-
-# %% [markdown]
-# Write `schedule_states(steps, wait=..., warmup=..., active=..., repeat=..., skip_first=...)` → a list with the state
-# at each of the steps 0 to `steps` − 1: `"none"`, `"warmup"`, `"record"`, or `"record and save"` at the step that
-# ends a recording. `skip_first` steps of nothing come before the first cycle. And one thing that `torch.profiler` does
-# not have: each cycle waits `stretch` times as long as the one before it, since a long run needs fewer traces later.
-
-
-# %% solve="schedule_states"
-def schedule_states(steps, *, wait, warmup, active, repeat, skip_first=0, stretch=1):
-    """What a scheduled profiler does at each of the first `steps` steps."""
-    ### BEGIN SOLUTION
-    states, cycles = ["none"] * skip_first, 0
-    while len(states) < steps and (not repeat or cycles < repeat):
-        states += ["none"] * (wait * stretch**cycles) + ["warmup"] * warmup
-        states += ["record"] * (active - 1) + ["record and save"]
-        cycles += 1
-    return (states + ["none"] * steps)[:steps]
-    ### END SOLUTION
-
-
-# %% check="schedule_states"
-check("schedule_states")
-
-# %%
-with once_written("schedule_states"), revealed("recorded", "traces") as truth:
-    states = schedule_states(12, wait=1, warmup=1, active=3, repeat=2)
-    letters = {"none": "N", "warmup": "W", "record": "R", "record and save": "S"}
-    print("deck [000]:", " ".join(letters[state] for state in states))
-    recorded = sum(state.startswith("record") for state in states)
-    print(f"{recorded} steps in {states.count('record and save')} traces")
-    truth(recorded=recorded, traces=states.count("record and save"))
-    endless = schedule_states(900, wait=2, warmup=2, active=5, repeat=0)
-    print(
-        f"deck [002]: {endless.count('record and save')} "
-        f"traces in 900 steps, one every {2 + 2 + 5}"
-    )
-
-# %% [markdown]
-# Six steps in two traces. (Where no `with` fits, deck [002]'s `prof.start()` and `prof.stop()` do the same.) Note
-# `prof.step()` at the end of each step: without it the profiler stays at step 0 for ever and records nothing at all.
-# The warm-up is there because switching the profiler on costs time that would be seen. Deck [000] also sets
-# `record_shapes=True` (which product was it?), `profile_memory=True` (who allocated?) and `with_stack=True` (which
-# line?): each makes every recorded operator slower, so ask for what you will read.
 
 # %% [markdown]
 # ## 9. Practice: a profiler of your own, layer by layer
