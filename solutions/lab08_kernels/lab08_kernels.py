@@ -7,21 +7,22 @@
 #
 # After this lab you can
 #
+# * count what diverging paths cost a warp;
 # * write a kernel with shared memory and barriers, and say what its warps ask of memory;
 # * choose tiles, and know when splitting a sum pays;
 # * say how far the order of additions moves a sum, and write a reduction whose bits never change;
 # * in the practice, price the first layers of a network in seconds instead of FLOPs.
 #
-# **About 108 minutes (estimated)**. Practice gives no points; it takes another 64 minutes (estimated), in any order.
+# **About 127 minutes (estimated)**. Practice gives no points; it takes another 45 minutes (estimated), in any order.
 #
-# | exercise | `coalesced` | `tile_choice` | `order_matters` |
-# |---|---|---|---|
-# | section | 2 | 3 | 4 |
-# | minutes | 35 | 30 | 43 |
+# | exercise | `warp_paths` | `coalesced` | `tile_choice` | `order_matters` |
+# |---|---|---|---|---|
+# | section | 1 | 2 | 3 | 4 |
+# | minutes | 23 | 31 | 30 | 43 |
 #
-# | practice | `first_layers` | `warp_paths` |
-# |---|---|---|
-# | minutes | 45 | 19 |
+# | practice | `first_layers` |
+# |---|---|
+# | minutes | 45 |
 #
 # *Write your prediction down* before you run the next cell: where there is a box (a number, with or without its unit,
 # Enter), what comes out is shown beside it, and not before. Lecture slides are quoted by deck: [001] course
@@ -91,8 +92,40 @@ with revealed("issued") as truth:
     truth(ran.issued_by_warp[0])
 
 # %% [markdown]
-# Half of the lanes wait while the others work: that is *divergence*. Had the first 32 elements been scaled and the
-# last 32 shifted, no warp would have diverged. The practice at the end sorts elements for that.
+# Half of the lanes wait while the others work: that is *divergence*. Had the first 32 elements been scaled and the last
+# 32 shifted, no warp would have diverged.
+#
+# Now for any paths. Element `i` of a list is one thread's, in blocks of `block` threads; `paths[i]` is the name of the
+# path that it takes, `lengths[name]` how many instructions that has. A warp issues each path that any of its threads
+# takes, once. The last warp of a block may have fewer than 32 threads. Write
+#
+# * `issued(paths, lengths, block)` → the instructions that all warps issue;
+# * `sorted_paths(paths, lengths, block)` → an order of the elements, as a list of their numbers, in which the fewest
+#   are issued. Here blocks are multiples of 32, and so is the number of elements of each path.
+
+
+# %% solve="warp_paths"
+def issued(paths, lengths, block):
+    """Instructions that all warps issue."""
+    ### BEGIN SOLUTION
+    total = 0
+    for first in range(0, len(paths), block):
+        mine = paths[first : first + block]
+        for lane in range(0, len(mine), 32):
+            total += sum(lengths[name] for name in set(mine[lane : lane + 32]))
+    return total
+    ### END SOLUTION
+
+
+def sorted_paths(paths, lengths, block):
+    """The numbers of the elements, in an order that issues the fewest."""
+    ### BEGIN SOLUTION
+    return sorted(range(len(paths)), key=lambda i: paths[i])
+    ### END SOLUTION
+
+
+# %% check="warp_paths"
+check("warp_paths")
 
 # %% [markdown]
 # ## 2. What a warp asks of memory
@@ -576,41 +609,6 @@ with once_written("first_layers"):
 # depth-wise layers and break the deck's rule; EfficientNet v2 has dense ones in its first stages, and is faster. One
 # squeeze-and-excitation costs nearly as much as the stem. Later layers have few pixels and many channels, and there the
 # deck allows all of it.
-
-# %% [markdown]
-# ## Practice: paths of a warp
-#
-# Element `i` of a list is one thread's, in blocks of `block` threads; `paths[i]` is the name of the path that it
-# takes, `lengths[name]` how many instructions that has. A warp issues each path that any of its threads takes, once.
-# The last warp of a block may have fewer than 32 threads. Write
-#
-# * `issued(paths, lengths, block)` → the instructions that all warps issue;
-# * `sorted_paths(paths, lengths, block)` → an order of the elements, as a list of their numbers, in which the fewest
-#   are issued. Blocks are multiples of 32 here, and so many elements take each path.
-
-
-# %% solve="warp_paths"
-def issued(paths, lengths, block):
-    """Instructions that all warps issue."""
-    ### BEGIN SOLUTION
-    total = 0
-    for first in range(0, len(paths), block):
-        mine = paths[first : first + block]
-        for lane in range(0, len(mine), 32):
-            total += sum(lengths[name] for name in set(mine[lane : lane + 32]))
-    return total
-    ### END SOLUTION
-
-
-def sorted_paths(paths, lengths, block):
-    """The numbers of the elements, in an order that issues the fewest."""
-    ### BEGIN SOLUTION
-    return sorted(range(len(paths)), key=lambda i: paths[i])
-    ### END SOLUTION
-
-
-# %% check="warp_paths"
-check("warp_paths")
 
 # %% [markdown]
 # ## Where you are
