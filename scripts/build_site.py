@@ -159,19 +159,23 @@ def pack_library(target: Path) -> None:
 
 
 def states() -> dict[str, dict[str, Any]]:
-    """Each explorer's controls, and what it shows before Python is there: all settings of the landing page's, the one
-    that it opens with of the others. Settings are named by the places of their values, "3,2".
+    """Each explorer's controls, and what it shows before Python is there: all settings of the landing page's and of
+    those that need NumPy, the one that it opens with of the others. Settings are named by the places of their values,
+    "3,2".
     """
     import explorers
+    import tile_frames
 
     found: dict[str, dict[str, Any]] = {}
-    for kind, controls in explorers.CONTROLS.items():
+    for kind, controls in (explorers.CONTROLS | tile_frames.CONTROLS).items():
+        shows = getattr(tile_frames if kind in tile_frames.CONTROLS else explorers, kind)
         opens = [(start,) for *_, start in controls]
-        places = [range(len(values)) for _, _, values, _, _ in controls] if kind == "streams" else opens
+        is_whole = kind == "streams" or kind in tile_frames.CONTROLS
+        places = [range(len(values)) for _, _, values, _, _ in controls] if is_whole else opens
         kept = {}
         for place in product(*places):
             options = {name: values[at] for (name, _, values, _, _), at in zip(controls, place, strict=True)}
-            kept[",".join(map(str, place))] = rounded(getattr(explorers, kind)(**options))
+            kept[",".join(map(str, place))] = rounded(shows(**options))
         found[kind] = {"controls": controls, "states": kept}
     return found
 

@@ -20,7 +20,7 @@ const SAY = {
   "%": (value) => `${Number((100 * value).toPrecision(2))} %`,
   times: (value) => `× ${value}`,
 };
-const DRAW = { roofline: drawRoof };  // the others are lanes of spans
+const DRAW = { roofline: drawRoof, tiles: drawTiles };  // the others are lanes of spans
 
 // ---- Python, once somebody needs it ----------------------------------------------------------------------------------
 let worker = null, number = 0;
@@ -138,6 +138,34 @@ function drawRoof(place, result) {
   node("line", { x1: x(a), x2: x(a), y1: y(b), y2: 280, class: "edl-rule" }, svg);
   const dot = node("circle", { cx: x(a), cy: y(b), r: 7, class: "edl-here" }, svg);
   node("title", {}, dot, result.told);
+}
+
+function drawTiles(place, result) {
+  const [m, n, k] = result.sizes, [rows, columns] = result.tile, gap = 16, first = k + gap, left = 8;
+  const scale = Math.min(1, (wide(place) - 2 * left) / (first + n)), bottom = scale * (first + m) + 20;
+  const svg = canvas(place, bottom + 26 * result.bars.length, result.told);
+  const fill = hatch(svg);
+  const box = (x, y, width, height, style) =>
+    node("rect", { x: left + scale * x, y: 2 + scale * y, width: scale * width, height: scale * height, ...style }, svg);
+  const row = rows * Math.floor(m / rows / 2), column = columns * Math.floor(n / columns / 2);  // a program in the middle
+  box(0, first + row, k, rows, { class: "edl-kernel" });
+  box(first + column, 0, columns, k, { class: "edl-kernel" });
+  box(first + column, first + row, columns, rows, { class: "edl-work" });
+  const line = (x, y, across, down) => node("line", {
+    x1: left + scale * x, x2: left + scale * (x + across), y1: 2 + scale * y, y2: 2 + scale * (y + down), class: "edl-rule",
+  }, svg);
+  for (let y = rows; y < m; y += rows) line(first, first + y, n, 0);
+  for (let x = columns; x < n; x += columns) line(first + x, first, 0, m);
+  for (const [name, x, y, width, height] of [["A", 0, first, k, m], ["B", first, 0, n, k], ["C", first, first, n, m]]) {
+    box(x, y, width, height, { class: "edl-outline" });
+    node("text", { x: left + scale * x + 6, y: scale * y + 18 }, svg, name);
+  }
+  result.bars.forEach(([name, bytes, times], index) => {
+    const y = bottom + 26 * index, width = Math.max(1, (0.5 * wide(place) * bytes) / result.most_bytes);
+    node("text", { x: left, y: y + 14 }, svg, name);
+    node("rect", { x: left + 20, y: y + 2, width, height: 16, fill }, svg);
+    node("text", { x: left + 26 + width, y: y + 14 }, svg, `${scaled(bytes, "B")}, ${times} ×`);
+  });
 }
 
 // ---- one explorer ----------------------------------------------------------------------------------------------------

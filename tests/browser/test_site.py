@@ -178,6 +178,22 @@ def test_the_first_picture_is_there_at_once_and_follows_its_slider(page: Any, si
     assert not any("pyodide" in address for address in asked)
 
 
+def test_tiles_follow_their_sliders_without_python(page: Any, site: str) -> None:
+    loaded: list[str] = []
+    page.on("request", lambda request: loaded.append(request.url))
+    page.goto(f"{site}/explore.html")
+    explorer = page.locator(".edl-explorer[data-kind=tiles]")
+    told = explorer.locator("[role=status]")
+    told.filter(has_text="96 programs").wait_for()
+    explorer.locator("input[type=range]").last.focus()
+    page.keyboard.press("ArrowRight")
+    told.filter(has_text="48 programs").wait_for(timeout=2000)
+
+    assert "48 programs" in (explorer.locator("svg.edl-picture").get_attribute("aria-label") or "")
+    assert 3 == explorer.locator("svg text", has_text="×").count()
+    assert not any("pyodide" in address for address in loaded)
+
+
 @pytest.mark.parametrize("kind", ["timeline", "roofline", "buckets", "slow_rank"])
 def test_an_explorer_asks_the_library_for_other_settings(page: Any, site: str, asked: list[str], kind: str) -> None:
     page.goto(f"{site}/explore.html")

@@ -6,6 +6,7 @@ import json
 import runpy
 import subprocess
 import sys
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -56,6 +57,30 @@ def test_chunks_on_streams_hide_what_one_chunk_cannot(monkeypatch) -> None:
     one, four = explorers.streams(chunks=1, count=1), explorers.streams(chunks=4, count=4)
 
     assert four["end_s"] < 0.6 * one["end_s"]
+
+
+@pytest.fixture(scope="module")
+def states() -> dict[str, dict]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(STATIC))
+        patch.syspath_prepend(str(ROOT / "scripts"))
+        return runpy.run_path(str(ROOT / "scripts" / "build_site.py"), run_name="site")["states"]()
+
+
+def test_the_page_has_all_settings_of_the_explorer_that_needs_numpy(states) -> None:
+    controls, kept = states["tiles"]["controls"], states["tiles"]["states"]
+
+    assert {",".join(map(str, place)) for place in product(*(range(len(one[2])) for one in controls))} == set(kept)
+
+
+def test_tiles_move_what_the_formula_says(states) -> None:
+    for state in states["tiles"]["states"].values():
+        (rows, columns, depth), (bm, bn) = state["sizes"], state["tile"]
+        moved = {name: (size, often) for name, size, often in state["bars"]}
+        expected = {"A": (rows * depth, columns // bn), "B": (depth * columns, rows // bm), "C": (rows * columns, 1)}
+
+        assert {name: (2 * size * often, often) for name, (size, often) in expected.items()} == moved
+        assert f"{rows * columns // (bm * bn)} programs" in state["told"]
 
 
 @pytest.mark.parametrize(
