@@ -181,12 +181,12 @@ COMES_WITH = {
 }
 
 
-def imported() -> set[str]:
-    """The top-level names that any module of the package imports, anywhere in it."""
+def imported(part: str = "") -> set[str]:
+    """The top-level names that any module of the package, or of a part of it, imports, anywhere in it."""
     import ast
 
     found = set()
-    for path in (ROOT / "edl_labs").rglob("*.py"):
+    for path in (ROOT / "edl_labs" / part).rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Import):
                 found |= {alias.name.partition(".")[0] for alias in node.names}
@@ -204,6 +204,16 @@ def test_every_package_that_is_imported_is_asked_for() -> None:
     missing = {module for module in foreign if name(COMES_WITH.get(module, module)) not in asked}
 
     assert set() == missing
+
+
+def test_exercises_import_nothing_that_a_student_has_not_installed() -> None:
+    import sys
+
+    has = {name(Requirement(r).name) for r in [*PROJECT["dependencies"], *EXTRAS["lab"]]} | {"ipython"}
+    foreign = imported("exercises") - set(sys.stdlib_module_names) - {"edl_labs"}
+
+    assert {"numpy", "torch"} <= foreign
+    assert set() == {module for module in foreign if name(COMES_WITH.get(module, module)) not in has}
 
 
 def test_make_asks_for_what_compiled_ceilings_and_sandboxes_need_and_says_why_where_it_may_not_install(tmp_path):

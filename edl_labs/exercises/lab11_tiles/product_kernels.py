@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, ClassVar
 
 from edl_labs.checks import exercise
@@ -91,9 +92,15 @@ class GeluProduct(_Product):
     def epilogue(self, x: Any) -> Any:
         """x · Φ(x)."""
         import numpy as np
-        from scipy.special import erf
 
         return 0.5 * x * (1 + erf(x / np.sqrt(2)))
+
+
+def erf(x: Any) -> Any:
+    """The error function of each element, in fp64."""
+    import numpy as np
+
+    return np.vectorize(math.erf, otypes=[np.float64])(x)
 
 
 _SLOPE = 1.13  # the largest slope of gelu; relu's is 1
