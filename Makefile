@@ -8,7 +8,7 @@ PYTHON ?= $(firstword $(shell for p in python3 python python3.14 python3.13 pyth
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p; done))
 VENV := .venv
 BIN := $(VENV)/bin
-EXTRAS := instructor,lab,vision,gpu,data,frames,profile,postgres,canvas,ao,dev
+EXTRAS := instructor,lab,vision,gpu,data,frames,profile,serve,postgres,canvas,ao,dev
 SYSTEM_PACKAGES := bubblewrap libseccomp2 g++ python3-dev
 JOBS ?= 2
 INSTALL = $(BIN)/python -m pip install --quiet --retries 8 --constraint constraints.txt --editable '.[$(EXTRAS)]'

@@ -1,5 +1,7 @@
 """A trained network made smaller: batch norms folded, numbers on a grid of integers, half of the weights left out.
 
+And served over HTTP: `http_service` and `http_load`, with the extra `serve`.
+
 >>> from edl_labs.inference import integer_grid
 >>> grid = integer_grid([0.0, 1.0, 2.55])
 >>> grid.zero_point, grid.integers([0.0, 2.55]).tolist()

@@ -146,6 +146,7 @@ LAB_PACKAGES: dict[str, tuple[LabPackage, ...]] = {
         LabPackage("py-spy", "", "samples from outside, in section 7"),
         LabPackage("scalene", "scalene", "one of three profilers, in section 7"),
     ),
+    "lab09b_serving": (LabPackage("aiohttp", "aiohttp.web", "the web service, in section 7"),),
 }
 
 

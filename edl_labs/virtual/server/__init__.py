@@ -11,6 +11,16 @@ from edl_labs.virtual.server.arrivals import (
     drawn_lengths,
     poisson_times,
 )
+from edl_labs.virtual.server.batching_rules import (
+    BatchLimits,
+    BatchRules,
+    MicroBatchRun,
+    QueuedRequest,
+    RefusedDecision,
+    ServedCall,
+    ServiceRun,
+    serve_micro_batches,
+)
 from edl_labs.virtual.server.load_curve import LoadCurve, LoadPoint, load_curve
 from edl_labs.virtual.server.machine import DecoderShape, ServerMachine, StepWork, server_machine
 from edl_labs.virtual.server.replay import (
@@ -25,13 +35,20 @@ from edl_labs.virtual.server.virtual_server import ServerRequest, VirtualServer,
 
 __all__ = [
     "Arrival",
+    "BatchLimits",
+    "BatchRules",
     "DecoderShape",
     "LoadCurve",
     "LoadPoint",
+    "MicroBatchRun",
+    "QueuedRequest",
+    "RefusedDecision",
+    "ServedCall",
     "ServedRequest",
     "ServerMachine",
     "ServerReplay",
     "ServerRequest",
+    "ServiceRun",
     "StepWork",
     "VirtualServer",
     "arrivals_of",
@@ -46,5 +63,6 @@ __all__ = [
     "replay",
     "replay_server",
     "serve_batches",
+    "serve_micro_batches",
     "server_machine",
 ]

@@ -119,7 +119,7 @@ def test_the_general_doctor_says_of_a_lab_what_it_will_leave_out(monkeypatch: py
 
     report = looks(monkeypatch, **doctor._lab_looks())
 
-    assert ["lab04", "lab05"] == [row.name for row in report.rows]
+    assert ["lab04", "lab05", "lab09b"] == [row.name for row in report.rows]
     assert "without lmdb: the format lmdb; without opencv-python-headless: the decoder opencv" in report.rows[0].what
     assert 'pip install "edl-labs[lab,data]"' == report.rows[0].next
     assert report.ok
