@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from edl_labs.errors import UsageError
-from edl_labs.presenters import Plottable
+from edl_labs.presenters import Drawn
 from edl_labs.units import byte_count, percent, seconds
 from edl_labs.values import Value
 from edl_labs.virtual import VirtualGPU, VirtualMachine
@@ -15,7 +15,7 @@ from edl_labs.virtual.timeline import Timeline
 
 
 @dataclass(frozen=True, repr=False)
-class ExpensiveOperator(Value):
+class DearOperator(Value):
     """What all kernels of one kind take together: where, how often, in which dtype, what limits them and why."""
 
     name: str
@@ -30,7 +30,7 @@ class ExpensiveOperator(Value):
 
 
 @dataclass(frozen=True, repr=False)
-class Prediction(Value, Plottable):
+class Prediction(Value, Drawn):
     """A step on a machine that need not be here.
 
     `low_s` to `high_s` hold the step in four cases of five. `limits` are seconds by what they went into: compute,
@@ -68,7 +68,7 @@ class Prediction(Value, Plottable):
     limits: Mapping[str, float]
     works: Mapping[str, float]
     phases: Mapping[str, float]
-    dearest: tuple[ExpensiveOperator, ...]
+    dearest: tuple[DearOperator, ...]
     unknown: tuple[str, ...] = ()
     measured: tuple[str, ...] = ()
     assumed: tuple[str, ...] = ()

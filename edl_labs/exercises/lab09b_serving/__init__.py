@@ -5,6 +5,7 @@ from __future__ import annotations
 from edl_labs.exercises.lab09b_serving.batching_policies import Batcher
 from edl_labs.exercises.lab09b_serving.cached_attention import KVCache
 from edl_labs.exercises.lab09b_serving.decode_rooflines import DecodeBound
+from edl_labs.exercises.lab09b_serving.micro_batch_schedules import MicroBatch
 from edl_labs.exercises.lab09b_serving.paged_admission import Continuous
 from edl_labs.exercises.lab09b_serving.request_streams import Streams
 
@@ -14,4 +15,5 @@ EXERCISES = (
     Continuous,
     Batcher,
     Streams,
+    MicroBatch,
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 SMALL = (("request_count = 150", "request_count = 60"),)
-WAITING = ("kv_cache", "decode_bound", "batcher", "continuous")
+WAITING = ("kv_cache", "decode_bound", "batcher", "continuous", "micro_batch")
 
 
 @pytest.mark.slow

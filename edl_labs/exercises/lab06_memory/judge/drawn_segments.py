@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from edl_labs.checks import Case, case_source
+from edl_labs.checks import Case, draws
 
 _KIB, _MIB = 1 << 10, 1 << 20  # the units of the allocator's own rules
 
 
-@case_source("fragments")
+@draws("fragments")
 def maps(rng: Any) -> list[Case]:
     return [Case(given=make(rng)) for make in _MAKERS]
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from edl_labs.checks import Case, case_source
+from edl_labs.checks import Case, draws
 
 
-@case_source("merge_statistics")
+@draws("merge_statistics")
 def batches(rng: Any) -> list[Case]:
     cases = [
         _case(rng, parts=4, centre=0.0, deviation=1.0, is_even=True),

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from edl_labs.checks import Case, case_source
+from edl_labs.checks import Case, draws
 
 _RATE = 40e9  # bytes per second: NVLink of deck [003]
 _STATE = 16  # bytes of weights, gradients and Adam's averages for each parameter
 
 
-@case_source("sharded_step")
+@draws("sharded_step")
 def models(rng: Any) -> list[Case]:
     cases = [
         _case(rng, 2, [6] * 6, 0.5),

@@ -4,10 +4,18 @@ from __future__ import annotations
 
 from edl_labs.exercises.lab09b_serving.judge import (
     drawn_caches,
+    drawn_call_loads,
     drawn_day_loads,
     drawn_decoders,
     drawn_paged_loads,
     drawn_small_kernels,
 )
 
-__all__ = ["drawn_caches", "drawn_day_loads", "drawn_decoders", "drawn_paged_loads", "drawn_small_kernels"]
+__all__ = [
+    "drawn_caches",
+    "drawn_call_loads",
+    "drawn_day_loads",
+    "drawn_decoders",
+    "drawn_paged_loads",
+    "drawn_small_kernels",
+]
