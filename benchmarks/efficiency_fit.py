@@ -17,7 +17,7 @@ from edl_labs.predict.compiled_kernels import fused
 from edl_labs.predict.efficiencies import Efficiencies
 from edl_labs.predict.kernel_times import KernelTimer
 from edl_labs.predict.machine_card import MachineCard
-from edl_labs.predict.many_gpus import Spread, sharded
+from edl_labs.predict.many_gpus import ParallelLayout, sharded
 from edl_labs.predict.step_predictor import doubt
 from edl_labs.predict.step_times import WORKS
 
@@ -55,7 +55,7 @@ def _kinds(row: Row) -> list[tuple[Any, float]]:
         kernels = fused(row["recording"].kernels) if job.compiled else row["recording"].kernels
         if job.cluster:
             spread = {name: value for name, value in job.cluster.items() if name != "state_dtype"}
-            kernels = sharded(kernels, Spread.of(spread))
+            kernels = sharded(kernels, ParallelLayout.of(spread))
         counts: Counter[Any] = Counter()
         one_of = {}
         for kernel in kernels:

@@ -21,7 +21,7 @@ def present(how: str, value: Any, *args: Any, **options: Any) -> Any:
     return getattr(import_module(module), name)(value, *args, **options)
 
 
-class Drawn:
+class Plottable:
     """What a result with a picture has in common; which function draws it is one line in the table of `plots`."""
 
     def plot(self, axes: Axes | None = None, **options: Any) -> Axes:

@@ -13,7 +13,16 @@ from edl_labs.arguments import checked_arguments, require_fraction
 from edl_labs.bench._measure import RESTART_BELOW, checked_budget, step_s
 from edl_labs.bench.detectors import Detection, get_ready
 from edl_labs.bench.equal_outputs import compare_outputs
-from edl_labs.bench.results import ONE_COLD_CALL, ClockFacts, Comparison, Mistake, RatioRow, Side, sure_level, verdict
+from edl_labs.bench.results import (
+    ONE_COLD_CALL,
+    ClockFacts,
+    Comparison,
+    Mistake,
+    RatioRow,
+    Side,
+    decision_confidence,
+    verdict,
+)
 from edl_labs.bench.timing.blocks import ArgumentPool, Runner
 from edl_labs.bench.timing.paired_rounds import OneAfterAnother, Rounds, blocked_order
 from edl_labs.bench.timing.processor_state import Watch, watch_for
@@ -192,7 +201,7 @@ def _times_s(runners: list[Runner], plans: list[BlockPlan], *, left_s: float) ->
 def _row(rounds: Rounds, blocked: OneAfterAnother, index: int, *, band: float, level: float) -> RatioRow:
     estimate, sure = (
         found.map(_exp)
-        for found in stats.sign_flip_intervals(rounds.log_ratios(index), levels=(level, sure_level(level)))
+        for found in stats.sign_flip_intervals(rounds.log_ratios(index), levels=(level, decision_confidence(level)))
     )
     blur = sum(_blur(rounds.samplers[i]) for i in (0, index))
     low, high = _blurred(estimate, blur)

@@ -11,7 +11,7 @@ from edl_labs import stats
 from edl_labs.clock import Clock
 from edl_labs.device import Device
 from edl_labs.errors import EdlError, UsageError
-from edl_labs.presenters import Drawn, present
+from edl_labs.presenters import Plottable, present
 from edl_labs.units import counted, percent, ratio_text, seconds, time_text
 from edl_labs.values import Value
 
@@ -52,7 +52,7 @@ class ClockFacts:
 
 
 @dataclass(frozen=True, repr=False)
-class Measurement(Value, Drawn):
+class Measurement(Value, Plottable):
     """Seconds per call of one function: the median over stretches of blocks, its interval, and how it was found.
 
     `times_s` holds one time per call for each block. A stretch is some 4 ms of blocks and counts as their mean: what
@@ -153,10 +153,10 @@ class RatioRow:
         return (self.high - self.low) / 2 / self.ratio if self.ratio > 0 else math.inf
 
 
-def sure_level(level: float) -> float:
+def decision_confidence(level: float) -> float:
     """The level at which a difference must hold to be called one: an alarm on identical code is the dearer error.
 
-    >>> round(sure_level(0.95), 4)
+    >>> round(decision_confidence(0.95), 4)
     0.999
     """
     return 1 - (1 - level) / 50
@@ -181,7 +181,7 @@ def verdict(low: float, high: float, *, band: float, sure: tuple[float, float] |
 
 
 @dataclass(frozen=True, repr=False)
-class Comparison(Value, Drawn):
+class Comparison(Value, Plottable):
     """Functions compared in paired, interleaved rounds: each row is a later function against the first one.
 
     `ratio`, `low`, `high`, `verdict` are those of the second against the first: below 1 the second is faster. The

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from edl_labs.checks._check import case, check, hint
-from edl_labs.checks._exercise import RegisteredExercise, draws, exercise
+from edl_labs.checks._exercise import RegisteredExercise, case_source, exercise
 from edl_labs.checks._judge import Outcome, close, judge
-from edl_labs.checks.chance import beyond_chance
+from edl_labs.checks.chance import score_above_chance
 from edl_labs.checks.progress import Progress
 from edl_labs.checks.score import Score
 from edl_labs.checks.spec import Case, Exercise
@@ -19,12 +19,12 @@ __all__ = [
     "RegisteredExercise",
     "Score",
     "Wrong",
-    "beyond_chance",
     "case",
+    "case_source",
     "check",
     "close",
-    "draws",
     "exercise",
     "hint",
     "judge",
+    "score_above_chance",
 ]

@@ -10,19 +10,19 @@ from pathlib import Path
 from typing import Any
 
 from edl_labs.checks._exercise import RegisteredExercise
-from edl_labs.checks._judge import MISFORMED, RAISED, Outcome, is_of_form, judge
+from edl_labs.checks._judge import RAISED, WRONG_TYPE, Outcome, is_of_form, judge
 from edl_labs.checks.caught_output import Printed, caught_output
 from edl_labs.checks.evidence import LAST, collect
 from edl_labs.checks.evidence_form import yours
-from edl_labs.checks.kept_beside import BESIDE, files_beside
 from edl_labs.checks.known_mistakes import named
-from edl_labs.checks.lab_cells import RUN_ABOVE, asked_for, defining_cell
+from edl_labs.checks.lab_cells import RUN_ABOVE, defining_cell, expected_signature
 from edl_labs.checks.lab_facts import LabFacts, lab_of
 from edl_labs.checks.outcome_display import Hint, show_outcome, show_running, shown_hint
 from edl_labs.checks.progress import failing_case, remember
+from edl_labs.checks.progress_store import STATE_DIR, files_beside
 from edl_labs.checks.score import Score
 from edl_labs.checks.spec import Case, given_halves, read_here
-from edl_labs.checks.time_limit import TookTooLong, time_limit, told_when_slow
+from edl_labs.checks.time_limit import TookTooLong, notify_if_slow, time_limit
 from edl_labs.errors import EdlError, UsageError
 
 _REFUSED = re.compile(r"(\w+)\(\) ((?:got|takes|missing) .*argument.*)", re.DOTALL)  # Python's words for a wrong call
@@ -38,12 +38,14 @@ def check(name: str = "", namespace: dict[str, Any] | None = None) -> Score:
     Never raises and never stops a notebook. `namespace` is the calling notebook's own unless given.
     """
     names = namespace if namespace is not None else _callers_names()
-    with caught_output() as printed, told_when_slow(_SLOW_S, lambda: show_running(name, _SLOW_S)):
+    with caught_output() as printed, notify_if_slow(_SLOW_S, lambda: show_running(name, _SLOW_S)):
         outcome = _outcome(name, names, printed)
     try:
         remember(outcome)
     except Exception as error:  # what was checked counts, whatever becomes of the picture of it
-        print(f"Could not save your progress: {type(error).__name__}: {error}. Delete {BESIDE} next to this notebook.")
+        print(
+            f"Could not save your progress: {type(error).__name__}: {error}. Delete {STATE_DIR} next to this notebook."
+        )
     show_outcome(outcome)
     return Score(outcome.points, outcome=outcome)
 
@@ -140,11 +142,11 @@ def _is_broken(lab: LabFacts, used: str, names: dict[str, Any], printed: Printed
 def _with_signature(outcome: Outcome) -> Outcome:
     """An answer of another kind, and a function that takes other arguments, are told by what the cell asks for."""
     template, values = getattr(outcome.what, "template", ""), getattr(outcome.what, "values", {})
-    if template == MISFORMED:
-        asked = asked_for(outcome.lab, outcome.name)
+    if template == WRONG_TYPE:
+        asked = expected_signature(outcome.lab, outcome.name)
         return replace(outcome, next=f"return what the cell describes: {asked}") if asked else outcome
     called = _REFUSED.match(values["message"]) if template == RAISED and values["type"] == "TypeError" else None
-    asked = asked_for(outcome.lab, outcome.name) if called else ""
+    asked = expected_signature(outcome.lab, outcome.name) if called else ""
     if not called or f"`{called[1]}(" not in asked:
         return outcome
     what = f"the arguments of {called[1]} do not match the call"

@@ -112,7 +112,7 @@ def exercise(
     """Class decorator that registers an exercise under `name`.
 
     It belongs to the lab whose folder or module below `exercises/` the class is written in. Its cases are drawn by its
-    method `cases`, or by a function in the lab's `judge/` that says `@draws(name)`.
+    method `cases`, or by a function in the lab's `judge/` that says `@case_source(name)`.
     """
 
     def register(cls: type) -> type:
@@ -165,7 +165,7 @@ def _of_this_version(name: str, cls: type) -> type[Exercise]:
     return cls
 
 
-def draws(name: str) -> Callable[[Drawing], Drawing]:
+def case_source(name: str) -> Callable[[Drawing], Drawing]:
     """Decorator in a lab's `judge/`: the function draws the cases of the exercise `name`, as a method `cases` would.
 
     `judge/` is in no install of students: what labels cases or solves them a second time belongs there.
@@ -197,7 +197,7 @@ def _judges_drawing(exercise: RegisteredExercise) -> Drawing:
             f"the hidden cases of {exercise.name} are not in this install",
             why="what students install holds no draws: they are in the lab's judge/ folder",
             next="use a checkout of the course, or the wheel that `edl-labs wheel --judge` makes; "
-            f'an author writes @draws("{exercise.name}") in judge/, or a method `cases`',
+            f'an author writes @case_source("{exercise.name}") in judge/, or a method `cases`',
         )
     return DRAWINGS[exercise.name]
 

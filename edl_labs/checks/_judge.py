@@ -15,7 +15,7 @@ from edl_labs.values import Value
 
 STATES = ("not attempted", "wrong", "partly", "passed")
 # Templates of sentences that `check` says more to.
-MISFORMED = "wrong kind of answer: {problem}"
+WRONG_TYPE = "wrong kind of answer: {problem}"
 RAISED = "your code raised {type}: {message}"
 READABLE = Sentence("return the numbers, lists or arrays that the text above the cell asks for")
 _MOST_KEPT = 0.99  # what is wrong costs something, whatever it keeps
@@ -112,7 +112,7 @@ def judge_case(exercise: RegisteredExercise, case: Any, record: Any, want: Any) 
         return min(_award(wrong.keeps), _MOST_KEPT), wrong
     except Misfit as problem:
         return 0.0, _wrong(
-            MISFORMED,
+            WRONG_TYPE,
             why="types are checked before values",
             next="compare what your function returns with what the text above the cell asks for",
             problem=problem,
@@ -195,8 +195,8 @@ def _value(exercise: RegisteredExercise, case: Any, record: Any) -> Any:
             raise known or _raised(exercise, error)
     if "misfit" in record:
         raise Misfit(str(record["misfit"]))
-    if "unplain" in record:
-        raise _unplain(str(record["unplain"]), str(record.get("kind", "")))
+    if "not_plain_data" in record:
+        raise _not_plain_data(str(record["not_plain_data"]), str(record.get("kind", "")))
     if "interrupted" in record:
         raise _wrong(
             "the check was interrupted",
@@ -225,7 +225,7 @@ def _raised(exercise: RegisteredExercise, error: dict[str, str]) -> Wrong:
     )
 
 
-def _unplain(text: str, kind: str) -> Wrong:
+def _not_plain_data(text: str, kind: str) -> Wrong:
     if kind == "Exception" or kind.endswith("Error"):
         return _wrong(
             "your function returned an exception",

@@ -11,7 +11,7 @@ LUCK = Fraction(1, 100)  # how often a guesser may get anything: in a class of a
 _COUNTED = 30  # above it, all ways to spread answers are too many to go through, and independent guesses are as good
 
 
-def beyond_chance(fractions: Sequence[float], *, answers: int = 0, chance: float = 0.0, shown: int = 0) -> float:
+def score_above_chance(fractions: Sequence[float], *, answers: int = 0, chance: float = 0.0, shown: int = 0) -> float:
     """The share of right answers beyond those that guessing brings: 0 for what luck can do, 1 for all right.
 
     With `answers`, each of that many answers is right equally often; with `chance`, each question is guessed right
@@ -19,7 +19,7 @@ def beyond_chance(fractions: Sequence[float], *, answers: int = 0, chance: float
     gets with a probability of LUCK or more, however the guesses are spread; exact, from the numbers alone. `shown`
     questions have answers that are known from the public ones, whenever more than those are asked.
 
-    >>> beyond_chance([1.0] * 6 + [0.0] * 12, answers=3), beyond_chance([1.0] * 18, answers=3)
+    >>> score_above_chance([1.0] * 6 + [0.0] * 12, answers=3), score_above_chance([1.0] * 18, answers=3)
     (0.0, 1.0)
     """
     right, total = sum(fraction >= 1 for fraction in fractions), len(fractions)

@@ -63,8 +63,8 @@ def collect(
 ) -> list[dict[str, Any]]:
     """One record for the given half of each case: `{"value": ...}`, or what happened instead.
 
-    The others are `{"stub": True}` (NotImplementedError), `{"missing": name}`, `{"unplain": text, "kind": type}`,
-    `{"misfit": text}` (an answer of another form) and `{"error": {"type", "message", "line"}}`, with the "name" that a
+    The others are `{"stub": True}` (NotImplementedError), `{"missing": name}`, `{"misfit": text}` (an answer of another
+    form), `{"not_plain_data": text, "kind": type}` and `{"error": {"type", "message", "line"}}`, with the "name" that a
     NameError lacks. Each case begins with fresh global
     settings and the same random numbers. `references` are names that take the place of the notebook's own while the
     probe runs. Stops after a stub or a missing name. Nothing that student code raises gets out, except a
@@ -90,7 +90,7 @@ def _one(exercise: RegisteredExercise, namespace: dict[str, Any], given: dict[st
     except Missing as missing:
         return {"missing": missing.missing}
     except PlainDataError as error:
-        return _unplain(error.what)
+        return _not_plain_data(error.what)
     except Misfit as problem:
         return {"misfit": _text(problem)}
     except KeyboardInterrupt:
@@ -102,10 +102,10 @@ def _one(exercise: RegisteredExercise, namespace: dict[str, Any], given: dict[st
         return {"error": _describe(error, namespace), **said}
 
 
-def _unplain(said: Sentence) -> dict[str, str]:
+def _not_plain_data(said: Sentence) -> dict[str, str]:
     """The record of a result that is not plain data. No student has seen where in the evidence it lies."""
     values = {**said.values, "where": "what came back"}
-    return {"unplain": _text(said.template.format_map(values)), "kind": _text(values.get("kind", ""))}
+    return {"not_plain_data": _text(said.template.format_map(values)), "kind": _text(values.get("kind", ""))}
 
 
 def _describe(error: BaseException, namespace: Mapping[str, Any]) -> dict[str, Any]:

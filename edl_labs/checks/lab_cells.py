@@ -79,7 +79,7 @@ def defining_cell(lab: str, name: str) -> str:
     return f"an earlier cell (it starts with `{line}`)" if line else ""
 
 
-def asked_for(lab: str, exercise: str) -> str:
+def expected_signature(lab: str, exercise: str) -> str:
     """The functions that an exercise's cell asks for, each with what its docstring says it returns; empty if unknown.
 
     `finish_times(program, *, launch_s)`: the seconds at which …

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from edl_labs.checks import progress_map
 from edl_labs.checks._judge import STATES, Outcome
-from edl_labs.checks.kept_beside import is_notebook, read_beside, write_beside
 from edl_labs.checks.lab_cells import tell_missing_names
 from edl_labs.checks.lab_facts import NOTEBOOK_LAB, ExerciseFacts, LabFacts, facts
+from edl_labs.checks.progress_store import is_notebook, read_beside, write_beside
 
 if TYPE_CHECKING:
     from ipywidgets import HTML

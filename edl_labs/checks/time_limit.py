@@ -111,7 +111,7 @@ def _raised_from_beside(limit: Limit) -> Iterator[None]:
 
 
 @contextmanager
-def told_when_slow(after_s: float, tell: Callable[[], None]) -> Iterator[None]:
+def notify_if_slow(after_s: float, tell: Callable[[], None]) -> Iterator[None]:
     """Calls `tell` once, from another thread, where the block still runs after `after_s` seconds."""
     timer = threading.Timer(after_s, tell)
     timer.daemon = True

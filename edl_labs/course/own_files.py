@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from edl_labs.checks.kept_beside import BESIDE
+from edl_labs.checks.progress_store import STATE_DIR
 
-LEFT_BEHIND = (BESIDE, ".ipynb_checkpoints", "__pycache__", ".DS_Store")
+LEFT_BEHIND = (STATE_DIR, ".ipynb_checkpoints", "__pycache__", ".DS_Store")
 
 
 def own_files(folder: Path) -> list[Path]:

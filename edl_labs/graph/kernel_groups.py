@@ -13,7 +13,7 @@ from graphlib import CycleError, TopologicalSorter
 
 from edl_labs.graph.graph_parts import Node, runs_of
 from edl_labs.graph.operator_graph import Graph
-from edl_labs.presenters import Drawn
+from edl_labs.presenters import Plottable
 from edl_labs.units import byte_count
 from edl_labs.values import Value
 
@@ -43,7 +43,7 @@ class Broken(Value):
 
 
 @dataclass(frozen=True, repr=False)
-class Partition(Value, Drawn):
+class Partition(Value, Plottable):
     """A graph in kernels. A pointwise node may be in several: it is then computed in each.
 
     `problems` says what makes it impossible; bytes and launches are those of the kernels as they stand.

@@ -10,7 +10,7 @@ from typing import Any
 
 from edl_labs.errors import UsageError
 from edl_labs.graph.graph_parts import KINDS, Node, TensorFacts
-from edl_labs.presenters import Drawn
+from edl_labs.presenters import Plottable
 from edl_labs.units import byte_count
 from edl_labs.values import Value
 
@@ -25,7 +25,7 @@ class Lifetime:
 
 
 @dataclass(frozen=True, repr=False)
-class Graph(Value, Drawn):
+class Graph(Value, Plottable):
     """The operators of a model on example inputs, in an order in which they can run.
 
     >>> import torch

@@ -12,7 +12,7 @@ from edl_labs.graph.graph_parts import Loop, Node, TensorFacts
 from edl_labs.graph.operator_kinds import kind_of, loop_of
 from edl_labs.roofline.operators.contractions import RAW
 from edl_labs.roofline.operators.counted_call import counted, unique_bytes
-from edl_labs.roofline.operators.recorder import Brief, RecordedCall
+from edl_labs.roofline.operators.recorder import RecordedCall, TensorSpec
 
 _UNKNOWN = 1  # elements along a dimension whose size only data tell: the graph's guards say which
 
@@ -165,9 +165,9 @@ def _briefed(value: Any) -> Any:
     if isinstance(value, torch.Tensor):
         one = facts("", value)
         if value.layout is not torch.strided:
-            return Brief(one.shape, value.dtype, one.stride, id(value), False)
+            return TensorSpec(one.shape, value.dtype, one.stride, id(value), False)
         place = hash((value.untyped_storage()._cdata, size_of(value.storage_offset())))
-        return Brief(one.shape, value.dtype, one.stride, place, False)
+        return TensorSpec(one.shape, value.dtype, one.stride, place, False)
     if isinstance(value, (tuple, list)):
         return tuple(_briefed(item) for item in value)
     if isinstance(value, Mapping):
@@ -208,8 +208,8 @@ def _moved(node: Any, results: list[TensorFacts]) -> int:
     return max(counted(call).moved_bytes - unused, 0)
 
 
-def _flat(value: Any) -> list[Brief]:
-    if isinstance(value, Brief):
+def _flat(value: Any) -> list[TensorSpec]:
+    if isinstance(value, TensorSpec):
         return [value]
     if isinstance(value, Mapping):
         value = list(value.values())

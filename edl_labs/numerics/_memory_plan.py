@@ -16,7 +16,7 @@ from torch.overrides import TorchFunctionMode
 from edl_labs.arguments import checked_arguments, require_positive
 from edl_labs.errors import EdlError, UsageError
 from edl_labs.numerics.step_memory import CATEGORIES, StepRecorder, StorageRecord, run_steps, timeline
-from edl_labs.presenters import Drawn
+from edl_labs.presenters import Plottable
 from edl_labs.roofline import Machine, bound, count
 from edl_labs.roofline.operators.recorded_run import as_fake, tensors
 from edl_labs.units import byte_count
@@ -49,7 +49,7 @@ class MemoryMoment(Value):
 
 
 @dataclass(frozen=True, repr=False)
-class MemoryPlan(Value, Drawn):
+class MemoryPlan(Value, Plottable):
     """What a training step holds when, and what to do under a budget.
 
     `moments` follow the second step, in which the optimizer's state is there. `owners` are the modules that hold most

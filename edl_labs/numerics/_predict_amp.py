@@ -206,7 +206,7 @@ def _aligned(kernel: TracedKernel) -> bool:
     """
     multiple = alignment_multiple(kernel.ran_in if kernel.ran_in in _LOW_BYTES else "fp32")
     name = kernel.counted.name
-    matrices = [brief.shape for brief in (*kernel.given, *kernel.made) if len(brief.shape) >= 2]
+    matrices = [spec.shape for spec in (*kernel.given, *kernel.made) if len(spec.shape) >= 2]
     if "attention" in name:
         sizes = [shape[-1] for shape in matrices[:3]]  # queries, keys and values lie by head
     elif "conv" in name:

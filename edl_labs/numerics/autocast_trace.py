@@ -17,9 +17,9 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 from edl_labs.errors import UsageError
-from edl_labs.roofline.operators.counted_call import CountedCall, briefs, counted, short_dtype
+from edl_labs.roofline.operators.counted_call import CountedCall, counted, short_dtype, tensor_specs
 from edl_labs.roofline.operators.recorded_run import as_fake
-from edl_labs.roofline.operators.recorder import Brief, RecordedCall, Recorder, briefed
+from edl_labs.roofline.operators.recorder import RecordedCall, Recorder, TensorSpec, to_specs
 
 DEVICE_TYPES = ("cpu", "cuda")
 _CASTS = ("_to_copy", "copy_", "to")
@@ -32,8 +32,8 @@ class TracedKernel:
     """One operator of torch's lowest level: its work, and the shapes and dtypes that it was given and made."""
 
     counted: CountedCall
-    given: tuple[Brief, ...]
-    made: tuple[Brief, ...]
+    given: tuple[TensorSpec, ...]
+    made: tuple[TensorSpec, ...]
     promotes: bool = False
 
     @property
@@ -159,13 +159,15 @@ class _Functions(TorchFunctionMode):
 def _kernel(call: RecordedCall) -> TracedKernel:
     return TracedKernel(
         counted(call),
-        given=(*briefs(call.args), *briefs(call.kwargs)),
-        made=tuple(briefs(call.out)),
+        given=(*tensor_specs(call.args), *tensor_specs(call.kwargs)),
+        made=tuple(tensor_specs(call.out)),
         promotes=torch.Tag.pointwise in call.func.tags,
     )
 
 
-def _fused_attention(kernels: list[TracedKernel], given: tuple[Brief, ...], made: tuple[Brief, ...]) -> TracedKernel:
+def _fused_attention(
+    kernels: list[TracedKernel], given: tuple[TensorSpec, ...], made: tuple[TensorSpec, ...]
+) -> TracedKernel:
     """Attention as one kernel in the dtype that comes out.
 
     The GPU chooses the kernel; without one torch falls back to plain products in fp32, which no GPU would run.
@@ -176,9 +178,9 @@ def _fused_attention(kernels: list[TracedKernel], given: tuple[Brief, ...], made
         short_dtype(dtype),
         contraction_flops=sum(kernel.flops for kernel in kernels),
         other_flops=sum(kernel.counted.other_flops or 0.0 for kernel in kernels),
-        moved_bytes=sum(math.prod(brief.shape) for brief in (*given[:3], *made[:1])) * dtype.itemsize,
+        moved_bytes=sum(math.prod(spec.shape) for spec in (*given[:3], *made[:1])) * dtype.itemsize,
     )
-    return TracedKernel(found, tuple(brief._replace(dtype=dtype) for brief in given), made)
+    return TracedKernel(found, tuple(spec._replace(dtype=dtype) for spec in given), made)
 
 
 @contextmanager
@@ -226,13 +228,13 @@ def _check(model: Any, device_type: str) -> None:
         )
 
 
-def _briefs_of(*values: Any) -> tuple[Brief, ...]:
-    return tuple(brief for value in values for brief in briefs(briefed(value)))
+def _briefs_of(*values: Any) -> tuple[TensorSpec, ...]:
+    return tuple(spec for value in values for spec in tensor_specs(to_specs(value)))
 
 
-def _floating(found: Iterable[Brief]) -> tuple[str, ...]:
+def _floating(found: Iterable[TensorSpec]) -> tuple[str, ...]:
     """The dtypes of real and complex numbers among them: a transform gives complex ones."""
-    numbers = (brief.dtype for brief in found if brief.dtype.is_floating_point or brief.dtype.is_complex)
+    numbers = (spec.dtype for spec in found if spec.dtype.is_floating_point or spec.dtype.is_complex)
     return tuple(map(short_dtype, numbers))
 
 

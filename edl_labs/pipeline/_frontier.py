@@ -20,7 +20,7 @@ from edl_labs.pipeline.batching import (
     refuse_longer,
     waste,
 )
-from edl_labs.presenters import Drawn
+from edl_labs.presenters import Plottable
 from edl_labs.values import Value
 
 
@@ -203,7 +203,7 @@ class FrontierPoint(Value):
 
 
 @dataclass(frozen=True, repr=False)
-class Frontier(Value, Drawn):
+class Frontier(Value, Plottable):
     """All points of a set of lengths."""
 
     ROWS = "points"

@@ -15,7 +15,7 @@ from edl_labs.pipeline.format_writers import SUFFIX
 from edl_labs.pipeline.jpeg import Decoder, decoder
 from edl_labs.pipeline.processor_time import measure_waiting
 from edl_labs.pipeline.stores import Store
-from edl_labs.presenters import Drawn
+from edl_labs.presenters import Plottable
 from edl_labs.units import seconds
 from edl_labs.values import Value
 
@@ -196,7 +196,7 @@ class Rung(Value):
 
 
 @dataclass(frozen=True, repr=False)
-class Ladder(Value, Drawn):
+class Ladder(Value, Plottable):
     """All rungs, the batch size that collating was priced at, and why other rungs are missing.
 
     `cache` says whether files were in the page cache: a warm figure says nothing about a cold one.

@@ -10,7 +10,7 @@ from edl_labs.arguments import checked_arguments
 from edl_labs.errors import UsageError
 from edl_labs.pipeline._run_loader import run_loader
 from edl_labs.pipeline.jpeg import Decoder, agreement, decoders
-from edl_labs.presenters import Drawn
+from edl_labs.presenters import Plottable
 from edl_labs.values import Value
 
 
@@ -36,7 +36,7 @@ class DecoderRow:
 
 
 @dataclass(frozen=True, repr=False)
-class DecoderRanks(Value, Drawn):
+class DecoderRanks(Value, Plottable):
     """All decoders that give the same images; `refused` are those that do not, with how far off they are."""
 
     DERIVED = ("surely_moved",)

@@ -18,7 +18,7 @@ from edl_labs.device import usable_cores
 from edl_labs.errors import EdlError, UsageError
 from edl_labs.pipeline._within import too_long
 from edl_labs.pipeline.processor_time import meter, split
-from edl_labs.presenters import Drawn
+from edl_labs.presenters import Plottable
 from edl_labs.values import Value
 
 # What something that takes no time is taken to take: far less than anything does.
@@ -45,7 +45,7 @@ class Contention(Value):
 
 
 @dataclass(frozen=True, repr=False)
-class LoaderModel(Value, Drawn):
+class LoaderModel(Value, Plottable):
     """What a batch costs: `worker_s` in a worker, `handoff_s` more there to hand it over, `main_s` in the main process.
 
     `waited_s` of `worker_s` is waiting, which needs no core; the rest competes for cores, with the main process's part.

@@ -16,30 +16,30 @@ from edl_labs.arguments import lazy_facade
 if TYPE_CHECKING:
     from edl_labs.predict.calibration import calibrate
     from edl_labs.predict.efficiencies import Efficiencies
-    from edl_labs.predict.forecast import DearOperator, Prediction
+    from edl_labs.predict.forecast import ExpensiveOperator, Prediction
     from edl_labs.predict.machine_card import MachineCard
     from edl_labs.predict.machine_comparison import MachineComparison, compare_machines
-    from edl_labs.predict.many_gpus import Spread
+    from edl_labs.predict.many_gpus import ParallelLayout
     from edl_labs.predict.step_predictor import predict_step
 
 _HOMES = {
-    "DearOperator": "forecast",
+    "ExpensiveOperator": "forecast",
     "Efficiencies": "efficiencies",
     "MachineCard": "machine_card",
     "MachineComparison": "machine_comparison",
     "Prediction": "forecast",
-    "Spread": "many_gpus",
+    "ParallelLayout": "many_gpus",
     "calibrate": "calibration",
     "compare_machines": "machine_comparison",
     "predict_step": "step_predictor",
 }
 __all__ = [
-    "DearOperator",
     "Efficiencies",
+    "ExpensiveOperator",
     "MachineCard",
     "MachineComparison",
+    "ParallelLayout",
     "Prediction",
-    "Spread",
     "calibrate",
     "compare_machines",
     "predict_step",

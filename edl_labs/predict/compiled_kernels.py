@@ -48,17 +48,17 @@ def graph_of(kernels: Sequence[StepKernel]) -> Graph:
     nodes = []
     for at, kernel in enumerate(kernels):
         reads, makes = [], []
-        for (version, _), brief in zip(kernel.reads, kernel.given, strict=False):
+        for (version, _), spec in zip(kernel.reads, kernel.given, strict=False):
             base = f"t{version}"
             if base not in tensors:
-                tensors[base] = facts_of(base, brief, role="input")
+                tensors[base] = facts_of(base, spec, role="input")
             name = base
-            if (tensors[base].shape, tensors[base].stride) != (brief.shape, brief.stride):
-                name = f"{base} {brief.shape} {brief.stride}"
-                tensors[name] = facts_of(name, brief, base=base, role=tensors[base].role)
+            if (tensors[base].shape, tensors[base].stride) != (spec.shape, spec.stride):
+                name = f"{base} {spec.shape} {spec.stride}"
+                tensors[name] = facts_of(name, spec, base=base, role=tensors[base].role)
             reads.append(name)
-        for (version, _), brief in zip(kernel.writes, kernel.made, strict=False):
-            tensors[f"t{version}"] = facts_of(f"t{version}", brief)
+        for (version, _), spec in zip(kernel.writes, kernel.made, strict=False):
+            tensors[f"t{version}"] = facts_of(f"t{version}", spec)
             makes.append(f"t{version}")
         size = sum(size for _, size in kernel.reads), sum(size for _, size in kernel.writes)
         nodes.append(

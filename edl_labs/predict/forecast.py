@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from edl_labs.errors import UsageError
-from edl_labs.presenters import Drawn
+from edl_labs.presenters import Plottable
 from edl_labs.units import byte_count, percent, seconds
 from edl_labs.values import Value
 from edl_labs.virtual import VirtualGPU, VirtualMachine
@@ -15,7 +15,7 @@ from edl_labs.virtual.timeline import Timeline
 
 
 @dataclass(frozen=True, repr=False)
-class DearOperator(Value):
+class ExpensiveOperator(Value):
     """What all kernels of one kind take together: where, how often, in which dtype, what limits them and why."""
 
     name: str
@@ -30,7 +30,7 @@ class DearOperator(Value):
 
 
 @dataclass(frozen=True, repr=False)
-class Prediction(Value, Drawn):
+class Prediction(Value, Plottable):
     """A step on a machine that need not be here.
 
     `low_s` to `high_s` hold the step in four cases of five. `limits` are seconds by what they went into: compute,
@@ -68,7 +68,7 @@ class Prediction(Value, Drawn):
     limits: Mapping[str, float]
     works: Mapping[str, float]
     phases: Mapping[str, float]
-    dearest: tuple[DearOperator, ...]
+    dearest: tuple[ExpensiveOperator, ...]
     unknown: tuple[str, ...] = ()
     measured: tuple[str, ...] = ()
     assumed: tuple[str, ...] = ()

@@ -29,7 +29,7 @@ _SIMULATED = 64  # ranks that are played; larger rings are priced as rings and p
 
 
 @dataclass(frozen=True)
-class Spread:
+class ParallelLayout:
     """How a step is spread: `gpus` = `dp` × `tp` × `pp`, `zero` 0 to 3, `micro_batches` through a pipeline.
 
     `sequence` shards norms and residuals too. `interleave` is the number of stages a rank of a pipeline has.
@@ -56,9 +56,9 @@ class Spread:
     offload: bool = False
 
     @classmethod
-    def of(cls, given: Any) -> Spread:
+    def of(cls, given: Any) -> ParallelLayout:
         """From a number of GPUs (data parallel), a mapping of fields, or itself; UsageError where they do not fit."""
-        if isinstance(given, Spread):
+        if isinstance(given, ParallelLayout):
             spread = given
         elif isinstance(given, Integral):
             spread = cls(int(given))
@@ -101,7 +101,7 @@ class Spread:
         return ClusterMachine(self.gpus, tuple(levels), _ENDLESS)
 
 
-def sharded(kernels: Sequence[StepKernel], spread: Spread) -> list[StepKernel]:
+def sharded(kernels: Sequence[StepKernel], spread: ParallelLayout) -> list[StepKernel]:
     """What one GPU of a tensor-parallel group runs: each product, and what lies between a pair of them, in parts.
 
     Of a product the longer side of its weight is cut, never the tokens; attention is cut by heads. Norms and residuals
@@ -169,7 +169,7 @@ def spread_times(
     played: PlayedStep,
     recording: StepRecording,
     card: MachineCard,
-    spread: Spread,
+    spread: ParallelLayout,
     *,
     accumulate: int,
     hidden_bytes: float,
@@ -195,7 +195,7 @@ def spread_times(
     return SpreadTimes(total_s + update, waited, sent)
 
 
-def _tensor_seconds(costs: CollectiveCosts, spread: Spread, hidden_bytes: float, blocks: int) -> float:
+def _tensor_seconds(costs: CollectiveCosts, spread: ParallelLayout, hidden_bytes: float, blocks: int) -> float:
     """Two sums over the group in each block and pass; with `sequence` each is a gather and a scatter, as many bytes."""
     if spread.tp == 1:
         return 0.0
@@ -204,7 +204,7 @@ def _tensor_seconds(costs: CollectiveCosts, spread: Spread, hidden_bytes: float,
 
 
 def _pipeline(
-    costs: CollectiveCosts, spread: Spread, forward: float, backward: float, micro: int, hidden_bytes: float
+    costs: CollectiveCosts, spread: ParallelLayout, forward: float, backward: float, micro: int, hidden_bytes: float
 ) -> tuple[float, float]:
     """(bubble, whole) seconds of a pipeline of one-forward-one-backward; 0, 0 without one."""
     if spread.pp == 1:
@@ -219,7 +219,12 @@ def _pipeline(
 
 
 def _data_parallel(
-    machine: ClusterMachine, spread: Spread, recording: StepRecording, forward: float, backward: float, micro: int
+    machine: ClusterMachine,
+    spread: ParallelLayout,
+    recording: StepRecording,
+    forward: float,
+    backward: float,
+    micro: int,
 ) -> tuple[float, float]:
     """Passes of one rank with buckets reduced, or shards gathered, beside them: played on a VirtualCluster."""
     whole = (forward + backward) * micro
@@ -272,7 +277,7 @@ def _data_parallel(
     return replay.makespan_s, sent
 
 
-def _ring(machine: ClusterMachine, spread: Spread) -> ClusterMachine:
+def _ring(machine: ClusterMachine, spread: ParallelLayout) -> ClusterMachine:
     """The ranks that share gradients: neighbours where nothing else is inside a node, else one of each group.
 
     Rings of more than a few nodes cost as much as one of `_SIMULATED` ranks but for the hops of their start.
@@ -292,7 +297,7 @@ def _ring(machine: ClusterMachine, spread: Spread) -> ClusterMachine:
     return ClusterMachine(ranks, (*levels, LinkLevel(outside.name, ranks, alpha, outside.byte_per_s)), _ENDLESS)
 
 
-def spread_held(recording: StepRecording, spread: Spread, moment: Moment) -> dict[str, int]:
+def spread_held(recording: StepRecording, spread: ParallelLayout, moment: Moment) -> dict[str, int]:
     """Bytes by category of one GPU's part at `moment`.
 
     Shards of ZeRO are of whole tensors' bytes; while a block runs, it and the next one are there in full, as is what

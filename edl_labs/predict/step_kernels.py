@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 from edl_labs.graph.graph_parts import Loop, TensorFacts
 from edl_labs.graph.operator_kinds import kind_of, loop_of
-from edl_labs.roofline.operators.counted_call import briefs, counted, moved_bytes, short_dtype, unique_bytes
-from edl_labs.roofline.operators.recorder import Brief, RecordedCall
+from edl_labs.roofline.operators.counted_call import counted, moved_bytes, short_dtype, tensor_specs, unique_bytes
+from edl_labs.roofline.operators.recorder import RecordedCall, TensorSpec
 
 
 class Product(NamedTuple):
@@ -65,8 +65,8 @@ class StepKernel(NamedTuple):
     writes: tuple[tuple[int, float], ...]
     calls: int = 1
     unknown: bool = False
-    given: tuple[Brief, ...] = ()
-    made: tuple[Brief, ...] = ()
+    given: tuple[TensorSpec, ...] = ()
+    made: tuple[TensorSpec, ...] = ()
     operator: str = "other"
     loop: Loop = Loop(0)
 
@@ -164,7 +164,7 @@ class _Lowering:
             # A product without sizes of its own here: as large squares would do it.
             side = max(1, round((work.contraction_flops / 2) ** (1 / 3)))
             product, kind = Product("gemm", 1, side, side, side), "product"
-        dtype = short_dtype(call.out.dtype) if isinstance(call.out, Brief) else work.dtype
+        dtype = short_dtype(call.out.dtype) if isinstance(call.out, TensorSpec) else work.dtype
         self._add(
             name, kind, dtype, call, moved, product=product, flops=work.contraction_flops, unknown=work.hides_products
         )
@@ -195,7 +195,7 @@ class _Lowering:
             self.kernels[-2:] = [before._replace(writes=cast.writes, made=cast.made, moved_bytes=moved)]
 
     def _product(self, name: str, call: RecordedCall, work: Any) -> None:
-        given = [one for one in briefs(call.args) if len(one.shape) >= 1]
+        given = [one for one in tensor_specs(call.args) if len(one.shape) >= 1]
         if name in _GROUPED:
             return self._grouped_product(name, call, work, *given[:2])
         if name in ("addmm", "baddbmm", "_addmm_activation", "addmv"):
@@ -214,10 +214,10 @@ class _Lowering:
         product = Product("gemm", batch, m, n, k, aligned)
         self._add(name, "product", dtype, call, float(work.moved_bytes), product=product, flops=2.0 * batch * m * n * k)
 
-    def _grouped_product(self, name: str, call: RecordedCall, work: Any, left: Brief, right: Brief) -> None:
+    def _grouped_product(self, name: str, call: RecordedCall, work: Any, left: TensorSpec, right: TensorSpec) -> None:
         """Products of groups of equal size, which only the offsets' values would tell apart."""
         (m, k), n = left.shape[-2:], right.shape[-1]
-        groups = max((one.shape[0] for one in (left, right, *briefs(call.out)) if len(one.shape) == 3), default=1)
+        groups = max((one.shape[0] for one in (left, right, *tensor_specs(call.out)) if len(one.shape) == 3), default=1)
         if len(left.shape) < len(right.shape):
             m = -(-m // groups)
         elif len(left.shape) > len(right.shape):
@@ -291,17 +291,17 @@ class _Lowering:
         form = Attention(pairs, dim, batch * heads, is_backward)
         self._add(name, "attention", short_dtype(query.dtype), call, moved, attention=form, flops=flops)
 
-    def _dtype(self, brief: Brief) -> str:
-        return short_dtype(brief.dtype, tf32=self._tf32)
+    def _dtype(self, spec: TensorSpec) -> str:
+        return short_dtype(spec.dtype, tf32=self._tf32)
 
     def _add(
         self, name: str, kind: str, dtype: str, call: RecordedCall, moved: float, *, product: Product | None = None,
         attention: Attention | None = None, flops: float = 0.0, unknown: bool = False,
     ) -> None:  # fmt: skip
-        out = list(briefs(call.out)) if not isinstance(call.out, Brief) else [call.out]
-        given = [*briefs(call.args), *briefs(call.kwargs)]
+        out = list(tensor_specs(call.out)) if not isinstance(call.out, TensorSpec) else [call.out]
+        given = [*tensor_specs(call.args), *tensor_specs(call.kwargs)]
         if not out and name.startswith("_foreach"):
-            out = list(briefs(call.args[0]))
+            out = list(tensor_specs(call.args[0]))
         reads = tuple((self._versions.get(one.place, -one.place), float(unique_bytes(one))) for one in given)
         writes = []
         for one in out:
@@ -316,7 +316,9 @@ class _Lowering:
         )  # fmt: skip
 
 
-def _in_a_graph(name: str, kind: str, call: RecordedCall, given: list[Brief], out: list[Brief]) -> tuple[str, Loop]:
+def _in_a_graph(
+    name: str, kind: str, call: RecordedCall, given: list[TensorSpec], out: list[TensorSpec]
+) -> tuple[str, Loop]:
     """Kind and loop of an operator as `edl_labs.graph` has them."""
     if kind in ("attention", "optimizer"):
         return "other", Loop(0)
@@ -324,14 +326,14 @@ def _in_a_graph(name: str, kind: str, call: RecordedCall, given: list[Brief], ou
     operator = "contraction" if kind == "product" else kind_of(call.func, functional)
     operator = "pointwise" if operator == "view" else operator
     results, read = ([facts_of("", one) for one in several] for several in (out, given))
-    settings = tuple(None if isinstance(one, Brief) else one for one in call.args)
+    settings = tuple(None if isinstance(one, TensorSpec) else one for one in call.args)
     return operator, loop_of(functional, operator, settings, read, results)
 
 
-def facts_of(name: str, brief: Brief, *, base: str = "", role: str = "made") -> TensorFacts:
+def facts_of(name: str, spec: TensorSpec, *, base: str = "", role: str = "made") -> TensorFacts:
     """A recorded tensor as the graph has them."""
-    kind = str(brief.dtype).removeprefix("torch.")
-    return TensorFacts(name, brief.shape, brief.stride, kind, brief.dtype.itemsize, base or name, role)
+    kind = str(spec.dtype).removeprefix("torch.")
+    return TensorFacts(name, spec.shape, spec.stride, kind, spec.dtype.itemsize, base or name, role)
 
 
 def _kind(name: str, call: RecordedCall) -> str:
@@ -352,10 +354,10 @@ def _kind(name: str, call: RecordedCall) -> str:
     return "pointwise"
 
 
-def _is_nhwc(brief: Brief) -> bool:
-    return len(brief.shape) > 3 and brief.shape[1] > 1 and brief.stride[1] == 1
+def _is_nhwc(spec: TensorSpec) -> bool:
+    return len(spec.shape) > 3 and spec.shape[1] > 1 and spec.stride[1] == 1
 
 
-def _is_aligned(brief: Brief) -> bool:
-    steps = sorted((step for step, size in zip(brief.stride, brief.shape, strict=False) if size > 1), reverse=False)
-    return all(step * brief.dtype.itemsize % 16 == 0 for step in steps[1:])
+def _is_aligned(spec: TensorSpec) -> bool:
+    steps = sorted((step for step, size in zip(spec.stride, spec.shape, strict=False) if size > 1), reverse=False)
+    return all(step * spec.dtype.itemsize % 16 == 0 for step in steps[1:])

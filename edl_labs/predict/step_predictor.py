@@ -15,10 +15,10 @@ from edl_labs.arguments import checked_arguments, require_positive
 from edl_labs.errors import UsageError
 from edl_labs.predict.compiled_kernels import fused, remade_bytes
 from edl_labs.predict.efficiencies import Efficiencies
-from edl_labs.predict.forecast import DearOperator, Prediction, Source
+from edl_labs.predict.forecast import ExpensiveOperator, Prediction, Source
 from edl_labs.predict.kernel_times import KernelTimer
 from edl_labs.predict.machine_card import MachineCard
-from edl_labs.predict.many_gpus import Spread, sharded, spread_held, spread_times
+from edl_labs.predict.many_gpus import ParallelLayout, sharded, spread_held, spread_times
 from edl_labs.predict.recorded_function import record_function
 from edl_labs.predict.recorded_step import StepRecording, record_step
 from edl_labs.predict.step_kernels import StepKernel
@@ -116,7 +116,7 @@ def _record(asked: _Asked) -> StepRecording:
 def predicted(asked: _Asked, recording: StepRecording) -> Prediction:
     """The prediction of a recorded step; recordings serve several machines."""
     card = MachineCard.of(asked.machine)
-    spread = Spread.of(asked.cluster) if asked.cluster is not None else Spread(1, dp=1)
+    spread = ParallelLayout.of(asked.cluster) if asked.cluster is not None else ParallelLayout(1, dp=1)
     base = recording.kernels
     kernels = sharded(fused(base) if asked.compiled else base, spread)
     timer = KernelTimer(card, asked.efficiencies, compiled=asked.compiled)
@@ -153,7 +153,9 @@ def predicted(asked: _Asked, recording: StepRecording) -> Prediction:
     )  # fmt: skip
 
 
-def _held(recording: StepRecording, spread: Spread, card: MachineCard, remade: float) -> tuple[str, dict[str, int]]:
+def _held(
+    recording: StepRecording, spread: ParallelLayout, card: MachineCard, remade: float
+) -> tuple[str, dict[str, int]]:
     """(phase, bytes by category) of one GPU at its peak; a compiled step does not save what it makes again."""
     most = max((one.held.get("activations", 0) for one in recording.moments), default=0)
     kept = max(0.0, 1 - remade / most) if most else 1.0
@@ -170,7 +172,7 @@ def _held(recording: StepRecording, spread: Spread, card: MachineCard, remade: f
 
 
 def _spread(
-    asked: _Asked, recording: StepRecording, card: MachineCard, spread: Spread, played: PlayedStep,
+    asked: _Asked, recording: StepRecording, card: MachineCard, spread: ParallelLayout, played: PlayedStep,
     kernels: Sequence[StepKernel], limits: dict[str, float],
 ) -> float:  # fmt: skip
     norms = [one.writes[0][1] for one in kernels if one.kind == "norm" and one.writes and one.phase == "forward"]
@@ -252,7 +254,7 @@ def _light(card: MachineCard, kernels: Sequence[StepKernel], accumulate: int) ->
 
 def _dearest(
     kernels: Sequence[StepKernel], played: PlayedStep, accumulate: int, step_s: float
-) -> tuple[DearOperator, ...]:
+) -> tuple[ExpensiveOperator, ...]:
     found: dict[tuple[str, str, str, str], list[Any]] = {}
     for one, time in zip(kernels, played.times, strict=True):
         key = (one.name, one.phase, one.dtype, time.limiter)
@@ -263,7 +265,7 @@ def _dearest(
         if seconds > entry[2]:
             entry[2:] = [seconds, time.reason, one.module]
     rows = [
-        DearOperator(name, module, phase, dtype, calls, total, total / step_s if step_s else 0.0, limiter, reason)
+        ExpensiveOperator(name, module, phase, dtype, calls, total, total / step_s if step_s else 0.0, limiter, reason)
         for (name, phase, dtype, limiter), (calls, total, _, reason, module) in found.items()
     ]
     return tuple(sorted(rows, key=lambda row: -row.seconds)[:_SHOWN])

@@ -10,7 +10,7 @@ from typing import Any
 
 from edl_labs.arguments import checked_arguments
 from edl_labs.errors import UsageError
-from edl_labs.presenters import Drawn
+from edl_labs.presenters import Plottable
 from edl_labs.roofline.work import Work
 from edl_labs.units import byte_count, si
 from edl_labs.values import Value
@@ -42,7 +42,7 @@ class OperatorCount(Value):
 
 
 @dataclass(frozen=True, repr=False)
-class Count(Value, Drawn):
+class Count(Value, Plottable):
     """FLOPs and bytes of one run. `moved_bytes` is the sum over operations as they ran (each reads and writes memory).
 
     `fused_bytes` is the least for the whole run: parameters, buffers and inputs once, results and gradients once.

@@ -12,11 +12,11 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from edl_labs.arguments import checked_arguments
-from edl_labs.presenters import Drawn
+from edl_labs.presenters import Plottable
 from edl_labs.trace.analysed_trace import AnalysedTrace, Blame, Places, TraceLike
 from edl_labs.trace.causes import CAUSES, HOLDS, LATE
 from edl_labs.trace.device_work import DeviceWork
-from edl_labs.trace.host_stretches import Stretch
+from edl_labs.trace.host_intervals import HostInterval
 from edl_labs.trace.trace_table import KINDS, Trace
 from edl_labs.values import Value
 
@@ -47,8 +47,8 @@ class _Hold:
     step: int
 
 
-def charge(analysed: AnalysedTrace, bounds: list[float]) -> list[Stretch]:
-    """Stretches that tile the time from the first of `bounds` to the last, each with its cause and what to blame."""
+def charge(analysed: AnalysedTrace, bounds: list[float]) -> list[HostInterval]:
+    """Intervals that tile the time from the first of `bounds` to the last, each with its cause and what to blame."""
     host, device, starts = analysed.host, analysed.device, analysed.step_starts
     if not device.operations:
         return host.between(bounds[0], bounds[-1])
@@ -57,24 +57,24 @@ def charge(analysed: AnalysedTrace, bounds: list[float]) -> list[Stretch]:
     queue: list[_Hold] = []
     place = 0
     for gap in device.gaps(bounds[0], bounds[-1]):
-        for stretch in host.between(*gap):
-            while place < len(holds) and holds[place].end_s <= stretch.start_s + _TOUCH_S:
+        for interval in host.between(*gap):
+            while place < len(holds) and holds[place].end_s <= interval.start_s + _TOUCH_S:
                 # A wait costs whatever lead the host would have without waits of other causes.
                 queue = [hold for hold in queue if hold.cause == holds[place].cause] + [holds[place]]
                 place += 1
-            pieces += _idle(stretch, queue, bisect_right(starts, stretch.start_s))
+            pieces += _idle(interval, queue, bisect_right(starts, interval.start_s))
     return sorted(pieces)
 
 
-def _busy(device: DeviceWork, start_s: float, end_s: float) -> Iterator[Stretch]:
+def _busy(device: DeviceWork, start_s: float, end_s: float) -> Iterator[HostInterval]:
     for busy in device.busy:
         low, high = max(busy.start_s, start_s), min(busy.end_s, end_s)
         if high > low:
-            yield Stretch(low, high, busy.cause, busy.event)
+            yield HostInterval(low, high, busy.cause, busy.event)
 
 
-def _idle(stretch: Stretch, queue: list[_Hold], step: int) -> Iterator[Stretch]:
-    start_s, end_s, cause, event = stretch
+def _idle(interval: HostInterval, queue: list[_Hold], step: int) -> Iterator[HostInterval]:
+    start_s, end_s, cause, event = interval
     if cause not in LATE and cause != "sync":
         _spend(queue, end_s - start_s)
     while cause in LATE and start_s < end_s and queue:
@@ -86,10 +86,10 @@ def _idle(stretch: Stretch, queue: list[_Hold], step: int) -> Iterator[Stretch]:
         hold.left_s -= taken
         # A sum that misses the end by rounding must not leave an empty piece.
         stop = end_s if end_s - start_s - taken < _ROUNDING_S else start_s + taken
-        yield Stretch(start_s, stop, hold.cause, hold.event)
+        yield HostInterval(start_s, stop, hold.cause, hold.event)
         start_s = stop
     if start_s < end_s:
-        yield Stretch(start_s, end_s, cause, event)
+        yield HostInterval(start_s, end_s, cause, event)
 
 
 def _spend(queue: list[_Hold], idle_s: float) -> None:
@@ -102,7 +102,7 @@ def _spend(queue: list[_Hold], idle_s: float) -> None:
 
 def _holds(analysed: AnalysedTrace) -> list[_Hold]:
     found = []
-    for start_s, end_s, cause, event in analysed.host.stretches:
+    for start_s, end_s, cause, event in analysed.host.intervals:
         if event >= 0 and cause in HOLDS and _waits(analysed.trace, event):
             step = bisect_right(analysed.step_starts, start_s)
             held_s = analysed.device.work_s(start_s, end_s)
@@ -147,7 +147,7 @@ class StepShares(Value):
 
 
 @dataclass(frozen=True, repr=False)
-class Attribution(Value, Drawn):
+class Attribution(Value, Plottable):
     """By cause the share of wall time (they sum to 1), its bootstrap interval over steps, and what to blame.
 
     `intervals` are (nan, nan) with fewer than three steps. `rule` is the rule in words.
@@ -212,7 +212,7 @@ def attribute(trace: TraceLike, *, skip: int = 0, level: float = 0.95, seed: int
     )
 
 
-def _steps(pieces: list[Stretch], bounds: list[float]) -> list[StepShares]:
+def _steps(pieces: list[HostInterval], bounds: list[float]) -> list[StepShares]:
     sums: list[dict[str, float]] = [dict.fromkeys(CAUSES, 0.0) for _ in bounds[1:]]
     for piece in pieces:
         step = max(bisect_right(bounds, piece.start_s) - 1, 0)
@@ -238,29 +238,29 @@ def _intervals(table: np.ndarray, *, level: float, seed: int) -> dict[str, tuple
     return {cause: (float(low[i]), float(high[i])) for i, cause in enumerate(CAUSES)}
 
 
-def _by_line(places: Places, stretches: list[Stretch]) -> list[tuple[str, float]]:
-    """Stretches without a line of their own, shared out as often as each line was seen in them."""
-    taken_s = sum(end_s - start_s for start_s, end_s, _, _ in stretches)
-    seen = places.sampled((start_s, end_s) for start_s, end_s, _, _ in stretches)
+def _by_line(places: Places, intervals: list[HostInterval]) -> list[tuple[str, float]]:
+    """Intervals without a line of their own, shared out as often as each line was seen in them."""
+    taken_s = sum(end_s - start_s for start_s, end_s, _, _ in intervals)
+    seen = places.sampled((start_s, end_s) for start_s, end_s, _, _ in intervals)
     return [(line, taken_s * count / seen.total()) for line, count in seen.items()] or [("", taken_s)]
 
 
-def _blames(places: Places, pieces: list[Stretch]) -> dict[str, tuple[Blame, ...]]:
-    by_event: dict[str, dict[int, list[Stretch]]] = defaultdict(lambda: defaultdict(list))
+def _blames(places: Places, pieces: list[HostInterval]) -> dict[str, tuple[Blame, ...]]:
+    by_event: dict[str, dict[int, list[HostInterval]]] = defaultdict(lambda: defaultdict(list))
     for piece in pieces:
         by_event[piece.cause][piece.event].append(piece)
     found: dict[str, tuple[Blame, ...]] = {}
     for cause in CAUSES:
         by_place: dict[tuple[str, str], float] = defaultdict(float)
-        lineless: dict[str, list[Stretch]] = defaultdict(list)
-        for event, stretches in by_event.get(cause, {}).items():
+        lineless: dict[str, list[HostInterval]] = defaultdict(list)
+        for event, intervals in by_event.get(cause, {}).items():
             line, what = places.where(event)
             if line or places.is_on_device(event):
-                by_place[line, what] += sum(end_s - start_s for start_s, end_s, _, _ in stretches)
+                by_place[line, what] += sum(end_s - start_s for start_s, end_s, _, _ in intervals)
             else:
-                lineless[what] += stretches
-        for what, stretches in lineless.items():
-            for line, taken_s in _by_line(places, stretches):
+                lineless[what] += intervals
+        for what, intervals in lineless.items():
+            for line, taken_s in _by_line(places, intervals):
                 by_place[line, what] += taken_s
         total = sum(by_place.values())
         ranked = sorted(by_place.items(), key=lambda item: -item[1])[:_BLAMED]

@@ -19,7 +19,7 @@ from edl_labs.trace.blocking_copies import BlockingCopy, blocking_copies
 from edl_labs.trace.dependency_graph import DependencyGraph, dependency_graph
 from edl_labs.trace.device_work import DeviceWork, device_work, issuing_calls, tiny_reads
 from edl_labs.trace.errors import TraceError
-from edl_labs.trace.host_stretches import HostStretches, host_stretches
+from edl_labs.trace.host_intervals import HostStretches, host_intervals
 from edl_labs.trace.trace_table import DEVICE_KINDS, KINDS, Trace
 from edl_labs.units import counted
 from edl_labs.values import Value
@@ -68,10 +68,10 @@ class Places:
         """Whether an event is the device's work."""
         return event >= 0 and KINDS[self._trace.kind[event]] in DEVICE_KINDS
 
-    def sampled(self, stretches: Iterable[tuple[float, float]]) -> Counter[str]:
-        """How often each line was seen during stretches that follow each other, where lines were sampled."""
+    def sampled(self, intervals: Iterable[tuple[float, float]]) -> Counter[str]:
+        """How often each line was seen during intervals that follow each other, where lines were sampled."""
         found: Counter[str] = Counter()
-        for start_s, end_s in stretches:
+        for start_s, end_s in intervals:
             low, high = bisect_left(self._moments, start_s), bisect_right(self._moments, end_s)
             found.update(line for _, line in self._samples[low:high])
         return found
@@ -131,7 +131,7 @@ class AnalysedTrace:
     @cached_property
     def host(self) -> HostStretches:
         """What the host does at each moment."""
-        return host_stretches(self.trace, self._reads, self.blocking.keys())
+        return host_intervals(self.trace, self._reads, self.blocking.keys())
 
     @cached_property
     def blocking(self) -> Mapping[int, BlockingCopy]:

@@ -13,7 +13,7 @@ from statistics import median
 
 from edl_labs.trace.blocking_copies import BlockingCopy
 from edl_labs.trace.device_work import DeviceOperation, DeviceWork, is_to_host
-from edl_labs.trace.host_stretches import HostStretches, Stretch
+from edl_labs.trace.host_intervals import HostInterval, HostStretches
 from edl_labs.trace.trace_table import KINDS, Trace
 
 # Device and host clocks of real traces agree to about a microsecond.
@@ -53,7 +53,7 @@ class DependencyNode:
 
 @dataclass(slots=True)
 class Act:
-    """A stretch of the host: takes `duration_s`, issues nodes at offsets, may wait for a node and `tail_s` beyond it.
+    """An interval of the host: takes `duration_s`, issues nodes at offsets, may wait for a node and `tail_s` beyond it.
 
     `all_lanes`: it waits for everything issued before it, not for that node alone. `uploads`: it waits for a copy to
     the device. `step` is -1 before the first step, and the number of steps after the last.
@@ -95,22 +95,22 @@ def dependency_graph(
     trace: Trace, host: HostStretches, device: DeviceWork, blocking: Mapping[int, BlockingCopy]
 ) -> DependencyGraph:
     """The dependency graph of a trace. What waits for what across streams is seen from ends that meet starts."""
-    stretches = _cut(host.stretches, trace.steps[0][0], trace.steps[-1][1])
-    if len(stretches) > 1 and stretches[-1].event < 0:
+    intervals = _cut(host.intervals, trace.steps[0][0], trace.steps[-1][1])
+    if len(intervals) > 1 and intervals[-1].event < 0:
         # After the last event the host does nothing; only the device goes on.
-        stretches = stretches[:-1]
-    order, placed = _issued(trace, device, stretches, blocking)
+        intervals = intervals[:-1]
+    order, placed = _issued(trace, device, intervals, blocking)
     operations = [device.operations[number] for number in order]
     nodes = _nodes(trace, operations, [placed[number][1] for number in order])
-    acts = _acts(trace, stretches, blocking)
+    acts = _acts(trace, intervals, blocking)
     held = {copy.copy: copy for copy in blocking.values()}
     for place, (number, node) in enumerate(zip(order, nodes, strict=True)):
         at, arrives_s = placed[number]
-        acts[at].issues.append((place, max(arrives_s - stretches[at].start_s, 0.0)))
+        acts[at].issues.append((place, max(arrives_s - intervals[at].start_s, 0.0)))
         copy = held.get(operations[place].event)
         node.step = acts[at].step
         node.is_read, node.is_upload = copy is not None and copy.is_read, copy is not None and not copy.is_read
-    _waits(acts, stretches, operations)
+    _waits(acts, intervals, operations)
     launched = [node.lag_s for node in nodes if not node.queued and node.cause == "compute"]
     queued = [node.lag_s for node in nodes if node.queued and node.after < 0]
     depth = trace.meta.get("machine", {}).get("queue_depth", _DEPTH)
@@ -124,23 +124,23 @@ def dependency_graph(
     )
 
 
-def _cut(stretches: tuple[Stretch, ...], *moments_s: float) -> tuple[Stretch, ...]:
-    """The stretches, none of them across one of these moments."""
-    found: list[Stretch] = []
-    for start_s, end_s, cause, event in stretches:
+def _cut(intervals: tuple[HostInterval, ...], *moments_s: float) -> tuple[HostInterval, ...]:
+    """The intervals, none of them across one of these moments."""
+    found: list[HostInterval] = []
+    for start_s, end_s, cause, event in intervals:
         inside = [moment for moment in moments_s if start_s + _SAME_MOMENT_S < moment < end_s - _SAME_MOMENT_S]
-        found += (Stretch(low, high, cause, event) for low, high in pairwise([start_s, *inside, end_s]))
+        found += (HostInterval(low, high, cause, event) for low, high in pairwise([start_s, *inside, end_s]))
     return tuple(found)
 
 
-def _acts(trace: Trace, stretches: tuple[Stretch, ...], blocking: Mapping[int, BlockingCopy]) -> list[Act]:
+def _acts(trace: Trace, intervals: tuple[HostInterval, ...], blocking: Mapping[int, BlockingCopy]) -> list[Act]:
     starts, over_s = [start for start, _ in trace.steps], trace.steps[-1][1]
     uploads = {event for event, copy in blocking.items() if not copy.is_read}
-    # The last is for stretches between events.
+    # The last is for intervals between events.
     kinds = [*(KINDS[kind] for kind in trace.kind.tolist()), "work"]
     names, wide = [*trace.name.tolist(), -1], [*(bool(_WIDE.search(name)) for name in trace.names), False]
     acts = []
-    for start_s, end_s, cause, event in stretches:
+    for start_s, end_s, cause, event in intervals:
         step = bisect_right(starts, start_s + _SAME_MOMENT_S) - 1
         step = len(starts) if start_s >= over_s - _SAME_MOMENT_S else step
         acts.append(Act(cause, end_s - start_s, step, kinds[event], wide[names[event]], event in uploads))
@@ -148,15 +148,15 @@ def _acts(trace: Trace, stretches: tuple[Stretch, ...], blocking: Mapping[int, B
 
 
 def _issued(
-    trace: Trace, device: DeviceWork, stretches: tuple[Stretch, ...], blocking: Mapping[int, BlockingCopy]
+    trace: Trace, device: DeviceWork, intervals: tuple[HostInterval, ...], blocking: Mapping[int, BlockingCopy]
 ) -> tuple[list[int], dict[int, tuple[int, float]]]:
-    """The operations in the order of issue, and for each (stretch that issues it, moment of arrival)."""
+    """The operations in the order of issue, and for each (interval that issues it, moment of arrival)."""
     last: dict[int, int] = {}
-    for number, stretch in enumerate(stretches):
+    for number, interval in enumerate(intervals):
         # A call that waits for its copy issues it first.
-        if stretch.event >= 0 and (stretch.event not in blocking or stretch.event not in last):
-            last[stretch.event] = number
-    begins = [stretch.start_s for stretch in stretches]
+        if interval.event >= 0 and (interval.event not in blocking or interval.event not in last):
+            last[interval.event] = number
+    begins = [interval.start_s for interval in intervals]
     placed = {}
     for number, operation in enumerate(device.operations):
         call = operation.call
@@ -228,24 +228,24 @@ def _dependency(ends: list[tuple[float, int]], operations: list[DeviceOperation]
     return -1
 
 
-def _waits(acts: list[Act], stretches: tuple[Stretch, ...], operations: list[DeviceOperation]) -> None:
+def _waits(acts: list[Act], intervals: tuple[HostInterval, ...], operations: list[DeviceOperation]) -> None:
     """Join each act that waits to the operation it waits for: the last to end before the wait does."""
     issued = 0
     recent: list[tuple[float, int]] = []
-    for act, stretch in zip(acts, stretches, strict=True):
+    for act, interval in zip(acts, intervals, strict=True):
         for number, _ in act.issues:
             issued = max(issued, number + 1)
             recent.append((operations[number].end_s, number))
-        if stretch.event < 0 or act.kind not in _WAITS or not recent:
+        if interval.event < 0 or act.kind not in _WAITS or not recent:
             continue
         if act.kind == "alloc" and act.cause != "alloc":
             continue
-        done = [entry for entry in recent if entry[0] <= stretch.end_s + _TOUCH_S]
-        bound = [entry for entry in done if entry[0] > stretch.start_s]
+        done = [entry for entry in recent if entry[0] <= interval.end_s + _TOUCH_S]
+        bound = [entry for entry in done if entry[0] > interval.start_s]
         if bound:
             end_s, act.awaits = max(bound)
-            act.tail_s = max(stretch.end_s - end_s, 0.0)
+            act.tail_s = max(interval.end_s - end_s, 0.0)
         elif act.kind == "sync":
             act.awaits, act.tail_s = max(recent)[1] if len(done) == len(recent) else -1, act.duration_s
         # Everything that is over cannot hold a later wait.
-        recent = [entry for entry in recent if entry[0] > stretch.end_s - _TOUCH_S] or recent[-1:]
+        recent = [entry for entry in recent if entry[0] > interval.end_s - _TOUCH_S] or recent[-1:]

@@ -12,7 +12,7 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from edl_labs.trace.causes import CAUSES, CHARGED
-from edl_labs.trace.host_stretches import Stretch
+from edl_labs.trace.host_intervals import HostInterval
 from edl_labs.trace.trace_table import CALL_KINDS, DEVICE_KINDS, KINDS, Trace
 
 # One number: what item(), a comparison or a print of a scalar brings to the host; a complex128 takes the most.
@@ -38,7 +38,7 @@ class DeviceWork:
     """All operations by start, and the times in which at least one runs, each with one that does."""
 
     operations: tuple[DeviceOperation, ...]
-    busy: tuple[Stretch, ...]
+    busy: tuple[HostInterval, ...]
 
     def work_s(self, start_s: float, end_s: float) -> float:
         """How long the device is at work between two moments; bringing a number to the host does not count as work."""
@@ -142,13 +142,13 @@ def tiny_reads(trace: Trace) -> set[int]:
     return found
 
 
-def _busy(operations: list[DeviceOperation]) -> list[Stretch]:
+def _busy(operations: list[DeviceOperation]) -> list[HostInterval]:
     edges = []
     for number, operation in enumerate(operations):
         if operation.end_s > operation.start_s:
             edges += [(operation.start_s, 1, number), (operation.end_s, 0, number)]
     running: dict[str, set[int]] = {cause: set() for cause in CAUSES}
-    found: list[Stretch] = []
+    found: list[HostInterval] = []
     now = 0.0
     for moment, begins, number in sorted(edges):
         top = next((group for group in running.values() if group), None)
@@ -160,8 +160,8 @@ def _busy(operations: list[DeviceOperation]) -> list[Stretch]:
     return found
 
 
-def _append(found: list[Stretch], start_s: float, end_s: float, operation: DeviceOperation) -> None:
+def _append(found: list[HostInterval], start_s: float, end_s: float, operation: DeviceOperation) -> None:
     if found and found[-1].end_s == start_s and found[-1].event == operation.event:
-        found[-1] = Stretch(found[-1].start_s, end_s, operation.cause, operation.event)
+        found[-1] = HostInterval(found[-1].start_s, end_s, operation.cause, operation.event)
     else:
-        found.append(Stretch(start_s, end_s, operation.cause, operation.event))
+        found.append(HostInterval(start_s, end_s, operation.cause, operation.event))

@@ -59,7 +59,7 @@ def simulate(graph: DependencyGraph) -> ReplayedRun:
 def without(graph: DependencyGraph, cause: str, *, copy_speedup: float = 1.0) -> DependencyGraph:
     """The graph with a cause removed.
 
-    data, alloc, host: these stretches take no time and wait for nothing. launch: a step costs one launch, as a captured
+    data, alloc, host: these intervals take no time and wait for nothing. launch: a step costs one launch, as a captured
     graph does. sync: reads and synchronisations go, with the copies of what is read, and uploads do not wait. copy:
     copies run in a stream of their own, `copy_speedup` times as fast (pinned), and uploads do not wait. compute,
     communication: kernels take no time.

@@ -18,7 +18,7 @@ KINDS = (
     "sync",  # the host waits for the device
     "alloc",  # the host asks the driver for memory, or gives it back
     "runtime",  # any other runtime call
-    "annotation",  # a named stretch of the host: record_function, NVTX
+    "annotation",  # a named interval of the host: record_function, NVTX
     "step",  # one step of the loop: ProfilerStep#3
     "python",  # a Python frame
     "work",  # the host is busy, nothing else known

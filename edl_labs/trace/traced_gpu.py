@@ -31,7 +31,7 @@ _OURS = (
 
 
 class TracedGPU(VirtualGPU):
-    """A VirtualGPU to run a loop on: `step()` marks steps, `annotate(name)` names stretches of the host.
+    """A VirtualGPU to run a loop on: `step()` marks steps, `annotate(name)` names intervals of the host.
 
     >>> gpu = TracedGPU("A100-80GB")
     >>> for _ in range(3):
@@ -144,7 +144,7 @@ class TracedGPU(VirtualGPU):
 
 
 class _Lines:
-    """Which line the host was at: for calls and for stretches of host time, by when they began."""
+    """Which line the host was at: for calls and for intervals of host time, by when they began."""
 
     def __init__(self, marks: list[tuple[int, str]]) -> None:
         self._moments, self._texts = [moment for moment, _ in marks], [text for _, text in marks]
@@ -257,7 +257,7 @@ class AblatedGPU(TracedGPU):
         super().host_work(0.0 if at == self.without else duration_s, reads=reads, writes=writes)
 
     def _inside(self, cause: str) -> bool:
-        """Whether a stretch is open that is charged to this cause, by its name or as a runtime call."""
+        """Whether an interval is open that is charged to this cause, by its name or as a runtime call."""
         calls = (CHARGED.get(kind_of("cuda_runtime", name) or "") for name in self.open)
         return cause in calls or cause in map(named_cause, self.open)
 

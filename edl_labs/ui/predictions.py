@@ -4,7 +4,7 @@
 
     predict("pan", "Three slices take at least", unit="min")
 
-    with revealed("pan") as truth:
+    with reveal_prediction("pan") as truth:
         print("a pan that is never half empty:", ...)
         truth(180.0)
 
@@ -24,15 +24,15 @@ from dataclasses import dataclass, field, replace
 from html import escape
 from typing import Any
 
-from edl_labs.checks.kept_beside import is_notebook, read_beside, write_beside
 from edl_labs.checks.outcome_display import prose_html
+from edl_labs.checks.progress_store import is_notebook, read_beside, write_beside
 from edl_labs.errors import UsageError
 from edl_labs.palette import GOOD, IDLE, NOTE
 from edl_labs.ui.answer_boxes import REOPENED_STYLE, choice_box, empty_place, line_box, show_box
 from edl_labs.ui.asked_question import MOST_LETTERS, Instead, Question
 from edl_labs.ui.live_or_still import picture_html
 
-__all__ = ["KEPT_AS", "Instead", "Truth", "predict", "revealed"]
+__all__ = ["KEPT_AS", "Instead", "Truth", "predict", "reveal_prediction"]
 KEPT_AS = "application/vnd.edl-labs.predictions+json"
 """The kind of the output that keeps the predictions of a cell, what turned out, and why the student was off."""
 _FILE = "predictions"
@@ -62,7 +62,7 @@ def predict(name: str, question: str, *, unit: str = "", choices: Sequence[str] 
 
 
 @contextmanager
-def revealed(*names: str) -> Iterator[Truth]:
+def reveal_prediction(*names: str) -> Iterator[Truth]:
     """Holds back what the block prints and draws until what `names` ask for was predicted; then shows both.
 
     The value of the block takes what turned out: `truth(0.003)`, or `truth(name=0.003)` where there are several;

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from edl_labs.presenters import Drawn
+from edl_labs.presenters import Plottable
 from edl_labs.values import Value
 
 
@@ -26,7 +26,7 @@ class Span:
 
 
 @dataclass(frozen=True, repr=False)
-class Timeline(Value, Drawn):
+class Timeline(Value, Plottable):
     """All spans of a program, in the order of their rows and starts."""
 
     ROWS = "spans"

@@ -46,8 +46,8 @@
 try:
     from edl_labs import Progress, case, check, hint  # noqa: F401
     from edl_labs.ui.in_torch import in_torch
-    from edl_labs.ui.once_written import once_written
-    from edl_labs.ui.predictions import Instead, predict, revealed
+    from edl_labs.ui.requires_solution import requires_solution
+    from edl_labs.ui.predictions import Instead, predict, reveal_prediction
 except ModuleNotFoundError as error:
     raise ModuleNotFoundError(
         "edl_labs is not installed in this kernel; labs/README.md says how"
@@ -82,7 +82,7 @@ predict("pan", "Three slices, both sides, take at least", unit="min")
 # %%
 slices, sides, places = 3, 2, 2
 pairs = (slices + places - 1) // places
-with revealed("pan") as truth:
+with reveal_prediction("pan") as truth:
     print(f"two slices at a time, both sides: {sides * pairs} min")
     print(f"a pan that is never half empty: {slices * sides / places:.0f} min")
     print("fry A and B, then A's other side with C, then B's and C's other sides")
@@ -157,7 +157,7 @@ check("finish_times")
 
 # %%
 asked = ("host_back", "device_done", "short_done")
-with once_written("finish_times"), revealed(*asked) as truth:
+with requires_solution("finish_times"), reveal_prediction(*asked) as truth:
     long = finish_times([("launch", 200e-6)] * 10, launch_s=5e-6)
     short = finish_times([("launch", 2e-6)] * 10, launch_s=5e-6)
     for name, times in (("200 µs", long), ("2 µs", short)):
@@ -211,7 +211,7 @@ else:
     per_call_s = {count: (early / count, late / count) for count, early, late in runs}
 
 # %%
-with revealed("at_once", "drained") as truth:
+with reveal_prediction("at_once", "drained") as truth:
     print(where)
     for count, (at_once_s, drained_s) in per_call_s.items():
         print(
@@ -252,7 +252,7 @@ def on_the_model(program):
 # %%
 program = [("launch", 40e-6), ("host", 3e-6), ("launch", 40e-6)]
 program += [("sync", 0.0), ("launch", 2e-6)]
-with once_written("finish_times"):
+with requires_solution("finish_times"):
     print("yours:", *map(units.seconds, finish_times(program, launch_s=5e-6)))
     print("model:", *map(units.seconds, on_the_model(program)))
 
@@ -272,7 +272,7 @@ from edl_labs.ui.timeline_widget import TimelineExplorer
 TimelineExplorer("A100", total_bytes=16_000_000)
 
 # %%
-with revealed("small_chunks", "rows_at_once") as truth:
+with reveal_prediction("small_chunks", "rows_at_once") as truth:
     print("In one stream the rows take turns, wherever you drag: their times add up.")
     print("Small chunks: the host issues every call, and takes longer than the rows.")
     truth(rows_at_once="nowhere")
@@ -322,7 +322,7 @@ def time_device(fn, gpu):
 check("honest_timer")
 
 # %%
-with revealed("calls_needed") as truth:
+with reveal_prediction("calls_needed") as truth:
     tick_s, call_s, allowed = 1e-4, 5e-6, 0.03
     run_s = tick_s / allowed
     print(f"{units.seconds(tick_s)} are {allowed:.0%} of {units.seconds(run_s)}")
@@ -335,7 +335,7 @@ with revealed("calls_needed") as truth:
 # %%
 from types import SimpleNamespace
 
-with once_written("honest_timer"):
+with requires_solution("honest_timer"):
     if best_device() == "cuda":
         import torch
 
@@ -347,7 +347,7 @@ with once_written("honest_timer"):
         print("No CUDA here: the model below has to do.")
 
 # %%
-with once_written("honest_timer"):
+with requires_solution("honest_timer"):
     gpu = VirtualGPU("H200")
     relu_s = time_device(lambda: gpu.launch("relu", moved_bytes=2 * 4 << 20), gpu)
     print("modelled H200: relu of a million numbers:", units.seconds(relu_s), "a call")
@@ -376,14 +376,14 @@ def loop():
 
 
 # %%
-with once_written("honest_timer"):
+with requires_solution("honest_timer"):
     this_processor = SimpleNamespace(clock=clock_for("cpu"))
     loop_s = time_device(loop, this_processor)
     print("your timer:", units.seconds(loop_s), "a call")
     print(measure(loop, budget_s=0.1, name="measure"))
 
 # %%
-with revealed("sum_gain") as truth:
+with reveal_prediction("sum_gain") as truth:
     found = compare({"loop": loop, "sum": lambda: sum(range(1000))}, budget_s=0.1)
     print(found)
     is_known = found.verdict != "inconclusive"
@@ -405,7 +405,7 @@ import timeit
 
 from torch.utils.benchmark import Timer
 
-with once_written("honest_timer"):
+with requires_solution("honest_timer"):
     best_s = min(timeit.repeat(loop, number=1000, repeat=5)) / 1000
     print("timeit, the best of five:", units.seconds(best_s), "a call")
     timer = Timer("loop()", globals={"loop": loop})
@@ -416,7 +416,7 @@ with once_written("honest_timer"):
     )
 
 # %%
-with revealed("waits") as truth:
+with reveal_prediction("waits") as truth:
     print("timeit knows nothing of devices; torch's Timer waits around each block")
     truth("torch")
 
@@ -550,7 +550,7 @@ def name_fault(report):
 check("broken_timers")
 
 # %%
-with revealed("falls") as truth:
+with reveal_prediction("falls") as truth:
     print("the first call's cost is shared by more calls, the longer the run is")
     truth("cold first call")
 
@@ -576,7 +576,7 @@ predict("backward_gain", "The backward pass alone became faster", unit="times")
 
 # %%
 off_us, on_us = 2870 - 1430, 2260 - 840
-with revealed("backward_gain") as truth:
+with reveal_prediction("backward_gain") as truth:
     gain = off_us / on_us
     print(f"backward alone: {off_us} µs -> {on_us} µs, a speed-up of {gain:.3f}")
     truth(gain)
@@ -631,7 +631,7 @@ check("peak_from_clock")
 
 # %%
 a100_row = {"cuda": {"fp32": 64, "fp16": 256}, "tensor": {"fp16": 1024}}
-with once_written("peak_from_clock"), revealed("a100_peak") as truth:
+with requires_solution("peak_from_clock"), reveal_prediction("a100_peak") as truth:
     peak = peak_flop_per_s(a100_row, "fp16", sm_count=108, clock_mhz=1410)
     print(units.flop_rate(peak, digits=4), "by its clock; datasheet 312 TFLOP/s")
     truth(peak)
@@ -648,7 +648,7 @@ with once_written("peak_from_clock"), revealed("a100_peak") as truth:
 predict("vectors", "Adding them takes at least", unit="ms")
 
 # %%
-with revealed("vectors") as truth:
+with reveal_prediction("vectors") as truth:
     moved_bytes, bandwidth = 3 * 256e6, 2039e9
     print("two vectors are read and one is written: 768 MB over 2039 GB/s")
     truth(moved_bytes / bandwidth)
@@ -702,7 +702,7 @@ predict("tile_waste", "Of their work is wasted", unit="%")
 # %%
 from edl_labs.plots import quantization
 
-with revealed("one_row_more", "tile_waste") as truth:
+with reveal_prediction("one_row_more", "tile_waste") as truth:
     figure, (left, right) = style.subplots(1, 2, figsize=(9, 3.6))
     left = quantization.tile_grid(left, 256, 256, tile_m=128, tile_n=128)
     right = quantization.tile_grid(right, 257, 256, tile_m=128, tile_n=128)
@@ -758,7 +758,10 @@ def best_width(m, *, bound, tile_m, tile_n, sm_count):
 check("wave_quantization")
 
 # %%
-with once_written("wave_quantization"), revealed("tiles_109", "tiles_120") as truth:
+with (
+    requires_solution("wave_quantization"),
+    reveal_prediction("tiles_109", "tiles_120") as truth,
+):
     tiles = list(range(1, 451))
     busy = [wave_report(count, sm_count=108)[1] for count in tiles]
     figure, axes = style.subplots(figsize=(9, 3.4))
@@ -779,7 +782,7 @@ with once_written("wave_quantization"), revealed("tiles_109", "tiles_120") as tr
 predict("teeth", "Up to n = 4096 there are, whole ones,", unit="teeth")
 
 # %%
-with once_written("wave_quantization"):
+with requires_solution("wave_quantization"):
     widths, shape = range(1, 4097), {"tile_m": 256, "tile_n": 128}
     covering = [8 * math.ceil(n / 128) for n in widths]  # 2048 rows are 8 tiles high
     waves = [wave_report(count, sm_count=108)[0] for count in covering]
@@ -788,7 +791,7 @@ with once_written("wave_quantization"):
     ]
 
 # %%
-with once_written("wave_quantization"), revealed("teeth") as truth:
+with requires_solution("wave_quantization"), reveal_prediction("teeth") as truth:
     figure, axes = style.subplots(figsize=(9, 3.4))
     look = {"xlabel": "n", "title": "2048 × n on 108 SMs (computed)"}
     best = best_width(2048, bound=4096, sm_count=108, **shape)
@@ -854,7 +857,7 @@ def transfer_s(size, rate, *, efficiency=1.0):
 check("petabyte")
 
 # %%
-with once_written("petabyte"), revealed("wrong_row") as truth:
+with requires_solution("petabyte"), reveal_prediction("wrong_row") as truth:
     for rate, efficiency in (("6 GB/s", 1.0), ("6 Gbit/s", 8 / 10)):
         days = transfer_s("1 PB", rate, efficiency=efficiency) / 86400
         print(f"1 PB over SATA, read as {rate}: {days:.1f} days")
@@ -935,7 +938,7 @@ else:
     rates = {nbytes: [nbytes / time_s for time_s in row] for nbytes, *row in rows}
 
 # %%
-with revealed("pinned_gain") as truth:
+with reveal_prediction("pinned_gain") as truth:
     print(copies)
     for nbytes, (slow, fast) in rates.items():
         told = f"pageable {units.byte_rate(slow):>9}, pinned {units.byte_rate(fast):>9}"
@@ -1034,7 +1037,7 @@ def one_after_another(gpu, nbytes, *, load, kernel):
 
 
 # %%
-with once_written("transfer_overlap"):
+with requires_solution("transfer_overlap"):
     lines = {}
     for schedule in (one_after_another, run_overlapped):
         gpu = VirtualGPU(VirtualMachine.of("A100").warm())
@@ -1049,7 +1052,7 @@ with once_written("transfer_overlap"):
         axes = draw_timeline(axes, line, end_s=longest_s, title=title)
 
 # %%
-with once_written("transfer_overlap"), revealed("chunks") as truth:
+with requires_solution("transfer_overlap"), reveal_prediction("chunks") as truth:
     print("one more chunk costs three calls, and shortens the two ends")
     truth(sum(one.kind == "kernel" for one in lines["run_overlapped"].spans))
 

@@ -44,8 +44,8 @@
 # %% setup
 try:
     from edl_labs import Progress, case, check, hint  # noqa: F401
-    from edl_labs.ui.once_written import once_written
-    from edl_labs.ui.predictions import predict, revealed
+    from edl_labs.ui.requires_solution import requires_solution
+    from edl_labs.ui.predictions import predict, reveal_prediction
     from edl_labs.ui.progress_bar import ProgressBar
 except ModuleNotFoundError as error:
     raise ModuleNotFoundError(
@@ -87,7 +87,7 @@ rows, columns = 1024, 512
 flop, moved_bytes = 2 * rows * columns, 4 * (rows * columns + columns + rows)
 memory_s, compute_s = moved_bytes / 300e9, flop / 6e12
 times = units.seconds(memory_s), units.seconds(compute_s)
-with revealed("longer", "longer_by", "remains") as truth:
+with reveal_prediction("longer", "longer_by", "remains") as truth:
     at_best, ratio = flop / max(memory_s, compute_s), memory_s / compute_s
     print("memory {}, arithmetic {}:".format(*times), f"{ratio:.0f} to 1")
     print("at best", units.flop_rate(at_best, digits=5), "of 6 TFLOP/s")
@@ -184,7 +184,10 @@ table = {
 }
 
 # %%
-with once_written("intensity"), revealed("linear_512", "linear_1", "relu_has") as truth:
+with (
+    requires_solution("intensity"),
+    reveal_prediction("linear_512", "linear_1", "relu_has") as truth,
+):
     has = {}
     for name, op in table.items():
         flop, moved_bytes = work_of(op)
@@ -254,7 +257,12 @@ check("ridge_and_bound")
 
 # %%
 v100 = {"peak_flop_per_s": {"fp16": 125e12}, "bandwidth_byte_per_s": {"HBM": 900e9}}
-with once_written("ridge_and_bound"), revealed("rows_at_ceiling") as truth:
+
+# %%
+with (
+    requires_solution("ridge_and_bound"),
+    reveal_prediction("rows_at_ceiling") as truth,
+):
     print(f"computed for a V100, ridge: {ridge_point(v100, 'fp16', 'HBM'):.1f} FLOP/B")
     by_compute = 0
     for name, op in table.items():
@@ -263,9 +271,8 @@ with once_written("ridge_and_bound"), revealed("rows_at_ceiling") as truth:
             v100, {"flop": flop, "dtype": "fp16", "moved_bytes": {"HBM": moved_bytes}}
         )
         by_compute += limiter == "compute"
-        told = f"{units.seconds(bound_s):>8}, by {limiter:<8}"
-        light = units.percent(flop / bound_s / 125e12)
-        print(f"{name:<20} at least {told} {light} of the peak")
+        row = f"{name:<20} at least {units.seconds(bound_s):>8}, by {limiter:<8}"
+        print(row, units.percent(flop / bound_s / 125e12), "of the peak")
     truth(by_compute)
 
 # %% [markdown]
@@ -282,7 +289,7 @@ slide_machine = Machine.simple(
 )
 
 # %%
-with once_written("intensity"):
+with requires_solution("intensity"):
     at_best = []
     for name, op in table.items():
         flop, moved_bytes = work_of(op)
@@ -332,7 +339,7 @@ for dtype, peak in machine.matmul.items():
     measured.append(f"{dtype:>6}: {rate}, ridge {ridge:.3g} FLOP/B")
 
 # %%
-with revealed("my_copy", "my_fp32", "my_ridge") as truth:
+with reveal_prediction("my_copy", "my_fp32", "my_ridge") as truth:
     print(machine.name, *measured, sep="\n")
     copied, multiplied = machine.levels[-1].ceiling("copy"), machine.matmul["fp32"]
     ridge_fp32 = machine.ridge_flop_per_byte("fp32")
@@ -410,7 +417,7 @@ chain = [
 ]
 
 # %%
-with once_written("fused_or_not"), revealed("two_kernels") as truth:
+with requires_solution("fused_or_not"), reveal_prediction("two_kernels") as truth:
     sizes = dict.fromkeys(("A", "B", "AB", "C", "C new"), square)
     unfused, fused = intensities(chain, size_bytes=sizes, keep=["C new"])
     print(f"two kernels {unfused:.1f} FLOP/B, one kernel {fused:.1f} FLOP/B")
@@ -469,7 +476,10 @@ def count_block(shape):
 check("count_a_model")
 
 # %%
-with once_written("count_a_model"), revealed("back_over_forward") as truth:
+with (
+    requires_solution("count_a_model"),
+    reveal_prediction("back_over_forward") as truth,
+):
     small = {"batch": 1, "tokens": 128, "width": 512, "heads": 8, "kv_heads": 8}
     passes = count_block(small | {"hidden": 2048, "gated": False, "frozen": False})
     print("dX = dY W' and dW = X' dY: two products for each one of the forward pass")
@@ -520,14 +530,14 @@ block = Block(width, heads=8, hidden=4 * width)
 x = torch.randn(4, 128, width, requires_grad=True)
 counted = roofline.count(block, x, backward=True)
 products, others = counted.contraction_flops, counted.other_flops
-with revealed("not_products") as truth:
+with reveal_prediction("not_products") as truth:
     print("the counter: ", units.si(products, "FLOP", digits=5), "in products")
     elsewhere = units.percent(others / (products + others), digits=2)
     print("             ", elsewhere, "of all FLOPs elsewhere")
     truth(others / (products + others))
 
 # %%
-with once_written("count_a_model"):
+with requires_solution("count_a_model"):
     yours = sum(count_block(shape | {"gated": False, "frozen": False}))
     print("your formula:", units.si(yours, "FLOP", digits=5))
     more = (counted.contraction_flops - yours) / (2 * 4 * 128 * 128 * width)
@@ -596,7 +606,7 @@ def measured_point(name, run, needed):
 # %%
 points, of_light = [], {}
 light_asked = ("product", "small_product", "relu", "gelu_by_hand")
-with revealed(*light_asked) as truth:
+with reveal_prediction(*light_asked) as truth:
     for name, (run, needed) in operators.items():
         try:
             found = place(machine, point := measured_point(name, run, needed))
@@ -634,7 +644,7 @@ def limited_by_arithmetic(chip):
 
 
 # %%
-with revealed("on_a100", "on_h200") as truth:
+with reveal_prediction("on_a100", "on_h200") as truth:
     counts = {chip: limited_by_arithmetic(chip) for chip in ("A100", "H200")}
     print(counts)
     truth(on_a100=counts["A100"], on_h200=counts["H200"])
@@ -716,7 +726,7 @@ check("diagnose")
 # %%
 a100 = {"sms": 108, "peak_flop_per_s": 312e12, "bandwidth_byte_per_s": 2039e9}
 a100 |= {"tile_m": 256, "tile_n": 128, "elements_per_block": 1024}
-with once_written("diagnose"), revealed("long_k") as truth:
+with requires_solution("diagnose"), reveal_prediction("long_k") as truth:
     limits, shapes = {}, ((1024, 1024, 65536), (8192, 128, 8192), (8192, 8192, 128))
     for m, n, k in (*shapes, (8192, 8192, 8192)):
         op = {"kind": "gemm", "m": m, "n": n, "k": k, "itemsize": 2}
@@ -749,7 +759,7 @@ from edl_labs.predict import compare_machines
 
 pairs = [(nn.Linear(1024, 1024), nn.ReLU()) for _ in range(3)]
 model = nn.Sequential(*(part for pair in pairs for part in pair))
-with revealed("h100_faster") as truth:
+with reveal_prediction("h100_faster") as truth:
     batch = torch.empty(65_536, 1024, device="meta")
     both = compare_machines(model.eval(), batch, ["T4", "H100"], dtype="fp16")
     print(f"modelled:\n{both!r}")
@@ -811,7 +821,10 @@ classes = {
 }
 
 # %%
-with once_written("amdahl"), revealed("free_tensor", "free_rest") as truth:
+with (
+    requires_solution("amdahl"),
+    reveal_prediction("free_tensor", "free_rest") as truth,
+):
     gains = []
     for free in (["contraction"], ["normalization", "element-wise"]):
         gains.append(speedup(classes, dict.fromkeys(free, math.inf)))
@@ -903,7 +916,7 @@ def step_s(
 check("network_roofline")
 
 # %%
-with revealed("link_pauses") as truth:
+with reveal_prediction("link_pauses") as truth:
     print("it begins with the first bucket, and then always has one waiting")
     truth("never")
 
@@ -913,7 +926,7 @@ links |= {"PCIe ×8": 5e9, "10 Gbit/s Ethernet": 1e9}
 cases = [(2, "weight gradient"), (8, "weight gradient"), (8, "backward")]
 print("smallest batch that hides 2 nodes  8 nodes  8, behind all of backward")
 asked_nodes = ("batch_of_two", "batch_of_eight")
-with once_written("network_roofline"), revealed(*asked_nodes) as truth:
+with requires_solution("network_roofline"), reveal_prediction(*asked_nodes) as truth:
     for name, link_byte_per_s in links.items():
         ridge, smallest = 6e12 / link_byte_per_s, []
         for nodes, behind in cases:
@@ -934,7 +947,7 @@ with once_written("network_roofline"), revealed(*asked_nodes) as truth:
 # %%
 cluster = {"node_flop_per_s": 6e12, "link_byte_per_s": 6e9}
 job = {"weights": 10**8, "itemsize": 4}
-with once_written("network_roofline"):
+with requires_solution("network_roofline"):
     for nodes in (2, 5, 8):
         steps = [
             units.seconds(step_s(8000, nodes=nodes, buckets=count, **job, **cluster))
@@ -997,7 +1010,10 @@ def width_limit(*, ridge, itemsize):
 check("minibatch_crossover")
 
 # %%
-with once_written("minibatch_crossover"), revealed("batch_1024", "always") as truth:
+with (
+    requires_solution("minibatch_crossover"),
+    reveal_prediction("batch_1024", "always") as truth,
+):
     print("no batch helps up to N =", width_limit(ridge=20, itemsize=4))
     widths = (64, 100, 213, 512, 1024, 2048, 10**6)
     needed = {n: batch_at_ridge(n, n, ridge=20, itemsize=4) for n in widths}
@@ -1040,7 +1056,7 @@ legend = axes.legend(frameon=False)
 predict("best_batch", "The experiment is shortest with a batch of", unit="examples")
 
 # %%
-with once_written("minibatch_crossover"), revealed("best_batch") as truth:
+with requires_solution("minibatch_crossover"), reveal_prediction("best_batch") as truth:
     step_floor = batch_at_ridge(
         1024, 1024, ridge=20, itemsize=4
     )  # below it a step takes as long as its weights do
@@ -1124,12 +1140,15 @@ def efficiency(batch, nodes, *, buckets):
     return batch / together_s / nodes / (8000 / alone_s)
 
 
+counts = range(1, 25)
+
 # %%
-with once_written("scaling_plan"), revealed("strongly", "weakly") as truth:
-    counts = range(1, 25)
-    weak = [efficiency(8000 * nodes, nodes, buckets=16) for nodes in counts]
-    strong = [efficiency(8000, nodes, buckets=16) for nodes in counts]
-    in_one = [efficiency(8000, nodes, buckets=1) for nodes in counts]
+with (
+    requires_solution("scaling_plan"),
+    reveal_prediction("strongly", "weakly") as truth,
+):
+    weak = [efficiency(8000 * n, n, buckets=16) for n in counts]
+    strong, in_one = ([efficiency(8000, n, buckets=b) for n in counts] for b in (16, 1))
     figure, axes = style.subplots(figsize=(9, 3.6))
     axes.plot(counts, weak, "o-", label="weak")
     axes.plot(counts, strong, "s--", label="strong")
@@ -1144,7 +1163,7 @@ with once_written("scaling_plan"), revealed("strongly", "weakly") as truth:
 # And your plan, for two limits of the batch:
 
 # %%
-with once_written("scaling_plan"):
+with requires_solution("scaling_plan"):
     limits = {"batch": 8000, "least_efficiency": 0.7, "buckets": 16}
     for largest_batch in (32_000, 100_000):
         print(

@@ -45,8 +45,8 @@
 # %% setup
 try:
     from edl_labs import Progress, case, check, hint  # noqa: F401
-    from edl_labs.ui.once_written import once_written
-    from edl_labs.ui.predictions import predict, revealed
+    from edl_labs.ui.requires_solution import requires_solution
+    from edl_labs.ui.predictions import predict, reveal_prediction
 except ModuleNotFoundError as error:
     raise ModuleNotFoundError(
         "edl_labs is not installed in this kernel; labs/README.md says how"
@@ -189,7 +189,7 @@ def holding(value, within):
 
 # %%
 asked = ("holds_70000", "holds_257", "after_one")
-with once_written("encode_decode"), revealed(*asked) as truth:
+with requires_solution("encode_decode"), reveal_prediction(*asked) as truth:
     for value in (70000.0, 257.0, 0.1, 1e-8):
         kept = [decode(encode(value, fmt), fmt) for fmt in (FP16_FORMAT, BF16_FORMAT)]
         print(f"{value:g} is {kept[0]:g} in fp16 and {kept[1]:g} in bf16")
@@ -209,7 +209,7 @@ predict("unseen", "Of fp32's normal range, fp16 lacks", choices=ends_of_range)
 # %%
 from edl_labs.plots.number_formats import draw_ranges
 
-with revealed("unseen") as truth:
+with reveal_prediction("unseen") as truth:
     figure, axes = style.subplots(figsize=(9, 2.8))
     axes = draw_ranges(axes, [FP32, BF16, FP16, E5M2, E4M3FN])
     truth("both ends")
@@ -256,7 +256,7 @@ sums = {}
 for fmt in (FP32, FP16, BF16):
     partial = itertools.accumulate([Low(0.01, fmt)] * 1000)
     sums[fmt.name] = list(map(float, partial))
-with revealed("sum_fp16", "sum_bf16") as truth:
+with reveal_prediction("sum_fp16", "sum_bf16") as truth:
     print(", ".join(f"{name}: {path[-1]:.4g}" for name, path in sums.items()))
     figure, axes = style.subplots(figsize=(9, 3))
     for (name, path), line in zip(sums.items(), ("-", "--", "-."), strict=True):
@@ -297,7 +297,7 @@ def sum_low(values):
 check("accumulate_sum")
 
 # %%
-with once_written("accumulate_sum"):
+with requires_solution("accumulate_sum"):
     for fmt in (FP16, BF16):
         numbers = [Low(0.01, fmt) for _ in range(1000)]
         print(
@@ -335,7 +335,7 @@ block = nn.Sequential(*steps_of_block, nn.Linear(32, 32), nn.Softmax(-1))
 given, bf16 = torch.randn(8, 32), {"dtype": torch.bfloat16}
 
 # %%
-with revealed("norm_cuda", "norm_cpu") as truth:
+with reveal_prediction("norm_cuda", "norm_cpu") as truth:
     print(autocast_table(block, given, device_type="cuda", **bf16))
     for difference in autocast_differences(block, given, **bf16):
         print(str(difference).replace(", on CUDA", ",\n    on CUDA"))
@@ -395,7 +395,7 @@ from edl_labs.numerics import training_gradients
 from edl_labs.plots.number_formats import draw_underflow
 
 gradients = training_gradients(seed=0)
-with revealed("lost_unscaled", "lost_scaled") as truth:
+with reveal_prediction("lost_unscaled", "lost_scaled") as truth:
     lost = [underflow_report(gradients, FP16, scale=s).flushed for s in (1.0, 2.0**16)]
     print("share of the gradients that becomes 0:", *map(units.percent, lost))
     figure, rows = style.subplots(2, 1, figsize=(9, 4.6), sharex=True)
@@ -523,7 +523,7 @@ check("dynamic_scale")
 
 
 # %%
-with revealed("ends_up") as truth:
+with reveal_prediction("ends_up") as truth:
     print(
         "100 steps never have 2000 clean ones in a row: it is halved again and again,"
     )
@@ -546,7 +546,7 @@ def scales_of(scaler):
 
 
 # %%
-with once_written("dynamic_scale"):
+with requires_solution("dynamic_scale"):
     yours = scales_of(LossScaler(growth_interval=20))
     torchs = scales_of(torch.amp.GradScaler("cpu", growth_interval=20))
     figure, axes = style.subplots(figsize=(9, 2.8))
@@ -669,7 +669,7 @@ def losses_and_scales(through, scaler):
 # %%
 # Products this small are slower, and on a busy machine much slower, with more threads.
 curves = {}  # the losses by name
-with once_written("train_it"), torch_threads(1):
+with requires_solution("train_it"), torch_threads(1):
     curves["fp32"], _ = losses_and_scales(lambda x: x, NoScaler())
     curves["fp16, no scaling"], _ = losses_and_scales(Short.apply, NoScaler())
     yours = LossScaler(init_scale=2.0**60, growth_interval=30)
@@ -685,15 +685,17 @@ def draw_losses(axes, losses, line, *, name):
 
 
 # %%
-with once_written("train_it"), revealed("unscaled_curve", "absurd_start") as truth:
+with (
+    requires_solution("train_it"),
+    reveal_prediction("unscaled_curve", "absurd_start") as truth,
+):
     if len(curves) < 3:
         raise NotImplementedError("the cell above has not trained all three yet")
     truth(unscaled_curve="it stays flat", absurd_start="it falls as in fp32")
     figure, (axes, below) = style.subplots(2, 1, figsize=(9, 5), sharex=True)
     for (name, losses), line in zip(curves.items(), ("-", "--", ":"), strict=True):
         draw_losses(axes, losses, line, name=name)
-    axes.set_ylabel("loss, mean of 10 steps")
-    axes.set_title("the same network, the same batches")
+    axes.set(ylabel="loss, mean of 10 steps", title="the same net, the same batches")
     below.step(range(len(own)), own, where="post")
     below.set_yscale("log", base=2)
     below.set(xlabel="step", ylabel="your scale")
@@ -761,7 +763,7 @@ check("aligned_shapes")
 
 # %%
 asked = ("int8_rule", "fp64_rule", "padded_to")
-with once_written("aligned_shapes"), revealed(*asked) as truth:
+with requires_solution("aligned_shapes"), reveal_prediction(*asked) as truth:
     for bits, name in ((8, "int8"), (16, "fp16"), (32, "TF32"), (64, "fp64")):
         print(
             f"{name}: multiples of {128 // bits}, "
@@ -801,7 +803,7 @@ predict("half_gain", "On a V100, fp16 makes the example faster", unit="times")
 from edl_labs.hardware import accelerator
 
 chip, (m, k, n) = accelerator("V100"), (64, 1024, 512)
-with revealed("half_gain") as truth:
+with reveal_prediction("half_gain") as truth:
     bounds_s, launch_s = {}, 5e-6
     for name, size in (("fp32", 4), ("fp16", 2)):
         compute_s = 2 * m * k * n / chip.peak_flop_per_s(name)
@@ -850,7 +852,7 @@ else:
     features = torch.randn(256, 512)
 
 # %%
-with revealed("bf16_here"):
+with reveal_prediction("bf16_here"):
     print(amp_report(layer, features, budget_s=0.5))
     print("Servers with AMX or AVX-512 BF16 and recent Arm chips multiply bf16 in")
     print("hardware. Most laptops convert to fp32 and back, and are often slower.")
@@ -991,7 +993,7 @@ check("where_it_breaks")
 
 # %%
 asked = ("becomes_65519", "becomes_65520", "first_missing", "becomes_zero")
-with once_written("where_it_breaks"), revealed(*asked) as truth:
+with requires_solution("where_it_breaks"), reveal_prediction(*asked) as truth:
     for fmt in (FP16_FORMAT, BF16_FORMAT):
         breaks = where_it_breaks(fmt).items()
         print(fmt["name"], {name: f"{value:.10g}" for name, value in breaks})
@@ -1062,7 +1064,7 @@ def scale_of(values):
 
 
 # %%
-with once_written("static_scale"):
+with requires_solution("static_scale"):
     sizes = torch.cat([values.abs().flatten() for values in gradients.values()])
     decades = math.log10(sizes.max() / sizes[sizes > 0].min())
     print(
@@ -1230,7 +1232,7 @@ def train_static(model, batches, optimizer, half_gradients):
 check("bug_hunt")
 
 # %%
-with revealed("crashes") as truth:
+with reveal_prediction("crashes") as truth:
     print("the others run, and learn too slowly, or nothing")
     truth(1)
 
@@ -1298,7 +1300,10 @@ def bytes_per_parameter(recipe):
 check("bytes_per_parameter")
 
 # %%
-with once_written("bytes_per_parameter"), revealed("autocast_keeps") as truth:
+with (
+    requires_solution("bytes_per_parameter"),
+    reveal_prediction("autocast_keeps") as truth,
+):
     recipe = {"optimizer": "adam", "zero_stage": 0, "gpus": 1, "trained": 1.0}
     recipe["offload"] = False
     for precision in ("fp32", "deck 000", "deck 002", "autocast", "bf16"):
@@ -1362,7 +1367,7 @@ ways["delayed by 8 steps"] = [
 ]
 
 # %%
-with revealed("jump") as truth:
+with reveal_prediction("jump") as truth:
     figure, axes = style.subplots(figsize=(9, 3))
     for (name, chosen), line in zip(ways.items(), ("-", "--", ":"), strict=True):
         errors = [fp8_error(t, scale) for t, scale in zip(tensors, chosen, strict=True)]

@@ -43,8 +43,8 @@
 # %% setup
 try:
     from edl_labs import Progress, case, check, hint  # noqa: F401
-    from edl_labs.ui.once_written import once_written
-    from edl_labs.ui.predictions import predict, revealed
+    from edl_labs.ui.requires_solution import requires_solution
+    from edl_labs.ui.predictions import predict, reveal_prediction
     from edl_labs.ui.progress_bar import progress_bar
 except ModuleNotFoundError as error:
     raise ModuleNotFoundError(
@@ -113,7 +113,7 @@ def both_ways_s(disk):
 
 
 # %%
-with revealed("disk_in_order", "disk_scattered", "nvme_scattered") as truth:
+with reveal_prediction("disk_in_order", "disk_scattered", "nvme_scattered") as truth:
     found = {}
     for disk in (HDD, NVME):
         in_order, scattered = found[disk.name] = both_ways_s(disk)
@@ -161,7 +161,7 @@ def scattered_parts(count, *, of, nbytes):
 
 
 # %%
-with once_written("read_plan"):
+with requires_solution("read_plan"):
     for share in (0.02, 0.2, 0.7):
         wanted = scattered_parts(int(share * 2000), of=2000, nbytes=100_000)
         for name, seek_s, rate in (("hdd", 8e-3, 150e6), ("nvme", 80e-6, 3e9)):
@@ -196,7 +196,7 @@ store.read(0)  # imports and the index, which are no part of any reading
 mixed = random.Random(0).sample(range(len(store)), len(store))
 
 # %%
-with revealed("warm_gain") as truth:
+with reveal_prediction("warm_gain") as truth:
     reading = []
     for prepare in (make_cold, make_warm):
         orders = (("in order", range(len(store))), ("in random order", mixed))
@@ -238,7 +238,7 @@ ladder = measure_ladder(
 )
 
 # %%
-with revealed("slowest_stage") as truth:
+with reveal_prediction("slowest_stage") as truth:
     print("measured here, with the interval of each:")
     print(ladder)
     print("in memory, a JPEG pipeline is usually a decoder with some decoration")
@@ -337,7 +337,10 @@ def draw_rates(machine):
 # %%
 machine = {"cores": 8, "cpu_s": 40e-3, "wait_s": 10e-3, "disk_s": 1e-3}
 machine |= {"step_s": 4e-3, "step_threads": 0}
-with once_written("predict_workers"), revealed("enough", "same_cores") as truth:
+with (
+    requires_solution("predict_workers"),
+    reveal_prediction("enough", "same_cores") as truth,
+):
     shares_cores = {**machine, "step_threads": 8}
     on_device = [predict_workers(n, machine) for n in range(1, 25)]
     on_cores = [predict_workers(n, shares_cores) for n in range(1, 25)]
@@ -376,7 +379,7 @@ from edl_labs.ui.loader_widget import LoaderExplorer
 LoaderExplorer(cores=4)
 
 # %%
-with revealed("enough_here") as truth:
+with reveal_prediction("enough_here") as truth:
     print("two batches are decoded in 8 ms, and the step takes two: it is full first")
     truth(8 / 4)
 
@@ -397,7 +400,10 @@ here |= {"wait_s": 0.0, "disk_s": 1e-9, "step_s": 1e-9}
 in_eights = {"batch_size": 8, "collate": collate}
 
 # %%
-with once_written("predict_workers"), revealed("one_worker", "two_workers") as truth:
+with (
+    requires_solution("predict_workers"),
+    reveal_prediction("one_worker", "two_workers") as truth,
+):
     print("measured here, batches of 8, nobody training: batches/s")
     runs, data = {}, ImageDataset(raw)
     for workers in progress_bar((0, 1, 2, 4), "loaders"):
@@ -431,7 +437,7 @@ predict("list_costs", "Reading the list costs a worker", unit="MB")
 from edl_labs.errors import EdlError
 from edl_labs.pipeline import main_dataset, seed_report, start_cost_s
 
-with revealed("different") as truth:
+with reveal_prediction("different") as truth:
     for source in ("shared", "worker"):
         seeds = seed_report(source)
         again = f"{seeds.repeated_next_epoch} of them come again in the next epoch"
@@ -441,7 +447,7 @@ with revealed("different") as truth:
     print("each worker got a copy of the shared generator")
 
 # %%
-with revealed("spawn_start") as truth:
+with reveal_prediction("spawn_start") as truth:
     for method in ("fork", "spawn"):
         try:
             start_s, works = start_cost_s(method), main_dataset(method).works
@@ -455,7 +461,7 @@ with revealed("spawn_start") as truth:
 from edl_labs.pipeline import private_growth_bytes, shared_memory
 
 numbers = range(10**6, 10**6 + 200_000)
-with revealed("list_costs") as truth:
+with reveal_prediction("list_costs") as truth:
     for kind, kept in (("list", list(numbers)), ("array", np.array(numbers))):
         try:
             grown = private_growth_bytes(kept)
@@ -504,7 +510,7 @@ def padding_share(batches):
 shuffled = random.Random(0).sample(range(4000), 4000)
 
 # %%
-with revealed("pad_all", "pad_random", "pad_sorted") as truth:
+with reveal_prediction("pad_all", "pad_random", "pad_sorted") as truth:
     shares = {"padded to the longest of all": padding_share([shuffled])}
     by_length = sorted(shuffled, key=lengths.__getitem__)
     for name, order in (("random batches", shuffled), ("sorted by length", by_length)):
@@ -654,7 +660,7 @@ def trained(feeding, *, slots, count=8):
 # %%
 from edl_labs.plots.timeline_picture import draw_timeline
 
-with once_written("overlap_plan"), revealed("slots_needed") as truth:
+with requires_solution("overlap_plan"), reveal_prediction("slots_needed") as truth:
     lines = {
         "one after another": trained(one_after_another, slots=1),
         "feed, 2 slots": trained(feed, slots=2),
@@ -685,7 +691,7 @@ sure = ("certainly", "not necessarily")
 predict("bound_by_data", "It is bound by its data", choices=sure)
 
 # %%
-with revealed("bound_by_data") as truth:
+with reveal_prediction("bound_by_data") as truth:
     print("A loader that ends with a blocking copy waits there for the step before;")
     print("the host's clock bills that to the loader.")
     truth("not necessarily")
@@ -760,7 +766,7 @@ def slow_batches():
 
 # %%
 cost = {"batches": 15, "budget_s": 3 * seconds}
-with revealed("short_step", "equal_step", "long_step") as truth:
+with reveal_prediction("short_step", "equal_step", "long_step") as truth:
     print(f"the loader takes {units.seconds(batch_s)}")
     for name, times in (("short_step", 0.3), ("equal_step", 1), ("long_step", 4)):
         step_s = times * batch_s
@@ -803,7 +809,7 @@ def rates_of(name, decode):
 
 # %%
 same = {one.name: one.agrees for one in agreement(photos.samples[:4])}
-with revealed("best_alone", "best_of_two") as truth:
+with reveal_prediction("best_alone", "best_of_two") as truth:
     rates = {}
     print("     decoder  same image    alone  2 workers   measured here, images/s")
     for name, decode in progress_bar([*decoders().items()], "decoders"):
@@ -879,7 +885,7 @@ def always_same(firsts, seconds):
 
 
 # %%
-with revealed("pairs") as truth:
+with reveal_prediction("pairs") as truth:
     count = 0
     print("same in either order?", *(f"{kind:>7}" for kind in EXAMPLES))
     for kind, firsts in EXAMPLES.items():
@@ -966,7 +972,10 @@ seek = units.seconds(measured_seek_s)
 print(f"a seek of {seek} is worth {worth} at {units.byte_rate(measured_rate)}")
 
 # %%
-with once_written("read_plan"), revealed("reads_left", "plan_gain") as truth:
+with (
+    requires_solution("read_plan"),
+    reveal_prediction("reads_left", "plan_gain") as truth,
+):
     plan = read_plan(asked, seek_s=measured_seek_s, byte_per_s=measured_rate)
     planned_s, state = reading_s(whole, plan)
     took = units.seconds(planned_s)
@@ -1033,7 +1042,7 @@ def pick_format(forms, access, disk):
 check("storage_format")
 
 # %%
-with revealed("winners"):
+with reveal_prediction("winners"):
     print("one column in sequence: a format that stores columns")
     print("single samples from afar: one that reads little at a time, in one open file")
     print("in memory: the one that opens and parses least")
@@ -1075,7 +1084,7 @@ def fastest_of(rows, column):
 
 
 # %%
-with revealed("best_scan", "best_random") as truth:
+with reveal_prediction("best_scan", "best_random") as truth:
     rows = {}
     print("  format  files     size           scan         random   samples/s, here")
     for form in FORMATS:
@@ -1169,7 +1178,7 @@ def draw_story(story, ends, of_step):
 
 # %%
 five = ("naive_rate", "decoder_rate", "resized_rate", "one_beside", "all_beside")
-with revealed(*five) as truth:
+with reveal_prediction(*five) as truth:
     story = {one[0]: rate_of(one, 5e-3) for one in progress_bar(versions, "loaders")}
     low, _, high = sorted(rate_of(versions[-1]) for _ in range(3))
     draw_story(story, (low, high), 8 / 5e-3)
@@ -1239,7 +1248,7 @@ def reads_of(vw, name, nbytes):
 
 
 # %%
-with once_written("stage_ladder"), revealed("adds_up") as truth:
+with requires_solution("stage_ladder"), reveal_prediction("adds_up") as truth:
     vw = VirtualWorkers(LoaderMachine(disks=(HDD,), cache_bytes=1 << 33))
     stages = [
         ("read picture", reads_of(vw, "pictures", 200_000)),
@@ -1348,7 +1357,7 @@ def packed_mask(lengths, capacity):
 check("pack_sequences")
 
 # %%
-with once_written("pack_sequences"), revealed("pad_packed") as truth:
+with requires_solution("pack_sequences"), reveal_prediction("pad_packed") as truth:
     tree = BinTree(max(lengths), bins=len(lengths))
     rows = pack_sequences(lengths, tree)
     looks = sum(len(action) == 1 for action in tree.program)

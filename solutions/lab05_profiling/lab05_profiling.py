@@ -45,8 +45,8 @@
 # %% setup
 try:
     from edl_labs import Progress, case, check, hint  # noqa: F401
-    from edl_labs.ui.once_written import once_written
-    from edl_labs.ui.predictions import predict, revealed
+    from edl_labs.ui.requires_solution import requires_solution
+    from edl_labs.ui.predictions import predict, reveal_prediction
 except ModuleNotFoundError as error:
     raise ModuleNotFoundError(
         "edl_labs is not installed in this kernel; labs/README.md says how"
@@ -118,7 +118,7 @@ predict("one_counted", "The sum of the rows is larger than that", unit="times")
 # %%
 deck = {"conv2d": 9976.544, "convolution": 9958.778, "_convolution": 9946.712}
 deck |= {"contiguous": 6.692, "empty": 11.927, "mkldnn_convolution": 9880.452}
-with revealed("six_rows", "one_counted") as truth:
+with reveal_prediction("six_rows", "one_counted") as truth:
     added_us, whole_us = sum(deck.values()), deck["conv2d"]
     print(f"the six rows add up to {added_us:,.1f} µs")
     print(
@@ -223,7 +223,10 @@ def total_times(rows):
 
 
 # %%
-with once_written("self_times"), revealed("largest_total", "largest_self") as truth:
+with (
+    requires_solution("self_times"),
+    reveal_prediction("largest_total", "largest_self") as truth,
+):
     rows = profiled_rows(batch_size)
     own, total = self_times(rows), total_times(rows)
     times = sum(total.values()) / sum(own.values())
@@ -430,7 +433,7 @@ def name_the_pattern(spans):
 check("name_the_pattern")
 
 # %%
-with once_written("name_the_pattern"):
+with requires_solution("name_the_pattern"):
     for pattern, step in EXAMPLES.items():
         spans = step_spans(step, MACHINE)
         window_s, charged = max(span["end_s"] for span in spans), charges(spans)
@@ -494,7 +497,7 @@ def blame(spans, pattern):
 check("blame")
 
 # %%
-with once_written("blame"), revealed("dearer") as truth:
+with requires_solution("blame"), reveal_prediction("dearer") as truth:
     print("two waits, synchronisation:", blame(waiting, "synchronisation"))
     print("synchronize() waits for a device that is busy; without it the host would")
     print("wait later. item() lets the device run dry before 80 µs of Python.")
@@ -514,7 +517,7 @@ with once_written("blame"), revealed("dearer") as truth:
 predict("no_items", "Without the three items, the step is faster", unit="times")
 
 # %%
-with revealed("no_items") as truth:
+with reveal_prediction("no_items") as truth:
     with_items = EXAMPLES["synchronisation"]
     before_s = step_s(with_items, MACHINE)
     after_s = step_s([one for one in with_items if one != ITEM], MACHINE)
@@ -633,7 +636,10 @@ def train(job):
 check("planted")
 
 # %%
-with once_written("planted"), revealed("which_six", "all_mended") as truth:
+with (
+    requires_solution("planted"),
+    reveal_prediction("which_six", "all_mended") as truth,
+):
     job = example_job()
     assert np.allclose(losses, train(job)), "the loss curve changed"
     fast, fast_program = job.gpu.timeline, job.gpu.program
@@ -658,13 +664,13 @@ def asked_for(program):
     return {what: count for what, count in times.items() if "alloc" not in what}
 
 
-with once_written("planted"):
+with requires_solution("planted"):
     before, after = asked_for(slow_program), asked_for(fast_program)
     for what in sorted(before | after):
         print(f"{what:<18}{before.get(what, 0):>4} → {after.get(what, 0)}")
 
 # %%
-with once_written("planted"):
+with requires_solution("planted"):
     figure, rows = style.subplots(2, 1, figsize=(9, 5))
     for axes, line, name in zip(rows, (slow, fast), ("before", "after"), strict=True):
         share = units.percent(line.busy_s("kernel") / line.makespan_s, digits=2)
@@ -728,7 +734,7 @@ with torch_threads(1):
     report = diagnose(my_loop(where), steps=train_steps)
 
 # %%
-with revealed("loop_bound", "loop_share") as truth:
+with reveal_prediction("loop_bound", "loop_share") as truth:
     print(report)
     pictures = report.figure()
     bound = report.attribution.dominant
@@ -788,7 +794,7 @@ def own_change(asked):
 check("own_traces")
 
 # %%
-with revealed("own_after"):
+with reveal_prediction("own_after"):
     print("what came out is the second of the two times that hand_in printed")
 
 # %% [markdown] explain="own_loop"
@@ -835,7 +841,10 @@ def schedule_states(steps, *, wait, warmup, active, repeat, skip_first=0, stretc
 check("schedule_states")
 
 # %%
-with once_written("schedule_states"), revealed("recorded", "traces") as truth:
+with (
+    requires_solution("schedule_states"),
+    reveal_prediction("recorded", "traces") as truth,
+):
     states = schedule_states(12, wait=1, warmup=1, active=3, repeat=2)
     letters = {"none": "N", "warmup": "W", "record": "R", "record and save": "S"}
     print("deck [000]:", " ".join(letters[state] for state in states))
@@ -899,7 +908,7 @@ predict("both_true", "Both are true, since")
 own_s = [0.36, 0.26, 0.23, 0.58, 0.12, 0.01, 0.04, 0.13, 0.03, 0.05, 0.01]
 # The slide has 23 rows, of which these eleven have time of their own; the table above
 # shows five of them.
-with revealed("both_true"):
+with reveal_prediction("both_true"):
     print(
         f"300 samples at 100 Hz are {300 / 100:.1f} s; "
         f"own times of the rows that deck [000] shows: {sum(own_s):.2f} s"
@@ -1005,7 +1014,7 @@ def both():
 
 
 # %%
-with once_written("read_a_sampler"), revealed("in_multiply") as truth:
+with requires_solution("read_a_sampler"), reveal_prediction("in_multiply") as truth:
     samples = sampled(both, rate_hz=100, spent_s=sample_seconds)
     rows = sampler_table(samples, rate_hz=100, window=min(100, len(samples)))["rows"]
     print(f"measured here: {len(samples)} samples")
@@ -1058,7 +1067,7 @@ for _ in range({int(40 * sample_seconds)}): many_calls(), no_calls()
 """
 with TemporaryDirectory() as folder:
     (script := Path(folder) / "program.py").write_text(PROGRAM)
-    with revealed("bills_calls") as truth:
+    with reveal_prediction("bills_calls") as truth:
         told = "not run: compare_profilers is False in the parameters"
         print(side_by_side(script) if compare_profilers else told)
         print("every call and return is noted, and billed to code that calls")
@@ -1199,7 +1208,7 @@ class LayerProfiler:
 check("layer_profiler")
 
 # %%
-with revealed("no_wait") as truth:
+with reveal_prediction("no_wait") as truth:
     print("the work is billed to whatever waits next")
     truth("launching alone")
 
@@ -1214,7 +1223,7 @@ predict("slowest_block", "Slowest is block", choices=("0", "1", "2"))
 predict("back_times", "The backward pass takes, of the forward pass,", unit="%")
 
 # %%
-with once_written("layer_profiler"), torch_threads(1):
+with requires_solution("layer_profiler"), torch_threads(1):
     net, x = small_net(), torch.randn(32 * batch_size, 96, requires_grad=True)
     net(x).sum().backward()
     with LayerProfiler(net, clock_for("cpu")) as profiler:
@@ -1222,7 +1231,10 @@ with once_written("layer_profiler"), torch_threads(1):
             net(x).sum().backward()
 
 # %%
-with once_written("layer_profiler"), revealed("slowest_block", "back_times") as truth:
+with (
+    requires_solution("layer_profiler"),
+    reveal_prediction("slowest_block", "back_times") as truth,
+):
     print(f"measured on {describe('cpu').device_name}, a step:")
     print("        forward self     total  backward self     total")
     keys = ("forward_self_s", "forward_total_s", "backward_self_s", "backward_total_s")
@@ -1235,7 +1247,7 @@ with once_written("layer_profiler"), revealed("slowest_block", "back_times") as 
     truth(slowest_block=max(blocks, key=blocks.get), back_times=back)
 
 # %%
-with once_written("layer_profiler"):
+with requires_solution("layer_profiler"):
     events = profiler.trace()["traceEvents"]
     one_step = events[-len(events) // train_steps :]
     figure, axes = style.subplots(figsize=(9, 2.6))
@@ -1286,7 +1298,7 @@ check("utilisation_lies")
 
 # %%
 asked = ("smi_says", "at_work", "at_work_109")
-with once_written("utilisation_lies"), revealed(*asked) as truth:
+with requires_solution("utilisation_lies"), reveal_prediction(*asked) as truth:
     working = {}
     for blocks in (1, 54, 108, 109, 216):
         kernels = [{"start_s": 0.0, "end_s": 1e-3, "blocks": blocks}]
@@ -1382,7 +1394,7 @@ def most_to_gain(step, machine):
 check("most_to_gain")
 
 # %%
-with once_written("most_to_gain"):
+with requires_solution("most_to_gain"):
     for pattern, step in EXAMPLES.items():
         best, speedups = most_to_gain(step, MACHINE)
         gains = "  ".join(

@@ -45,8 +45,8 @@
 # %% setup
 try:
     from edl_labs import Progress, case, check, hint  # noqa: F401
-    from edl_labs.ui.once_written import once_written
-    from edl_labs.ui.predictions import predict, revealed
+    from edl_labs.ui.requires_solution import requires_solution
+    from edl_labs.ui.predictions import predict, reveal_prediction
 except ModuleNotFoundError as error:
     raise ModuleNotFoundError(
         "edl_labs is not installed in this kernel; labs/README.md says how"
@@ -149,7 +149,7 @@ def step_within(model, inputs, labels, memory_bytes):
 predict("one_batch", f"A step with {batch} examples keeps", unit="MB")
 
 # %%
-with revealed("one_batch") as truth:
+with reveal_prediction("one_batch") as truth:
     held_bytes = step_within(tower(), *examples(batch), memory_bytes=1 << 60)
     memory_bytes = int(2 * held_bytes)
     print(
@@ -219,7 +219,7 @@ batches = list(zip(inputs.split(4), labels.split(4), strict=True))
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 steps = as_on_the_slide(model, batches, optimizer, window=4)
 moved = apart(model, before)
-with revealed("weights_move") as truth:
+with reveal_prediction("weights_move") as truth:
     print(f"measured here: {len(batches)} batches, {steps} steps,", end=" ")
     print(f"and the weights moved by {moved}")
     print("what four passes added up is cleared one line before it is used")
@@ -278,7 +278,7 @@ def step_in_parts(model, inputs, labels, *, size):
 
 
 # %%
-with once_written("mend_accumulation"), torch_threads(1):
+with requires_solution("mend_accumulation"), torch_threads(1):
     large, small = tower(), tower()
     inputs, labels = examples(4 * batch)
     for model, size in ((large, 4 * batch), (small, batch)):
@@ -335,7 +335,7 @@ phases = [moment.phase for moment in plan.moments]
 begins, ends = phases.index("backward"), phases.index("optimizer")
 
 # %%
-with revealed("holds_most", "fullest") as truth:
+with reveal_prediction("holds_most", "fullest") as truth:
     print(f"worked out without computing anything:\n{plan}")
     held, at = plan.peak.held_bytes, plan.moments.index(plan.peak)
     which = 2 if at >= ends else 1 if at > (begins + ends) / 2 else 0
@@ -394,7 +394,7 @@ def peak(live):
 check("memory_timeline")
 
 # %%
-with once_written("memory_timeline"):
+with requires_solution("memory_timeline"):
     block_of = {"parameters": width * width + width, "inplace": False}
     layers = [{**block_of, "activation_bytes": 2 * 4 * batch * width * 4}] * depth
     live = timeline(layers, optimizer="adam", first=False, set_to_none=True)
@@ -454,7 +454,7 @@ def held_here(layers, segments):
 
 # %%
 counts = {segments: held_here(64, segments) for segments in (1, 4, 8, 16, 32)}
-with revealed("in_four", "in_many", "fewest") as truth:
+with reveal_prediction("in_four", "in_many", "fewest") as truth:
     print(f"measured here: {counts}")
     best = [str(n) for n in counts if counts[n] == min(counts.values())]
     fewest = " and ".join(best) if len(best) > 1 else f"{best[0]} alone"
@@ -491,7 +491,7 @@ def best_segments(layers, saved_per_layer):
 check("best_segments")
 
 # %%
-with once_written("best_segments"):
+with requires_solution("best_segments"):
     for layers in (16, 23, 64, 83, 100, 144):
         segments, held, again = best_segments(layers, 2)
         print(
@@ -530,7 +530,7 @@ def equal_masks(*, keep):
 
 
 # %%
-with revealed("same_masks") as truth:
+with reveal_prediction("same_masks") as truth:
     for keep in (True, False):
         agree = equal_masks(keep=keep)
         print(
@@ -646,7 +646,7 @@ check("own_checkpoint")
 predict("moved_twice", "The running mean has got to", unit="%")
 
 # %%
-with once_written("own_checkpoint"), revealed("moved_twice") as truth:
+with requires_solution("own_checkpoint"), reveal_prediction("moved_twice") as truth:
     for name, call in (
         ("plain", lambda run, x: run(x)),
         ("Checkpoint", Checkpoint.apply),
@@ -679,7 +679,7 @@ allocator = VirtualAllocator(memory_bytes=170 << 20)
 tensors = [allocator.malloc(8 << 20) for _ in range(16)]
 for number in tensors[::2]:
     allocator.free(number)
-with revealed("room") as truth:
+with reveal_prediction("room") as truth:
     try:
         allocator.malloc(40 << 20)
         truth("room")
@@ -825,7 +825,11 @@ def peak_of(count):
 
 
 # %%
-with once_written("own_checkpoint"), revealed("fits_with") as truth, torch_threads(1):
+with (
+    requires_solution("own_checkpoint"),
+    reveal_prediction("fits_with") as truth,
+    torch_threads(1),
+):
     enough = []
     for count in (1, 2, 4, 8):
         told, fits = peak_of(count)
@@ -883,7 +887,7 @@ predict("after_four", "After four micro-batches it has got to", unit="%")
 values = torch.randn(64, 1, generator=torch.Generator().manual_seed(2))
 values = 1 + values - values.mean()
 running = {}
-with revealed("after_one", "after_four") as truth:
+with reveal_prediction("after_one", "after_four") as truth:
     for parts in (1, 4):
         norm = torch.nn.BatchNorm1d(1)
         for part in values.split(64 // parts):
@@ -941,7 +945,7 @@ def running_statistics(running, parts, *, momentum):
 check("merge_statistics")
 
 # %%
-with once_written("merge_statistics"):
+with requires_solution("merge_statistics"):
     parts = []
     for one in values.double().split(16):
         mean, variance = one.mean().item(), one.var(correction=0).item()
@@ -1004,7 +1008,7 @@ predict("run_again", "While it runs again it holds at most", unit="MB")
 predict("waiting", "After its first forward pass it holds", unit="MB")
 
 # %%
-with revealed("run_again", "waiting") as truth:
+with reveal_prediction("run_again", "waiting") as truth:
     layer = example.layers[0]
     saved, handed_on = 4 * layer.activation_bytes, layer.output_bytes
     print(f"by counting: all that four layers save, {byte_count(saved)}")
@@ -1110,7 +1114,7 @@ uneven = [
 ]
 
 # %%
-with once_written("place_checkpoints"):
+with requires_solution("place_checkpoints"):
     for budget_mb in (72, 54, 36, 25):
         step = VirtualTape(tape_of_layers(uneven))
         run_step(step, place(uneven, budget_mb * 10**6))

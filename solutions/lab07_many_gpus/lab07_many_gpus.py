@@ -39,8 +39,8 @@
 try:
     from edl_labs import Progress, case, check, hint  # noqa: F401
     from edl_labs.ui.in_torch import in_torch
-    from edl_labs.ui.once_written import once_written
-    from edl_labs.ui.predictions import predict, revealed
+    from edl_labs.ui.requires_solution import requires_solution
+    from edl_labs.ui.predictions import predict, reveal_prediction
 except ModuleNotFoundError as error:
     raise ModuleNotFoundError(
         "edl_labs is not installed in this kernel; labs/README.md says how"
@@ -100,7 +100,7 @@ def over_rank_0(dist):
 # %%
 link = {"alpha_s": 20e-6, "byte_per_s": 6e9}
 gradient_bytes = 100_000_000
-with revealed("at_one_rank") as truth:
+with reveal_prediction("at_one_rank") as truth:
     slow = VirtualCluster.flat(ranks, **link).run(over_rank_0)
     print(f"modelled: {slow}")
     print(f"rank 1 ends with {slow.contents(1, 'gradients')[0]}")
@@ -207,7 +207,7 @@ def all_reduce(dist, buffer):
 check("ring")
 
 # %%
-with once_written("ring"):
+with requires_solution("ring"):
 
     def in_a_ring(dist):
         all_reduce(dist, dist.tensor(gradient_bytes // 4, name="gradients"))
@@ -259,7 +259,7 @@ def ring_in_torch():
 
 
 # %%
-with once_written("ring"):
+with requires_solution("ring"):
     recorded = "recorded on 2 busy cores, the author's 6.35 ms, torch's 3.04 ms"
     in_torch(ring_in_torch, ranks=2, uses=(all_reduce, torch_names), told=recorded)
 
@@ -290,7 +290,7 @@ def summed(count, size, algorithm, machine=None):
 
 
 # %%
-with revealed("crossing", "ring_of_64", "tree_of_64") as truth:
+with reveal_prediction("crossing", "ring_of_64", "tree_of_64") as truth:
     low, high = 1, 1 << 24
     while high - low > 1:
         size = (low + high) // 2
@@ -382,7 +382,7 @@ check("pick_collective")
 predict("two_nodes", "Of the fastest one's time the ring takes", unit="times")
 
 # %%
-with once_written("pick_collective"), revealed("two_nodes") as truth:
+with requires_solution("pick_collective"), reveal_prediction("two_nodes") as truth:
     machine = ClusterMachine.of("8xH100", nodes=2)
     inside, between = (
         {"alpha_s": one.alpha_s, "byte_per_s": one.byte_per_s} for one in machine.levels
@@ -400,7 +400,7 @@ with once_written("pick_collective"), revealed("two_nodes") as truth:
 # And over all sizes, from your own `price`: one node of 12 ranks, and the two of before.
 
 # %%
-with once_written("pick_collective"):
+with requires_solution("pick_collective"):
     figure, (one_node, two_nodes) = style.subplots(1, 2, figsize=(9.5, 3.5))
     lengths = [10 ** (at / 4) for at in range(8, 37)]
     for axes, size in ((one_node, (1, 12)), (two_nodes, (2, 8))):
@@ -446,7 +446,7 @@ def summing_s(link, size):
 
 
 # %%
-with revealed("alphas") as truth:
+with reveal_prediction("alphas") as truth:
     alphas_s = 400 * summing_s({"ranks": 8, **link}, 0)
     print(f"modelled: {seconds(alphas_s)} for 400 empty sums")
     truth(alphas_s)
@@ -556,7 +556,7 @@ def replayed(groups):
 
 
 # %%
-with once_written("buckets"), revealed("exposed") as truth:
+with requires_solution("buckets"), reveal_prediction("exposed") as truth:
     backwards = [*range(len(layers))][::-1]
     plans = {"one bucket": [backwards], "one a layer": [[one] for one in backwards]}
     # Caps of 1 MiB, then of 25 MiB: a bucket closes with the layer that reaches it.
@@ -633,7 +633,7 @@ def three_sums(dist):
 
 
 # %%
-with revealed("left_out") as truth:
+with reveal_prediction("left_out") as truth:
     stuck = VirtualCluster.flat(4).run(three_sums)
     print(f"rank 0's b: {stuck.contents(0, 'b')[0]}")
     print(stuck)
@@ -723,7 +723,7 @@ check("who_hangs")
 # your points.
 
 # %%
-with once_written("ring"):
+with requires_solution("ring"):
 
     def on_two_processes(dist):
         all_reduce(dist, dist.tensor(1001, name="gradients"))

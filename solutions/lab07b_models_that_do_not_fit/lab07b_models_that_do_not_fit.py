@@ -40,8 +40,8 @@
 try:
     from edl_labs import Progress, case, check, hint  # noqa: F401
     from edl_labs.ui.in_torch import in_torch
-    from edl_labs.ui.once_written import once_written
-    from edl_labs.ui.predictions import predict, revealed
+    from edl_labs.ui.requires_solution import requires_solution
+    from edl_labs.ui.predictions import predict, reveal_prediction
 except ModuleNotFoundError as error:
     raise ModuleNotFoundError(
         "edl_labs is not installed in this kernel; labs/README.md says how"
@@ -81,7 +81,7 @@ predict(
 )
 
 # %%
-with revealed("times_the_bytes") as truth:
+with reveal_prediction("times_the_bytes") as truth:
     sent = {}
     for stage in (0, 3):
         calls = zero_calls(stage, 7.5e9, ranks=64)
@@ -145,7 +145,7 @@ check("sharded_step")
 
 # %%
 LAYER = {"elements": 50_000_000, "forward_s": 2e-3, "backward_s": 4e-3}
-with once_written("sharded_step"):
+with requires_solution("sharded_step"):
     sizes = {name: [each] * layer_count for name, each in LAYER.items()}
     node = VirtualCluster(ClusterMachine.of("8xH100").replace(ranks=4))
     shown = node.run(lambda dist: sharded_step(ShardedLayers(dist, **sizes)))
@@ -215,7 +215,7 @@ def sum_of_a_block(dist):
 
 
 # %%
-with revealed("summed", "sums") as truth:
+with reveal_prediction("summed", "sums") as truth:
     calls = tensor_calls(2048, hidden=4096, blocks=1, ranks=8)[0]
     for nodes in (1, 2):
         machine = ClusterMachine.of("8xH100", nodes=nodes)
@@ -460,7 +460,7 @@ def step_of_pipeline(schedule, *, kept):
 # %%
 passes, kept = {}, 25_000_000
 asked = ("gpipe_bubble", "1f1b_bubble", "in_flight")
-with once_written("pipeline"), revealed(*asked) as truth:
+with requires_solution("pipeline"), reveal_prediction(*asked) as truth:
     for schedule in ("gpipe", "1f1b"):
         done = passes[schedule] = step_of_pipeline(schedule, kept=kept)
         idle = 1 - max(done.compute_s) / done.makespan_s
@@ -563,7 +563,10 @@ check("zero")
 # The model of section 1 again, 7.5 billion parameters on 64 GPUs, from your own functions:
 
 # %%
-with once_written("zero"), revealed("stage_2_holds", "sends_more") as truth:
+with (
+    requires_solution("zero"),
+    reveal_prediction("stage_2_holds", "sends_more") as truth,
+):
     recipe = {"layers": [10**6], "frozen": 0, "micro_batches": 1}
     recipe |= {"weights": 2, "gradients": 2, "optimizer": 12}
     goes = [sent_bytes(stage, 8, recipe) for stage in range(4)]
@@ -698,7 +701,7 @@ def place(job):
 check("layout")
 
 # %%
-with once_written("layout"), revealed("tp_slow", "tp_fast") as truth:
+with requires_solution("layout"), reveal_prediction("tp_slow", "tp_fast") as truth:
     placed = {"blocks": 48, "hidden": 6144, "block_parameters": 12 * 6144**2}
     placed |= {"sequence": 2048, "useful_sequences": 64, "memory_bytes": 80e9}
     placed |= {"nodes": 2, "gpus_per_node": 8, "flop_per_s": 400e12}

@@ -35,8 +35,8 @@
 # %% setup
 try:
     from edl_labs import Progress, case, check, hint  # noqa: F401
-    from edl_labs.ui.once_written import once_written
-    from edl_labs.ui.predictions import predict, revealed
+    from edl_labs.ui.requires_solution import requires_solution
+    from edl_labs.ui.predictions import predict, reveal_prediction
 except ModuleNotFoundError as error:
     raise ModuleNotFoundError(
         "edl_labs is not installed in this kernel; labs/README.md says how"
@@ -83,7 +83,7 @@ def scale_or_shift(cuda, src, dst):
 predict("issued", "A warp issues", unit="instructions")
 
 # %%
-with revealed("issued") as truth:
+with reveal_prediction("issued") as truth:
     gpu = VirtualWarp()
     src, dst = gpu.array("src", 64), gpu.array("dst", 64)
     gpu.launch(scale_or_shift, src, dst, grid=1, block=64)
@@ -152,7 +152,7 @@ def four_loads(cuda, src):
     src[x + 1]
 
 
-with revealed("row", "column", "same", "shifted") as truth:
+with reveal_prediction("row", "column", "same", "shifted") as truth:
     gpu = VirtualWarp()
     gpu.launch(four_loads, gpu.array("src", 1024), grid=1, block=32)
     ran = gpu.replay()
@@ -235,7 +235,7 @@ def transposed(how):
 predict("longer", "The short way takes", unit="times")
 
 # %%
-with once_written("coalesced"), revealed("longer") as truth:
+with requires_solution("coalesced"), reveal_prediction("longer") as truth:
     blocks = {"grid": (side // 32, side // 8), "block": (32, 8)}
     short = transposed(lambda gpu, *both: gpu.launch(straight, *both, **blocks))
     tiled = transposed(transpose)
@@ -283,7 +283,7 @@ def four_kernels(blocks, streams):
 
 
 # %%
-with revealed("one_stream", "four_streams", "full_four") as truth:
+with reveal_prediction("one_stream", "four_streams", "full_four") as truth:
     runs = [four_kernels(27, 1), four_kernels(27, 4), four_kernels(108, 4)]
     took = [run.now_s() for run in runs]
     print("modelled:", ", ".join(map(seconds, took)))
@@ -361,7 +361,7 @@ def best_tile(m, n, k, chip):
 check("tile_choice")
 
 # %%
-with once_written("tile_choice"), revealed("short_k", "long_k") as truth:
+with requires_solution("tile_choice"), reveal_prediction("short_k", "long_k") as truth:
     gained = []
     for k in (1024, 65536):
         tile, split = best_tile(1024, 1024, k, CHIP)
@@ -482,7 +482,7 @@ def sums_of(program, seeds=8):
 
 
 # %%
-with once_written("order_matters"), revealed("apart") as truth:
+with requires_solution("order_matters"), reveal_prediction("apart") as truth:
     low, high = range_of_sums(SIX, "float16")
     print(f"{low:g} to {high:g}")
     loose = sums_of(lambda gpu, *both: gpu.launch(arriving, *both, grid=8, block=32))
@@ -578,7 +578,7 @@ def layers(*kinds, **fields):
     return [{"kind": kind, "kernel": 3, "stride": 1, **fields} for kind in kinds]
 
 
-with once_written("first_layers"), revealed("quicker") as truth:
+with requires_solution("first_layers"), reveal_prediction("quicker") as truth:
     took = {}
     for kind in ("conv", "depthwise"):
         one = {"input": (32, 64, 56, 56), "layers": layers(kind, channels=64)}
@@ -587,7 +587,7 @@ with once_written("first_layers"), revealed("quicker") as truth:
     truth(took["conv"] / took["depthwise"])
 
 # %%
-with once_written("first_layers"):
+with requires_solution("first_layers"):
     small = layers("conv", channels=32, stride=2) + layers("batch_norm", "relu")
     plain = small + layers("conv", channels=32)
     for name, more in (

@@ -26,8 +26,8 @@
 # %% setup
 try:
     from edl_labs import Progress, case, check, hint  # noqa: F401
-    from edl_labs.ui.once_written import once_written
-    from edl_labs.ui.predictions import Instead, predict, revealed
+    from edl_labs.ui.requires_solution import requires_solution
+    from edl_labs.ui.predictions import Instead, predict, reveal_prediction
 except ModuleNotFoundError as error:
     raise ModuleNotFoundError(
         "edl_labs is not installed in this kernel; labs/README.md says how"
@@ -110,7 +110,7 @@ print(f"NCHW: {images.stride()}")
 predict("stride_of_w", "In channels_last the stride of W is", unit="elements")
 
 # %%
-with revealed("stride_of_w") as truth:
+with reveal_prediction("stride_of_w") as truth:
     turned = images.to(memory_format=torch.channels_last)
     print(f"NHWC: {turned.stride()}, and the shape is {tuple(turned.shape)}")
     truth(turned.stride(3))
@@ -244,7 +244,7 @@ for name, layout, plan in (
     print(f"{name} given, fp32: {plan(traced)}")
 
 # %%
-with once_written("strides"):
+with requires_solution("strides"):
     for layout in ("NCHW", "NHWC"):
         net = plain_net(traced, layout=layout)
         copied = conversions(net, place_layouts(net))
@@ -279,7 +279,7 @@ predict("bytes_left", "Of eager mode's bytes, one kernel moves", unit="%")
 # %%
 from edl_labs.graph import Partition, fusions
 
-with revealed("bytes_left") as truth:
+with reveal_prediction("bytes_left") as truth:
     chain = Graph.of(written_out, torch.empty(1 << 20))
     together = fusions(chain)
     print(f"modelled: {together}")
@@ -463,7 +463,7 @@ print(f"eager:              {Partition.one_each(graph)}")
 alone, followed = (fusions(graph, epilogues=one) for one in (False, True))
 print(f"library products:   {alone}")
 print(f"and what follows:   {followed}")
-with once_written("fuse"):
+with requires_solution("fuse"):
     print(f"yours:              {partition_of(graph, fuse(plain_graph(graph)))}")
 axes = alone.plot()
 
@@ -558,7 +558,7 @@ def modelled_left(upto, side=64):
 
 
 # %%
-with revealed("left_loops", "left_copies") as truth:
+with reveal_prediction("left_loops", "left_copies") as truth:
     versions = {name: mended(upto) for upto, name in enumerate(VERSIONS)}
     close = lambda one, two: torch.allclose(one, two, atol=1e-4)  # noqa: E731
     measured = compare(versions, budget_s=compare_s, equal=close)
@@ -573,7 +573,7 @@ with revealed("left_loops", "left_copies") as truth:
         truth(**{f"left_{step}": left[at] if is_clear[at] else instead})
 
 # %%
-with revealed("worse_reason") as truth:
+with reveal_prediction("worse_reason") as truth:
     ratios = [1.0, *(row.ratio for row in measured.rows)]
     saved = [ratios[at] - ratios[at + 1] for at in range(2)]
     worse = saved.index(max(saved))
@@ -592,7 +592,7 @@ with revealed("worse_reason") as truth:
 predict("left_small", "On 16 x 16 pixels, without the loops there is left", unit="%")
 
 # %%
-with revealed("left_small") as truth:
+with reveal_prediction("left_small") as truth:
     for side in (64, 16):
         slow, looped, whole = (modelled_block(upto, side).now_s() for upto in range(3))
         print(
@@ -614,7 +614,7 @@ modelled_block(0, 16).timeline.plot(axes, title=title)
 predict("kernels_left", "Of 30 operators there remain", unit="kernels")
 
 # %%
-with revealed("kernels_left") as truth:
+with reveal_prediction("kernels_left") as truth:
     x, ((weight, scale), _) = inputs(torch.contiguous_format)
     for name, off in (("slow", ()), ("no loops", STEPS[:1]), ("one layout", STEPS)):
         switches = dict.fromkeys(("checks", "unfolds", *off), False)

@@ -33,8 +33,8 @@
 try:
     from edl_labs import Progress, case, check, hint  # noqa: F401
     from edl_labs.ui.in_torch import in_torch
-    from edl_labs.ui.once_written import once_written
-    from edl_labs.ui.predictions import Instead, predict, revealed
+    from edl_labs.ui.requires_solution import requires_solution
+    from edl_labs.ui.predictions import Instead, predict, reveal_prediction
     from edl_labs.units import seconds
 except ModuleNotFoundError as error:
     raise ModuleNotFoundError(
@@ -141,7 +141,7 @@ def f(x, rate):
 
 
 # %%
-with revealed("versions_of_rows", "versions_of_rates") as truth:
+with reveal_prediction("versions_of_rows", "versions_of_rates") as truth:
     batches = [(torch.ones(rows, 3), 0.1) for rows in (4, 5, 6, 7, 8, 9, 1)]
     watched = watch_calls(f, batches)
     for (x, _), call in zip(batches, watched, strict=True):
@@ -304,7 +304,7 @@ predict("eager_step", "Launched kernel by kernel, a step takes", unit="µs")
 predict("replayed_step", "Replayed, with the towers side by side, it takes", unit="µs")
 
 # %%
-with revealed("eager_step") as truth:
+with reveal_prediction("eager_step") as truth:
     took = [run_towers(eager_train, batches)[1] for batches in (4, 12)]
     truth((took[1] - took[0]) / 8)
 
@@ -371,7 +371,7 @@ check("capture")
 # %%
 from edl_labs.plots import style
 
-with once_written("capture"), revealed("replayed_step") as truth:
+with requires_solution("capture"), reveal_prediction("replayed_step") as truth:
     runs = [run_towers(captured_train, batches) for batches in (4, 12)]
     truth((runs[1][1] - runs[0][1]) / 8)
     gpu = runs[0][0]
@@ -433,7 +433,7 @@ in_torch(
 predict("different_sums", "The hundred orders give", unit="different sums")
 
 # %%
-with revealed("different_sums") as truth:
+with reveal_prediction("different_sums") as truth:
     generator = torch.Generator().manual_seed(8)
     parts = torch.randn(256, 1000, generator=generator).sum(1)
     orders = [torch.randperm(256, generator=generator) for _ in range(100)]
@@ -565,7 +565,7 @@ def modelled_s(
 
 
 # %%
-with revealed("left_checks", "left_unfolds", "left_known") as truth:
+with reveal_prediction("left_checks", "left_unfolds", "left_known") as truth:
     versions = {name: mended(upto) for upto, name in enumerate(VERSIONS)}
     measured = compare(versions, budget_s=compare_s, equal=close)
     left, is_clear = steps_of(measured)
@@ -578,7 +578,7 @@ with revealed("left_checks", "left_unfolds", "left_known") as truth:
         truth(**{f"left_{NAMES[at]}": known})
 
 # %%
-with revealed("worst_reason", "mended_times") as truth:
+with reveal_prediction("worst_reason", "mended_times") as truth:
     ratios = [1.0, *(row.ratio for row in measured.rows)]
     saved = [ratios[at] - ratios[at + 1] for at in range(3)]
     most = saved.index(max(saved))
@@ -630,7 +630,7 @@ print(compare({"one by one": one_by_one, "yours": yours}, budget_s=compare_s / 4
 predict("replayed_loops", "Replayed, a block with its loops takes", unit="%")
 
 # %%
-with revealed("replayed_loops") as truth:
+with reveal_prediction("replayed_loops") as truth:
     for name, upto in (("with the loops", 0), ("all mended", 3)):
         switches = {**without(upto), "checks": False}
         took_s = [modelled_s(8, graph=graph, **switches) for graph in (False, True)]
@@ -669,7 +669,7 @@ predict("warm_share", "Compiled and warm, the mended network takes", unit="%")
 predict("cold_paid", "The first call has paid after", unit="calls")
 
 # %%
-with revealed("warm_share", "cold_paid") as truth:
+with reveal_prediction("warm_share", "cold_paid") as truth:
     print("compiling ..." if compile_here else "from a recording:")
     for at, name in enumerate(("slow", "mended")):
         where = {"recorded": ("cpu_compiled_network", at), "here": compile_here}
@@ -700,7 +700,7 @@ with revealed("warm_share", "cold_paid") as truth:
 predict("paid_after", "The trial has paid after", unit="calls")
 
 # %%
-with revealed("paid_after") as truth:
+with reveal_prediction("paid_after") as truth:
     truth(-(-10 * 1430 // (1430 - 840)))
 
 # %% [markdown]
@@ -771,7 +771,7 @@ def three_pieces(x, bound):
 
 
 # %%
-with revealed("pieces") as truth:
+with reveal_prediction("pieces") as truth:
     (call,) = watch_calls(three_pieces, [(torch.ones(3, 4), 0.5)])
     print(call)
     truth(call.graphs)

@@ -34,8 +34,8 @@
 # %% setup
 try:
     from edl_labs import Progress, case, check, hint  # noqa: F401
-    from edl_labs.ui.once_written import once_written
-    from edl_labs.ui.predictions import predict, revealed
+    from edl_labs.ui.requires_solution import requires_solution
+    from edl_labs.ui.predictions import predict, reveal_prediction
 except ModuleNotFoundError as error:
     raise ModuleNotFoundError(
         "edl_labs is not installed in this kernel; labs/README.md says how"
@@ -114,7 +114,7 @@ predict("bn_flop", "Of the operations the batch norm has", unit="%")
 predict("bn_time", "Of the time the batch norm takes", unit="%")
 
 # %%
-with revealed("bn_flop", "bn_time") as truth:
+with reveal_prediction("bn_flop", "bn_time") as truth:
     elements = 128 * 64 * 56 * 56
     flop = {"conv": 2 * 9 * 64 * elements, "norm": 2 * elements, "relu": elements}
     moved = 2 * 2 * elements  # read and written, two bytes each
@@ -238,7 +238,7 @@ def chain_of(network):
 
 
 # %%
-with once_written("fold_batch_norm"):
+with requires_solution("fold_batch_norm"):
     chain = chain_of(model)
     folded_chain = fold_batch_norm(chain)
     first, second = run(chain, images[:100]), run(folded_chain, images[:100])
@@ -293,7 +293,7 @@ predict("end_of_4_bits", "With 4 bits the best end is, of the largest, at", unit
 predict("one_grid", "With one grid for each weight tensor are right", unit="%")
 
 # %%
-with revealed("end_of_8_bits", "end_of_4_bits", "one_grid") as truth:
+with reveal_prediction("end_of_8_bits", "end_of_4_bits", "one_grid") as truth:
     shares, found = torch.linspace(0.1, 1, 37), {}
     figure, axes = style.subplots(figsize=(7, 3.2))
     for bits, mark in ((4, "s"), (8, "o")):
@@ -410,7 +410,7 @@ def rounded_by(method, bits):
 
 
 # %%
-with once_written("calibrate"):
+with requires_solution("calibrate"):
     seen = ActivationHistogram(bins=512)
     for part in inner.split(10_000):
         seen.add(part)
@@ -454,7 +454,7 @@ def linear_s(rows, size, *, rate, weight_bytes):
 
 # %%
 asked = ("fits_16", "many_rows", "one_row", "small_layer")
-with revealed("fits_16", "many_rows", "one_row", "small_layer") as truth:
+with reveal_prediction("fits_16", "many_rows", "one_row", "small_layer") as truth:
     faster = {}
     for name, rows, size in zip(
         asked[1:], (2048, 1, 1), (4096, 4096, 256), strict=True
@@ -513,7 +513,7 @@ check("int8_product")
 # The last layer of our network, in integers all the way, against the same in float32:
 
 # %%
-with once_written("int8_product"), torch.no_grad():
+with requires_solution("int8_product"), torch.no_grad():
     features = folded[:-1](images)
     last, seen_features = folded[-1], folded[:-1](torch.cat(calibration))
     into, out = integer_grid(seen_features), integer_grid(last(seen_features))
@@ -606,8 +606,8 @@ def sparse_share(faster, *, peak):
 check("two_of_four")
 
 # %%
-with once_written("two_of_four"):
-    with revealed("share", "sparse_many", "sparse_one") as truth:
+with requires_solution("two_of_four"):
+    with reveal_prediction("share", "sparse_many", "sparse_one") as truth:
         values, places = pack(torch.randn(4096, 4096).half())
         each = (2 * values.numel() + places.numel()) / 4096**2
         print(f"{each} B a weight for 2; {byte_count(each * 4096**2)} in all")
@@ -631,7 +631,7 @@ predict("pruned", "Straight after pruning are right", unit="%")
 from edl_labs.inference import two_of_four_mask
 
 # %%
-with revealed("pruned") as truth:
+with reveal_prediction("pruned") as truth:
     sparse_model, masks = copy.deepcopy(model), {}
     for name, part in sparse_model.named_parameters():
         if part.ndim > 1 and part[0].numel() % 4 == 0:  # groups of four fit into a sum
@@ -797,7 +797,7 @@ def memory_plan(kernels, outputs, sizes, *, align):
 check("memory_plan")
 
 # %%
-with once_written("memory_plan"), revealed("arena") as truth:
+with requires_solution("memory_plan"), reveal_prediction("arena") as truth:
     there = lifetimes(kernels, outputs)
     offsets = memory_plan(kernels, outputs, sizes, align=256)
     arena = max(offsets[name] + sizes[name] for name in offsets)
@@ -894,7 +894,7 @@ def engine_tactics(pairs):
 
 
 # %%
-with once_written("fuse_and_tune"), revealed("engine") as truth:
+with requires_solution("fuse_and_tune"), reveal_prediction("engine") as truth:
     tactics = engine_tactics(4)
     reformat_s = [0.75 * took["relu"]] * 9  # read at two bytes, written at one
     chosen = fuse_and_tune(8, tactics, reformat_s, given="fp16", wanted="fp16")

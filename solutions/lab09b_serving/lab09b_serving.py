@@ -38,8 +38,8 @@
 try:
     from edl_labs import Progress, case, check, hint  # noqa: F401
     from edl_labs.ui.in_torch import in_torch
-    from edl_labs.ui.once_written import once_written
-    from edl_labs.ui.predictions import predict, revealed
+    from edl_labs.ui.requires_solution import requires_solution
+    from edl_labs.ui.predictions import predict, reveal_prediction
 except ModuleNotFoundError as error:
     raise ModuleNotFoundError(
         "edl_labs is not installed in this kernel; labs/README.md says how"
@@ -107,7 +107,7 @@ predict("wait_half", "At 0.5 requests a second the first word takes, at p99,", u
 predict("wait_one", "At 1 a second", unit="s")
 
 # %%
-with revealed("wait_half", "wait_one") as truth:
+with reveal_prediction("wait_half", "wait_one") as truth:
     opening = {rate: served(one_by_one, rate, count=60) for rate in (0.5, 1.0)}
     for rate, run in opening.items():
         p50, p99 = run.time_to_first_token_s(0.5), run.time_to_first_token_s(0.99)
@@ -191,7 +191,10 @@ def fits(chip, model, tokens):
 check("kv_cache")
 
 # %%
-with once_written("kv_cache"), revealed("token_bytes", "sequence_bytes") as truth:
+with (
+    requires_solution("kv_cache"),
+    reveal_prediction("token_bytes", "sequence_bytes") as truth,
+):
     shape = {"parameters": 6_738_000_000, "layers": 32, "heads": 32, "kv_heads": 32}
     shape |= {"head_size": 128, "number_bytes": 2}
     token = decoder.kv_token_bytes
@@ -284,7 +287,7 @@ def ridge_batch(chip, model, context):
 check("decode_bound")
 
 # %%
-with once_written("decode_bound"), revealed("ridge") as truth:
+with requires_solution("decode_bound"), reveal_prediction("ridge") as truth:
     a100 = {"flop_per_s": 312e12, "memory_byte_per_s": 2.039e12}
     shape = {"parameters": 6_738_000_000, "layers": 32, "heads": 32, "kv_heads": 32}
     shape |= {"head_size": 128, "number_bytes": 2}
@@ -332,7 +335,7 @@ def reserves(server):
 
 
 # %%
-with revealed("filled") as truth:
+with reveal_prediction("filled") as truth:
     reserved = served(reserves, 8.0)
     print(f"modelled: {reserved.filled_share:.0%} of the reserved cache holds tokens")
     truth(reserved.filled_share)
@@ -381,7 +384,7 @@ def schedule(server):
 check("continuous")
 
 # %%
-with once_written("continuous"):
+with requires_solution("continuous"):
     small = machine.replace(blocks=700)
     figure, rows = style.subplots(2, 1, figsize=(9, 6), sharex=True)
     for axes, policy in zip(rows, (reserves, schedule), strict=True):
@@ -468,7 +471,7 @@ def draw_first_words(axes, curve, **look):
 
 
 # %%
-with once_written("continuous"), revealed("times") as truth:
+with requires_solution("continuous"), reveal_prediction("times") as truth:
     curves = {}
     for name, policy in (("one by one", one_by_one), ("continuous", schedule)):
         curves[name] = serving.load_curve(machine, policy, drawn_load, rates[name])
@@ -480,7 +483,7 @@ with once_written("continuous"), revealed("times") as truth:
     truth(after / before)
 
 # %%
-with once_written("continuous"):
+with requires_solution("continuous"):
     schedule(serving.VirtualServer(machine, []))  # is it there?
     figure, axes = style.subplots(figsize=(8, 4))
     looks = ((style.BLUE, "o"), (style.ORANGE, "s"))
@@ -503,7 +506,7 @@ with once_written("continuous"):
 # own: what moves the knee, and what does not?
 
 # %%
-with once_written("continuous"):
+with requires_solution("continuous"):
     display(ServingExplorer(machine.replace(blocks=700), schedule))
 
 # %% [markdown] explain="two_services"
@@ -561,7 +564,7 @@ predict(
 )
 
 # %%
-with revealed("night", "day") as truth:
+with reveal_prediction("night", "day") as truth:
     for name, rate in (("night", 40), ("day", 600)):
         run = scored(full_batches, rate)
         p50, p99 = run.latency_s(0.5), run.latency_s(0.99)
@@ -614,7 +617,7 @@ def servers_for(demand_per_s, limit_s, runs):
 check("batcher")
 
 # %%
-with once_written("batcher"):
+with requires_solution("batcher"):
     for name, rate in (("night", 40), ("day", 600), ("rush", 800)):
         run = scored(lambda now_s, queue: next_batch(now_s, queue, scorer, 0.1), rate)
         p50, p99 = run.latency_s(0.5), run.latency_s(0.99)
@@ -685,7 +688,7 @@ def serve(gpu, requests):
 check("streams")
 
 # %%
-with revealed("mean") as truth:
+with reveal_prediction("mean") as truth:
     means = {}
     for count in (1, 4):
         gpu = VirtualGPU(VirtualMachine.of("A100-80GB", sm_count=108).warm())
@@ -791,13 +794,13 @@ def sweep(loads):
 
 
 # %%
-with once_written("micro_batch"), revealed("turned_away") as truth:
+with requires_solution("micro_batch"), reveal_prediction("turned_away") as truth:
     one_by_one_run, *_ = sweep([(200, 1, 0.0), (200, 16, 0.0), (200, 16, 0.02)])
     print("one by one 125 a second can be answered, whatever comes")
     truth(one_by_one_run.refused_share)
 
 # %%
-with once_written("micro_batch"):
+with requires_solution("micro_batch"):
     sweep([(20, 16, 0.0), (20, 16, 0.02), (20, 16, 0.1)])
 
 # %% [markdown]
@@ -929,7 +932,7 @@ def draw_latencies(runs):
 
 
 # %%
-with once_written("micro_batch"):
+with requires_solution("micro_batch"):
     missing = http_service.missing_for_http()
     if missing:
         print(f"not here: {missing}. Recorded on 2 busy cores, 174 requests/s:")

@@ -31,8 +31,8 @@
 # %% setup
 try:
     from edl_labs import Progress, case, check, hint  # noqa: F401
-    from edl_labs.ui.once_written import once_written
-    from edl_labs.ui.predictions import predict, revealed
+    from edl_labs.ui.requires_solution import requires_solution
+    from edl_labs.ui.predictions import predict, reveal_prediction
 except ModuleNotFoundError as error:
     raise ModuleNotFoundError(
         "edl_labs is not installed in this kernel; labs/README.md says how"
@@ -131,7 +131,7 @@ H100 = {"flop_per_s": 989e12, "achieved": 0.4, "memory_bytes": 80e9, "node_gpus"
 H100 |= {"most_gpus": 64, "price_per_gpu_h": 3.5, "setup_h": 1.0}
 
 # %%
-with once_written("cost"), revealed("one_node", "idle") as truth:
+with requires_solution("cost"), reveal_prediction("one_node", "idle") as truth:
     rented = {8: 8, 12: 16, 16: 16, 24: 24, 48: 48}
     for gpus, paid in rented.items():
         lasts = hours(RUN, H100, gpus)
@@ -227,7 +227,10 @@ SLIDE = {"flop_per_s": 6e12, "memory_byte_per_s": 300e9, "overhead_s": 0.0}
 SLIDE |= {"sync_s": 1e-6, "most_samples": 512, "most_gpus": 64}
 
 # %%
-with once_written("time_to_quality"), revealed("ends_first", "most_a_second") as truth:
+with (
+    requires_solution("time_to_quality"),
+    reveal_prediction("ends_first", "most_a_second") as truth,
+):
     best = best_batch(LAYER, SLIDE, 1)
     least_s = quality_s(LAYER, SLIDE, best, 1)
     for batch in (8, 20, best, 64, 128, 512):
@@ -237,7 +240,7 @@ with once_written("time_to_quality"), revealed("ends_first", "most_a_second") as
     truth(ends_first=best, most_a_second=takes)
 
 # %%
-with once_written("time_to_quality"):
+with requires_solution("time_to_quality"):
     _, axes = style.subplots(figsize=(8, 3.6))
     batches = range(4, 513)
     ends = [quality_s(LAYER, SLIDE, batch, 1) for batch in batches]
@@ -270,7 +273,7 @@ print(measured_here("layer_by_batch"))
 predict("sixteen", "16 GPUs end sooner", unit="times")
 
 # %%
-with once_written("time_to_quality"), revealed("sixteen") as truth:
+with requires_solution("time_to_quality"), reveal_prediction("sixteen") as truth:
     real = {**SLIDE, "overhead_s": 20e-6, "sync_s": 30e-6}
     for gpus in (1, 2, 4, 8, 16):
         batch = best_batch(LAYER, real, gpus)
@@ -392,24 +395,25 @@ def rank(spans, mends):
 check("rank_gains")
 
 # %%
-with once_written("rank_gains"), revealed("decode_gain", "first_mend") as truth:
-    now_s = replayed_s(spans, [])
-    print("modelled: what spans take, the predicted gain, and the gain when run again")
+with (
+    requires_solution("rank_gains"),
+    reveal_prediction("decode_gain", "first_mend") as truth,
+):
+    now_s, ranked = replayed_s(spans, []), rank(spans, MENDS)
+    print("modelled: time of the spans, gain as predicted, gain when run again")
     for name, mend in MENDS.items():
         own = [one for one in spans if one["name"] in mend["names"]]
         took_s = sum(one["end_s"] - one["start_s"] for one in own)
-        gain_s = now_s - replayed_s(spans, [mend])
-        ran_s = operation_runs.run_s(EXAMPLE, MACHINE, count=4, mends=[mend])
-        told = map(seconds, (took_s, gain_s, now_s - ran_s))
-        print(f"{name:<18}", *(f"{one:>8}" for one in told))
-    ranked = rank(spans, MENDS)
+        after_s = operation_runs.run_s(EXAMPLE, MACHINE, count=4, mends=[mend])
+        row_s = took_s, now_s - replayed_s(spans, [mend]), now_s - after_s
+        print(name.ljust(18), *map(seconds, row_s), sep="\t")
     print("in order:", "; ".join(f"{one} {seconds(gain_s)}" for one, gain_s in ranked))
-    decode_s = now_s - replayed_s(spans, [MENDS["decode once"]])
-    truth(decode_gain=decode_s, first_mend=ranked[0][0])
+    decoded_s = replayed_s(spans, [MENDS["decode once"]])
+    truth(decode_gain=now_s - decoded_s, first_mend=ranked[0][0])
 
 # %% [markdown]
 # Shares of a timeline are not gains. What runs beside something longer is free already, and behind each mend waits
-# the next limit: gains do not add up, and their order changes. So mend one thing, profile again, and stop when the
+# the next limit: gains do not add up, and their order changes. So fix one thing, profile again, and stop when the
 # next gain costs more of your time than it saves.
 
 # %% [markdown]
@@ -455,7 +459,7 @@ predict(
 )
 
 # %%
-with revealed("two_seeds", "two_types") as truth:
+with reveal_prediction("two_seeds", "two_types") as truth:
     single, double = curves(dtype=np.float32), curves()
     last = itertools.combinations(double[:, -1], 2)
     apart = np.median([max(pair) / min(pair) - 1 for pair in last])
@@ -522,7 +526,7 @@ def same(curves_a, curves_b):
 check("same_curve")
 
 # %%
-with once_written("same_curve"):
+with requires_solution("same_curve"):
     plain = curves(jitter=0.01)
     others = {
         "fp32": (double, curves(dtype=np.float32)),
@@ -608,7 +612,7 @@ verdict = compare(
 verdict
 
 # %%
-with once_written("same_curve"):
+with requires_solution("same_curve"):
     before_it = np.stack([train_slowly(packed, seed) for seed in range(10)])
     mine = np.stack([train_mine(packed, seed) for seed in range(10)])
     print(f"losses of ten seeds: {same(before_it, mine)}")
@@ -616,7 +620,7 @@ with once_written("same_curve"):
 # %%
 mended = verdict.verdict == "faster"  # what was predicted shows when something is
 if mended:
-    with revealed("own_speedup") as truth:
+    with reveal_prediction("own_speedup") as truth:
         print(f"measured: {1 / verdict.ratio:.2f} times as fast")
         truth(1 / verdict.ratio)
 
@@ -644,7 +648,7 @@ tokens = torch.empty(16, 512, 1024, device="meta")
 first = predict_step(model, tokens, "A100-80GB", dtype="amp_bf16", optimizer="adamw")
 
 # %%
-with revealed("h100") as truth:
+with reveal_prediction("h100") as truth:
     steps = {}
     for card, price in (("A100-80GB", 2.0), ("H100", 3.5)):
         step = first if card == first.machine else first.what_if(machine=card)

@@ -30,8 +30,8 @@
 try:
     from edl_labs import Progress, case, check, hint  # noqa: F401
     from edl_labs.ui.in_torch import in_torch
-    from edl_labs.ui.once_written import once_written
-    from edl_labs.ui.predictions import predict, revealed
+    from edl_labs.ui.requires_solution import requires_solution
+    from edl_labs.ui.predictions import predict, reveal_prediction
 except ModuleNotFoundError as error:
     raise ModuleNotFoundError(
         "edl_labs is not installed in this kernel; labs/README.md says how"
@@ -136,7 +136,7 @@ def naive(trainer):
 predict("naive_share", "Of the speed of light, the naive job has", unit="%")
 
 # %%
-with revealed("naive_share") as truth:
+with reveal_prediction("naive_share") as truth:
     found = run_training(JOB, naive)
     print(f"modelled: {found}")
     print("modelled:", light(JOB))
@@ -216,7 +216,7 @@ def mended_run(*names):
 
 
 # %%
-with revealed("first_mend") as truth:
+with reveal_prediction("first_mend") as truth:
     runs = {name: mended_run(name) for name in MENDS}
     for name, run in runs.items():
         print(f"modelled, {name}: {seconds(run.makespan_s)}, {run.share:.0%} of light")
@@ -263,7 +263,7 @@ def train_on_one(trainer):
 check("single")
 
 # %%
-with once_written("single"):
+with requires_solution("single"):
     alone = run_training(JOB, train_on_one)
     print(f"modelled: {alone}")
     print("the same losses:", alone.losses == found.losses)
@@ -341,7 +341,7 @@ in_torch(
 predict("four_gpus", "On four GPUs light is faster by a factor of", unit="times")
 
 # %%
-with revealed("four_gpus") as truth:
+with reveal_prediction("four_gpus") as truth:
     four = JOB.on(4)
     sum_s, passes_s = four.all_reduce_s(sum(four.elements)), 3 * 5 * 330e-6
     print(f"modelled, a sum of all gradients: {seconds(sum_s)}")
@@ -396,7 +396,7 @@ def train_on_many(trainer):
 check("scaled")
 
 # %%
-with once_written("scaled"):
+with requires_solution("scaled"):
     many = run_training(four, train_on_many)
     print(f"modelled: {many}")
     print("the same losses:", many.losses == found.losses)
@@ -444,7 +444,7 @@ in_torch(scaled_in_torch, ranks=2, told=recorded)
 predict("dearer", "On four GPUs the job costs, of its price on one,", unit="times")
 
 # %%
-with revealed("dearer") as truth:
+with reveal_prediction("dearer") as truth:
     for ranks in (1, 2, 3, 4):
         bound = light(JOB.on(ranks))
         told = f"{seconds(bound.seconds)}, {ranks * bound.seconds:.4f} to pay"
@@ -518,7 +518,7 @@ def train_within(trainer):
 check("score")
 
 # %%
-with once_written("score"):
+with requires_solution("score"):
     product = 1.0
     for number in (1, 2, 3):
         given = case("score", number)
@@ -559,7 +559,7 @@ for order in (list(MENDS), list(MENDS)[::-1]):
         before = after
 
 # %%
-with once_written("scaled"):
+with requires_solution("scaled"):
     for ranks in (1, 2, 3, 4):
         run, bound = run_training(JOB.on(ranks), train_on_many), light(JOB.on(ranks))
         time = f"{seconds(run.makespan_s)}, {run.share:.0%} of light"

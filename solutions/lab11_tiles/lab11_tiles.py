@@ -44,8 +44,8 @@
 # %% setup
 try:
     from edl_labs import Progress, case, check, hint  # noqa: F401
-    from edl_labs.ui.once_written import once_written
-    from edl_labs.ui.predictions import predict, revealed
+    from edl_labs.ui.requires_solution import requires_solution
+    from edl_labs.ui.predictions import predict, reveal_prediction
 except ModuleNotFoundError as error:
     raise ModuleNotFoundError(
         "edl_labs is not installed in this kernel; labs/README.md says how"
@@ -130,7 +130,7 @@ predict("masked", "In the last program are masked", unit="lanes")
 predict("moved", "Together it reads and writes", unit="B")
 
 # %%
-with revealed("programs", "masked", "moved") as truth:
+with reveal_prediction("programs", "masked", "moved") as truth:
     vector = torch.linspace(-1, 1, 1000)
     (ran,) = launches_of(double, vector)
     print(ran)
@@ -164,7 +164,7 @@ except TileError as error:
 predict("three", "Three kernels move", unit="times")
 
 # %%
-with revealed("three") as truth:
+with reveal_prediction("three") as truth:
     unfused = 3 * (4 + 4) * elements  # each reads a tensor and writes one
     fused = (4 + 4) * elements
     print(f"{byte_count(unfused)} and {byte_count(fused)}")
@@ -205,7 +205,7 @@ def scale_shift_relu(x, a, b):
 check("scale_shift_relu")
 
 # %%
-with once_written("scale_shift_relu"):
+with requires_solution("scale_shift_relu"):
     long_vector = torch.linspace(-1, 1, elements)
     for one in launches_of(scale_shift_relu, long_vector, 2.0, 0.5):
         print(one)
@@ -225,7 +225,7 @@ with once_written("scale_shift_relu"):
 predict("row_sum", "The results sum to", unit="1")
 
 # %%
-with revealed("row_sum") as truth:
+with reveal_prediction("row_sum") as truth:
     padded = torch.cat([torch.full((1000,), -20.0), torch.zeros(24)]).double()
     weights = torch.softmax(padded, dim=0)
     print(f"the row's maximum becomes {padded.max():g}")
@@ -297,7 +297,7 @@ def read_bytes(m, n, k, bm, bn):
     return 2 * (m * k * cdiv(n, bn) + k * n * cdiv(m, bm))
 
 
-with revealed("large_tiles", "small_tiles") as truth:
+with reveal_prediction("large_tiles", "small_tiles") as truth:
     sizes = (4096, 4096, 4096)
     large, small = read_bytes(*sizes, 128, 128), read_bytes(*sizes, 64, 64)
     print(f"A and B alone are {byte_count(2 * 2 * 4096**2)}")
@@ -382,7 +382,10 @@ predict("b_reads", "Each element of B is read", unit="times")
 # %%
 from edl_labs.plots.tile_pictures import draw_bytes
 
-with once_written("tiled_product"), revealed("a_reads", "b_reads") as truth:
+with (
+    requires_solution("tiled_product"),
+    reveal_prediction("a_reads", "b_reads") as truth,
+):
     a, b, bias = torch.randn(96, 64), torch.randn(64, 160), torch.zeros(160)
     (ran,) = launches_of(tiled_product, a, b, bias, 32, 32)
     tensors = {"a": a, "b": b, "bias": bias, "c": torch.empty(96, 160)}
@@ -411,7 +414,7 @@ predict("shrink", "The first tile is multiplied by", unit="1")
 predict("first_share", "Of the final sum the first tile has", unit="%")
 
 # %%
-with revealed("shrink", "first_share") as truth:
+with reveal_prediction("shrink", "first_share") as truth:
     first, second = torch.tensor([1.0, 2.0]), torch.tensor([3.0, 5.0])
     shrink = torch.exp(first.max() - second.max()).item()
     kept = shrink * torch.exp(first - first.max()).sum().item()
@@ -495,7 +498,7 @@ predict("fused", "One kernel has", unit="FLOP/B")
 predict("unfused", "With scores and weights in memory it has", unit="FLOP/B")
 
 # %%
-with revealed("fused", "unfused") as truth:
+with reveal_prediction("fused", "unfused") as truth:
     n, d = 4096, 128
     flop, once = 4 * n * n * d, 2 * 4 * n * d
     intensities = {"fused": flop / once, "unfused": flop / (once + 2 * 4 * n * n)}
@@ -684,7 +687,7 @@ check("causal")
 predict("kept", "The weights are", unit="times as many numbers as lse")
 
 # %%
-with revealed("kept") as truth:
+with reveal_prediction("kept") as truth:
     n = 4096
     truth(kept=n * n / n)
 
@@ -859,7 +862,7 @@ predict("a_row", "A row of nine tiles reads", unit="strips")
 predict("a_square", "A square of nine tiles reads", unit="strips")
 
 # %%
-with revealed("a_row", "a_square") as truth:
+with reveal_prediction("a_row", "a_square") as truth:
     truth(a_row=1 + 9, a_square=3 + 3)
 
 # %% [markdown]
@@ -919,7 +922,7 @@ def runs_fused(**more):
 
 
 # %%
-with revealed("masked_call") as truth:
+with reveal_prediction("masked_call") as truth:
     mask = torch.ones(8, 8, dtype=torch.bool)
     truth("flash" if runs_fused(attn_mask=mask) else "math")
 

@@ -39,7 +39,7 @@
 # %% setup
 try:
     from edl_labs import Progress, case, check, hint  # noqa: F401
-    from edl_labs.ui.predictions import predict, revealed
+    from edl_labs.ui.predictions import predict, reveal_prediction
 except ModuleNotFoundError as error:
     raise ModuleNotFoundError(
         "edl_labs is not installed in this kernel; labs/README.md says how"
@@ -135,7 +135,7 @@ predict("learned", "A model that has learned everything has a loss of", unit="na
 predict("uniform", "A model that gives all words the same has a loss of", unit="nats")
 
 # %%
-with revealed("learned", "uniform") as truth:
+with reveal_prediction("learned", "uniform") as truth:
     chances = np.array([0.55, 0.25, 0.15, 0.05])
     truth(
         learned=float(-(chances * np.log(chances)).sum()), uniform=float(np.log(words))
@@ -177,7 +177,7 @@ print(f"loss of step 1: {losses[0]:.2f}, of step {len(losses)}: {losses[-1]:.2f}
 predict("logits", "One copy of the logits has", unit="GB")
 
 # %%
-with revealed("logits") as truth:
+with reveal_prediction("logits") as truth:
     truth(logits=8 * 4096 * 128_256 * 2 / 1e9)
 
 # %% [markdown]
@@ -298,7 +298,7 @@ _ = axes.legend()
 predict("chunk", "The logits of one chunk have", unit="GB")
 
 # %%
-with revealed("chunk") as truth:
+with reveal_prediction("chunk") as truth:
     truth(chunk=1024 * 128_256 * 4 / 1e9)
 
 # %% [markdown]
@@ -508,7 +508,7 @@ predict("one_by_one", "One parameter at a time it starts about", unit="kernels")
 predict("fused", "A fused optimizer starts", unit="kernels")
 
 # %%
-with revealed("one_by_one", "fused") as truth:
+with reveal_prediction("one_by_one", "fused") as truth:
     truth(one_by_one=22 * 9, fused=1)
 
 # %% [markdown]
@@ -612,7 +612,7 @@ predict("bf16_words", "In bf16 it writes at most", unit="words/s")
 predict("int4_words", "With four bits a weight it writes at most", unit="words/s")
 
 # %%
-with revealed("bf16_words", "int4_words") as truth:
+with reveal_prediction("bf16_words", "int4_words") as truth:
     truth(bf16_words=3.35e12 / (8e9 * 2), int4_words=3.35e12 / (8e9 * 0.5))
 
 # %% [markdown]
@@ -736,7 +736,7 @@ predict("tokens_a_pass", "A pass gives on average", unit="words")
 predict("speed_up", "That is", unit="times as fast")
 
 # %%
-with revealed("tokens_a_pass", "speed_up") as truth:
+with reveal_prediction("tokens_a_pass", "speed_up") as truth:
     a_pass = (1 - 0.8**6) / (1 - 0.8)
     truth(tokens_a_pass=a_pass, speed_up=a_pass / (1 + 0.1 * 5))
 
@@ -836,7 +836,7 @@ predict("mxfp8_bytes", "A value in MXFP8 takes", unit="bytes")
 predict("nvfp4_bytes", "A value in NVFP4 takes", unit="bytes")
 
 # %%
-with revealed("mxfp8_bytes", "nvfp4_bytes") as truth:
+with reveal_prediction("mxfp8_bytes", "nvfp4_bytes") as truth:
     truth(mxfp8_bytes=1 + 1 / 32, nvfp4_bytes=(4 + 8 / 16) / 8)
 
 # %% [markdown]
@@ -951,7 +951,7 @@ predict("all_trained", "Training all weights takes", unit="GB")
 predict("adapters_trained", "Training the adapters takes", unit="GB")
 
 # %%
-with revealed("all_trained", "adapters_trained") as truth:
+with reveal_prediction("all_trained", "adapters_trained") as truth:
     truth(all_trained=8 * 16, adapters_trained=8 * 2 + 0.04 * 16)
 
 # %% [markdown]

@@ -90,4 +90,4 @@ def calls_one_of(tree: ast.AST, names: frozenset[str]) -> bool:
 
 def waits(tree: ast.AST) -> bool:
     """Whether code shows something only once an exercise is written."""
-    return calls_one_of(tree, frozenset({"once_written"}))
+    return calls_one_of(tree, frozenset({"requires_solution"}))

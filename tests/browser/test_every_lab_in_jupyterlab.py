@@ -159,7 +159,7 @@ def test_solved_in_notebook_7(server: Started, scratch: Path, page: Any, name: s
 
 def test_what_is_live_and_what_waits_is_read_from_the_source():
     shown = ast.parse("from edl_labs.ui.x import TimelineExplorer\nTimelineExplorer('A100')")
-    later = ast.parse("with once_written('x'):\n    display(UnderflowSlider(gradients))")
+    later = ast.parse("with requires_solution('x'):\n    display(UnderflowSlider(gradients))")
 
     assert {"TimelineExplorer", "UnderflowSlider", "BudgetExplorer", "BucketExplorer"} <= live_names()
     assert (True, False) == (calls_one_of(shown, live_names()), waits(shown))

@@ -83,7 +83,7 @@ def shown(kind: str, source: str, output: str = "", **truths: float) -> ShownCel
     return ShownCell(cell, source, output, {name: ("ms", true) for name, true in truths.items()})
 
 
-BOX, REVEAL = 'predict("pan", "It takes", unit="ms")', 'with revealed("pan") as truth:\n    truth(0.01234)'
+BOX, REVEAL = 'predict("pan", "It takes", unit="ms")', 'with reveal_prediction("pan") as truth:\n    truth(0.01234)'
 
 
 @pytest.mark.parametrize(
@@ -123,7 +123,7 @@ def test_cells_show_what_they_print_draw_and_end_with() -> None:
         'predict("pan", "It takes", unit="ms")',
         "from matplotlib import pyplot\nfigure, axes = pyplot.subplots()\ntitle = axes.set_title('least: 23')",
         "print('printed')\n[1, 2]",
-        'with revealed("pan") as truth:\n    truth(0.5)',
+        'with reveal_prediction("pan") as truth:\n    truth(0.5)',
     ]
     first = LABS["lab01_gpu_basics"]
     setup = [cell for cell in first.cells if cell.role == "setup"]

@@ -43,7 +43,7 @@ def problems(cells: Sequence[tuple[str, str]]) -> list[str]:
             found += [f"{name} is asked twice"] if name in seen else []
             seen.add(name)
             open_names[name] = None
-        for name in names_of(source, "revealed"):
+        for name in names_of(source, "reveal_prediction"):
             found += [] if name in open_names else [f"{name} is revealed and was not asked"]
             open_names.pop(name, None)
     return found
@@ -63,7 +63,10 @@ def test_the_first_five_labs_have_boxes() -> None:
 
 
 def test_a_prediction_without_an_answer_is_found() -> None:
-    asked, shown = ("code", 'predict("a", "A", unit="s")'), ("code", 'with revealed("a") as truth:\n    truth(1.0)')
+    asked, shown = (
+        ("code", 'predict("a", "A", unit="s")'),
+        ("code", 'with reveal_prediction("a") as truth:\n    truth(1.0)'),
+    )
     section = ("markdown", "## 2. Next")
 
     assert [] == problems([asked, shown, section])

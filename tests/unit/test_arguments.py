@@ -198,7 +198,7 @@ def test_numbers_of_numpy_are_whole_numbers_and_numbers_inside_too() -> None:
 
     assert n.checkpointed_peak(64, 8) == n.checkpointed_peak(64, eight)
     assert n.underflow_report([1e-8], "fp16", scale=2.0) == n.underflow_report([1e-8], "fp16", scale=np.float32(2))
-    assert pr.Spread.of(8) == pr.Spread.of(eight)
+    assert pr.ParallelLayout.of(8) == pr.ParallelLayout.of(eight)
 
 
 def test_an_import_that_fails_in_the_callers_own_function_is_the_callers_error() -> None:

@@ -142,7 +142,7 @@ def grade(
     course = course or Course.find_class()
     level, limits = level or best_level(), limits or course.limits
     began = time.monotonic()
-    with _begun(level, limits, on_gpu=on_gpu) as begun, _seldom_collected():
+    with _begun(level, limits, on_gpu=on_gpu) as begun, _gc_relaxed():
         known = course.assignment(assignment)
         students = chosen(course.students(assignment), only)
         if not students:
@@ -152,7 +152,7 @@ def grade(
         fitting = slots_that_fit(free_bytes() or 0, memory_bytes=limits.memory_bytes)
         jobs = max(1, min(jobs or min(usable_cores(), fitting), len(students)))
         rows: dict[str, StudentRow] = {}
-        with _room_told(course, rows, students), _alone(course.grading(assignment)):
+        with _explain_full_disk(course, rows, students), _alone(course.grading(assignment)):
             grader = Grader(
                 *(course, known),
                 seed=seed,
@@ -203,7 +203,7 @@ def _begun(level: Level, limits: Limits, *, on_gpu: bool) -> Iterator[KernelPool
 
 
 @contextmanager
-def _seldom_collected() -> Iterator[None]:
+def _gc_relaxed() -> Iterator[None]:
     """While active, garbage is looked for seldom: what is imported and what is parsed stays, or goes by its count."""
     before = gc.get_threshold()
     gc.set_threshold(_SELDOM, *before[1:])
@@ -214,7 +214,7 @@ def _seldom_collected() -> Iterator[None]:
 
 
 @contextmanager
-def _room_told(course: Course, rows: Mapping[str, StudentRow], students: Sequence[str]) -> Iterator[None]:
+def _explain_full_disk(course: Course, rows: Mapping[str, StudentRow], students: Sequence[str]) -> Iterator[None]:
     """EdlError for a disk that is full, wherever it showed: what is kept, and that the run goes on from there."""
     try:
         yield

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 
 from edl_labs.course.sandbox.gauges import process_cpu_s
-from edl_labs.course.sandbox.kernel.spawned import OUTER_BOUND, Allowance, Taken
+from edl_labs.course.sandbox.kernel.spawned import OUTER_BOUND, ResourceUse, TimeBudget
 from edl_labs.device import usable_cores
 
 
@@ -19,7 +19,7 @@ class ComputingTime:
 
     def __init__(self, pid: int, own_s: float, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._pid, self._clock = pid, clock
-        self._allowance = Allowance(own_s, OUTER_BOUND * own_s, self._taken(), usable_cores())
+        self._allowance = TimeBudget(own_s, OUTER_BOUND * own_s, self._taken(), usable_cores())
 
     def __call__(self) -> float:
         """Seconds that are left, at least; 0 or less when the time is over."""
@@ -28,6 +28,6 @@ class ComputingTime:
             return self._allowance.own_s - passed_s
         return self._allowance.left_s(self._taken())
 
-    def _taken(self) -> Taken:
+    def _taken(self) -> ResourceUse:
         wall_s, cpu_s = self._clock(), process_cpu_s(self._pid)
-        return Taken(wall_s, cpu_s, waited_s=wall_s - cpu_s)
+        return ResourceUse(wall_s, cpu_s, waited_s=wall_s - cpu_s)

@@ -23,7 +23,7 @@ from edl_labs.checks.lab_exercises import exercises_folder, load_lab, module_pat
 from edl_labs.errors import HOLE, Sentence
 
 UNKNOWN = "it is wrong in a hidden case"
-UNPLAIN = "the result holds something that is not plain data"
+NOT_PLAIN_DATA = "the result holds something that is not plain data"
 WITHHELD = "values of hidden cases are not shown; your own check shows the public cases in full"
 _PACKAGE = Path(__file__).resolve().parents[2]
 _WORD = re.compile(r"[A-Za-z]{2,}")
@@ -83,8 +83,8 @@ def _without_text(record: dict[str, Any], words: frozenset[str]) -> dict[str, An
         return record
     if "missing" in record:
         return {"missing": record["missing"] if record["missing"] in words else "requested name"}
-    if "unplain" in record:
-        return {"unplain": UNPLAIN}
+    if "not_plain_data" in record:
+        return {"not_plain_data": NOT_PLAIN_DATA}
     if isinstance(record.get("error"), dict):
         kind = record["error"].get("type")
         return {"error": {"type": kind if kind in words else "an exception", "message": ""}}
@@ -111,7 +111,7 @@ def _sentences(lab: str, folder: Path) -> Sentences:
         found += [parts for node in ast.walk(tree) if (parts := _parts(node, names))]
         words |= {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute) and _is_student(node.value)}
     words |= {name for name, one in vars(builtins).items() if isinstance(one, type) and issubclass(one, Exception)}
-    words |= {"an exception", UNPLAIN}
+    words |= {"an exception", NOT_PLAIN_DATA}
     unique = dict.fromkeys(found)
     return Sentences(
         frozenset(parts[0] for parts in unique if len(parts) == 1),

@@ -13,9 +13,9 @@ from edl_labs.course.grade.class_judges import ClassJudges
 from edl_labs.course.grade.declared_cells import declared_plan
 from edl_labs.course.grade.judge_process import Judge, unjudged
 from edl_labs.course.grade.plan import MarkingPlan
-from edl_labs.course.grade.probe_run import LATE, AtCheck, PlanRunner
+from edl_labs.course.grade.probe_run import LATE, CheckPoint, PlanRunner
 from edl_labs.course.grade.reference_process import ReferenceProcess, ServedCalls, StandIns, stand_ins
-from edl_labs.course.grade.run_record import Mishap, ProbedRun
+from edl_labs.course.grade.run_record import Incident, ProbedRun
 from edl_labs.course.grade.secret_cases import SecretCases
 from edl_labs.course.sandbox.kernel.exchange import Violation
 
@@ -70,7 +70,7 @@ class Examiner:
             run.keep(before.outcomes[name])
         return run
 
-    def take(self, exercise: RegisteredExercise, check: AtCheck) -> Outcome:
+    def take(self, exercise: RegisteredExercise, check: CheckPoint) -> Outcome:
         """The judge's outcome of the evidence; state and points alone where something replaced wrong code."""
         with self.runner.asleep() if getattr(self.secrets, "is_pending", False) else nullcontext():
             secret = self.secrets[exercise.name]
@@ -84,7 +84,7 @@ class Examiner:
             return _bare(judged.outcome, self.wrong)
         return self._named(exercise, check, judged.outcome) if judged.all_values else judged.outcome
 
-    def _named(self, exercise: RegisteredExercise, check: AtCheck, outcome: Outcome) -> Outcome:
+    def _named(self, exercise: RegisteredExercise, check: CheckPoint, outcome: Outcome) -> Outcome:
         """The outcome with the message of a known mistake, if the answers to the public cases are that mistake's."""
         known = facts(exercise.lab).mistakes.get(exercise.name, []) if outcome.state in ("wrong", "partly") else []
         if not known:
@@ -176,7 +176,7 @@ class Examiner:
         if better is not None and _rank(better) > _rank(run.outcomes[exercise.name]):
             run.outcomes[exercise.name] = better
         events = [event for event in again.events if event.where == exercise.name]
-        run.events += [Mishap(e.kind, e.where, "with the reference instead of what is wrong") for e in events]
+        run.events += [Incident(e.kind, e.where, "with the reference instead of what is wrong") for e in events]
         return again
 
 

@@ -124,7 +124,7 @@ def make_plan(assignment: Assignment, submission: Submission) -> MarkingPlan:
     refuse_other_lab(assignment, submission)
     planner = _Planner(assignment, submission)
     planner.place_all()
-    planner.put_back()
+    planner.restore_missing()
     planner.check_below_answers()
     planner.gather_answers()
     planner.look_elsewhere(not_released(assignment, submission.others))
@@ -178,7 +178,7 @@ class _Planner:
                 known = next(c for c in self.assignment.cells if c.id == key)
                 self.notes.append(Note(f"{_called(known)} is there {len(indices)} times", known.exercise))
 
-    def put_back(self) -> None:
+    def restore_missing(self) -> None:
         """Released cells that the submission lacks, each after the one that it followed."""
         ids_kept = any(cell.id in {c.id for c in self.assignment.cells} for cell in self.submission.cells)
         for position, known in enumerate(self.assignment.cells):

@@ -18,7 +18,7 @@ from edl_labs.checks.spec import given_halves
 from edl_labs.course.assignment import Assignment
 from edl_labs.course.grade.known_timeouts import KnownTimeouts
 from edl_labs.course.grade.plan import MarkingPlan
-from edl_labs.course.grade.run_record import Mishap, ProbedRun, Usage
+from edl_labs.course.grade.run_record import Incident, ProbedRun, Usage
 from edl_labs.course.sandbox.kernel.client import Answer, SandboxKernel
 from edl_labs.course.sandbox.kernel.exchange import KernelDied, Serve, Violation
 from edl_labs.course.sandbox.kernel.spawned import OUTER_BOUND
@@ -63,7 +63,7 @@ def _asked_for():
     try:
         return plain_data.encode(records, max_bytes=asked["max_bytes"])
     except PlainDataError as error:
-        return plain_data.encode([{"unplain": str(error.what)[:2000]}])
+        return plain_data.encode([{"not_plain_data": str(error.what)[:2000]}])
 answer(_evidence())
 """
 
@@ -71,7 +71,7 @@ answer(_evidence())
 class Sink(Protocol):
     """What is done with the evidence of a run. Of two outcomes of one exercise the run keeps the better."""
 
-    def take(self, exercise: RegisteredExercise, check: AtCheck) -> Outcome | None:
+    def take(self, exercise: RegisteredExercise, check: CheckPoint) -> Outcome | None:
         """The run has come to a check of `exercise`, where evidence can be collected. Its outcome, if it has one."""
         ...
 
@@ -118,7 +118,7 @@ class PlanRunner:
         return plain_data.encode({**what, **how})
 
 
-class AtCheck:
+class CheckPoint:
     """A kernel that has come to a check, and may be asked there to give evidence. The time of that is the student's."""
 
     def __init__(self, walk: _Walk, kernel: SandboxKernel, exercise: RegisteredExercise, index: int) -> None:
@@ -285,7 +285,7 @@ class _Walk:
             self.found.usage += Usage(own_s=time.monotonic() - began)
         if again:
             if result.status == "timeout" and index in self.ended_well:
-                self.found.events.append(Mishap("timeout", self._called(index), "when it was run a second time"))
+                self.found.events.append(Incident("timeout", self._called(index), "when it was run a second time"))
             return
         if not result.ok:
             self.found.raised[index] = result.error_name
@@ -297,10 +297,10 @@ class _Walk:
                 self.found.counts[index] = result.execution_count
         if result.status == "timeout":
             self.hung = True
-            self.found.events.append(Mishap("timeout", self._called(index)))
+            self.found.events.append(Incident("timeout", self._called(index)))
 
     def _probe(self, kernel: SandboxKernel, exercise: RegisteredExercise, index: int) -> None:
-        check = AtCheck(self, kernel, exercise, index)
+        check = CheckPoint(self, kernel, exercise, index)
         try:
             self.found.keep(self.sink.take(exercise, check))
         except Violation as broken:
@@ -314,7 +314,7 @@ class _Walk:
         """The kernel lives but its answer does not count."""
         if broken.kind == "deadline":
             self._late(exercise.name)
-            self.found.events.append(Mishap("timeout", exercise.name))
+            self.found.events.append(Incident("timeout", exercise.name))
         else:
             self.found.errors.add(exercise.name)
         what = _REFUSED.get(broken.kind, "the check got no result")
@@ -335,14 +335,14 @@ class _Walk:
         """The step is tried once more, in a kernel that no probe has touched: the cause may lie before it."""
         self.doubted.add(index)
         kind, why = _death(end)
-        self.found.events.append(Mishap(kind, self._called(index), f"{why}; tried again in a fresh kernel"))
+        self.found.events.append(Incident(kind, self._called(index), f"{why}; tried again in a fresh kernel"))
 
     def _died(self, index: int, end: KernelDied | Violation) -> None:
         self.deaths += 1
         self.skipped.add(index)
         cell = self.plan.cells[index]
         kind, why = _death(end)
-        self.found.events.append(Mishap(kind, self._called(index), why))
+        self.found.events.append(Incident(kind, self._called(index), why))
         if cell.probes:
             self._late(cell.probes) if kind == "timeout" else self.found.errors.add(cell.probes)
             what = "the check stopped your code" if kind == "timeout" else "your code ended its kernel"
@@ -361,7 +361,7 @@ class _Walk:
             if cell.probes and cell.probes not in self.found.outcomes:
                 exercise = self.runner.assignment.exercise(cell.probes)
                 self.found.keep(self.sink.miss(exercise, what="this was not reached", why=why))
-        self.found.events.append(Mishap("timeout" if late else "killed", self._called(done), why))
+        self.found.events.append(Incident("timeout" if late else "killed", self._called(done), why))
 
     def _account(self, kernel: SandboxKernel, started_cpu_s: float) -> None:
         stats = kernel.stats()

@@ -19,7 +19,7 @@ from edl_labs.course.assignment import Assignment
 from edl_labs.course.grade.declared_cells import declared_plan
 from edl_labs.course.grade.files import write_atomically
 from edl_labs.course.grade.plan import MarkingPlan, solution_plan
-from edl_labs.course.grade.probe_run import AtCheck, PlanRunner
+from edl_labs.course.grade.probe_run import CheckPoint, PlanRunner
 from edl_labs.course.grade.run_record import ProbedRun
 from edl_labs.course.grade.secret_cases import SecretCases
 from edl_labs.errors import EdlError
@@ -121,7 +121,7 @@ class _Collector:
     drawn: dict[str, list[Case]]
     records: dict[str, Any] = field(default_factory=dict)
 
-    def take(self, exercise: RegisteredExercise, check: AtCheck) -> None:
+    def take(self, exercise: RegisteredExercise, check: CheckPoint) -> None:
         """Keep the records of all cases."""
         answer = check.ask(self.runner.request(exercise, self.drawn[exercise.name]))
         self.records[exercise.name] = plain_data.decode(answer.data)

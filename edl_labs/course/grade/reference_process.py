@@ -26,7 +26,7 @@ from edl_labs.course.assignment import Assignment
 from edl_labs.course.grade.computing_time import ComputingTime
 from edl_labs.course.grade.reference import declared_solution
 from edl_labs.course.sandbox.gauges import process_cpu_s
-from edl_labs.course.sandbox.kernel.spawned import OUTER_BOUND, Allowance, Taken
+from edl_labs.course.sandbox.kernel.spawned import OUTER_BOUND, ResourceUse, TimeBudget
 from edl_labs.course.sandbox.limits import DEFAULTS, Limits
 from edl_labs.device import usable_cores
 
@@ -155,8 +155,8 @@ class ServedCalls:
         if wall_s < own_s:
             return own_s - wall_s
         cpu_s = self.process.computed_s() - (self._began_cpu_s or 0.0)
-        now = Taken(wall_s, cpu_s, waited_s=wall_s - cpu_s)
-        return Allowance(own_s, OUTER_BOUND * own_s, Taken(0.0), usable_cores()).left_s(now)
+        now = ResourceUse(wall_s, cpu_s, waited_s=wall_s - cpu_s)
+        return TimeBudget(own_s, OUTER_BOUND * own_s, ResourceUse(0.0), usable_cores()).left_s(now)
 
 
 def _called(request: bytes) -> str:

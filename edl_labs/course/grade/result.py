@@ -15,7 +15,7 @@ from edl_labs.checks import Outcome
 from edl_labs.course.grade.files import remove_parts, write_atomically
 from edl_labs.course.grade.judge_process import cut_short
 from edl_labs.course.grade.plan import MarkingPlan
-from edl_labs.course.grade.run_record import Mishap, ProbedRun, Usage
+from edl_labs.course.grade.run_record import Incident, ProbedRun, Usage
 from edl_labs.errors import UsageError
 from edl_labs.values import Value
 
@@ -53,7 +53,7 @@ class Result(UsingValue):
     level: str
     outcomes: tuple[Outcome, ...]
     notes: tuple[str, ...] = ()
-    events: tuple[Mishap, ...] = ()
+    events: tuple[Incident, ...] = ()
     flags: tuple[str, ...] = ()
     answers: tuple[tuple[str, str], ...] = ()
     untouched: tuple[str, ...] = ()

@@ -37,7 +37,7 @@ class Usage:
 
 
 @dataclass(frozen=True)
-class Mishap:
+class Incident:
     """Something that happened: `kind` is timeout, killed or skipped; `where` the exercise or cell."""
 
     kind: str
@@ -52,7 +52,7 @@ class ProbedRun:
     outcomes: dict[str, Outcome] = field(default_factory=dict)
     outputs: dict[int, list[dict[str, Any]]] = field(default_factory=dict)
     counts: dict[int, int] = field(default_factory=dict)
-    events: list[Mishap] = field(default_factory=list)
+    events: list[Incident] = field(default_factory=list)
     usage: Usage = field(default_factory=Usage)
     errors: set[str] = field(default_factory=set)
     """Exercises whose evidence is an error, or whose probe ended the kernel; no check that timed out."""

@@ -14,7 +14,7 @@ from edl_labs.errors import SourceError, did_you_mean
 def registered(course: Course, lab: str, *, by: str = "exercise") -> dict[str, tuple[str, int]]:
     """The names that a lab's exercise modules register, each with its file and line; read, not run.
 
-    `by` is the decorator: `exercise`, or `draws` for the functions of the judge's part.
+    `by` is the decorator: `exercise`, or `case_source` for the functions of the judge's part.
     """
     module = course.exercise_module(lab)
     if not module.is_file():
@@ -113,7 +113,7 @@ def _check_registered(course: Course, lab: Lab, code: dict[str, int]) -> None:
                 line=line,
                 next=did_you_mean(name, code) or f'add a cell solve="{name}", or remove the class',
             )
-    for name, (file, line) in registered(course, lab.name, by="draws").items():
+    for name, (file, line) in registered(course, lab.name, by="case_source").items():
         if name not in found:
             why = f"the exercises are {', '.join(found) or 'none'}"
             raise SourceError(

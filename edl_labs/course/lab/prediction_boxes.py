@@ -123,7 +123,7 @@ def _revealed(tree: ast.Module) -> Iterator[str]:
         for node in tree.body
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)
     }
-    for call in _calls(tree, "revealed"):
+    for call in _calls(tree, "reveal_prediction"):
         for one in call.args:
             if isinstance(one, ast.Starred):
                 yield from (tuples.get(one.value.id) if isinstance(one.value, ast.Name) else ()) or ()

@@ -97,7 +97,7 @@ class Gauge:
         """
         return sum(self._waited_ns(pid) for pid in self.pids()) / 1e9
 
-    def weigh(self) -> int:
+    def measure_pss(self) -> int:
         """Memory, with shared pages shared out. May wait as long as a process that forks or maps memory likes."""
         return self.files()[0] + sum(self._proportional_bytes(pid) for pid in self.pids())
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from edl_labs.checks import Exercise, beyond_chance, exercise
+from edl_labs.checks import Exercise, exercise, score_above_chance
 from edl_labs.errors import Wrong
 from edl_labs.exercises.lab01_gpu_basics.timer_slips import known_timer_slip
 from edl_labs.units import counted, seconds
@@ -56,7 +56,7 @@ class BrokenTimers(Exercise):
 
     def combine(self, fractions: list[float]) -> float:
         """The share of right answers beyond the plain ones and those that luck can bring."""
-        return beyond_chance(fractions, answers=len(FAULTS), shown=len(FAULTS))
+        return score_above_chance(fractions, answers=len(FAULTS), shown=len(FAULTS))
 
     def format_case(self, case: Any) -> str:
         rows = [

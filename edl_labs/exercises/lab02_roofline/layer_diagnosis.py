@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from edl_labs.checks import Exercise, beyond_chance, exercise
+from edl_labs.checks import Exercise, exercise, score_above_chance
 from edl_labs.errors import Wrong
 
 LIMITERS = ("latency", "math", "memory")
@@ -70,7 +70,7 @@ class Diagnose(Exercise):
 
     def combine(self, fractions: list[float]) -> float:
         """The share of right answers beyond those that luck can bring."""
-        return beyond_chance(fractions, answers=len(LIMITERS))
+        return score_above_chance(fractions, answers=len(LIMITERS))
 
     def format_case(self, case: Any) -> str:
         return "\n".join(

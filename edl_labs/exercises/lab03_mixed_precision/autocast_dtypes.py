@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from edl_labs.checks import Exercise, beyond_chance, exercise
+from edl_labs.checks import Exercise, exercise, score_above_chance
 from edl_labs.errors import Wrong
 
 _OTHER_NAMES = ("fp16", "half", "bf16", "fp32", "float", "fp64", "double")
@@ -43,7 +43,7 @@ class AutocastDtype(Exercise):
 
     def combine(self, fractions: list[float]) -> float:
         """The share of right answers beyond those that a single simple rule can bring."""
-        return beyond_chance(fractions, chance=CHANCE)
+        return score_above_chance(fractions, chance=CHANCE)
 
 
 def _mistake(case: Any, got: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from edl_labs.checks import Exercise, beyond_chance, exercise
+from edl_labs.checks import Exercise, exercise, score_above_chance
 from edl_labs.errors import Wrong
 from edl_labs.units import seconds
 
@@ -57,7 +57,7 @@ class WhoseFault(Exercise):
 
     def combine(self, fractions: list[float]) -> float:
         """The share of right answers beyond those that luck can bring."""
-        return beyond_chance(fractions, answers=len(VERDICTS))
+        return score_above_chance(fractions, answers=len(VERDICTS))
 
     def format_case(self, case: Any) -> str:
         spans = case["timeline"]

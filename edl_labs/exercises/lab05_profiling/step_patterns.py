@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from edl_labs.checks import Exercise, beyond_chance, close, exercise
+from edl_labs.checks import Exercise, close, exercise, score_above_chance
 from edl_labs.checks.evidence_form import answer_text
 from edl_labs.errors import Wrong
 from edl_labs.exercises.lab05_profiling.wrong_removals import known_slip
@@ -64,7 +64,7 @@ class NameThePattern(Exercise):
 
     def combine(self, fractions: list[float]) -> float:
         """The share of right answers beyond those that luck can bring."""
-        return beyond_chance(fractions, chance=_COMMONEST)
+        return score_above_chance(fractions, chance=_COMMONEST)
 
     def format_case(self, case: Any) -> str:
         return _shown(case["spans"])
@@ -112,7 +112,7 @@ class BlamedLine(Exercise):
 
     def combine(self, fractions: list[float]) -> float:
         """The share of right answers beyond those that guessing among a pattern's lines can bring."""
-        return beyond_chance(fractions, chance=1 / _LINES)
+        return score_above_chance(fractions, chance=1 / _LINES)
 
     def format_case(self, case: Any) -> str:
         return f"which line costs most by {_WAY[case['pattern']]}?\n{_shown(case['spans'])}"

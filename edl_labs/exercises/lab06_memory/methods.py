@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any, ClassVar
 
-from edl_labs.checks import Exercise, beyond_chance, exercise
+from edl_labs.checks import Exercise, exercise, score_above_chance
 from edl_labs.checks.evidence_form import answer_text
 from edl_labs.errors import Wrong
 from edl_labs.exercises.lab06_memory.method_symptoms import FREE, both_hidden, cost_mistake, sign_habit
@@ -71,7 +71,7 @@ class MethodTable(Exercise):
 
     def combine(self, fractions: list[float]) -> float:
         """The share of right answers beyond those that luck can bring."""
-        return beyond_chance(fractions, chance=_COMMONEST)
+        return score_above_chance(fractions, chance=_COMMONEST)
 
     def format_case(self, case: Any) -> str:
         """The job in words."""

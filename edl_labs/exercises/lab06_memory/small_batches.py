@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from edl_labs.checks import Exercise, beyond_chance, exercise
+from edl_labs.checks import Exercise, exercise, score_above_chance
 from edl_labs.errors import Wrong
 
 ANSWERS = ("no", "noise only", "statistics", "update")
@@ -64,7 +64,7 @@ class SameOrNot(Exercise):
 
     def combine(self, fractions: list[float]) -> float:
         """The share of right answers beyond those that luck can bring."""
-        return beyond_chance(fractions, answers=len(ANSWERS))
+        return score_above_chance(fractions, answers=len(ANSWERS))
 
     def format_case(self, case: Any) -> str:
         """The layers, and what is done how often."""

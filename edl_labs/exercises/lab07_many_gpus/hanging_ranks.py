@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Set
 from typing import Any
 
-from edl_labs.checks import Exercise, beyond_chance, exercise
+from edl_labs.checks import Exercise, exercise, score_above_chance
 from edl_labs.errors import Wrong
 from edl_labs.exercises.lab07_many_gpus.hang_slips import ABSENT, ANSWERS, MISMATCHES, WORDS, in_common
 from edl_labs.units import counted
@@ -46,7 +46,7 @@ class WhoHangs(Exercise):
 
     def combine(self, fractions: list[float]) -> float:
         """The share of right answers beyond those that luck can bring."""
-        return beyond_chance(fractions, answers=len(ANSWERS))
+        return score_above_chance(fractions, answers=len(ANSWERS))
 
     def format_case(self, case: Any) -> str:
         """The groups, and a line for each rank."""

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal
 
 from edl_labs.checks import Exercise, exercise
 from edl_labs.errors import Wrong
-from edl_labs.exercises.lent_inputs import asked_twice, explained_by_changes
+from edl_labs.exercises.input_guard import asked_twice, explained_by_changes
 from edl_labs.units import counted
 
 _SAME = 1e-5  # of the outputs' length, promised in the text
@@ -28,7 +28,7 @@ class FoldBatchNorm(Exercise):
     returns: ClassVar[Mapping[str, Any]] = {"fold_batch_norm": list[dict[Literal["kind"], Any]]}
 
     def probe(self, student: Any, given: Any) -> Any:
-        made, changed = asked_twice(lambda lent: student.fold_batch_norm(lent("layers", drawn_layers(given))))
+        made, changed = asked_twice(lambda guard: student.fold_batch_norm(guard("layers", drawn_layers(given))))
         return {"layers": [_plain(layer) for layer in made], "changed": changed}
 
     def compare(self, case: Any, got: Any, want: Any) -> None:

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from edl_labs.checks import Exercise, close, exercise
 from edl_labs.errors import Wrong
-from edl_labs.exercises.lent_inputs import Lent, asked_twice, explained_by_changes
+from edl_labs.exercises.input_guard import InputGuard, asked_twice, explained_by_changes
 
 _SAME = 1e-7  # of a multiplier: float32 will do
 _BEFORE = ("ahead of bias", "ahead of zero points", "ahead of both", "multiplier")
@@ -37,10 +37,10 @@ class Int8Product(Exercise):
     returns: ClassVar[Mapping[str, Any]] = {"ahead": tuple[Any, Any]}
 
     def probe(self, student: Any, given: Any) -> Any:
-        def ask(lent: Lent) -> dict[str, Any]:
-            before = {name: _ahead(student, given, name, lent) for name in _BEFORE}
-            during = {name: _product(student, given, name, lent) for name in _DURING}
-            return {"before": before, "during": during, **_whole(student, given, lent)}
+        def ask(guard: InputGuard) -> dict[str, Any]:
+            before = {name: _ahead(student, given, name, guard) for name in _BEFORE}
+            during = {name: _product(student, given, name, guard) for name in _DURING}
+            return {"before": before, "during": during, **_whole(student, given, guard)}
 
         found, changed = asked_twice(ask)
         return {**found, "changed": changed}
@@ -119,7 +119,7 @@ def _given(case: Any) -> dict[str, Any]:
     return {name: case[name] for name in ("x_scale", "x_zero", "weight_scale", "weight_zero", "out_scale")}
 
 
-def _ahead(student: Any, case: Any, name: str, lent: Lent, *, both: bool = False) -> Any:
+def _ahead(student: Any, case: Any, name: str, guard: InputGuard, *, both: bool = False) -> Any:
     """The offsets for a layer with some of its properties, as whole numbers; or its multipliers."""
     import torch
 
@@ -127,8 +127,8 @@ def _ahead(student: Any, case: Any, name: str, lent: Lent, *, both: bool = False
     bias = [0.0] * columns if name == "ahead of zero points" else case["bias"]
     if name in ("ahead of bias", "multiplier"):
         given |= {"x_zero": 0, "weight_zero": [0] * columns}
-    given |= {key: lent(key, given[key]) for key in ("weight_scale", "weight_zero")}
-    weight, added = lent("weight", _values(case)["weight"]), lent("bias", torch.tensor(bias, dtype=torch.float64))
+    given |= {key: guard(key, given[key]) for key in ("weight_scale", "weight_zero")}
+    weight, added = guard("weight", _values(case)["weight"]), guard("bias", torch.tensor(bias, dtype=torch.float64))
     offset, multiplier = student.ahead(weight, added, **given)
     if both:
         return offset, multiplier
@@ -159,10 +159,10 @@ def _row(case: Any, name: str) -> dict[str, Any]:
     return row if name != "layer" else {**row, "out_zero": case["out_zero"], "relu": case["relu"]}
 
 
-def _product(student: Any, case: Any, name: str, lent: Lent) -> list[float]:
+def _product(student: Any, case: Any, name: str, guard: InputGuard) -> list[float]:
     x, weight = _tensors(case, name)
-    row = {key: lent(key, value) for key, value in _row(case, name).items()}
-    x, weight = lent("x", x), lent("weight", weight)
+    row = {key: guard(key, value) for key, value in _row(case, name).items()}
+    x, weight = guard("x", x), guard("weight", weight)
     return _numbers(student.int8_product(x, weight, row.pop("offset"), row.pop("multiplier"), **row))
 
 
@@ -187,14 +187,14 @@ def _tensors(case: Any, name: str) -> tuple[Any, Any]:
     return x, weight
 
 
-def _whole(student: Any, case: Any, lent: Lent) -> dict[str, Any]:
+def _whole(student: Any, case: Any, guard: InputGuard) -> dict[str, Any]:
     import torch
 
     values, row = _values(case), _row(case, "layer")
-    offset, multiplier = _ahead(student, case, "whole", lent, both=True)
+    offset, multiplier = _ahead(student, case, "whole", guard, both=True)
     row |= {"weight_zero": list(case["weight_zero"])}
     del row["offset"], row["multiplier"]
-    x, weight = lent("x", values["x"]), lent("weight", values["weight"])
+    x, weight = guard("x", values["x"]), guard("weight", values["weight"])
     given = student.int8_product(x, weight, offset, multiplier, **row)
     dtype = str(given.dtype).removeprefix("torch.") if hasattr(given, "dtype") else "int8"  # a list has no type
     return {"layer": _numbers(given), "shape": list(torch.as_tensor(given).shape), "dtype": dtype}

@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 from edl_labs.checks import Exercise, close, exercise
 from edl_labs.checks.asked_form import tensor_of
 from edl_labs.errors import Wrong
+from edl_labs.exercises.input_guard import InputGuard, asked_twice, explained_by_changes
 from edl_labs.exercises.lab09_inference.range_symptoms import WITHIN, expected_error, is_grid, told_least, told_range
-from edl_labs.exercises.lent_inputs import Lent, asked_twice, explained_by_changes
 
 METHODS = ("max", "percentile", "least")
 _WHOLE = 1e-9  # of a step: far above the rounding of three operations on numbers up to 255
@@ -29,13 +29,13 @@ class Calibrate(Exercise):
     returns: ClassVar[Mapping[str, Any]] = {"grid": tuple[float, float], "calibrate": tuple[float, float]}
 
     def probe(self, student: Any, given: Any) -> Any:
-        def choose(one: Any, lent: Lent) -> dict[str, list[float]]:
-            seen = lent("counts", one["counts"]), lent("edges", one["edges"])
+        def choose(one: Any, guard: InputGuard) -> dict[str, list[float]]:
+            seen = guard("counts", one["counts"]), guard("edges", one["edges"])
             return {name: _pair(student.calibrate(*seen, method=name, symmetric=one["symmetric"])) for name in METHODS}
 
-        def ask(lent: Lent) -> dict[str, Any]:
-            integers = [_asked_integers(student, one, lent) for one in given["tensors"]]
-            return {"integers": integers, "chosen": [choose(one, lent) for one in given["histograms"]]}
+        def ask(guard: InputGuard) -> dict[str, Any]:
+            integers = [_asked_integers(student, one, guard) for one in given["tensors"]]
+            return {"integers": integers, "chosen": [choose(one, guard) for one in given["histograms"]]}
 
         ranges = [_pair(student.grid(one["low"], one["high"], symmetric=one["symmetric"])) for one in given["ranges"]]
         found, changed = asked_twice(ask)
@@ -95,10 +95,10 @@ def _tensor(asked: Any) -> Any:
     return torch.tensor(asked["values"], dtype=torch.float64).view(asked["shape"])
 
 
-def _asked_integers(student: Any, asked: Any, lent: Lent) -> list[float]:
+def _asked_integers(student: Any, asked: Any, guard: InputGuard) -> list[float]:
 
-    scale, zero = (lent(name, asked[name]) for name in ("scale", "zero_point"))
-    values = lent("values", _tensor(asked))
+    scale, zero = (guard(name, asked[name]) for name in ("scale", "zero_point"))
+    values = guard("values", _tensor(asked))
     given = student.integers(values, scale, zero, axis=asked["axis"], symmetric=asked["symmetric"])
     return tensor_of(given, values.shape).flatten().tolist()
 

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from edl_labs.checks import Exercise, close, exercise
 from edl_labs.errors import Wrong
-from edl_labs.exercises.lent_inputs import Lent, asked_twice, explained_by_changes
+from edl_labs.exercises.input_guard import InputGuard, asked_twice, explained_by_changes
 
 _PACKED = {"values": "float64", "places": "uint8"}
 _SAME = 1e-9  # of the product's size: float64, added in another order
@@ -26,14 +26,14 @@ class TwoOfFourWeights(Exercise):
     returns: ClassVar[Mapping[str, Any]] = {"pack": tuple[Any, Any], "sparse_share": float}
 
     def probe(self, student: Any, given: Any) -> Any:
-        found, changed = asked_twice(lambda lent: self._asked(student, given, lent))
+        found, changed = asked_twice(lambda guard: self._asked(student, given, guard))
         return {**found, "changed": changed}
 
-    def _asked(self, student: Any, given: Any, lent: Lent) -> dict[str, Any]:
+    def _asked(self, student: Any, given: Any, guard: InputGuard) -> dict[str, Any]:
         drawn, x = drawn_weight(given)
-        weight = lent("weight", drawn)
+        weight = guard("weight", drawn)
         mask = _rows(student.mask(weight))
-        tied = _rows(student.mask(lent("weight", _matrix(given["tied"], "float16"))))
+        tied = _rows(student.mask(guard("weight", _matrix(given["tied"], "float16"))))
         if mask and not all(
             sum(column[at : at + 4]) == 2 for column in zip(*mask, strict=True) for at in range(0, len(mask), 4)
         ):
@@ -41,8 +41,8 @@ class TwoOfFourWeights(Exercise):
             nothing: dict[str, Any] = {"values": [], "places": [], "place_bytes": 0, "product": [], "shares": []}
             return {"mask": mask, "tied": tied, **nothing}
         values, places = student.pack(weight)
-        packed = [lent(name, _matrix(given["packed"][name], kind)) for name, kind in _PACKED.items()]
-        product = student.sparse_product(lent("x", x), *packed)
+        packed = [guard(name, _matrix(given["packed"][name], kind)) for name, kind in _PACKED.items()]
+        product = student.sparse_product(guard("x", x), *packed)
         return {
             "mask": mask,
             "tied": tied,

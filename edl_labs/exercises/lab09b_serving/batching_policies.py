@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 from edl_labs.checks import Exercise, exercise
 from edl_labs.checks.plain_forms import whole
 from edl_labs.errors import Wrong
+from edl_labs.exercises.input_guard import asked_twice, explained_by_changes
 from edl_labs.exercises.lab09b_serving.served_loads import (
     both_futures,
     foreseen,
@@ -19,7 +20,6 @@ from edl_labs.exercises.lab09b_serving.served_loads import (
     passing,
     steps_of,
 )
-from edl_labs.exercises.lent_inputs import asked_twice, explained_by_changes
 from edl_labs.units import counted, seconds
 from edl_labs.virtual.server import ServerReplay, serve_batches
 
@@ -43,7 +43,7 @@ class Batcher(Exercise):
     def probe(self, student: Any, given: Any) -> Any:
         machine, limit_s = machine_of(given), given["limit_s"]
         asked = given["demand_per_s"], given["kept_s"]
-        servers, changed = asked_twice(lambda lent: student.servers_for(*asked, lent("runs", given["runs"])))
+        servers, changed = asked_twice(lambda guard: student.servers_for(*asked, guard("runs", given["runs"])))
 
         def policy(now_s: float, queue: list[Any]) -> Any:
             chosen = student.next_batch(now_s, queue, machine, limit_s)

@@ -8,8 +8,8 @@ from typing import Any
 from edl_labs.checks import Exercise, close, exercise
 from edl_labs.checks.asked_form import tensor_of
 from edl_labs.errors import Wrong
+from edl_labs.exercises.input_guard import InputGuard, asked_twice, explained_by_changes
 from edl_labs.exercises.lab09b_serving.sequence_counts import judge_fits
-from edl_labs.exercises.lent_inputs import Lent, asked_twice, explained_by_changes
 from edl_labs.units import byte_count, counted
 
 _SAME = 1e-9  # of a weight: float64, added in another order
@@ -29,20 +29,20 @@ class KVCache(Exercise):
     answers = ("outputs", "lengths", "fits")
 
     def probe(self, student: Any, given: Any) -> Any:
-        found, changed = asked_twice(lambda lent: self._asked(student, given, lent))
+        found, changed = asked_twice(lambda guard: self._asked(student, given, guard))
         return {**found, "changed": changed}
 
-    def _asked(self, student: Any, given: Any, lent: Lent) -> dict[str, Any]:
+    def _asked(self, student: Any, given: Any, guard: InputGuard) -> dict[str, Any]:
         cache, steps = drawn_cache(given)
         outputs = []
         for q, k, v in steps:
-            out = student.decode(cache, lent("q", q), lent("k", k), lent("v", v))
+            out = student.decode(cache, guard("q", q), guard("k", k), guard("v", v))
             outputs.append(tensor_of(out, q.shape).tolist())
         return {
             "outputs": outputs,
             "lengths": [int(one) for one in cache["lengths"]],
             "fits": [
-                student.fits(lent("chip", chip), lent("model", given["model"]), given["tokens"])
+                student.fits(guard("chip", chip), guard("model", given["model"]), given["tokens"])
                 for chip in (given["chip"], given["small_chip"])
             ],
         }

@@ -7,7 +7,7 @@ from typing import Any
 
 from edl_labs.checks import Exercise, close, exercise
 from edl_labs.errors import Wrong
-from edl_labs.exercises.lent_inputs import Lent, asked_twice, explained_by_changes
+from edl_labs.exercises.input_guard import InputGuard, asked_twice, explained_by_changes
 from edl_labs.units import byte_rate, flop_rate, seconds
 
 _NEVER = 1e30  # a rate that takes no time: what is left is the other side of the roof
@@ -26,21 +26,21 @@ class DecodeBound(Exercise):
     skip_type_check = True
 
     def probe(self, student: Any, given: Any) -> Any:
-        found, changed = asked_twice(lambda lent: self._asked(student, given, lent))
+        found, changed = asked_twice(lambda guard: self._asked(student, given, guard))
         return {**found, "changed": changed}
 
-    def _asked(self, student: Any, given: Any, lent: Lent) -> dict[str, Any]:
-        model = lent("model", given["model"])
+    def _asked(self, student: Any, given: Any, guard: InputGuard) -> dict[str, Any]:
+        model = guard("model", given["model"])
 
         def asked(**rates: float) -> dict[str, Any]:
-            chip = lent("chip", {**given["chip"], **rates})
+            chip = guard("chip", {**given["chip"], **rates})
             return {
                 "prefill": student.prefill_s(chip, model, given["tokens"]),
                 "decode": student.decode_s(chip, model, given["batch"], given["context"]),
                 "one": student.decode_s(chip, model, 1, given["context"]),
             }
 
-        chip = lent("chip", given["chip"])
+        chip = guard("chip", given["chip"])
         return {
             "computing": asked(memory_byte_per_s=_NEVER),
             "reading": asked(flop_per_s=_NEVER),

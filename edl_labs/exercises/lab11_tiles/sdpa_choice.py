@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from edl_labs.checks import Exercise, beyond_chance, exercise
+from edl_labs.checks import Exercise, exercise, score_above_chance
 from edl_labs.errors import Wrong
 
 BACKENDS = ("flash", "math")
@@ -29,7 +29,7 @@ class WhichSdpa(Exercise):
 
     def combine(self, fractions: list[float]) -> float:
         """The share of right answers beyond those that luck can bring."""
-        return beyond_chance(fractions, answers=len(BACKENDS))
+        return score_above_chance(fractions, answers=len(BACKENDS))
 
     def format_case(self, case: Any) -> str:
         """The call, an entry in each line."""

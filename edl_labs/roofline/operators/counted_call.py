@@ -14,7 +14,7 @@ from edl_labs.errors import EdlError
 from edl_labs.hardware import dtype_name
 from edl_labs.roofline.operators.contractions import contraction_formula, hides_products
 from edl_labs.roofline.operators.other_flops import complex_flops, other_flops
-from edl_labs.roofline.operators.recorder import Brief, RecordedCall
+from edl_labs.roofline.operators.recorder import RecordedCall, TensorSpec
 
 # Operations that overwrite their first argument without reading it.
 _OVERWRITES = {
@@ -60,8 +60,8 @@ def counted(call: RecordedCall) -> CountedCall:
         other = None if hides else other_flops(name, call.func, call.args, call.out)
         if other is None and formula:
             other = 0.0
-    given = [one.dtype.is_complex for one in briefs(call.args)]
-    is_complex = any(given) or any(one.dtype.is_complex for one in briefs(call.out))
+    given = [one.dtype.is_complex for one in tensor_specs(call.args)]
+    is_complex = any(given) or any(one.dtype.is_complex for one in tensor_specs(call.out))
     if is_complex and other and not formula:
         other = complex_flops(name, other, with_real=not all(given))
     contraction = (known or 0) * (_COMPLEX if is_complex else 1)
@@ -86,7 +86,7 @@ def _operator(func: Any) -> tuple[str, Any, bool]:
 
 
 def _shapes(value: Any) -> Any:
-    if isinstance(value, Brief):
+    if isinstance(value, TensorSpec):
         return value.shape
     if isinstance(value, tuple):
         return tuple([_shapes(item) for item in value])
@@ -96,17 +96,17 @@ def _shapes(value: Any) -> Any:
 
 
 def _dtype(call: RecordedCall, *, is_contraction: bool) -> str:
-    found = list(briefs(call.args)) or list(briefs(call.out))
+    found = list(tensor_specs(call.args)) or list(tensor_specs(call.out))
     floats = [one for one in found if one.dtype.is_complex] or [one for one in found if one.dtype.is_floating_point]
     floats = floats or found
     if not floats:
         return "none"
-    chosen = max(floats, key=lambda brief: len(brief.shape)) if is_contraction else floats[0]
+    chosen = max(floats, key=lambda spec: len(spec.shape)) if is_contraction else floats[0]
     return short_dtype(chosen.dtype, tf32=call.tf32 and is_contraction and chosen.is_cuda)
 
 
 def moved_bytes(name: str, args: Any, kwargs: Any, out: Any) -> int:
-    """Bytes read and written by one operation, from its briefed arguments and results.
+    """Bytes read and written by one operation, from its to_specs arguments and results.
 
     Two arguments that are the same memory count once; of an expanded tensor only the elements that exist; a result that
     is a view of an argument costs nothing. Look-ups read the rows they return, not the table. What `out=` names is
@@ -124,62 +124,62 @@ def moved_bytes(name: str, args: Any, kwargs: Any, out: Any) -> int:
     if name in _OVERWRITES and inputs:
         inputs = inputs[1:]
     if name == "convolution_backward" and not args[-1][0]:
-        inputs = [brief for brief in inputs if brief is not args[2]]
+        inputs = [spec for spec in inputs if spec is not args[2]]
     return sum(map(unique_bytes, inputs)) + sum(map(unique_bytes, outputs))
 
 
-def unique_bytes(brief: Brief) -> int:
+def unique_bytes(spec: TensorSpec) -> int:
     """Bytes of the elements that exist: expanded dimensions count once, overlapping windows their span."""
-    if 0 in brief.shape:
+    if 0 in spec.shape:
         return 0
-    span = 1 + sum((size - 1) * abs(step) for size, step in zip(brief.shape, brief.stride, strict=False))
-    return min(math.prod(brief.shape), span) * brief.dtype.itemsize
+    span = 1 + sum((size - 1) * abs(step) for size, step in zip(spec.shape, spec.stride, strict=False))
+    return min(math.prod(spec.shape), span) * spec.dtype.itemsize
 
 
-def briefs(value: Any) -> Iterator[Brief]:
-    """Every briefed tensor in (nested) arguments or results."""
-    if isinstance(value, Brief):
+def tensor_specs(value: Any) -> Iterator[TensorSpec]:
+    """Every to_specs tensor in (nested) arguments or results."""
+    if isinstance(value, TensorSpec):
         yield value
     elif isinstance(value, (tuple, list)):
         for item in value:
-            if isinstance(item, Brief):
+            if isinstance(item, TensorSpec):
                 yield item
             elif isinstance(item, (tuple, list)):
-                yield from briefs(item)
+                yield from tensor_specs(item)
     elif isinstance(value, dict):
         for item in value.values():
-            yield from briefs(item)
+            yield from tensor_specs(item)
 
 
-def _unique(*values: Any) -> list[Brief]:
+def _unique(*values: Any) -> list[TensorSpec]:
     # A view that starts at the same place, transposed or shorter, is the same bytes.
-    found: dict[int, Brief] = {}
+    found: dict[int, TensorSpec] = {}
     for value in values:
-        for brief in (value,) if isinstance(value, Brief) else briefs(value):
-            known = found.setdefault(brief.place, brief)
-            if known is not brief and unique_bytes(brief) > unique_bytes(known):
-                found[brief.place] = brief
+        for spec in (value,) if isinstance(value, TensorSpec) else tensor_specs(value):
+            known = found.setdefault(spec.place, spec)
+            if known is not spec and unique_bytes(spec) > unique_bytes(known):
+                found[spec.place] = spec
     return list(found.values())
 
 
-def _is_view(inputs: list[Brief], outputs: list[Brief]) -> bool:
-    places = [brief.place for brief in inputs]
-    return all(brief.place in places for brief in outputs)
+def _is_view(inputs: list[TensorSpec], outputs: list[TensorSpec]) -> bool:
+    places = [spec.place for spec in inputs]
+    return all(spec.place in places for spec in outputs)
 
 
-def _is_among(value: Any, outputs: list[Brief]) -> bool:
+def _is_among(value: Any, outputs: list[TensorSpec]) -> bool:
     given = _unique(value)
     return bool(given) and _is_view(outputs, given)
 
 
-def _looked_up(inputs: list[Brief], outputs: list[Brief]) -> int:
+def _looked_up(inputs: list[TensorSpec], outputs: list[TensorSpec]) -> int:
     table, rest = inputs[0], inputs[1:]
     back = sum(map(unique_bytes, outputs))
     return min(unique_bytes(table), back) + sum(map(unique_bytes, rest)) + back
 
 
 def _scattered(args: Any) -> int:
-    given = list(briefs(args[1:]))
+    given = list(tensor_specs(args[1:]))
     source = max(map(unique_bytes, given), default=0)
     # What is replaced is written; the sources and their places are read.
     return sum(map(unique_bytes, given)) + source

@@ -65,7 +65,7 @@ _NONE = frozenset(
 
 
 def other_flops(name: str, func: Any, args: tuple[Any, ...], out: Any) -> float | None:
-    """FLOPs other than contractions of one operation, from its (briefed) arguments and results; None where unknown."""
+    """FLOPs other than contractions of one operation, from its (to_specs) arguments and results; None where unknown."""
     if name in _NONE:
         return 0.0
     if not _is_float(out) and not _is_float(args):
@@ -152,13 +152,13 @@ _SPECIAL: dict[str, Any] = {
 }
 
 
-def elements(brief: Any) -> int:
-    """Values of a briefed tensor; 0 for anything else."""
-    return math.prod(brief.shape) if hasattr(brief, "shape") else 0
+def elements(spec: Any) -> int:
+    """Values of a to_specs tensor; 0 for anything else."""
+    return math.prod(spec.shape) if hasattr(spec, "shape") else 0
 
 
 def first(value: Any) -> Any:
-    """The first briefed tensor in (nested) arguments or results, or None."""
+    """The first to_specs tensor in (nested) arguments or results, or None."""
     if hasattr(value, "shape"):
         return value
     for item in value if isinstance(value, (tuple, list)) else ():

@@ -31,7 +31,7 @@ _NORMS = {
 }
 
 
-class Brief(NamedTuple):
+class TensorSpec(NamedTuple):
     """What is kept of a tensor: never its values."""
 
     shape: tuple[int, ...]
@@ -42,7 +42,7 @@ class Brief(NamedTuple):
 
 
 class RecordedCall(NamedTuple):
-    """One operation that ran: arguments and results with a `Brief` for each tensor, module and direction."""
+    """One operation that ran: arguments and results with a `TensorSpec` for each tensor, module and direction."""
 
     func: Any
     args: Any
@@ -118,9 +118,9 @@ class Recorder(TorchDispatchMode):
         self.calls.append(
             RecordedCall(
                 func,
-                tuple([brief(arg) if isinstance(arg, torch.Tensor) else briefed(arg) for arg in args]),
-                briefed(kwargs) if kwargs else {},
-                briefed(out),
+                tuple([spec(arg) if isinstance(arg, torch.Tensor) else to_specs(arg) for arg in args]),
+                to_specs(kwargs) if kwargs else {},
+                to_specs(out),
                 self._module(),
                 self.is_backward,
                 raw,
@@ -152,30 +152,32 @@ class Recorder(TorchDispatchMode):
         self._owners.append(self._stack[-1])
 
 
-def briefed(value: Any) -> Any:
-    """`value` with a Brief in the place of each tensor, in tuples, lists and dicts."""
+def to_specs(value: Any) -> Any:
+    """`value` with a TensorSpec in the place of each tensor, in tuples, lists and dicts."""
     if isinstance(value, torch.Tensor):
-        return brief(value)
+        return spec(value)
     if isinstance(value, (tuple, list)):
-        return tuple([briefed(item) for item in value])
+        return tuple([to_specs(item) for item in value])
     if isinstance(value, dict):
-        return {name: briefed(item) for name, item in value.items()}
+        return {name: to_specs(item) for name, item in value.items()}
     return value
 
 
-def brief(tensor: torch.Tensor) -> Brief:
+def spec(tensor: torch.Tensor) -> TensorSpec:
     """The facts of one tensor."""
     if is_sparse(tensor):
         # As many elements as its values and their places take: what is moved counts.
-        return Brief((stored_bytes(tensor) // tensor.element_size(),), tensor.dtype, (1,), id(tensor), tensor.is_cuda)
+        return TensorSpec(
+            (stored_bytes(tensor) // tensor.element_size(),), tensor.dtype, (1,), id(tensor), tensor.is_cuda
+        )
     try:
         # A fake tensor has a storage of its own, and no address.
         address = 0 if isinstance(tensor, FakeTensor) else tensor.data_ptr()
         place = address or hash((tensor.untyped_storage()._cdata, tensor.storage_offset()))
-        return Brief(tensor.shape, tensor.dtype, tensor.stride(), place, tensor.is_cuda)
+        return TensorSpec(tensor.shape, tensor.dtype, tensor.stride(), place, tensor.is_cuda)
     except (RuntimeError, NotImplementedError):
         # Nested and opaque tensors have no shape or no storage of their own.
-        return Brief((tensor.numel(),), tensor.dtype, (1,), id(tensor), tensor.is_cuda)
+        return TensorSpec((tensor.numel(),), tensor.dtype, (1,), id(tensor), tensor.is_cuda)
 
 
 def _kind(func: Any) -> str:

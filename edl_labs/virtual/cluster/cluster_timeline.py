@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from edl_labs.presenters import Drawn
+from edl_labs.presenters import Plottable
 from edl_labs.values import Value
 from edl_labs.virtual.cluster.engine import ClusterEngine
 from edl_labs.virtual.cluster.machine import ATTOSECONDS
@@ -34,7 +34,7 @@ class ClusterSpan(Value):
 
 
 @dataclass(frozen=True, repr=False)
-class ClusterTimeline(Value, Drawn):
+class ClusterTimeline(Value, Plottable):
     """All spans of a program, by rank and start."""
 
     ROWS = "spans"

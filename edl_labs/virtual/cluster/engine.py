@@ -18,7 +18,7 @@ from edl_labs.virtual.cluster.meetings import MARK, PART, Meeting, RankOperation
 from edl_labs.virtual.errors import VirtualClusterError
 
 
-class Carried(NamedTuple):
+class TransferRecord(NamedTuple):
     """What happened at a meeting: by which algorithm, with how many bytes, in which order of all operations."""
 
     algorithm: str
@@ -32,7 +32,7 @@ class ClusterEngine:
         machine = graph.machine
         self.graph, self.machine = graph, machine
         self.order: list[RankOperation] = []
-        self.carried: dict[RankOperation, Carried] = {}
+        self.carried: dict[RankOperation, TransferRecord] = {}
         self.sent: dict[tuple[int, int], float] = defaultdict(float)
         self.busy: dict[tuple[int, int], int] = defaultdict(int)
         self.end = 0
@@ -127,7 +127,7 @@ class ClusterEngine:
         self._port_out[ports[0]] = self._port_into[ports[1]] = end
         self.sent[ports[0]] += nbytes
         self.busy[ports[0]] += end - start
-        self.carried[meeting.nodes[src]] = self.carried[meeting.nodes[dst]] = Carried("", nbytes)
+        self.carried[meeting.nodes[src]] = self.carried[meeting.nodes[dst]] = TransferRecord("", nbytes)
         self._finish(meeting, start, end)
 
     def _collect(self, meeting: Meeting) -> None:
@@ -153,7 +153,7 @@ class ClusterEngine:
             self.sent[used] += share * nbytes
             self.busy[used] += end - start
         for node in meeting.nodes.values():
-            self.carried[node] = Carried(plan.algorithm, nbytes)
+            self.carried[node] = TransferRecord(plan.algorithm, nbytes)
         self._finish(meeting, start, end)
 
     def _hold(self, meeting: Meeting, levels: tuple[int, ...], end: int) -> None:

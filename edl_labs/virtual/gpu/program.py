@@ -43,7 +43,7 @@ Accesses = tuple[list[list[int]], list[list[int]]]
 ALLOCATES, WORKS, MARKS, AWAITS, FREES, KEEPS = "allocates", "works", "marks", "awaits", "frees", "keeps"
 # How the bytes that an operation writes follow from those that it reads.
 COPIED, COMPUTED = "copied", "computed"
-# For `teaches`: every stream of the device.
+# For `observes`: every stream of the device.
 EVERY = -1
 # What operations have in common: the stream that they are issued to, their event.
 ON_STREAM = {"stream": INDEX}
@@ -79,7 +79,7 @@ class GPUOperationKind(OperationKind):
     `bind` gives what plays one entry alone, again and again, with everything looked up. `effect` and `touches` say what
     it does to whose order and to which memory, `writes` how. `on_host` tells whether the host itself does the work and
     `blocks` whether the call keeps the host until the device is done, from the entry and the places of its `dst` and
-    `src`. `teaches` lists the streams and events that are over once it has returned.
+    `src`. `observes` lists the streams and events that are over once it has returned.
     """
 
     bind: Callable[[Any, Entry], Callable[[Entry], Any]] | None = None
@@ -88,7 +88,7 @@ class GPUOperationKind(OperationKind):
     writes: str = ""
     on_host: Callable[[Entry, list[str]], bool] = _never
     blocks: Callable[[Entry, list[str]], bool] = _never
-    teaches: Callable[[Entry], list[tuple[str, int]]] = lambda entry: []
+    observes: Callable[[Entry], list[tuple[str, int]]] = lambda entry: []
     is_kernel: bool = False
 
 
@@ -300,34 +300,34 @@ OPERATIONS: dict[str, GPUOperationKind] = {
     "record": GPUOperationKind({**OF_EVENT, **ON_STREAM}, **_at_once(_record), effect=MARKS),
     "wait": GPUOperationKind({**OF_EVENT, **ON_STREAM}, **_at_once(_wait), effect=AWAITS),
     "synchronize": GPUOperationKind(
-        {}, **_at_once(_synchronize), blocks=_always, teaches=lambda e: [("stream", EVERY)]
+        {}, **_at_once(_synchronize), blocks=_always, observes=lambda e: [("stream", EVERY)]
     ),
     "sync_stream": GPUOperationKind(
         ON_STREAM,
         lambda gpu, e: gpu.streams[e["stream"]].synchronize(),
         blocks=_always,
-        teaches=lambda e: [("stream", e["stream"])],
+        observes=lambda e: [("stream", e["stream"])],
     ),
     "sync_event": GPUOperationKind(
         OF_EVENT,
         lambda gpu, e: gpu.events[e["event"]].synchronize(),
         blocks=_always,
-        teaches=lambda e: [("event", e["event"])],
+        observes=lambda e: [("event", e["event"])],
     ),
     "query_stream": GPUOperationKind(
         {**ON_STREAM, **READING},
         lambda gpu, e: gpu.streams[e["stream"]].query(),
-        teaches=lambda e: [("stream", e["stream"])] if e["value"] else [],
+        observes=lambda e: [("stream", e["stream"])] if e["value"] else [],
     ),
     "query_event": GPUOperationKind(
         {**OF_EVENT, **READING},
         lambda gpu, e: gpu.events[e["event"]].query(),
-        teaches=lambda e: [("event", e["event"])] if e["value"] else [],
+        observes=lambda e: [("event", e["event"])] if e["value"] else [],
     ),
     "elapsed_time": GPUOperationKind(
         {"start": INDEX, "end": INDEX, **READING},
         lambda gpu, e: gpu.events[e["start"]].elapsed_time(gpu.events[e["end"]]),
-        teaches=lambda e: [("event", e["start"]), ("event", e["end"])],
+        observes=lambda e: [("event", e["start"]), ("event", e["end"])],
     ),
     "capture": GPUOperationKind(
         {"graph": INDEX, **ON_STREAM, "nodes": _nodes},

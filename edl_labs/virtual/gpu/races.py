@@ -107,7 +107,7 @@ class _Finder:
             self._events[entry["event"]] = list(self._lane(entry["stream"]))
         elif kind.effect == AWAITS:
             _join(self._lane(entry["stream"]), self._events.get(entry["event"], []))
-        for what, number in kind.teaches(entry):
+        for what, number in kind.observes(entry):
             for known in self._known(what, number):
                 _join(self._clocks[_HOST], known)
                 self._host_version += 1

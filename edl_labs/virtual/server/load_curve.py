@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from edl_labs.errors import UsageError
-from edl_labs.presenters import Drawn
+from edl_labs.presenters import Plottable
 from edl_labs.values import Value
 from edl_labs.virtual.server.machine import ServerMachine
 from edl_labs.virtual.server.replay import ServerReplay, replay
@@ -33,7 +33,7 @@ class LoadPoint:
 
 
 @dataclass(frozen=True, repr=False)
-class LoadCurve(Value, Drawn):
+class LoadCurve(Value, Plottable):
     """A policy on a machine, at loads from the smallest to the largest."""
 
     ROWS = "points"

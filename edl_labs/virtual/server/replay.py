@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
-from edl_labs.presenters import Drawn
+from edl_labs.presenters import Plottable
 from edl_labs.values import Value
 from edl_labs.virtual.program import MAX_REPLAYED, Entry
 from edl_labs.virtual.quantities import PER_SECOND
@@ -55,7 +55,7 @@ class ServedRequest:
 
 
 @dataclass(frozen=True, repr=False)
-class ServerReplay(Value, Drawn):
+class ServerReplay(Value, Plottable):
     """A load under a policy, from its decisions alone.
 
     `makespan_s` is the end of the last step, `busy_s` the time in steps. `leaked_blocks` are held in the end, by no

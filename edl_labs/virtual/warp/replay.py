@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from edl_labs.presenters import Drawn
+from edl_labs.presenters import Plottable
 from edl_labs.values import Value
 from edl_labs.virtual.errors import VirtualWarpError, shown
 from edl_labs.virtual.program import MAX_REPLAYED, Entry
@@ -51,7 +51,7 @@ class AccessSummary(Value):
 
 
 @dataclass(frozen=True, repr=False)
-class WarpReplay(Value, Drawn):
+class WarpReplay(Value, Plottable):
     """What kernels did, from their program alone.
 
     `instructions` counts what warps issued: accesses, arithmetic on loaded values, shuffles and barriers (index

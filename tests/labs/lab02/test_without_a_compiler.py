@@ -45,7 +45,7 @@ def test_cells_that_use_ceilings_run_and_say_what_was_not_measured(no_compiler, 
     names: dict[str, object] = {}
     chosen = using_ceilings()
     imports = "\n".join(line for code in cells() for line in PREAMBLE.findall(code))
-    given = "import math\nfrom edl_labs import units\nfrom edl_labs.ui.predictions import predict, revealed"
+    given = "import math\nfrom edl_labs import units\nfrom edl_labs.ui.predictions import predict, reveal_prediction"
     given += "\nfrom edl_labs.ui.progress_bar import ProgressBar"
     exec(f"{given}\n{imports}\n{TINY}", names)
     for code in chosen:

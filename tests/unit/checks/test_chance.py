@@ -10,7 +10,7 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from edl_labs.checks import beyond_chance
+from edl_labs.checks import score_above_chance
 from edl_labs.checks.chance import LUCK, _matches, _spreads, independently_right, luckily_right
 from edl_labs.checks.lab_exercises import load_lab
 
@@ -57,7 +57,7 @@ def test_each_right_answer_beyond_luck_is_worth_the_same(name: str) -> None:
     shown = SHOWN.get(name, 0)
     lucky = shown + luckily_right(total - shown, answers)
     lots = [[1.0] * right + [0.0] * (total - right) for right in range(total + 1)]
-    shares = [beyond_chance(fractions, answers=answers, shown=shown) for fractions in lots]
+    shares = [score_above_chance(fractions, answers=answers, shown=shown) for fractions in lots]
 
     assert [0.0] * (lucky + 1) == shares[: lucky + 1]
     assert [pytest.approx(1 / (total - lucky))] * (total - lucky) == list(np.diff(shares[lucky:]))
@@ -91,21 +91,21 @@ def test_with_independent_guesses_the_next_right_answer_is_beyond_one_percent(to
     ("fractions", "given"), [([], {"answers": 3}), ([1.0], {"answers": 2}), ([1.0] * 3, {"chance": 0.9})]
 )
 def test_questions_too_few_to_tell_knowledge_from_luck_are_worth_nothing(fractions: list[float], given: dict) -> None:
-    assert 0.0 == beyond_chance(fractions, **given)
+    assert 0.0 == score_above_chance(fractions, **given)
 
 
 def test_partly_right_is_not_right() -> None:
-    assert 0.0 == beyond_chance([0.99] * 18, answers=3)
+    assert 0.0 == score_above_chance([0.99] * 18, answers=3)
 
 
 def test_what_public_cases_give_away_earns_nothing_beside_luck() -> None:
     lucky = 7 + luckily_right(21, 7)
     none, one = ([1.0] * right + [0.0] * (28 - right) for right in (lucky, lucky + 1))
 
-    assert 0 == beyond_chance(none, answers=7, shown=7)
-    assert pytest.approx(1 / (28 - lucky)) == beyond_chance(one, answers=7, shown=7)
+    assert 0 == score_above_chance(none, answers=7, shown=7)
+    assert pytest.approx(1 / (28 - lucky)) == score_above_chance(one, answers=7, shown=7)
 
 
 def test_the_public_cases_alone_are_worth_what_luck_leaves() -> None:
-    assert 0 == beyond_chance([1.0] * luckily_right(7, 7) + [0.0] * (7 - luckily_right(7, 7)), answers=7, shown=7)
-    assert 1 == beyond_chance([1.0] * 7, answers=7, shown=7)
+    assert 0 == score_above_chance([1.0] * luckily_right(7, 7) + [0.0] * (7 - luckily_right(7, 7)), answers=7, shown=7)
+    assert 1 == score_above_chance([1.0] * 7, answers=7, shown=7)

@@ -132,7 +132,7 @@ def test_an_own_combine_is_clamped() -> None:
     [
         ({"stub": True}, "not attempted yet"),
         ({"missing": "f"}, "f is not defined in this notebook yet"),
-        ({"unplain": "value is an object of type Sly, not plain data"}, "object of type Sly"),
+        ({"not_plain_data": "value is an object of type Sly, not plain data"}, "object of type Sly"),
         ({"error": {"type": "ZeroDivisionError", "message": "x", "line": "1/0"}}, "your code raised ZeroDivisionError"),
         ({"interrupted": True}, "the check was interrupted"),
         ({}, "there is no result for this case"),

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from edl_labs.checks import draws
+from edl_labs.checks import case_source
 from edl_labs.checks.lab_exercises import forget, load_lab
 from edl_labs.course.assignment import _exercise_files
 from edl_labs.course.grade.grader import Grader
@@ -32,10 +32,10 @@ class Drawn(Exercise):
     def compare(self, case, got, want): ...
 """
 DRAWING = """
-from edl_labs.checks import Case, draws
+from edl_labs.checks import Case, case_source
 from edl_labs.exercises.lab95_judged.topic import LOW
 
-@draws("drawn")
+@case_source("drawn")
 def cases(rng):
     return [Case(given={{"x": LOW}}), Case(given={{"x": {added}}})]
 """
@@ -135,7 +135,7 @@ def test_two_functions_cannot_draw_one_exercise(folder):
 
     with pytest.raises(EdlError, match=f"the cases of drawn are drawn in .*{LAB}"):
 
-        @draws("drawn")
+        @case_source("drawn")
         def other(rng):
             return [1]
 

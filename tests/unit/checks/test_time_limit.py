@@ -12,7 +12,7 @@ import pytest
 
 from edl_labs.checks import _check, check, lab_exercises, outcome_display
 from edl_labs.checks import time_limit as limits
-from edl_labs.checks.time_limit import Limit, TookTooLong, time_limit, told_when_slow
+from edl_labs.checks.time_limit import Limit, TookTooLong, notify_if_slow, time_limit
 from edl_labs.course.run.checkfile import CHECK_LIMITS
 
 
@@ -171,11 +171,11 @@ def test_a_handler_that_c_code_has_set_is_left_alone(monkeypatch: pytest.MonkeyP
 
 def test_who_waits_long_is_told_once_and_others_never() -> None:
     told = threading.Event()
-    with told_when_slow(0.01, told.set):
+    with notify_if_slow(0.01, told.set):
         assert told.wait(60)
 
     late = threading.Event()
-    with told_when_slow(600, late.set):
+    with notify_if_slow(600, late.set):
         pass
     assert not late.is_set()
 

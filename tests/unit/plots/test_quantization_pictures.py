@@ -45,7 +45,7 @@ def test_one_row_more_shows_the_decks_six_tiles(axes):
 def test_lab01_draws_each_grid_with_ticks_of_its_own():
     """Axes that share a side share its ticks too: beside 257 rows, 256 would be told as 257."""
     cell = next(cell for cell in _code_of("lab01_gpu_basics") if "tile_grid(right" in cell)
-    names: dict = {"style": style, "revealed": lambda *_: nullcontext(lambda **values: None)}
+    names: dict = {"style": style, "reveal_prediction": lambda *_: nullcontext(lambda **values: None)}
     exec(cell, names)
 
     assert [[0, 256], [0, 257]] == [list(names[side].get_yticks()) for side in ("left", "right")]

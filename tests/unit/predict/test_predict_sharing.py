@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from edl_labs.predict import Spread, predict_step
+from edl_labs.predict import ParallelLayout, predict_step
 from edl_labs.predict.compiled_kernels import fused, graph_of, remade_bytes
 from edl_labs.predict.many_gpus import sharded, spread_held
 from edl_labs.predict.recorded_step import record_step
@@ -30,7 +30,7 @@ def recording(**options):
 @pytest.mark.parametrize("tp", [2, 4])
 def test_tensor_parallel_parts_hold_all_the_work_and_cut_no_tokens(tp):
     whole = [one for one in recording().kernels if one.product]
-    parts = [one for one in sharded(recording().kernels, Spread.of({"gpus": tp, "tp": tp})) if one.product]
+    parts = [one for one in sharded(recording().kernels, ParallelLayout.of({"gpus": tp, "tp": tp})) if one.product]
     size = lambda p: p.m * p.n * p.k  # noqa: E731
     assert all(size(part.product) * tp == size(one.product) for one, part in zip(whole, parts, strict=True))
     for one, part in zip(whole, parts, strict=True):
@@ -51,16 +51,16 @@ def test_weights_that_are_read_once_are_read_in_parts():
 def test_shards_divide_what_they_hold_and_gather_what_runs():
     found = recording()
     moment = next(one for one in found.moments if one.phase == "backward")
-    plain = spread_held(found, Spread.of(8), moment)
-    sharded_held = spread_held(found, Spread.of({"gpus": 8, "zero": 3}), moment)
+    plain = spread_held(found, ParallelLayout.of(8), moment)
+    sharded_held = spread_held(found, ParallelLayout.of({"gpus": 8, "zero": 3}), moment)
     assert plain == dict(moment.held)
     assert sharded_held["parameters"] == moment.held["parameters"] // 8
     block = 2 * found.block_parameters
     # The running block and the next in 16 bits, and one block's gradients in 16 and in 32.
     assert sharded_held["gathered"] == 2 * block + 3 * block
-    wide = spread_held(found, Spread.of({"gpus": 8, "zero": 3, "wide_state": True}), moment)
+    wide = spread_held(found, ParallelLayout.of({"gpus": 8, "zero": 3, "wide_state": True}), moment)
     assert wide["optimizer"] == 2 * sharded_held["optimizer"]
-    away = spread_held(found, Spread.of({"gpus": 8, "zero": 3, "offload": True}), moment)
+    away = spread_held(found, ParallelLayout.of({"gpus": 8, "zero": 3, "offload": True}), moment)
     assert away["optimizer"] == 0
     assert away["parameters"] > 0
 

@@ -25,7 +25,7 @@ def test_a_diagnosis_analyses_its_trace_once(monkeypatch: pytest.MonkeyPatch) ->
 
         return made
 
-    parts = ("host_stretches", "device_work", "dependency_graph", "issuing_calls", "tiny_reads", "Places")
+    parts = ("host_intervals", "device_work", "dependency_graph", "issuing_calls", "tiny_reads", "Places")
     for name in parts:
         monkeypatch.setattr(module, name, counted(name))
     diagnose(traced(reads=5)).figure()

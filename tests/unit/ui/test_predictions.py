@@ -12,7 +12,7 @@ import pytest
 from edl_labs.errors import UsageError
 from edl_labs.ui import predictions
 from edl_labs.ui.number_entry import apart, number_text, typed_number
-from edl_labs.ui.predictions import Instead, predict, revealed
+from edl_labs.ui.predictions import Instead, predict, reveal_prediction
 
 
 class Page:
@@ -83,7 +83,7 @@ def boxes(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 
 
 def show_answer() -> None:
-    with revealed("pan") as truth:
+    with reveal_prediction("pan") as truth:
         print("never half empty")
         truth(180.0)
 
@@ -223,7 +223,7 @@ def test_the_unit_stands_beside_the_box_and_not_in_what_could_be_cut_off(page: P
 
 def test_a_figure_in_the_place_of_an_inconclusive_measurement_says_so(page: Page) -> None:
     predict("gain", "`sum` is faster", unit="times", mine="4")
-    with revealed("gain") as truth:
+    with reveal_prediction("gain") as truth:
         truth(Instead(2.0, "modelled"))
 
     told = "2 times, modelled, since the measurement here was inconclusive (you predicted 4 times: 2 times too much)"
@@ -234,7 +234,7 @@ def test_a_figure_in_the_place_of_an_inconclusive_measurement_says_so(page: Page
 def test_a_choice_is_one_press_and_words_need_no_truth(page: Page, boxes: list[Any]) -> None:
     predict("faster", "Faster is", choices=("the loop", "sum"))
     predict("why", "The reason is")
-    with revealed("faster", "why") as truth:
+    with reveal_prediction("faster", "why") as truth:
         print("measured")
         truth(faster="sum")
     boxes[1].children[0].value = "Python\n  is  slow"
@@ -272,7 +272,7 @@ def test_where_no_box_can_be_made_the_cell_itself_takes_the_prediction(
 
 def test_a_block_that_breaks_shows_what_it_printed_and_raises_on(page: Page, capsys) -> None:
     def broken() -> None:
-        with revealed("pan"):
+        with reveal_prediction("pan"):
             print("so far")
             raise NotImplementedError
 
@@ -285,7 +285,10 @@ def test_a_block_that_breaks_shows_what_it_printed_and_raises_on(page: Page, cap
 def test_an_authors_slip_is_told() -> None:
     with pytest.raises(UsageError, match="a number and a choice"):
         predict("pan", "What", unit="s", choices=("a",))
-    with pytest.raises(UsageError, match="toast is revealed but was never predicted"), revealed("pan") as truth:
+    with (
+        pytest.raises(UsageError, match="toast is revealed but was never predicted"),
+        reveal_prediction("pan") as truth,
+    ):
         truth(toast=1.0)
 
 
@@ -386,7 +389,7 @@ def drawn(page: Page) -> str:
     plt.close("all")  # an earlier test's
     from edl_labs.plots import style
 
-    with revealed("pan") as truth:
+    with reveal_prediction("pan") as truth:
         print("three slices")
         _, axes = style.subplots(figsize=(1, 1))
         axes.plot([1, 2], label="slices")

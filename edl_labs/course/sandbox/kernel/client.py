@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from edl_labs.course.sandbox.kernel.cell_outputs import CellResult, execute_content, read_message
 from edl_labs.course.sandbox.kernel.exchange import ANSWER_KIND, Exchange, KernelDied, Serve, Violation
-from edl_labs.course.sandbox.kernel.spawned import Allowance, Spawned
+from edl_labs.course.sandbox.kernel.spawned import Spawned, TimeBudget
 from edl_labs.course.sandbox.kernel.zmtp import Wire, WireError
 from edl_labs.course.sandbox.limits import MIB, Limits
 
@@ -202,7 +202,7 @@ class SandboxKernel:
         for wire in (self._shell, self._iopub):
             wire.message_bytes = max(self._limits.message_bytes, answer_bytes + _ENVELOPE_BYTES)
 
-    def _ended(self, exchange: Exchange, allowance: Allowance) -> bool:
+    def _ended(self, exchange: Exchange, allowance: TimeBudget) -> bool:
         """Whether the request came to its end, or broke a rule, in its own time."""
         left_s = allowance.own_s
         while not self._pump(
@@ -216,7 +216,7 @@ class SandboxKernel:
             left_s = max(left_s, _LOOK_S)
         return True
 
-    def _finish(self, exchange: Exchange, allowance: Allowance) -> None:
+    def _finish(self, exchange: Exchange, allowance: TimeBudget) -> None:
         """Wait for the end of the request; interrupt it when its time is over; give up on it after the grace."""
         if self._ended(exchange, allowance):
             if exchange.broken is None:

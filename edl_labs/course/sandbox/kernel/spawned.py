@@ -17,7 +17,7 @@ OUTER_BOUND = 10.0  # times a request's own time: a machine ten times oversubscr
 
 
 @dataclass(frozen=True)
-class Taken:
+class ResourceUse:
     """What a kernel's processes had taken at a moment: the clock on the wall, CPU time, time waited for a core."""
 
     wall_s: float
@@ -26,7 +26,7 @@ class Taken:
 
 
 @dataclass(frozen=True)
-class Allowance:
+class TimeBudget:
     """A request's time, `own_s`, from `began` on: computing and sleeping count, waiting for a core does not.
 
     Its processes together get no more CPU time than `cores` give in `own_s`, and `wall_s` bounds all of it: many
@@ -35,13 +35,13 @@ class Allowance:
 
     own_s: float
     wall_s: float
-    began: Taken
+    began: ResourceUse
     cores: int = 1
 
-    def left_s(self, now: Taken) -> float:
+    def left_s(self, now: ResourceUse) -> float:
         """Seconds that are left, at least; 0 or less when the time is over.
 
-        >>> Allowance(2.0, 20.0, Taken(100.0)).left_s(Taken(102.0, cpu_s=0.5, waited_s=1.5))
+        >>> TimeBudget(2.0, 20.0, ResourceUse(100.0)).left_s(ResourceUse(102.0, cpu_s=0.5, waited_s=1.5))
         1.5
         """
         wall_s = now.wall_s - self.began.wall_s
@@ -74,16 +74,16 @@ class Spawned:
         """What the zygote knows of the kernel."""
         return self.call({"do": "usage", "pid": self.pid})[0]
 
-    def taken(self, *, beside_s: float = 0.0) -> Taken:
+    def taken(self, *, beside_s: float = 0.0) -> ResourceUse:
         """What its processes have taken by now; what others did for them, in `beside_s`, they waited for too."""
         report = self.report()
-        return Taken(time.monotonic(), report.get("cpu_s", 0.0), report.get("waited_s", 0.0) + beside_s)
+        return ResourceUse(time.monotonic(), report.get("cpu_s", 0.0), report.get("waited_s", 0.0) + beside_s)
 
-    def allowance(self, own_s: float, wall_s: float | None) -> Allowance:
+    def allowance(self, own_s: float, wall_s: float | None) -> TimeBudget:
         """The time of a request that begins now. Its use is read only where waiting is forgiven."""
         if wall_s is None or wall_s <= own_s:
-            return Allowance(own_s, own_s, Taken(time.monotonic()))
-        return Allowance(own_s, wall_s, self.taken(), usable_cores())
+            return TimeBudget(own_s, own_s, ResourceUse(time.monotonic()))
+        return TimeBudget(own_s, wall_s, self.taken(), usable_cores())
 
     def stop(self) -> dict[str, Any]:
         """End it, close everything; its last report."""

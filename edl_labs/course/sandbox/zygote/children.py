@@ -13,8 +13,8 @@ from typing import Any
 
 from edl_labs.course.sandbox.gauges import FamilyGauge, Gauge, SandboxGauge, own_bytes
 from edl_labs.course.sandbox.limits import Limits
+from edl_labs.course.sandbox.pss_sampler import UNKNOWN, PssSampler
 from edl_labs.course.sandbox.stage import become_user
-from edl_labs.course.sandbox.weighing import UNKNOWN, Scale
 from edl_labs.course.sandbox.zygote.box import Box, Place, enter
 
 _STOPPED_S = 1.0  # no lab stops its own kernel; a moment for what stops and wakes it on purpose
@@ -30,7 +30,7 @@ class Child:
     box: Box | None
     gauge: Gauge
     place: Place
-    scale: Scale | None = None
+    scale: PssSampler | None = None
     over: str = ""
     status: int | None = None
     cpu_s: float = 0.0
@@ -144,7 +144,7 @@ class Children:
         child.processes = usage.processes
         self._judge(child, usage.over(self._limits))
         if usage.most_bytes > self._limits.memory_bytes and not child.over and child.scale is None:
-            child.scale = Scale.start(child.gauge)
+            child.scale = PssSampler.start(child.gauge)
 
     def _weigh(self, child: Child) -> None:
         """Take the result of a weighing. One that does not end is a process keeping its memory from being looked at."""

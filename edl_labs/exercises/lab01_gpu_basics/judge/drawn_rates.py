@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from edl_labs.checks import Case, draws
+from edl_labs.checks import Case, case_source
 
 # Multiply-adds per clock and SM, deck [002], figure 2. The deck leaves a rate out where the architecture has none.
 _DECK_ROWS = {
@@ -29,7 +29,7 @@ _LINE_CODES = (8 / 10, 64 / 66, 128 / 130)  # of SATA and PCIe 2, 10GbE, and PCI
 _JUST_BELOW = (0.9995, 1 - 1e-6)  # a thousand times what floats lose on the way, and no more
 
 
-@draws("peak_from_clock")
+@case_source("peak_from_clock")
 def chips(rng: Any) -> list[Case]:
     wanted = [("Ampere (A100)", "fp64"), ("Volta", "fp16"), ("Ampere (A100)", "fp32"), ("Volta", "tf32")]
     wanted.append(("made up", "fp16"))
@@ -38,7 +38,7 @@ def chips(rng: Any) -> list[Case]:
     return [Case(given=_chip(rng, *pair)) for pair in wanted]
 
 
-@draws("faster_than_light")
+@case_source("faster_than_light")
 def times_and_bounds(rng: Any) -> list[Case]:
     kinds = ["memory", "compute", "memory", "compute", "copy only", "arithmetic only", "nothing"]
     stretches = [1.0, 1.0, 1.6, 1.25, 3.0, 2.0, 1.0]
@@ -51,7 +51,7 @@ def times_and_bounds(rng: Any) -> list[Case]:
     return [Case(given=one) for one in (slow + fast + never + drawn)]
 
 
-@draws("petabyte")
+@case_source("petabyte")
 def sizes_and_links(rng: Any) -> list[Case]:
     deck = [
         ("1 PB", "30 GB/s", 1.0),

@@ -7,13 +7,13 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
-from edl_labs.checks import Case, draws
+from edl_labs.checks import Case, case_source
 
 _TILES = ((256, 128), (128, 128), (128, 64), (64, 64))  # tiles that cuBLAS and CUTLASS use
 _SM_COUNTS = (40, 80, 108, 114, 132)  # T4, V100, A100, H100 PCIe, H100 SXM
 
 
-@draws("tile_quantization")
+@case_source("tile_quantization")
 def matrices(rng: Any) -> list[Case]:
     tile_m, tile_n = _tile(rng)
     rows, columns = int(rng.integers(2, 9)), int(rng.integers(2, 9))
@@ -29,7 +29,7 @@ def matrices(rng: Any) -> list[Case]:
     return [Case(given=one) for one in (fixed + [_shape(rng) for _ in range(6)])]
 
 
-@draws("wave_quantization")
+@case_source("wave_quantization")
 def waves_and_widths(rng: Any) -> list[Case]:
     sm_count = int(rng.choice(_SM_COUNTS))
     full = sm_count * int(rng.integers(1, 5))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from itertools import combinations
 from typing import Any
 
-from edl_labs.checks import Case, draws
+from edl_labs.checks import Case, case_source
 from edl_labs.exercises.lab01_gpu_basics.broken_timers import CHECK, FAULTS, KERNEL, SHOWN_CALLS
 from edl_labs.virtual import VirtualGPU, VirtualMachine
 
@@ -39,7 +39,7 @@ _ODD = {
 }
 
 
-@draws("broken_timers")
+@case_source("broken_timers")
 def cases(rng: Any) -> list[Case]:
     # The fault itself is not part of a case: cases travel to the student's process.
     plain = draw_machine(rng)

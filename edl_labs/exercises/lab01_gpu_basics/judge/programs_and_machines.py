@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from edl_labs.checks import Case, draws
+from edl_labs.checks import Case, case_source
 from edl_labs.virtual import VirtualMachine
 
 _ROLLS = ("launch", "launch", "launch", "copy", "blocking copy", "host", "sync")
@@ -12,7 +12,7 @@ _CHIPS = ("T4", "V100", "A100", "H100", "H200")
 _MEGABYTES = ((2, 4), (5, 12), (20, 40), (70, 140), (200, 300))  # the text promises 2 MB to 300 MB
 
 
-@draws("finish_times")
+@case_source("finish_times")
 def programs(rng: Any) -> list[Case]:
     launch_s = _us(rng, 3, 12)
     fixed = [
@@ -47,7 +47,7 @@ def _us(rng: Any, low: float, high: float) -> float:
     return round(float(rng.uniform(low, high)), 1) * 1e-6
 
 
-@draws("honest_timer")
+@case_source("honest_timer")
 def machines_to_time(rng: Any) -> list[Case]:
     short, long = float(rng.uniform(5e-6, 8e-6)), float(rng.uniform(3.5e-3, 5e-3))
     fixed = [
@@ -83,7 +83,7 @@ def _timed_on(rng: Any, *, kernel_s: float, launch_s: float | None = None, resol
     }
 
 
-@draws("transfer_overlap")
+@case_source("transfer_overlap")
 def transfers(rng: Any) -> list[Case]:
     balances = [float(balance) for balance in rng.permutation([0.3, 0.8, 1.0, 1.3, 2.2])]
     return [

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from edl_labs.checks import Case, draws
+from edl_labs.checks import Case, case_source
 
 
-@draws("fused_or_not")
+@case_source("fused_or_not")
 def chains(rng: Any) -> list[Case]:
     m, n, k = (int(rng.integers(3, 40)) * 64 for _ in range(3))
     deck = [_multiply_and_add(512, 512, 512), _multiply_and_add(m, n, k)]

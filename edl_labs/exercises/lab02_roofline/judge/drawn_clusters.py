@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from edl_labs.checks import Case, draws
+from edl_labs.checks import Case, case_source
 from edl_labs.exercises.lab02_roofline.answer_forms import tidy
 from edl_labs.exercises.lab02_roofline.data_parallel_rings import HIDERS
 
@@ -14,7 +14,7 @@ _BUCKETS = (*_FEW_BUCKETS, 16, 32)
 _ALL_HIDDEN = 10**9  # so many buckets that nothing is left over
 
 
-@draws("network_roofline")
+@case_source("network_roofline")
 def steps(rng: Any) -> list[Case]:
     deck = _cluster_case(rng, nodes=2, batch=4000) | {"itemsize": 4, "behind": "weight gradient", "buckets": 2}
     alone = _cluster_case(rng, nodes=1, batch=int(rng.integers(64, 4000)))
@@ -48,7 +48,7 @@ def _cluster_case(rng: Any, *, nodes: int, batch: int, hidden: bool = True) -> d
     }
 
 
-@draws("scaling_plan")
+@case_source("scaling_plan")
 def jobs(rng: Any) -> list[Case]:
     kinds = ["weak", "none"] * 3
     others = iter([_job(rng, kind) for kind in [*kinds, "all", "equal"]])

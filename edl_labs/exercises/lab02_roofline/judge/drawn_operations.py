@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from edl_labs.checks import Case, draws
+from edl_labs.checks import Case, case_source
 from edl_labs.exercises.lab02_roofline.operation_counts import left_over
 
 
-@draws("intensity")
+@case_source("intensity")
 def operations(rng: Any) -> list[Case]:
     deck = [
         {"kind": "linear", "batch": 512, "inputs": 1024, "outputs": 4096, "itemsize": 2},
@@ -71,7 +71,7 @@ OPERATIONS: dict[str, Any] = {
 }
 
 
-@draws("count_a_model")
+@case_source("count_a_model")
 def blocks(rng: Any) -> list[Case]:
     plain = _shape(rng, gated=False, frozen=False, grouped=False)
     rest = [

@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from edl_labs.checks import Case, draws
+from edl_labs.checks import Case, case_source
 from edl_labs.exercises.lab02_roofline.answer_forms import tidy
 
 _LEVELS = ("L2", "HBM")
 _DTYPES = ("fp32", "fp16")
 
 
-@draws("ridge_and_bound")
+@case_source("ridge_and_bound")
 def roofs(rng: Any) -> list[Case]:
     deck = {
         "machine": {"peak_flop_per_s": {"fp32": 6e12}, "bandwidth_byte_per_s": {"DRAM": 300e9}},
@@ -51,7 +51,7 @@ def _bounded(rng: Any, limiter: str, dtype: str, *, flop: float | None = None) -
     }
 
 
-@draws("minibatch_crossover")
+@case_source("minibatch_crossover")
 def layers_and_ridges(rng: Any) -> list[Case]:
     deck = [_layer(n, n, 20.0, 4) for n in (512, 1024, 2048, 64, 80)]
     square = [_layer(n, n, *_machine(rng)) for n in rng.integers(400, 9000, size=2).tolist()]
@@ -83,7 +83,7 @@ def _uneven(rng: Any) -> list[dict[str, Any]]:
     return [_layer(*sides, ridge, itemsize) for pair in (saved, lost) for sides in (pair, pair[::-1])]
 
 
-@draws("amdahl")
+@case_source("amdahl")
 def profiles(rng: Any) -> list[Case]:
     table = {"tensor contraction": (99.80, 61.0), "normalization": (0.17, 25.5), "element-wise": (0.03, 13.5)}
     deck = {name: {"flop_share": round(f / 100, 6), "time_share": t / 100} for name, (f, t) in table.items()}

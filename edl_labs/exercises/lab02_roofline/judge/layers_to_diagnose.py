@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from edl_labs.checks import Case, draws
+from edl_labs.checks import Case, case_source
 
 _TILE_M, _TILE_N, _ELEMENTS = 256, 128, 1024  # deck [002]'s tile, and a block of 1024 threads
 _TILES = {"tile_m": _TILE_M, "tile_n": _TILE_N, "elements_per_block": _ELEMENTS}
@@ -22,7 +22,7 @@ _FIRST_FLOP_PER_BYTE = (60, 90)  # ridges then reach from 46 to 450: an A100's i
 _FIRST_BLOCKS, _MORE_BLOCKS = (70, 100), 1.12  # SMs then reach from 62 to 160: 80 to 132 are real ones
 
 
-@draws("diagnose")
+@case_source("diagnose")
 def layers(rng: Any) -> list[Case]:
     reach = float(rng.uniform(*_FIRST_FLOP_PER_BYTE))
     reaches = [reach * _STEP**level for level in range(_LEVELS)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from edl_labs.checks import Case, draws
+from edl_labs.checks import Case, case_source
 
 _FIELDS = ("name", "exponent_bits", "mantissa_bits", "bias", "has_inf", "rounding")
 
@@ -35,7 +35,7 @@ _TARGETS = (NAMED[0], NAMED[3], NAMED[2])
 _MOST_EXPONENT = 40
 
 
-@draws("encode_decode")
+@case_source("encode_decode")
 def codes_and_values(rng: Any) -> list[Case]:
     formats = [dict(one) for one in NAMED]
     for index in range(_DRAWN):
@@ -45,7 +45,7 @@ def codes_and_values(rng: Any) -> list[Case]:
     return [Case.split(_case(rng, fmt), "kinds") for fmt in formats]
 
 
-@draws("where_it_breaks")
+@case_source("where_it_breaks")
 def formats(rng: Any) -> list[Case]:
     drawn: list[dict[str, Any]] = []
     while len(drawn) < 8:
@@ -55,7 +55,7 @@ def formats(rng: Any) -> list[Case]:
     return [Case(given=one) for one in ([dict(one) for one in NAMED] + drawn)]
 
 
-@draws("static_scale")
+@case_source("static_scale")
 def histograms(rng: Any) -> list[Case]:
     # What is asked for: "few" is a histogram that fits easily, "tight" just fits, "wide" cannot.
     kinds = ["few", "few", "large", "tight", "tight", "wide", "wide", "few", "lumps", "lumps", "at one per cent"]

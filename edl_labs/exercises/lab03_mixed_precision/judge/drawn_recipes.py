@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from edl_labs.checks import Case, draws
+from edl_labs.checks import Case, case_source
 
 OPERATORS = (
     *("linear", "matmul", "conv2d", "scaled_dot_product_attention", "add", "cat", "relu", "gelu", "max_pool2d"),
@@ -43,7 +43,7 @@ BITS = {"fp64": 64, "tf32": 32, "fp16": 16, "bf16": 16, "int8": 8}
 _KINDS = ("leave", "near", "aligned", "small")
 
 
-@draws("autocast_dtype")
+@case_source("autocast_dtype")
 def operators(rng: Any) -> list[Case]:
     found = []
     for op in OPERATORS:
@@ -54,7 +54,7 @@ def operators(rng: Any) -> list[Case]:
     return [Case(given=one) for one in (mixed + [_in_the_other_short_type(rng, op) for op in _FROM_THE_OTHER])]
 
 
-@draws("bytes_per_parameter")
+@case_source("bytes_per_parameter")
 def recipes(rng: Any) -> list[Case]:
     plain = [(precision, "adam") for precision in PRECISIONS]
     plain += [("fp32", "adam 8 bit"), ("deck 002", "adam 8 bit"), ("fp32", "momentum"), ("bf16", "momentum")]
@@ -68,7 +68,7 @@ def recipes(rng: Any) -> list[Case]:
     return [Case(given=one) for one in cases]
 
 
-@draws("aligned_shapes")
+@case_source("aligned_shapes")
 def shapes(rng: Any) -> list[Case]:
     deck = [_ask(rng, shape, "fp16") for shape in ([64, 1024, 512], [5120, 1024, 33708])]
     drawn = [_ask(rng, _shape(rng, BITS[dtype], rule), dtype) for dtype in BITS for rule in (0, 16, 128)]

@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from edl_labs.checks import Case, draws
+from edl_labs.checks import Case, case_source
 from edl_labs.exercises.lab03_mixed_precision.recorded_sums import LARGEST_ERROR, rounded
 
 _CHUNKS = (24, 32, 40, 48)  # as one would choose them for a thousand values; the square root is tried too
 _SHORT = ({"name": "fp16", "mantissa_bits": 10, "low": -14}, {"name": "bf16", "mantissa_bits": 7, "low": -126})
 
 
-@draws("accumulate_sum")
+@case_source("accumulate_sum")
 def sums(rng: Any) -> list[Case]:
     deck = [{**fmt, "values": [0.01] * 1000} for fmt in _SHORT]
     drawn = [_drawn(rng, bits) for bits in (7, 10, int(rng.integers(4, 7)), int(rng.integers(7, 10)))]

@@ -6,7 +6,7 @@ import math
 from functools import partial
 from typing import Any
 
-from edl_labs.checks import Case, draws
+from edl_labs.checks import Case, case_source
 from edl_labs.exercises.lab03_mixed_precision.bug_hunt import (
     EACH,
     FEATURES,
@@ -28,12 +28,12 @@ _STEPS = 26  # several growth intervals and several overflows
 _CASES = 3  # each trains: more would take seconds
 
 
-@draws("dynamic_scale")
+@case_source("dynamic_scale")
 def scripts(rng: Any) -> list[Case]:
     return [Case(given=one) for one in [*(_script(rng, i) for i in range(8)), _small_script(rng)]]
 
 
-@draws("bug_hunt")
+@case_source("bug_hunt")
 def loops(rng: Any) -> list[Case]:
     drawn = {loop: partial(_loop_case, loop=loop) for loop in LOOPS} | {"train_static": _static_case}
     cases = [drawn[loop](rng) for loop in LOOPS for _ in range(EACH)]
@@ -51,7 +51,7 @@ def _overflow_behind_a_finite_loss(case: dict[str, Any]) -> None:
     case["init_scale"] = _LARGE_SCALE
 
 
-@draws("train_it")
+@case_source("train_it")
 def trainings(rng: Any) -> list[Case]:
     settings = [
         {

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from edl_labs.checks import Case, draws
+from edl_labs.checks import Case, case_source
 
 _COUNTS = (12, 60, 250, 400)  # one to read, and some where n² looks show
 
 
-@draws("collate_pad")
+@case_source("collate_pad")
 def batches(rng: Any) -> list[Case]:
     """Batches with and without rounding, and two that hold no token at all."""
     drawn = [_batch_case(rng, count=int(rng.integers(2, 9)), multiple=multiple) for multiple in (1, 8, 1, 16, 4, 8)]
@@ -33,7 +33,7 @@ def _without_tokens(rng: Any, *, multiple: int) -> dict[str, Any]:
     return {"sequences": sequences, "pad_id": int(rng.integers(0, 5)), "multiple": multiple}
 
 
-@draws("bucket_sampler")
+@case_source("bucket_sampler")
 def data_sets(rng: Any) -> list[Case]:
     """Data sets with lengths like those of text."""
     sizes = ((1201, 12), (900, 8), (1500, 16), (1033, 10))
@@ -46,7 +46,7 @@ def _lengths_case(rng: Any, count: int, batch_size: int) -> dict[str, Any]:
     return {"lengths": lengths, "batch_size": batch_size, "seed": int(rng.integers(1000))}
 
 
-@draws("pack_sequences")
+@case_source("pack_sequences")
 def packings(rng: Any) -> list[Case]:
     """Few and many sequences, some of which one is too long, and some of which no two share a row."""
     cases = [_packing(rng, count) for count in _COUNTS]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from edl_labs.checks import Case, draws
+from edl_labs.checks import Case, case_source
 from edl_labs.exercises.lab04_data_pipelines.stage_ladder import PAGE
 from edl_labs.exercises.lab04_data_pipelines.threaded_prefetcher import (
     CLOSED_ELSEWHERE,
@@ -16,7 +16,7 @@ from edl_labs.exercises.lab04_data_pipelines.threaded_prefetcher import (
 from edl_labs.virtual import Disk, LoaderMachine, VirtualWorkers
 
 
-@draws("stage_ladder")
+@case_source("stage_ladder")
 def pipelines(rng: Any) -> list[Case]:
     """Pipelines that read one file or two."""
     return [Case(given=_ladder_case(rng, two_files=number % 2 == 0)) for number in range(6)]
@@ -47,7 +47,7 @@ def _ladder_case(rng: Any, *, two_files: bool) -> dict[str, Any]:
     }
 
 
-@draws("predict_workers")
+@case_source("predict_workers")
 def machines(rng: Any) -> list[Case]:
     """Machines on which each resource is scarce in turn."""
     kinds = ("cores", "disk", "step", "cpu step", "cores", "network", "cpu step", "disk", "step")
@@ -91,7 +91,7 @@ def simulated(case: Any, workers: int, *, batches: int = 400) -> float:
     return batches / vw.now_s()
 
 
-@draws("prefetcher")
+@case_source("prefetcher")
 def sources(rng: Any) -> list[Case]:
     """Sources that end, fail, go on for ever or take their time."""
     kinds = ("all", "ahead", "error", "close", "ahead", "error at once", "all", "close at once", "endless", "slow")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from edl_labs.checks import Case, draws
+from edl_labs.checks import Case, case_source
 from edl_labs.exercises.lab04_data_pipelines.whose_fault import VERDICTS
 from edl_labs.virtual import VirtualMachine
 
@@ -29,7 +29,7 @@ _FILLED = (2, 4, 5)
 _FIRST, _PAUSE = (3, 30), (1, 8)
 
 
-@draws("overlap_plan")
+@case_source("overlap_plan")
 def fed_loops(rng: Any) -> list[Case]:
     """Loops in which loading, copying or stepping takes longest."""
     balances = [_BALANCES[i] for i in rng.permutation(len(_BALANCES))]
@@ -54,7 +54,7 @@ def _fed_loop(rng: Any, load: float, step: float, *, slots: int) -> dict[str, An
     }
 
 
-@draws("whose_fault")
+@case_source("whose_fault")
 def timelines(rng: Any) -> list[Case]:
     """Timelines of loops; the verdict itself is not part of a case."""
     verdicts = [verdict for verdict in VERDICTS for _ in range(EACH)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from edl_labs.checks import Case, draws
+from edl_labs.checks import Case, case_source
 from edl_labs.exercises.lab04_data_pipelines.read_plan import PAGE
 
 # (name, seek, rate): a spinning disk, NVMe, and an object store over the network, each varied by the draw.
@@ -29,7 +29,7 @@ RANDOM_NAMES = {
 }
 
 
-@draws("read_plan")
+@case_source("read_plan")
 def wanted_samples(rng: Any) -> list[Case]:
     """Samples wanted of some shards, on three kinds of disk."""
     places = [(disk, share) for disk in _DISKS for share in _SHARES]
@@ -89,7 +89,7 @@ def _picks(rng: Any, count: int, share: float) -> list[int]:
     return sorted(int(i) for i in rng.choice(count, size=size, replace=False))
 
 
-@draws("storage_format")
+@case_source("storage_format")
 def priced_formats(rng: Any) -> list[Case]:
     """Formats, ways to read them, and disks."""
     kinds = ("small", "columns", "random", "few columns", "cached", "many epochs", "random", "sequential", "cached")
@@ -162,7 +162,7 @@ def _form(rng: Any, name: str, sample_bytes: int) -> dict[str, Any]:
     }
 
 
-@draws("decode_once")
+@case_source("decode_once")
 def chains(rng: Any) -> list[Case]:
     """Chains of transforms: some that single mistakes get wrong, then random ones."""
     fixed = [

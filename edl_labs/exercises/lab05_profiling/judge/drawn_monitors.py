@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from edl_labs.checks import Case, draws
+from edl_labs.checks import Case, case_source
 
 _TOOLS = {
     "timers by hand": ["none", "cpu", "one core", "gpu"],
@@ -19,7 +19,7 @@ _EVERY_ONE = {"name": "a week of reading logs", "hours": 60}
 _PLAIN = {"gpus": (35, 70), "cores": (15, 55), "disk": (10, 60), "network": (10, 60), "used": (30, 70)}
 
 
-@draws("read_the_monitors")
+@case_source("read_the_monitors")
 def watched(rng: Any) -> list[Case]:
     kinds: list[dict[str, Any]] = [
         {"gpus": (92, 99), "disk": (93, 98)},

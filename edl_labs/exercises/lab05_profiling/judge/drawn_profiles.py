@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from edl_labs.checks import Case, draws
+from edl_labs.checks import Case, case_source
 
 _CHAIN = ("aten::conv2d", "aten::convolution", "aten::_convolution")
 
@@ -26,12 +26,12 @@ _MODULES = ("als.py", "csc.py", "nearest.py", "coo.py", "loader.py", "sparse.py"
 _FUNCTIONS = ("fit", "tocsr", "weigh", "read", "collate", "decode", "step", "normalize", "shuffle", "walk")
 
 
-@draws("self_times")
+@case_source("self_times")
 def profiles(rng: Any) -> list[Case]:
     return [Case(given=_profile(rng)) for _ in range(5)]
 
 
-@draws("read_a_sampler")
+@case_source("read_a_sampler")
 def samplings(rng: Any) -> list[Case]:
     return [Case(given=one) for one in [_few_samples(rng), *(_samples(rng) for _ in range(3))]]
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from edl_labs.checks import Case, draws
+from edl_labs.checks import Case, case_source
 from edl_labs.exercises.lab05_profiling.planted_faults import DRAWS, MENDS
 
 
-@draws("schedule_states")
+@case_source("schedule_states")
 def schedules(rng: Any) -> list[Case]:
     def case(**fixed: int) -> dict[str, int]:
         drawn = {
@@ -49,7 +49,7 @@ def schedules(rng: Any) -> list[Case]:
     return [Case(given=one) for one in cases]
 
 
-@draws("layer_profiler")
+@case_source("layer_profiler")
 def models(rng: Any) -> list[Case]:
     shapes = [
         [("stem", {}), ("head", {})],
@@ -63,12 +63,12 @@ def models(rng: Any) -> list[Case]:
     return [Case(given=_model(rng, shape, steps=1 + number % 2)) for number, shape in enumerate(shapes)]
 
 
-@draws("utilisation_lies")
+@case_source("utilisation_lies")
 def timelines(rng: Any) -> list[Case]:
     return [Case(given=_timeline(rng, kind)) for kind in ("one SM", "small", "waves", "beside", "mixed", "mixed")]
 
 
-@draws("planted")
+@case_source("planted")
 def jobs(rng: Any) -> list[Case]:
     draws = [_job(rng) for _ in range(DRAWS)]
     return [Case.split({"mend": mend, **draw}, "mend") for draw in draws for mend in MENDS]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from edl_labs.checks import Case, draws
+from edl_labs.checks import Case, case_source
 from edl_labs.exercises.lab05_profiling.step_patterns import PATTERNS
 from edl_labs.virtual import VirtualMachine
 from edl_labs.virtual.loop import step_spans
@@ -31,7 +31,7 @@ _LINE_BEHIND = 999  # a line that no drawn script reaches
 EACH = 3  # timelines of each pattern, all but the first mixed with others
 
 
-@draws("name_the_pattern")
+@case_source("name_the_pattern")
 def patterns(rng: Any) -> list[Case]:
     # The pattern itself is not part of a case: cases travel to the student's process.
     drawn = []
@@ -46,7 +46,7 @@ def patterns(rng: Any) -> list[Case]:
     return [Case(given={"spans": drawn[i]}) for i in rng.permutation(len(drawn))]
 
 
-@draws("blame")
+@case_source("blame")
 def blamed(rng: Any) -> list[Case]:
     cases: list[dict[str, Any]] = []
     for pattern in [*PATTERNS, *PATTERNS]:
@@ -57,7 +57,7 @@ def blamed(rng: Any) -> list[Case]:
     return [Case(given=cases[i]) for i in rng.permutation(len(cases))]
 
 
-@draws("most_to_gain")
+@case_source("most_to_gain")
 def steps(rng: Any) -> list[Case]:
     steps = [(pattern, True) for pattern in PATTERNS] + [("synchronisation", False), ("copy", False)]
     cases = []

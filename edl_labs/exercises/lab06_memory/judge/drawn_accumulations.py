@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from edl_labs.checks import Case, draws
+from edl_labs.checks import Case, case_source
 
 _NORMS = ("layer_norm", "group_norm")
 
 
-@draws("same_or_not")
+@case_source("same_or_not")
 def jobs(rng: Any) -> list[Case]:
     frozen, frozen_sync = _norm(training=False), _norm("sync_batch_norm", training=False)
     noise, still = _dropout(rng), _dropout(rng, training=False)

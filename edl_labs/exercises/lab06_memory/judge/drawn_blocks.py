@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from edl_labs.checks import Case, draws
+from edl_labs.checks import Case, case_source
 
 
-@draws("own_checkpoint")
+@case_source("own_checkpoint")
 def blocks(rng: Any) -> list[Case]:
     def case(
         *, dropout: bool = False, autocast: str = "", offset: bool = False, factor: bool = False, between: bool = False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from edl_labs.checks import Case, draws
+from edl_labs.checks import Case, case_source
 
 _MIB = 1 << 20  # sizes that are easily read
 # Copies in units of what the passes' own bytes a second are, and the budget's share of keeping everything.
@@ -16,7 +16,7 @@ _DRAWN = (
 )
 
 
-@draws("offload_or_recompute")
+@case_source("offload_or_recompute")
 def chains(rng: Any) -> list[Case]:
     return [Case(given=_case(rng, rate, share)) for rate, share in _DRAWN]
 

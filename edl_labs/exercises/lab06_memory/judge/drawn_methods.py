@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from edl_labs.checks import Case, draws
+from edl_labs.checks import Case, case_source
 
 _MIB = 1 << 20  # sizes that are easily read
 _PLAIN_STEP = 3.004  # forward passes: a backward pass takes two, an update 0.004
 
 
-@draws("method_table")
+@case_source("method_table")
 def jobs(rng: Any) -> list[Case]:
     made = [
         *(_case(rng, "split", fill=8.0), _case(rng, "split", fill=1.2), _case(rng, "split", fill=0.5)),

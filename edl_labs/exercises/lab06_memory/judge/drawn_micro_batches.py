@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from edl_labs.checks import Case, draws
+from edl_labs.checks import Case, case_source
 from edl_labs.exercises.lab06_memory.micro_batches import CLASSES, IGNORED
 
 
-@draws("mend_accumulation")
+@case_source("mend_accumulation")
 def trainings(rng: Any) -> list[Case]:
     window = int(rng.integers(3, 6))
     rows = int(rng.integers(3, 7))

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from edl_labs.checks import Case, draws
+from edl_labs.checks import Case, case_source
 
 _KIB, _MIB = 1 << 10, 1 << 20  # the units of the allocator's own rules
 
 
-@draws("fragments")
+@case_source("fragments")
 def maps(rng: Any) -> list[Case]:
     return [Case(given=make(rng)) for make in _MAKERS]
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from edl_labs.checks import Case, draws
+from edl_labs.checks import Case, case_source
 
 
-@draws("merge_statistics")
+@case_source("merge_statistics")
 def batches(rng: Any) -> list[Case]:
     cases = [
         _case(rng, parts=4, centre=0.0, deviation=1.0, is_even=True),

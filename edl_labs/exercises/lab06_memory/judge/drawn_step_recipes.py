@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from edl_labs.checks import Case, draws
+from edl_labs.checks import Case, case_source
 
 
-@draws("memory_timeline")
+@case_source("memory_timeline")
 def recipes(rng: Any) -> list[Case]:
     cases = [
         _case(rng, "sgd", first=True, set_to_none=True),

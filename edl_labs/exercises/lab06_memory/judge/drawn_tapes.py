@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from edl_labs.checks import Case, draws
+from edl_labs.checks import Case, case_source
 
 _MIB = 1 << 20  # sizes that are easily read
 
 
-@draws("best_segments")
+@case_source("best_segments")
 def equal_chains(rng: Any) -> list[Case]:
     # With two tensors each, two numbers of segments hold equally few in the first of these chains.
     squares = [int(rng.choice([16, 64, 100, 144])), int(rng.choice([25, 36, 49, 81, 121]))]
@@ -25,7 +25,7 @@ def equal_chains(rng: Any) -> list[Case]:
     return [Case(given=one) for one in cases]
 
 
-@draws("place_checkpoints")
+@case_source("place_checkpoints")
 def unequal_chains(rng: Any) -> list[Case]:
     """Budgets between the least that any placement needs and what keeping everything takes, and one with room."""
     cases = [_case(rng, count, once, share) for count, once, share in _DRAWN]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from edl_labs.checks import Case, draws
+from edl_labs.checks import Case, case_source
 
 
-@draws("buckets")
+@case_source("buckets")
 def chains(rng: Any) -> list[Case]:
     """Many even layers where each sum's rounds are dear; bytes that grow to either end; a large first layer."""
     cases = [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from edl_labs.checks import Case, draws
+from edl_labs.checks import Case, case_source
 from edl_labs.exercises.lab07_many_gpus.hang_slips import ABSENT, ANSWERS
 
 _RANKS = 8  # a node of eight GPUs, as most are
@@ -18,7 +18,7 @@ _MISSING_TOO = {
 }
 
 
-@draws("who_hangs")
+@case_source("who_hangs")
 def states(rng: Any) -> list[Case]:
     cases = [_case(rng, answer, turn) for answer in ANSWERS for turn in range(4)]
     return [Case(given=cases[at]) for at in rng.permutation(len(cases))]

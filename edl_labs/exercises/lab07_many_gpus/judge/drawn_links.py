@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from edl_labs.checks import Case, draws
+from edl_labs.checks import Case, case_source
 
 
-@draws("fit_a_link")
+@case_source("fit_a_link")
 def tables(rng: Any) -> list[Case]:
     return [Case(given=_case(rng)) for _ in range(5)]
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from edl_labs.checks import Case, draws
+from edl_labs.checks import Case, case_source
 
 
-@draws("pick_collective")
+@case_source("pick_collective")
 def clusters(rng: Any) -> list[Case]:
     """Two levels first, nodes of a power of two, then one node; powers of two in all, and other numbers of ranks."""
     shapes = [(4, 8), (int(rng.choice([3, 5])), 4), (int(rng.choice([3, 6])), 2), (1, 8), (1, 6), (8, 1)]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from edl_labs.checks import Case, draws
+from edl_labs.checks import Case, case_source
 
 
-@draws("ring")
+@case_source("ring")
 def rings(rng: Any) -> list[Case]:
     """First what is easy; then a remainder, more ranks than elements, and a single rank."""
     cases = [_case(rng, ranks, ranks * int(rng.integers(100, 1000))) for ranks in (4, int(rng.choice([5, 7])))]

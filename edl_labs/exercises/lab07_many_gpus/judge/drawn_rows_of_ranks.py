@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from edl_labs.checks import Case, draws
+from edl_labs.checks import Case, case_source
 
 
-@draws("sync_batch_norm")
+@case_source("sync_batch_norm")
 def batches(rng: Any) -> list[Case]:
     def case(rows: list[int], **changed: float) -> dict[str, Any]:
         drawn = {"seed": int(rng.integers(1, 10**6)), "channels": int(rng.integers(2, 4))}

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from edl_labs.checks import Case, draws
+from edl_labs.checks import Case, case_source
 
 
-@draws("no_sync")
+@case_source("no_sync")
 def token_counts(rng: Any) -> list[Case]:
     shapes = ((2, 10, 4), (3, 6, 3), (4, 7, 3), (2, 5, 1), (2, 3, 5))
     return [

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from edl_labs.checks import Case, draws
+from edl_labs.checks import Case, case_source
 
 
-@draws("split_a_block")
+@case_source("split_a_block")
 def blocks(rng: Any) -> list[Case]:
     def case(kind: str, ranks: int, **sizes: int) -> dict[str, Any]:
         seed, tokens = int(rng.integers(1, 10**6)), int(rng.integers(3, 6))

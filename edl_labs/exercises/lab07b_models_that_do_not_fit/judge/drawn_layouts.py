@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from edl_labs.checks import Case, draws
+from edl_labs.checks import Case, case_source
 from edl_labs.exercises.lab07b_models_that_do_not_fit.cluster_layouts import WITHIN, every_layout, sequences
 
 _SHAPES = ((2, 4), (2, 8), (4, 4), (2, 4))  # nodes, GPUs in each
 _TRIES = 400  # one in eight draws is asked
 
 
-@draws("layout")
+@case_source("layout")
 def jobs(rng: Any) -> list[Case]:
     return [Case(given=_decided(rng, *_SHAPES[at])) for at in rng.permutation(len(_SHAPES))]
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from edl_labs.checks import Case, draws
+from edl_labs.checks import Case, case_source
 
 
-@draws("pipeline")
+@case_source("pipeline")
 def pipelines(rng: Any) -> list[Case]:
     cases = [
         _case(rng, "gpipe", 4, 6),

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from edl_labs.checks import Case, draws
+from edl_labs.checks import Case, case_source
 
 _RATE = 40e9  # bytes per second: NVLink of deck [003]
 _STATE = 16  # bytes of weights, gradients and Adam's averages for each parameter
 
 
-@draws("sharded_step")
+@case_source("sharded_step")
 def models(rng: Any) -> list[Case]:
     cases = [
         _case(rng, 2, [6] * 6, 0.5),

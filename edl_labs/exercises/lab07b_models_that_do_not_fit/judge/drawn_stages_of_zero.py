@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from edl_labs.checks import Case, draws
+from edl_labs.checks import Case, case_source
 
 _RECIPES = ((2, 2, 12), (2, 4, 12), (4, 4, 8), (2, 2, 6), (1, 2, 8))  # bytes a parameter: weights, gradients, optimizer
 
 
-@draws("zero")
+@case_source("zero")
 def recipes(rng: Any) -> list[Case]:
     order = rng.permutation(len(_RECIPES))
     return [

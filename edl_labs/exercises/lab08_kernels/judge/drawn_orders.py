@@ -6,7 +6,7 @@ import itertools
 import math
 from typing import Any
 
-from edl_labs.checks import Case, draws
+from edl_labs.checks import Case, case_source
 
 _TRIES = 500  # one in ten draws is asked
 _APART = 0.02  # of the range: how far the sums of common mistakes are from its ends
@@ -15,7 +15,7 @@ _FEW_ORDERS = 4  # of 5,040: a few hundred shuffles rarely meet one of them
 _BITS = {"float16": (11, 12), "bfloat16": (8, 12), "float32": (24, 28)}
 
 
-@draws("order_matters")
+@case_source("order_matters")
 def sums(rng: Any) -> list[Case]:
     formats = ("float16", "bfloat16", "float32", "float16")
     counts = (500, *(int(count) for count in rng.integers(270, 400, size=3)))

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from edl_labs.checks import Case, draws
+from edl_labs.checks import Case, case_source
 from edl_labs.exercises.slip_digests import digest
 from edl_labs.virtual.warp import LANES
 
 _NAMES = ("short", "middle", "long", "longest")
 
 
-@draws("warp_paths")
+@case_source("warp_paths")
 def branches(rng: Any) -> list[Case]:
     cases = [
         _case(rng, 48, 200, can_be_sorted=False),

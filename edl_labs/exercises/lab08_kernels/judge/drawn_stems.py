@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from edl_labs.checks import Case, draws
+from edl_labs.checks import Case, case_source
 from edl_labs.exercises.lab08_kernels.judge.stem_slip_rules import handing_on, slips
 
 
-@draws("first_layers")
+@case_source("first_layers")
 def stems(rng: Any) -> list[Case]:
     conv, depthwise = _kinds(rng)
     folded = [{"kind": "batch_norm"}, {"kind": "relu"}]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from edl_labs.checks import Case, draws
+from edl_labs.checks import Case, case_source
 
 _TRIES = 3000  # one in thirty draws is asked
 _MARGIN = 1.02  # between the best choice and the next: rounding must not decide
@@ -13,7 +13,7 @@ _SPLITS = (1, 2, 3, 4, 8)  # the chip's list in every case but one
 _OTHER_SPLITS = (1, 3, 5, 6, 12)  # only a choice from the chip's own list is one of these
 
 
-@draws("tile_choice")
+@case_source("tile_choice")
 def products(rng: Any) -> list[Case]:
     cases = [
         _decided(rng, _small_output, lambda best, tiles: best[1] > 2 and best[0] != 2),

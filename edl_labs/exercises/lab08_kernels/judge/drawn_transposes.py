@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from edl_labs.checks import Case, draws
+from edl_labs.checks import Case, case_source
 
 
-@draws("coalesced")
+@case_source("coalesced")
 def matrices(rng: Any) -> list[Case]:
     """Sides are multiples of 16, so that rows of every type begin with a sector; the last matrix has many blocks."""
     more = [16 * int(side) for side in rng.integers(1, 5, size=4)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from edl_labs.checks import Case, draws
+from edl_labs.checks import Case, case_source
 from edl_labs.exercises.lab08b_layouts.judge.stride_slip_rules import copy_slips, reading_slips
 from edl_labs.exercises.lab08b_layouts.memory_layouts import placements
 from edl_labs.exercises.lab08b_layouts.stride_slips import PLACEMENTS
@@ -15,7 +15,7 @@ _ODD_CHANNELS = (17, 18)  # padded to 24, which no other rounding gives
 _TRIES = 300  # about one draw in three is asked
 
 
-@draws("strides")
+@case_source("strides")
 def nets(rng: Any) -> list[Case]:
     flat = _decided(rng, int(rng.choice(_ODD_CHANNELS)), is_flat=True)
     made = [flat, *(_decided(rng, channels) for channels in _CHANNELS)]

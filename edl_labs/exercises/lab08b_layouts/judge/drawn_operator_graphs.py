@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from typing import Any
 
-from edl_labs.checks import Case, draws
+from edl_labs.checks import Case, case_source
 from edl_labs.exercises.lab08b_layouts.fused_kernels import as_graph
 from edl_labs.graph.kernel_groups import broken_rule
 
@@ -23,7 +23,7 @@ _INTERLEAVED = ("attention", "short norm", "tied")
 _LONGEST_ROW = 16384  # 64 KiB of float32: what a block keeps in shared memory on GPUs of today
 
 
-@draws("fuse")
+@case_source("fuse")
 def operator_graphs(rng: Any) -> list[Case]:
     cases = [*(_case(rng, recipe) for recipe in _RECIPES), _case(rng, _INTERLEAVED, take_turns=True)]
     return [Case.split(one, "least_bytes") for one in cases]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from edl_labs.checks import Case, draws
+from edl_labs.checks import Case, case_source
 from edl_labs.exercises.lab08c_compilers.compiled_calls import LINES
 from edl_labs.exercises.slip_digests import digest
 
@@ -154,7 +154,7 @@ def decisions(lines: list[dict[str, Any]], calls: list[dict[str, Any]], **slip: 
     return [rules.call(args) for args in calls]
 
 
-@draws("guards")
+@case_source("guards")
 def functions_and_calls(rng: Any) -> list[Case]:
     return [Case.split(_case(rng, *made), "slips") for made in _drawn(rng)]
 

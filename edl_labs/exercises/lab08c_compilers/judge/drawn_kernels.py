@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from edl_labs.checks import Case, draws
+from edl_labs.checks import Case, case_source
 
 _CHIPS = ("H100-SXM", "A100-80GB")
 _KINDS = (("fp16", "NHWC"), ("fp16", "NCHW"), ("fp32", "NHWC"), ("fp32", "NCHW"))
 _CANDIDATES = 4  # as many as there are kinds, so that each kind can have a best of its own
 
 
-@draws("autotuner")
+@case_source("autotuner")
 def streams(rng: Any) -> list[Case]:
     length = int(rng.integers(32, 64))
     kinds = [_problem(rng, length, kind, best) for kind, best in zip(_KINDS, _bests(rng), strict=True)]

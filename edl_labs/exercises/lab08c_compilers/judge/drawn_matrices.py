@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from edl_labs.checks import Case, draws
+from edl_labs.checks import Case, case_source
 
 _ROWS, _COLUMNS = 3, 4  # not square, so that a mean over one side is not that over the other; read at a glance
 _STEPS = 8  # eighths are exact in float32, and so are their sums
 
 
-@draws("whole_graph")
+@case_source("whole_graph")
 def matrices(rng: Any) -> list[Case]:
     loud = [_case(rng, sign=sign, peak=peak) for sign in (1, -1) for peak in (1, -1)]
     quiet = [_case(rng, sign=sign, peak=0) for sign in (1, -1)]

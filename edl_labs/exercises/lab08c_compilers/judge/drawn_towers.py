@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from edl_labs.checks import Case, draws
+from edl_labs.checks import Case, case_source
 
 _CHIPS = ("H100-SXM", "A100-80GB", "H200")
 
 
-@draws("capture")
+@case_source("capture")
 def towers(rng: Any) -> list[Case]:
     return [Case(given=_case(rng, chip)) for chip in rng.permutation(_CHIPS)]
 

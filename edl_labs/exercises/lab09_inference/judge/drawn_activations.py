@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from edl_labs.checks import Case, draws
+from edl_labs.checks import Case, case_source
 
 _TRIES = 1000  # one draw in about six is decided by what the case is about
 _ROOM = 1.10  # the lab's text allows it
 _GOOD = 1.04  # what placing by size reaches, in each of its usual forms
 
 
-@draws("memory_plan")
+@case_source("memory_plan")
 def networks(rng: Any) -> list[Case]:
     return [Case.split(_network(rng, decides), "slips") for decides in ("counting", "in place", "whole", "time")]
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from edl_labs.checks import Case, draws
+from edl_labs.checks import Case, case_source
 
 
-@draws("fold_batch_norm")
+@case_source("fold_batch_norm")
 def chains(rng: Any) -> list[Case]:
     def conv(inputs: int, outputs: int, **own: Any) -> dict[str, Any]:
         size, stride = int(rng.integers(1, 3)) + 1, int(rng.integers(1, 3))

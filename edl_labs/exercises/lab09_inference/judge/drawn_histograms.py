@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from edl_labs.checks import Case, draws
+from edl_labs.checks import Case, case_source
 from edl_labs.exercises.lab09_inference.judge.histogram_slips import PRICED_WRONGLY, slips_on
 from edl_labs.exercises.lab09_inference.range_symptoms import WITHIN, expected_error, is_grid
 
@@ -16,7 +16,7 @@ _NOTHING = ((0.0, 0.0, False), (0.0, 0.0, True))  # ranges of nothing but 0
 _DECAYED = 32.25  # values that a drawn one stands for: enough that a step's twelfth, squared, counts beside outliers
 
 
-@draws("calibrate")
+@case_source("calibrate")
 def calibrations(rng: Any) -> list[Case]:
     shapes = [("one-sided", "tails"), ("away", "skewed"), ("both", "lean")]
     return [_case(rng, pair) for pair in shapes]

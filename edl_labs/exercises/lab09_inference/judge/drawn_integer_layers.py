@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from edl_labs.checks import Case, draws
+from edl_labs.checks import Case, case_source
 from edl_labs.exercises.lab09_inference.integer_products import _values
 
 _TRIES = 50  # nearly every second draw has no tie
 _TIE = 1e-4  # of a step: float32 and float64 round the same way beyond
 
 
-@draws("int8_product")
+@case_source("int8_product")
 def layers(rng: Any) -> list[Case]:
     return [Case(given=_layer(rng, relu=at % 2 == 1)) for at in range(4)]
 

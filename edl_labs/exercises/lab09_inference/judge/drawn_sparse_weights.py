@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from edl_labs.checks import Case, draws
+from edl_labs.checks import Case, case_source
 
 
-@draws("two_of_four")
+@case_source("two_of_four")
 def weights(rng: Any) -> list[Case]:
     return [Case(given=_weight(rng, inputs, outputs)) for inputs, outputs in ((16, 6), (8, 8), (32, 5), (24, 7))]
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy
 
-from edl_labs.checks import Case, draws
+from edl_labs.checks import Case, case_source
 from edl_labs.exercises.lab09_inference.engine_tactics import PROBLEMS, SLACK, asked, price_s
 
 _TRIES = 4000  # of a case; one in some tens is decided
@@ -26,7 +26,7 @@ _DECIDED: tuple[dict[str, tuple[str, ...]], ...] = (  # by case: which short cut
 )
 
 
-@draws("fuse_and_tune")
+@case_source("fuse_and_tune")
 def engines(rng: Any) -> list[Case]:
     return [Case.split(_engine(rng, decided), "slips") for decided in _DECIDED]
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from edl_labs.checks import Case, draws
+from edl_labs.checks import Case, case_source
 from edl_labs.exercises.slip_digests import digest
 
 _APART = 0.02  # of a factor: 8 sequences of the fewest, and judge_fits takes up to 3 for rounding
 
 
-@draws("kv_cache")
+@case_source("kv_cache")
 def caches(rng: Any) -> list[Case]:
     cases = [
         # Fractions on both sides of a half, and numbers of every size: the first tells most mistakes apart.

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from edl_labs.checks import Case, draws
+from edl_labs.checks import Case, case_source
 
 _EIGHTH = 0.125  # seconds
 
 
-@draws("micro_batch")
+@case_source("micro_batch")
 def loads(rng: Any) -> list[Case]:
     kinds = (_trickle, _full_batches, _crowd, _slow_model, _no_wait)
     return [Case(given=kind(rng)) for kind in kinds]

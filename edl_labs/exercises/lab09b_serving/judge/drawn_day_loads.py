@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from edl_labs.checks import Case, draws
+from edl_labs.checks import Case, case_source
 from edl_labs.virtual.server import (
     Arrival,
     DecoderShape,
@@ -25,7 +25,7 @@ _TRIES = 60  # most draws part the policies
 _SHAPE = DecoderShape("ranker", layers=24, heads=16, kv_heads=16, head_size=64, parameters=560_000_000)
 
 
-@draws("batcher")
+@case_source("batcher")
 def loads(rng: Any) -> list[Case]:
     # Part of a server rounds down in some and up in others: who rounds to the nearest is wrong in some.
     # Of 100 and 200 latencies 99 % is a whole number, of 150 not.

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from edl_labs.checks import Case, draws
+from edl_labs.checks import Case, case_source
 
 _EXACT_RIDGE = 128  # FLOP/B: a power of two, so that whoever compares FLOPs, bytes or seconds meets the same equality
 _CHIPS = ((125e12, 0.9e12), (312e12, 1.555e12), (312e12, 2.039e12), (989e12, 3.35e12))  # V100, A100s, H100: datasheets
 
 
-@draws("decode_bound")
+@case_source("decode_bound")
 def decoders(rng: Any) -> list[Case]:
     sizes = (2, 1, 4, 2)  # bytes of a number
     drawn = [_case(rng, _CHIPS[at], size) for at, size in zip(rng.permutation(len(_CHIPS)), sizes, strict=True)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from edl_labs.checks import Case, draws
+from edl_labs.checks import Case, case_source
 from edl_labs.virtual.server import (
     Arrival,
     DecoderShape,
@@ -21,7 +21,7 @@ _FEW = 15  # of the load whose end is what counts: a tenth of a second of the ju
 _SHAPE = DecoderShape("7B", layers=32, heads=32, kv_heads=32, head_size=128, parameters=6_738_000_000)
 
 
-@draws("continuous")
+@case_source("continuous")
 def loads(rng: Any) -> list[Case]:
     cases = [
         _case(rng, burst=1, blocks=(180, 240), most=48),

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from edl_labs.checks import Case, draws
+from edl_labs.checks import Case, case_source
 
 
-@draws("streams")
+@case_source("streams")
 def requests(rng: Any) -> list[Case]:
     cases = [
         # Four times the 3 µs of a launch are less than a kernel: the host keeps up where it takes turns.

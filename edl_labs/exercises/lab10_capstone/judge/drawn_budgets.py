@@ -6,7 +6,7 @@ from collections.abc import Callable
 from itertools import combinations, pairwise
 from typing import Any
 
-from edl_labs.checks import Case, draws
+from edl_labs.checks import Case, case_source
 from edl_labs.exercises.slip_digests import digest
 
 # Peaks in bf16 and memory of V100 (fp16), A100s, H100: datasheets; prices are of the size that clouds asked in 2025.
@@ -16,7 +16,7 @@ _MOST = 9  # cases; six or seven mostly do
 _APART = 1e-3  # of the money: no tie between two numbers of GPUs
 
 
-@draws("cost")
+@case_source("cost")
 def runs(rng: Any) -> list[Case]:
     """Cases that tell every slip from what is right, and from each other slip.
 

@@ -6,7 +6,7 @@ import itertools
 from fractions import Fraction
 from typing import Any
 
-from edl_labs.checks import Case, draws
+from edl_labs.checks import Case, case_source
 from edl_labs.exercises.lab10_capstone.curves_of_seeds import MOST_WRONG
 
 SEEDS, POINTS = 10, 16  # as the text says: ten agree on a sign by chance once in 512, and a quarter is four points
@@ -27,7 +27,7 @@ _ALPHA = 0.02  # as announced
 _SOUND_CUTS = (3, 4, 5, 8)  # tests of so many parts err as seldom, and unlucky noise is no reason to lose points
 
 
-@draws("same_curve")
+@case_source("same_curve")
 def pairs(rng: Any) -> list[Case]:
     """One case, of all pairs: what is judged is how often one errs."""
     while True:

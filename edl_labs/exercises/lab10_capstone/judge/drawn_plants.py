@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from edl_labs.checks import Case, draws
+from edl_labs.checks import Case, case_source
 from edl_labs.exercises.lab10_capstone.ranked_gains import COUNT, machine_of
 from edl_labs.virtual.operation_runs import run_spans
 
@@ -19,7 +19,7 @@ _REORDERED = ("host", "gpu")  # runs in which the first mend changes the order o
 _TOLD = {"host": ("calls", "issued"), "gpu": ("kept",)}
 
 
-@draws("rank_gains")
+@case_source("rank_gains")
 def planted_runs(rng: Any) -> list[Case]:
     return [
         Case.split(_decided(rng, _SHORT[at], reordered=_SHORT[at] in _REORDERED), "step", "machine", "slips")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from edl_labs.checks import Case, draws
+from edl_labs.checks import Case, case_source
 from edl_labs.exercises.slip_digests import digest
 
 _KINDS = ("above", "below", "memory", "ridge")
@@ -15,7 +15,7 @@ _EDGES = ("strictly in time", "one too many", "none alone", "halved")  # told fr
 _MANY = (3, 8)  # GPUs, of which one is no power of two
 
 
-@draws("time_to_quality")
+@case_source("time_to_quality")
 def trainings(rng: Any) -> list[Case]:
     """One of each kind on each chip, one whose deadlines are kept exactly, and one in which a second GPU loses time."""
     cases = [*(_decided(rng, _KINDS[at], _CHIPS[at]) for at in rng.permutation(len(_KINDS))), _exact(rng)]

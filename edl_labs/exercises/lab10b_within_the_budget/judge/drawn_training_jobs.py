@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from edl_labs.checks import Case, draws
+from edl_labs.checks import Case, case_source
 from edl_labs.exercises.lab10b_within_the_budget.budget_scores import MARGIN
 from edl_labs.virtual.budget import TrainingJob, light
 
@@ -61,13 +61,13 @@ def drawn_job(rng: Any, *, ranks: int, steps: int = 5, loading: float | None = N
     return replace(made, memory_bytes=int(1.02 * made.peak_bytes(-(-share // parts))))
 
 
-@draws("single")
+@case_source("single")
 def single_jobs(rng: Any) -> list[Case]:
     jobs = [drawn_job(rng, ranks=1, loading=one, short=short) for one, short in ((0.45, 0), (1.3, 0), (0.7, 1))]
     return [Case(given=job.to_dict()) for job in (*jobs, _of_one_unit(jobs[0]))]
 
 
-@draws("scaled")
+@case_source("scaled")
 def scaled_jobs(rng: Any) -> list[Case]:
     aims = ((2, 0.45, 0), (4, 0.7, 0), (2, 1.3, 1))
     jobs = [drawn_job(rng, ranks=ranks, loading=one, short=short) for ranks, one, short in aims]
@@ -82,7 +82,7 @@ def _of_one_unit(job: TrainingJob) -> TrainingJob:
     return replace(job, units=job.ranks, memory_bytes=job.peak_bytes(1), alpha_s=1e-6, link_byte_per_s=1e12)
 
 
-@draws("score")
+@case_source("score")
 def budgets(rng: Any) -> list[Case]:
     tight = int(rng.choice([1, 2]))
     return [Case(given=_within(rng, int(aim), tight=aim == tight)) for aim in rng.permutation([1, 2, 4])]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from edl_labs.checks import Case, draws
+from edl_labs.checks import Case, case_source
 
 _PLAIN = {
     "dtype": "float32", "mask": None, "mask_requires_grad": False, "requires_grad": False, "dropout_p": 0.0,
@@ -17,7 +17,7 @@ _FEATURES = (
 _OF_EACH = 2  # so that 24 calls are asked, and one rule that is wrong shows twice
 
 
-@draws("which_sdpa")
+@case_source("which_sdpa")
 def calls(rng: Any) -> list[Case]:
     """Two calls for each feature, in a drawn order."""
     features = [*_FEATURES] * _OF_EACH

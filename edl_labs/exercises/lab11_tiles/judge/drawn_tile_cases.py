@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from edl_labs.checks import Case, draws
+from edl_labs.checks import Case, case_source
 from edl_labs.exercises.lab11_tiles.attention_kernels import Attention, Causal
 from edl_labs.exercises.lab11_tiles.backward_kernels import AttentionBackward
 from edl_labs.exercises.lab11_tiles.judge.kernel_slip_rules import attention_slips, backward_slips, product_slips
@@ -15,7 +15,7 @@ _LOW = -30_000.0  # near the least of fp16
 _FAR = -160.0  # a level of scores whose exp is 0 in fp32
 
 
-@draws("scale_shift_relu")
+@case_source("scale_shift_relu")
 def vectors(rng: Any) -> list[Case]:
     """Short and long, with a length that no block divides."""
     lengths = [1000, _odd(rng, 2500, 4000), _odd(rng, 20_000, 40_000), int(rng.integers(1, 60))]
@@ -27,7 +27,7 @@ def _vector(rng: Any, n: int) -> Case:
     return Case(given={"n": n, "a": -a, "b": b}, hidden=_seed(rng))
 
 
-@draws("row_softmax")
+@case_source("row_softmax")
 def short_rows(rng: Any) -> list[Case]:
     """Rows of a power of two, ragged ones, ones far below 0, ones above exp's range, and ones with padding."""
     return [
@@ -40,7 +40,7 @@ def short_rows(rng: Any) -> list[Case]:
     ]
 
 
-@draws("long_rows")
+@case_source("long_rows")
 def long_rows(rng: Any) -> list[Case]:
     """Rows of several blocks: their maximum grows, falls, and is far below 0."""
     return [
@@ -57,13 +57,13 @@ def _rows(rng: Any, rows: int, columns: int, *, pad: int, level: float, spread: 
     return Case(given=given, hidden={"level": float(level), "spread": float(spread), **_seed(rng)})
 
 
-@draws("tiled_product")
+@case_source("tiled_product")
 def products(rng: Any) -> list[Case]:
     """Whole tiles, ragged ones, both types, and tiles that are wider than high."""
     return _products(rng, TiledProduct())
 
 
-@draws("gelu_product")
+@case_source("gelu_product")
 def gelu_products(rng: Any) -> list[Case]:
     """As for `tiled_product`."""
     return _products(rng, GeluProduct())
@@ -83,7 +83,7 @@ def _products(rng: Any, exercise: Any) -> list[Case]:
     return cases
 
 
-@draws("attention")
+@case_source("attention")
 def attentions(rng: Any) -> list[Case]:
     """One tile, several, a ragged one, padding after the keys, scores far below 0, and no key at all."""
     return [
@@ -102,7 +102,7 @@ def _attention(rng: Any, *, keys: int, pad: int, level: float = -1.0, **sizes: i
     return _with_slips(case, Attention(), attention_slips)
 
 
-@draws("causal")
+@case_source("causal")
 def causals(rng: Any) -> list[Case]:
     """Square tiles, ragged ends, and both kinds of oblong tiles."""
     sizes = [(64, 16, 16), (_odd(rng, 70, 100), 32, 16), (_odd(rng, 70, 100), 16, 32), (_odd(rng, 40, 60), 16, 16)]
@@ -114,7 +114,7 @@ def causals(rng: Any) -> list[Case]:
     return cases
 
 
-@draws("attention_backward")
+@case_source("attention_backward")
 def gradients(rng: Any) -> list[Case]:
     """One tile, several, ragged ones of both shapes, and scores whose exponential is beyond fp32."""
     sizes = [
@@ -132,7 +132,7 @@ def gradients(rng: Any) -> list[Case]:
     return cases
 
 
-@draws("column_sums")
+@case_source("column_sums")
 def tall_matrices(rng: Any) -> list[Case]:
     """One tile, several tiles of rows, and ragged ends of both kinds."""
     sizes = [
@@ -145,7 +145,7 @@ def tall_matrices(rng: Any) -> list[Case]:
     return [Case(given=dict(zip(names, one, strict=True)), hidden=_seed(rng)) for one in sizes]
 
 
-@draws("tile_order")
+@case_source("tile_order")
 def tile_grids(rng: Any) -> list[Case]:
     """Groups that divide the rows, groups that do not, one row, and a group with more rows than there are."""
     group = int(rng.integers(2, 5))

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from edl_labs.checks import Case, draws
+from edl_labs.checks import Case, case_source
 from edl_labs.exercises.lab12_language_model.chunked_losses import IGNORED, drawn_inputs
 
 # (dtype, smoothing, mean)
@@ -19,7 +19,7 @@ _KINDS = (
 )
 
 
-@draws("chunked_loss")
+@case_source("chunked_loss")
 def losses(rng: Any) -> list[Case]:
     return [_case(rng, *kind) for kind in _KINDS]
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from edl_labs.checks import Case, draws
+from edl_labs.checks import Case, case_source
 from edl_labs.exercises.slip_digests import digest
 
 
-@draws("lora")
+@case_source("lora")
 def adapters(rng: Any) -> list[Case]:
     return [_case(rng, int(rank)) for rank in rng.permutation([3, 4, 5])]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from edl_labs.checks import Case, draws
+from edl_labs.checks import Case, case_source
 from edl_labs.exercises.slip_digests import digest
 
 _APART = 1e-3  # between a uniform and what it is compared with, and relatively between the best length and the next
@@ -12,7 +12,7 @@ _TRIES = 5000  # a pass that ends in the middle is one draw in three
 _ENDS = ("all", "first", "middle")  # where a pass ends
 
 
-@draws("speculate")
+@case_source("speculate")
 def distributions(rng: Any) -> list[Case]:
     return [_case(rng, words) for words in (4, 6, 9)]
 

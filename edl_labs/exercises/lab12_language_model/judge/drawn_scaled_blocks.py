@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from edl_labs.checks import Case, draws
+from edl_labs.checks import Case, case_source
 from edl_labs.exercises.slip_digests import digest
 from edl_labs.numerics import E2M1FN, E4M3FN
 
@@ -21,7 +21,7 @@ _AMAX = {"power": (1024, 1025), "at_448": (1792, 1793), "below": (1100, 1700), "
 _LARGEST = (1344, 2016, 1680, 1176)
 
 
-@draws("block_scales")
+@case_source("block_scales")
 def blocks(rng: Any) -> list[Case]:
     return [_case(rng, *size) for size in _SIZES]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from edl_labs.checks import Case, draws
+from edl_labs.checks import Case, case_source
 from edl_labs.exercises.slip_digests import digest
 
 _TRIES = 5000  # the rarest kind is one draw in a hundred
@@ -23,7 +23,7 @@ _KINDS = (
 Parts = dict[str, dict[str, float]]
 
 
-@draws("where_the_peak_is")
+@case_source("where_the_peak_is")
 def steps(rng: Any) -> list[Case]:
     return [_decided(rng, number, *kind) for number, kind in enumerate(_KINDS)]
 

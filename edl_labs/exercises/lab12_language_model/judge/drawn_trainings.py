@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from edl_labs.checks import Case, draws
+from edl_labs.checks import Case, case_source
 
 
-@draws("mend_the_step")
+@case_source("mend_the_step")
 def trainings(rng: Any) -> list[Case]:
     return [_case(rng, blocks) for blocks in (1, 2)]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from edl_labs.checks import Case, draws
+from edl_labs.checks import Case, case_source
 from edl_labs.exercises.slip_digests import digest
 
 _STEPS = 15  # between sixteen integers
@@ -14,7 +14,7 @@ _TRIES = 20_000  # one draw in ten of the widest groups is clear
 _SIZES = ((3, 32, 8), (4, 21, 8), (2, 27, 16), (3, 10, 16))
 
 
-@draws("group_int4")
+@case_source("group_int4")
 def weights(rng: Any) -> list[Case]:
     return [_case(rng, *size, shifted=bool(number % 2)) for number, size in enumerate(_SIZES)]
 

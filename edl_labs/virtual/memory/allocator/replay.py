@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from edl_labs.presenters import Drawn
+from edl_labs.presenters import Plottable
 from edl_labs.units import byte_count
 from edl_labs.values import Value
 from edl_labs.virtual.memory.allocator.allocator_pools import AllocatorSettings
@@ -39,7 +39,7 @@ class SegmentView(Value):
 
 
 @dataclass(frozen=True, repr=False)
-class AllocatorReplay(Value, Drawn):
+class AllocatorReplay(Value, Plottable):
     """What the allocator held, from its operations alone. `history` has (allocated, reserved) after each of them.
 
     `allocated_bytes` are blocks in use, 512 B rounding included; `reserved_bytes` all segments; `largest_free_bytes`

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from edl_labs.presenters import Drawn
+from edl_labs.presenters import Plottable
 from edl_labs.units import byte_count, seconds
 from edl_labs.values import Value
 from edl_labs.virtual.memory.tape.engine import TapeEngine
@@ -30,7 +30,7 @@ class TapeMoment(Value):
 
 
 @dataclass(frozen=True, repr=False)
-class TapeReplay(Value, Drawn):
+class TapeReplay(Value, Plottable):
     """What a step did, from its operations alone.
 
     `peak` is the moment of the most bytes, `owners` who held them then, the most first. `compute_s` of the makespan are

@@ -11,7 +11,7 @@ from edl_labs.checks import Outcome
 from edl_labs.course.assignment import KnownCell
 from edl_labs.course.grade.broken_cells import tell_broken_cells
 from edl_labs.course.grade.plan import MarkingPlan, PlannedCell
-from edl_labs.course.grade.run_record import Mishap, ProbedRun
+from edl_labs.course.grade.run_record import Incident, ProbedRun
 
 AREA = KnownCell("code", "solve-area", "def area(): stub", "def area(): right", {}, "solve", "area")
 ENDED = "the cell of area ended in an error before it had defined everything"
@@ -61,7 +61,7 @@ def test_behind_a_check_nothing_is_told_but_one_of_pythons_own_exceptions(raised
 
 
 def test_a_cell_that_never_ends_is_told_to_look_for_a_loop():
-    outcome = told("while True: pass", ProbedRun(events=[Mishap("timeout", "area")], raised={1: "KeyboardInterrupt"}))
+    outcome = told("while True: pass", ProbedRun(events=[Incident("timeout", "area")], raised={1: "KeyboardInterrupt"}))
 
     assert ("the cell of area was stopped", "it did not finish in time") == (outcome.what, outcome.why)
     assert "loop" in outcome.next

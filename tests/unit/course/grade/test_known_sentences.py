@@ -72,7 +72,7 @@ def test_what_a_submission_words_itself_is_replaced_before_it_is_judged():
         {"error": {"type": "KeyError", "message": "sides 12", "line": ""}},
         {"missing": "sides_12"},
         {"missing": "diagnose"},
-        {"unplain": "sides 12"},
+        {"not_plain_data": "sides 12"},
         {"value": 12},
     ]
     kept = json.dumps(without_texts(records, LAB)[:-1])

@@ -13,7 +13,7 @@ from edl_labs.checks import Outcome, RegisteredExercise
 from edl_labs.course.assignment import Assignment
 from edl_labs.course.grade.known_timeouts import KnownTimeouts, probing_text
 from edl_labs.course.grade.plan import MarkingPlan, PlannedCell
-from edl_labs.course.grade.probe_run import AtCheck, PlanRunner
+from edl_labs.course.grade.probe_run import CheckPoint, PlanRunner
 from edl_labs.course.sandbox.kernel import Answer, CellResult, KernelStats, Violation
 from edl_labs.course.sandbox.limits import Limits
 
@@ -57,7 +57,7 @@ class Notes:
     request: bytes
     told: list[tuple[str, str]] = field(default_factory=list)
 
-    def take(self, exercise: RegisteredExercise, check: AtCheck) -> Outcome | None:
+    def take(self, exercise: RegisteredExercise, check: CheckPoint) -> Outcome | None:
         check.ask(self.request)
         return None
 

@@ -13,7 +13,7 @@ import pytest
 from edl_labs.checks import Outcome, RegisteredExercise
 from edl_labs.course.assignment import Assignment, KnownCell
 from edl_labs.course.grade.plan import MarkingPlan, PlannedCell
-from edl_labs.course.grade.probe_run import AGAIN_S, AtCheck, PlanRunner
+from edl_labs.course.grade.probe_run import AGAIN_S, CheckPoint, PlanRunner
 from edl_labs.course.sandbox.kernel import Answer, CellResult, KernelDied, KernelStats, Violation
 from edl_labs.course.sandbox.limits import Limits
 
@@ -62,7 +62,7 @@ class Notes:
     points: float = 1.0
     told: list[tuple[str, ...]] = field(default_factory=list)
 
-    def take(self, exercise: RegisteredExercise, check: AtCheck) -> Outcome:
+    def take(self, exercise: RegisteredExercise, check: CheckPoint) -> Outcome:
         self.told.append((exercise.name, check.ask(exercise.name.encode()).data.decode()))
         return Outcome(exercise.name, "lab", "passed", self.points, self.points)
 
@@ -214,7 +214,7 @@ def test_waiting_for_cases_is_not_the_students_time(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr("edl_labs.course.grade.probe_run.time", now)
     sink = Notes()
 
-    def take(exercise: RegisteredExercise, check: AtCheck) -> None:
+    def take(exercise: RegisteredExercise, check: CheckPoint) -> None:
         now.s += 1000.0
         check.ask(b"")
         now.s += 3.0

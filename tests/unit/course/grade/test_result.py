@@ -10,7 +10,7 @@ import pytest
 from edl_labs.checks import Outcome
 from edl_labs.course.grade.classrun import ClassReport, StudentRow
 from edl_labs.course.grade.result import Result, ResultStore, result_key
-from edl_labs.course.grade.run_record import Mishap, Usage
+from edl_labs.course.grade.run_record import Incident, Usage
 from edl_labs.errors import UsageError
 
 TOOK = {"own_s": 1.5, "wall_s": 2.5, "cpu_s": 3.0, "own_cpu_s": 1.0, "peak_bytes": 1024}
@@ -51,7 +51,7 @@ RESULT = Result(
     "namespaces",
     (Outcome("area", "lab01", "partly", 1.0, 2.0, what="too small", case_index=3, cases_right=1, cases_total=2),),
     ("a cell was missing",),
-    (Mishap("timeout", "area"),),
+    (Incident("timeout", "area"),),
     ("timeout",),
     (("prose", "00ff"),),
     ("check_area",),

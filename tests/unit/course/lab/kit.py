@@ -164,7 +164,7 @@ def with_judge(course: Course) -> Path:
     (folder / "judge" / "__init__.py").write_text("from . import durations\n")
     drawing = folder / "judge" / "durations.py"
     body = '    drawn = [float(x) for x in rng.uniform(1, 2, 4)]\n    return [Case(given={"x": x}) for x in drawn]\n'
-    head = 'from edl_labs.checks import Case, draws\n\n\n@draws("doubled_time")\ndef cases(rng):\n'
+    head = 'from edl_labs.checks import Case, case_source\n\n\n@case_source("doubled_time")\ndef cases(rng):\n'
     drawing.write_text(head + body)
     return drawing
 

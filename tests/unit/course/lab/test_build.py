@@ -270,11 +270,23 @@ def test_arrays_are_alike_where_their_numbers_are(dtype: str) -> None:
     values = numpy.array([0.0, 0.3, numpy.inf, numpy.nan, -1e4], dtype=dtype)
     last, far, zero = values.copy(), values.copy(), values.copy()
     last[[1, 4]] *= 1 + numpy.finfo(dtype).eps
-    far[1] *= 1 + 1e-6
+    far[1] *= 1 + 1e-5
     zero[0] = 1e-30
 
     assert alike(values, last)
     assert [False] * 4 == [alike(values, other) for other in (far, zero, values[1:], values.real.astype("float16"))]
+
+
+def test_sums_that_cancel_are_alike_relative_to_the_largest_value_of_their_vector() -> None:
+    vector = [float(number) for number in range(-8, 8)]
+    near = [one + 4e-6 for one in vector]
+    far = [one + 4e-5 for one in vector]
+
+    assert alike(vector, near)
+    assert alike(numpy.array(vector), numpy.array(near))
+    assert not alike(vector, far)
+    assert not alike(vector[:9], near[:9])
+    assert not alike([*vector, 1], [*near, 2])
 
 
 def test_arrays_and_tensors_of_other_dtypes_or_shapes_are_not_alike() -> None:
@@ -284,7 +296,7 @@ def test_arrays_and_tensors_of_other_dtypes_or_shapes_are_not_alike() -> None:
 
     assert alike(half, half.clone())
     assert alike(half.float(), half.float() * (1 + 2**-23))
-    assert not alike(half.float(), half.float() * (1 + 1e-6))
+    assert not alike(half.float(), half.float() * (1 + 1e-5))
     assert not alike(half, half.float())
     assert not alike(half, half.reshape(2, 1))
     assert not alike(whole, whole + 1)

@@ -176,7 +176,8 @@ def functions(course: Course) -> list[SecretFunction]:
     """The secret functions of the small course, whose judge draws with BODY, and with a helper of a long name."""
     helper = "\n\ndef _longest_duration_drawn(rng):\n    return 1\n"
     kit.with_judge(course).write_text(
-        f'from edl_labs.checks import draws\n\n\n@draws("doubled_time")\ndef cases(rng):\n    {BODY}\n{helper}'
+        "from edl_labs.checks import case_source\n\n\n"
+        f'@case_source("doubled_time")\ndef cases(rng):\n    {BODY}\n{helper}'
     )
     return secret_functions(course, [read_lab(course, kit.LAB)])
 

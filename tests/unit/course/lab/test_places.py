@@ -66,7 +66,7 @@ def test_a_registered_exercise_without_a_cell_is_refused(course: Course) -> None
 
 def test_a_draw_of_no_exercise_is_refused(course: Course) -> None:
     drawing = kit.with_judge(course)
-    kit.replace(drawing, '@draws("doubled_time")', '@draws("doubled_tim")')
+    kit.replace(drawing, '@case_source("doubled_time")', '@case_source("doubled_tim")')
 
     said = f"{course.shown(drawing)}:4: doubled_tim is no exercise of {kit.LAB}, and its cases are drawn here"
     assert said == refusal(course)

@@ -12,7 +12,7 @@ from edl_labs.errors import SourceError
 from tests.unit.course.lab import kit
 
 BOX = '# %%\npredict("pan", "The pan is full after", choices=["3 minutes", "4 minutes"])\n\n'
-REVEAL = '# %%\nwith revealed("pan") as truth:\n    truth("3 minutes")\n\n'
+REVEAL = '# %%\nwith reveal_prediction("pan") as truth:\n    truth("3 minutes")\n\n'
 AFTER = "# %% [markdown]\n# It takes 3\n# minutes.\n\n"
 TOML = kit.TOML.replace("[[exercise]]", '[gives_away]\npan = ["3 minutes"]\n\n[[exercise]]', 1)
 
@@ -32,7 +32,10 @@ def code(source: str) -> Cell:
 def test_a_box_is_what_its_call_says() -> None:
     cells = [
         code('predict("pan", "It takes", unit="min")\npredict("why", "Because")\npredict(name, "Nobody knows")'),
-        code('asked = ("pan", "why")\nwith once_written("x"), revealed(*asked) as truth:\n    truth(pan=1.0)'),
+        code(
+            'asked = ("pan", "why")\n'
+            'with requires_solution("x"), reveal_prediction(*asked) as truth:\n    truth(pan=1.0)'
+        ),
         code("%matplotlib inline"),
     ]
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from edl_labs import __version__
-from edl_labs.checks.kept_beside import BESIDE
+from edl_labs.checks.progress_store import STATE_DIR
 from edl_labs.course.course_folder import Course
 from edl_labs.course.lab import publish as publishing
 from edl_labs.course.lab.build import build
@@ -131,7 +131,7 @@ def test_students_are_told_what_a_check_leaves_beside_a_notebook(built: Course, 
     publish(built, tmp_path / "out")
 
     told = " ".join((tmp_path / "out" / "README.md").read_text().split())
-    assert f"in a folder `{BESIDE}` next to each notebook" in told
+    assert f"in a folder `{STATE_DIR}` next to each notebook" in told
     assert "you may delete it" in told
 
 

@@ -20,7 +20,7 @@ RELEASE = [
     for source in (
         'predict("pan", "Three slices take", unit="min")\npredict("first", "First is", choices=("the loop", "sum"))',
         'predict("row", "Wrong is the row", choices=rows)\npredict("why", "Because")',
-        'with revealed("pan", "first", "row", "why") as truth:\n    truth(pan=180.0)',
+        'with reveal_prediction("pan", "first", "row", "why") as truth:\n    truth(pan=180.0)',
     )
 ]
 

@@ -11,7 +11,7 @@ import pytest
 
 from edl_labs.course.sandbox.gauges import FamilyGauge, Gauge, GaugeReading
 from edl_labs.course.sandbox.limits import MIB, Limits
-from edl_labs.course.sandbox.weighing import UNKNOWN, Scale
+from edl_labs.course.sandbox.pss_sampler import UNKNOWN, PssSampler
 
 HOLDS = "held = bytearray(b'x' * ({mib} << 20)); print('ready', flush=True); input()"
 
@@ -38,7 +38,7 @@ def test_memory_that_a_process_holds_is_counted(holder):
     gauge = FamilyGauge(holder(HOLDS.format(mib=64)).pid)
 
     assert 64 * MIB <= gauge.read().least_bytes <= gauge.read().most_bytes < 200 * MIB
-    assert 64 * MIB <= gauge.weigh() < 200 * MIB
+    assert 64 * MIB <= gauge.measure_pss() < 200 * MIB
 
 
 def test_what_a_child_shares_is_in_the_upper_bound_twice_and_weighed_once(holder):
@@ -47,7 +47,7 @@ def test_what_a_child_shares_is_in_the_upper_bound_twice_and_weighed_once(holder
     usage = gauge.read()
 
     assert usage.most_bytes >= 128 * MIB > usage.least_bytes
-    assert gauge.weigh() < 128 * MIB
+    assert gauge.measure_pss() < 128 * MIB
 
 
 def test_a_listing_that_a_killed_weighing_left_half_read_loses_no_process():
@@ -112,12 +112,12 @@ def test_only_what_is_sure_is_over_a_limit(usage, over):
 
 
 class Fixed(Gauge):
-    def __init__(self, weigh):
+    def __init__(self, measure_pss):
         super().__init__(os.open("/proc", os.O_RDONLY))
-        self.weigh = weigh
+        self.measure_pss = measure_pss
 
 
-def weighed(scale: Scale) -> int:
+def weighed(scale: PssSampler) -> int:
     import time
 
     while (weight_bytes := scale.weight_bytes()) is None:
@@ -126,12 +126,12 @@ def weighed(scale: Scale) -> int:
 
 
 def test_a_weighing_gives_its_result_in_a_process_of_its_own():
-    assert 123 == weighed(Scale.start(Fixed(lambda: 123)))
+    assert 123 == weighed(PssSampler.start(Fixed(lambda: 123)))
 
 
 def test_a_weighing_that_is_kept_waiting_is_given_up(monkeypatch):
     import time
 
-    monkeypatch.setattr("edl_labs.course.sandbox.weighing._WEIGHED_S", 0.1)
+    monkeypatch.setattr("edl_labs.course.sandbox.pss_sampler._WEIGHED_S", 0.1)
 
-    assert UNKNOWN == weighed(Scale.start(Fixed(lambda: time.sleep(60))))
+    assert UNKNOWN == weighed(PssSampler.start(Fixed(lambda: time.sleep(60))))

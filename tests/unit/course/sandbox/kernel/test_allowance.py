@@ -12,15 +12,15 @@ import pytest
 
 from edl_labs.checks.reference_calls import answered
 from edl_labs.course.sandbox.kernel import Violation
-from edl_labs.course.sandbox.kernel.spawned import Allowance, Taken
+from edl_labs.course.sandbox.kernel.spawned import ResourceUse, TimeBudget
 
 OWN_S, WALL_S = 2.0, 20.0
-START = Taken(wall_s=100.0, cpu_s=7.0, waited_s=3.0)
+START = ResourceUse(wall_s=100.0, cpu_s=7.0, waited_s=3.0)
 
 
 def left_s(*, wall_s: float, cpu_s: float = 0.0, waited_s: float = 0.0, cores: int = 2) -> float:
-    now = Taken(START.wall_s + wall_s, START.cpu_s + cpu_s, START.waited_s + waited_s)
-    return Allowance(OWN_S, WALL_S, START, cores).left_s(now)
+    now = ResourceUse(START.wall_s + wall_s, START.cpu_s + cpu_s, START.waited_s + waited_s)
+    return TimeBudget(OWN_S, WALL_S, START, cores).left_s(now)
 
 
 def test_sleeping_is_the_answers_own_time():

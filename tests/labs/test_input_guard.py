@@ -1,4 +1,4 @@
-"""What was lent and came back changed is named, however deep the change is."""
+"""What was guard and came back changed is named, however deep the change is."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ import pytest
 import torch
 
 from edl_labs.errors import Wrong
-from edl_labs.exercises.lent_inputs import Lent, asked_twice, explained_by_changes
+from edl_labs.exercises.input_guard import InputGuard, asked_twice, explained_by_changes
 
 
 def test_an_untouched_input_and_a_copy_that_is_changed_are_fine():
-    lent, own = Lent(), torch.ones(2, 3)
+    guard, own = InputGuard(), torch.ones(2, 3)
 
-    handed = lent("weight", own)
+    handed = guard("weight", own)
     handed.clone().mul_(2)
 
-    assert [] == lent.changed()
+    assert [] == guard.changed()
     assert handed is not own
 
 
@@ -31,20 +31,20 @@ def test_an_untouched_input_and_a_copy_that_is_changed_are_fine():
     ],
 )
 def test_a_change_anywhere_inside_is_seen(change):
-    lent = Lent()
-    layers = lent("layers", [{"weight": torch.ones(2, 2, dtype=torch.float64), "bias": None}, {"kind": "relu"}])
+    guard = InputGuard()
+    layers = guard("layers", [{"weight": torch.ones(2, 2, dtype=torch.float64), "bias": None}, {"kind": "relu"}])
 
     change(layers)
 
-    assert ["layers"] == lent.changed()
+    assert ["layers"] == guard.changed()
 
 
 def test_an_expanded_tensor_can_be_changed_like_any_other_and_that_is_seen():
-    lent = Lent()
+    guard = InputGuard()
 
-    lent("k", torch.ones(2).expand(3, 2)).mul_(2)
+    guard("k", torch.ones(2).expand(3, 2)).mul_(2)
 
-    assert ["k"] == lent.changed()
+    assert ["k"] == guard.changed()
 
 
 def test_a_function_that_modifies_its_input_gives_something_else_the_second_time():
@@ -52,8 +52,8 @@ def test_a_function_that_modifies_its_input_gives_something_else_the_second_time
         values[0] += 1
         return sum(values)
 
-    assert (5, ["values"]) == asked_twice(lambda lent: total(lent("values", [1, 2])))
-    assert (3, []) == asked_twice(lambda lent: sum(lent("values", [1, 2])))
+    assert (5, ["values"]) == asked_twice(lambda guard: total(guard("values", [1, 2])))
+    assert (3, []) == asked_twice(lambda guard: sum(guard("values", [1, 2])))
 
 
 def test_a_wrong_result_is_explained_by_the_inputs_that_were_modified():
@@ -68,9 +68,9 @@ def test_a_wrong_result_is_explained_by_the_inputs_that_were_modified():
 
 
 def test_each_name_is_listed_once():
-    lent = Lent()
+    guard = InputGuard()
     for _ in range(2):
-        lent("x", [1, 2]).clear()
-    lent("y", {"a": 1})["a"] = 2
+        guard("x", [1, 2]).clear()
+    guard("y", {"a": 1})["a"] = 2
 
-    assert ["x", "y"] == lent.changed()
+    assert ["x", "y"] == guard.changed()

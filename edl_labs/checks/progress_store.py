@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-BESIDE = ".edl_labs"  # a folder next to the notebook
+STATE_DIR = ".edl_labs"  # a folder next to the notebook
 
 
 def files_beside(names: Iterable[str], folder: Path, *, most_bytes: int = 5_000_000) -> dict[str, bytes]:
@@ -34,7 +34,7 @@ def is_notebook() -> bool:
 def read_beside(name: str) -> dict[str, Any]:
     """What is stored next to the notebook under a name; empty where there is nothing that can be read."""
     try:
-        found = json.loads((Path(BESIDE) / f"{name}.json").read_text(encoding="utf-8"))
+        found = json.loads((Path(STATE_DIR) / f"{name}.json").read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):  # anybody may have written there, brackets by the thousand too
         return {}
     return found if isinstance(found, dict) else {}
@@ -42,7 +42,7 @@ def read_beside(name: str) -> dict[str, Any]:
 
 def write_beside(name: str, kept: dict[str, Any]) -> None:
     """Keep facts under a name, all or nothing; a folder that cannot be written to is no trouble."""
-    path = Path(BESIDE) / f"{name}.json"
+    path = Path(STATE_DIR) / f"{name}.json"
     with suppress(OSError):
         path.parent.mkdir(exist_ok=True)
         part = path.with_suffix(f".{os.getpid()}.part")

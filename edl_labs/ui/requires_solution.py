@@ -13,7 +13,7 @@ _LIMIT_S = 120.0  # the slowest such cell of the labs takes some 20 s on a busy 
 
 
 @contextmanager
-def once_written(name: str, *, limit_s: float = _LIMIT_S) -> Iterator[None]:
+def requires_solution(name: str, *, limit_s: float = _LIMIT_S) -> Iterator[None]:
     """Runs the block; when the exercise `name` is not written yet or breaks, one line says so and the notebook goes on.
 
     A block that is still running after `limit_s` seconds on the clock is stopped, and the line says how to give it
@@ -21,7 +21,7 @@ def once_written(name: str, *, limit_s: float = _LIMIT_S) -> Iterator[None]:
     function's mistake: the line says to run the cells above. A figure that the block began and did not finish is
     closed: it would be shown empty.
 
-    >>> with once_written("finish_times"):
+    >>> with requires_solution("finish_times"):
     ...     raise NotImplementedError
     This cell shows something once finish_times is written.
     """
@@ -31,7 +31,7 @@ def once_written(name: str, *, limit_s: float = _LIMIT_S) -> Iterator[None]:
     except NotImplementedError:
         print(f"This cell shows something once {name} is written.")
     except TookTooLong:
-        longer = f'once_written("{name}", limit_s={5 * limit_s:g})'
+        longer = f'requires_solution("{name}", limit_s={5 * limit_s:g})'
         loop = f"look for a loop in {name} that never ends"
         print(f"This cell was stopped after {limit_s:g} s: {loop}, or on a slow machine give it longer: {longer}.")
     except NameError as error:

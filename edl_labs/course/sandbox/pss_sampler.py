@@ -17,7 +17,7 @@ _PAUSE_S = 1.0  # a weighing makes the weighed one wait a little: once a second
 
 
 @dataclass
-class Scale:
+class PssSampler:
     """One weighing under way."""
 
     pid: int
@@ -26,18 +26,18 @@ class Scale:
     result: int | None = None
 
     @staticmethod
-    def start(gauge: Gauge) -> Scale:
+    def start(gauge: Gauge) -> PssSampler:
         """Begin to weigh. Called by a process with one thread, which forks."""
         reading, writing = os.pipe()
         pid = os.fork()
         if pid == 0:
             try:
                 signal.set_wakeup_fd(-1)
-                os.write(writing, str(gauge.weigh()).encode())
+                os.write(writing, str(gauge.measure_pss()).encode())
             finally:
                 os._exit(0)
         os.close(writing)
-        return Scale(pid, reading)
+        return PssSampler(pid, reading)
 
     def weight_bytes(self) -> int | None:
         """The weight, or UNKNOWN when it could not be had in time; None while it is being found, and a little after."""

@@ -1,4 +1,4 @@
-"""What the host does at each moment: nested events of its threads, flattened into stretches with a cause each."""
+"""What the host does at each moment: nested events of its threads, flattened into intervals with a cause each."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _CPU_ALLOC = re.compile(r"aten::(empty|empty_strided|empty_like|resize_|malloc)$
 _FIRST_CALL = re.compile(r"make context|load |cuModule|cuLibrary")
 
 
-class Stretch(NamedTuple):
+class HostInterval(NamedTuple):
     """From `start_s` to `end_s` one cause; `event` is its index in the table, -1 for code between events."""
 
     start_s: float
@@ -35,43 +35,43 @@ class Stretch(NamedTuple):
 
 @dataclass(frozen=True)
 class HostStretches:
-    """The host's whole time as stretches without gaps."""
+    """The host's whole time as intervals without gaps."""
 
-    stretches: tuple[Stretch, ...]
+    intervals: tuple[HostInterval, ...]
 
-    def between(self, start_s: float, end_s: float) -> list[Stretch]:
-        """The stretches from `start_s` to `end_s`, cut to it."""
+    def between(self, start_s: float, end_s: float) -> list[HostInterval]:
+        """The intervals from `start_s` to `end_s`, cut to it."""
         found = []
         # By index: a slice would copy the rest of the trace for each gap.
-        for number in range(max(bisect_right(self._starts, start_s) - 1, 0), len(self.stretches)):
-            stretch = self.stretches[number]
-            low, high, cause, event = stretch
+        for number in range(max(bisect_right(self._starts, start_s) - 1, 0), len(self.intervals)):
+            interval = self.intervals[number]
+            low, high, cause, event = interval
             if low >= end_s:
                 break
             if low >= start_s and high <= end_s:
                 if high > low:
-                    found.append(stretch)
+                    found.append(interval)
             elif min(high, end_s) > max(low, start_s):
-                found.append(Stretch(max(low, start_s), min(high, end_s), cause, event))
+                found.append(HostInterval(max(low, start_s), min(high, end_s), cause, event))
         return found
 
     @cached_property
     def _starts(self) -> list[float]:
-        return [stretch.start_s for stretch in self.stretches]
+        return [interval.start_s for interval in self.intervals]
 
 
-def host_stretches(trace: Trace, reads: Set[int], waits: Set[int]) -> HostStretches:
-    """The host's stretches: where several threads are busy, the ones that issue device work hide the main one.
+def host_intervals(trace: Trace, reads: Set[int], waits: Set[int]) -> HostStretches:
+    """The host's intervals: where several threads are busy, the ones that issue device work hide the main one.
 
     `reads` are the links of copies that bring one number to the host, `waits` the calls that wait for a copy.
     """
     places = _places_in_step(trace)
     causes = _causes(trace, reads, waits, places)
     main, others = _threads(trace)
-    stretches = _flat(trace, main, causes)
+    intervals = _flat(trace, main, causes)
     for row in others:
-        stretches = _over(stretches, _flat(trace, row, causes))
-    filled = _filled(stretches, trace.span_s)
+        intervals = _over(intervals, _flat(trace, row, causes))
+    filled = _filled(intervals, trace.span_s)
     return HostStretches(tuple(filled if trace.uses_device else _joined(trace, filled, places.tolist())))
 
 
@@ -175,10 +175,10 @@ def _threads(trace: Trace) -> tuple[int, list[int]]:
     return main, [row for row in rows if row != main]
 
 
-def _flat(trace: Trace, row: int, causes: list[str | None]) -> list[Stretch]:
-    """The innermost event at each moment of one row, as stretches; nothing between them."""
+def _flat(trace: Trace, row: int, causes: list[str | None]) -> list[HostInterval]:
+    """The innermost event at each moment of one row, as intervals; nothing between them."""
     mine = (trace.row == row).nonzero()[0]
-    found: list[Stretch] = []
+    found: list[HostInterval] = []
     stack: list[tuple[float, str, int]] = []
     now = 0.0
     own = [causes[event] or "host" for event in mine.tolist()]
@@ -188,7 +188,7 @@ def _flat(trace: Trace, row: int, causes: list[str | None]) -> list[Stretch]:
             until_s, cause, top = stack[-1]
             stop_s = min(until_s, start_s)
             if stop_s > now:
-                found.append(Stretch(now, stop_s, cause, top))
+                found.append(HostInterval(now, stop_s, cause, top))
                 now = stop_s
             if until_s <= start_s:
                 stack.pop()
@@ -197,30 +197,30 @@ def _flat(trace: Trace, row: int, causes: list[str | None]) -> list[Stretch]:
     return found
 
 
-def _joined(trace: Trace, stretches: list[Stretch], places: list[int]) -> list[Stretch]:
+def _joined(trace: Trace, intervals: list[HostInterval], places: list[int]) -> list[HostInterval]:
     """On a CPU the short way from one small operator to the next is overhead, as the operators themselves are."""
-    found = stretches[:]
+    found = intervals[:]
     between = [
         place
-        for place in range(1, len(stretches) - 1)
-        if stretches[place].cause == "host" and stretches[place - 1].cause == stretches[place + 1].cause == "launch"
+        for place in range(1, len(intervals) - 1)
+        if intervals[place].cause == "host" and intervals[place - 1].cause == intervals[place + 1].cause == "launch"
     ]
     taken_s: dict[int, list[float]] = defaultdict(list)
     for place in between:
-        taken_s[places[stretches[place - 1].event]].append(stretches[place].end_s - stretches[place].start_s)
+        taken_s[places[intervals[place - 1].event]].append(intervals[place].end_s - intervals[place].start_s)
     for place in between:
-        start_s, end_s, _, _ = stretches[place]
-        here = taken_s[places[stretches[place - 1].event]] if places[stretches[place - 1].event] >= 0 else []
+        start_s, end_s, _, _ = intervals[place]
+        here = taken_s[places[intervals[place - 1].event]] if places[intervals[place - 1].event] >= 0 else []
         # Where a step goes from the one to the other at once, its way there is no code.
         least_s = 0.0 if 0 < len(here) < len(trace.steps) else min([*here, end_s - start_s])
         if least_s < TINY_OPERATOR_S:
-            found[place] = Stretch(start_s, end_s, "launch", stretches[place + 1].event)
+            found[place] = HostInterval(start_s, end_s, "launch", intervals[place + 1].event)
     return found
 
 
-def _over(below: list[Stretch], above: list[Stretch]) -> list[Stretch]:
-    """Two rows of stretches as one; `above` hides `below`."""
-    found: list[Stretch] = []
+def _over(below: list[HostInterval], above: list[HostInterval]) -> list[HostInterval]:
+    """Two rows of intervals as one; `above` hides `below`."""
+    found: list[HostInterval] = []
     place = 0
     for start_s, end_s, cause, event in below:
         now = start_s
@@ -229,26 +229,26 @@ def _over(below: list[Stretch], above: list[Stretch]) -> list[Stretch]:
         look = place
         while look < len(above) and above[look].start_s < end_s:
             if above[look].start_s > now:
-                found.append(Stretch(now, above[look].start_s, cause, event))
+                found.append(HostInterval(now, above[look].start_s, cause, event))
             now = max(now, above[look].end_s)
             look += 1
         if now < end_s:
-            found.append(Stretch(now, end_s, cause, event))
+            found.append(HostInterval(now, end_s, cause, event))
     return sorted([*found, *above])
 
 
-def _filled(stretches: list[Stretch], span_s: float) -> list[Stretch]:
+def _filled(intervals: list[HostInterval], span_s: float) -> list[HostInterval]:
     """The same without gaps: where nothing is known to run, the host is at its own code."""
-    found: list[Stretch] = []
+    found: list[HostInterval] = []
     now = 0.0
-    for stretch in stretches:
-        start_s, end_s, cause, event = stretch
+    for interval in intervals:
+        start_s, end_s, cause, event = interval
         if end_s <= now:
             continue
         if start_s > now:
-            found.append(Stretch(now, start_s, "host", -1))
-        found.append(stretch if start_s >= now else Stretch(now, end_s, cause, event))
+            found.append(HostInterval(now, start_s, "host", -1))
+        found.append(interval if start_s >= now else HostInterval(now, end_s, cause, event))
         now = end_s
     if now < span_s:
-        found.append(Stretch(now, span_s, "host", -1))
+        found.append(HostInterval(now, span_s, "host", -1))
     return found

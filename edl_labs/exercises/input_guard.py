@@ -1,4 +1,4 @@
-"""Inputs that are lent to a student's functions twice: a function that modifies them gives other results then.
+"""Inputs that are given to a student's functions twice: a function that modifies them gives other results then.
 
 What the student's process says of its inputs is not evidence. So functions are asked twice with the same objects, the
 second results are judged, and the names of modified inputs only explain a result that is wrong.
@@ -16,21 +16,21 @@ from edl_labs.errors import Wrong
 Result = TypeVar("Result")
 
 
-def asked_twice(ask: Callable[[Lent], Result]) -> tuple[Result, list[str]]:
+def asked_twice(ask: Callable[[InputGuard], Result]) -> tuple[Result, list[str]]:
     """What the second of two calls gives that receive the same objects, and the names of modified inputs."""
-    lent = Lent()
-    ask(lent)
-    lent.begin_again()
-    return ask(lent), lent.changed()
+    guard = InputGuard()
+    ask(guard)
+    guard.begin_again()
+    return ask(guard), guard.changed()
 
 
-class Lent:
+class InputGuard:
     """Hands out copies of tensors, lists and dicts by name, and says which of them are no longer what they were.
 
-    >>> lent = Lent()
-    >>> lent("counts", [2, 1]).sort(), lent("edges", [0, 1, 2])
+    >>> guard = InputGuard()
+    >>> guard("counts", [2, 1]).sort(), guard("edges", [0, 1, 2])
     (None, [0, 1, 2])
-    >>> lent.changed()
+    >>> guard.changed()
     ['counts']
     """
 
