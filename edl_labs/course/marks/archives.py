@@ -1,4 +1,8 @@
-"""Archives that others made: read in memory within limits; one that would write outside its folder is refused whole."""
+"""Archives that others made, read in memory within limits.
+
+A learning system's archive with an entry outside its folder is refused whole. In what one student packed such an entry
+is left out with a reason, and the rest is read.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,7 @@ import stat
 import tarfile
 import zipfile
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
 from edl_labs.course.own_files import LEFT_BEHIND
@@ -19,6 +23,7 @@ MAX_TOTAL_BYTES = 8 << 30  # such a notebook from each of a few hundred students
 MAX_NESTED_BYTES = 512 << 20  # what one student packed is in memory all at once
 _MAX_RATIO = 200  # notebooks pack about tenfold; a bomb comes near 1,032, the most that DEFLATE can do
 _SLACK_BYTES = 16 << 20  # a few files of zeros, which pack better than that, hurt nobody
+_OVERSIZED = f"it has more than {MAX_FILE_BYTES >> 20} MiB"
 _NOISE = ("__MACOSX", "Thumbs.db", *LEFT_BEHIND)
 
 
@@ -28,11 +33,15 @@ class BadArchive(UsageError):
 
 @dataclass(frozen=True)
 class Entry:
-    """One file of an archive or a folder. `order` is when it was packed as far as the archive says, for ties only."""
+    """One file of an archive or a folder. `order` is when it was packed as far as the archive says, for ties only.
+
+    `refused`: why it was not read; `data` is empty then.
+    """
 
     path: str
     data: bytes
     order: float = 0.0
+    refused: str = ""
 
     @property
     def name(self) -> str:
@@ -45,18 +54,25 @@ class Entry:
         return self.name.lower().endswith(".ipynb")
 
 
-def read_zip(source: Path | bytes, name: str, *, most_bytes: int = MAX_TOTAL_BYTES) -> Iterator[Entry]:
-    """The files of a zip archive, one after the other. BadArchive before the first when any entry is not harmless."""
+def read_zip(source: Path | bytes, name: str) -> Iterator[Entry]:
+    """The files of a learning system's zip archive, one after the other; one that is too large as refused.
+
+    BadArchive before the first when any other entry is not harmless.
+    """
+    return _read_zip(source, name, MAX_TOTAL_BYTES, leave_out=False)
+
+
+def _read_zip(source: Path | bytes, name: str, most_bytes: int, *, leave_out: bool) -> Iterator[Entry]:
+    """The files; with `leave_out` each that is not harmless as refused, instead of BadArchive for all."""
     try:
         archive = zipfile.ZipFile(source if isinstance(source, Path) else io.BytesIO(source))
     except Exception as error:
         raise BadArchive(f"{name} is not a zip archive", why=_said(error), next="download it again") from None
     with archive:
         infos = [info for info in archive.infolist() if not info.filename.endswith("/")]
-        paths = _checked(infos, name, most_bytes)
-        for info, path in zip(infos, paths, strict=True):
-            if not _noise(path):
-                yield Entry(path, _content(archive, info, name), _order(info))
+        for info, entry in zip(infos, _checked(infos, name, most_bytes, leave_out=leave_out), strict=True):
+            if not _noise(entry.path):
+                yield entry if entry.refused else _content(archive, info, entry, name, leave_out=leave_out)
 
 
 def read_folder(folder: Path) -> Iterator[Entry]:
@@ -67,17 +83,16 @@ def read_folder(folder: Path) -> Iterator[Entry]:
         if linked or not path.is_file() or _noise(inside.as_posix()):
             continue
         if path.stat().st_size > MAX_FILE_BYTES:
-            raise BadArchive(
-                f"{inside} has more than {MAX_FILE_BYTES >> 20} MiB", next="move it away, then collect again"
-            )
-        yield Entry(inside.as_posix(), path.read_bytes())
+            yield Entry(inside.as_posix(), b"", refused=_OVERSIZED)
+        else:
+            yield Entry(inside.as_posix(), path.read_bytes())
 
 
 def files_inside(entry: Entry) -> list[Entry]:
     """The files in an archive that a student handed in; empty for a kind of archive that is not read."""
     kind = entry.name.lower()
     if kind.endswith(".zip") or entry.data[:4] == b"PK\x03\x04":
-        return list(read_zip(entry.data, entry.name, most_bytes=MAX_NESTED_BYTES))
+        return list(_read_zip(entry.data, entry.name, MAX_NESTED_BYTES, leave_out=True))
     if kind.endswith((".tar", ".tgz", ".tar.gz", ".tar.bz2", ".tar.xz")):
         return list(_read_tar(entry.data, entry.name))
     return []
@@ -89,56 +104,69 @@ def _read_tar(data: bytes, name: str) -> Iterator[Entry]:
             total = 0
             for count, info in enumerate(archive):
                 total += info.size
-                if count >= MAX_ENTRIES or info.size > MAX_FILE_BYTES or total > MAX_NESTED_BYTES:
+                if count >= MAX_ENTRIES or total > MAX_NESTED_BYTES:
                     raise _too_large(name)
                 if info.isdir():
                     continue
-                path = _inside(info.name, name)
-                if not info.isreg():
-                    raise BadArchive(f"{name} holds {path}, which is not a plain file", why="links are not followed")
-                file = archive.extractfile(info)
-                if file is not None and not _noise(path):
-                    yield Entry(path, file.read(), float(info.mtime))
+                path, refused = _inside(info.name)
+                if not refused and not info.isreg():
+                    refused = "it is a link, or no plain file, and links are not followed"
+                if not refused and info.size > MAX_FILE_BYTES:
+                    refused = _OVERSIZED
+                if not _noise(path):
+                    file = None if refused else archive.extractfile(info)
+                    yield Entry(path, file.read() if file else b"", float(info.mtime), refused)
     except BadArchive:
         raise
     except Exception as error:
         raise BadArchive(f"{name} is not a tar archive", why=_said(error), next="ask for the notebook itself") from None
 
 
-def _checked(infos: list[zipfile.ZipInfo], name: str, most_bytes: int) -> list[str]:
+def _checked(infos: list[zipfile.ZipInfo], name: str, most_bytes: int, *, leave_out: bool) -> list[Entry]:
+    """An entry without data for each; those that are not to be read say why."""
     if len(infos) > MAX_ENTRIES:
         raise BadArchive(f"{name} holds {len(infos):,} files", why=f"the limit is {MAX_ENTRIES:,}")
-    packed, whole = sum(i.compress_size for i in infos), sum(i.file_size for i in infos)
-    if whole > most_bytes or whole > packed * _MAX_RATIO + _SLACK_BYTES:
-        raise _too_large(name)
-    paths = []
+    found = []
     for info in infos:
-        path = _inside(_decoded(info), name)
+        path, refused = _inside(_decoded(info))
         if stat.S_ISLNK(info.external_attr >> 16):
-            raise BadArchive(f"{name} holds a link, {path}", why="links are not followed", next="pack the file itself")
+            refused = "it is a link, and links are not followed"
         if info.flag_bits & 0x1:
-            raise BadArchive(
-                f"{path} in {name} is locked with a password", next="unpack it by hand, or ask for one without"
-            )
-        if info.file_size > MAX_FILE_BYTES and not _noise(path):
-            raise _too_large(f"{path} in {name}")
-        paths.append(path)
-    return paths
+            refused = "it is locked with a password"
+        if refused and not leave_out:
+            raise BadArchive(f"{name} was refused: {path}", why=refused, next="nothing was collected; ask who made it")
+        if info.file_size > MAX_FILE_BYTES:
+            refused = _OVERSIZED
+        found.append(Entry(path, b"", _order(info), refused))
+    found = _without_bombs(infos, found)
+    if sum(info.file_size for info, entry in zip(infos, found, strict=True) if not entry.refused) > most_bytes:
+        raise _too_large(name)
+    return found
 
 
-def _inside(path: str, archive: str) -> str:
-    """The path with plain slashes; BadArchive when it leaves the folder."""
+def _without_bombs(infos: list[zipfile.ZipInfo], entries: list[Entry]) -> list[Entry]:
+    """The entries; those that unpack furthest beyond a bearable ratio are refused until the rest is bearable."""
+    beyond = [info.file_size - _MAX_RATIO * info.compress_size for info in infos]
+    kept = [place for place, entry in enumerate(entries) if not entry.refused]
+    over = sum(beyond[place] for place in kept)
+    found = list(entries)
+    for place in sorted(kept, key=lambda place: -beyond[place]):
+        if over <= _SLACK_BYTES:
+            break
+        over -= beyond[place]
+        found[place] = replace(entries[place], refused="it is too large when unpacked, and may be a bomb")
+    return found
+
+
+def _inside(path: str) -> tuple[str, str]:
+    """The path with plain slashes, and why it is refused: empty where it stays in its folder."""
     plain = path.replace("\\", "/")
-    parts = [part for part in plain.split("/") if part not in ("", ".")]
+    parts = [part for part in plain.split("/") if part not in ("", ".", "..")]
     if not parts:
-        raise BadArchive(f"{archive} was refused", why="one of its entries has no name", next="download it again")
-    if plain.startswith("/") or ".." in parts or "\0" in plain or plain[1:2] == ":":
-        raise BadArchive(
-            f"{archive} was refused",
-            why=f"its entry {path!r} would be written outside the archive's folder",
-            next="nothing was collected from it; ask who made it",
-        )
-    return "/".join(parts)
+        return "_", "it has no name"
+    if plain.startswith("/") or ".." in plain.split("/") or "\0" in plain or plain[1:2] == ":":
+        return parts[-1], f"its name {path!r} would be written outside the archive's folder"
+    return "/".join(parts), ""
 
 
 def _decoded(info: zipfile.ZipInfo) -> str:
@@ -159,15 +187,15 @@ def _said(error: Exception) -> str:
     return str(error) or type(error).__name__
 
 
-def _content(archive: zipfile.ZipFile, info: zipfile.ZipInfo, name: str) -> bytes:
+def _content(archive: zipfile.ZipFile, info: zipfile.ZipInfo, entry: Entry, name: str, *, leave_out: bool) -> Entry:
+    """The entry with its bytes; with `leave_out` refused where they are broken, else BadArchive."""
     try:
         with archive.open(info) as file:
-            data = file.read(MAX_FILE_BYTES + 1)
+            return replace(entry, data=file.read(info.file_size))
     except Exception as error:
+        if leave_out:
+            return replace(entry, refused=f"it is broken: {_said(error)}")
         raise BadArchive(f"{info.filename} in {name} is broken", why=_said(error), next="download it again") from None
-    if len(data) > MAX_FILE_BYTES:
-        raise _too_large(f"{info.filename} in {name}")
-    return data
 
 
 def _order(info: zipfile.ZipInfo) -> float:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain, count
 from typing import Any
 
 from edl_labs.course.marks.archives import BadArchive, Entry, files_inside
 from edl_labs.course.marks.asked_files import wanted_files, wanted_name
 from edl_labs.course.marks.lms.learning_system import ClassMember, Upload, attempt
+from edl_labs.units import counted
 
+_MOST_TOLD = 5  # as many as one reads
 _ARCHIVES = (".zip", ".tar", ".tgz", ".tar.gz", ".tar.bz2", ".tar.xz")
 
 
@@ -110,17 +112,26 @@ def _everything(uploads: Sequence[Upload]) -> tuple[list[tuple[Upload, Entry]], 
     found: list[tuple[Upload, Entry]] = []
     remarks: list[str] = []
     unread: list[Entry] = []
+    refused: list[Entry] = []
     for one in uploads:
         try:
-            found += [(one, inner) for inner in _files(one)]
+            files = _files(one)
         except BadArchive as problem:
             remarks.append(f"{problem.what}: {problem.why}" if problem.why else problem.what)
             unread.append(Entry(one.file, one.entry.data, one.entry.order))
+            continue
+        found += [(one, inner) for inner in files if not inner.refused]
+        refused += [inner for inner in files if inner.refused]
+    remarks += [f"{entry.name} was left out: {entry.refused}" for entry in refused[:_MOST_TOLD]]
+    if refused[_MOST_TOLD:]:
+        remarks.append(f"{counted(len(refused) - _MOST_TOLD, 'file')} more left out")
     return found, remarks, unread
 
 
 def _files(one: Upload) -> list[Entry]:
     """What a student handed in with an upload: the file, or all that its archive holds."""
+    if one.entry.refused:
+        return [replace(one.entry, path=one.file)]
     if one.file.lower().endswith(_ARCHIVES):
         return files_inside(one.entry)
     return [Entry(one.file, one.entry.data, one.entry.order)]

@@ -17,6 +17,7 @@ from edl_labs.course.grade.nbgrader_assignments import is_nbgraders, notebook_na
 from edl_labs.course.grade.other_files import collected_beside
 from edl_labs.course.grade.other_lab import refuse_other_lab
 from edl_labs.course.grade.plan import count_answers
+from edl_labs.course.grade.student_names import plain_name
 from edl_labs.course.grade.submission import Unreadable, parse
 from edl_labs.course.groups import read_groups
 from edl_labs.course.marks.archives import Entry, read_folder, read_zip
@@ -120,13 +121,19 @@ def collect(
     chosen = collector.shared(
         [choose(student, files, names, wanted=wanted, work=work) for student, files in owners.files], known
     )
-    rows = tuple(collector.write(choice) for choice in chosen)
+    rows = tuple(_shown(collector.write(choice)) for choice in chosen)
     handed_in = {row.student for row in rows} | _earlier(course, assignment, names)
     missing = tuple(s.id for s in known.students if s.id not in handed_in) if known else ()
     remarks = [*owners.remarks, *_remarks_on_times(times, moments, known), *course_remarks(course, known)]
     if times is None and not any(one.time for one in uploads):
         remarks.append("no submission times were given: late is only what the learning system calls late (--times)")
-    return CollectReport(assignment, rows, tuple(sorted((*unnamed, *owners.unmatched))), missing, tuple(remarks))
+    unmatched = tuple(map(plain_name, sorted((*unnamed, *owners.unmatched))))
+    return CollectReport(assignment, rows, unmatched, missing, tuple(remarks))
+
+
+def _shown(row: Collected) -> Collected:
+    """A row whose names of files, which may be anything, act on no terminal."""
+    return replace(row, file=plain_name(row.file), remarks=tuple(map(plain_name, row.remarks)))
 
 
 def _assignment(course: Course, name: str) -> tuple[Assignment | None, tuple[str, ...]]:

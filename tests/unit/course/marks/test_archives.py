@@ -47,15 +47,36 @@ def test_an_entry_that_would_leave_the_folder_refuses_the_whole_archive(name: st
 def test_links_in_archives_are_refused() -> None:
     with pytest.raises(BadArchive, match="link"):
         list(read_zip(packed({"a.ipynb": b"/etc/passwd"}, links=("a.ipynb",)), "x.zip"))
-    with pytest.raises(BadArchive, match="not a plain file"):
-        files_inside(Entry("x.tgz", tarred("a.ipynb", kind=tarfile.SYMTYPE, target="/etc/passwd")))
-    with pytest.raises(BadArchive, match="not a plain file"):
-        files_inside(Entry("x.tgz", tarred("a.ipynb", kind=tarfile.LNKTYPE, target="/etc/passwd")))
+    for kind in (tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.FIFOTYPE, tarfile.CHRTYPE):
+        (found,) = files_inside(Entry("x.tgz", tarred("a.ipynb", kind=kind, target="/etc/passwd")))
+
+        assert (b"", "a.ipynb") == (found.data, found.path)
+        assert "links are not followed" in found.refused
 
 
-def test_a_bomb_is_not_unpacked() -> None:
-    with pytest.raises(BadArchive, match="too large"):
-        list(read_zip(packed({"a.ipynb": bytes(64 << 20)}), "x.zip"))
+def test_a_bomb_is_not_unpacked_and_what_is_beside_it_is_read() -> None:
+    bomb, small = read_zip(packed({"a.ipynb": bytes(64 << 20), "b.ipynb": b"{}"}), "x.zip")
+
+    assert (b"", b"{}") == (bomb.data, small.data)
+    assert "too large when unpacked" in bomb.refused
+    assert not small.refused
+
+
+def test_many_small_bombs_are_refused_until_the_rest_is_bearable() -> None:
+    found = list(read_zip(packed({f"{n}.ipynb": bytes(6 << 20) for n in range(8)} | {"own.ipynb": b"{}"}), "x.zip"))
+
+    assert sum(len(entry.data) for entry in found) < 24 << 20
+    assert b"{}" == found[-1].data
+
+
+@pytest.mark.parametrize("name", ["../x.gz", "/etc/x.gz", "C:\\x.gz", "a/.."])
+def test_of_a_students_own_archive_the_rest_is_read(name: str) -> None:
+    odd, good = files_inside(Entry("work.zip", packed({name: b"x", "work/good.ipynb": b"{}"})))
+
+    assert odd.refused
+    assert b"" == odd.data
+    assert ".." not in odd.path
+    assert ("work/good.ipynb", b"{}", "") == (good.path, good.data, good.refused)
 
 
 @pytest.mark.parametrize("data", [b"", b"PK\x03\x04", b"no zip at all", packed({"a": b"x" * 1000})[:-30]])
