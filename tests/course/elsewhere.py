@@ -1,7 +1,7 @@
 """Windows as far as Linux can be it: `sitecustomize` of a Python that lacks what only Linux, or only POSIX, has.
 
 No fork (workers are spawned, and import what they run), no affinity, no fadvise, no `resource`, no SIGALRM, no /proc,
-and no C library to ask for more. What libraries of others need to run at all (fcntl, selectors) stays.
+no C library to ask for more, and no Triton. What libraries of others need to run at all (fcntl, selectors) stays.
 """
 
 import builtins
@@ -83,7 +83,7 @@ def _leave_out() -> None:
     for name in ("SIGALRM", "SIGVTALRM", "SIGPROF", "setitimer", "getitimer", "alarm", "pthread_kill", "sigwait"):
         if hasattr(signal, name):
             delattr(signal, name)
-    for name in ("resource",):
+    for name in ("resource", "triton"):
         sys.modules[name] = None
     multiprocessing.set_start_method("spawn")
     for method in ("fork", "forkserver"):

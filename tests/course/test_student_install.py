@@ -61,11 +61,12 @@ def elsewhere(student: StudentInstall, tmp_path_factory: pytest.TempPathFactory)
 def test_elsewhere_has_nothing_that_only_linux_has(elsewhere: StudentInstall, tmp_path: Path) -> None:
     ask = "import os, signal, multiprocessing as m; print(hasattr(os, 'fork'), hasattr(signal, 'SIGALRM'))"
     more = "print(m.get_start_method(), os.path.exists('/proc/self'))"
+    triton = "import importlib.util as u; print(u.find_spec('triton'))"
     environment = {**os.environ, **dict(elsewhere.variables)}
-    command = [str(elsewhere.folder / "bin" / "python"), "-c", f"{ask}; {more}"]
+    command = [str(elsewhere.folder / "bin" / "python"), "-c", f"{ask}; {more}; {triton}"]
     done = subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, text=True, check=True)
 
-    assert ["False False", "spawn False"] == done.stdout.split("\n")[:2]
+    assert ["False False", "spawn False", "None"] == done.stdout.split("\n")[:3]
 
 
 @pytest.mark.parametrize("solved", [False, True], ids=["unsolved", "solved"])
