@@ -129,6 +129,7 @@ class LanguageModel(nn.Module):
 # %% [markdown]
 # The loss of a word is −log of the probability that the model gave it. **Predict:** how large is it, on average, for a
 # model that has learned everything there is to learn, and for one that gives all 1,024 words the same probability?
+# The training behind it takes half a minute.
 
 # %%
 predict("learned", "A model that has learned everything has a loss of", unit="nats")
@@ -165,8 +166,8 @@ losses = train(model, training_steps)
 print(f"loss of step 1: {losses[0]:.2f}, of step {len(losses)}: {losses[-1]:.2f}")
 
 # %% [markdown]
-# Half a minute of a laptop's processor takes it most of the way from the second number to the first. The rest of the
-# lab asks what this step costs when the numbers are large.
+# That took it most of the way from the second number to the first. The rest of the lab asks what this step costs when
+# the numbers are large.
 #
 # ## 2. Where the peak is
 #

@@ -21,6 +21,7 @@ SLOW = [
     ("lab05_profiling", "attach(duration_s"),
     ("lab05_profiling", "side_by_side(script)"),
     ("lab05_profiling", "diagnose(my_loop("),
+    ("lab12_language_model", "losses = train("),
 ]
 _TOLD = re.compile(r"takes?\b[^.]*\b(seconds?|minute)")
 
