@@ -17,7 +17,10 @@ MOST_PLAYED_S = 3600  # a dozen mistakes, of which each may reach its exercise's
 
 
 # Whoever judges has written neither the mistakes nor the messages; trials that hand in files cannot be played yet.
-NOT_JUDGED = {"own_traces": "its mistakes are recordings, which nobody from outside has read so far"}
+NOT_JUDGED = {
+    "own_traces": "its mistakes are recordings, which nobody from outside has read so far",
+    "micro_batch": "only its author has read its messages so far",
+}
 
 
 def exercises_of(lab: str) -> set[str]:
