@@ -76,9 +76,10 @@ class HttpService:
             future.set_result((status, body))
 
     async def run(self, numbers: Sequence[int]) -> None:
-        """Run waiting requests as one batch, in a thread of its own: others come meanwhile."""
+        """Run waiting requests as one batch, in a thread of its own: others come meanwhile. A time is waited for."""
         chosen = batch_or_time(numbers, self.now_s(), self.queue, self.limits)
-        assert isinstance(chosen, list)  # batch_or_time gives a time only for a number
+        if isinstance(chosen, float):
+            return await self.arrival(chosen)
         asked = [self._owed[number][1] for number in chosen]
         self.queue = [one for one in self.queue if one.number not in chosen]
         self.counts.ran(len(chosen))

@@ -190,7 +190,8 @@ def given_up(numbers: Any, queue: Sequence[QueuedRequest]) -> list[int]:
 
 def batch_or_time(chosen: Any, now_s: float, queue: Sequence[QueuedRequest], limits: BatchLimits) -> list[int] | float:
     """What `due` gave: the numbers of a batch, or the time until which to wait; RefusedDecision for anything else."""
-    if hasattr(chosen, "__float__") and not hasattr(chosen, "__iter__"):
+    has_items = hasattr(chosen, "__iter__") and getattr(chosen, "ndim", 1) > 0  # an array of one number is a time
+    if hasattr(chosen, "__float__") and not has_items:
         until_s = float(chosen)
         if until_s > now_s:
             return until_s
@@ -220,7 +221,7 @@ def batch_or_time(chosen: Any, now_s: float, queue: Sequence[QueuedRequest], lim
 
 def _of_queue(rule: str, numbers: Any, queue: Sequence[QueuedRequest]) -> list[int]:
     try:
-        found = [one.number if isinstance(one, QueuedRequest) else operator.index(one) for one in numbers]
+        found = [_number(one) for one in numbers]
     except TypeError:
         raise RefusedDecision(
             "form",
@@ -238,3 +239,10 @@ def _of_queue(rule: str, numbers: Any, queue: Sequence[QueuedRequest]) -> list[i
                 next="[one.number for one in queue], not their places in the queue",
             )
     return found
+
+
+def _number(one: Any) -> int:
+    """The number of a request, or a whole number in another form."""
+    if isinstance(one, QueuedRequest):
+        return one.number
+    return int(one) if isinstance(one, float) and one.is_integer() else operator.index(one)

@@ -10,6 +10,7 @@ from edl_labs.checks.spec import authors_order
 from edl_labs.inference.http_load import load_over_http
 from edl_labs.inference.http_service import HttpService, missing_for_http, served
 from edl_labs.virtual.server import BatchLimits, BatchRules, serve_micro_batches
+from tests.marks import answer_forms
 
 MISSING = missing_for_http()
 KINDS = ("trickle", "full batches", "crowd", "slow model", "no wait")
@@ -57,16 +58,11 @@ def test_each_draw_meets_every_limit_exactly(exercises, rules, seed):
     assert len({len(one.numbers) for one in runs["no wait"].batches}) > 1
 
 
-@pytest.mark.parametrize("form", [tuple, lambda ids: (n for n in ids), lambda ids: __import__("numpy").array(ids)])
-def test_numbers_come_in_other_forms_too(solution, judged, form):
-    def due(now_s, queue, limits):
-        found = solution["due"](now_s, queue, limits)
-        return form(found) if isinstance(found, list) else found
+@pytest.mark.parametrize("form", [answer_forms.named, answer_forms.lazy, answer_forms.boxed])
+def test_answers_come_in_other_forms_too(solution, judged, form):
+    oddly = {name: answer_forms.oddly(solution[name], form) for name in ("accepts", "expired", "due")}
 
-    def expired(now_s, queue, limits):
-        return form(solution["expired"](now_s, queue, limits))
-
-    assert 1 == judged("micro_batch", due=due, expired=expired).points
+    assert 1 == judged("micro_batch", **oddly).points
 
 
 def test_a_rule_that_asks_again_more_often_than_it_must_is_right(solution, judged):
