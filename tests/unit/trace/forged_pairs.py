@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import random
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from tests.unit.trace.own_traces import CUDA, Tree, cuda_pair, recorded, unpacked
@@ -201,6 +202,7 @@ def forged_pairs() -> dict[str, Pair]:
         ),
         "one step again and again": (_uniform(before), _uniform(after)),
         **_later_kinds(before, after),
+        **_kinds_of_a_third(before, after),
         "shapes left out": (_timed(before, _no_shapes), _timed(after, _no_shapes)),
     }
 
@@ -218,6 +220,56 @@ def _later_kinds(before: Tree, after: Tree) -> dict[str, Pair]:
         "durations drawn anew": _as_own(_timed(before, _drawn_anew), _timed(after, _drawn_anew, 2)),
         "before is after with waits added": (_about(_with_waits(after, 30_000), which="before"), after),
     }
+
+
+def _kinds_of_a_third(before: Tree, after: Tree) -> dict[str, Pair]:
+    """Ways that a third attacker found."""
+    gpu_before, gpu_after = cuda_pair(*CUDA["copy"])
+    fewer_before, fewer_after = cuda_pair(CUDA["copy"][0], replace(CUDA["copy"][1], rows=256))
+    fewer_after["edl_labs"]["input_shapes"] = fewer_before["edl_labs"]["input_shapes"]
+    return {
+        "a copy scaled by another factor for each name": _as_own(
+            _timed(before, _scaled_by_name), _timed(after, _scaled_by_name)
+        ),
+        "a copy of renamed operators, scaled and jittered": _as_own(
+            *(_timed(_timed(_timed(tree, _scaled(1.4)), _renamed), _jittered) for tree in (before, after))
+        ),
+        "a copy of one step of several, spliced": _as_own(
+            _steps_of(before, [1, 2, 1, 3, 2]), _steps_of(after, [1, 2, 1, 3, 2])
+        ),
+        "a copy whose source and stamp were edited": (
+            _stamped(_about(before, pair="x", source="def mine(): ..."), torch="2.0.0", cpu_model="Mine"),
+            _stamped(_about(after, pair="x", source="def mine(): ..."), torch="2.0.0", cpu_model="Mine"),
+        ),
+        "a copy shifted by a constant": _as_own(*(_timed(tree, _later_by(1e6)) for tree in (before, after))),
+        "kernels of another trace merged in": (gpu_before, _merged(gpu_after, gpu_before)),
+        "host events deleted": (gpu_before, _without_kinds(gpu_after, ("cpu_op", "cuda_runtime"))),
+        "waits added before each kernel, launches left": (_timed(gpu_after, _early), _about(gpu_after, which="after")),
+        "fewer rows with shapes stripped in the after": (fewer_before, _timed(fewer_after, _no_shapes)),
+        "an after of another machine's stamp alone": (gpu_before, _stamped(gpu_after, torch="2.1.0", driver="1")),
+    }
+
+
+def _scaled_by_name(event: dict[str, Any], rng: random.Random) -> None:
+    if event["name"].startswith("aten::"):
+        event["dur"] *= 0.8 + (sum(map(ord, event["name"])) % 20) / 100
+
+
+def _later_by(moment_us: float) -> Callable[[dict[str, Any], random.Random], None]:
+    def change(event: dict[str, Any], rng: random.Random) -> None:
+        event["ts"] += moment_us
+
+    return change
+
+
+def _merged(tree: Tree, other: Tree) -> Tree:
+    """A trace with the device's work of another one in the same stream."""
+    work = [event for event in other["traceEvents"] if event.get("cat") in ("kernel", "gpu_memcpy")]
+    return {**tree, "traceEvents": [*tree["traceEvents"], *copy.deepcopy(work)]}
+
+
+def _without_kinds(tree: Tree, kinds: tuple[str, ...]) -> Tree:
+    return {**tree, "traceEvents": [event for event in tree["traceEvents"] if event.get("cat") not in kinds]}
 
 
 def _as_own(before: Tree, after: Tree) -> Pair:
