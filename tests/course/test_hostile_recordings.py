@@ -27,7 +27,7 @@ READ_LATER = {  # collected as they are; what the process that reads them says
     "bomb": ("a bomb", "unpacks to more than 200 MB"),
     "deep": ("deep", "is not a trace of hand_in"),
     "events": ("objects without end", "too many events"),
-    "plain": ("no gzip", "is not a gzip file"),
+    "plain": ("no gzip", "is not a trace of hand_in"),  # as a browser unpacks: it is packed again
     "text": ("no JSON", "is not a trace of hand_in"),
     "short": ("cut off", "is cut off"),
 }
@@ -68,7 +68,9 @@ def download(
 ) -> tuple[Path, str]:
     """A class' download in a form, and what `collect --from` calls it."""
     uploads: dict[str, bytes] = {}
-    for number, (student, files) in enumerate(handed_in.items(), start=100):
+    numbers = {student: number for number, student in enumerate(["ann", *pairs()], start=100)}
+    for student, files in handed_in.items():
+        number = numbers[student]
         own = {f"{LAB}.ipynb": notebook, **files}
         if form == "zip":
             own = {f"{LAB}.zip": zipped({f"work/{name}": data for name, data in own.items()})}
