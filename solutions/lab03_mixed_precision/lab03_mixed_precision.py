@@ -10,12 +10,12 @@
 # * add many small numbers in few bits without losing them;
 # * say in which dtype an operator runs under autocast, on CPU and on CUDA, where the answers differ;
 # * build the loss scaler that you so far only imported, and train with it what fp16 alone does not train;
-# * tell in advance whether mixed precision will make a model faster, or not at all.
+# * tell in advance whether mixed precision will make a model faster, or not at all;
+# * settle a dispute between two lecturers over the bytes of a training run.
 #
-# **About 211 minutes (estimated)**, in two sittings: the first ends with section 3. Practice gives no points; it takes
-# another 143 minutes (estimated), in any order. The practice finds where a format ends, computes a scale from a
-# histogram, mends the usual bugs around a scaler, and settles a dispute between two lecturers over the bytes of a
-# training run. Section 13 looks at eight bits, with nothing to write.
+# **About 241 minutes (estimated)**, in two sittings: the first ends with section 5. Practice gives no points; it takes
+# another 113 minutes (estimated), in any order. The practice finds where a format ends, computes a scale from a
+# histogram, and mends the usual bugs around a scaler. Section 13 looks at eight bits, with nothing to write.
 #
 # | exercise | section | minutes |
 # |---|---|---|
@@ -26,11 +26,12 @@
 # | `train_it` | 6 | 27 |
 # | `aligned_shapes` | 7 | 25 |
 # | `when_amp_helps` | 8 | 36 |
+# | `bytes_per_parameter` | 9 | 30 |
 #
-# | practice | `where_it_breaks` | `static_scale` | `bug_hunt` | `bytes_per_parameter` |
-# |---|---|---|---|---|
-# | section | 9 | 10 | 11 | 12 |
-# | minutes | 28 | 30 | 55 | 30 |
+# | practice | `where_it_breaks` | `static_scale` | `bug_hunt` |
+# |---|---|---|---|
+# | section | 10 | 11 | 12 |
+# | minutes | 28 | 30 | 55 |
 #
 # No GPU is needed: rounding one number gives the same bits on a laptop and on a GPU (long sums differ, since they are
 # added in another order). Where a cell would like CUDA, it uses it if it is here, and otherwise shows figures that say
@@ -416,7 +417,7 @@ UnderflowSlider(gradients, fmt="fp16", power=8)
 # is linear, it is enough to multiply the *loss*: the chain rule carries the factor to every gradient.
 #
 # Unscaled, hardly a value lies in fp16's normal range. But which power of two is right? Section 5 builds what finds it
-# while the model trains; section 10 (practice) computes it from a histogram.
+# while the model trains; section 11 (practice) computes it from a histogram.
 
 # %% [markdown]
 # ## 5. A scaler that finds the scale itself
@@ -935,9 +936,102 @@ for kernel in map(tensor_core_kernel, kernels):
 # to eight sentences. Name two situations in which AMP gives no speed-up at all.
 
 # %% [markdown]
-# ## 9. Practice: where it breaks
+# ## 9. What does a parameter cost?
 #
-# Sections 9 to 13 are practice: checked like all the others, but without points; section 13 has nothing to write.
+# Deck [000] counts mixed precision with Adam at **16** bytes per parameter, the same as fp32, and deck [002] at **18**.
+# **Predict** who is right, and what PyTorch does.
+
+# %%
+predict("autocast_keeps", "With autocast and Adam, it keeps per parameter", unit="B")
+
+# %% [markdown]
+# The parts, in bytes:
+#
+# | `precision` | weights | master copy | gradients | each optimizer state | a copy that comes and goes |
+# |---|---|---|---|---|---|
+# | `"fp32"` | 4 | | 4 | 4 | |
+# | `"deck 000"` | 2 | 4 | 2 | 4 | |
+# | `"deck 002"` | 2 | 4 | 4 | 4 | |
+# | `"autocast"` (PyTorch) | 4 | | 4 | 4 | 2 |
+# | `"bf16"` (all of it) | 2 | | 2 | 2 | |
+#
+# `"adam"` keeps two states, `"momentum"` one, `"sgd"` none, and `"adam 8 bit"` two of one byte each whatever the
+# precision. ZeRO splits parts evenly over `gpus`: stage 1 the optimizer's states and the master copy, stage 2 the
+# gradients too, stage 3 the weights too. With `offload`, states and master copy live in the host's memory. What comes
+# and goes is never split. And often only a share of the weights is `trained` (an adapter, the last layers): the others
+# need no gradients, no states and no master copy; autocast copies them all the same.
+#
+# Write `bytes_per_parameter(recipe)`, which returns `(resident, peak)` for one GPU: what is always there, and with what
+# comes and goes. A recipe is a dict: `{"precision": "fp32", "optimizer": "adam", "zero_stage": 0, "gpus": 1, "offload":
+# False, "trained": 1.0}`.
+
+
+# %% solve="bytes_per_parameter"
+def bytes_per_parameter(recipe):
+    """(resident, peak) bytes for each parameter on each GPU."""
+    ### BEGIN SOLUTION
+    weights, master, gradients, state, passing = {
+        "fp32": (4, 0, 4, 4, 0),
+        "deck 000": (2, 4, 2, 4, 0),
+        "deck 002": (2, 4, 4, 4, 0),
+        "autocast": (4, 0, 4, 4, 2),
+        "bf16": (2, 0, 2, 2, 0),
+    }[recipe["precision"]]
+    states = {"sgd": 0, "momentum": state, "adam": 2 * state, "adam 8 bit": 2}[
+        recipe["optimizer"]
+    ]
+    kept = 0 if recipe["offload"] else master + states
+    parts = [recipe["trained"] * kept, recipe["trained"] * gradients, weights]
+    split_parts = recipe["zero_stage"]
+    resident = sum(parts[:split_parts]) / recipe["gpus"] + sum(parts[split_parts:])
+    return resident, resident + passing
+    ### END SOLUTION
+
+
+# %% check="bytes_per_parameter"
+check("bytes_per_parameter")
+
+# %%
+with (
+    requires_solution("bytes_per_parameter"),
+    reveal_prediction("autocast_keeps") as truth,
+):
+    recipe = {"optimizer": "adam", "zero_stage": 0, "gpus": 1, "trained": 1.0}
+    recipe["offload"] = False
+    for precision in ("fp32", "deck 000", "deck 002", "autocast", "bf16"):
+        resident, peak = bytes_per_parameter({**recipe, "precision": precision})
+        size = units.byte_count(7e9 * resident)
+        told = f"{resident:g} bytes, {peak:g} at the peak"
+        print(f"{precision:>9}: {told}; 7 billion parameters: {size}")
+        if precision == "autocast":
+            truth(resident)
+    print("autocast keeps no short copy: up to 2 bytes come and go with a step")
+
+# %% [markdown]
+# Both lecturers are right about a design, and they mean different ones: deck [002] keeps gradients in fp32, deck [000]
+# in fp16. PyTorch's autocast casts weights when an operator needs them, and drops the copies after the backward pass.
+# No *mixed* version makes the model's state smaller; bf16 for everything halves it, at the price that section 2
+# showed. Deck [000]'s gradients of two bytes save something else: GPUs that train together sum them over the network
+# in each step, 14 GB instead of 28 for 7 billion parameters. What shrinks in every version are the activations, and
+# those you can count on any machine:
+
+# %%
+from edl_labs.numerics import saved_activations
+
+network = torch.nn.Sequential(
+    *(torch.nn.Sequential(torch.nn.Linear(256, 256), torch.nn.GELU()) for _ in range(8))
+)
+x = torch.randn(2048, 256)
+plain = saved_activations(network, x)
+with torch.autocast("cpu", dtype=torch.bfloat16):
+    short = saved_activations(network, x)
+print("fp32:    ", plain)
+print("autocast:", short)
+
+# %% [markdown]
+# ## 10. Practice: where it breaks
+#
+# Sections 10 to 13 are practice: checked like all the others, but without points; section 13 has nothing to write.
 #
 # Deck [002]: mixed precision "is mostly about the dynamic range and less about the precision". So where are the ends?
 # What lies half way between two numbers of a format is a tie, and how the ties are rounded decides.
@@ -1011,7 +1105,7 @@ with requires_solution("where_it_breaks"), reveal_prediction(*asked) as truth:
 # 465 is NaN by the rules of section 1. (Hardware and libraries may *saturate* instead: torch 2.15 makes 448 of it.)
 
 # %% [markdown]
-# ## 10. Practice: one scale for a histogram
+# ## 11. Practice: one scale for a histogram
 #
 # In section 4 you moved a histogram of gradients by hand. Now compute how far it has to go.
 #
@@ -1019,7 +1113,7 @@ with requires_solution("where_it_breaks"), reveal_prediction(*asked) as truth:
 # up to, not including, $2^{e+1}$ with $e$ = `exponents[i]`. Return the **smallest power of two** (below 1, if need be)
 # at which less than 1 % of the values are flushed: a bin counts as flushed when its lower edge is. If at that scale a
 # value could overflow (the upper edge of a bin that is not empty reaches `"overflows"` of your `where_it_breaks`,
-# section 9), no scale is right: raise `ValueError`. Why the smallest? What is left above is room for the next batch.
+# section 10), no scale is right: raise `ValueError`. Why the smallest? What is left above is room for the next batch.
 
 
 # %% solve="static_scale"
@@ -1083,7 +1177,7 @@ with requires_solution("static_scale"):
 # spans too much. (Training bears it that the smallest are lost: what counts is that the bulk survives.)
 
 # %% [markdown]
-# ## 11. Practice: five loops, one fault each
+# ## 12. Practice: five loops, one fault each
 #
 # Each loop below runs, or nearly, and each has been shipped. All but the last take torch's own scaler. **Predict** the
 # symptom of each before you mend it: does it crash, learn nothing, learn too slowly, or only *look* right?
@@ -1242,99 +1336,6 @@ with reveal_prediction("crashes") as truth:
 # stable. You will also meet loops in an older dialect, `torch.cuda.amp.autocast()`, `GradScaler()` from
 # `torch.cuda.amp`, or apex's `amp.initialize(model, optimizer, opt_level="O1")` in deck [003]: all replaced by
 # `torch.amp`.
-
-# %% [markdown]
-# ## 12. Practice: what does a parameter cost?
-#
-# Deck [000] counts mixed precision with Adam at **16** bytes per parameter, the same as fp32, and deck [002] at **18**.
-# **Predict** who is right, and what PyTorch does.
-
-# %%
-predict("autocast_keeps", "With autocast and Adam, it keeps per parameter", unit="B")
-
-# %% [markdown]
-# The parts, in bytes:
-#
-# | `precision` | weights | master copy | gradients | each optimizer state | a copy that comes and goes |
-# |---|---|---|---|---|---|
-# | `"fp32"` | 4 | | 4 | 4 | |
-# | `"deck 000"` | 2 | 4 | 2 | 4 | |
-# | `"deck 002"` | 2 | 4 | 4 | 4 | |
-# | `"autocast"` (PyTorch) | 4 | | 4 | 4 | 2 |
-# | `"bf16"` (all of it) | 2 | | 2 | 2 | |
-#
-# `"adam"` keeps two states, `"momentum"` one, `"sgd"` none, and `"adam 8 bit"` two of one byte each whatever the
-# precision. ZeRO splits parts evenly over `gpus`: stage 1 the optimizer's states and the master copy, stage 2 the
-# gradients too, stage 3 the weights too. With `offload`, states and master copy live in the host's memory. What comes
-# and goes is never split. And often only a share of the weights is `trained` (an adapter, the last layers): the others
-# need no gradients, no states and no master copy; autocast copies them all the same.
-#
-# Write `bytes_per_parameter(recipe)`, which returns `(resident, peak)` for one GPU: what is always there, and with what
-# comes and goes. A recipe is a dict: `{"precision": "fp32", "optimizer": "adam", "zero_stage": 0, "gpus": 1, "offload":
-# False, "trained": 1.0}`.
-
-
-# %% solve="bytes_per_parameter"
-def bytes_per_parameter(recipe):
-    """(resident, peak) bytes for each parameter on each GPU."""
-    ### BEGIN SOLUTION
-    weights, master, gradients, state, passing = {
-        "fp32": (4, 0, 4, 4, 0),
-        "deck 000": (2, 4, 2, 4, 0),
-        "deck 002": (2, 4, 4, 4, 0),
-        "autocast": (4, 0, 4, 4, 2),
-        "bf16": (2, 0, 2, 2, 0),
-    }[recipe["precision"]]
-    states = {"sgd": 0, "momentum": state, "adam": 2 * state, "adam 8 bit": 2}[
-        recipe["optimizer"]
-    ]
-    kept = 0 if recipe["offload"] else master + states
-    parts = [recipe["trained"] * kept, recipe["trained"] * gradients, weights]
-    split_parts = recipe["zero_stage"]
-    resident = sum(parts[:split_parts]) / recipe["gpus"] + sum(parts[split_parts:])
-    return resident, resident + passing
-    ### END SOLUTION
-
-
-# %% check="bytes_per_parameter"
-check("bytes_per_parameter")
-
-# %%
-with (
-    requires_solution("bytes_per_parameter"),
-    reveal_prediction("autocast_keeps") as truth,
-):
-    recipe = {"optimizer": "adam", "zero_stage": 0, "gpus": 1, "trained": 1.0}
-    recipe["offload"] = False
-    for precision in ("fp32", "deck 000", "deck 002", "autocast", "bf16"):
-        resident, peak = bytes_per_parameter({**recipe, "precision": precision})
-        size = units.byte_count(7e9 * resident)
-        told = f"{resident:g} bytes, {peak:g} at the peak"
-        print(f"{precision:>9}: {told}; 7 billion parameters: {size}")
-        if precision == "autocast":
-            truth(resident)
-    print("autocast keeps no short copy: up to 2 bytes come and go with a step")
-
-# %% [markdown]
-# Both lecturers are right about a design, and they mean different ones: deck [002] keeps gradients in fp32, deck [000]
-# in fp16. PyTorch's autocast casts weights when an operator needs them, and drops the copies after the backward pass.
-# No *mixed* version makes the model's state smaller; bf16 for everything halves it, at the price that section 2
-# showed. Deck [000]'s gradients of two bytes save something else: GPUs that train together sum them over the network
-# in each step, 14 GB instead of 28 for 7 billion parameters. What shrinks in every version are the activations, and
-# those you can count on any machine:
-
-# %%
-from edl_labs.numerics import saved_activations
-
-network = torch.nn.Sequential(
-    *(torch.nn.Sequential(torch.nn.Linear(256, 256), torch.nn.GELU()) for _ in range(8))
-)
-x = torch.randn(2048, 256)
-plain = saved_activations(network, x)
-with torch.autocast("cpu", dtype=torch.bfloat16):
-    short = saved_activations(network, x)
-print("fp32:    ", plain)
-print("autocast:", short)
 
 # %% [markdown]
 # ## 13. Practice: eight bits
