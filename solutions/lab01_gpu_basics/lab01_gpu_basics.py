@@ -592,6 +592,11 @@ with reveal_prediction("backward_gain") as truth:
 # > **SM** (streaming multiprocessor): one of the units that a GPU is made of; it runs blocks of threads. **tensor
 # > core**: the part of an SM that multiplies small matrices in few bits. **FLOP**: one addition or multiplication.
 #
+# Deck [001] shows two chips side by side. A CPU spends most of its area on a few large cores, with caches and
+# prediction that make one thread fast. A GPU spends it on many small arithmetic units: each thread is slow, and while
+# one warp of them waits for memory, an SM runs another. Memory grew with them: a Voodoo2 of 1998 had 12 MB, a GB200 has
+# 186 GB, 15 500 times as much.
+#
 # Before asking *how fast is my code?* ask *how fast can it be?* Two numbers bound every kernel from below: the bytes
 # that it must move over the memory's bandwidth, and the operations that it must do over the chip's peak. Peaks are no
 # mystery. Deck [002] lists how many multiply-adds one SM does per clock:

@@ -102,8 +102,10 @@ with reveal_prediction("longer", "longer_by", "remains") as truth:
 # What decides is the quotient FLOPs / bytes, the **arithmetic intensity**. Here it is 0.5 FLOP/B, while the machine
 # could do 6e12 / 300e9 = 20 FLOPs for every byte it moves.
 #
-# Deck [004] has three levers, other software, other hardware, another model, and one reason to pull them: experiments
-# that end sooner teach sooner. A roofline says which lever can move anything at all.
+# Deck [004] has three levers, other software, other hardware, another model, and two reasons to pull them. Experiments
+# that end sooner teach sooner. And scale pays: the loss of language models falls as a power of model size, data and
+# compute (Kaplan et al., 2020; Hoffmann et al., 2022), so that throughput buys a better model. A roofline says which
+# lever can move anything at all.
 
 # %% [markdown]
 # ## 2. Operations and bytes
@@ -741,6 +743,12 @@ with requires_solution("diagnose"), reveal_prediction("long_k") as truth:
 # 8192 × 128 × 8192 with 124.1 FLOP/B, is not "memory-bound" on this machine either, it has 32 tiles too. The same three
 # sizes in another order, 8192 × 8192 × 128, fill the machine. (Libraries know it, and cut the sum over k into pieces
 # that run side by side.)
+#
+# Where arithmetic is the limit, deck [004] looks at the instructions. Vector instructions and fused multiply-adds do
+# more operations for one instruction. An unrolled loop spends fewer instructions on counters and branches, and has
+# several independent operations under way at once. And the *mix* counts: an SM's units for addresses, exponentials and
+# multiply-adds work side by side, and the one that has most to do sets the time. Compilers do most of this; a profile
+# of a single kernel (lab05) shows what is left.
 
 # %% [markdown]
 # ## 9. A machine that you do not have

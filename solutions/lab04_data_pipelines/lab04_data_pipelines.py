@@ -125,8 +125,23 @@ with reveal_prediction("disk_in_order", "disk_scattered", "nvme_scattered") as t
     truth(disk_in_order=disk_s, disk_scattered=disk_scattered_s, nvme_scattered=nvme_s)
 
 # %% [markdown]
-# (Modelled: `NVME` serves eight requests at a time.) But order is only half of a plan. If nearly all samples of a
-# shard are wanted, it is quicker to *read through* the ones in between than to jump over them.
+# (Modelled: `NVME` serves eight requests at a time.) Deck [000] points to "latency numbers every programmer should
+# know". Those of 2020 (Colin Scott's page) are a ladder: how long until the first byte comes?
+#
+# | from | latency |
+# |---|---|
+# | L1 cache | 1 ns |
+# | L2 cache | 4 ns |
+# | main memory | 100 ns |
+# | SSD, random | 16 µs |
+# | another machine in the data centre, and back | 500 µs |
+# | disk, a seek | 2 ms |
+#
+# From memory to a disk's seek it is a factor of 20 000. A wait is paid once a read, whatever its size: at 150 MB/s, 2
+# ms are worth 300 kB of reading.
+#
+# But order is only half of a plan. If nearly all samples of a shard are wanted, it is quicker to *read through* the
+# ones in between than to jump over them.
 #
 # Write `read_plan(wanted, seek_s=..., byte_per_s=...)`. `wanted` is a list of `(shard, start, stop)`, one for each
 # sample, in the order in which somebody asked for them: bytes `start` up to `stop` of a shard. Return the reads to
@@ -989,8 +1004,10 @@ with (
 # %% [markdown]
 # Now how the samples are stored. A *format* decides how many files there are, how little can be read at a time, and
 # what it costs to make an array of the bytes. Deck [000]: raw files are easy to look at and storage-inefficient;
-# Arrow, Protobuf, msgpack for structured data; token ids for text. Which one is best depends on how it is *read*. Here
-# is a cost, one row a rule:
+# Arrow, Protobuf, msgpack for structured data; token ids for text. (A text is tokenized once. Its ids go into one long
+# array, two bytes each for a vocabulary of up to 65 536, so that 10⁹ tokens take 2 GB. `np.memmap` opens the file
+# without reading it; a sequence is a slice of it, nothing is parsed, and workers share its pages in memory.) Which one
+# is best depends on how it is *read*. Here is a cost, one row a rule:
 #
 # | | `access["order"] == "sequential"` | `"random"` |
 # |---|---|---|

@@ -1096,6 +1096,31 @@ with TemporaryDirectory() as folder:
 # The times add up to 1256.4 ms, all of it on the device: nothing here says how long the program ran. And a mean of
 # 12.69 µs with a maximum of 10.502 ms is one large copy and a thousand small ones of about 2.2 µs: the mean describes
 # none of them.
+#
+# The two that took nvprof's place answer different questions. *Nsight Systems* records a whole program, calls of the
+# host above kernels and copies: `nsys profile -o run python train.py`, then `nsys stats run.nsys-rep`. *Nsight Compute*
+# runs one kernel several times and counts inside it: `ncu -k regex:gemm -c 1 --set full python train.py`. Its first
+# section holds the kernel against the roofs of lab02. Two kernels (figures made up, rows as `ncu` prints them):
+#
+# ```text
+# Section: GPU Speed Of Light Throughput     kernel 1    kernel 2
+# Duration                   us                 104.2         9.8
+# Memory Throughput           %                  90.5        11.3
+# DRAM Throughput             %                  90.5         6.1
+# Compute (SM) Throughput     %                   8.0        12.4
+# ```
+#
+# **Predict:** which kernel is limited by memory, and which by neither roof?
+
+# %%
+predict("by_memory", "Limited by memory is", choices=("kernel 1", "kernel 2", "both"))
+predict("by_neither", "Under no roof is", choices=("kernel 1", "kernel 2", "both"))
+
+# %%
+with reveal_prediction("by_memory", "by_neither") as truth:
+    print("90 % of the memory's rate is the roof; 11 and 12 % are latency")
+    print("too few blocks, or too little to do: look at launches and occupancy")
+    truth(by_memory="kernel 1", by_neither="kernel 2")
 
 # %% [markdown]
 # ## 9. Practice: a profiler of your own, layer by layer
@@ -1523,6 +1548,10 @@ check("read_the_monitors")
 # What a monitor cannot say is *why*. A GPU at 100 % may hold one busy SM (section 10), a full core may copy what could
 # be shared, and a disk that is full for a minute may be somebody else's. So the word that comes out is the question
 # for the next tool, no more.
+#
+# A monitor shows this minute. Log step time, samples a second and the peak of memory with the loss (TensorBoard,
+# Weights & Biases, MLflow), and a step that became slow last week can be found. In a cluster every node exports its
+# figures (NVIDIA's DCGM exporter, Prometheus), and a dashboard on Kubernetes shows the one GPU that is behind.
 
 # %% [markdown]
 # ## Where you are

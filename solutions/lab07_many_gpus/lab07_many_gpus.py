@@ -746,8 +746,34 @@ with requires_solution("ring"):
 # %% [markdown]
 # ## Practice: fit a link
 #
-# What follows is optional and gives no points. α and the rate of a link come from a table of measured messages: time
-# over size, from 8 B to 256 MiB, each with 2 % of noise. Write
+# What follows is optional and gives no points. Which links does a node have? A processor's PCIe *root complex* has
+# lanes, 16 to a slot; *switches* let several GPUs and network cards (NICs) share them. `nvidia-smi topo -m` prints the
+# path between each two devices (here without the columns of the processors; drawn by hand):
+#
+# ```text
+#        GPU0   GPU1   GPU2   GPU3   NIC0   NIC1
+# GPU0    X     NV12   NV12   NV12   PIX    SYS
+# GPU1   NV12    X     NV12   NV12   PIX    SYS
+# GPU2   NV12   NV12    X     NV12   SYS    PIX
+# GPU3   NV12   NV12   NV12    X     SYS    PIX
+# ```
+#
+# `NV12` is a bond of twelve NVLinks. `PIX` goes through one PCIe switch, `PXB` through several, `PHB` through the root
+# complex; `NODE` joins two root complexes of one processor, and `SYS` crosses from one processor to the other.
+#
+# **Predict:** GPU 2 sends to another node. Through which network card?
+
+# %%
+predict("which_card", "GPU 2 should send through", choices=("NIC0", "NIC1"))
+
+# %%
+with reveal_prediction("which_card") as truth:
+    print("PIX: one switch away. SYS would cross both processors, and their memory")
+    truth("NIC1")
+
+# %% [markdown]
+# α and the rate of a link come from a table of measured messages: time over size, from 8 B to 256 MiB, each with 2 % of
+# noise. Write
 #
 # * `fit(sizes, took_s)` → `(alpha_s, byte_per_s, half_bytes)`: α within 10 %, the rate within 5 %, and the size at
 #   which a message gets half of the rate;

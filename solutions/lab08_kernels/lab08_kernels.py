@@ -255,6 +255,12 @@ with requires_solution("coalesced"), reveal_prediction("longer") as truth:
 # Reads of the short way are whole rows, its writes are columns. Real caches soften that, since neighbouring warps want
 # the other bytes of these sectors soon. Where a warp's words lie in one bank, each request takes 32 turns, and no
 # cache softens that.
+#
+# Your tile goes from memory into a register, and from there into shared memory. Deck [001] mentions that recent chips
+# copy without the threads. Since Ampere, `cp.async` writes to shared memory directly, and the thread goes on. Since
+# Hopper, one thread orders a whole tile from the *Tensor Memory Accelerator* (TMA), and a block may read the shared
+# memory of its neighbours in a *cluster*. A barrier says that the bytes are there. With two tiles in shared memory the
+# next one comes while this one is computed: prefetching, which a program otherwise does by hand, within a kernel.
 
 # %% [markdown]
 # ## 3. Blocks on multiprocessors: which tile?

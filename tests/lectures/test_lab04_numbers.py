@@ -6,6 +6,7 @@ import math
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from edl_labs.pipeline import fault_of_times, pad_collate, waste
@@ -122,3 +123,16 @@ def test_three_options_of_the_deck_are_inputs_of_the_workers_bounds():
 def test_a_decoder_twice_as_fast_makes_a_loader_that_decodes_half_its_time_a_third_faster():
     assert pytest.approx(4 / 3) == 1 / (1 - 0.5 + 0.5 / 2)
     assert [] == says("half of a worker's time, a decoder twice as fast makes the loader a third faster")
+
+
+def test_from_memory_to_a_seek_latency_grows_by_twenty_thousand():
+    """Colin Scott's table of latencies, 2020: main memory 100 ns, a disk's seek 2 ms."""
+    assert 20_000 == round(2e-3 / 100e-9)
+    assert 300e3 == 2e-3 * HDD.read_byte_per_s
+    assert [] == says("a factor of 20 000", "| main memory | 100 ns |", "| disk, a seek | 2 ms |", "2 ms are worth 300 kB")
+
+
+def test_two_bytes_hold_the_ids_of_a_vocabulary_of_65_536():
+    assert 65_536 == np.iinfo(np.uint16).max + 1
+    assert 2e9 == 1e9 * np.uint16().itemsize
+    assert [] == says("two bytes each for a vocabulary of up to 65 536, so that 10⁹ tokens take 2 GB")
