@@ -137,8 +137,8 @@ with reveal_prediction("disk_in_order", "disk_scattered", "nvme_scattered") as t
 # | another machine in the data centre, and back | 500 µs |
 # | disk, a seek | 2 ms |
 #
-# From memory to a disk's seek it is a factor of 20 000. A wait is paid once a read, whatever its size: at 150 MB/s, 2
-# ms are worth 300 kB of reading.
+# From memory to a disk's seek it is a factor of 20 000. A read pays its latency once, however long it is: at 150 MB/s,
+# 2 ms are worth 300 kB of reading.
 #
 # But order is only half of a plan. If nearly all samples of a shard are wanted, it is quicker to *read through* the
 # ones in between than to jump over them.
