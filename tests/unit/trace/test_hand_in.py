@@ -52,6 +52,28 @@ def test_a_cpu_loop_is_recorded_with_its_stamp_its_source_and_its_shapes(tmp_pat
     assert 5 == len(read_trace(tmp_path / found.files[0]).steps)
 
 
+def test_of_three_recordings_in_turn_each_sides_quietest_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from edl_labs.trace import _hand_in
+
+    medians_s = iter([5.0, 2.0, 3.0, 4.0, 6.0, 1.0])  # before, after, before, after, before, after
+    taken: list[str] = []
+    real = _hand_in._recorded
+
+    def recorded(loop: TorchLoop, steps: int, which: str, name: str, pair: str) -> tuple[bytes, int, float, float]:
+        taken.append(which)
+        data, kept, step_s, median_s = real(loop, steps, which, name, pair)
+        assert median_s > 0
+        return f"{which} {len(taken)}".encode(), kept, step_s, next(medians_s)
+
+    monkeypatch.setattr(_hand_in, "_recorded", recorded)
+    hand_in(product_step, product_step, steps=4, folder=tmp_path)
+
+    assert ["before", "after"] * 3 == taken
+    assert [b"before 3", b"after 6"] == [(tmp_path / file).read_bytes() for file in packed_trace.FILES]
+
+
 def test_nothing_of_the_user_or_the_host_is_in_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("USER", "annlee")
     monkeypatch.setenv("LOGNAME", "annlee")
