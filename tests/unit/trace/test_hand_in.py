@@ -63,7 +63,7 @@ def test_of_three_recordings_in_turn_each_sides_quietest_is_kept(
 
     def recorded(loop: TorchLoop, steps: int, which: str, name: str, pair: str) -> tuple[bytes, int, float, float]:
         taken.append(which)
-        data, kept, step_s, median_s = real(loop, steps, which, name, pair)
+        _, kept, step_s, median_s = real(loop, steps, which, name, pair)
         assert median_s > 0
         return f"{which} {len(taken)}".encode(), kept, step_s, next(medians_s)
 
