@@ -40,6 +40,7 @@
 try:
     from edl_labs import Progress, case, check, hint  # noqa: F401
     from edl_labs.ui.predictions import predict, reveal_prediction
+    from edl_labs.ui.requires_solution import requires_solution
 except ModuleNotFoundError as error:
     raise ModuleNotFoundError(
         "edl_labs is not installed in this kernel; labs/README.md says how"
@@ -264,25 +265,24 @@ from edl_labs.units import byte_count
 
 shape = {"batch": 8, "tokens": 4096, "width": 4096, "layers": 32}
 shape |= {"itemsize": 2, "checkpointed": True}
-peaks = {}
-for vocabulary in (8_192, 32_000, 128_256, 256_000):
-    moment, part, size = where_the_peak_is({**shape, "vocabulary": vocabulary})
-    peaks[vocabulary] = (moment, size)
-    print(f"{vocabulary:7,} words: {byte_count(size)} at {moment!r}, mostly {part}")
+vocabularies = (8_192, 32_000, 128_256, 256_000)
+with requires_solution("where_the_peak_is"):
+    for size in vocabularies:
+        moment, part, peak = where_the_peak_is({**shape, "vocabulary": size})
+        print(f"{size:7,} words: {byte_count(peak)} at {moment!r}, mostly {part}")
 
 # %%
-figure, axes = subplots()
-for vocabulary, (moment, size) in peaks.items():
-    logits = 12 * 8 * 4096 * vocabulary * (moment == "loss")
-    first = vocabulary == min(peaks)
-    for bottom, height, label in (
-        (0, size - logits, "all else"),
-        (size - logits, logits, "logits"),
-    ):
-        bar = {"bottom": bottom / 1e9, "color": f"C{int(label == 'logits')}"}
-        axes.bar(f"{vocabulary:,}", height / 1e9, label=label if first else None, **bar)
-axes.set(xlabel="words", ylabel="GB at the peak (modelled)")
-_ = axes.legend()
+with requires_solution("where_the_peak_is"):
+    figure, axes = subplots()
+    for size in vocabularies:
+        moment, _, peak = where_the_peak_is({**shape, "vocabulary": size})
+        logits = 12 * 8 * 4096 * size * (moment == "loss")
+        rest = (peak - logits) / 1e9
+        names = ("all else", "logits") if size == vocabularies[0] else ("", "")
+        axes.bar(f"{size:,}", rest, label=names[0], color="C0")
+        axes.bar(f"{size:,}", logits / 1e9, bottom=rest, label=names[1], color="C1")
+    axes.set(xlabel="words", ylabel="GB at the peak (modelled)")
+    _ = axes.legend()
 
 # %% [markdown]
 # The states are the largest part each time; what grows is the logits. From 32,000 words on they put the peak at the
@@ -415,14 +415,12 @@ def peak_bytes(loss_of):
 
 
 # %%
-try:
+with requires_solution("chunked_loss"):
     whole = peak_bytes(lambda h, w, t: F.cross_entropy(h @ w.T, t))
     print(f"all 512 positions at once: {byte_count(whole)}")
     for rows in (256, 64, 16):
         peak = peak_bytes(lambda h, w, t, r=rows: chunked_loss(h, w, t, r, 0.0, True))
         print(f"{rows:3} rows a chunk: {byte_count(peak)}")
-except (NotImplementedError, TypeError, RuntimeError) as error:
-    print(f"chunked_loss is not ready: {type(error).__name__}")
 
 # %% [markdown]
 # ## 4. A step without waste
@@ -590,16 +588,15 @@ def counted_step(make_training):
 
 
 # %%
-for make_training in (SlowTraining, Training):
-    try:
+with requires_solution("mend_the_step"):
+    for make_training in (SlowTraining, Training):
         step = counted_step(make_training)
-    except (NotImplementedError, AttributeError, TypeError) as error:
-        print(f"{make_training.__name__} is not ready: {type(error).__name__}")
-        continue
-    kernels, reads = step.operators.total(), step.host_reads
-    modelled_s = kernels * 5e-6 + reads * 20e-6
-    print(f"{make_training.__name__}: {kernels} kernels, {reads} host reads", end=", ")
-    print(f"{byte_count(step.moved_bytes)}, modelled {modelled_s * 1e3:.2f} ms")
+        kernels, reads = step.operators.total(), step.host_reads
+        ms = kernels * 5e-3 + reads * 20e-3
+        print(
+            f"{make_training.__name__}: {kernels} kernels, {reads} host reads", end=", "
+        )
+        print(f"{byte_count(step.moved_bytes)}, modelled {ms:.2f} ms")
 
 # %% [markdown]
 # ## 5. Weights in four bits
@@ -702,14 +699,16 @@ def loss_on_new_text(model):
 from copy import deepcopy
 
 print(f"fp32 weights: loss {loss_on_new_text(model):.3f}")
-for group in (16, 128):
-    smaller = deepcopy(model)
-    for linear in [m for m in smaller.layers.modules() if isinstance(m, nn.Linear)]:
-        stored = quantize(linear.weight.detach(), group)
-        linear.weight.data = dequantize(*stored, linear.in_features, group)
-    size = bytes_per_weight(group, 16, 8)
-    loss = loss_on_new_text(smaller)
-    print(f"groups of {group}: loss {loss:.3f}, {size:.3f} bytes a weight")
+with requires_solution("group_int4"):
+    for group in (16, 128):
+        smaller = deepcopy(model)
+        for linear in smaller.layers.modules():
+            if isinstance(linear, nn.Linear):
+                stored = quantize(linear.weight.detach(), group)
+                linear.weight.data = dequantize(*stored, linear.in_features, group)
+        size = bytes_per_weight(group, 16, 8)
+        loss = loss_on_new_text(smaller)
+        print(f"groups of {group}: loss {loss:.3f}, {size:.3f} bytes a weight")
 
 # %% [markdown]
 # This model is small and well trained: the loss changes in the third digit, with either size of group. Large models
@@ -924,16 +923,23 @@ check("block_scales")
 
 # %%
 weight = model.layers[0].up.weight.detach()
-tensor_scale, block_scales = nvfp4_scales(weight)
-left = {
-    "MXFP8, saturating": mx_values(weight, mx_exponents(weight, True)),
-    "MXFP8, nothing saturates": mx_values(weight, mx_exponents(weight, False)),
-    "NVFP4": nvfp4_values(weight, tensor_scale, block_scales),
-    "int4 in groups of 16": dequantize(*quantize(weight, 16), weight.shape[1], 16),
-}
-for name, values in left.items():
+
+
+def print_error(name, values):
+    """The error of all weights together."""
     error = (values - weight).norm() / weight.norm()
     print(f"{name}: {error:.2%} of the weights' size")
+
+
+# %%
+with requires_solution("block_scales"):
+    for name, saturates in (("saturating", True), ("nothing saturates", False)):
+        exponents = mx_exponents(weight, saturates)
+        print_error(f"MXFP8, {name}", mx_values(weight, exponents))
+    print_error("NVFP4", nvfp4_values(weight, *nvfp4_scales(weight)))
+with requires_solution("group_int4"):
+    restored = dequantize(*quantize(weight, 16), weight.shape[1], 16)
+    print_error("int4 in groups of 16", restored)
 
 # %% [markdown]
 # ## Practice: a few weights trained
@@ -1008,10 +1014,12 @@ check("lora")
 
 # %%
 rows, columns, positions = 4096, 4096, 8192
-for rank in (8, 64, 512):
-    flop = step_flop(positions, rows, columns, rank) / (6 * positions * rows * columns)
-    size = state_bytes(rows, columns, rank) / (16 * rows * columns)
-    print(f"rank {rank}: {flop:.0%} of the operations, {size:.0%} of the states")
+with requires_solution("lora"):
+    for rank in (8, 64, 512):
+        flop = step_flop(positions, rows, columns, rank)
+        share = flop / (6 * positions * rows * columns)
+        size = state_bytes(rows, columns, rank) / (16 * rows * columns)
+        print(f"rank {rank}: {share:.0%} of the operations, {size:.0%} of the states")
 
 # %% [markdown]
 # ## Where you are
