@@ -34,7 +34,7 @@
 #
 # No GPU is needed: where one is wanted, this notebook uses it if it is here, and otherwise shows figures that say where
 # they come from. In each section, *write your prediction down* before you run the next cell: where there is a box (a
-# number with or without its unit, Enter), what comes out is shown beside it, and not before.
+# number with or without its unit, Enter), the result appears next to it, and not before.
 #
 # `check("finish_times")` says what is wrong and shows the first case in which it is, with what your code gave;
 # `case("finish_times")` gives that case's inputs as Python values, to try your code on; `hint("finish_times")` helps.

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Rooflines: the fastest your code could ever run
 #
-# How good is 300 GFLOP/s? Compared with yesterday's code, nobody can tell. Compared with the fastest that this work
+# How good is 300 GFLOP/s? A comparison with yesterday's code cannot say. Compared with the fastest that this work
 # could ever run on this machine, it is a number between 0 and 1, and it says whether to go on.
 #
 # After this lab you can
@@ -33,7 +33,7 @@
 # | minutes | 20 | 31 |
 #
 # No GPU is needed: you measure the machine that you have. In each section, *write your prediction down* before you run
-# the next cell: where there is a box (a number with or without its unit, Enter), what comes out is shown beside it, and
+# the next cell: where there is a box (a number with or without its unit, Enter), the result appears next to it, and
 # not before. Stuck? `hint("intensity")` gives the hints of an exercise, one at a time. Lecture slides are quoted by
 # their deck: [001] course introduction, [002] software perspective, [003] performance and profiling, [004] deep
 # learning, hopefully faster.
@@ -205,7 +205,7 @@ with (
 # its weights rounded. No GPU ever built is balanced for a ReLU.
 #
 # One trap: the table's max-pool counts nine operations a window. A maximum of nine numbers takes eight comparisons, 2.0
-# FLOP/B. Nobody's decision depends on it; but say what you count.
+# FLOP/B. No decision depends on it, but say what you count.
 
 # %% [markdown]
 # ## 3. Roofs
@@ -350,8 +350,8 @@ with reveal_prediction("my_copy", "my_fp32", "my_ridge") as truth:
     truth(my_copy=copied.rate, my_fp32=multiplied.rate, my_ridge=ridge_fp32)
 
 # %% [markdown]
-# A machine with a GPU that you had for an hour can stand beside this one: `edl-labs record --mine` writes the folder
-# `my_recordings` there. Put it beside this notebook.
+# A machine with a GPU that you had for an hour can be compared with this one: `edl-labs record --mine` writes the
+# folder `my_recordings` there. Put it next to this notebook.
 
 # %%
 from edl_labs.bench import measured_here
@@ -655,7 +655,7 @@ with reveal_prediction("on_a100", "on_h200") as truth:
 # Each operator is held against the nearest memory that its data fit in, where repeated calls find them. A point above
 # its roof is refused, with the assumption that broke: a roof is only a roof if nothing lies above it.
 #
-# The larger a point, the more time it loses, which is what you would win by mending it. Look for three things: the
+# The larger a point, the more time it loses, which is what you would win by fixing it. Look for three things: the
 # small product, whose time is that of a call, under no roof at all; GELU written by hand, five kernels where one would
 # do, so that most of its bytes need not move; and the large product, which on a quiet machine is as near to the light
 # as anything gets. And why are ReLU and layer norm so far below their roof? Each call writes its result to *fresh*
@@ -1080,7 +1080,7 @@ with requires_solution("minibatch_crossover"), reveal_prediction("best_batch") a
 # %% [markdown]
 # Below the ridge the extra examples cost no time; above it each costs its full price and teaches less. Deck [004] calls
 # that a free lunch, while arithmetic is not the limit: a larger batch, or a larger model, where launches or the loader
-# are the limit. (Where weights are read, more of them take longer.) With other numbers in place of 200 the right side
+# are the limit. (Where weights are read, more of them take longer.) With other numbers instead of 200 the right side
 # is flatter or steeper, but the left side stays.
 
 # %% [markdown]

@@ -36,7 +36,7 @@
 # No GPU is needed: rounding one number gives the same bits on a laptop and on a GPU (long sums differ, since they are
 # added in another order). Where a cell would like CUDA, it uses it if it is here, and otherwise shows figures that say
 # where they come from. In each section, *write your prediction down* before you run the next cell: where there is a box
-# (a number with or without its unit, Enter), what comes out is shown beside it, and not before. Slides are quoted by
+# (a number with or without its unit, Enter), the result appears next to it, and not before. Slides are quoted by
 # their deck: [000] optimizing training pipelines, [002] software perspective, [003] performance and profiling. Stuck?
 # `hint("encode_decode")` gives hints for that exercise, one at a time, each saying more; every exercise has some.
 #

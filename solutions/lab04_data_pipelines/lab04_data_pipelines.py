@@ -33,7 +33,7 @@
 # | `prefetcher` | 13 | 31 |
 #
 # No GPU is needed, nothing is downloaded: all data are made here. In each section, *write your prediction down* before
-# you run the next cell: where there is a box (a number with or without its unit, Enter), what comes out is shown beside
+# you run the next cell: where there is a box (a number with or without its unit, Enter), the result appears next to
 # it, and not before. Stuck? `hint("read_plan")` gives an exercise's hints, one at a time. Lecture slides are quoted by
 # their deck: [000] optimizing training pipelines, [002] software perspective, [003] performance and profiling.
 #
@@ -232,7 +232,7 @@ with reveal_prediction("warm_gain") as truth:
 # %% [markdown]
 # ## 2. How many workers
 #
-# > **collate**: to make one batch of several samples. **worker**: a process that makes batches beside the training
+# > **collate**: to make one batch of several samples. **worker**: a process that makes batches while the training runs
 # > loop.
 #
 # open → read → decode → transform → collate → copy → step: a *ladder* has the time of each stage, alone and with all
@@ -279,7 +279,7 @@ with reveal_prediction("slowest_stage") as truth:
 # | `"step"` | one batch after another |
 #
 # With `workers=0` the main process does everything itself, one thing after another: that limit is `"workers"` too.
-# Afterwards your bound is drawn beside the rates of `VirtualWorkers`, a model of such a machine on a virtual clock.
+# Afterwards your bound is drawn with the rates of `VirtualWorkers`, a model of such a machine on a virtual clock.
 #
 # **Predict:** 8 cores, a batch of 40 ms of processor, 10 ms of waiting and 1 ms of disk, and a step of 4 ms on a GPU.
 # Which number of workers is enough? And which rate remains if the step takes 4 ms on 8 cores?
@@ -369,15 +369,15 @@ with (
 # %% [markdown]
 # On the left, workers help until the cores are used up; each waits a fifth of its time. On the right, a step on the
 # same cores takes 32 ms of core time from every batch, and no number of workers brings that back. Nowhere is the
-# simulated loop above the bound: a bound says what is possible when nobody ever waits for anybody.
+# simulated loop above the bound: a bound says what is possible when no part ever waits for another.
 #
 # Three more options of deck [003] change this table's inputs:
 #
 # | option | what changes |
 # |---|---|
 # | move data augmentation to separate nodes | a part of `cpu_s` becomes `wait_s` |
-# | move I/O to a separate node | `disk_s` becomes `wait_s`; the network carries samples beside gradients |
-# | use RDMA | the network card writes into memory by itself: receiving takes no `cpu_s`, the `wait_s` stays |
+# | move I/O to a separate node | `disk_s` becomes `wait_s`; the network carries samples as well as gradients |
+# | use RDMA | the network card writes into memory without the CPU: receiving takes no `cpu_s`, the `wait_s` stays |
 #
 # With 30 of the 40 ms elsewhere, the cores allow 800 batches/s and the step's 250 are the limit.
 #
@@ -399,9 +399,9 @@ with reveal_prediction("enough_here") as truth:
     truth(8 / 4)
 
 # %% [markdown]
-# And a real `DataLoader`, beside your function: `cpu_s` is your ladder's sum for a batch, `cores` what this process may
-# use. **Predict** the rate with one worker and with two. Four loaders of two seconds each, and their starts: it takes
-# about 15 seconds.
+# And a real `DataLoader`, compared with your function: `cpu_s` is your ladder's sum for a batch, `cores` what this
+# process may use. **Predict** the rate with one worker and with two. Four loaders of two seconds each, and their
+# starts: it takes about 15 seconds.
 
 # %%
 predict("one_worker", "One worker makes", unit="batches/s")
@@ -492,8 +492,8 @@ print("8 workers, batches of 64 photographs of 224 × 224:")
 print(shared_memory(64 * 3 * 224 * 224, workers=8))
 
 # %% [markdown]
-# Part of the augmentation may be lost, and no error says so. (`persistent_workers=True` cures what comes again in the
-# next epoch, not what two workers share.) Seed from
+# Part of the augmentation may be lost, and no error says so. (`persistent_workers=True` avoids the cost of starting
+# workers again in the next epoch, not what two workers share.) Seed from
 # `torch.initial_seed()`, which differs by worker and epoch. A spawned worker imports everything anew and knows
 # nothing of a notebook's cells: put the class into a file. Keep large lists as arrays. The last cell's figure
 # matters in containers, which often have 64 MB of shared memory: a worker that finds no room there dies of a bus error.
@@ -1067,7 +1067,7 @@ with reveal_prediction("winners"):
 # %% [markdown]
 # Now measure: the same JPEGs in the formats that this kernel can write, each read cold: of `raw` (a file for each),
 # `tar`, `parquet`, `arrow`, `lmdb`, `hdf5`, `npy` and `msgpack`, those whose libraries are installed. **Predict** which
-# of them is fastest when it is read from beginning to end, and which in random order. Beside each rate stands the state
+# of them is fastest when it is read from beginning to end, and which in random order. Next to each rate is the state
 # that `make_cold` left: compare rates of equal states only.
 
 # %%
@@ -1120,7 +1120,7 @@ with reveal_prediction("best_scan", "best_random") as truth:
 # %% [markdown]
 # ## 9. From naive to tuned
 #
-# One story to close with, told by this machine. A loop trains on photographs; its step takes a device 5 ms for a batch
+# One last measurement, made on this machine. A loop trains on photographs; its step takes a device 5 ms for a batch
 # of 8 (it sleeps: no core is used). Five versions of its loader:
 #
 # 1. photographs of 750 × 1000, decoded by Pillow in the main process;
@@ -1279,8 +1279,8 @@ with requires_solution("stage_ladder"), reveal_prediction("adds_up") as truth:
     truth("not always")
 
 # %% [markdown]
-# A ladder of times alone would have told you
-# that decoding is the bottleneck. And a ladder run twice without dropping the cache would have told you that the disk
+# A ladder of times alone would have suggested
+# that decoding is the bottleneck. And a ladder run twice without dropping the cache would have suggested that the disk
 # is free.
 
 # %% [markdown]

@@ -35,7 +35,7 @@
 #
 # No GPU is needed: timelines come from a modelled device, and the real cells profile this machine, whatever it is.
 # *Write your prediction down* before you run the next cell: where there is a box (a number with or without its unit,
-# Enter), what comes out is shown beside it, and not before. Lecture slides are quoted by deck: [000] optimizing
+# Enter), the result appears next to it, and not before. Lecture slides are quoted by deck: [000] optimizing
 # training pipelines, [002] software perspective, [003] performance and profiling, [004] deep learning, hopefully
 # faster. `hint("name")` gives the hints of an exercise, one at a time.
 #

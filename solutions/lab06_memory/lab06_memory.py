@@ -7,7 +7,7 @@
 #
 # After this lab you can
 #
-# * make one large batch of small ones without changing the training, and say what changes all the same;
+# * make one large batch of small ones without changing the training, and say what changes nevertheless;
 # * say what is live at every moment of a step, and what the peak is made of;
 # * trade time for memory at the best rate: how many checkpoints equal layers want, and what a budget costs;
 # * write a checkpoint whose second run does exactly what its first one did;
@@ -35,7 +35,7 @@
 #
 # No GPU is needed: bytes are counted on this machine, whatever it is, and what would be on a GPU is modelled and says
 # so. MB are 10⁶ bytes, MiB are 2²⁰ (1.05 MB). *Write your prediction down* before you run the next cell: where there is
-# a box (a number, with or without its unit, Enter), what comes out is shown beside it, and not before. Lecture slides
+# a box (a number, with or without its unit, Enter), the result appears next to it, and not before. Lecture slides
 # are quoted by deck: [001] course introduction, [002] software perspective. `hint("name")` gives the hints of an
 # exercise, one at a time.
 #
@@ -236,7 +236,7 @@ with reveal_prediction("weights_move") as truth:
 # length; positions with the label `IGNORED` do not count. One step of the optimizer for each window of `window`
 # micro-batches, in order, and one for what is left over at the end. Each step must be the one that **one large batch**
 # would make, whose loss is the **mean over all positions of the window that count**; in every window some do, in a
-# micro-batch perhaps none. Memory holds one micro-batch at a time: each goes through the model once, by itself.
+# micro-batch perhaps none. Memory holds one micro-batch at a time: each goes through the model once, alone.
 # Gradients may hold something when you are called. Return the mean loss of each window, as numbers or tensors of one.
 # `sum_of_losses(scores, labels)` adds up what counts. Order, last window and counting make a third of the points each.
 
@@ -296,7 +296,7 @@ with requires_solution("mend_accumulation"), torch_threads(1):
 # Clipping and the loss scaler's update belong to the step, not to the micro-batch.
 
 # %% [markdown]
-# ## 3. What is there, and when
+# ## 3. What is live, and when
 #
 # Before anything is made smaller, one must know what is large, and *when*. Take a network in fp32 with Adam. At every
 # moment of a step some of four things are there:
@@ -575,7 +575,7 @@ print(f"gradients of 10 * a * b at a = 2, b = 5: {a.grad.item():g}, {b.grad.item
 # `run(*inputs)` gives (one tensor), in value and in gradients, and
 #
 # * keeps **only the inputs** for the backward pass: those that are tensors by `ctx.save_for_backward`, where hooks see
-#   them (section 1 counts nothing else); what you note beside them, such as numbers and the generator's state, as
+#   them (section 1 counts nothing else); what else you store, such as numbers and the generator's state, as
 #   attributes of `ctx` (`forward` of a Function runs without a graph);
 # * runs `run` once again in the backward pass, under `torch.enable_grad()`, with the random numbers and the autocast
 #   state of the first run (`torch.get_rng_state()`, `torch.is_autocast_enabled("cpu")`,
@@ -583,7 +583,7 @@ print(f"gradients of 10 * a * b at a = 2, b = 5: {a.grad.item():g}, {b.grad.item
 #   a saved tensor still hangs on what made it, and a backward pass would go on there;
 # * takes inputs that are tensors, with or without `requires_grad`, and inputs that are not (numbers);
 # * returns one gradient for each argument, `None` for `run` and for what has none. Gradients of weights inside `run`
-#   arrive in `.grad` by themselves, if the second run's output is sent backward.
+#   arrive in `.grad` automatically, if the second run's output is sent backward.
 #
 # The CPU's generator and autocast will do. The first input always needs a gradient. `run` may compute something else in
 # its second run, as layers that keep statistics do: the output is the first run's, the gradients are the second's.
@@ -660,7 +660,7 @@ with requires_solution("own_checkpoint"), reveal_prediction("moved_twice") as tr
 
 # %% [markdown]
 # Your class cannot know what a second run changes. `torch.utils.checkpoint` has the same flaw, so
-# layers that update something or draw numbers that nobody can draw again may run only once: keep those.
+# layers that update something or draw random numbers that cannot be drawn again may run only once: keep those.
 
 # %% [markdown]
 # ## 6. Out of memory: how much is too much?
@@ -760,9 +760,9 @@ check("fragments")
 
 # %% [markdown]
 # Only one of the five answers says that the training is too large. Deck [002] recommends `empty_cache()` among its
-# optimisations: you know now that it never closes a hole, and that torch does the same by itself before it gives up;
-# each time, the device is waited for. `gc.collect()`, which the deck adds, frees no more than what cycles of references
-# keep alive, such as a caught exception's frames: useful once, useless in every step.
+# optimisations: you know now that it never closes a hole, and that torch does the same automatically before it gives
+# up; each time, the device is waited for. `gc.collect()`, which the deck adds, frees no more than what cycles of
+# references keep alive, such as a caught exception's frames: useful once, useless in every step.
 #
 # Another way to reserve more than one uses: batches get longer. A tensor of 12 MB is made and let go, then one of 16
 # MB, and so on up to 60 MB, on a device with room for all of them; there is never more than one:
@@ -840,7 +840,7 @@ with (
 
 # %% [markdown]
 # Segments of equal counts are right for equal layers. In a real network the layers differ, and memory is a *budget*:
-# whoever has room for everything should run nothing again. So a plan names **stretches**, layers in a row that run
+# with room for everything, nothing should run again. So a plan names **stretches**, layers in a row that run
 # again as a whole and of which only the last output stays meanwhile; all other layers are kept. Of the plans that fit
 # the budget, the fastest is wanted. (Section 9 lets you write the search.)
 #
@@ -855,7 +855,7 @@ explorer
 
 # %% [markdown]
 # The search counts more than section 3 did: for it, the gradients of all weights are there from the start, as much as
-# the parameters, and of each layer the gradient that comes and the one that it hands on. What is there all the time is
+# the parameters, and of each layer the gradient that comes and the one that it hands on. What is live all the time is
 # out of reach for checkpoints: of half the memory it leaves so little that no plan fits. Then smaller micro-batches
 # help, or an optimizer that keeps less.
 
@@ -901,7 +901,7 @@ with reveal_prediction("after_one", "after_four") as truth:
 
 # %% [markdown]
 # Micro-batches change a batch norm twice: each is normalised with its own statistics, and the running ones move more
-# often. The same happens on several GPUs, each with its part of the batch. What mends it is to merge the
+# often. The same happens on several GPUs, each with its part of the batch. The fix is to merge the
 # parts' statistics into those of the whole batch, *before* normalising: count, mean and variance of each part are all
 # that must be sent.
 #
@@ -1174,13 +1174,13 @@ check("same_or_not")
 # %% [markdown]
 # ## 11. Practice: copy it, or run it again?
 #
-# Deck [002] has a third way beside keeping and running again: *offload* activations to the host and fetch them in time.
-# A copy costs nothing as long as passes cover it; a layer with many bytes and little work is better run again.
+# Deck [002] has a third way besides keeping and running again: *offload* activations to the host and fetch them in
+# time. A copy costs nothing as long as passes cover it; a layer with many bytes and little work is better run again.
 #
 # `issue(step, plan)` does a step on a `VirtualTape` by a plan that has a word for each layer: `"keep"`; `"recompute"`,
 # whose output alone is kept (`forward(i, keep=False)`) and which runs again right before its backward pass
 # (`recompute(i)`); or `"offload"`: `offload(i)` starts the copy to the host, *after* layer `i + 1` has read it, and
-# `fetch(i)` the copy back. `backward(i)` and `recompute(i)` read layer `i - 1` as well. Copies run beside the passes,
+# `fetch(i)` the copy back. `backward(i)` and `recompute(i)` read layer `i - 1` as well. Copies run during the passes,
 # from where they are issued; memory is free when the copy to the host is over, and taken when the copy back starts.
 # So fetch one pass before the one that reads: the copy then has a pass to hide behind.
 #
@@ -1248,10 +1248,10 @@ check("offload_or_recompute")
 # | `"accumulate"` | `parts` micro-batches of `batch` examples each in one step |
 # | `"checkpoint"` | `kept_share` of the activations (`example_bytes`) are kept, and every forward pass is done twice |
 # | `"checkpoint and grow"` | the same, with as many whole examples as `memory_bytes` has room for |
-# | `"offload"` | `kept_share` is kept; the rest is copied out beside the forward pass, back beside the backward one |
+# | `"offload"` | `kept_share` is kept; the rest is copied out during the forward pass, back during the backward one |
 # | `"empty_cache"` | `flush_s` more for each step |
 #
-# A copy moves `copy_byte_per_s`, each way; of a pass and the copy beside it, the longer one counts.
+# A copy moves `copy_byte_per_s`, each way; of a pass and the copy during it, the longer one counts.
 #
 # `effect` alone is judged. The stub `cost(...)` above it is an offer: leave it as it is if you do without.
 

@@ -28,8 +28,8 @@
 # | minutes | 20 | 21 | 31 |
 #
 # Neither a GPU nor a second process is needed: what would be on GPUs is modelled and says so. *Write your prediction
-# down* before you run the next cell: where there is a box (a number, with or without its unit, Enter), what comes out
-# is shown beside it, and not before. Lecture slides are quoted by deck: [002] software perspective, [004] deep
+# down* before you run the next cell: where there is a box (a number, with or without its unit, Enter), the result
+# appears next to it, and not before. Lecture slides are quoted by deck: [002] software perspective, [004] deep
 # learning, hopefully faster. `hint("ring")` gives the hints of an exercise, one at a time.
 #
 # A check that fails shows the first case that is not right, and what your code gave; `case("ring")` gives that case's
@@ -115,7 +115,7 @@ with reveal_prediction("at_one_rank") as truth:
 #
 # * `P - 1` rounds *reduce and scatter*: each chunk goes round and collects every rank's part, so that in the end each
 #   rank has one finished chunk;
-# * `P - 1` rounds *gather*: the finished chunks go round, and take the place of what is there.
+# * `P - 1` rounds *gather*: the finished chunks go round, and replace what is there.
 #
 # Every rank sends `2(P - 1)/P` of the buffer, however many ranks there are. Deck [004] asks how large the whole batch N
 # must be for two nodes to compute as long as they send: `N/4` FLOP/B against its network ridge of 1000, so 4000
@@ -136,7 +136,7 @@ print(VirtualCluster.flat(3).run(everybody_sends_first))
 
 
 # %% [markdown]
-# A `send` goes on when somebody receives, and nobody does. With `isend` and `irecv` the rank goes on at once; what it
+# A `send` goes on when a rank receives, and no rank does. With `isend` and `irecv` the rank goes on at once; what it
 # may touch, and when, is then up to you:
 
 
@@ -417,7 +417,7 @@ with requires_solution("pick_collective"):
 # halving-doubling wins at every size: one round of four crosses, with a sixteenth of the message. Hierarchical comes
 # within 4 % for large ones and pays more α's inside. It is also why "the bandwidth of our network" has no single value.
 #
-# NCCL chooses for you, from a table of latencies and bandwidths by size and topology; its algorithms are others. It has
+# NCCL chooses for you, from a table of latencies and bandwidths by size and topology; it has other algorithms. It has
 # no halving-doubling. Its ring is one ring for each channel, over all ports of a node at once: with eight ports, 100 MB
 # take 16 GPUs some 0.5 ms (modelled), not the 4 ms of your one ring over one port. Its tree is two binary trees that
 # send in pieces, not the whole message each round, and between two nodes it often takes that tree, or lets the NVLink
@@ -428,11 +428,11 @@ with requires_solution("pick_collective"):
 #
 # The gradients of the *last* layer are there first, long before those of the first one. So they can travel while the
 # rest is computed. Deck [004] draws its roofline as if all of that overlapped: the step takes the *larger* of computing
-# and sending. Its own slide then sends the new weights, which nobody has before the update, so that nothing overlaps:
+# and sending. Its own slide then sends the new weights, which no rank has before the update, so that nothing overlaps:
 # the *sum* of both. What you get lies in between, and you decide where.
 #
 # **Predict:** a model of 400 tensors, 8 ranks in a ring, α = 20 µs. How much do the α's alone cost when every tensor's
-# gradient is summed by itself?
+# gradient is summed on its own?
 
 # %%
 predict("alphas", "The alphas of 400 sums take", unit="ms")
@@ -808,9 +808,9 @@ check("fit_a_link")
 # %% [markdown]
 # ## Practice: accumulate, and send once
 #
-# With gradient accumulation on several ranks, `DistributedDataParallel` sends after every micro-batch unless it is told
-# not to: inside `with ddp.no_sync():` gradients stay where they are. Whether it sends is decided in the *forward* pass.
-# What it sends is divided by the number of ranks: it gives the mean.
+# With gradient accumulation on several ranks, `DistributedDataParallel` sends after every micro-batch unless you tell
+# it not to: inside `with ddp.no_sync():` gradients stay where they are. Whether it sends is decided in the *forward*
+# pass. What it sends is divided by the number of ranks: it gives the mean.
 #
 # Write `train(ddp, batches, window)`, which every rank runs: one step for each window of micro-batches, the rest at the
 # end too, one all-reduce for each step. `ddp(batch)` gives the **sum** of the losses of this rank's tokens; it can be

@@ -29,8 +29,8 @@
 # | minutes | 29 | 51 |
 #
 # Neither a GPU nor a second process is needed: what would be on GPUs is modelled and says so. *Write your prediction
-# down* before you run the next cell: where there is a box (a number, with or without its unit, Enter), what comes out
-# is shown beside it, and not before. Lecture slides are quoted by deck: [002] software perspective, [004] deep
+# down* before you run the next cell: where there is a box (a number, with or without its unit, Enter), the result
+# appears next to it, and not before. Lecture slides are quoted by deck: [002] software perspective, [004] deep
 # learning, hopefully faster. `hint("sharded_step")` gives the hints of an exercise, one at a time.
 #
 # A check that fails shows the first case that is not right, and what your code gave; `case("sharded_step")` gives that
@@ -104,7 +104,7 @@ with reveal_prediction("times_the_bytes") as truth:
 # | `layers.reduce_scatter(i)` | starts to sum the gradients of layer i over the ranks, and returns a work |
 # | `layers.update(i)` | updates the shard from the sum, and frees the layer's whole gradients |
 #
-# `work.wait()` makes what is issued after it wait for that work; nothing waits by itself. A collective runs *beside*
+# `work.wait()` makes what is issued after it wait for that work; nothing else waits. A collective runs *during*
 # the passes, and starts when everything that was issued before it is done; collectives run one after the other. Memory
 # is counted in the order of your calls. It has room for two layers' weights and two layers' gradients at once, and not
 # for three of either. At most 5 % more time than the best step will do.
@@ -355,9 +355,9 @@ check("split_a_block")
 
 # %% [markdown]
 # Four sums a layer, and the two forward ones do not hide: what follows needs the whole sum, unless product and sum are
-# cut into pieces that overlap (*asynchronous* tensor parallelism). (Those of the backward pass can run beside the
-# products of the weights' gradients.) That is why blocks are split within a node, where links are fast; between nodes,
-# micro-batches travel instead.
+# cut into pieces that overlap (*asynchronous* tensor parallelism). (Those of the backward pass can run at the same time
+# as the products of the weights' gradients.) That is why blocks are split within a node, where links are fast; between
+# nodes, micro-batches travel instead.
 
 # %% [markdown]
 # ## 3. A pipeline, and what 1F1B is for
@@ -393,7 +393,7 @@ predict("in_flight", "With 1F1B the first stage holds", unit="micro-batches")
 # | `stage.forward(i)`, `stage.backward(i)` | a pass; from one to the other, `i` is held |
 # | `stage.recv_forward(i)`, `stage.recv_backward(i)` | wait for the input, for the gradient |
 # | `stage.send_forward(i)`, `stage.send_backward(i)` | send, and go on when it *has been received* |
-# | `stage.isend_forward(i)`, `stage.isend_backward(i)` | start to send, and go on; the stage waits for it by itself |
+# | `stage.isend_forward(i)`, `stage.isend_backward(i)` | start to send, and go on; the stage waits for it on its own |
 #
 # `idle_seconds(schedule, stages, micro, *, forward_s, backward_s, chunks)` → the seconds that each stage idles in a
 # step, messages not counted. A third `schedule`, `"interleaved"`, gives each stage `chunks` separate pieces of the
@@ -519,11 +519,11 @@ predict(
 # | `weights`, `gradients`, `optimizer` | bytes a parameter |
 # | `micro_batches` | in a step: each goes forward and backward, then comes one update |
 #
-# Each layer is cut by itself: a *shard* is its parameters over `ranks`, rounded up, on every GPU. What is not sharded
+# Each layer is cut separately: a *shard* is its parameters over `ranks`, rounded up, on every GPU. What is not sharded
 # is whole, and needs no padding. Collectives go round in rings, layer by layer: an all_gather or a reduce_scatter sends
 # `ranks - 1` shards, an all_reduce twice that. Whole gradients are added up over the micro-batches where they are;
 # sharded ones have to be summed over the ranks after each. Sharded weights are gathered for a pass and let go after it,
-# and each GPU updates what its optimizer's state is for. Nothing is sent that nobody needs.
+# and each GPU updates what its optimizer's state is for. Nothing unneeded is sent.
 
 
 # %% solve="zero"
@@ -604,7 +604,7 @@ with (
 # * **A step**: computing, split blocks and hand-overs of a micro-batch fill a *slot*; a step has
 #   `micro_batches + pp - 1` of them.
 # * **Data sums**: in stages 0 and 1 an all-reduce of 2·n B a step; in stage 3 two gathers and one reduce-scatter of
-#   2·n B for each micro-batch. They run beside the computing of one micro-batch (in stage 3: of all of them, without
+#   2·n B for each micro-batch. They run during the computation of one micro-batch (in stage 3: of all of them, without
 #   the bubble), and what they take longer than that is added to the step.
 #
 # Messages go in rings: in a group of P a gather or a reduce-scatter is P - 1 rounds of a P-th, an all-reduce twice as

@@ -25,7 +25,7 @@
 # | minutes | 45 |
 #
 # *Write your prediction down* before you run the next cell: where there is a box (a number, with or without its unit,
-# Enter), what comes out is shown beside it, and not before. Lecture slides are quoted by deck: [001] course
+# Enter), the result appears next to it, and not before. Lecture slides are quoted by deck: [001] course
 # introduction, [002] software perspective, [004] deep learning, hopefully faster. `hint("coalesced")` gives the hints
 # of an exercise, one at a time.
 #
@@ -161,7 +161,7 @@ with reveal_prediction("row", "column", "same", "shifted") as truth:
     axes = ran.plot(style.subplots(figsize=(9, 3.4))[1])
 
 # %% [markdown]
-# What a warp does not use of its sectors is moved all the same. In the picture a
+# What a warp does not use of its sectors is moved nevertheless. In the picture a
 # box is a line with its four sectors, and a sector is blue as high as the share of its bytes that the warp uses.
 #
 # *Shared memory* belongs to a block, and a thread may index it as it likes, nearly: it has 32 *banks* of 4 bytes,
@@ -266,7 +266,7 @@ with requires_solution("coalesced"), reveal_prediction("longer") as truth:
 # ## 3. Blocks on multiprocessors: which tile?
 #
 # Blocks go to *multiprocessors* (SMs). An A100 has 108 of them. A kernel of 27 blocks leaves three quarters of them
-# idle, unless other kernels are there to run beside it: those of other *streams*.
+# idle, unless other kernels are there to run at the same time: those of other *streams*.
 #
 # **Predict:** four independent kernels of 27 blocks, a block takes 100 µs and fills an SM; launching one takes the host
 # 5 µs. How long do they take in one stream, and in four? And if each had 108 blocks?
@@ -299,7 +299,7 @@ with reveal_prediction("one_stream", "four_streams", "full_four") as truth:
 
 # %% [markdown]
 # (Orange are the launches; green is work of the host's own,
-# here the call that then waits.) A matrix product can be cut so that it fills the chip by itself. Its
+# here the call that then waits.) A matrix product can be cut so that it fills the chip alone. Its
 # output is cut into *tiles*, a block each. Deck [002]: "Larger tiles run more efficiently", for each loaded element is
 # used more often. But larger tiles are fewer, and the last *wave* of them may be nearly empty: 108 tiles of 256 × 128
 # take one wave on an A100, 109 take two, at 50.5 % of the work that two waves could do.

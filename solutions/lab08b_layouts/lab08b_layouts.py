@@ -1,8 +1,8 @@
 # %% [markdown]
 # # Layouts and fusion: what a graph knows
 #
-# Eager PyTorch runs one operation after another and knows nothing of the next. Whoever sees the whole *graph* can do
-# more: keep one layout from end to end, and make one kernel of five. Here you are the one who sees it.
+# Eager PyTorch runs one operation after another and knows nothing of the next. A compiler that sees the whole *graph*
+# can do more: keep one layout from end to end, and make one kernel of five. Here you are the one who sees it.
 #
 # After this lab you can
 #
@@ -19,7 +19,7 @@
 #
 # No GPU is needed, and no compiler: what would be on a GPU is modelled, what a compiler did elsewhere is recorded, and
 # both say so. *Write your prediction down* before you run the next cell: where there is a box (a number, with or
-# without its unit, Enter), what comes out is shown beside it, and not before. Lecture slides are quoted by deck: [001]
+# without its unit, Enter), the result appears next to it, and not before. Lecture slides are quoted by deck: [001]
 # course introduction, [002] software perspective. `hint("strides")` gives the hints of an exercise, one at a time; when
 # a check fails, `case("strides")` gives the inputs of the case that it shows.
 
@@ -44,7 +44,7 @@ Progress("lab08b_layouts")
 # ## A network that is slow for four reasons
 #
 # This network computes what it should, and it does four things that are found in real code: it asks for a number in
-# every block (`checks`), scales its channels one by one (`loops`), has a convolution whose algorithm nobody chose
+# every block (`checks`), scales its channels one by one (`loops`), has a convolution whose algorithm was never tuned
 # (`unfolds`), and goes to another layout and back in every block (`copies`). Each of them can be switched off, and what
 # it computes stays the same.
 
@@ -90,7 +90,7 @@ def inputs(layout):
 
 
 # %% [markdown]
-# Two of the four are this lab's: the copies, which a look at the *layouts* mends, and the loop, which is a question of
+# Two of the four are this lab's: the copies, which a look at the *layouts* fixes, and the loop, which is a question of
 # *fusion*. (The checks and the convolution are the next lab's, lab08c.) How much does each cost on this machine?
 # Section 3 asks you, and measures it.
 
@@ -215,9 +215,9 @@ check("strides")
 # %% [markdown]
 # Eager PyTorch plans nothing: each operator takes its inputs' layout and hands it on. (`torch.compile` does plan: on
 # CUDA it may turn a graph's convolutions channels-last, `torch._inductor.config.layout_optimization`.) So two lines are
-# enough as long as nobody on the way wants NCHW, [002]'s `input_data.to(memory_format=torch.channels_last)` and the
-# same for the model, whose weights are then copied once in all, not in every step. Layers as SqueezeNet has them first,
-# traced in fp32, and then, as a net in fp16, with the layouts that you placed:
+# enough as long as no operator in between wants NCHW, [002]'s `input_data.to(memory_format=torch.channels_last)` and
+# the same for the model, whose weights are then copied once in all, not in every step. Layers as SqueezeNet has them
+# first, traced in fp32, and then, as a net in fp16, with the layouts that you placed:
 
 # %%
 from edl_labs.graph import Graph, as_traced, layer_by_layer, plain_net
@@ -296,7 +296,7 @@ for name, gelu in (("written out", written_out), ("one kernel", fused_gelu)):
     print(measure(lambda gelu=gelu: gelu(x), budget_s=0.3, name=name))
 
 # %% [markdown]
-# The second is the same formula, in one kernel that PyTorch has anyway. For chains that nobody wrote by hand, a
+# The second is the same formula, in one kernel that PyTorch has anyway. For chains that were not written by hand, a
 # compiler groups the operators of a graph. Write `fuse(graph)` → a list of kernels, each a dict: `"nodes"`, the names
 # of what it computes, and `"writes"`, the names of those whose results it writes to memory. `graph` is a dict of
 #
@@ -426,10 +426,10 @@ check("fuse")
 # %% [markdown]
 # A real model's graph comes from `torch.export`. Below are a transformer layer's operators, grouped by the same
 # rules, but joining no products, in the way of `inductor`, the compiler behind `torch.compile`: step by step, the
-# pair that saves most. Inductor leaves contractions to libraries (cuBLAS) unless it is told to try more, so its own
-# kernels are what lies between them: that is the first grouping, and it is drawn. The second lets pointwise operators
-# follow a product in its kernel, and yours has no such limits. In the picture each kernel has a frame, and a line on
-# the left leads from the kernel that writes a tensor to one below that reads it.
+# pair that saves most. Inductor leaves contractions to libraries (cuBLAS) unless you tell it to try more, so
+# its own kernels are what is between them: that is the first grouping, and it is drawn. The second lets pointwise
+# operators follow a product in its kernel, and yours has no such limits. In the picture each kernel has a frame, and a
+# line on the left leads from the kernel that writes a tensor to one below that reads it.
 
 
 # %% given
@@ -485,14 +485,14 @@ print(f"  of a library: {', '.join(run.library)}")
 # %% [markdown]
 # Its kernels are the first grouping's, the drawn one's: the norm of the second half has the residual before it in its
 # kernel, since a row of 256 stays on the chip; each product is a library's, so GELU and the last residual are kernels
-# of their own. Three products read the same input, and nobody joined them but your `fuse`. [002] says it to the one
+# of their own. Three products read the same input, and only your `fuse` joined them. [002] says it to the one
 # who writes the model: "Concatenate matrices together like qkv".
 #
 # [002] also calls ReLU "the best activation as it can be fused with conv-BN". Any pointwise function can; but in
 # training, ReLU's backward pass needs its *result*, which the next layer reads anyway, and GELU's its *input*, which
 # is then written besides.
 # %% [markdown]
-# ## 3. Half of the network, mended
+# ## 3. Half of the network, fixed
 #
 # Back to the slow network, with the library's convolution: `unfold` and its product give NCHW whatever they read, and
 # belong to lab08c. The loop over channels is what section 2 began with: many kernels where one would do, and a line of
@@ -584,8 +584,8 @@ with reveal_prediction("worse_reason") as truth:
 
 # %% [markdown]
 # A GPU does not suffer from the same things. In the model below a block has 32 x 64 channels on a V100, and its
-# convolution is the one that nobody tuned, 1430 µs on 64 x 64 pixels ([001]). The host launches ahead: as long as the
-# convolution runs, the loop's 64 launches hide behind it. On 16 x 16 pixels the convolution takes a sixteenth, and
+# convolution is the one that was never tuned, 1430 µs on 64 x 64 pixels ([001]). The host launches ahead: as long as
+# the convolution runs, the loop's 64 launches hide behind it. On 16 x 16 pixels the convolution takes a sixteenth, and
 # launching costs what it did. **Predict** for these small images: without the loops, what is left?
 
 # %%

@@ -1,8 +1,8 @@
 # %% [markdown]
 # # Compilers: guards and captures
 #
-# A compiler for PyTorch runs your Python once, writes down what it did, and from then on runs what it wrote. Whoever
-# keeps a record of a step has to know when it no longer holds: at another length, another learning rate, another
+# A compiler for PyTorch runs your Python once, writes down what it did, and from then on runs what it wrote. A system
+# that keeps a record of a step has to know when it no longer holds: at another length, another learning rate, another
 # address. This lab is about these records, and about the flags that let a library choose.
 #
 # After this lab you can
@@ -25,7 +25,7 @@
 #
 # No GPU is needed, and no compiler: what would be on a GPU is modelled, what a compiler did elsewhere is recorded, and
 # both say so. *Write your prediction down* before you run the next cell: where there is a box (a number, with or
-# without its unit, Enter), what comes out is shown beside it, and not before. Lecture slides are quoted by deck: [000]
+# without its unit, Enter), the result appears next to it, and not before. Lecture slides are quoted by deck: [000]
 # optimizing training pipelines, [001] course introduction, [002] software perspective. `hint("guards")` gives the hints
 # of an exercise, one at a time; when a check fails, `case("guards")` gives the inputs of the case that it shows.
 
@@ -52,7 +52,7 @@ Progress("lab08c_compilers")
 # ## A network that is slow for four reasons
 #
 # This network computes what it should, and it does four things that are found in real code: it asks for a number in
-# every block (`checks`), scales its channels one by one (`loops`), has a convolution whose algorithm nobody chose
+# every block (`checks`), scales its channels one by one (`loops`), has a convolution whose algorithm was never tuned
 # (`unfolds`), and goes to another layout and back in every block (`copies`). Each of them can be switched off, and what
 # it computes stays the same.
 
@@ -385,9 +385,9 @@ with requires_solution("capture"), reveal_prediction("replayed_step") as truth:
 # of the first step, the capture, and a single call for each replay; below it, one stream has the image tower and the
 # update, and the other one the text tower.
 #
-# Launches cost more than the kernels took; now the device sets the pace, and beside each other the towers take half of
-# theirs. That the first step ran without the graph is no flaw: warming up *trains*, so it needs a batch of its own. And
-# the static buffers are the price: who forgets to fill one trains on the last batch again, without any error.
+# Launches cost more than the kernels took; now the device sets the pace, and side by side the towers take half
+# of theirs. That the first step ran without the graph is no flaw: warming up *trains*, so it needs a batch of its own.
+# And the static buffers are the price: who forgets to fill one trains on the last batch again, without any error.
 
 # %% [markdown]
 # **The same in torch.** `gpu.CUDAGraph()` is `torch.cuda.CUDAGraph()`, `gpu.graph(graph)` is `torch.cuda.graph(graph)`,
@@ -478,13 +478,13 @@ print(f"torch.use_deterministic_algorithms: {everywhere}")
 # %% [markdown] explain="flags"
 # **Explain (read by your instructor).** (a) A test trains the same network for 200 steps every night, on the same
 # machine and software, and compares the weights bit by bit with yesterday's. Which of the flags above do you set, to
-# what and why, and what do you need beside them? (b) A run of a week trains on images of one size with one batch size
+# what and why, and what else do you need? (b) A run of a week trains on images of one size with one batch size
 # and is to be fast. Which flags now? Its validation has images of 500 different sizes, 10 batches of each, forward
 # only, and trying a convolution's algorithms takes 30 ms for each new size. With [001]'s figures for a convolution:
 # what does `benchmark` gain or lose there, and what do you do? (c) A colleague turns TF32 off "because it is not
 # reproducible". What is right about that?
 # %% [markdown]
-# ## 4. The network, mended
+# ## 4. The network, fixed
 #
 # Back to the slow network. First go the checks, and the convolution is left to the library, since these are this lab's.
 # Then go the loops and copies, lab08b's way: one line of torch for the loop, one layout (`channels_last`) from end to
@@ -595,7 +595,7 @@ with reveal_prediction("worst_reason", "mended_times") as truth:
 # A processor and a GPU do not suffer from the same things. On the modelled GPU the loop's 64 launches go on while the
 # convolution runs, and hide behind it; only a read that waits for the device, or kernels shorter than a launch, bring
 # them to light. On a processor each of them is paid where it stands, and on a busy one the intervals say how little a
-# ratio may mean. So mend in the order of a profile, not of a list.
+# ratio may mean. So fix in the order of a profile, not of a list.
 #
 # Write one of the four by hand: the loop over channels as one line of torch, in `scaled` below. Then run both cells.
 
@@ -659,7 +659,7 @@ for function in (block, mended_block):
 # %% [markdown]
 # A check ends the graph in every block, so that nothing is fused across it. And what does compiling gain, what does it
 # cost? With a C++ compiler (`edl-labs doctor` says) both networks are compiled on this machine, which takes up to two
-# minutes; otherwise you see what came out on another one. **Predict** for the mended network: of eager mode's time,
+# minutes; otherwise you see what came out on another one. **Predict** for the fixed network: of eager mode's time,
 # what does a warm call take? And from which call on has the first one, the cold one that compiles, paid?
 
 # %%
@@ -750,7 +750,7 @@ class Autotuner:
 check("autotuner")
 
 # %% [markdown]
-# ## Practice: three pieces, mended
+# ## Practice: three pieces, fixed
 #
 # A colleague's function scales `x` down where its largest value is above a bound, does one of two things by the sign
 # of the sum, and shows what the largest value was. **Predict:** in how many graphs does a call of it run?
@@ -779,8 +779,8 @@ with reveal_prediction("pieces") as truth:
 # %% [markdown]
 # Between the pieces the device waits for the host, nothing is fused across, and no CUDA graph can hold the whole. Write
 # `whole_graph(x, bound)`, which returns the same `y` and the peak of `x` for every `x`, one of zeros too, and in one
-# graph: no break, whatever the numbers are. The peak is now a tensor without dimensions, and whoever wants to see it
-# prints it outside.
+# graph: no break, whatever the numbers are. The peak is now a tensor without dimensions, and a caller that wants to
+# see it prints it outside.
 
 
 # %% solve="whole_graph"

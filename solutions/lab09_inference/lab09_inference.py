@@ -1,14 +1,14 @@
 # %% [markdown]
 # # Inference: a smaller network, the same answers
 #
-# A trained network goes to a service. It answers one request after the other, all day, and nobody trains it any more:
+# A trained network goes to a service. It answers one request after the other, all day, and it is not trained any more:
 # so what only training needed can go, and numbers can be as coarse as the answers allow. Each step here is measured
 # twice: what it does to the *answers*, on a small network that you train in seconds, and what it does to *time and
 # bytes*, on a model of a GPU. The two do not follow each other.
 #
 # After this lab you can
 #
-# * fold batch norms into the convolutions beside them, and say which ones cannot be folded;
+# * fold batch norms into the convolutions next to them, and say which ones cannot be folded;
 # * find a grid of integers for weights and activations, with outliers, and say what "best" meant;
 # * write the product of two int8 matrices with zero points, bias and ReLU in integers, and say where it is faster.
 #
@@ -26,7 +26,7 @@
 #
 # Your functions leave what they are given as it is: build new tensors, or work on copies. No GPU is needed: what would
 # be on one is modelled and says so. *Write your prediction down* before you run the next cell: where there is a box (a
-# number, with or without its unit, Enter), what comes out is shown beside it, and not before. Lecture slides are quoted
+# number, with or without its unit, Enter), the result appears next to it, and not before. Lecture slides are quoted
 # by deck: [002] software perspective. `hint("fold_batch_norm")` gives the hints of an exercise, one at a time; a check
 # that fails shows the first case that is not right, and `case("fold_batch_norm")` gives that case's inputs as Python
 # values.
@@ -709,7 +709,7 @@ predict("arena", "Of all tensors' bytes the arena needs", unit="%")
 # names that the caller reads when all kernels are done, and `sizes` has the bytes of each tensor. Write
 #
 # * `lifetimes(kernels, outputs)` → a dict of `(first, last)` for each tensor: the numbers of the first and the last
-#   kernel that runs while it is in memory. Inputs are there from kernel 0, outputs stay to the last kernel; what nobody
+#   kernel that runs while it is in memory. Inputs are there from kernel 0, outputs stay to the last kernel; what no kernel
 #   reads is needed while it is written.
 # * `may_overwrite(at, kernels, outputs, sizes)` → the names, in the order of `reads`, that kernel `at` may write over:
 #   it is `in_place`, the tensor has as many bytes as what it writes, no later kernel reads it, and it is no output.

@@ -27,8 +27,8 @@
 # | minutes | 26 | 25 | 31 |
 #
 # Your functions leave what they are given as it is, where the text does not say otherwise. Requests are drawn and
-# devices modelled, and say so; no GPU is needed. *Write your prediction down* before you run the next cell: what comes
-# out is shown beside it, and not before. Lecture slides are quoted by deck: [000] optimizing training pipelines,
+# devices modelled, and say so; no GPU is needed. *Write your prediction down* before you run the next cell: the result
+# appears next to it, and not before. Lecture slides are quoted by deck: [000] optimizing training pipelines,
 # [001] course introduction, [002] software perspective.
 #
 # A check that fails shows the first case that is not right, and what your code gave; `case("kv_cache")` gives that
@@ -145,9 +145,9 @@ predict("sequence_bytes", "4096 tokens leave", unit="GiB")
 # `"lengths"` grow, and return the outputs, [rows, heads, size]: softmax of the scores over the root of `size`, times
 # the values. With fewer `kv_heads` than heads (grouped queries), the first `heads // kv_heads` heads share the first.
 #
-# And `fits(chip, model, tokens)`: how many sequences of `tokens` tokens fit into `chip["memory_bytes"]` beside the
-# weights (0 where not even those fit). A model is a dict of `parameters`, `layers`, `heads`, `kv_heads`, `head_size`
-# and `number_bytes`.
+# And `fits(chip, model, tokens)`: how many sequences of `tokens` tokens fit into `chip["memory_bytes"]` next to
+# the weights (0 where not even those fit). A model is a dict of `parameters`, `layers`, `heads`, `kv_heads`,
+# `head_size` and `number_bytes`.
 
 
 # %% given
@@ -215,7 +215,7 @@ with (
 #
 # Deck [002] has a linear layer of 4096 outputs and 1024 inputs in FP16: with a batch of 512 it does 315 FLOP for each
 # byte that is moved, with a batch of 1 it does 1 (0.99878, to be exact). A V100 needs 138.9 to be busy computing. A
-# decoding step is that layer, over and over, with as many rows as there are sequences in the batch; and beside the
+# decoding step is that layer, over and over, with as many rows as there are sequences in the batch; and besides the
 # weights it reads the keys and values of every sequence. **Predict:** an A100 needs 153 FLOP/B. From which batch on
 # does the decoder above compute for as long as it reads, if each sequence has 2000 tokens?
 
@@ -239,8 +239,8 @@ predict(
 # heads · head_size. Each *step* reads the weights once. A prompt's tokens move their own keys and values once, when
 # they are written; a decoding sequence reads those of its `context` tokens. The longer of computing and moving counts.
 # The stub `step_parts`, FLOPs and bytes of a step, is an offer: of `tokens` that are computed, which look back at
-# `looked` tokens and move the keys and values of `moved`, all summed over the batch. Change it or delete it; nobody
-# calls it but you.
+# `looked` tokens and move the keys and values of `moved`, all summed over the batch. Change it or delete it; only
+# you call it.
 #
 # You may call `serving.ServerMachine`, which prices a step by the same rules; it knows no ridge.
 
@@ -309,7 +309,7 @@ with requires_solution("decode_bound"), reveal_prediction("ridge") as truth:
 # %% [markdown]
 # ## 3. Continuous batches, paged blocks
 #
-# Answers have drawn lengths that nobody knows before they end, so a batch that starts together
+# Answers have drawn lengths that are unknown before they end, so a batch that starts together
 # does not end together. *Continuous batching* decides before every step who runs in it. And memory comes in *blocks* of
 # 16 tokens: a sequence needs another one every 16 steps, and there is a fixed pool.
 #
@@ -347,7 +347,7 @@ with reveal_prediction("filled") as truth:
 # |---|---|
 # | `waiting`, `running` | requests, in the order of arrival, and of admission |
 # | `finished` | requests that have ended and still hold their blocks |
-# | `free_blocks` | blocks of the pool that nobody holds |
+# | `free_blocks` | blocks of the pool that are free |
 # | `allocate(request, blocks)` | gives it so many more |
 # | `admit(request)` | it runs from the next step on, which computes its prompt |
 # | `free(request)` | gives the blocks of a finished request back |
@@ -355,7 +355,7 @@ with reveal_prediction("filled") as truth:
 # | `machine.most_sequences` | so many may run at a time |
 #
 # A request has `number`, `arrival_s`, `prompt_tokens`, `generated_tokens`, `blocks` that it holds, and `needs`: so many
-# more it lacks for its next step. Who runs without them stands still. What you hold is how it *was* when you asked:
+# more it lacks for its next step. A sequence without them waits. What you hold is how it *was* when you asked:
 # ask again after a call. Every request has to be answered and every block free in the end, within 5 % of the time of a
 # good schedule, and p99 of the first token within 30 % of its. (The check serves ten loads: some 15 s.)
 
@@ -587,8 +587,8 @@ with reveal_prediction("night", "day") as truth:
 #   measured on one server: requests came at `per_s`, and took `latencies_s`. A server's load keeps the limit if the
 #   p99 of its run does; each server gets an equal share of the demand.
 #
-# Nobody knows who comes next: your policy is run on two loads that part at some moment, and has to decide alike before
-# it. So no lots, and nothing that one call notes for a later one.
+# No policy knows which request comes next: your policy is run on two loads that part at some moment, and has to decide
+# alike before it. So no lots, and nothing that one call notes for a later one.
 
 
 # %% solve="batcher"
@@ -627,7 +627,7 @@ with requires_solution("batcher"):
         )
 
 # %% [markdown]
-# No batch is waited for, and none mixes a sentence with a book: batches grow by themselves as the queue does. At the
+# No batch is waited for, and none mixes a sentence with a book: batches grow automatically as the queue does. At the
 # rush the device is busy nearly all of the time, and p99 rises: with requests that come at random, the wait grows
 # without end as the load nears what the device can do. That is why the demand is not divided by the throughput.
 

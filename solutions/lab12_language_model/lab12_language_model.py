@@ -81,8 +81,8 @@ def made_up_text(sentences, length, seed):
 
 # %% [markdown]
 # The model: an embedding, four layers of attention and a small network, and a *head* that turns the last layer's output
-# into one number for each word, the *logits*. Large models differ in details (where norms sit, how positions are told),
-# not in the outline.
+# into one number for each word, the *logits*. Large models differ in details (where norms sit, how positions are
+# given), not in the outline.
 
 
 # %%
@@ -305,8 +305,8 @@ with reveal_prediction("chunk") as truth:
 # %% [markdown]
 # Autograd asks for gradients in the backward pass; to make them earlier, write a function of your own. `forward` may
 # compute what it likes and keep tensors with `ctx.save_for_backward`; `backward` gets the gradient of the result and
-# returns one gradient for each argument of `forward`, `None` where there is none. Here the gradient of x² is ready
-# before it is asked for:
+# returns one gradient for each argument of `forward`, `None` where there is none. Here the gradient of x² is
+# ready before it is needed:
 
 
 # %%
@@ -515,7 +515,7 @@ with reveal_prediction("one_by_one", "fused") as truth:
 # without five costs:
 #
 # * **host reads**: `losses` and `accuracies` are lists of tensors without dimensions, and no value comes to the host;
-# * **the optimizer** does not update each parameter by itself. It stays AdamW with a learning rate of 0.01. (On a CPU,
+# * **the optimizer** does not update each parameter separately. It stays AdamW with a learning rate of 0.01. (On a CPU,
 #   PyTorch does it one by one unless you ask for `foreach=True` or `fused=True`.)
 # * **the mask**: no tensor has an entry for each pair of positions;
 # * **conversions**: nothing is converted in a step that only trains;
@@ -944,14 +944,14 @@ with requires_solution("group_int4"):
 # %% [markdown]
 # ## Practice: a few weights trained
 #
-# LoRA fine-tunes a model without changing its weights. Beside a frozen weight W of rows × columns it trains two thin
+# LoRA fine-tunes a model without changing its weights. Next to a frozen weight W of rows × columns it trains two thin
 # matrices, `down` (rank × columns) and `up` (rows × rank), and a layer computes
 #
 # y = x Wᵀ + (α / rank) · x downᵀ upᵀ.
 #
 # **Predict:** a model has 8 billion weights in bf16. Training all of them takes 16 bytes a weight: weight and gradient
 # in bf16, a master copy and two moments in fp32. How many GB is that, and how many are needed with adapters of 40
-# million weights, which take 16 bytes each, beside the frozen model?
+# million weights, which take 16 bytes each, next to the frozen model?
 
 # %%
 predict("all_trained", "Training all weights takes", unit="GB")
