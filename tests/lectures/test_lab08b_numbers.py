@@ -80,7 +80,7 @@ def test_the_block_of_section_3_has_the_convolution_of_deck_001_before_tuning():
     forward_us, _ = quotations("001_cudnn", r"\[us\]\s+(\d+)\s+(\d+)")[0]
 
     assert [] == says(
-        f"nobody tuned, {forward_us} µs on 64 x 64 pixels", f"duration_s={forward_us}e-6 * (side / 64) ** 2"
+        f"never tuned, {forward_us} µs on 64 x 64 pixels", f"duration_s={forward_us}e-6 * (side / 64) ** 2"
     )
 
 
