@@ -709,8 +709,8 @@ predict("arena", "Of all tensors' bytes the arena needs", unit="%")
 # names that the caller reads when all kernels are done, and `sizes` has the bytes of each tensor. Write
 #
 # * `lifetimes(kernels, outputs)` → a dict of `(first, last)` for each tensor: the numbers of the first and the last
-#   kernel that runs while it is in memory. Inputs are there from kernel 0, outputs stay to the last kernel; what no kernel
-#   reads is needed while it is written.
+#   kernel that runs while it is in memory. Inputs are there from kernel 0, outputs stay to the last kernel; what no
+#   kernel reads is needed while it is written.
 # * `may_overwrite(at, kernels, outputs, sizes)` → the names, in the order of `reads`, that kernel `at` may write over:
 #   it is `in_place`, the tensor has as many bytes as what it writes, no later kernel reads it, and it is no output.
 # * `least_bytes(kernels, outputs, sizes, *, align)` → the most bytes that are needed while any one kernel runs. Each
