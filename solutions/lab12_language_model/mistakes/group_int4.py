@@ -43,7 +43,7 @@ return integers * scale.float()[:, of]
 
 
 # %% mistake="int4_not_transposed"
-# told: product has another shape
+# told: product has the wrong shape
 # %% replace
 return x @ dequantize(packed, scale, zero, columns, group).T
 # %% by
