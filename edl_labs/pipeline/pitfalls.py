@@ -182,7 +182,7 @@ def private_growth_bytes(items: Sequence[Any], *, limit_s: float = 60.0) -> int:
     child.join(limit_s)
     if child.exitcode != 0:
         child.kill()
-        raise UsageError("the worker did not end", why=f"it had {limit_s:g} s", next="give fewer items")
+        raise UsageError("the worker did not end", why=f"its limit was {limit_s:g} s", next="give fewer items")
     return max(0, int(queue.get()))
 
 

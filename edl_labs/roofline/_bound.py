@@ -217,7 +217,7 @@ def _check_machine_and_work(machine: Any, work: Any) -> None:
         )
     if work.unknown_products:
         raise EdlError(
-            f"contractions unknown: {', '.join(work.unknown_products[:5])}",
+            f"unknown contractions: {', '.join(work.unknown_products[:5])}",
             why="these operators may multiply matrices and were not counted; a bound without them is too short",
             next="add their FLOPs by hand: dataclasses.replace(work, contraction_flops=..., unknown_products=())",
         )

@@ -65,7 +65,7 @@ def hand_in(
     if steps < LEAST_STEPS:
         raise UsageError(
             f"steps must be at least {LEAST_STEPS}, got {steps}",
-            why="the first step warms up, and three are needed for a share",
+            why="the first step is a warm-up, and a share needs three more",
             next="hand_in(before, after, steps=10)",
         )
     pair, place = uuid.uuid4().hex, Path(folder)

@@ -40,7 +40,7 @@ def comparison_html(c: Comparison) -> str:
     return f'<div style="{_LEFT.format(colour)}">{"".join(rows)}</div>'
 
 
-_HEAD = ("function", "time per call", "time over the first", "verdict")
+_HEAD = ("function", "time per call", "time relative to the first", "verdict")
 
 
 def _html_row(side: Side, row: RatioRow | None, c: Comparison) -> str:

@@ -1,21 +1,21 @@
 # %% [markdown]
 # # Mixed precision: numbers in few bits
 #
-# Half the bits are half the bytes to move and, on tensor cores, many times the arithmetic per second. The price is paid
-# where nobody looks: values become zero, sums stop growing, and a training run that reports a loss learns nothing.
+# Half the bits are half the bytes to move and, on tensor cores, many times the arithmetic per second. The price is easy
+# to miss: values become zero, sums stop growing, and a training run reports a loss but learns nothing.
 #
 # After this lab you can
 #
 # * read and write any floating-point format by hand;
 # * add many small numbers in few bits without losing them;
 # * say in which dtype an operator runs under autocast, on CPU and on CUDA, where the answers differ;
-# * build the loss scaler that you so far only imported, and train with it what fp16 alone does not train;
-# * tell in advance whether mixed precision will make a model faster, or not at all;
-# * settle a dispute between two lecturers over the bytes of a training run.
+# * build the loss scaler that you have only imported so far, and train with it a network that fp16 alone cannot train;
+# * predict whether mixed precision makes a model faster;
+# * explain why two decks count different bytes for a training run.
 #
 # **About 241 minutes (estimated)**, in two sittings: the first ends with section 5. Practice gives no points; it takes
-# another 113 minutes (estimated), in any order. The practice finds where a format ends, computes a scale from a
-# histogram, and mends the usual bugs around a scaler. Section 13 looks at eight bits, with nothing to write.
+# another 113 minutes (estimated), in any order. In the practice you find where a format ends, compute a scale from a
+# histogram, and fix the usual bugs around a scaler. Section 13 looks at eight bits, with nothing to write.
 #
 # | exercise | section | minutes |
 # |---|---|---|
@@ -34,11 +34,12 @@
 # | minutes | 28 | 30 | 55 |
 #
 # No GPU is needed: rounding one number gives the same bits on a laptop and on a GPU (long sums differ, since they are
-# added in another order). Where a cell would like CUDA, it uses it if it is here, and otherwise shows figures that say
-# where they come from. In each section, *write your prediction down* before you run the next cell: where there is a box
-# (a number with or without its unit, Enter), the result appears next to it, and not before. Slides are quoted by
-# their deck: [000] optimizing training pipelines, [002] software perspective, [003] performance and profiling. Stuck?
-# `hint("encode_decode")` gives hints for that exercise, one at a time, each saying more; every exercise has some.
+# added in another order). A cell that benefits from CUDA uses it where it is available. Otherwise it shows figures with
+# their source. In each section, *write your prediction down* before you run the next cell. Where there is a box, enter
+# your prediction (a number with or without its unit) and press Enter. The result is shown next to it, and only after
+# you have predicted. Slides are quoted by their deck: [000] optimizing training pipelines, [002] software perspective,
+# [003] performance and profiling. Stuck? `hint("encode_decode")` gives hints for that exercise, one at a time, each
+# saying more; every exercise has some.
 #
 # A check that fails shows the first case that is not right, and what your code gave; `case("encode_decode")` gives that
 # case's inputs as Python values, to try your code on.
@@ -93,8 +94,8 @@ Progress("lab03_mixed_precision")
 # ## 1. A number is a pattern of bits
 #
 # Deck [000] writes FP32 as $(-1)^{s}\cdot 2^{E-127}\cdot(1+\sum_{i} b_{23-i}2^{-i})$. Every format in this lab is that
-# formula with other sizes: a sign bit, an *exponent field* $E$ and a *mantissa field*. The exponent decides how far you
-# can reach, the mantissa how finely.
+# formula with other sizes: a sign bit, an *exponent field* $E$ and a *mantissa field*. The exponent field sets the
+# range, the mantissa field the spacing within it.
 #
 # **Predict:** fp16 has 5 exponent and 10 mantissa bits, bf16 has 8 and 7. Which of them holds 70000? Which holds 257?
 # Which number comes after 1? Then click bits in the explorer (a printed page shows one setting).
@@ -111,28 +112,27 @@ from edl_labs.ui.number_format_widgets import FormatExplorer
 FormatExplorer("fp16")
 
 # %% [markdown]
-# Now write it down as code. The rules, which the
-# formula on the slide leaves out:
+# Now write this as code. The formula on the slide leaves out these rules:
 #
 # * With exponent field 0 there is no leading 1: the value is $2^{1-\text{bias}}\cdot$ mantissa$/2^m$. These are the
-#   *subnormals*, evenly spaced down to zero. Without them, the smallest normal numbers would stand at the edge of a
-#   gap.
-# * If `has_inf`, the largest exponent field is taken: mantissa 0 is infinity, anything else NaN. If not (e4m3fn), only
-#   the pattern with *all* bits of exponent and mantissa set is NaN, and there is no infinity.
-# * Rounding is to the **nearest** number, and a tie goes to the neighbour whose last bit is 0. Some hardware cuts off
+#   *subnormals*, evenly spaced down to zero. Without them there would be a gap between zero and the smallest normal
+#   number.
+# * If `has_inf`, the largest exponent field is reserved: with mantissa 0 it is infinity, with any other mantissa NaN.
+#   If not (e4m3fn), only the pattern with *all* bits of exponent and mantissa set is NaN, and there is no infinity.
+# * Rounding is to the **nearest** number, and a tie goes to the neighbour whose last bit is 0. Some hardware truncates
 #   instead, which is cheaper: `"rounding"` is `"nearest"` or `"zero"` (toward zero).
-# * What rounds to nothing that the format has becomes infinity, or NaN where there is no infinity. Toward zero, a
-#   finite value never does: it stops at the largest number.
+# * A value that rounds beyond the largest number of the format becomes infinity, or NaN where there is no infinity.
+#   With rounding toward zero, a finite value never does: it becomes the largest number.
 #
 # Write `decode(code, fmt)`, the float that an integer `code` stands for, and `encode(value, fmt)`, the code of a float.
-# `fmt` is a dict: `exponent_bits`, `mantissa_bits`, `bias`, `has_inf`, `rounding`; the sign is the bit above those.
-# Encode NaN as the pattern of all ones (choose either sign), infinity as infinity or, where there is none, NaN, and
-# keep the sign of `-0.0` both ways.
+# `fmt` is a dict: `exponent_bits`, `mantissa_bits`, `bias`, `has_inf`, `rounding`. The sign is the bit above the
+# exponent field. Encode NaN as the pattern of all ones (choose either sign), infinity as infinity or, where there is
+# none, NaN, and keep the sign of `-0.0` both ways.
 #
-# `math.frexp`, `math.ldexp` and `round`, which sends ties to even, are all that you need. Cutting a code into fields,
-# the sign and, in `encode`, infinity and NaN are done for you; what remains is the formula with its special cases, and
-# the rounding. `FloatFormat` of `edl_labs.numerics` does the same for whole arrays, but never cuts off: use it to look,
-# and write your own.
+# `math.frexp`, `math.ldexp` and `round`, which sends ties to even, are all that you need. The cell already splits a
+# code into fields, and handles the sign and, in `encode`, infinity and NaN. You write the formula with its special
+# cases, and the rounding. `FloatFormat` of `edl_labs.numerics` does the same for whole arrays, but never truncates. Use
+# it for comparison, and write your own.
 
 
 # %% solve="encode_decode"
@@ -200,8 +200,8 @@ with requires_solution("encode_decode"), reveal_prediction(*asked) as truth:
     truth(**found, after_one=after_one)
 
 # %% [markdown]
-# Look at the line of 1e-8, an ordinary gradient: it is why this lab does not end here. The next cell draws where the
-# formats live. **Predict:** which part of fp32's range can fp16 not see?
+# Look at the line for 1e-8, an ordinary size of a gradient: it is the reason for the rest of this lab. The next cell
+# draws the ranges of the formats. **Predict:** which part of fp32's range does fp16 not cover?
 
 # %%
 ends_of_range = ("small values", "large values", "both ends", "neither end")
@@ -267,17 +267,18 @@ with reveal_prediction("sum_fp16", "sum_bf16") as truth:
     truth(sum_fp16=sums["fp16"][-1], sum_bf16=sums["bf16"][-1])
 
 # %% [markdown]
-# A sum stops where the distance between neighbours is more than twice what is added: adding it changes nothing. Begin
-# at 100 instead of 0, and neither format moves at all. So does an optimizer in pure bf16 when it adds `lr * gradient`
-# to a weight: small updates vanish. It is also why tensor cores multiply in fp16 and *add in fp32*.
+# A sum stops growing where the distance between neighbouring numbers is more than twice the added value: the addition
+# changes nothing. Begin at 100 instead of 0, and the sum does not change at all in either format. The same happens to
+# an optimizer in pure bf16 when it adds `lr * gradient` to a weight: small updates vanish. It is also why tensor cores
+# multiply in fp16 and *add in fp32*.
 #
-# Now without a wider accumulator. Write `sum_low(values)`. The values are numbers like `Low`: they know `+` and `-`
-# with each other and with a plain 0 to begin from (the check takes no other plain number), and each result is rounded
-# to their format at once. Return their sum, as such a number, with an error of at most four times the format's own
+# Now without a wider accumulator. Write `sum_low(values)`. The values are numbers like `Low`. They support `+` and `-`
+# with each other and with a plain 0 as the start (the check accepts no other plain number). Each result is rounded to
+# their format at once. Return their sum, as such a number, with an error of at most four times the format's own
 # rounding. `float()` may be used to look, not to add. The check records your additions, replays them in formats of its
-# own, and follows each value into the sum; some of its values all round the same way. Two ideas work: never let a
-# partial sum grow much larger than what is added to it, or work out what an addition lost and give it back with the
-# next value (Kahan).
+# own, and tests that each value reaches the sum. In some cases, all values round in the same direction. Two ideas work.
+# Never let a partial sum grow much larger than the value that is added to it; or compute what an addition lost, and
+# correct the next value by it (Kahan).
 
 
 # %% solve="accumulate_sum"
@@ -307,7 +308,7 @@ with requires_solution("accumulate_sum"):
         )
 
 # %% [markdown]
-# Both are now as right as the format can say it. What remains is that 0.01 itself is not a number of bf16.
+# Both sums are now as accurate as their format allows. The remaining error is that bf16 cannot represent 0.01 exactly.
 
 # %% [markdown]
 # ## 3. What autocast does
@@ -317,9 +318,8 @@ with requires_solution("accumulate_sum"):
 #
 # `torch.autocast` keeps your weights in fp32 and decides operator by operator. Deck [000]: matrix products can work in
 # few bits, "others (softmax, batch normalization) need higher precision". **Predict:** for each layer of the network in
-# the next cell, does the result come out in float32 or in the short type, and is it the same on CPU and on CUDA? What
-# CUDA does is found without a GPU: the operators run on tensors that have a shape, a device and a dtype, but no
-# numbers.
+# the next cell, does the result come out in float32 or in the short type, and is it the same on CPU and on CUDA? No GPU
+# is needed to find what CUDA does: the operators run on tensors with a shape, a device and a dtype, but without data.
 
 # %%
 types = ("bf16", "fp32")
@@ -344,20 +344,20 @@ with reveal_prediction("norm_cuda", "norm_cpu") as truth:
 
 # %% [markdown]
 # The two devices differ, so a model that you debug on CPU is not the model that you train. And batch normalization,
-# which the slide names, comes as its input on *both*: what is kept in fp32 are its statistics, inside.
+# which the slide names, returns the dtype of its input on *both*. Only its internal statistics are kept in fp32.
 #
 # Write `autocast_dtype(op, inputs, device_type=..., dtype=...)`: the dtype of the result, as text and in full:
 # `"float16"`, `"bfloat16"`, `"float32"` or `"float64"` (not `"fp32"`, not `"torch.float32"`). `inputs` holds one dtype,
 # or two for operators that take two tensors (linear's are its input and its weight); `dtype` is what autocast casts to.
 # Every operator belongs to one of three kinds: **short** (its inputs are cast to `dtype`), **float32** (its inputs are
-# cast up), **as it comes** (no cast; of two dtypes the wider one wins, as without autocast; of fp16 and bf16 neither
-# holds the other and float32 comes out, which the check does not ask for). float64 is never cast. The operators:
+# cast up), **as it comes** (no cast: the result has the wider of two dtypes, as without autocast). fp16 with bf16 gives
+# float32, since neither contains the other; the check does not ask for it. float64 is never cast. The operators:
 #
 # `linear` `matmul` `conv2d` `scaled_dot_product_attention` · `add` `cat` · `relu` `gelu` `max_pool2d` `batch_norm`
 # `layer_norm` `softmax` · `sum` `mean` `exp` · `mse_loss` `cross_entropy`
 #
-# Facts that you cannot see above: on CUDA, `sum` and `exp` are float32, `mean` comes as it is; on CPU all three come as
-# they are. Losses are float32 on both. Guessing earns nothing: marks are corrected for what a single rule gets right.
+# Not shown above: on CUDA, `sum` and `exp` are of the float32 kind, and `mean` is not cast. On CPU none of the three is
+# cast. Losses are float32 on both. Guessing earns nothing: marks begin above the score of any single rule.
 
 
 # %% solve="autocast_dtype"
@@ -381,11 +381,11 @@ check("autocast_dtype")
 # %% [markdown]
 # ## 4. Gradients that become zero
 #
-# Deck [002] shows the gradients of a detector trained in fp32, on a logarithmic axis: fp16's range would be wide enough
-# for all of them, but it sits in the wrong place, and *half* of the values become 0. The figure did not survive; here
-# is one from a small training run made now, where the share is another. **Predict:** how much is lost unscaled? Does a
-# scale of $2^{16}$ save everything? And which end of the histogram is in danger when you go on to $2^{24}$, where the
-# slider ends? The training takes some five seconds, and up to a minute on a busy machine.
+# Deck [002] shows the gradients of a detector trained in fp32, on a logarithmic axis. fp16's range is wide enough for
+# all of them, but in the wrong place: *half* of the values become 0. That figure is lost. The one below comes from a
+# small training run on your machine, and its share differs. **Predict:** how much is lost unscaled? Does a scale of
+# $2^{16}$ save everything? And which end of the histogram is in danger when you go on to $2^{24}$, where the slider
+# ends? The training takes some five seconds, and up to a minute on a busy machine.
 
 # %%
 predict("lost_unscaled", "Unscaled, fp16 makes 0 of", unit="%")
@@ -416,16 +416,16 @@ UnderflowSlider(gradients, fmt="fp16", power=8)
 # Multiplying by a power of two moves the histogram and rounds nothing. And because differentiation
 # is linear, it is enough to multiply the *loss*: the chain rule carries the factor to every gradient.
 #
-# Unscaled, hardly a value lies in fp16's normal range. But which power of two is right? Section 5 builds what finds it
-# while the model trains; section 11 (practice) computes it from a histogram.
+# Unscaled, hardly any value is in fp16's normal range. But which power of two is right? Section 5 builds a scaler that
+# finds it while the model trains; section 11 (practice) computes it from a histogram.
 
 # %% [markdown]
 # ## 5. A scaler that finds the scale itself
 #
 # Gradients change while a model learns, so the scale has to follow. Deck [000] puts it like this: scale "by a small
-# number", which "can lead to overflows when unscaling", so halve on overflow. Two of these are slips: the number is
-# *large* (PyTorch begins at 65536), and the overflow happens in the scaled *backward* pass, where unscaling only finds
-# it. And half of the method is missing: after a run of clean steps the scale must *grow* again.
+# number", which "can lead to overflows when unscaling", so halve on overflow. Two of these statements are wrong. The
+# number is *large* (PyTorch begins at 65536). And the overflow happens in the scaled *backward* pass; unscaling only
+# finds it. And half of the method is missing: after a run of clean steps the scale must *grow* again.
 #
 # **Predict:** you start at $2^{16}$, one step in 100 overflows, and the scale doubles after 2000 clean steps in a row.
 # Where does it end up?
@@ -435,15 +435,16 @@ predict("ends_up", "The scale ends up", choices=("lower", "where it began", "hig
 
 # %% [markdown]
 # Write the class `LossScaler`, with torch's names. `optimizer.param_groups` is a list of dicts; each one's `"params"`
-# are the weights; `weight.grad` may be `None`. What has to be remembered between calls is set up for you in `__init__`.
+# are the weights; `weight.grad` may be `None`. `__init__` already sets up the attributes that are kept between calls.
 #
 # * `scale(loss)`: the loss times the scale.
 # * `unscale_(optimizer)`: divides every gradient by the scale, in place, and notices infinity and NaN. A second call in
 #   one step would divide twice: raise `RuntimeError`.
-# * `step(optimizer)`: unscales unless you did; calls `optimizer.step()` only if every gradient is finite.
+# * `step(optimizer)`: unscales unless `unscale_` has done so; calls `optimizer.step()` only if every gradient is
+#   finite.
 # * `update()`, once after each step: on overflow, multiply the scale by `backoff_factor` at once; after
-#   `growth_interval` clean steps **in a row**, multiply it by `growth_factor`, but not beyond `max_scale`, and count
-#   anew. (torch's scaler has no such limit. Apex's ends at $2^{24}$: the scaled loss itself must stay finite.)
+#   `growth_interval` clean steps **in a row**, multiply it by `growth_factor`, but not beyond `max_scale`, and restart
+#   the count. (torch's scaler has no such limit. Apex's ends at $2^{24}$: the scaled loss itself must stay finite.)
 
 
 # %% solve="dynamic_scale"
@@ -519,7 +520,7 @@ class LossScaler:
 check("dynamic_scale")
 
 # %% [markdown]
-# Here is yours beside torch's, which works on CPU as `torch.amp.GradScaler("cpu")`. (The old
+# The next cells compare your scaler with torch's, which on CPU is `torch.amp.GradScaler("cpu")`. (The old
 # `torch.cuda.amp.GradScaler()` without a GPU warns and *switches itself off*: a test of your loop would test nothing.)
 
 
@@ -564,9 +565,9 @@ with requires_solution("dynamic_scale"):
 # %% [markdown]
 # ## 6. Train it
 #
-# Everything together. The network below computes with fp32 weights, but every activation and every gradient between its
-# layers is rounded to fp16, and its loss carries a small weight, as an auxiliary loss does. **Predict:** what does its
-# loss curve look like without scaling? And with your scaler, started at an absurd $2^{60}$?
+# Everything together. The network below has fp32 weights, but every activation and every gradient between its layers is
+# rounded to fp16. Its loss is multiplied by a small weight, as an auxiliary loss is. **Predict:** what does its loss
+# curve look like without scaling? And with your scaler, started at an absurd $2^{60}$?
 
 # %%
 curve = ("it falls as in fp32", "it falls slowly", "it stays flat", "it becomes NaN")
@@ -618,10 +619,10 @@ class NoScaler:
 
 
 # %% [markdown]
-# Write `train_in_half(model, batches, optimizer, scaler)`: one step for each `(x, y)` of `batches`, on `model.loss(x,
-# y)`, with a scaler like yours. Return the list of losses, one a batch, *not* scaled and not weighted: `loss /
-# model.loss_weight` as a float. The check trains a network like this one with your `LossScaler`, in fp16 and in fp32,
-# and compares their losses on new data: within 2 %.
+# Write `train_in_half(model, batches, optimizer, scaler)`: one step for each `(x, y)` of `batches`, on
+# `model.loss(x, y)`, with a scaler like yours. Return the list of losses, one a batch, *not* scaled and not weighted:
+# `loss / model.loss_weight` as a float. The check trains a network like this one with your `LossScaler`, in fp16 and in
+# fp32. The two losses on new data must agree within 2 %.
 
 
 # %% solve="train_it"
@@ -703,19 +704,19 @@ with (
     legend = axes.legend(frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
 
 # %% [markdown]
-# Nothing complains where gradients vanish: no NaN, no warning. Your scaler wastes its first steps on coming down from
-# $2^{60}$, and later one step now and then on probing the next power of two (the lower picture). bf16 would have
-# needed none of this: its range is fp32's, which is why most large models are trained in it. Its price you saw in
+# Nothing complains where gradients vanish: no NaN, no warning. Your scaler needs its first steps to come down from
+# $2^{60}$. Later it loses a step now and then when it tries the next power of two (the lower picture). bf16 would have
+# needed none of this: its range is fp32's, which is why most large models are trained in it. You saw its price in
 # section 2.
 
 # %% [markdown]
 # ## 7. Shapes that tensor cores like
 #
 # "You do not specify their usage manually!", says deck [000] of tensor cores: the library chooses, by dtype and shape.
-# The tables of decks [000] and [002] are one rule each: with older libraries (cuBLAS before 11, cuDNN before 7.6.3),
-# rows must be whole multiples of **16 bytes** for tensor cores to be used at all; on an A100 and later, multiples of
-# **128 bytes** are fastest. In elements of fp16 that is 8 and 64. **Predict** the rows for int8, TF32 (its elements are
-# stored in 32 bits) and fp64. And: a vocabulary of 33708 words in fp16, what would you do?
+# Decks [000] and [002] have tables, and each table follows one rule. With older libraries (cuBLAS before 11, cuDNN
+# before 7.6.3), rows must be whole multiples of **16 bytes** for tensor cores to be used at all. On an A100 and later,
+# multiples of **128 bytes** are fastest. For fp16, these are 8 and 64 elements. **Predict** the rows for int8, TF32
+# (its elements are stored in 32 bits) and fp64. And what would you do with a vocabulary of 33708 words in fp16?
 
 # %%
 predict("int8_rule", "On an A100, int8 is fastest in multiples of", unit="elements")
@@ -727,9 +728,9 @@ predict("padded_to", "Of the 33708 words I make", unit="words")
 #
 # * `alignment(shape, bits)`: the strictest rule that it obeys, `"128 B"`, `"16 B"` or `"none"`, for elements of `bits`
 #   bits.
-# * `best_padding(shape, bits, rates=...)`: the padded `[m, k, n]` that takes the least time. `rates` has the FLOP/s of
-#   a product that obeys each of the three; each side may be left as it is or rounded up to a rule. Padding is work,
-#   too: count it.
+# * `best_padding(shape, bits, rates=...)`: the padded `[m, k, n]` that takes the least time. `rates` maps each of the
+#   three results of `alignment` to the FLOP/s of such a product. Each side may stay as it is or be rounded up to a
+#   rule. Padding is work, too: count it.
 #
 # You may call `alignment` of `edl_labs.numerics`, which looks at one rule at a time.
 
@@ -780,10 +781,10 @@ with requires_solution("aligned_shapes"), reveal_prediction(*asked) as truth:
 # %% [markdown]
 # (The rates are invented; section 8 measures some where it can.) Deck [002] has three more figures for fp16: ×16 for
 # the length of a sequence, ×8 for a mini-batch and for the batch of a weight's gradient (where the batch is the k of a
-# product), ×64 on an A100. The first two are on the safe side of the 16 bytes; only the third is the 128. Its ×16 for
-# channels in fp16 and ×32 in int8 are 32 bytes each. Newer libraries made a slope of the cliff: unaligned products use
-# tensor cores too, only slower. Your own rates, from a GPU that you had for an hour (`edl-labs record --mine` there,
-# then the folder `my_recordings` beside this notebook):
+# product), ×64 on an A100. The first two satisfy the rule of 16 bytes; only the third is the rule of 128 bytes. The
+# deck's ×16 for channels in fp16 and ×32 in int8 are 32 bytes each. With newer libraries the slowdown is gradual:
+# unaligned products use tensor cores too, but run slower. The next cell shows your own rates, if you recorded some on a
+# GPU: run `edl-labs record --mine` there, and put the folder `my_recordings` next to this notebook.
 
 # %%
 from edl_labs.bench import measured_here
@@ -793,9 +794,9 @@ print(measured_here("aligned_products"))
 # %% [markdown]
 # ## 8. When it does not help
 #
-# Deck [003] shows how to convert to fp16 with an example: a linear layer from 1024 to 512 features and a batch of 64,
-# and promises 1.5× to 5×. **Predict** the speed-up of that very example: count its arithmetic, count its bytes, and put
-# both beside the 5 µs that launching a kernel takes.
+# Deck [003] shows how to convert to fp16 with an example: a linear layer from 1024 to 512 features and a batch of 64.
+# It promises 1.5× to 5×. **Predict** the speed-up of that very example: count its arithmetic, count its bytes, and
+# compare both with the 5 µs that launching a kernel takes.
 
 # %%
 predict("half_gain", "On a V100, fp16 makes the example faster", unit="times")
@@ -817,8 +818,8 @@ with reveal_prediction("half_gain") as truth:
     truth(bounds_s["fp32"] / bounds_s["fp16"])
 
 # %% [markdown]
-# A kernel that waits for Python does not mind its bytes, and autocast adds casts, which are kernels too. `amp_report`
-# makes this prediction for a whole model from its shapes, then measures what this machine can measure.
+# Where a kernel waits for Python, fewer bytes do not make it faster. And autocast adds casts, which are kernels too.
+# `amp_report` makes this prediction for a whole model from its shapes, then measures what this machine can measure.
 
 # %%
 from edl_labs.numerics import amp_report
@@ -834,13 +835,13 @@ for model, shape in ((torch.nn.Linear(1024, 512), (64, 1024)), (large, (2048, 40
     print(amp_report(model, x, machine=machine), end="\n\n")
 
 # %% [markdown]
-# A prediction above 10× for the large model, and 1.5× to 5× on the slide? The prediction is a ceiling: every product at
-# its peak, against fp32 on CUDA cores (on an A100, 312 to 19.5 TFLOP/s, a ratio of 16). Real products reach a part of
-# the peak, what is bound by memory gains two at most, and where fp32 already runs as TF32 the ratio of peaks is 2. The
-# slide tells of whole models in practice; even so, its own example gets nothing.
+# Why is the prediction for the large model above 10×, where the slide says 1.5× to 5×? The prediction is a ceiling:
+# every product at its peak, against fp32 on CUDA cores (on an A100, 312 to 19.5 TFLOP/s, a ratio of 16). Real products
+# reach a part of the peak. Memory-bound operators gain a factor of two at most. Where fp32 already runs as TF32, the
+# ratio of the peaks is 2. The slide's figure is for whole models in practice; even so, its own example gains nothing.
 #
-# The same question on this machine. Without a GPU it is asked about the processor, in bf16, and measured. **Predict:**
-# does a laptop or a server gain from bf16?
+# The same question on this machine. Without a GPU, the next cells measure bf16 on the processor. **Predict:** does a
+# laptop or a server gain from bf16?
 
 # %%
 predict("bf16_here", "On this machine the short type is", choices=("faster", "slower"))
@@ -859,12 +860,12 @@ with reveal_prediction("bf16_here"):
     print("hardware. Most laptops convert to fp32 and back, and are often slower.")
 
 # %% [markdown]
-# On a processor it depends on its instructions: the figure above, if it was measured on a processor and is not
-# inconclusive, says which kind yours is. (Deck [000] has bf16, `Tensor.bfloat16()`, "on CPUs and TPUs": TPUs use it by
-# default, and GPUs have it since Ampere. fp16, `Tensor.half()`, came to GPUs with CUDA 8.)
+# On a processor, the gain depends on its instructions. The figure above says which kind yours is, if it was measured on
+# a processor and is not inconclusive. (Deck [000] has bf16, `Tensor.bfloat16()`, "on CPUs and TPUs": TPUs use it by
+# default, and GPUs have had it since Ampere. fp16, `Tensor.half()`, came to GPUs with CUDA 8.)
 #
-# And the ceiling itself: a large product in each dtype, measured where there is CUDA, otherwise what an H200 would need
-# at its datasheet's peak.
+# The next cells show the ceiling itself: the time of a large product in each dtype. It is measured where there is CUDA;
+# otherwise it is what an H200 would need at its datasheet's peak.
 
 
 # %% given
@@ -905,9 +906,9 @@ for name in ("fp32", "tf32", "fp16", "bf16", "fp8"):
 
 # %% [markdown]
 # TF32 is the row that is forgotten. Where fp32 products already run as TF32, mixed precision can gain a factor of two
-# and no more, on products alone. In PyTorch it is off for products (until version 1.12 it was on) and on for
-# convolutions unless you say otherwise (deck [002] sets only the switch for cuDNN; in the NGC containers that it
-# mentions it is on for both):
+# and no more, on products alone. In PyTorch, unless you say otherwise, TF32 is off for products (until version 1.12 it
+# was on) and on for convolutions. Deck [002] sets only the switch for cuDNN. In the NGC containers that the deck
+# mentions, TF32 is on for both:
 
 # %%
 from edl_labs.numerics import tensor_core_kernel, tf32_state
@@ -947,7 +948,7 @@ predict("autocast_keeps", "With autocast and Adam, it keeps per parameter", unit
 # %% [markdown]
 # The parts, in bytes:
 #
-# | `precision` | weights | master copy | gradients | each optimizer state | a copy that comes and goes |
+# | `precision` | weights | master copy | gradients | each optimizer state | temporary copy |
 # |---|---|---|---|---|---|
 # | `"fp32"` | 4 | | 4 | 4 | |
 # | `"deck 000"` | 2 | 4 | 2 | 4 | |
@@ -957,13 +958,13 @@ predict("autocast_keeps", "With autocast and Adam, it keeps per parameter", unit
 #
 # `"adam"` keeps two states, `"momentum"` one, `"sgd"` none, and `"adam 8 bit"` two of one byte each whatever the
 # precision. ZeRO splits parts evenly over `gpus`: stage 1 the optimizer's states and the master copy, stage 2 the
-# gradients too, stage 3 the weights too. With `offload`, states and master copy live in the host's memory. What comes
-# and goes is never split. And often only a share of the weights is `trained` (an adapter, the last layers): the others
-# need no gradients, no states and no master copy; autocast copies them all the same.
+# gradients too, stage 3 the weights too. With `offload`, states and master copy are in the host's memory. The temporary
+# copy is never split. And often only a share of the weights is `trained` (an adapter, the last layers): the others need
+# no gradients, no states and no master copy, but autocast still copies them.
 #
-# Write `bytes_per_parameter(recipe)`, which returns `(resident, peak)` for one GPU: what is always there, and with what
-# comes and goes. A recipe is a dict: `{"precision": "fp32", "optimizer": "adam", "zero_stage": 0, "gpus": 1, "offload":
-# False, "trained": 1.0}`.
+# Write `bytes_per_parameter(recipe)`, which returns `(resident, peak)` for one GPU: the bytes that are always there,
+# and the same with the temporary copy. A recipe is a dict: `{"precision": "fp32", "optimizer": "adam", "zero_stage": 0,
+# "gpus": 1, "offload": False, "trained": 1.0}`.
 
 
 # %% solve="bytes_per_parameter"
@@ -1008,12 +1009,12 @@ with (
     print("autocast keeps no short copy: up to 2 bytes come and go with a step")
 
 # %% [markdown]
-# Both lecturers are right about a design, and they mean different ones: deck [002] keeps gradients in fp32, deck [000]
-# in fp16. PyTorch's autocast casts weights when an operator needs them, and drops the copies after the backward pass.
-# No *mixed* version makes the model's state smaller; bf16 for everything halves it, at the price that section 2
-# showed. Deck [000]'s gradients of two bytes save something else: GPUs that train together sum them over the network
-# in each step, 14 GB instead of 28 for 7 billion parameters. What shrinks in every version are the activations, and
-# those you can count on any machine:
+# Both decks are right, but for different designs: deck [002] keeps gradients in fp32, deck [000] in fp16. PyTorch's
+# autocast casts weights when an operator needs them, and drops the copies after the backward pass. No *mixed* version
+# makes the model's state smaller; bf16 for everything halves it, at the price that section 2 showed. Deck [000]'s
+# gradients of two bytes save something else: GPUs that train together sum them over the network in each step, 14 GB
+# instead of 28 for 7 billion parameters. The activations shrink in every version, and you can count them on any
+# machine:
 
 # %%
 from edl_labs.numerics import saved_activations
@@ -1033,8 +1034,9 @@ print("autocast:", short)
 #
 # Sections 10 to 13 are practice: checked like all the others, but without points; section 13 has nothing to write.
 #
-# Deck [002]: mixed precision "is mostly about the dynamic range and less about the precision". So where are the ends?
-# What lies half way between two numbers of a format is a tie, and how the ties are rounded decides.
+# Deck [002]: mixed precision "is mostly about the dynamic range and less about the precision". So where are the ends? A
+# value half way between two neighbouring numbers of a format is a tie. The rounding of ties decides where the format
+# ends.
 #
 # **Predict** for fp16, whose largest number is 65504: what becomes of 65519, and of 65520? What is the first whole
 # number that fp16 does not have? And the largest value that becomes zero: is it $2^{-24}$, the smallest number of the
@@ -1057,8 +1059,7 @@ predict("becomes_zero", "The largest value that becomes 0 is (such as 2^-24)", u
 # | `"overflows"` | the smallest whole number that becomes infinity or NaN |
 # | `"rounded"` | the smallest whole number above 0 that the format does not have |
 #
-# In closed form, or by searching with your `encode` and `decode`. (All formats that are tried end well above
-# `"rounded"`.)
+# Use a closed form, or search with your `encode` and `decode`. (All formats in the check end well above `"rounded"`.)
 
 
 # %% solve="where_it_breaks"
@@ -1101,19 +1102,20 @@ with requires_solution("where_it_breaks"), reveal_prediction(*asked) as truth:
     print("2^-25 and 65520 are ties, and go to the even neighbour")
 
 # %% [markdown]
-# Ties decide where a format ends. e4m3fn ends the other way: 448 is even, so 464 still comes back, and
-# 465 is NaN by the rules of section 1. (Hardware and libraries may *saturate* instead: torch 2.15 makes 448 of it.)
+# Ties decide where a format ends. e4m3fn is different: the code of 448 is even, so 464 still becomes 448, and 465 is
+# NaN by the rules of section 1. (Hardware and libraries may *saturate* instead: torch 2.15 makes 448 of it.)
 
 # %% [markdown]
 # ## 11. Practice: one scale for a histogram
 #
-# In section 4 you moved a histogram of gradients by hand. Now compute how far it has to go.
+# In section 4 you moved a histogram of gradients by hand. Now compute the scale that it needs.
 #
 # Write `static_scale(exponents, counts, fmt)`. The histogram says that `counts[i]` values have a magnitude from $2^{e}$
-# up to, not including, $2^{e+1}$ with $e$ = `exponents[i]`. Return the **smallest power of two** (below 1, if need be)
-# at which less than 1 % of the values are flushed: a bin counts as flushed when its lower edge is. If at that scale a
-# value could overflow (the upper edge of a bin that is not empty reaches `"overflows"` of your `where_it_breaks`,
-# section 10), no scale is right: raise `ValueError`. Why the smallest? What is left above is room for the next batch.
+# up to, not including, $2^{e+1}$ with $e$ = `exponents[i]`. Return the **smallest power of two** (it may be below 1) at
+# which less than 1 % of the values are flushed. A bin counts as flushed when its lower edge is flushed. If at that
+# scale a value could overflow (the upper edge of a bin that is not empty reaches `"overflows"` of your
+# `where_it_breaks`, section 10), no scale is right: raise `ValueError`. Why the smallest? It leaves the most room for
+# larger values in the next batch.
 
 
 # %% solve="static_scale"
@@ -1172,15 +1174,17 @@ with requires_solution("static_scale"):
         print(f"{scale:>9}: {', '.join(names)}")
 
 # %% [markdown]
-# One scale for all is a compromise, and may not exist for 99 %: the first line says how far the smallest gradient is
-# below the largest. Layers by themselves ask for scales that lie many powers of two apart, and for some even one tensor
-# spans too much. (Training bears it that the smallest are lost: what counts is that the bulk survives.)
+# One scale for all tensors is a compromise, and there may be none that keeps 99 % of the values. The first line says
+# how far the smallest gradient is below the largest. The scales of single tensors are many powers of two apart, and
+# some tensors span too much even alone. (Training tolerates the loss of the smallest gradients, as long as most of them
+# remain.)
 
 # %% [markdown]
 # ## 12. Practice: five loops, one fault each
 #
-# Each loop below runs, or nearly, and each has been shipped. All but the last take torch's own scaler. **Predict** the
-# symptom of each before you mend it: does it crash, learn nothing, learn too slowly, or only *look* right?
+# Each loop below runs or almost runs, and each fault has been shipped. All but the last take torch's own scaler.
+# **Predict** the symptom of each before you fix it: does it crash, learn nothing, learn too slowly, or only *look*
+# right?
 
 # %%
 predict("crashes", "Of the five crash", unit="loops")
@@ -1247,10 +1251,10 @@ def faulty_static(model, batches, optimizer, half_gradients):
 
 
 # %% [markdown]
-# Write the five mended loops, with the same arguments: copy each one and mend what is wrong, one or two lines. You may
-# check after each of them. They are tried with a small linear model whose weights are two tensors (`model.parameters()`
-# gives both); some batches overflow, and their steps are skipped. In the last one, gradients are about $10^{-8}$, and
-# in some batches about $10^{-12}$.
+# Write the five fixed loops, with the same arguments: copy each one and fix the one or two wrong lines. You may check
+# after each of them. They are tried with a small linear model whose weights are two tensors (`model.parameters()` gives
+# both); some batches overflow, and their steps are skipped. In the last one, gradients are about $10^{-8}$, and in some
+# batches about $10^{-12}$.
 
 
 # %% solve="bug_hunt"
@@ -1331,9 +1335,9 @@ with reveal_prediction("crashes") as truth:
     truth(1)
 
 # %% [markdown]
-# A loop that crashes is the kindest one. The first clips to `max_norm / scale`: the learning rate is effectively
+# A loop that crashes is the easiest to find. The first clips to `max_norm / scale`: the learning rate is effectively
 # divided by 65536, and the loss looks *stable*. The fourth lets the learning rate fall fastest when training is least
-# stable. You will also meet loops in an older dialect, `torch.cuda.amp.autocast()`, `GradScaler()` from
+# stable. You will also find loops with an older interface, `torch.cuda.amp.autocast()`, `GradScaler()` from
 # `torch.cuda.amp`, or apex's `amp.initialize(model, optimizer, opt_level="O1")` in deck [003]: all replaced by
 # `torch.amp`.
 
@@ -1341,8 +1345,8 @@ with reveal_prediction("crashes") as truth:
 # ## 13. Practice: eight bits
 #
 # Deck [000]: on the newest chips, E4M3 for weights and activations, E5M2 for gradients, and "extra tricks (per-tensor
-# scaling)". e4m3fn spans 18 powers of two, fp16 40: one scale for a whole model no longer fits, so each *tensor* has
-# its own, chosen so that its largest value lands near 448. That largest value is known only after the tensor is
+# scaling)". e4m3fn spans 18 powers of two, fp16 40. One scale for a whole model no longer works, so each *tensor* has
+# its own: it scales the tensor's largest value to about 448. That largest value is known only after the tensor is
 # computed; *delayed* scaling therefore uses the largest of the last steps. **Predict:** what happens to delayed scaling
 # when a tensor suddenly becomes ten times as large?
 
@@ -1379,10 +1383,10 @@ with reveal_prediction("jump") as truth:
     truth(sum(error > 0.1 for error in errors))
 
 # %% [markdown]
-# Unscaled, everything is lost before step 30: 1e-4 is far below e4m3fn's smallest number, 0.002. Ten times as large,
-# the values are near that number, and the larger ones survive, coarsely. With its own scale a tensor keeps three bits
-# of mantissa, an error of about 3 %. Delayed scaling is as good, until the jump, where the old scale cuts the large
-# values off. Leave some headroom, as Transformer Engine and torchao do, and the error at the jump shrinks; try it.
+# Unscaled, everything is lost before step 30: 1e-4 is far below e4m3fn's smallest number, 0.002. After the jump the
+# values are near that number, and the larger ones survive with coarse rounding. With its own scale a tensor keeps three
+# bits of mantissa, an error of about 3 %. Delayed scaling is as good until the jump, where the old scale clips the
+# large values. Leave some headroom, as Transformer Engine and torchao do, and the error at the jump shrinks; try it.
 
 # %% [markdown]
 # ## Where you are

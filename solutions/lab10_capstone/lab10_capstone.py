@@ -1,18 +1,18 @@
 # %% [markdown]
 # # Before you spend
 #
-# A grant pays for GPUs by the hour. A training script works, slowly; the model is to be good by Friday. Four
-# questions come before the first rented hour: what will it cost, which batch ends first, what is worth mending, and
-# is the mended script still the same training? Deck [001] puts it like this: *how many resources*, and *how do I not
-# run out of money in the process?* Each answer here is a prediction; the judge runs the thing.
+# A grant pays for GPUs by the hour. A training script works, but slowly, and the model is due on Friday. Four questions
+# come before the first rented hour. What will it cost? Which batch finishes first? What is worth fixing? And is the
+# fixed script still the same training? Deck [001] puts it like this: *how many resources*, and *how do I not run out of
+# money in the process?* Each answer here is a prediction; the judge runs the modelled training.
 #
 # After this lab you can
 #
 # * say what a training run costs, and rent the GPUs that cost least;
-# * choose the batch with which a training is over first, and see when more GPUs no longer help;
-# * predict from a timeline what each mend gains, alone and behind others;
-# * tell from the losses of several seeds whether a mend has changed the training;
-# * do all of that to a slow script on your own machine.
+# * choose the batch that finishes a training first, and see when more GPUs no longer help;
+# * predict from a timeline what each fix gains, alone and after other fixes;
+# * tell from the losses of several seeds whether a fix has changed the training;
+# * apply all of this to a slow script on your own machine.
 #
 # **About 138 minutes (estimated)**.
 #
@@ -60,11 +60,11 @@ Progress("lab10_capstone")
 # %% [markdown]
 # ## 1. What will it cost?
 #
-# A model of 1.2 billion parameters is to read 24 billion tokens. An H100 does 989 TFLOP/s in bf16, says its datasheet
-# (twice that for 2:4 sparse weights, which these are not), and 40 % of that in this script; it costs 3.50 an hour.
-# Training does 6 FLOP for each parameter and token: 2 forward, 4 backward. Activations are recomputed, so the forward
-# pass runs *once more*. **Predict:** how long does one node of 8 GPUs train? And where 12 GPUs train on two nodes, what
-# share of the bill is for GPUs that are rented and never train?
+# A model of 1.2 billion parameters is to read 24 billion tokens. By its datasheet, an H100 does 989 TFLOP/s in bf16
+# (twice that for 2:4 sparse weights, which are not used here). This script reaches 40 % of it. An H100 costs 3.50 an
+# hour. Training does 6 FLOP for each parameter and token: 2 forward, 4 backward. Activations are recomputed, so the
+# forward pass runs *once more*. **Predict:** how long does one node of 8 GPUs train? And where 12 GPUs train on two
+# nodes, what share of the bill is for GPUs that are rented and never train?
 
 # %%
 predict("one_node", "On one node it trains for", unit="h")
@@ -76,13 +76,15 @@ predict("idle", "Of the bill, idle GPUs have", unit="%")
 # has `flop_per_s` (its peak), `achieved` (the share of it that is reached, recomputation counted), `memory_bytes`,
 # `node_gpus`, `most_gpus`, `price_per_gpu_h` and `setup_h`.
 #
-# * `hours(run, chip, gpus)`: `setup_h`, in which nobody trains, and then the training, shared equally by `gpus`.
+# * `hours(run, chip, gpus)`: `setup_h`, when no GPU trains, plus the hours of the training, which `gpus` GPUs share
+#   equally.
 # * `fits(run, chip, gpus)`: whether one GPU's share of the state (all GPUs shard it) and its activations fit its
 #   memory.
-# * `cheapest(run, chip)`: the number of GPUs with the least money, as `{"gpus": …, "rented": …, "hours": …, "money":
-#   …}`. Whole nodes are rented, at most `most_gpus` GPUs in all, and paid from the first hour to the last, whoever
-#   works. `gpus` may be any number that divides the batch, fits, and ends within `deadline_h`. None where there is
-#   none. What fills memory to the last byte fits. No two numbers cost the same here, since `setup_h` is above 0.
+# * `cheapest(run, chip)`: the number of GPUs that costs least, as `{"gpus": …, "rented": …, "hours": …, "money": …}`.
+#   Whole nodes are rented, at most `most_gpus` GPUs in all. Every rented GPU is paid for from the first hour to the
+#   last, even if it is idle. `gpus` may be any number that divides the batch, fits, and finishes within `deadline_h`.
+#   Return None where there is no such number. A share that fills memory to the last byte fits. No two numbers of GPUs
+#   cost the same here, since `setup_h` is above 0.
 
 
 # %% solve="cost"
@@ -143,38 +145,37 @@ with requires_solution("cost"), reveal_prediction("one_node", "idle") as truth:
     truth(one_node=3600 * trains_h, idle=4 / 16)
 
 # %% [markdown]
-# With the peak in place of what is achieved, and without the second forward pass, the quote would be less than a
-# third of the bill. And a deadline costs: more GPUs wait during the set-up, and a number that does not fill its nodes
-# is paid as if it did.
+# A quote with the peak instead of the achieved rate, and without the second forward pass, would be less than a third of
+# the bill. A deadline costs money, too: more GPUs wait during the set-up, and a partly used node is paid in full.
 
 # %% [markdown]
 # ## 2. Which batch ends first?
 #
-# Deck [004]: *throughput is gameable*. A larger batch has more samples a second, and each of them teaches less. A law
-# that fits many trainings: with a batch of B the quality is reached after S (1 + B_c / B) steps, where B_c, the
-# *critical batch*, is a property of the problem. Below it twice the batch nearly halves the steps; above it nothing
-# much happens.
+# Deck [004]: *throughput is gameable*. A larger batch processes more samples a second, but each sample teaches less.
+# One law fits many trainings: with a batch of B the quality is reached after S (1 + B_c / B) steps, where B_c, the
+# *critical batch*, is a property of the problem. Below B_c, twice the batch nearly halves the steps; above B_c, it
+# hardly changes them.
 #
-# Take the slide's machine, 6 TFLOP/s and 300 GB/s, a layer of 1024 × 1024 in fp32, and B_c = 256. **Predict** the
-# batch that ends first. And what of its time does the batch with the most samples a second, of all up to 512, take?
+# Take the slide's machine, 6 TFLOP/s and 300 GB/s, a layer of 1024 × 1024 in fp32, and B_c = 256. **Predict** the batch
+# that ends first. And how many times as long does the batch with the most samples a second take, of all up to 512?
 
 # %%
 predict("ends_first", "The batch that ends first is", unit="samples")
 predict("most_a_second", "The batch of 512 takes as long", unit="times")
 
 # %% [markdown]
-# A `job` has `steps` (S), `critical_batch` (B_c), `sample_flop` and `sample_bytes` (computed and moved for each
-# sample) and `weight_bytes` (moved once a step, on each GPU). A `machine` has `flop_per_s`, `memory_byte_per_s`,
-# `overhead_s` (a step has it on top), `sync_s` (the wait for the sum over GPUs, once a step, *from two GPUs on*: it
-# begins when computing and moving are over, and nothing runs beside it), `most_samples` (that fit one GPU) and
-# `most_gpus`. Write
+# A `job` has `steps` (S), `critical_batch` (B_c), `sample_flop` and `sample_bytes` (computed and moved for each sample)
+# and `weight_bytes` (moved once a step, on each GPU). A `machine` has `flop_per_s`, `memory_byte_per_s`, `overhead_s`
+# (added to each step), `sync_s` (the wait for the sum over GPUs, once a step, *with two or more GPUs*: it begins when
+# computing and moving are over, and nothing overlaps it), `most_samples` (that fit one GPU) and `most_gpus`. Write
 #
 # * `step_s(job, machine, batch, gpus)`: each GPU takes `batch / gpus` samples; the longer of computing and moving,
 #   plus the overhead, plus the wait for the sum;
 # * `quality_s(job, machine, batch, gpus)`: seconds until the quality is reached; steps are not rounded;
-# * `best_batch(job, machine, gpus)`: the batch that ends first, of those that `gpus` share equally and that fit;
-# * `fewest_gpus(job, machine, deadline_s)`: the fewest GPUs that end by then, each number with its best batch; None
-#   where none up to `most_gpus` does.
+# * `best_batch(job, machine, gpus)`: the batch that finishes first, of those that `gpus` GPUs share equally and that
+#   fit;
+# * `fewest_gpus(job, machine, deadline_s)`: the smallest number of GPUs that finishes by the deadline, each number with
+#   its best batch; None where no number up to `most_gpus` does.
 
 
 # %% solve="time_to_quality"
@@ -263,11 +264,11 @@ from edl_labs.bench import measured_here
 print(measured_here("layer_by_batch"))
 
 # %% [markdown]
-# The best batch is the first whole one behind the ridge of 43.4: below it samples cost no time, and above it each costs
-# its full price and teaches less. Throughput is flat from there on, while the time rises. That holds for this machine:
-# where a step has an overhead, a larger batch shares it; where samples bring many bytes, the ridge is out of reach.
-# **Predict:** the same layer with a step's overhead of 20 µs, and a sum of 30 µs where GPUs share: how many times as
-# fast are 16 GPUs as one?
+# The best batch is the first whole number above the ridge of 43.4. Below the ridge, more samples cost no time; above
+# it, each sample costs its full time and teaches less. Throughput is flat from there on, while the time rises. That
+# holds for this machine. Where a step has an overhead, a larger batch spreads it over more samples. Where each sample
+# moves many bytes, no batch reaches the ridge. **Predict:** take the same layer with an overhead of 20 µs a step, and a
+# sum of 30 µs where GPUs share a step. How many times as fast are 16 GPUs as one?
 
 # %%
 predict("sixteen", "16 GPUs end sooner", unit="times")
@@ -283,16 +284,16 @@ with requires_solution("time_to_quality"), reveal_prediction("sixteen") as truth
     truth(alone_s / ends_s)
 
 # %% [markdown]
-# No link was slow, and no rank idle. A training has a least number of steps, and a step a least time; GPUs buy
-# neither.
+# No link was slow, and no rank was idle. A training needs a minimum number of steps, and a step a minimum time; more
+# GPUs reduce neither.
 
 # %% [markdown]
-# ## 3. What is worth mending?
+# ## 3. What is worth fixing?
 #
 # Deck [004]: *go for biggest, cheapest gains*. Below are four steps of a script on a modelled GPU: it decodes on the
-# host, copies, computes, sums gradients over the network, and logs. The copy is from pageable memory, so it runs on
-# the GPU's own stream; one from pinned memory would have the row "copies". **Predict** from the picture: which of the
-# mends in `MENDS` gains most, and what would be gained if decoding took a tenth of its time?
+# host, copies, computes, sums gradients over the network, and logs. The copy is from pageable memory, so it runs on the
+# stream of the kernels; a copy from pinned memory would have the row "copies". **Predict** from the picture: which of
+# the fixes in `MENDS` gains most, and how much would you gain if decoding took a tenth of its time?
 
 # %% given
 EXAMPLE = [
@@ -337,20 +338,22 @@ predict(
 )
 
 # %% [markdown]
-# A timeline is a list of spans in the order of issue. `row` is "host", "gpu", "copies" or "network": in a row one thing
-# happens after another. `after` holds the places, in this list, of spans in other rows that had to be over first.
-# `kind` is "work" or "call" (a launch) or "wait" on the host, "kernel" or "copy" elsewhere. A mend has the `names` of
-# the operations that it is about, and `times`, what is left of their seconds: of work, kernels and copies. The host
-# takes as long to call for a short kernel as for a long one. Where `times` is 0, nothing is issued: no call either, and
-# no wait. Two mends of one operation multiply: 0.5 and 0.5 leave a quarter.
+# A timeline is a list of spans in the order of issue. `row` is "host", "gpu", "copies" or "network": the spans of a row
+# run one after another. `after` holds the indices, in this list, of spans in other rows that had to end first. `kind`
+# is "work" or "call" (a launch) or "wait" on the host, "kernel" or "copy" elsewhere. A fix (an entry of `mends`) has
+# the `names` of the operations that it changes, and `times`, the factor by which it multiplies the seconds of their
+# work, kernels and copies. The host needs as long to launch a short kernel as a long one. Where `times` is 0, the
+# operation is not issued: it has no call and no wait. The factors of two fixes of one operation multiply: 0.5 and 0.5
+# leave a quarter.
 #
-# * `replayed_s(spans, mends)`: the seconds of the run with a list of mends done. Each span starts when the one before
-#   it in its row, and all of its `after`, are over. A *wait* has no length of its own: it ends when what it comes
-#   after has ended. (An operation that is not issued is a kernel of no length, to those that come after it.)
-# * `rank(spans, mends)`: `mends` is a dict by name. Three pairs `(name, gain)`, the best mend first; then the best of
-#   the others *with the first one done*, and what it gains on top; and a third.
+# * `replayed_s(spans, mends)`: the seconds of the run with a list of fixes applied. Each span starts when the one
+#   before it in its row, and all of its `after`, are over. A *wait* has no length of its own: it ends when the spans
+#   that it comes after have ended. (To the spans that come after it, an operation that is not issued is a kernel of
+#   length 0.)
+# * `rank(spans, mends)`: `mends` is a dict by name. Return three pairs `(name, gain)`: first the best fix; then the
+#   best of the others *with the first one done*, and its additional gain; then a third in the same way.
 #
-# The judge runs the script again without what you mend. Gains may be off by a tenth, or by a hundredth of the run.
+# The judge runs the script again with your fixes. Gains may be off by a tenth, or by a hundredth of the run.
 
 
 # %% solve="rank_gains"
@@ -412,17 +415,17 @@ with (
     truth(decode_gain=now_s - decoded_s, first_mend=ranked[0][0])
 
 # %% [markdown]
-# Shares of a timeline are not gains. What runs beside something longer is free already, and behind each mend waits
-# the next limit: gains do not add up, and their order changes. So fix one thing, profile again, and stop when the
-# next gain costs more of your time than it saves.
+# Shares of a timeline are not gains. An operation that overlaps a longer one already costs no time, and after each fix
+# another operation is the limit. Gains do not add up, and their order changes. So fix one thing, profile again, and
+# stop when the next gain costs more of your time than it saves.
 
 # %% [markdown]
 # ## 4. Is it still the same training?
 #
-# A mended script should train as before. But with another order of additions the losses differ in their last digits,
-# and with other random numbers, from another worker or another kernel of dropout, in the first ones. **Predict:** two
-# seeds of the network below, one script: by how much is the larger of their last losses above the other, for the
-# middle one of all pairs of ten seeds? And the same seed, in fp32 and fp64?
+# A fixed script should train as before. But another order of additions changes the last digits of the losses. Other
+# random numbers, from another worker or another dropout kernel, change the first digits. **Predict:** train the network
+# below with ten seeds and one script. In the median of all pairs of seeds, by how much is the larger last loss above
+# the smaller one? And for one seed, in fp32 and fp64?
 
 
 # %% given
@@ -481,19 +484,20 @@ for axes in (left, right):
     axes.set_xlabel("point, from the fourth of 16")
 
 # %% [markdown]
-# Seeds lie so far apart that the two scripts cannot be told on the left. On the right each seed is compared with
-# itself. If a mend changes nothing, the sign of a seed's difference is a coin's: all 2^n patterns of signs are
-# equally likely.
+# The curves of different seeds are so far apart that the two scripts cannot be distinguished on the left. On the right
+# each seed is compared with itself. If a fix changes nothing, the sign of a seed's difference is a coin toss: all 2^n
+# patterns of signs are equally likely.
 #
-# * `sign_flip_p(differences)`: one number for each of n seeds (at most ten). Give them signs in all 2^n ways: the
-#   share of ways in which the sum is at least as far from zero as it is here.
-# * `same(curves_a, curves_b)`: arrays [seeds, points], row i of both from seed i. `"equal"`: within `ROUNDING` of
-#   each other, relative, at all points. `"noise"`: another run of the same training. `"changed"`: it is not.
+# * `sign_flip_p(differences)`: `differences` has one number for each of n seeds (at most ten). Multiply them by each of
+#   the 2^n patterns of signs. Return the share of patterns whose sum is at least as far from zero as the sum of
+#   `differences`.
+# * `same(curves_a, curves_b)`: arrays [seeds, points], row i of both from seed i. `"equal"`: within `ROUNDING` of each
+#   other, relative, at all points. `"noise"`: another run of the same training. `"changed"`: another training.
 #
 # Your `same` is asked about 58 pairs of ten seeds and 16 points: 6 are equal; 28 are noise, of which at most 2 may be
-# called changed; 24 are changed, of which at most 2 may be missed. A change lasts for four points or more: all along,
-# at the beginning, at the end, or up and down by turns. It may be for the better. Most noise is between 0.05 % and 2 %
-# of the loss, some of it just above `ROUNDING`; a change is smaller than seeds lie apart.
+# called changed; 24 are changed, of which at most 2 may be missed. A change lasts for four points or more: over the
+# whole curve, at the beginning, at the end, or alternately up and down. It may lower the loss. Most noise is between
+# 0.05 % and 2 % of the loss, some of it just above `ROUNDING`; a change is smaller than the distance between seeds.
 
 # %% given
 ROUNDING = 1e-6
@@ -538,16 +542,16 @@ with requires_solution("same_curve"):
         print(f"{name:<18} {same(a, b)}")
 
 # %% [markdown]
-# "noise" is no proof that nothing was changed: a change smaller than what ten seeds can show is not seen. Say how
-# many seeds you ran, and what you would have seen. One seed shows nothing at all.
+# "noise" does not prove that nothing changed: ten seeds cannot show a very small change. Report how many seeds you ran,
+# and how large a change they would have shown. One seed shows nothing at all.
 
 # %% [markdown]
 # ## 5. Your machine, your script
 #
 # No points here, and no model: this script trains a small network on your processor, slowly. It decodes in the loop,
-# it computes in fp64, it reads a loss at each step, it has a Python loop over what is one operation, a layout that
-# its products do not like, and a list that keeps more than it needs. **Predict:** how many times as fast can it
-# become, with the same losses?
+# computes in fp64 and reads a loss at each step. It has a Python loop for what is one operation, a layout that makes
+# its products slow, and a list that keeps more than it needs. **Predict:** how many times as fast can it become, with
+# the same losses?
 
 
 # %% given
@@ -593,7 +597,7 @@ packed = packed_images()
 predict("own_speedup", "My script becomes faster", unit="times")
 
 # %% [markdown]
-# Mend it in the next cell, one thing at a time, and run the cells below after each. Profile first if you like
+# Fix it in the next cell, one thing at a time, and run the cells below after each fix. Profile first if you like
 # (`python -m cProfile`, or `edl_labs.trace`): which of the six is the largest?
 
 
@@ -625,16 +629,16 @@ if mended:
         truth(1 / verdict.ratio)
 
 # %% [markdown]
-# *Inconclusive* means that this machine, in this time, could not tell: give it a larger `compare_s`, or quiet. A
-# script that is faster and whose losses are "changed" is another script.
+# *Inconclusive* means that the measurement could not decide in its time. Use a larger `compare_s`, or stop other
+# programs. A faster script whose losses are "changed" is another training.
 
 # %% [markdown]
 # ## 6. Which GPU would you rent?
 #
-# The last question before you spend: a step of *your* model on a card that you do not have. `edl_labs.predict`
-# follows the model without running it. What follows is **modelled**, with an interval that is meant to hold four
-# steps of five; prices are examples. **Predict:** an H100 has 3.2 times the peak of an A100 in bf16. How many times
-# as fast is a step?
+# One question is left before you spend: how long is a step of *your* model on a card that you do not have?
+# `edl_labs.predict` follows the model without running it. What follows is **modelled**. Its interval is meant to
+# contain four steps of five. Prices are examples. **Predict:** an H100 has 3.2 times the peak of an A100 in bf16. How
+# many times as fast is a step?
 
 # %%
 predict("h100", "A step on an H100 is faster", unit="times")
@@ -662,10 +666,11 @@ with reveal_prediction("h100") as truth:
     truth(steps["A100-80GB"] / steps["H100"])
 
 # %% [markdown]
-# A faster card is the cheaper one only if its price rises by less than its speed. Which is it here, and do the
-# intervals leave that open? Ask again for the batch and the dtype that you would really run.
+# A faster card is the cheaper one only if its price rises by less than its speed. Which card is cheaper here, and do
+# the intervals leave that open? Ask again for the batch and the dtype that you would really run.
 #
-# You have a cost, a batch, a list of mends and a test for what must not change. The budget is spent in the next lab.
+# You now have a cost, a batch, a list of fixes, and a test that the training is still the same. The budget is spent in
+# the next lab.
 
 # %%
 Progress("lab10_capstone")

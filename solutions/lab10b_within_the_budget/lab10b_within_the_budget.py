@@ -1,14 +1,14 @@
 # %% [markdown]
 # # Within the budget
 #
-# A training job works. Its losses fall, its GPU is said to be busy, and it takes far longer than it must. You
-# get its program, the bill and a stopwatch, and everything that you have learned so far.
+# A training job works. Its losses fall, its GPU is reported as busy, and it takes far longer than necessary. You get
+# its program, the bill and a stopwatch, and everything that you have learned so far.
 #
 # After this lab you can
 #
 # * say how far from the speed of light a job is, and which resource sets that speed;
-# * find what a training loop loses, in the order in which it pays to mend it, with the same losses to the bit;
-# * take it to several GPUs so that sums hide behind passes;
+# * find where a training loop loses time, fix it in the order that pays most, and keep the losses equal to the bit;
+# * run the job on several GPUs so that its sums are hidden behind its passes;
 # * choose how many GPUs a budget should buy.
 #
 # **About 146 minutes (estimated)**.
@@ -19,9 +19,9 @@
 # | minutes | 41 | 34 | 44 | 27 |
 #
 # No GPU is needed: time is modelled, and the same on every computer. The losses are real: a small net with as many
-# layers is computed from what your program really moves, so a step that is left out cannot have the right curve. *Write
-# your prediction down* before you run the next cell. Lecture slides are quoted by deck: [001] course introduction,
-# [004] deep learning, hopefully faster.
+# layers is computed from the data that your program really moves, so a program that leaves out a step cannot have the
+# right curve. *Write your prediction down* before you run the next cell. Lecture slides are quoted by deck: [001]
+# course introduction, [004] deep learning, hopefully faster.
 #
 # A check that fails shows the first case that is not right; `case("single")` gives that case's inputs, and
 # `TrainingJob.from_dict` makes a job of them. `hint("single")` gives hints, one at a time.
@@ -95,9 +95,10 @@ Progress("lab10b_within_the_budget")
 # | `free(*held)` | gives memory back |
 # | `Stream()`, `Event()`, `stream(s)`, `synchronize()` | as in `torch.cuda` |
 #
-# The files hold `"uint8"`; for fp32 the host converts what it decoded. It waits for every copy, unless that is pinned
-# *and* `non_blocking`. Layer 0 has no inputs' gradient to return: `None`. `all_reduce(..., async_op=True)` returns a
-# work to `wait()` for. Events have `record(s)` and `wait(s)`, of the current stream where you name none.
+# The files hold `"uint8"`; for fp32 the host converts what it decoded. The host waits for every copy, unless the copy
+# is pinned *and* `non_blocking`. Layer 0 has no inputs' gradient to return: `None`. `all_reduce(..., async_op=True)`
+# returns a work handle, which has `wait()`. Events have `record(s)` and `wait(s)`; without `s`, they use the current
+# stream.
 #
 # `trainer.steps`, `trainer.layers`, `trainer.ranks` and `trainer.share` (units of a step on this GPU, numbered from 0)
 # are numbers, and `trainer.job` is the price list. This is the program as it was found:
@@ -127,9 +128,9 @@ def naive(trainer):
 
 
 # %% [markdown]
-# *Light* is a lower bound of the job's time that no program beats: each resource (the GPU's compute, the host that
-# loads, the copy engine, the links) has work that nobody can do without, and before its first and after its last piece
-# there is something that it must wait for. The largest of these times is the bound, and `light(job)` gives it.
+# *Light* is a lower bound of the job's time that no program beats. Each resource (the GPU's compute, the host that
+# loads, the copy engine, the links) has work that every program must do. Before its first piece of work and after its
+# last, there is something that it must wait for. The largest of these times is the bound, and `light(job)` gives it.
 # **Predict:** which share of light does the naive program have?
 
 # %%
@@ -149,14 +150,14 @@ _ = axes.set_title("The naive program (modelled)")
 print("losses:", [round(loss, 6) for loss in found.losses])
 
 # %% [markdown]
-# That is two and a half units: kernels, a copy, and long stretches where the GPU has nothing to do. The host is
-# loading there. The timeline says what to look at, and not what a mend brings: mends *compose*, and the second one
-# shows only when the first is made.
+# That is two and a half units: kernels, a copy, and long stretches where the GPU has nothing to do. The host is loading
+# there. The timeline shows where to look, but not what a fix gains. Fixes *compose*: the gain of the second shows only
+# when the first is made.
 
 # %% [markdown]
 # ## 2. One GPU
 #
-# **Predict:** one mend at a time, everything else as it was. Which of these brings most?
+# **Predict:** apply one fix at a time and change nothing else. Which of these gains most?
 
 # %%
 predict(
@@ -226,14 +227,14 @@ with reveal_prediction("first_mend") as truth:
     truth(min(runs, key=lambda name: runs[name].makespan_s))
 
 # %% [markdown]
-# All four together are not nearly enough: most of what is still lost is lost *between* calls. Three questions are left
-# to you. How many units go through the net at once? (`job.peak_bytes(count)` says how many bytes a program needs for
+# All four together are not nearly enough: most of the remaining loss is *between* calls. Three questions are left to
+# you. How many units go through the net at once? (`job.peak_bytes(count)` says how many bytes a program needs for
 # micro-batches of `count` units that go through `passes`, which frees what it has used. Each kernel takes
-# `job.kernel_s` before it does anything.) What must the host really wait for? And what can a copy run beside?
+# `job.kernel_s` before it does anything.) What must the host really wait for? And what can a copy overlap with?
 #
 # Write `train_on_one(trainer)`: the same job on one GPU within `trainer.job.memory_bytes`, at 90 % of light or more,
-# with the same losses to 1e-6. `passes` is the part of it that is done: what is yours comes before and behind it.
-# `run_training` shows time, memory and losses; that a pass waits for all that it reads is seen by `check` alone.
+# with the same losses to 1e-6. `passes` is already written; you write the code before and after it. `run_training`
+# shows time, memory and losses. Only `check` tests that a pass waits for all data that it reads.
 
 
 # %% solve="single"
@@ -272,14 +273,14 @@ with requires_solution("single"):
 
 # %% [markdown]
 # The losses are not *close*, they are *equal*: the small net rounds each product to a grid on which sums are exact, so
-# that neither the order of a sum nor the size of a micro-batch changes a bit. On a real GPU both do, and lab10_capstone
-# has the question when two curves are the same.
+# that neither the order of a sum nor the size of a micro-batch changes a bit. On a real GPU both can change bits;
+# lab10_capstone asks when two curves are the same.
 
 # %% [markdown]
 # **The same in torch.** `load(dtype="uint8", pinned=True)` is a loader with `pin_memory=True` that leaves images as
 # they are; `to_device(data, non_blocking=True)` is `to("cuda", non_blocking=True)`, in a stream of its own; an event's
-# wait is `wait_stream`, `fused=True` an argument of the optimizer, and `read_losses()` one `tolist()` at the end. What
-# the model has no word for: `record_stream`, so that the memory of `x` is not given away while a step reads it.
+# wait is `wait_stream`, `fused=True` an argument of the optimizer, and `read_losses()` one `tolist()` at the end. The
+# model has no counterpart of `record_stream`, which keeps the memory of `x` from being reused while a step reads it.
 
 
 # %%
@@ -334,8 +335,8 @@ in_torch(
 # ## 3. Several GPUs
 #
 # Now each GPU has its share of a step, and before an update the gradients of all of them must be summed. A sum of n
-# bytes in a ring of P takes 2 (P - 1) (α + n / (P β)) seconds. **Predict:** with four GPUs, three units on each, how
-# many times sooner can the job be done, at the speed of light?
+# bytes in a ring of P takes 2 (P - 1) (α + n / (P β)) seconds. **Predict:** with four GPUs and three units on each, by
+# what factor is the job faster at the speed of light?
 
 # %%
 predict("four_gpus", "On four GPUs light is faster by a factor of", unit="times")
@@ -352,12 +353,13 @@ with reveal_prediction("four_gpus") as truth:
     truth(light(JOB).seconds / light(four).seconds)
 
 # %% [markdown]
-# Your program will be slower than light if its sums wait for each other's end, or begin when all passes are over.
+# Your program will be slower than light if it waits for one sum before it issues the next, or begins its sums when all
+# passes are over.
 #
-# Gradients are ready from the last layer to the first. A sum runs beside the streams, but sums run one after the other,
-# each at the price of 2 (P - 1) α. Every micro-batch *adds* to the gradients, so they are whole after the last one
-# only; a sum before that would be summed again. `passes(…, after=…)` calls a function of yours with each layer's number
-# as soon as that layer's backward pass was issued, as a hook of PyTorch does.
+# Gradients are ready from the last layer to the first. A sum overlaps with the streams, but sums run one after the
+# other, and each adds 2 (P - 1) α. Every micro-batch *adds* to the gradients, so they are complete only after the last
+# one; an earlier sum would be summed again. `passes(…, after=…)` calls a function of yours with each layer's number as
+# soon as that layer's backward pass was issued, as a hook of PyTorch does.
 #
 # Write `train_on_many(trainer)`, which runs on each GPU: within the memory, at 87 % of light or more.
 
@@ -405,9 +407,9 @@ with requires_solution("scaled"):
 
 # %% [markdown]
 # **The same in torch.** `passes(..., after=sum_layer)` is a hook of `DistributedDataParallel`, which calls
-# `dist.all_reduce(bucket, async_op=True)` for what is ready, beside the rest of the backward pass; `work.wait()` comes
-# at the end of `backward()`. All but the last micro-batch belong into `no_sync()`; whether a pass sends is decided in
-# the forward pass.
+# `dist.all_reduce(bucket, async_op=True)` for each bucket that is ready, while the backward pass continues;
+# `work.wait()` comes at the end of `backward()`. All micro-batches but the last belong in `no_sync()`; the forward pass
+# decides whether gradients are sent.
 
 
 # %%
@@ -435,10 +437,10 @@ in_torch(scaled_in_torch, ranks=2, told=recorded)
 # %% [markdown]
 # ## 4. Within the budget
 #
-# Deck [001] asks for experiments that do "not run out of money". More GPUs end sooner and idle more, and those that
-# come together, with fast links, cost more each. An offer is an object with `offer.ranks` and `offer.price_per_gpu_s`;
-# a run costs its seconds times its GPUs times that price. **Predict:** the job of section 2 at equal prices: how many
-# times as much as on one GPU does light cost on four?
+# Deck [001] asks for experiments that do "not run out of money". More GPUs finish sooner but are idle more. GPUs with
+# fast links between them cost more each. An offer is an object with `offer.ranks` and `offer.price_per_gpu_s`; a run
+# costs its seconds times its GPUs times that price. **Predict:** for the job of section 2, at the same price per GPU:
+# how many times as much does light cost on four GPUs as on one?
 
 # %%
 predict("dearer", "On four GPUs the job costs, of its price on one,", unit="times")
@@ -455,17 +457,17 @@ with reveal_prediction("dearer") as truth:
 # Write
 #
 # * `choose_gpus(job, offers, budget)` → the `ranks` of the offer to take. `job.on(ranks)` is the same job on so many
-#   GPUs; a run that costs more than `budget` is not paid, and counts nothing. Reckon with `light`, or try programs
-#   with `run_training`: how you come to your choice is yours;
-# * `train_within(trainer)`, which runs on each GPU of it. What you wrote above is a beginning. These jobs are short,
-#   and on the offer worth taking there is memory for all the units of a step: how many should go first, while nobody
-#   computes?
+#   GPUs; a run that costs more than `budget` is not paid for, and scores nothing. Compute with `light`, or try programs
+#   with `run_training`: you are free to choose the method;
+# * `train_within(trainer)`, which runs on each GPU of that offer. Start from your programs above. These jobs are short,
+#   and on the offer worth taking there is memory for all the units of a step. How many units should go first, while no
+#   GPU computes?
 #
 # The score is the geometric mean, over jobs that you do not know, of *light over your time*, where light is the least
-# time that any of the offers could have within the budget (an offer that only a program with more than 98 % of light
-# could pay does not count). From 88 % on it earns all points, from 78 % three quarters, from 55 % half, from 30 % a
-# quarter: stairs, with nothing between. What is faster than light is refused, and so is a program that leaves work out;
-# a run that is not paid costs all points.
+# time that any of the offers could have within the budget. (An offer does not count if only a program with more than
+# 98 % of light could pay for it.) From 88 % on it earns all points, from 78 % three quarters, from 55 % half, from 30 %
+# a quarter, with no steps between. A run that is faster than light is refused, and so is a program that leaves work
+# out. A run that is not paid for costs all points.
 
 
 # %% solve="score"
@@ -535,17 +537,17 @@ with requires_solution("score"):
     print(f"score: {product ** (1 / 3):.1%}; the stairs: 88, 78, 55 and 30 %")
 
 # %% [markdown]
-# Try a smaller first micro-batch, and larger ones from there on: nobody computes while the first is loaded. That is so
-# in each step and not in the first alone, but later on the host loads while the last units of the step before are
-# computed, so that more can be there in time. A smaller last one costs its kernels again and leaves the sums less to
-# hide behind. When does it pay? What is left after that is the kernels' fixed part, paid once for each micro-batch, and
-# the sums that end behind the last pass.
+# Try a smaller first micro-batch, and larger ones from there on: no GPU computes while the first is loaded. This holds
+# in each step, not only in the first. But in later steps the host loads while the last units of the step before are
+# computed, so more units can be there in time. A small last micro-batch pays for its kernels again, and leaves less
+# computation to hide the sums. When is it worth that? The remaining loss is the kernels' fixed part, paid once for each
+# micro-batch, and the sums that end after the last pass.
 
 # %% [markdown]
 # ## 5. Report
 #
-# What was bought with what? The next two cells make five mends in one order and in the other, and run your program of
-# section 3 on one GPU and on more.
+# What did each fix and each GPU gain? The next two cells apply five fixes in one order and in the reverse order, and
+# run your program of section 3 on one GPU and on more.
 
 # %%
 MENDS["no waits"] = {"waits": False}
@@ -567,10 +569,10 @@ with requires_solution("scaled"):
         print(f"modelled, {ranks} GPU(s): {time}, {told}")
 
 # %% [markdown] explain="report"
-# You hand the job back to those who pay for it. In 80 to 150 words: **(a)** which three mends on one GPU bought most,
-# with the figures above, and why the order in which they are made changes what each seems to bring; **(b)** what the
-# second, third and fourth GPU bought, in seconds and in money, and which resource keeps the job from more; **(c)** one
-# thing in this model that a real cluster would do differently, and what you would measure first.
+# You hand the job back to those who pay for it. In 80 to 150 words: **(a)** which three fixes on one GPU gained most,
+# with the figures above, and why their order changes what each seems to gain; **(b)** what the second, third and fourth
+# GPU gained, in seconds and in money, and which resource limits the job; **(c)** one thing in this model that a real
+# cluster would do differently, and what you would measure first.
 
 # %% [markdown]
 # ## Where you are

@@ -170,7 +170,7 @@ class SortedAlready(Detector):
     """Data is sorted that is in order before the call."""
 
     kind = "sorted_already"
-    what = "the data is in order before it is sorted"
+    what = "the data is already sorted before the call"
     why = "{detail}: sorting finds long runs at once, and branches are foretold; real data takes many times as long"
     next = "sort a fresh copy in each call (sorted(x), x.copy()), and give inputs= data in random order"
 

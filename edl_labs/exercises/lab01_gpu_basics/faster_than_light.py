@@ -75,7 +75,7 @@ def _let_through(case: Any) -> Wrong:
     elif case["time_s"] > 0.99 * max(*_bounds_s(case)):
         what = "a time just below the bound went through"
     elif case["time_s"] < case["moved_bytes"] / case["bandwidth_byte_per_s"]:
-        what = "a time below the memory's bound went through"
+        what = "a time below the memory's bound was accepted"
     else:
         what = "a time below the arithmetic's bound went through"
     return Wrong(

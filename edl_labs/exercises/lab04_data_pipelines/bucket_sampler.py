@@ -259,7 +259,7 @@ def _refuse_no_permutation(case: Any, batches: Any) -> None:
     if len(short) > 1 or [] in batches:
         raise Wrong(
             "more than one batch is not full",
-            why=f"{len(batches)} batches came, {len(short)} of them with fewer than {size} samples; {count} make "
+            why=f"{len(batches)} batches came, {len(short)} with fewer than {size} samples; {count} samples make "
             f"{-(-count // size)} batches, all full but one",
             next="a pool, or bucket, whose size is no multiple of batch_size leaves one that is not full: cut pools of "
             "whole batches, so that only the last of them leaves a remainder",

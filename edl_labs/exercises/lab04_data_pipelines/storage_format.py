@@ -27,7 +27,7 @@ class StorageFormat(Exercise):
     def compare(self, case: Any, got: Any, want: Any) -> None:
         names = [form["name"] for form in case["forms"]]
         if len(got["cost_s"]) != len(names):
-            raise Wrong("a format has one cost", why="more or fewer came back", next="return one number of seconds")
+            raise Wrong("each format has one cost", why="more or fewer came back", next="return one number of seconds")
         for form, mine, right in zip(case["forms"], got["cost_s"], want["cost_s"], strict=True):
             if not close(mine, right, rtol=1e-6):
                 raise _wrong_cost(case, form, mine, right)

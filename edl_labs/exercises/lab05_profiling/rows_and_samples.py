@@ -180,7 +180,7 @@ def _self_time_symptom(case: Any, mine: Any, rights: Any, *, name: str) -> Wrong
     return Wrong(
         f"{name} has {said!r} s, which is not its self time",
         why="the sum over all names is right, so time moved from one name to another",
-        next="a row's parent is the shortest row of its thread that holds it whole",
+        next="a row's parent is the shortest row of its thread that contains it completely",
     )
 
 

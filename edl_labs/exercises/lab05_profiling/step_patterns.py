@@ -272,7 +272,7 @@ _WAY = {
     "copy": "copying",
 }
 _BLAME = {
-    "gpu": "the device's time belongs to the lines that launched the kernels, each moment to the one that began first",
+    "gpu": "device time belongs to the line of its kernel; where kernels overlap, to the kernel that began first",
     "launch": "a call or Python costs the step something only while the device has nothing to do",
     "synchronisation": "a wait costs what comes after it, until the device works again",
     "data": "a load costs the step something only while the device has nothing to do",

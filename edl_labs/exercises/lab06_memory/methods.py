@@ -145,7 +145,7 @@ _MEMORY = {
         "compare what is held afterwards with what was held before",
     ),
     "offload": (
-        "what is on the host is not on the device",
+        "activations on the host take no memory on the device",
         "a share of the activations is kept, and the rest waits on the host",
         "the share that is kept, and what is fixed",
     ),

@@ -286,7 +286,7 @@ def _scale_symptom(case: Any, step: int, ratio: float, place: str) -> Wrong:
     why = f"{place}: its gradient is {ratio:.4g} times as long as it should be"
     if close(ratio, len(part) / case["window"], rtol=1e-4):
         then = "how many micro-batches does this window have?"
-        return Wrong("a window that is shorter was divided as if it were complete", why=why, next=then)
+        return Wrong("a shorter window was divided as if it were complete", why=why, next=then)
     if close(ratio, counted / sum(map(len, part)), rtol=1e-4):
         then = "what does the label of padding say, and does it count in the divisor?"
         return Wrong("positions that are ignored count in the divisor", why=why, next=then)

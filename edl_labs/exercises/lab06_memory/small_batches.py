@@ -136,7 +136,7 @@ def _overlooked_norm(case: Any) -> Wrong:
 def _harmless_norm(case: Any) -> Wrong:
     if any(layer["kind"].endswith("batch_norm") for layer in case["layers"]):
         why = "in eval mode it normalises with its running statistics, whatever the batch is"
-        return Wrong("a batch norm that measures nothing was taken for one that does", why=why, next="read its mode")
+        return Wrong("a batch norm in eval mode was treated as one that measures", why=why, next="read its mode")
     why = "it takes its mean over the features of one example, however many there are"
     return Wrong("a norm over single examples was taken for one over the batch", why=why, next="over what is its mean?")
 

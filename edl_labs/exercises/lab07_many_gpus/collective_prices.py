@@ -170,7 +170,7 @@ def _of_tree(case: Any, what: str, where: str, why: str, found: float, right: fl
 def _of_halving(case: Any, what: str, where: str, why: str, found: float, right: float) -> Wrong:
     ranks = case["nodes"] * case["ranks_per_node"]
     if ranks & (ranks - 1):
-        then = "they hand all they have to a partner first, and get the sum back in the end"
+        then = "each of them first sends all its data to a partner, and gets the sum back at the end"
         return Wrong("the ranks beyond a power of two are forgotten", why=why, next=then)
     if what == "rounds":
         return Wrong("halving-doubling has another number of rounds", why=why, next="distances 1, 2, 4, ... and back")

@@ -64,7 +64,7 @@ def _rate_symptom(case: Any, rate: float, right: float) -> Wrong:
         return Wrong("that is seconds per byte", why=why, next="the rate is one over the slope of time over size")
     if close(rate, sum(size / took for size, took in zip(sizes, took_s, strict=True)) / len(sizes)):
         then = "a small message's size over its time says alpha alone: take the slope among large ones"
-        return Wrong("that is the mean of all messages' rates", why=why, next=then)
+        return Wrong("your rate is the mean of all messages' rates", why=why, next=then)
     if close(rate, case["sizes"][-1] / case["took_s"][-1]):
         then = "its time still has alpha in it: what do two large messages differ by?"
         return Wrong("the largest message's size over its time is not yet the rate", why=why, next=then)

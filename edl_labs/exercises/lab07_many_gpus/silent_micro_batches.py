@@ -138,7 +138,7 @@ def _judge_calls(log: Any, count: int, window: int) -> None:
         if steps > -(-count // window):
             then = "ddp.step() once a window, after the backward pass of its last micro-batch"
             raise Wrong("there are more steps than windows", why=why, next=then)
-        raise Wrong("a window has no step of its own", why=why, next="what is left over at the end is a window too")
+        raise Wrong("a window has no step of its own", why=why, next="the micro-batches left over are a window too")
     sent = _sent(log)
     why = f"{len(sent)} all-reduces for {steps} steps"
     ends = [min(at + window, count) - 1 for at in range(0, count, window)]

@@ -89,7 +89,7 @@ class LayoutOfAJob(Exercise):
             for layout, found, right in zip(asked_of(case, part), got["parts"][part], want["parts"][part], strict=True):
                 if not close(found, right, atol=_CLOSEST):
                     why = f"{found:.4g} for {right:.4g}: {part} alone, at {_named(layout)}"
-                    raise Wrong(f"a part of the price is another one: {PARTS[part][1]}", why=why, next=_NEXT[part])
+                    raise Wrong(f"one part of the price is wrong: {PARTS[part][1]}", why=why, next=_NEXT[part])
         for unit in ("bytes", "seconds"):
             for layout, found, right in zip(every_layout(case), got[unit], want[unit], strict=True):
                 if not close(found, right):

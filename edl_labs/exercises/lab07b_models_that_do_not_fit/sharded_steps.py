@@ -214,7 +214,7 @@ def _peak_symptom(case: Any, run: ClusterReplay) -> Wrong:
         return Wrong("weights stay after the backward pass", why=why, next=then)
     if weights == count:
         then = "free them after the forward pass, and gather them again for the backward pass"
-        return Wrong("weights stay from the forward to the backward pass", why=why, next=then)
+        return Wrong("weights stay in memory from the forward to the backward pass", why=why, next=then)
     if gradients == count:
         then = "sum a layer's gradients as soon as they are there, and update it as soon as the sum is: that frees them"
         return Wrong("the gradients of all layers wait for the end", why=why, next=then)

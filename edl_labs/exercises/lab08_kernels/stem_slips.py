@@ -52,7 +52,7 @@ SAID: dict[str, tuple[str, str, str]] = {
         f"they were counted for every pixel of the input {_ALL}",
         "a stride skips pixels",
     ),
-    "one side": ("a kernel has two sides", f"FLOP went with one of them {_ALL}", "kernel × kernel elements"),
+    "one side": ("both sides of a kernel count", f"FLOP went with one of them {_ALL}", "kernel × kernel elements"),
     "no weights": (
         "weights are moved too",
         f"convolutions moved input and output alone {_ALL}",

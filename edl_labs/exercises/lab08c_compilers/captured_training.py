@@ -250,7 +250,7 @@ def _judge_losses(run: Replay, case: Any, result: int, right: list[str]) -> None
     buffers = [entry for entry in run.program if entry["op"] == "alloc"]
     if buffers[result]["where"] == DEVICE:
         why = "it is in the device's memory, which the host cannot read"
-        raise Wrong("the device's buffer came back", why=why, next="copy each loss to a host buffer")
+        raise Wrong("the returned buffer is on the device", why=why, next="copy each loss to a host buffer")
     if buffers[result]["bytes"] != LOSS_BYTES * case["batches"]:
         why = f"{buffers[result]['bytes']:,} bytes came back; {case['batches']} losses have {LOSS_BYTES} bytes each"
         raise Wrong("the buffer of losses has the wrong size", why=why, next="one place for each batch")
@@ -270,8 +270,8 @@ def _judge_losses(run: Replay, case: Any, result: int, right: list[str]) -> None
             "of its own, and not inside the capture",
         )
     raise Wrong(
-        "the losses are not those of the batches, in their order",
-        why="the weights are right, and the losses that came back are of other moments",
+        "the losses do not match the batches in order",
+        why="the weights are right, but the returned losses were read at other times",
         next="copy towers.loss after each step, the first one too",
     )
 

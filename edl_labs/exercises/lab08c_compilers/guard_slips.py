@@ -48,7 +48,7 @@ SAID: dict[str, tuple[str, str]] = {
     ),
     "sizes free at once": (
         "the first version of a size is for its value",
-        "only a size that differs from one seen before is compiled as free",
+        "a size is compiled as free only when it differs from an earlier size",
     ),
     "all sizes free": (
         "only the sizes that changed are free",
@@ -204,7 +204,7 @@ def why_none_fits(calls: Sequence[Mapping[str, Any]], right: Sequence[str], at: 
         return "there is no version yet"
     like = min(reversed(made), key=lambda one: len(differences(calls[one], calls[at])))
     other = ", ".join(differences(calls[like], calls[at]).values())
-    return f"of the calls that made versions, call {like} is most like it, and differs in {other}"
+    return f"of the calls that made versions, call {like} is most like this call, and differs in {other}"
 
 
 def symptom(mine: str, right: str) -> tuple[str, str]:

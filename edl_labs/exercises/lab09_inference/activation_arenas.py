@@ -221,7 +221,7 @@ def _judge_peak(case: Any, spans: Any, together: Any, in_place: Any, least: int)
     if in_place and together and len(apart) == len(together):
         raise Wrong("nothing is written in place", why=why, next="one place for what overwrites one another")
     if not apart:
-        raise Wrong("no memory is used twice", why=why, next="tensors that are never there together may share")
+        raise Wrong("no memory is used twice", why=why, next="tensors that are never live together may share memory")
     if all(spans[one] == spans[other] for one, other in apart):
         then = "a large place that is free again has room for several small tensors"
         raise Wrong("memory is used again only as a whole piece", why=why, next=then)

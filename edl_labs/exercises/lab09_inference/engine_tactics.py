@@ -119,7 +119,7 @@ _SLIPS = {
         "none": _UNFUSED,
         "longest": ("layers are fused wherever they can be", "a fused kernel may be slower: compare the times"),
         "greedy": _BEHIND,
-        "always": ("a conversion was paid where formats meet", "it costs only where they differ"),
+        "always": ("a conversion was paid where formats are the same", "it costs only where they differ"),
     },
     "formats": _UNPAID,
     "all": {**_UNPAID, "none": _UNFUSED},

@@ -88,7 +88,7 @@ class Continuous(Exercise):
 def _judge_end(run: ServerReplay) -> None:
     """Wrong where requests are left, or blocks."""
     if run.leaked_blocks:
-        why = f"{run.leaked_blocks} of {run.machine.blocks} blocks are held in the end by requests that have finished"
+        why = f"{run.leaked_blocks} of {run.machine.blocks} blocks are held at the end by requests that have finished"
         if run.unfinished:
             why += f", and {counted(run.unfinished, 'request')} wait for blocks"
         raise Wrong(

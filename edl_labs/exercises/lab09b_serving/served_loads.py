@@ -63,7 +63,7 @@ def _replayed(case: Any, text: Any, future: str) -> ServerReplay:
         why, then = "it cannot be read", "use only the server's own calls; do not touch its record"
     except ReplayError as error:
         why, then = f"{error.what}: {error.why}", error.next
-    raise Wrong("the recorded decisions are not what this server allows", why=why, next=then)
+    raise Wrong("this server does not allow the recorded decisions", why=why, next=then)
 
 
 def _told(run: ServerReplay, index: int) -> str:

@@ -160,7 +160,7 @@ def _steps_symptom(case: Any, batch: int, gpus: int, said: float, right: float) 
     why = f"a batch of {batch} on {gpus} GPUs: {said:.9g} of your steps came back, {right:.9g} are right"
     slips = (
         (
-            "the fraction of batch and critical batch is upside down",
+            "the ratio of batch and critical batch is inverted",
             1 + batch / critical,
             "a larger batch: fewer steps",
         ),

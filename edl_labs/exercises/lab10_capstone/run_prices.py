@@ -134,7 +134,7 @@ def _hours_symptom(case: Any, gpus: int, said: float, right: float) -> Wrong:
                 then = "recomputation runs the forward pass once more, and nothing else"
                 return Wrong(what, why=why, next=then)
     elif close(said, chip["setup_h"] + train * 8 / 6):
-        return Wrong("a forward pass is recomputed where none is", why=why, next="look at run['recompute']")
+        return Wrong("a forward pass too many: nothing is recomputed", why=why, next="look at run['recompute']")
     then = "6 FLOP for a parameter and a token, 8 with recomputation; over what all GPUs achieve; and the set-up"
     return Wrong("the time of the run is wrong", why=why, next=then)
 

@@ -92,7 +92,7 @@ class ScoreOfLight(Exercise):
             why = f"{got['gpus']} came back, and offers have {known}"
             if 0 <= got["gpus"] < len(case["offers"]):
                 then = "return the offer's ranks, not its index"
-                raise Wrong("an offer's place in the list came back", why=why, next=then)
+                raise Wrong("an offer's position in the list was returned", why=why, next=then)
             raise Wrong("no offer has so many GPUs", why=why, next="return the ranks of an offer")
         job = rented(case, got["gpus"])
         run = replayed_training(got["programs"], job)

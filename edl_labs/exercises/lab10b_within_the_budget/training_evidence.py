@@ -22,7 +22,7 @@ _SAME = 1e-6  # of a loss: promised in the text; sums are exact, so right progra
 _FAULTS = {
     "version": ("units pass through weights of another step", "step k needs weights after exactly k updates"),
     "mixed": ("a pass has activations of some units and gradients of others", "keep those of a micro-batch together"),
-    "slot": ("a loss is added to another step's", "loss(step, ...) wants the step that the data are of"),
+    "slot": ("a loss is added to the loss of another step", "loss(step, ...) wants the step that the data are of"),
     "repeated": ("units are used twice in a step", "each unit of the share once: look at first and count"),
     "nothing": ("a layer is updated without any gradient", "a backward pass of every layer, then the update"),
     "stale": ("an update has gradients of an earlier step in it", "update every layer once in each step"),
@@ -238,7 +238,7 @@ def slow_cause(run: TrainingRun, job: TrainingJob, wanted: float) -> Wrong:
         ),
         (
             _loads_ahead(program) > len(loads) / 2,
-            "the run is slow: the host loads the next units before it has issued the passes over those that are there",
+            "the run is slow: the host loads the next units before it issues the passes over the loaded units",
             "issue the passes on the data you have, then load the next: issuing is free, loading blocks the host",
         ),
         (

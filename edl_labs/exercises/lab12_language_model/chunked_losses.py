@@ -197,7 +197,7 @@ def _scaled(words: str, ratio: float, factor: float) -> Wrong:
         )
     why = f"every row is {ratio:.6g} times what it should be"
     return Wrong(
-        f"The {words} is a multiple of the right one.", why=why, next="divide gradients by what divides the loss"
+        f"The {words} is a multiple of the right one.", why=why, next="divide the gradients by the divisor of the loss"
     )
 
 

@@ -147,7 +147,7 @@ _SAID: dict[str, Sentence] = {
         "then tokens that were drafted often come out too often",
         "only what p has above q is left",
     ),
-    "differences": ("The residual has more than what p is above q.", "it counts |p - q|", "max(p - q, 0)"),
+    "differences": ("The residual contains more than the excess of p over q.", "it counts |p - q|", "max(p - q, 0)"),
     "no_bonus": (
         "The bonus token is missing.",
         "where all drafted tokens are accepted, the large model has one more distribution",

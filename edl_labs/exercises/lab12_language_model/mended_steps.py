@@ -141,7 +141,7 @@ def _judge_values(mine: Mapping[str, float], right: Mapping[str, float], floats:
     for kind, words in (("loss", "losses"), ("accuracy", "accuracies")):
         counts = [sum(name.partition(" ")[0] == kind for name in names) for names in ([*mine, *floats], list(right))]
         if counts[0] != counts[1]:
-            why = f"after {STEPS} steps there are {counts[0]} of them, and SlowTraining has {counts[1]}"
+            why = f"after {STEPS} steps you have {counts[0]} {words}, and SlowTraining has {counts[1]}"
             raise Wrong(f"The number of {words} is not right.", why=why, next="append as SlowTraining does")
     for name, wanted in right.items():
         found = _read_value(name, wanted, played.sections) if name in floats else mine.get(name, math.nan)

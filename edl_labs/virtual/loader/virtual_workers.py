@@ -238,7 +238,7 @@ class VirtualWorkers:
         kind = action[0]
         if _ACTIONS.get(kind) != len(action):
             raise _bad_action(
-                number, kind, "there are cpu and sleep (stage, seconds), open (file), read (file, offset, bytes)"
+                number, kind, "the actions are cpu and sleep (stage, seconds), open (file), read (file, offset, bytes)"
             )
         if kind in ("cpu", "sleep"):
             _name(action[1])

@@ -120,7 +120,7 @@ class Tracer(Statements):
             new = after.get(name)
             if name not in names:
                 if not same(before[name], new):
-                    raise refuse(f"The loop changes `{name}`, which is no value of the run.", next="use another name")
+                    raise refuse(f"The loop changes `{name}`, which is a compile-time value.", next="use another name")
             elif not isinstance(new, Symbol) or new.type != before[name].type:
                 raise refuse(
                     f"The loop changes the type of `{name}`: {before[name].type} before, {shown_type(new)} after.",

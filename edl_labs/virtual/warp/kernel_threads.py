@@ -157,7 +157,7 @@ class KernelArray:
             raise VirtualWarpError(
                 f"{thread} {does} {self.name} at {shown(one)}",
                 why="an index is a whole number",
-                next="divide by // where an index is a quotient",
+                next="use // where an index is a quotient",
             )
         number = operator.index(one)
         if not 0 <= number < extent:

@@ -54,7 +54,7 @@ def fraction_of_light(
 
 
 # %% mistake="never_refuses"
-# told: a time below the memory's bound went through
+# told: a time below the memory's bound was accepted
 def fraction_of_light(
     time_s, *, moved_bytes, flop, bandwidth_byte_per_s, peak_flop_per_s
 ):

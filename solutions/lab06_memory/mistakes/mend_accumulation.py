@@ -55,7 +55,7 @@ def train_accumulated(model, batches, optimizer, *, window):
 
 
 # %% mistake="last_window_by_n"
-# told: a window that is shorter was divided as if it were complete
+# told: a shorter window was divided as if it were complete
 def train_accumulated(model, batches, optimizer, *, window):
     losses = []
     for start in range(0, len(batches), window):

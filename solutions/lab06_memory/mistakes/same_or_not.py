@@ -37,7 +37,7 @@ what_differs = _other(what_differs)
 
 
 # %% mistake="frozen_norm_differs"
-# told: a batch norm that measures nothing was taken for one that does
+# told: a batch norm in eval mode was treated as one that measures
 def what_differs(job):
     if "micro-batch" in (job["clip"], job["scaler"], job["scheduler"]):
         return "update"

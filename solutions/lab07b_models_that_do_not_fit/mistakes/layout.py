@@ -1,7 +1,7 @@
 # %% mistake="layout_again_for_nothing"
 # told: recomputation costs a second forward pass
 # why: its time is that of a step without it
-# next: 8 FLOPs for 6, and 6 sums of a block for 4
+# next: count 8 FLOPs instead of 6, and 6 sums of a block instead of 4
 # %% replace
 if layout["recompute"]:
     computing_s, sums = computing_s * 8 / 6, sums * 6 / 4

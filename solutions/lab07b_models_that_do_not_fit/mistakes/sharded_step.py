@@ -69,7 +69,7 @@ def sharded_step(layers):
 
 
 # %% mistake="keeps_weights_for_backward"
-# told: weights stay from the forward to the backward pass
+# told: weights stay in memory from the forward to the backward pass
 def sharded_step(layers):
     """Gathers once."""
     ahead = layers.all_gather(0)

@@ -228,7 +228,7 @@ blocks = -(-m // tile["m"]) * -(-n // tile["n"])
 
 
 # %% mistake="tiles_splits_by_heart"
-# told: the splits are those of the chip
+# told: best_tile tries other splits than chip['splits']
 # why: best_tile gave a split that is not in chip['splits']
 # next: take the split from chip['splits']
 def best_tile(m, n, k, chip):

@@ -23,7 +23,7 @@ reached(at, form, spent_s, names)
 
 
 # %% mistake="converted_every_time"
-# told: a conversion was paid where formats meet
+# told: a conversion was paid where formats are the same
 # %% replace
 after_s = spent_s + typical_s(one["times_s"])
 # %% by

@@ -35,7 +35,7 @@ if not fits(run, chip, gpus):
 
 
 # %% mistake="eight_always"
-# told: a forward pass is recomputed where none is
+# told: a forward pass too many: nothing is recomputed
 # %% replace
 passes = 8 if run["recompute"] else 6
 # %% by

@@ -130,7 +130,7 @@ return float(np.mean(sums > seen + TINY))
 
 
 # %% mistake="never_noise"
-# told: every noise is taken for a change
+# told: all noise is reported as a change
 def same(curves_a, curves_b):
     """Not equal is changed."""
     if np.allclose(curves_a, curves_b, rtol=ROUNDING, atol=0.0):

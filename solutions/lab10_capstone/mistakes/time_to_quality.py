@@ -89,7 +89,7 @@ steps = job["steps"] * (1 + job["critical_batch"] * gpus / batch)
 
 
 # %% mistake="law_upside_down"
-# told: the fraction of batch and critical batch is upside down
+# told: the ratio of batch and critical batch is inverted
 # %% replace
 steps = job["steps"] * (1 + job["critical_batch"] / batch)
 # %% by

@@ -109,7 +109,7 @@ def train_within(trainer):
 
 
 # %% mistake="score_place_in_the_list"
-# told: an offer's place in the list came back
+# told: an offer's position in the list was returned
 def choose_gpus(job, offers, budget):
     """The index of the right offer."""
     paid = {}

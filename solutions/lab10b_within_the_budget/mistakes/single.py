@@ -203,7 +203,7 @@ def train_on_one(trainer):
 
 
 # %% mistake="single_loss_of_step_0"
-# told: a loss is added to another step's
+# told: a loss is added to the loss of another step
 # %% replace
 passes(trainer, step, x)
 # %% by

@@ -48,7 +48,7 @@ return tokens_a_pass
 
 
 # %% mistake="drafts_differences"
-# told: The residual has more than what p is above q
+# told: The residual contains more than the excess of p over q
 # %% replace
 above = np.maximum(p - q, 0)
 # %% by

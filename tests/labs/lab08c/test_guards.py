@@ -104,6 +104,6 @@ def test_what_differs_is_said_of_a_call_that_hits_and_of_one_that_does_not():
     )
     assert "call 1 made a version for these very arguments" == why_it_fits(calls, right, 4)
     assert why_none_fits(calls, right, 3).endswith(
-        "call 1 is most like it, and differs in size 0 of x (5 there, 1 here)"
+        "call 1 is most like this call, and differs in size 0 of x (5 there, 1 here)"
     )
     assert "there is no version yet" == why_none_fits(calls, right, 0)

@@ -598,7 +598,7 @@ def test_products_that_nobody_counts_are_unknown_and_no_bound_takes_them_for_not
     assert (name,) == counted.unknown_products
     assert f"contractions unknown for {name}" in str(counted)
     for work_ in (counted.work(), row.work, counted.work() * 2):
-        with pytest.raises(EdlError, match="contractions unknown: " + name):
+        with pytest.raises(EdlError, match="unknown contractions: " + name):
             bound(machine, work_)
     known = dataclasses.replace(counted.work(), contraction_flops=1e9, unknown_products=())
 

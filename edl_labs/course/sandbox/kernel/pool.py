@@ -282,7 +282,7 @@ def _packed(files: Mapping[str, bytes], limits: Limits) -> _Packed:
     for name in files:
         path = PurePosixPath(name)
         if path.is_absolute() or ".." in path.parts or "\0" in name or not path.parts:
-            raise UsageError(f"{name!r} does not lie in the working folder", next="give names relative to the notebook")
+            raise UsageError(f"{name!r} is not in the working folder", next="give names relative to the notebook")
     if len(files) > _FILES_AT_MOST or sum(map(len, files.values())) > limits.home_bytes // 2:
         raise UsageError(
             "too many or too large files next to the notebook", why=f"{len(files)} files", next="send fewer"
