@@ -96,7 +96,7 @@ def test_a_sampler_of_small_batches_is_refused(judged):
     outcome = judged("bucket_sampler", BucketSampler=sampler(singles))
 
     assert "more than one batch is not full" == outcome.what
-    assert outcome.why.startswith("1201 batches came, 1201 of them with fewer than 12 samples; 1201 make 101 ")
+    assert outcome.why.startswith("1201 batches came, 1201 with fewer than 12 samples; 1201 samples make 101 ")
 
 
 def test_a_batch_that_is_larger_than_asked_is_told(judged):
