@@ -64,9 +64,7 @@ def test_where_fp16_and_bf16_break():
 
 def test_e4m3fn_ends_on_an_even_neighbour():
     assert (448.0, True) == (E4M3FN.round(464.0), E4M3FN.round(465.0) != E4M3FN.round(465.0))
-    assert [] == says(
-        "448 is even, so 464 still comes back, and 465 is NaN by the rules of section 1", "makes 448 of it"
-    )
+    assert [] == says("so 464 still becomes 448, and 465 is NaN", "makes 448 of it")
     assert 448.0 == float(torch.tensor(465.0).to(torch.float8_e4m3fn))
 
 
@@ -156,7 +154,7 @@ def test_only_uniformly_short_training_makes_the_state_smaller():
 
 def test_fp16_and_bf16_together_give_float32():
     assert torch.float32 == (torch.ones(1).half() + torch.ones(1).bfloat16()).dtype
-    assert [] == says("of fp16 and bf16 neither holds the other and float32 comes out")
+    assert [] == says("float32, since neither contains the other")
 
 
 def test_the_padded_vocabulary_costs_little():
