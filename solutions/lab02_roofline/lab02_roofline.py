@@ -1148,19 +1148,19 @@ def efficiency(batch, nodes, *, buckets):
     return batch / together_s / nodes / (8000 / alone_s)
 
 
-counts = range(1, 25)
+fleet = range(1, 25)  # nodes
 
 # %%
 with (
     requires_solution("scaling_plan"),
     reveal_prediction("strongly", "weakly") as truth,
 ):
-    weak = [efficiency(8000 * n, n, buckets=16) for n in counts]
-    strong, in_one = ([efficiency(8000, n, buckets=b) for n in counts] for b in (16, 1))
+    weak = [efficiency(8000 * n, n, buckets=16) for n in fleet]
+    strong, in_one = ([efficiency(8000, n, buckets=b) for n in fleet] for b in (16, 1))
     figure, axes = style.subplots(figsize=(9, 3.6))
-    axes.plot(counts, weak, "o-", label="weak")
-    axes.plot(counts, strong, "s--", label="strong")
-    axes.plot(counts, in_one, "^:", label="strong, one bucket")
+    axes.plot(fleet, weak, "o-", label="weak")
+    axes.plot(fleet, strong, "s--", label="strong")
+    axes.plot(fleet, in_one, "^:", label="strong, one bucket")
     axes.axhline(0.7, color=style.GREY, linestyle="-.")
     axes.set(xlabel="nodes", ylabel="efficiency", ylim=(0, 1.05))
     axes.set_title("8000 examples on one node (modelled)")

@@ -17,6 +17,7 @@ from edl_labs.course.run.checkfile import check_notebook, lab_of_notebook, tampe
 from edl_labs.course.run.run_report import RunLimits
 
 ROOT = Path(__file__).resolve().parents[2]
+ENDED = {"fastest_decoder"}  # an essay; its points are decode_once's since, and nothing before 1.0 was released
 KEPT = sorted((ROOT / "tests" / "data" / "labs").glob("*.ipynb.gz"))
 
 
@@ -36,7 +37,7 @@ def test_every_grade_id_is_still_there_and_no_locked_cell_counts_as_changed(path
     lab = lab_of_notebook(notebook, path)
     now = json.loads((ROOT / "labs" / lab.lab / f"{lab.lab}.ipynb").read_text(encoding="utf-8"))
 
-    assert marks(notebook).keys() <= marks(nbformat.from_dict(now)).keys()
+    assert marks(notebook).keys() - ENDED <= marks(nbformat.from_dict(now)).keys()
     held = {cell["id"] for cell in notebook.cells}
     checks = {cell: digest for cell, digest in facts(lab.lab).locked.items() if cell in held and "check-" in cell}
     assert len(checks) > 5

@@ -64,7 +64,9 @@ def recipes(rng: Any) -> list[Case]:
     partly = [_spread(rng, *one, index) for index, one in enumerate([*drawn[:4], ("autocast", "adam")])]
     for recipe in partly:
         recipe["trained"] = float(rng.choice([0.5, 0.25, 0.125]))
-    cases = [*(_recipe(*one) for one in plain), *spread, _recipe("autocast", "adam", zero=3, gpus=4), *partly]
+    # Eight bits are a byte, whatever the precision of the other state is.
+    apart = [_recipe("autocast", "adam", zero=3, gpus=4), *partly, _recipe("bf16", "adam 8 bit")]
+    cases = [*(_recipe(*one) for one in plain), *spread, *apart]
     return [Case(given=one) for one in cases]
 
 

@@ -179,6 +179,7 @@ def chains(rng: Any) -> list[Case]:
         ["decode", "~cut", "cut", "move"],
         ["decode", "~mix", "mix", "whole"],
         ["decode", "~move", "mix", "whole"],
+        ["decode", "~move", "cut", "point"],  # what may move stands behind one that may not
     ]
     drawn = [_drawn(rng, int(rng.integers(4, 8))) for _ in range(8)]
     return [Case(given={"chain": [_transform(rng, kind) for kind in kinds]}) for kinds in [*fixed, *drawn, *met]]

@@ -245,7 +245,7 @@ def test_goldens_of_another_processor_are_not_stale_and_a_build_keeps_their_byte
 
 
 @pytest.mark.parametrize(
-    "nudge", few([lambda v: v * (1 + 1e-6), str, lambda v: [v], lambda v: -v, int, lambda v: None], quick=2)
+    "nudge", few([lambda v: v * (1 + 1e-5), str, lambda v: [v], lambda v: -v, int, lambda v: None], quick=2)
 )
 def test_goldens_that_differ_in_more_than_last_digits_are_stale(
     built: Course, nudge: Callable[[float], object]
