@@ -127,8 +127,8 @@ def _for_sum(case: Any, said: str) -> Wrong:
     request = case["request_bytes"]
     if sum(_holes(case, own=True)) + case["free_bytes"] < request:
         why = "with those of other pools and streams, enough bytes are free"
-        then = "question 4 asks for all free blocks, of every stream"
-        return Wrong("only holes of the request's own pool and stream were added up", why=why, next=then)
+        then = "question 4 asks for all free blocks, of every pool and stream"
+        return Wrong("holes of another pool or stream were not added up", why=why, next=then)
     if sum(_holes(case)) < request:
         why = "with what the driver has left, enough bytes are free"
         return Wrong("the driver's bytes are free too", why=why, next="question 4 adds them to the holes")

@@ -70,7 +70,7 @@ def _judge_rank(case: Any, rank: Any, want: Any) -> None:
         raise Wrong("that is no rank", why=f"{str(rank)[:30]!r}", next=f"0 to {len(case['ranks']) - 1}")
     awaited = {member for name in _waited_groups(case) for member in case["groups"][name]}
     if rank not in awaited:
-        then = "only members of a group are waited for in its calls"
+        then = "name a rank by its number, not by its place in a group; only members of a group are waited for"
         raise Wrong("no rank waits for that one", why=f"rank {rank} is in no group that waits", next=then)
     waits = case["ranks"][rank]["doing"] == "waits"
     if waits and want[0] in ABSENT:

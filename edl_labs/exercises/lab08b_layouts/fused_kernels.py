@@ -285,7 +285,7 @@ def _apart(plan: Partition, one: Kernel, other: Kernel) -> tuple[str, str]:
         then = (
             "longest_row elements can be kept: the text's limit is the longest row that stays, not the first too long"
         )
-        return "a row of exactly the longest length is taken as too long", then
+        return "rows of exactly longest_row elements are not kept on the chip", then
     if any("reduction" in kind for kind in kinds):
         then = "a reduction may end any kernel of its loop, and go on where its row stays on the chip"
         return "a reduction is apart from nodes with the same loop", then

@@ -271,8 +271,8 @@ def _judge_losses(run: Replay, case: Any, result: int, right: list[str]) -> None
         )
     raise Wrong(
         "the losses do not match the batches in order",
-        why="the weights are right, but the returned losses were read at other times",
-        next="copy towers.loss after each step, the first one too",
+        why="the weights are right, but the returned losses are not those of the steps",
+        next="copy towers.loss after each step, the first one too, each to a place of its own",
     )
 
 

@@ -294,7 +294,7 @@ def _told_zeros(case: Any, found: list[float], right: list[float]) -> Wrong:
         once = [float(case["x_zero"] * zero) for zero in case["weight_zero"]]
         if found == [-a + b for a, b in zip(sums, once, strict=True)]:
             return Wrong("both zero points' product counts once per product in the sum", why=why, next="depth")
-    then = "which sum goes with x_zero: that of the column, or that of the row?"
+    then = "which sum goes with x_zero, that of the column or of the row? How often is x_zero times w_zero in it?"
     return Wrong("the zero-point terms of the offset are wrong", why=why, next=then)
 
 

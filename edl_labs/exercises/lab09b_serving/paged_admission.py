@@ -216,7 +216,8 @@ def _late(run: ServerReplay, best_s: float) -> Wrong:
         return Wrong(
             "requests are preempted again and again", why=why, next="who is preempted, and who gets its blocks?"
         )
-    return Wrong("requests are admitted late", why=why, next="admit as soon as the blocks of a prompt are there")
+    then = "admit as soon as the blocks of a prompt are there; preempt where a running request lacks a block"
+    return Wrong("first tokens come late", why=why, next=then)
 
 
 def _passed(run: ServerReplay, why: str) -> Wrong | None:

@@ -216,7 +216,11 @@ def _fewest_symptom(case: Any, deadline_s: float, said: Any, right: Any) -> Wron
         then = "more GPUs mean more to sum, and batches that teach less: it may never be in time; then return None"
         return Wrong("no number of GPUs is in time", why=why, next=then)
     if said is None:
-        return Wrong("some number of GPUs is in time", why=why, next="try them up to machine['most_gpus']")
+        return Wrong(
+            "some number of GPUs is in time",
+            why=why,
+            next="try all up to machine['most_gpus'], each with its own best batch",
+        )
     if said < right:
         then = "what does quality_s say of your answer, with the best batch for it?"
         return Wrong("so few GPUs are not in time", why=why, next=then)

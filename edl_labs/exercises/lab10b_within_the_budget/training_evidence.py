@@ -249,7 +249,11 @@ def slow_cause(run: TrainingRun, job: TrainingJob, wanted: float) -> Wrong:
     ):
         if slow:
             return Wrong(what, why=why, next=then)
-    return Wrong("the run is slow", why=why, next="look at the timeline: which row has the longest gaps?")
+    return Wrong(
+        "the run is slow",
+        why=why,
+        next="look at the timeline: which row has the longest gaps, and what ends each of them?",
+    )
 
 
 def _waits(program: list[Any]) -> dict[str, int]:

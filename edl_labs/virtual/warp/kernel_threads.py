@@ -164,7 +164,7 @@ class KernelArray:
             raise VirtualWarpError(
                 f"{thread} {does} {self.name}[{', '.join(map(str, asked))}], which does not exist",
                 why=f"its shape is {self.shape}; on a GPU nothing would stop the access, and other memory would be hit",
-                next="give this access an if of its own: a grid is often larger than the data",
+                next="an if of its own where the grid is larger than the data, or x and y of the grid exchanged",
             )
         return number
 

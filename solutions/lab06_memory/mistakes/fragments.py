@@ -147,7 +147,7 @@ why_oom = _never(why_oom)
 
 
 # %% mistake="own_holes_added_up"
-# told: only holes of the request's own pool and stream were added up
+# told: holes of another pool or stream were not added up
 # %% replace
 everything = free_bytes + sum(found for _, found in holes)
 # %% by

@@ -76,7 +76,7 @@ def fuse(graph):
 
 
 # %% mistake="fuse_longest_row_too_long"
-# told: a row of exactly the longest length is taken as too long
+# told: rows of exactly longest_row elements are not kept on the chip
 def is_one_loop(graph, names):
     """Whether nodes may be one kernel, by rules 2 to 4."""
     nodes = [one for one in graph["nodes"] if one["name"] in set(names)]
