@@ -34,7 +34,7 @@ def sizes() -> dict[str, int]:
         "modules, edl_labs/": len(modules),
         "optional parts of an exercise": len(hooks_of(texts)),
         "lines, solutions/*/mistakes/": _lines(ROOT.glob("solutions/*/mistakes/*.py")),
-        "lines, tests/labs/trials/": _lines(ROOT.glob("tests/labs/trials/*/*")),
+        "lines, tests/labs/trials/": _lines(ROOT.glob("tests/labs/trials/lab*/*.toml")),
         "lines, README and docs/": _lines([ROOT / "README.md", *ROOT.glob("docs/**/*.md")]),
         "lines, CONTRIBUTING.md": _lines([ROOT / "CONTRIBUTING.md"]),
     }

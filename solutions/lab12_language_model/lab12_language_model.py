@@ -55,6 +55,8 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from edl_labs.device import torch_threads
+
 # %% [markdown]
 # ## 1. A model and its text
 #
@@ -163,7 +165,8 @@ def train(model, steps):
 # %%
 torch.manual_seed(7)
 model = LanguageModel()
-losses = train(model, training_steps)
+with torch_threads(1):  # its products are too small to share among cores
+    losses = train(model, training_steps)
 print(f"loss of step 1: {losses[0]:.2f}, of step {len(losses)}: {losses[-1]:.2f}")
 
 # %% [markdown]

@@ -51,7 +51,7 @@ SAID = [
     ("lab03", "cuBLAS before 11, cuDNN before 7.6.3"),
     ("lab03", "×16 for channels in fp16 and ×32 in int8 are 32 bytes each"),
     ("lab03", "until version 1.12 it was on"),
-    ("lab03", "GPUs have it since Ampere"),
+    ("lab03", "GPUs have had it since Ampere"),
     ("lab03", "came to GPUs with CUDA 8"),
     ("lab05", "`prof.start()` and `prof.stop()`"),
     ("lab05", "Memory is what processes have *reserved*"),
@@ -65,7 +65,7 @@ SAID = [
     ("lab08c", "TorchScript"),
     ("lab08c", "cudnn.version()"),
     ("lab09b", "The stub `step_parts`, FLOPs and bytes of a step, is an offer"),
-    ("lab10", "Two mends of one operation multiply"),
+    ("lab10", "The factors of two fixes of one operation multiply"),
     ("lab09", "`torch.sparse.to_sparse_semi_structured`"),
 ]
 

@@ -241,7 +241,7 @@ def _time_symptom(run: ClusterReplay, best_s: float) -> Wrong:
         then = "let the sum overlap the next layer's backward pass, and update afterwards"
         return Wrong("compute waits for every sum", why=why, next=then)
     then = "in which order are sums and gathers started, and what does each wait wait for?"
-    return Wrong("sums and gathers are not hidden behind the passes", why=why, next=then)
+    return Wrong("sums and gathers do not overlap the passes", why=why, next=then)
 
 
 def _is_nothing_hidden(program: Any) -> bool:
