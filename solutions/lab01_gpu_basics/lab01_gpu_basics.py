@@ -1,7 +1,7 @@
 # %% [markdown]
 # # GPU basics: two clocks in one machine
 #
-# A GPU is a second computer with its own queue, its own memory and its own sense of time. Most wrong numbers in deep
+# A GPU is a second computer with its own queue, its own memory and its own clock. Most wrong measurements in deep
 # learning come from forgetting one of the three.
 #
 # After this lab you can
@@ -10,11 +10,11 @@
 # * name what is wrong with somebody else's timer;
 # * compute a chip's peak from its clock, and refuse a result that is faster than light;
 # * predict the steps in a matrix product's speed from tiles and waves;
-# * say how long a transfer takes, and see a factor of eight or ten in a table.
+# * say how long a transfer takes, and find an error of a factor of eight or ten in a table.
 #
 # **About 198 minutes (estimated)**, in two sittings: the first ends with section 3. Practice gives no points; it takes
-# another 55 minutes (estimated), in any order. The practice counts what tiles waste, and hides a transfer behind
-# computation.
+# another 55 minutes (estimated), in any order. In the practice you count the work that tiles waste, and overlap a
+# transfer with computation.
 #
 # | exercise | section | minutes |
 # |---|---|---|
@@ -32,11 +32,11 @@
 # | section | 9 | 10 |
 # | minutes | 18 | 37 |
 #
-# No GPU is needed: where one is wanted, this notebook uses it if it is here, and otherwise shows figures that say where
-# they come from. In each section, *write your prediction down* before you run the next cell: where there is a box (a
-# number with or without its unit, Enter), the result appears next to it, and not before.
+# No GPU is needed. Cells that benefit from one use it if this machine has one; otherwise they show figures with their
+# source. In each section, *write your prediction down* before you run the next cell. If there is a box, enter a number,
+# with or without its unit, and press Enter. Only then is the result shown next to it.
 #
-# `check("finish_times")` says what is wrong and shows the first case in which it is, with what your code gave;
+# `check("finish_times")` says what is wrong and shows the first wrong case, with what your code returned;
 # `case("finish_times")` gives that case's inputs as Python values, to try your code on; `hint("finish_times")` helps.
 #
 # Lecture slides are quoted by their deck: [001] course introduction, [002] software perspective, [003] performance and
@@ -89,12 +89,12 @@ with reveal_prediction("pan") as truth:
     truth(60 * slices * sides / places)
 
 # %% [markdown]
-# Where the pan is full every minute, nothing can be faster. In the four-minute plan it was half empty for two minutes,
-# and *a half-empty pan costs a whole minute*.
+# If the pan is full every minute, no plan can be faster. In the four-minute plan it was half empty for two minutes, and
+# *a half-empty pan costs a whole minute*.
 #
-# The pan is a GPU, the slices are your data. Keep two questions for the rest of this lab: **is the pan ever empty?**
-# (section 2: the device waits for the host; section 10, practice: it waits for data) and **is it ever half empty?**
-# (section 7: the work does not divide by the number of places).
+# The pan is a GPU, the slices are your data. Keep two questions in mind for the rest of this lab: **is the pan ever
+# empty?** (section 2: the device waits for the host; section 10, practice: it waits for data) and **is it ever half
+# empty?** (section 7: the work does not divide evenly among the places).
 
 # %% [markdown]
 # ## 2. The host does not wait
@@ -102,12 +102,12 @@ with reveal_prediction("pan") as truth:
 # > **kernel**: a function that the GPU runs, with many threads at once. **launch**: the call that puts it into the
 # > queue.
 #
-# Python runs on the *host*. `y = model(x)` does not compute `y`: it puts kernels into the device's queue and returns. A
-# queue of one kind (a *stream*) runs its operations one after another, in order. The host meanwhile goes on, until
-# something makes it wait: a synchronisation, a blocking copy, or `y.item()`, which needs the number now.
+# Python runs on the *host*. `y = model(x)` does not compute `y`: it puts kernels into the device's queue and returns.
+# Such a queue is called a *stream*: it runs its operations one after another, in order. The host meanwhile goes on,
+# until something makes it wait: a synchronisation, a blocking copy, or `y.item()`, which needs the number now.
 #
 # **Predict:** launching takes the host 5 µs, and the kernel runs for 200 µs. You launch it ten times. When does the
-# host return from the tenth launch? When is the device done? And if the kernel runs for 2 µs?
+# host return from the tenth launch? When is the device done? What are both answers if the kernel runs for 2 µs?
 
 # %%
 predict("host_back", "Kernels of 200 µs: the host is back after", unit="µs")
@@ -122,12 +122,12 @@ predict("short_done", "Kernels of 2 µs: the device is done after", unit="µs")
 # | `("launch", s)` | is busy for `launch_s`, then goes on | runs it for `s`, once it is launched and its turn comes |
 # | `("copy", s)` | the same: an asynchronous copy | copies for `s`, in the same queue |
 # | `("blocking copy", s)` | is busy for `launch_s`, then waits until the copy is done | the same |
-# | `("host", s)` | computes for `s` itself | knows nothing of it |
+# | `("host", s)` | computes for `s` itself | is not affected |
 # | `("sync", 0.0)` | waits until the device has done all that is queued | |
 #
-# `finish_times(program, launch_s=...)` returns `(host_s, device_s)`: when the host is through with the program, and
-# when the device has done its last operation (0.0 if it had none). The check asks for every beginning of a program, so
-# it can say which operation goes wrong first.
+# `finish_times(program, launch_s=...)` returns `(host_s, device_s)`: when the host has finished the program, and when
+# the device has finished its last operation (0.0 if it had none). The check calls your function for every prefix of a
+# program, so it can say which operation goes wrong first.
 
 
 # %% solve="finish_times"
@@ -167,14 +167,14 @@ with requires_solution("finish_times"), reveal_prediction(*asked) as truth:
     truth(host_back=long[0], device_done=long[1], short_done=short[1])
 
 # %% [markdown]
-# A timer that reads its clock when the host is back measures launches, whatever the kernel does. With short kernels it
-# is nearly right, but what it measures is Python. The device's pan was empty for more than half of the time.
+# A timer that reads its clock as soon as the launches return measures launches, however long the kernel runs. With
+# short kernels it is nearly right, but what it measures is Python. The device was idle for more than half of the time.
 
 # %% [markdown]
-# Now a real one: a product of two 2048 × 2048 matrices, launched many times. **Predict** before you run it: what does a
-# loop report per call when it reads the clock at once, and what when it waits for the device first? (Without CUDA here,
-# you see a recording of kernels of 200 µs on an NVIDIA H200. A launch from Python takes longer there than the 5 µs
-# above.)
+# Now a real kernel: a product of two 2048 × 2048 matrices, launched many times. **Predict** before you run it: what
+# time per call does a loop report if it reads the clock at once, and what time if it waits for the device first?
+# (Without CUDA here, you see a recording of kernels of 200 µs on an NVIDIA H200. A launch from Python takes longer
+# there than the 5 µs above.)
 
 # %%
 predict("at_once", "After many launches, read at once, a call takes", unit="µs")
@@ -222,9 +222,9 @@ with reveal_prediction("at_once", "drained") as truth:
 
 # %% [markdown]
 # The first number is what Python and the driver need for a call; once the queue is full, the host also waits for room
-# in it. Only the second has anything to do with the product. Deck [003] shows a training loop with three `time.time()`
-# around loading and training and no synchronisation: on a GPU, its "training time" is the first kind of number, and the
-# device's work is billed to whatever line happens to wait.
+# in it. Only the second number measures the product. Deck [003] shows a training loop with three calls of `time.time()`
+# around loading and training, and no synchronisation. On a GPU, its "training time" is a number of the first kind. The
+# device's time is counted in the line that happens to wait.
 
 # %% [markdown]
 # ## 3. A timer that does not lie
@@ -285,10 +285,10 @@ with reveal_prediction("small_chunks", "rows_at_once") as truth:
 # clock in this course: `clock.now_s()` reads it, `clock.synchronize()` waits for the device, `clock.resolution_s` is
 # its step and `clock.read_cost_s` what a reading costs. The machine is cold when you get it.
 #
-# Within 3 %, for kernels from 5 µs to 5 ms, on clocks with steps from 1 ns to 0.1 ms. No more than a second or so of
-# the machine's time, and no synchronisation after every call. The check replays what you did on its own VirtualGPU:
-# **two of your readings must explain your number**. **Predict:** with a clock that steps every 0.1 ms, how many calls
-# of 5 µs must lie between two readings?
+# The result must be right within 3 %, for kernels from 5 µs to 5 ms, on clocks with steps from 1 ns to 0.1 ms. Use no
+# more than about a second of the machine's time, and do not synchronise after every call. The check replays your
+# program on its own VirtualGPU: **your result must follow from two of your clock readings**. **Predict:** with a clock
+# that steps every 0.1 ms, how many calls of 5 µs must run between two readings?
 
 # %%
 predict("calls_needed", "Between two readings there must lie at least", unit="calls")
@@ -353,13 +353,13 @@ with requires_solution("honest_timer"):
     print("modelled H200: relu of a million numbers:", units.seconds(relu_s), "a call")
 
 # %% [markdown]
-# Eight megabytes over 4.8 TB/s would be 1.7 µs, but the time of a call is the launch. A kernel this small cannot be
-# made faster by a faster GPU: remember it when a profile shows thousands of them.
+# Moving eight megabytes at 4.8 TB/s would take 1.7 µs, but the time of a call is that of the launch. A faster GPU does
+# not speed up a kernel this small: remember this when a profile shows thousands of them.
 #
-# Your timer gives one number, and no hint how far to trust it. `measure(fn)`, which the later labs use, takes many runs
-# and gives an interval; `compare` runs two ways in turn, so that both see the same busy moments of the machine, and
-# ends with a verdict. Both work on any clock; here it is this processor's. **Predict:** which adds the numbers from 0
-# to 999 faster, a loop or `sum`, and by what factor?
+# Your timer gives one number and does not say how certain it is. `measure(fn)`, which the later labs use, takes many
+# runs and gives an interval; `compare` runs two functions in turn, so that other work on the machine slows both
+# equally, and it gives a verdict. `measure` and `compare` work with any clock; here they use this processor's clock.
+# **Predict:** which adds the numbers from 0 to 999 faster, a loop or `sum`, and by what factor?
 
 # %%
 predict("sum_gain", "`sum` is faster than the loop", unit="times")
@@ -391,10 +391,10 @@ with reveal_prediction("sum_gain") as truth:
     truth(found.speedup if is_known else known)
 
 # %% [markdown]
-# Run the cell with your timer again: do the two intervals of `measure` overlap? Your timer's second number may lie
-# outside both.
+# Run the cell with your timer again: do the two intervals of `measure` overlap? Your timer's second number may be
+# outside both intervals.
 #
-# Deck [001] names two more: `timeit`, with the remark "mind the synchronization", and `torch.utils.benchmark`.
+# Deck [001] names two more timers: `timeit`, with the remark "mind the synchronization", and `torch.utils.benchmark`.
 # **Predict:** which of the two would wait for a GPU?
 
 # %%
@@ -421,14 +421,13 @@ with reveal_prediction("waits") as truth:
     truth("torch")
 
 # %% [markdown]
-# Both time one way at a time,
-# so whatever the machine did in between is part of the difference. The deck says that "randomization" is often
-# necessary: `compare` draws the order in which its sides take turns.
+# Both time one function at a time, so other work of the machine in between is part of the difference. The deck says
+# that "randomization" is often necessary: `compare` runs its functions in a random order.
 
 # %% [markdown]
 # ## 4. Six ways to lie
 #
-# You get a timer's report, but not its code. Six things may be wrong with it, or nothing:
+# You get a timer's report, but not its code. The timer has one of six faults, or none:
 #
 # | fault | what the timer does |
 # |---|---|
@@ -438,15 +437,15 @@ with reveal_prediction("waits") as truth:
 # | `"wrong stream"` | waits for another stream than the one its kernels run in |
 # | `"cache-warm"` | uses the same data in every call, so that they come from the L2 (40 MB on an A100) |
 # | `"clock too coarse"` | has a clock whose step is longer than a call |
-# | `"none"` | is sound |
+# | `"none"` | has no fault |
 #
 # A report is a dict: `calls` (several run lengths) and `seconds_per_call` (what the timer said for each),
-# `true_seconds_per_call` (for data that are not in the cache), `launch_s`, `clock_resolution_s`, and `timeline`, which
-# holds what ran in a run of four calls, from the timer's first reading on, in no particular order: spans with `row`
-# ("host", "stream 0", …), `kind` ("call", "work" and "wait" on the host; "kernel", "copy"), `name`, `start_s` and
-# `end_s`. A real timeline holds more than what is timed: a loader's `"copy"` runs beside the timed `"kernel"`s in a
-# stream of its own, and after the timer's last `"read clock"` the script checks its results, with kernels named
-# `"check"`. Here is a laboratory to make reports of your own:
+# `true_seconds_per_call` (for data that are not in the cache), `launch_s`, `clock_resolution_s`, and `timeline`. The
+# timeline shows a run of four calls, from the timer's first reading on. It is a list of spans, in no particular order,
+# with `row` ("host", "stream 0", …), `kind` ("call", "work" and "wait" on the host; "kernel", "copy"), `name`,
+# `start_s` and `end_s`. A real timeline also contains work that is not timed. A loader's `"copy"` runs in a stream of
+# its own, at the same time as the timed `"kernel"`s. After the timer's last `"read clock"`, the script checks its
+# results with kernels named `"check"`. With the next cell you can make reports of your own:
 
 
 # %% given
@@ -509,9 +508,10 @@ title = f"4 calls of 80 µs; told: {told_a_call} a call (modelled)"
 axes = draw_timeline(axes, two_streams.timeline, title=title)
 
 # %% [markdown]
-# (`hasty` has two faults at once; the reports that you get have one at most.) Think of each fault: how does what is
-# reported change with the number of calls? Two of them may look alike at one number of calls, never at two. **Predict**
-# which fault alone makes each longer run report less a call, and never too little.
+# (`hasty` has two faults at once; the reports that you get have one at most.) For each fault, ask how the reported time
+# changes with the number of calls. Two faults may give the same time at one number of calls, but never at two.
+# **Predict:** with which single fault does each longer run report less time per call, but never less than the true
+# time?
 
 # %%
 faults = ("no sync", "sync per call", "cold first call", "wrong stream", "cache-warm")
@@ -519,8 +519,8 @@ predict("falls", "What is reported falls towards the truth with", choices=faults
 
 # %% [markdown]
 # Write `name_fault(report)`, which returns one of the seven names. Guessing earns nothing: marks are corrected for
-# chance. The check below has a plain report of each; of those that are graded, most come from odder machines, so look
-# for what makes the fault a fault, not for a report that looks like it.
+# chance. The check below has a simple report of each fault. Most graded reports come from more unusual machines, so
+# look for the cause of the fault, not for a report that looks similar.
 
 
 # %% solve="broken_timers"
@@ -583,8 +583,9 @@ with reveal_prediction("backward_gain") as truth:
 
 # %% [markdown] explain="why_forward_only"
 # **Explain (read by your instructor).** The setting tries several algorithms and keeps the fastest. From these two
-# rows: what follows for the backward pass, how sure can you be of it, and what would you measure next before you tell a
-# colleague to switch it on? Four to eight sentences. Name at least one reason why the subtraction itself may mislead.
+# rows: what follows for the backward pass, how sure can you be of it, and what would you measure next before you advise
+# a colleague to switch the setting on? Four to eight sentences. Name at least one reason why the subtraction itself may
+# mislead.
 
 # %% [markdown]
 # ## 6. The speed of light
@@ -594,12 +595,12 @@ with reveal_prediction("backward_gain") as truth:
 #
 # Deck [001] shows two chips side by side. A CPU spends most of its area on a few large cores, with caches and
 # prediction that make one thread fast. A GPU spends it on many small arithmetic units: each thread is slow, and while
-# one warp of them waits for memory, an SM runs another. Memory grew with them: a Voodoo2 of 1998 had 12 MB, a GB200 has
-# 186 GB, 15 500 times as much.
+# one group of threads (a *warp*) waits for memory, an SM runs another group. Memory grew with them: a Voodoo2 of 1998
+# had 12 MB, a GB200 has 186 GB, 15 500 times as much.
 #
-# Before asking *how fast is my code?* ask *how fast can it be?* Two numbers bound every kernel from below: the bytes
-# that it must move over the memory's bandwidth, and the operations that it must do over the chip's peak. Peaks are no
-# mystery. Deck [002] lists how many multiply-adds one SM does per clock:
+# Before asking *how fast is my code?* ask *how fast can it be?* Two times bound every kernel from below: the bytes that
+# it must move divided by the memory's bandwidth, and the operations that it must do divided by the chip's peak. A peak
+# can be computed. Deck [002] lists how many multiply-adds one SM does per clock:
 #
 # | | fp64 | fp32 | tf32 | fp16 | int8 | int4 | int1 |
 # |---|---|---|---|---|---|---|---|
@@ -617,9 +618,9 @@ with reveal_prediction("backward_gain") as truth:
 predict("a100_peak", "The table gives an A100 in FP16 a peak of", unit="TFLOP/s")
 
 # %% [markdown]
-# Write `peak_flop_per_s(row, dtype, sm_count=..., clock_mhz=...)`. A `row` is one architecture, `{"cuda": {"fp32": 64,
-# ...}, "tensor": {"fp16": 512, ...}}`; the faster unit that has the dtype counts, and 0.0 comes back when none has it.
-# `nvidia-smi` prints clocks in MHz, so that is what you get; return FLOP/s.
+# Write `peak_flop_per_s(row, dtype, sm_count=..., clock_mhz=...)`. A `row` is one architecture,
+# `{"cuda": {"fp32": 64, ...}, "tensor": {"fp16": 512, ...}}`; use the faster unit that has the dtype, and return 0.0 if
+# none has it. `nvidia-smi` prints clocks in MHz, so that is what you get; return FLOP/s.
 
 
 # %% solve="peak_from_clock"
@@ -643,8 +644,8 @@ with requires_solution("peak_from_clock"), reveal_prediction("a100_peak") as tru
 
 # %% [markdown]
 # The table also says what tensor cores were worth when they came: 512 against 64 on Volta is 8×, and 1024 against 64 on
-# the A100 is 16× (FP16 on tensor cores against FP32 on CUDA cores). That is where the "8–16×" of the advertisements
-# comes from: the same kernel on the same chip gets it only if the multiply-adds were what it waited for.
+# the A100 is 16× (FP16 on tensor cores against FP32 on CUDA cores). That is the source of the "8–16×" in
+# advertisements. A kernel becomes that much faster on the same chip only if its multiply-adds limited it.
 #
 # Now the bound. **Predict:** a friend reports that adding two vectors of 256 MB each (FP32, into a third) took 0.3 ms
 # on an A100 with 2039 GB/s. Do you believe it?
@@ -659,7 +660,7 @@ with reveal_prediction("vectors") as truth:
     truth(moved_bytes / bandwidth)
 
 # %% [markdown]
-# A result above the speed of light is never luck. Something was not done, or not waited for, or the data lay in a
+# A result above the speed of light is always an error. Some work was not done, or not waited for, or the data were in a
 # cache.
 #
 # Write `fraction_of_light(time_s, *, moved_bytes, flop, bandwidth_byte_per_s, peak_flop_per_s)`. Memory and arithmetic
@@ -692,7 +693,7 @@ check("faster_than_light")
 # %% [markdown]
 # ## 7. Tiles and waves: the half-empty pan
 #
-# A matrix product is cut into *tiles* of the output, and each tile is one thread block on one SM. Two roundings follow.
+# A matrix product is cut into *tiles* of the output, and each tile is one thread block on one SM. This rounds up twice.
 # **Tile quantization:** a matrix that is not a multiple of the tile still gets whole tiles. **Wave quantization:** the
 # SMs take one tile each (let us assume one at a time); when there are more tiles than SMs, the rest waits for a second
 # *wave*, and a last wave of one tile takes as long as a full one.
@@ -715,8 +716,8 @@ with reveal_prediction("one_row_more", "tile_waste") as truth:
     truth(one_row_more=6, tile_waste=1 - 257 * 256 / (6 * 128 * 128))
 
 # %% [markdown]
-# A leftover row of tiles and a leftover column cannot share: tiles are counted along each side, rounded up, and
-# only then multiplied.
+# A leftover row and a leftover column cannot share a tile. The number of tiles along each side is rounded up first, and
+# only then are the two numbers multiplied.
 #
 # Now the waves. An A100 has 108 SMs, and 108 tiles take one wave. **Predict:** how efficient are 109 tiles? 120? 216?
 # Draw the curve, efficiency over the number of tiles, before you compute it.
@@ -728,11 +729,11 @@ predict("tiles_120", "With 120 tiles it is", unit="%")
 # %% [markdown]
 # Write two functions:
 #
-# * `wave_report(tiles, sm_count=...)` → `(waves, efficiency, spare)`: how many waves, which share of their places holds
-#   a tile, and how many tiles more would take no wave more;
+# * `wave_report(tiles, sm_count=...)` → `(waves, efficiency, spare)`: the number of waves, the share of their places
+#   that hold a tile, and how many more tiles would need no further wave;
 # * `best_width(m, bound=..., tile_m=..., tile_n=..., sm_count=...)` → a whole number `n` from 1 to `bound`. The layer's
-#   output is m × n and you may choose n: which one makes the most of the machine, counting both roundings (wanted
-#   elements over all elements that the waves could have computed)? If several are equally good, any of them is right.
+#   output is m × n and you may choose n. Return the n with the highest efficiency after both roundings: wanted elements
+#   divided by all elements that the waves could have computed. If several are equally good, any of them is right.
 
 
 # %% solve="wave_quantization"
@@ -780,8 +781,8 @@ with (
 # One tile too many costs a whole wave, and the first tooth that never falls below 90 % begins
 # with tile 973.
 #
-# Both roundings together, for a layer with 2048 rows of output and tiles of 256 × 128. **Predict:** the tiles are 128
-# wide; how many teeth will there be up to n = 4096?
+# The next picture shows both roundings, for a layer with 2048 rows of output and tiles of 256 × 128. **Predict:** the
+# tiles are 128 wide; how many teeth will there be up to n = 4096?
 
 # %%
 predict("teeth", "Up to n = 4096 there are, whole ones,", unit="teeth")
@@ -805,11 +806,11 @@ with requires_solution("wave_quantization"), reveal_prediction("teeth") as truth
     truth(waves[-1] - 1)
 
 # %% [markdown]
-# Time passes in whole waves: a half-empty tile costs nothing while
-# its wave has empty places anyway, so the tiles only decide where a wave ends. A real library picks another tile size,
-# or splits the sum over K, when a tooth is deep; a measured curve is flatter, but it has teeth. (Why not small tiles
-# always? A tile of 256 × 128 loads 384 numbers for each step of its sum and makes 32 768 multiply-adds of them, one of
-# 64 × 64 makes 4096 of 128: larger tiles reuse more of what they load.)
+# Time is counted in whole waves. A half-empty tile costs nothing while its wave has empty places anyway, so tiles only
+# decide where a wave ends. A real library picks another tile size, or splits the sum over K, when a tooth is deep; a
+# measured curve is flatter, but it has teeth. (Why not always use small tiles? For each step of its sum, a tile of
+# 256 × 128 loads 384 numbers for 32 768 multiply-adds, and a tile of 64 × 64 loads 128 numbers for 4096. Larger tiles
+# reuse more of what they load.)
 
 # %% [markdown]
 # ## 8. Moving a petabyte
@@ -833,8 +834,9 @@ predict("wrong_row", "The row that is wrong is", choices=rows)
 
 # %% [markdown]
 # Write `transfer_s(size, rate, efficiency=1.0)`: seconds for a size like `"1.5 TiB"` over a rate like `"10 Gbit/s"`.
-# Sizes and rates come with k, M, G, T, P (powers of 1000) or Ki, Mi, Gi, Ti, Pi (powers of 1024), in `B` or in `bit`.
-# `efficiency` is the share of the line's bits that carry data: SATA sends 10 bits for 8, PCIe 3 to 5 send 130 for 128.
+# Sizes and rates have the prefixes k, M, G, T, P (powers of 1000) or Ki, Mi, Gi, Ti, Pi (powers of 1024), in `B` or in
+# `bit`. `efficiency` is the share of the line's bits that carry data: SATA sends 10 bits for 8, PCIe 3 to 5 send 130
+# for 128.
 
 # %% given
 FACTOR = {"": 1}
@@ -870,8 +872,8 @@ with requires_solution("petabyte"), reveal_prediction("wrong_row") as truth:
     truth("SATA")
 
 # %% [markdown]
-# A capital letter, **bit** or **B**yte, is worth a factor of eight, and the line code the rest. And 1 PiB is 12.6 %
-# more than 1 PB: at this size, the choice of prefix costs days.
+# One letter, **b** for bits or **B** for bytes, is a factor of eight; the line code is the rest of the factor of ten.
+# And 1 PiB is 12.6 % more than 1 PB: at this size, the choice of prefix costs days.
 
 # %% [markdown]
 # ## 9. Practice: the tiles of one matrix
@@ -909,7 +911,7 @@ check("tile_quantization")
 # The link that matters most in training is the one between host and device. Deck [001]: PCIe 4.0 ×16 has 32 GB/s at its
 # peak, transfers are often the bottleneck, and pinned (page-locked) memory is much faster. Ordinary memory is
 # *pageable*: the system may move it, so the driver first copies it, piece by piece, into a pinned buffer of its own,
-# and keeps the host busy with that. **Predict:** by what factor is a pinned copy faster?
+# and the host is busy during that copy. **Predict:** by what factor is a pinned copy faster?
 
 # %%
 predict("pinned_gain", "A large pinned copy is faster", unit="times")
@@ -952,18 +954,18 @@ with reveal_prediction("pinned_gain") as truth:
     truth(fast / slow)
 
 # %% [markdown]
-# A pinned copy may also be *asynchronous*: with `non_blocking=True` the host goes on, and the copy engine works beside
-# the kernels. The modelled GPU has one copy engine for each direction, as most in data centres have (`asyncEngineCount`
-# of the device's properties says how many yours has), so three things can go on at once: a copy in, a kernel, a copy
-# out. But not for the same bytes: each part must arrive before it is computed on. Hence *chunks*: while one part is
-# computed, the next one arrives and the one before leaves.
+# A pinned copy may also be *asynchronous*: with `non_blocking=True` the host goes on, and the copy engine works at the
+# same time as the kernels. The modelled GPU has one copy engine for each direction, as most in data centres have
+# (`asyncEngineCount` of the device's properties says how many yours has), so three things can go on at once: a copy in,
+# a kernel, a copy out. They cannot work on the same bytes: each part must arrive before the kernel can use it. Hence
+# *chunks*: while the kernel works on one part, the next part is copied in and the previous part is copied out.
 #
 # Write `run_overlapped(gpu, nbytes, load=..., kernel=...)`. It brings `nbytes` to the device, runs the kernel on them,
 # brings them back, and returns the host buffer that holds the result, *ready to be read*.
 #
 # * `gpu.host_empty(nbytes, pin_memory=...)` and `gpu.empty(nbytes)` make memory on the host and on the device;
 #   `buffer[start:stop]` is a part.
-# * `load(gpu, buffer)` fills a host buffer with the input, at once.
+# * `load(gpu, buffer)` immediately fills a host buffer with the input.
 # * `gpu.copy(dst, src, non_blocking=...)` copies in the current stream; `with gpu.stream(s):` makes `s = gpu.Stream()`
 #   the current one.
 # * `kernel(gpu, dst, src)` launches the kernel in the current stream; `dst` and `src` are parts of one size on the
@@ -971,10 +973,10 @@ with reveal_prediction("pinned_gain") as truth:
 # * `gpu.synchronize()`, `event = gpu.Event()`, `event.record()`, `stream.wait_event(event)` are what you know from
 #   torch.
 #
-# Within 5 % of the best known schedule, from 2 MB to 300 MB. The check replays your program and follows every byte: an
-# operation that only happened to come late enough, with nothing that makes it wait, is a race, and loses. **Predict:**
-# how many chunks? What does one more cost, and what does it save? (You may rehearse: `VirtualGPU(gpu.machine)` is a
-# fresh machine of the same kind, and its time is free.)
+# Your time must be within 5 % of the best known schedule, from 2 MB to 300 MB. The check replays your program and
+# follows every byte. An operation that is late enough only by chance, and not because it waits, is a race and earns
+# nothing. **Predict:** how many chunks? What does one more cost, and what does it save? (You may rehearse:
+# `VirtualGPU(gpu.machine)` is a fresh machine of the same kind, and its time does not count.)
 
 # %%
 predict("chunks", "For 32 MB on an A100 the best number is", unit="chunks")
@@ -1013,7 +1015,7 @@ def run_overlapped(gpu, nbytes, *, load, kernel):
 check("transfer_overlap")
 
 # %% [markdown]
-# Before and after, on a modelled A100: 32 MB, and a kernel that takes as long as a pinned copy.
+# The next cell shows before and after on a modelled A100, with 32 MB and a kernel that takes as long as a pinned copy.
 
 
 # %%
@@ -1062,15 +1064,15 @@ with requires_solution("transfer_overlap"), reveal_prediction("chunks") as truth
     truth(sum(one.kind == "kernel" for one in lines["run_overlapped"].spans))
 
 # %% [markdown]
-# Pinned memory alone, one thing after another, would take 3.6 ms: that is 72 % of the time that was saved. Three
-# engines at once save the rest. As factors the two are alike, 2.6 each, and factors multiply: say whether you mean a
-# share or a factor. Look at the ends: the first copy in and the last copy out have nothing to hide behind, and they are
-# as long as a chunk. Smaller chunks make them shorter until the host, which must issue three calls for each, becomes
-# slower than any of the engines.
+# With pinned memory alone, one operation after another, the program would take 3.6 ms: that is 72 % of the time that
+# was saved. Running three engines at once saves the rest. As factors the two gains are equal, 2.6 each, because factors
+# multiply. So say whether you mean a share or a factor. Look at the ends: the first copy in and the last copy out
+# overlap with nothing, and they are as long as a chunk. Smaller chunks make them shorter until the host, which must
+# issue three calls for each, becomes slower than any of the engines.
 #
 # Kernels, too, can run at once: deck [001] draws a serial and a concurrent model. Three kernels of 36 blocks each take
-# three waves in one stream, one after another on a third of 108 SMs; in three streams their 108 blocks fill one wave.
-# A kernel that fills the chip by itself gains nothing from a second stream.
+# three waves in one stream, one after another on a third of 108 SMs; in three streams their 108 blocks fill one wave. A
+# kernel that fills the chip on its own gains nothing from a second stream.
 
 # %% [markdown]
 # **The same in torch.** `gpu.host_empty(n, pin_memory=True)` is `torch.empty(n, pin_memory=True)`, `gpu.empty(n)` is

@@ -2,15 +2,15 @@
 # # Profiling: where the time goes
 #
 # A benchmark says *how long*. A profile says *where*, and it is easily misread: most profiles count some time twice,
-# show the wrong clock, or look at the wrong moment. In this lab you read profiles and do what they are for: say what a
-# training step waits for, who is to blame, what mending it would be worth, and which of it to mend first.
+# show the wrong clock, or look at the wrong moment. In this lab you use profiles to find what a training step waits
+# for, which line causes it, how much a fix would gain, and what to fix first.
 #
 # After this lab you can
 #
 # * record a trace, turn its nested rows into self times, and tell on which device an operator really ran;
-# * name what bounds a step, with the share of each pattern, and blame a line;
-# * say what mending a cause gains at most, and mend it without changing a result;
-# * say of a loop of your own what to mend first, and defend it.
+# * name the pattern that bounds a step, give the share of each pattern, and name the line that causes it;
+# * say what fixing a cause gains at most, and fix it without changing a result;
+# * decide what to fix first in a loop of your own, and justify the decision.
 #
 # **About 211 minutes (estimated)**, in two sittings: the first ends with section 2. Practice gives no points; it takes
 # another 180 minutes (estimated), in any order.
@@ -33,14 +33,14 @@
 # | `most_to_gain` | 11 | 40 |
 # | `read_the_monitors` | 12 | 42 |
 #
-# No GPU is needed: timelines come from a modelled device, and the real cells profile this machine, whatever it is.
-# *Write your prediction down* before you run the next cell: where there is a box (a number with or without its unit,
-# Enter), the result appears next to it, and not before. Lecture slides are quoted by deck: [000] optimizing
-# training pipelines, [002] software perspective, [003] performance and profiling, [004] deep learning, hopefully
-# faster. `hint("name")` gives the hints of an exercise, one at a time.
+# No GPU is needed: timelines come from a modelled device, and the measuring cells profile this machine, with or without
+# a GPU. *Write your prediction down* before you run the next cell. If there is a box, enter a number, with or without
+# its unit, and press Enter. Only then is the result shown next to it. Lecture slides are quoted by deck: [000]
+# optimizing training pipelines, [002] software perspective, [003] performance and profiling, [004] deep learning,
+# hopefully faster. `hint("name")` gives the hints of an exercise, one at a time.
 #
-# A check that fails shows the first case that is not right, and what your code gave; `case("self_times")` gives that
-# case's inputs as Python values, to try your code on.
+# A check that fails shows the first wrong case and what your code returned; `case("self_times")` gives that case's
+# inputs as Python values, to try your code on.
 
 # %% setup
 try:
@@ -132,26 +132,26 @@ with reveal_prediction("six_rows", "one_counted") as truth:
 # %% [markdown]
 # The rows are *nested*: `conv2d` calls `convolution`, which calls `_convolution`, which calls the last three. Each
 # row's time is its **total** time, callees included. What can be added up is **self** time: a row's own time, without
-# what lies *directly* inside it. Self times: conv2d 17.8 µs, convolution 12.1 µs, _convolution 47.6 µs. All the rest
-# is in the work. (The row to look at stands further down: `max_pool2d_with_indices`, 28 837.682 µs and nearly no
-# arithmetic, 1.8 times as long as the table's two convolutions together.)
+# the rows *directly* inside it. Self times: conv2d 17.8 µs, convolution 12.1 µs, _convolution 47.6 µs. All the rest is
+# in the last three rows. (The row that matters is further down in the table: `max_pool2d_with_indices`, 28 837.682 µs
+# with nearly no arithmetic. It takes 1.8 times as long as the table's two convolutions together.)
 #
-# And the GPU? Neither the model nor its input was ever moved there. The CUDA column was measured by events around
-# each operator, on a device that had nothing to do: a second clock for the same wall time. Two signs give it away.
-# The kernel is MKL-DNN's, Intel's CPU library; and 382 GFLOP/s is a good rate for a CPU and a ridiculous one for a
-# GPU.
+# And the GPU? Neither the model nor its input was ever moved to it. The CUDA column was measured with events around
+# each operator. The device had no work, so these events were a second clock for the same wall time. Two signs give it
+# away. The kernel is MKL-DNN's, Intel's CPU library; and 382 GFLOP/s is a good rate for a CPU and a ridiculous one for
+# a GPU.
 #
 # Write two functions:
 #
-# * `self_times(rows)` → `{name: self seconds}`. A row is a dict with `name`, `thread`, `start_s`, `end_s`; rows come
-#   in **any order**, and those of one thread nest (they may touch, and an operator may call one of its own name).
-#   Rows of different threads have nothing to do with each other, even when they overlap. Add up what rows of one name
-#   have.
-# * `ran_on(entry, cpu_flop_per_s=...)` → `"cpu"` or `"gpu"`. An entry has `flop` (0.0 where nobody knows), `cpu_s`
-#   and `cuda_s` (above 0 in every entry). Two tests, in this order. Does `flop` within `cuda_s` need **more than the
-#   CPU's peak**? Then the CPU cannot have done it: `"gpu"`. Otherwise the columns decide. Two readings of one wall
-#   clock differ by at most 5 % of `cpu_s`, up or down: `"cpu"`. Where they differ by more, one is of a launch on the
-#   host and the other of a kernel on the device: `"gpu"`.
+# * `self_times(rows)` → `{name: self seconds}`. A row is a dict with `name`, `thread`, `start_s`, `end_s`; rows come in
+#   **any order**, and those of one thread nest (they may touch, and an operator may call another of the same name).
+#   Rows of different threads are independent, even when they overlap. Add up the self times of all rows with the same
+#   name.
+# * `ran_on(entry, cpu_flop_per_s=...)` → `"cpu"` or `"gpu"`. An entry has `flop` (0.0 if unknown), `cpu_s` and `cuda_s`
+#   (above 0 in every entry). Two tests, in this order. Does `flop` within `cuda_s` need **more than the CPU's peak**?
+#   Then the CPU cannot have done it: `"gpu"`. Otherwise the columns decide. Two readings of one wall clock differ by at
+#   most 5 % of `cpu_s`, up or down: `"cpu"`. If they differ by more, one is the time of a launch on the host and the
+#   other that of a kernel on the device: `"gpu"`.
 
 
 # %% solve="self_times"
@@ -240,8 +240,8 @@ with (
     truth(largest_total=most[0], largest_self=most[1])
 
 # %% [markdown]
-# What has a large total may only call others; what has a large self time does the work. *Sort by self time first*, then
-# climb to the callers to see whose work it is.
+# An operator with a large total may only call others; an operator with a large self time does the work. *Sort by self
+# time first*, then go up to the callers to see which code needs that work.
 #
 # To record a program of your own, put `with torch.profiler.profile() as prof:` around a few steps, not the first ones.
 # `prof.key_averages().table(sort_by="self_cpu_time_total")` prints such a table, and
@@ -250,9 +250,9 @@ with (
 # %% [markdown]
 # ## 2. What does a step wait for?
 #
-# Deck [000] names three typical patterns, bound by the GPU's computing, by the CPU's calls of CUDA and by
-# synchronisation, but its pictures are missing. Here they are, with two more of ours (data and copies), from a modelled
-# machine. The first cell has the five steps as lists of operations, the second one draws them.
+# Deck [000] names three typical patterns: steps bound by the GPU's computing, by the CPU's calls of CUDA and by
+# synchronisation. Its pictures are missing. The next cells draw these three, with two more of ours (data and copies),
+# from a modelled machine. The first cell has the five steps as lists of operations, the second one draws them.
 
 # %% given
 MACHINE = VirtualMachine.of("A100", queue_depth=None).warm()
@@ -310,19 +310,20 @@ for axes, (pattern, step) in zip(rows, EXAMPLES.items(), strict=True):
 # |---|---|
 # | `"gpu"` | it is not: kernels run nearly all the time. The best case: now make the kernels better |
 # | `"launch"` | kernels end before the host has launched the next one |
-# | `"synchronisation"` | the host waited for it, and only then goes on: `.item()`, `.cpu()`, `synchronize()` |
-# | `"data"` | the next batch is not there yet |
-# | `"copy"` | the data are on their way to it |
+# | `"synchronisation"` | the host waits for the device before the next launch: `.item()`, `.cpu()`, `synchronize()` |
+# | `"data"` | the next batch is not ready yet |
+# | `"copy"` | the data are still being copied to the device |
 #
 # In the host's row, plain orange is a call, hatched green Python, cross-hatched red loading and grey waiting; in the
-# device's rows, blue is a kernel and dotted purple a copy. Look at each empty stretch there, and straight up to what
-# the host did meanwhile.
+# device's rows, blue is a kernel and dotted purple a copy. For each empty stretch in the device's rows, look at what
+# the host does above it.
 #
-# One gap by hand, the first of the third picture. The device ends at 21.5 µs, and its next kernel begins at 71.5 µs;
-# meanwhile the host runs 45 µs of Python (line 17) and 5 µs of a call (line 15). Is Python too slow? No: at 21.5 µs a
-# wait ended as well, `.item()` in line 16. It had kept the host until the queue was empty, so whatever the host did
-# next, the device had nothing left to do. All 50 µs are charged to that wait, `synchronisation`, line 16. In the second
-# picture no wait ends where a gap begins; there the host is late by itself, `launch`, and each line pays its own part.
+# Here is one gap worked out by hand, the first of the third picture. The device ends at 21.5 µs, and its next kernel
+# begins at 71.5 µs; meanwhile the host runs 45 µs of Python (line 17) and 5 µs of a call (line 15). Is Python too slow?
+# No: at 21.5 µs a wait ended as well, `.item()` in line 16. It had kept the host waiting until the queue was empty, so
+# the device was idle whatever the host did next. All 50 µs are charged to that wait, `synchronisation`, line 16. In the
+# second picture no wait ends where a gap begins; there the host itself is late: the pattern is `launch`, and each line
+# is charged its own part.
 #
 # A window of time is divided **exclusively**: every moment belongs to one pattern. The rule:
 #
@@ -330,18 +331,18 @@ for axes, (pattern, step) in zip(rows, EXAMPLES.items(), strict=True):
 #    Kernels of two streams may overlap: the moment then belongs to the one that began first.
 # 2. While a copy runs and no kernel does, it belongs to `copy`.
 # 3. The rest are **gaps**: stretches without kernel or copy. What the host does in them is charged piece by piece:
-#    `load` spans to `data`, whatever else is true. The pieces of `call` and `python` depend on how the gap began. If
-#    a `wait` of the host ended at the moment at which the gap began (times agree to a nanosecond), then the wait
-#    emptied the queue and is charged (to `copy` if the wait's name is "copy", that is, a copy that blocked; else to
-#    `synchronisation`). If not, the host was simply late: `launch`.
+#    `load` spans always to `data`. The pieces of `call` and `python` depend on how the gap began. If a `wait` of the
+#    host ended at the moment at which the gap began (times agree to a nanosecond), then the wait emptied the queue and
+#    is charged (to `copy` if the wait's name is "copy", that is, a copy that blocked; else to `synchronisation`). If
+#    not, the host was simply late: `launch`.
 #
 # Each charge goes to a **line** too: kernels, copies, loads, calls and Python have the line they come from; what a
 # wait is charged with goes to the wait's line.
 #
 # Write `charges(spans)` → `{(pattern, line): seconds}` and `name_the_pattern(spans)` → the pattern with the largest
-# sum. Spans are dicts: `row`, `kind` (`"load"`, `"python"`, `"call"`, `"wait"` on the host; `"kernel"`, `"copy"` on
-# the device), `name`, `line`, `start_s`, `end_s`. The window ends where the last span ends. The check asks for both, on
-# drawn timelines, mixtures among them. Three helpers, the last of which does rule 3's search for gaps and their waits:
+# sum. Spans are dicts: `row`, `kind` (`"load"`, `"python"`, `"call"`, `"wait"` on the host; `"kernel"`, `"copy"` on the
+# device), `name`, `line`, `start_s`, `end_s`. The window ends where the last span ends. The check calls both on drawn
+# timelines, some with mixed patterns. Here are three helpers; the last one finds the gaps and their waits for rule 3:
 
 
 # %% given
@@ -476,8 +477,8 @@ waits = {"train.py:21": "the long one", "train.py:23": "the short one"}
 predict("dearer", "Of the two waits, more is lost to", choices=tuple(waits.values()))
 
 # %% [markdown]
-# Write `blame(spans, pattern)` → the line that is charged most by that pattern. (You may use your `charges`. Until
-# you pass `name_the_pattern`, `check` says so here too; in grading, a right `charges` takes the place of yours.)
+# Write `blame(spans, pattern)` → the line that is charged most by that pattern. (You may use your `charges`. Until you
+# pass `name_the_pattern`, `check` says so here too; in grading, a correct `charges` replaces yours.)
 
 
 # %% solve="blame"
@@ -508,7 +509,7 @@ with requires_solution("blame"), reveal_prediction("dearer") as truth:
         print(f"{pattern:<16} {line:<12} {units.seconds(charged_s)}")
 
 # %% [markdown]
-# ## 4. What is mending it worth?
+# ## 4. What would a fix gain?
 #
 # A share of 60 % looks like a gain of 2.5×. **Predict:** in the synchronisation example above, 70 % of the window is
 # charged to `.item()`. Remove the three calls, and nothing else: how much faster is the step?
@@ -527,19 +528,19 @@ with reveal_prediction("no_items") as truth:
     truth(before_s / after_s)
 
 # %% [markdown]
-# A share is about the **most** that can be gained: what is removed uncovers what
-# comes next. To know, run the step again without the cause. Deck [003] calls it mock components: a loader that always
-# returns the same batch shows the training's ceiling, a trainer that throws batches away shows the loader's.
+# A share is roughly the **most** that can be gained: when one cause is removed, the next one limits the step. To know
+# the gain, run the step again without the cause. Deck [003] calls this mock components: a loader that always returns
+# the same batch shows the training's ceiling, a trainer that throws batches away shows the loader's.
 #
-# Deck [004] says why one should ask first: *how much could be gained, and is it worth it?* Then take the biggest and
-# cheapest, and **profile again**: after each mend another cause is the largest. (Section 11, practice, removes five
-# causes in turn and compares.)
+# Deck [004] says why one should ask first: *how much could be gained, and is it worth it?* Then fix the cause with the
+# largest gain for the least work, and **profile again**: after each fix another cause is the largest. (Section 11,
+# practice, removes five causes in turn and compares.)
 
 # %% [markdown]
 # ## 5. Six things wrong with one script
 #
-# Here is a training script. It runs on a `job`, which computes real losses (a small network) while its time passes on
-# a modelled GPU. Six things in it cost time and change nothing:
+# Here is a training script. It runs on a `job`, which computes real losses (a small network) while its time passes on a
+# modelled GPU. Six things in it cost time and do not change the result:
 
 
 # %% given
@@ -607,11 +608,11 @@ predict("all_mended", "Without them, the run is faster", unit="times")
 # | `job.forward(batch)`, `job.backward(loss)` | as always |
 # | `job.update(name)`, `job.update_all()` | the optimizer, for one parameter or for all at once |
 # | `job.item(loss)` | a number for the host, which waits for it |
-# | `job.empty_cache()` | deck [002] recommends it; it waits for the device, then memory is asked for again |
+# | `job.empty_cache()` | deck [002] recommends it; it waits for the device, then memory must be allocated again |
 #
-# Write `train(job)`, which returns the same losses (numbers, from `job.item`) as `train_slowly(job)`. Each mend
-# counts for itself: the check replays your program and looks for each of the six, on drawn sizes, and the loss curve
-# must stay the same.
+# Write `train(job)`, which returns the same losses (numbers, from `job.item`) as `train_slowly(job)`. Each fix counts
+# separately. The check replays your program on drawn sizes and looks for each of the six fixes. The loss curve must
+# stay the same.
 
 
 # %% solve="planted"
@@ -648,8 +649,8 @@ with (
     truth(all_mended=slow.makespan_s / fast.makespan_s)
 
 # %% [markdown]
-# And the six? Count what each program does up to its last kernel. What stays the same is the training. (`host_work` is
-# reading, and the time that `empty_cache` costs; an `item` later than that disturbs nobody.)
+# What happened to the six? Count what each program does up to its last kernel. What stays the same is the training.
+# (`host_work` is reading, and the time that `empty_cache` costs; an `item` after the last kernel delays nothing.)
 
 
 # %%
@@ -687,12 +688,13 @@ with requires_solution("planted"):
 # %% [markdown]
 # ## 6. Your own loop
 #
-# Now all of it on a real loop, on this machine: on its GPU if there is one, else on its CPU, where there is only the
-# host and "compute" is the operators themselves. `diagnose` records some steps, divides their time as you did, and
-# predicts the potential speed-up if each cause is fixed. It then *tries* the best one that the loop can run without:
-# data, by keeping one batch (on a GPU also the reading of losses). A loop cannot run without its computing, however
-# much that would gain. The first step warms up and is left out, so that 30 steps give a report over 29. **Predict:**
-# what is the loop below bound by, and with which share? Recording and trying takes some ten seconds.
+# Now apply all of this to a real loop on this machine: on its GPU if there is one, else on its CPU. On a CPU there is
+# only the host, and "compute" is the time of the operators themselves. `diagnose` records some steps, divides their
+# time as you did, and predicts the potential speed-up if each cause is fixed. Of the causes that the loop can run
+# without, it then *tries* to remove the one that would gain most. These causes are data, removed by keeping one batch,
+# and on a GPU also the reading of losses. A loop cannot run without its computing, however much that would gain. The
+# first step warms up and is left out, so that 30 steps give a report over 29. **Predict:** what is the loop below bound
+# by, and with which share? Recording and trying takes some ten seconds.
 
 # %%
 bounds = ("data", "launch", "compute", "synchronisation")
@@ -743,18 +745,18 @@ with reveal_prediction("loop_bound", "loop_share") as truth:
 # %% [markdown]
 # Compare "predicted" with "tried": the first comes from the trace alone, the second from a loop that keeps one batch.
 # Where they differ, ask what the recording itself cost: operators that take microseconds look slower while they are
-# watched.
+# recorded.
 
 # %% [markdown]
-# Now a loop of your own: from this course, from work, or `my_loop` with another model. A GPU is welcome and not needed;
-# a loop on a CPU earns the same points.
+# Now a loop of your own: from this course, from work, or `my_loop` with another model. You may use a GPU, but a loop on
+# a CPU earns the same points.
 #
 # 1. Write `before` and `after`, two `TorchLoop`s that differ in **one** change. Keep model, batch and samples: what is
 #    computed must stay the same, and the judge compares the FLOPs.
 # 2. Read `diagnose(before)`. **Predict** the step time after your change from the predicted gain.
-# 3. Run `hand_in(before, after)`. It records both, after a warm-up, into `own_before.json.gz` and
-#    `own_after.json.gz` beside this notebook. Your home folder, your name and the machine's name are removed.
-#    **Hand in both files with the notebook.**
+# 3. Run `hand_in(before, after)`. It records both, after a warm-up, into `own_before.json.gz` and `own_after.json.gz`
+#    next to this notebook. Your home folder, your name and the machine's name are removed. **Hand in both files with
+#    the notebook.**
 #
 # An example that you can start from:
 #
@@ -770,11 +772,11 @@ with reveal_prediction("loop_bound", "loop_share") as truth:
 predict("own_after", "After my change, a step takes", unit="ms")
 
 # %% [markdown]
-# Then write `own_change(asked)`: for `"cause"` the cause that limits `before` (a name from the report, such as
-# `"launch"`), for `"place"` the line or operator that the report shows beside it, and for `"change"` your change in a
-# few words. The judge diagnoses both files itself. The cause must be one of the two largest, its share must fall, and
-# the loop must not become faster than it would be without that cause, by more than a tenth of a step. Whether your
-# prediction was right earns and costs nothing.
+# Then write `own_change(asked)`. For `"cause"` it returns the cause that limits `before` (a name from the report, such
+# as `"launch"`). For `"place"` it returns the line or operator that the report shows next to that cause, and for
+# `"change"` your change in a few words. The judge diagnoses both files itself. The cause must be one of the two
+# largest, its share must fall, and the loop may beat the predicted time without that cause by at most a tenth of a
+# step. An accurate prediction earns no points, and a wrong one loses none.
 
 
 # %% solve="own_traces"
@@ -804,11 +806,11 @@ with reveal_prediction("own_after"):
 # %% [markdown]
 # ## 7. When to look
 #
-# A trace of a whole training run would be enormous, and its first steps tell of warming up only. `torch.profiler`
-# takes a schedule: `wait` steps of nothing, `warmup` steps in which the profiler runs and throws away what it sees,
-# `active` steps that are recorded, and that over again, `repeat` times (0: for ever). Deck [000] has
-# `schedule(wait=1, warmup=1, active=3, repeat=2)` and stops its loop at step (1 + 1 + 3) * 2; deck [002] has `wait=2,
-# warmup=2, active=5, repeat=0`.
+# A trace of a whole training run would be enormous, and its first steps show only the warm-up. `torch.profiler` takes a
+# schedule: `wait` steps in which it does nothing, `warmup` steps in which it runs and discards its data, and `active`
+# steps that are recorded. This cycle is run `repeat` times (0: without end). Deck [000] has
+# `schedule(wait=1, warmup=1, active=3, repeat=2)` and stops its loop at step (1 + 1 + 3) * 2; deck [002] has
+# `wait=2, warmup=2, active=5, repeat=0`.
 #
 # **Predict:** how many steps does deck [000]'s loop record, and into how many traces? Is step 2 recorded? Step 5?
 # When does deck [002]'s profiler stop?
@@ -819,9 +821,9 @@ predict("traces", "It writes", unit="traces")
 
 # %% [markdown]
 # Write `schedule_states(steps, wait=..., warmup=..., active=..., repeat=..., skip_first=...)` → a list with the state
-# at each of the steps 0 to `steps` − 1: `"none"`, `"warmup"`, `"record"`, or `"record and save"` at the step that
-# ends a recording. `skip_first` steps of nothing come before the first cycle. And one thing that `torch.profiler` does
-# not have: each cycle waits `stretch` times as long as the one before it, since a long run needs fewer traces later.
+# at each of the steps 0 to `steps` − 1: `"none"`, `"warmup"`, `"record"`, or `"record and save"` at the step that ends
+# a recording. `skip_first` idle steps (`"none"`) come before the first cycle. One rule is not in `torch.profiler`: each
+# cycle waits `stretch` times as long as the one before it, since a long run needs fewer traces later.
 
 
 # %% solve="schedule_states"
@@ -860,9 +862,9 @@ with (
 # %% [markdown]
 # Six steps in two traces. (Where no `with` fits, deck [002]'s `prof.start()` and `prof.stop()` do the same.) Note
 # `prof.step()` at the end of each step: without it the profiler stays at step 0 for ever and records nothing at all.
-# The warm-up is there because switching the profiler on costs time that would be seen. Deck [000] also sets
+# The warm-up is needed because switching the profiler on costs time that would show in the trace. Deck [000] also sets
 # `record_shapes=True` (which product was it?), `profile_memory=True` (who allocated?) and `with_stack=True` (which
-# line?): each makes every recorded operator slower, so ask for what you will read.
+# line?): each makes every recorded operator slower, so record only what you will read.
 
 # %% [markdown]
 # ## 8. Practice: a profiler that only looks now and then
@@ -879,9 +881,9 @@ for look_ms in range(5, 100, 10):
 axes.set(xlabel="ms", title="Which function runs (drawn by hand), and ten looks at it")
 
 # %% [markdown]
-# A *tracing* profiler (cProfile, torch.profiler) notes the beginning and the end of each bar, and slows down code that
-# calls much. A *sampling* one (py-spy, scalene) looks a hundred times a second at what is running, the dotted lines,
-# from outside if you like: `log` is between two looks, and is not seen.
+# A *tracing* profiler (cProfile, torch.profiler) records the beginning and the end of each bar, and slows down code
+# with many calls. A *sampling* profiler (py-spy, scalene) checks a hundred times a second what is running (the dotted
+# lines), even from outside the process. `log` runs between two samples and is not seen.
 #
 # > **stack**: the functions that are running, each called by the one before it. **GIL**: Python's lock, which one
 # > thread holds at a time.
@@ -929,8 +931,9 @@ with reveal_prediction("both_true"):
 #
 # * `"active"` and `"gil"`: shares of all samples of the run that were not idle, and that held the lock;
 # * `"rows"`: for each frame on a stack of an **active** sample a dict with `own` and `total`, shares of the last
-#   `window` samples (idle ones are in the denominator, in no row), and `own_s` and `total_s`, seconds of the whole
-#   run. A sample stands for one tick of `1 / rate_hz`. A frame that is on a stack twice was still there for one tick.
+#   `window` samples (idle samples count in the denominator, but in no row), and `own_s` and `total_s`, seconds of the
+#   whole run. A sample represents one tick of `1 / rate_hz`. A frame that is on a stack twice still counts for one
+#   tick.
 
 
 # %% solve="read_a_sampler"
@@ -964,7 +967,7 @@ def sampler_table(samples, *, rate_hz, window):
 check("read_a_sampler")
 
 # %% [markdown]
-# A sampler takes a dozen lines of Python: a thread that looks at another one's stack. **Predict:** which share of its
+# A sampler takes a dozen lines of Python: a thread that reads another thread's stack. **Predict:** which share of its
 # time does the loop below spend in `multiply`, and how far off will 100 samples a second be?
 
 # %%
@@ -1027,13 +1030,14 @@ with requires_solution("read_a_sampler"), reveal_prediction("in_multiply") as tr
     truth(inside_s / sum(spent_s.values()))
 
 # %% [markdown]
-# A share p of n samples is uncertain by about √(p(1−p)/n): with 200 samples a 50 % is ± 3.5 %. Rows of a few samples
-# mean nothing. And this sampler lives in the program: while pure Python runs, it waits for the lock, up to 5 ms, and
-# gets it most easily when NumPy lets go of it. That biases its shares towards `multiply`, easily by ten percentage
-# points. py-spy reads another process's memory and needs no lock: where the two differ, believe py-spy.
+# A share p of n samples is uncertain by about √(p(1−p)/n): with 200 samples a share of 50 % has an uncertainty of
+# ± 3.5 %. Rows of a few samples mean nothing. This sampler also runs inside the program: while pure Python runs, it
+# waits for the lock, up to 5 ms, and gets the lock most easily when NumPy releases it. That biases its shares towards
+# `multiply`, easily by ten percentage points. py-spy reads another process's memory and needs no lock: where the two
+# differ, believe py-spy.
 #
-# The real py-spy, attached to this very notebook while a thread of it works. Looking into another process must be
-# permitted; where it is not, the reason is shown. It takes five seconds and the start of another program.
+# The next cell attaches the real py-spy to this notebook while one of its threads works. Reading another process must
+# be permitted; if it is not, the reason is shown. The cell takes five seconds and starts another program.
 
 # %%
 stop_s = time.monotonic() + sample_seconds + 3
@@ -1048,9 +1052,9 @@ for frame, share in list(seen.own().items())[:4] if not seen.refused else []:
 worker.join()
 
 # %% [markdown]
-# And three profilers on one program, of which one half makes many tiny calls and the other half none. **Predict:**
-# which profiler says that `add` and `many_calls` take most, and why? The program runs once under each of them, and once
-# alone: that takes about half a minute.
+# The next cell runs three profilers on one program. One half of it makes many tiny calls, the other half none.
+# **Predict:** which profiler says that `add` and `many_calls` take most, and why? The program runs once under each of
+# them, and once alone: that takes about half a minute.
 
 # %%
 profilers = ("cProfile", "py-spy", "scalene")
@@ -1074,9 +1078,9 @@ with TemporaryDirectory() as folder:
         truth("cProfile")
 
 # %% [markdown]
-# Compare its seconds with the plain
-# run's, and its shares with the samplers'. Samplers are nearer to the truth about shares, but they do not count calls
-# (and scalene takes seconds to start, which count in its run here).
+# Compare cProfile's seconds with those of the plain run, and its shares with those of the samplers. Samplers are nearer
+# to the truth about shares, but they do not count calls (and scalene takes seconds to start, which count in its run
+# here).
 #
 # (Deck [003] looks at such a file as a picture: `python -m cProfile -o my.cprof my.py`, then `pyprof2calltree -k -i
 # my.cprof`; `snakeviz my.cprof` needs no desktop program.)
@@ -1097,10 +1101,10 @@ with TemporaryDirectory() as folder:
 # 12.69 µs with a maximum of 10.502 ms is one large copy and a thousand small ones of about 2.2 µs: the mean describes
 # none of them.
 #
-# The two that took nvprof's place answer different questions. *Nsight Systems* records a whole program, calls of the
+# Two tools replaced nvprof, and they answer different questions. *Nsight Systems* records a whole program, calls of the
 # host above kernels and copies: `nsys profile -o run python train.py`, then `nsys stats run.nsys-rep`. *Nsight Compute*
 # runs one kernel several times and counts inside it: `ncu -k regex:gemm -c 1 --set full python train.py`. Its first
-# section holds the kernel against the roofs of lab02. Two kernels (figures made up, rows as `ncu` prints them):
+# section compares the kernel with the roofs of lab02. Two kernels (figures made up, rows as `ncu` prints them):
 #
 # ```text
 # Section: GPU Speed Of Light Throughput     kernel 1    kernel 2
@@ -1238,9 +1242,9 @@ with reveal_prediction("no_wait") as truth:
     truth("launching alone")
 
 # %% [markdown]
-# All it needs is a model and a clock, and both may be real. **Predict:** of the blocks below, all of the same shape,
-# which is slowest (`small_net` stands below the imports)? Does the backward pass take twice as long as the
-# forward pass?
+# `LayerProfiler` needs only a model and a clock, and both may be real. **Predict:** of the blocks below, all of the
+# same shape, which is slowest (`small_net` is defined below the imports)? Does the backward pass take twice as long as
+# the forward pass?
 
 
 # %%
@@ -1279,9 +1283,9 @@ with requires_solution("layer_profiler"):
     axes = draw_nested(axes, one_step, title="One step of the network (measured here)")
 
 # %% [markdown]
-# Such a picture is a *flame graph* over time: each module lies below the one that called it. Hooks cost too: each
-# waits for the device, which is why you profile some steps and not all, and why a profiled step is slower than a real
-# one. **Save** `json.dumps(profiler.trace())` to a file and open it at ui.perfetto.dev.
+# Such a picture is a *flame graph* over time: each module is drawn below the module that called it. Hooks cost too:
+# each waits for the device, which is why you profile some steps and not all, and why a profiled step is slower than a
+# real one. **Save** `json.dumps(profiler.trace())` to a file and open it at ui.perfetto.dev.
 
 # %% [markdown]
 # ## 10. Practice: 100 % of what?
@@ -1297,10 +1301,10 @@ predict("at_work_109", "With 109 blocks are at work", unit="%")
 
 # %% [markdown]
 # Write `utilisation(kernels, sm_count=..., window_s=...)` → `(utilisation, sm_share)`. A kernel is a dict with
-# `start_s`, `end_s` and `blocks`; all lie in a window of `window_s` that starts at 0. The first number is the
+# `start_s`, `end_s` and `blocks`; all are within a window of `window_s` that starts at 0. The first number is the
 # monitor's. The second is the share of the SMs' time in which they had work. One SM holds one block at a time, blocks
-# of a kernel take equally long, and a kernel with more blocks than SMs runs in waves (lab 1): 109 blocks on 108 SMs
-# are two waves, and nearly half of their places are empty. Kernels may run side by side, on SMs of their own.
+# of a kernel take equally long, and a kernel with more blocks than SMs runs in waves (lab 1): 109 blocks on 108 SMs are
+# two waves, and nearly half of their places are empty. Kernels may run at the same time, each on its own SMs.
 
 
 # %% solve="utilisation_lies"
@@ -1334,33 +1338,33 @@ with requires_solution("utilisation_lies"), reveal_prediction(*asked) as truth:
 
 # %% [markdown]
 # One block: 100 % and 0.9 %. A low utilisation proves that something is wrong; a high one proves nothing. (Even an SM
-# at work may wait for memory all the time. Deck [003]'s other checks say less still. Memory is what processes have
+# at work may wait for memory all the time. Deck [003]'s other checks say even less. Memory is what processes have
 # *reserved*, used or not; near the maximum the allocator begins to flush (lab06). More than one process on the list
 # shares the device with yours. A GPU at its limit of temperature or power lowers its clock.)
 
 # %% [markdown]
-# ## 11. Practice: which mend gains most
+# ## 11. Practice: which fix gains most
 #
-# Section 4 removed one cause by hand. Here each of five goes in turn, from the steps of section 2. Write
+# Section 4 removed one cause by hand. Here you remove each of five causes in turn from the steps of section 2. Write
 #
-# * `without(step, cause)` → a new step with one cause removed (the one that it is given stays as it is);
+# * `without(step, cause)` → a new step with one cause removed (the given step stays unchanged);
 # * `most_to_gain(step, machine)` → `(best, speedups)`: the cause with the largest speed-up (any of them where several
 #   are equal), and `{cause: speed-up}` for all five.
 #
 # `step_s(step, machine)` gives the seconds of a step in the steady state; a step is a list of dicts as in `EXAMPLES`.
 # How to remove a cause:
 #
-# | cause | stands for | in the step |
+# | cause | represents | in the step |
 # |---|---|---|
 # | `"kernels"` | lower precision, better kernels | each launch's `duration_s` is halved |
 # | `"launch"` | a captured graph, `torch.compile` | launches in a row become one (see below) |
-# | `"synchronisation"` | numbers are read later | `item` and `sync` go |
-# | `"data"` | one cached batch | `load` goes |
+# | `"synchronisation"` | numbers are read later | `item` and `sync` are removed |
+# | `"data"` | one cached batch | `load` is removed |
 # | `"copy"` | pinned memory | each `copy` has `pinned` True |
 #
 # Launches are in a row when there is nothing between them, or only `python`. A row becomes **one** launch that lasts as
-# long as all of its launches together, and the `python` between them goes. **All other Python stays where it is**:
-# before the first launch of a row, behind its last one, and at both ends of the step. Nobody captures it.
+# long as all of its launches together, and the `python` between them is removed. **All other Python stays where it
+# is**: before the first launch of a row, after its last launch, and at both ends of the step. It is not captured.
 
 
 # %% solve="most_to_gain"
@@ -1428,16 +1432,16 @@ with requires_solution("most_to_gain"):
         print(f"{pattern:<16}{gains}   best: {best}")
 
 # %% [markdown]
-# Look for rows whose best cause is not the pattern's own: the copy was pinned already, so that nothing but a smaller
-# or a hidden copy would help there.
+# Look for rows whose best cause differs from their pattern: there the copy was pinned already, so only a smaller or a
+# hidden copy would help.
 
 # %% [markdown]
 # ## 12. Practice: read the monitors
 #
-# Before any profiler, deck [003] looks at what is there already: `watch nvidia-smi` for each GPU, `htop` for the
-# cores, and *memtop*, *iotop* and *nettop* for memory, disks and network. They answer one question, *which resource
-# is full?*, and cost nothing. The deck's order goes from easy to hard: monitors, timers by hand, mock components,
-# visual tools. Each monitor is misread in its own way, so first watch one number for one second.
+# Before any profiler, deck [003] uses tools that are already installed: `watch nvidia-smi` for each GPU, `htop` for the
+# cores, and *memtop*, *iotop* and *nettop* for memory, disks and network. They answer one question, *which resource is
+# full?*, and cost nothing. The deck's order goes from easy to hard: monitors, timers by hand, mock components, visual
+# tools. Each monitor is misread in its own way, so first watch one number for one second.
 
 
 # %%
@@ -1468,15 +1472,15 @@ axes.set_title("One process, looked at in three ways (measured here)")
 legend = axes.legend(frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
 
 # %% [markdown]
-# A moment says 0 or 100; the *moving average* over a period of the program says 40. `nvidia-smi` shows such a mean
-# over some tenths of a second, `htop` over one or two seconds: whoever looks once has seen a moment.
+# A single reading says 0 or 100; the *moving average* over a period of the program says 40. `nvidia-smi` shows such a
+# mean over some tenths of a second, `htop` over one or two seconds: so a single look shows only a short moment.
 #
 # Write `read_monitors(snapshots, machine, tools)` → `(resource, tool)`. There is a snapshot for each second:
 #
 # | key | what it holds |
 # |---|---|
 # | `"nvidia-smi"` | for each GPU `utilisation_percent`, `memory_percent` |
-# | `"htop"` | for each core `user_percent`, `system_percent`, and `iowait_percent`: idle, while a disk is waited for |
+# | `"htop"` | for each core `user_percent`, `system_percent`, and `iowait_percent`: idle while waiting for a disk |
 # | `"memtop"` | `used_percent` (files that were read count as used), `swap_used_percent`, `swap_byte_per_s` |
 # | `"iotop"`, `"nettop"` | `byte_per_s` of all processes |
 #
@@ -1491,8 +1495,8 @@ legend = axes.legend(frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
 # | `"one core"` | a core is full, in user and system: a single thread of Python |
 # | `"none"` | nothing is full: something waits for an answer, or for a lock |
 #
-# And the next tool: of `tools`, each with a `name`, the `hours` that it takes and the resources that it `shows`, the
-# one that shows this resource in the fewest hours.
+# `tool` is the name of the next tool. Each of `tools` has a `name`, the `hours` that it takes and the resources that it
+# `shows`. Choose the one that shows this resource in the fewest hours.
 
 # %% given
 FULL_PERCENT, SWAPPING_BYTE_PER_S = 90, 1_000_000
@@ -1546,12 +1550,12 @@ check("read_the_monitors")
 
 # %% [markdown]
 # What a monitor cannot say is *why*. A GPU at 100 % may hold one busy SM (section 10), a full core may copy what could
-# be shared, and a disk that is full for a minute may be somebody else's. So the word that comes out is the question
-# for the next tool, no more.
+# be shared, and a disk that is full for a minute may be in use by others. So the resource is only the question for the
+# next tool.
 #
-# A monitor shows this minute. Log step time, samples a second and the peak of memory with the loss (TensorBoard,
-# Weights & Biases, MLflow), and a step that became slow last week can be found. In a cluster every node exports its
-# figures (NVIDIA's DCGM exporter, Prometheus), and a dashboard on Kubernetes shows the one GPU that is behind.
+# A monitor shows this minute. If you log step time, samples a second and peak memory with the loss (TensorBoard,
+# Weights & Biases, MLflow), you can find a step that became slow last week. In a cluster every node exports its figures
+# (NVIDIA's DCGM exporter, Prometheus), and a dashboard on Kubernetes shows the one GPU that is slow.
 
 # %% [markdown]
 # ## Where you are

@@ -2,16 +2,16 @@
 # # Write the kernel
 #
 # A fused softmax reads each value once and writes it once. Five lines of PyTorch that compute the same move each value
-# eight times, and on a GPU they take about four times as long, since both wait for memory. The difference is one
-# *kernel*, and you can write it. The language is Triton. Your source runs on any laptop here, every byte that it moves
-# is counted, and a GPU with Triton compiles the same source.
+# eight times, and on a GPU they take about four times as long, since memory limits both. The difference is one
+# *kernel*, and you can write it. The language is Triton. In this lab your source runs on any laptop, and every byte
+# that it moves is counted. On a GPU, Triton compiles the same source.
 #
 # After this lab you can
 #
 # * write Triton kernels for vectors, rows, matrix products and attention, with ragged edges;
 # * count the bytes that a kernel has to move, and see which ones it moves in addition;
 # * say why a fused kernel is faster, and when it is not;
-# * in the practice, handle rows that fit into no block, skip the tiles of causal attention, and fuse a gelu.
+# * in the practice, handle rows that are longer than a block, skip the tiles of causal attention, and fuse a gelu.
 #
 # **About 163 minutes (estimated)**, in two sittings: the first ends with section 3. Practice gives no points; it takes
 # another 207 minutes (estimated), in any order.
@@ -117,9 +117,9 @@ def double(x):
 # `double` keeps it out of memory.
 #
 # `double` is the *host code*. It allocates the output and launches a *grid* of programs: `kernel[grid](arguments)`.
-# When your exercises are checked, the host code receives tensors with a shape and without values. So it can allocate
-# and launch, and the kernel has to do the computing. The text of the cell is what is judged: keep a kernel and its host
-# function in the same cell.
+# When your exercises are checked, the host code receives tensors with a shape and without values. So the host code can
+# only allocate and launch, and the kernel has to do the computing. The text of the cell is what is judged: keep a
+# kernel and its host function in the same cell.
 #
 # **Predict:** `x` has 1,000 fp32 elements. How many programs run, how many lanes of the last one are masked, and how
 # many bytes does the launch read and write together?
@@ -138,8 +138,8 @@ with reveal_prediction("programs", "masked", "moved") as truth:
     truth(programs=ran.programs, masked=masked, moved=ran.moved_bytes)
 
 # %% [markdown]
-# Without the mask, the last program would touch memory behind the end of `x`. A GPU does that silently, and some other
-# tensor changes. Here it is refused:
+# Without the mask, the last program would access memory past the end of `x`. A GPU does so silently, and another tensor
+# changes. In this lab it is an error:
 
 
 # %%
@@ -232,7 +232,7 @@ with reveal_prediction("row_sum") as truth:
     truth(weights[:1000].sum().item())
 
 # %% [markdown]
-# What a masked lane loads must change nothing: 0 under a sum, −∞ under a maximum.
+# The value of a masked lane must not change the result: use 0 for a sum and −∞ for a maximum.
 #
 # Write `row_softmax(x)` → the softmax of each row. `x` is fp16 with the shape (rows, columns); the output is fp16 as
 # well.
@@ -243,7 +243,7 @@ with reveal_prediction("row_sum") as truth:
 #   store converts to the type of its tensor.
 # * `next_power_of_2(columns)` is a length for the block.
 #
-# Judged: values, within what one rounding to fp16 costs; each element is read once and written once; one program a row.
+# Judged: values, to within one rounding to fp16; each element is read once and written once; one program a row.
 
 
 # %% solve="row_softmax"
@@ -281,7 +281,7 @@ check("row_softmax")
 #
 # For C = A·B with M × K and K × N, each program computes a *tile* of C with BM rows and BN columns. It walks along K:
 # it loads a BM × BK piece of A and a BK × BN piece of B, multiplies them with `tl.dot`, and adds to an accumulator in
-# fp32. A program reads BM rows of A, and so does every other program with the same rows.
+# fp32. A program reads BM rows of A, and every other program with the same rows of C reads them again.
 #
 # **Predict:** M = N = K = 4096 in fp16, tiles of 128 × 128. How many bytes of A and B do all programs read? And how
 # many with tiles of 64 × 64?
@@ -304,9 +304,9 @@ with reveal_prediction("large_tiles", "small_tiles") as truth:
     truth(large_tiles=large, small_tiles=small)
 
 # %% [markdown]
-# In a larger tile each loaded element is used more often. Deck [004] calls it *reuse*. Many
-# of these reads find their data in the L2 cache, which has more bandwidth than memory, but not without limit. Move the
-# slider below over the programs:
+# In a larger tile each loaded element is used more often. Deck [004] calls it *reuse*. Many of these reads find their
+# data in the L2 cache, which has more bandwidth than memory, but not unlimited bandwidth. Move the slider below over
+# the programs:
 
 # %%
 from edl_labs.ui.tile_widget import TileExplorer
@@ -314,8 +314,8 @@ from edl_labs.ui.tile_widget import TileExplorer
 TileExplorer(m=300, n=200, k=160)
 
 # %% [markdown]
-# Blocks with two dimensions come from blocks with one: `rows[:, None]` is a column, `columns[None, :]` a row, and
-# `rows[:, None] * K + columns[None, :]` is a BM × BK block of offsets into A.
+# Make blocks with two dimensions from blocks with one dimension: `rows[:, None]` is a column, `columns[None, :]` a row,
+# and `rows[:, None] * K + columns[None, :]` is a BM × BK block of offsets into A.
 #
 # Write `tiled_product(a, b, bias, BM, BN)` → relu(A·B + bias). All tensors are fp16, or all are fp32; `bias` has N
 # elements and is added to each row; the result has the type of `a`, and rows have no gaps. Choose BK yourself, at
@@ -324,7 +324,7 @@ TileExplorer(m=300, n=200, k=160)
 # * `acc = tl.dot(x, y, acc, input_precision="ieee")` multiplies and adds in fp32. Without `input_precision="ieee"`, a
 #   GPU rounds fp32 operands to TF32, with 10 bits of mantissa.
 # * Sizes need not be multiples of their tiles. What must the load give beyond K, if the sum is to stay right?
-# * bias and relu belong into the same kernel, the *epilogue*: the tile is in registers when the loop ends.
+# * bias and relu belong in the same kernel, as its *epilogue*: the tile is still in registers when the loop ends.
 #
 # Judged: values; exactly M·K·⌈N/BN⌉ elements of A, K·N·⌈M/BM⌉ of B and N·⌈M/BM⌉ of bias are read, and M·N are written.
 
@@ -402,12 +402,12 @@ with (
 # and the output together as soon as n is larger than 2·d. A fused kernel never stores them: a program takes a tile of
 # BM queries and walks over keys and values in tiles of BN.
 #
-# Softmax needs the maximum of all scores, and after the first tile nobody knows it. So the program keeps a *running*
+# Softmax needs the maximum of all scores, which is not known after the first tile. So the program keeps a *running*
 # maximum, sum and output, and corrects them when the maximum grows: what was added under the old maximum is multiplied
 # by exp(old − new).
 #
 # **Predict:** a row's scores come in two tiles, [1, 2] and [3, 5]. By which factor are the sum and the output of the
-# first tile multiplied when the second one comes? And how much of the final sum does the first tile have?
+# first tile multiplied when the second one comes? And what share of the final sum comes from the first tile?
 
 # %%
 predict("shrink", "The first tile is multiplied by", unit="1")
@@ -424,8 +424,8 @@ with reveal_prediction("shrink", "first_share") as truth:
 
 # %% [markdown]
 # Write `attention(q, k, v, keys, BM, BN)` → softmax(q·kᵀ / √d)·v for one head, in fp32. `q` has the shape (queries, d);
-# `k` and `v` have a fixed number of rows, of which the first `keys` hold data. The rest is the padding of a batch
-# with different lengths, and no program may read it. d is a power of two.
+# `k` and `v` have a fixed number of rows, of which the first `keys` hold data. The other rows are padding, for a batch
+# of sequences with different lengths, and no program may read them. d is a power of two.
 #
 # * `tl.full((BM,), -float("inf"), tl.float32)` is a block of −∞; `tl.trans(k)` transposes a block; `tl.where(mask, x,
 #   y)` chooses lane by lane.
@@ -490,8 +490,8 @@ check("attention")
 #
 # A kernel's *arithmetic intensity* is its FLOPs divided by the bytes that it moves to and from memory. **Predict** for
 # an H100 (989 TFLOP/s in fp16, 3.35 TB/s): attention of 4,096 queries and keys with d = 128 in fp16 has 4·n²·d FLOPs.
-# How many FLOP/B has a kernel that moves q, k, v and the output once, and how many has one that also writes the scores,
-# reads them for the softmax, writes the weights and reads those?
+# How many FLOP/B does a kernel have that moves q, k, v and the output once? And how many does a kernel have that also
+# writes the scores, reads them for the softmax, writes the weights and reads the weights again?
 
 # %%
 predict("fused", "One kernel has", unit="FLOP/B")
@@ -536,16 +536,15 @@ axes = style.subplots(figsize=(9, 4.2))[1]
 axes = draw_roofline(axes, H100, points)
 
 # %% [markdown] explain="where_on_the_roofline"
-# **Explain (read by your instructor).** Where do your four kernels lie on the roofline of an H100, and why? (Take a
-# product of 4,096 × 4,096 matrices in fp16.) For each,
-# give the intensity with its figures, and say what limits it. Which of them does fusion move to the right, and which
-# would a faster tensor core help? Four to eight sentences.
+# **Explain (read by your instructor).** Where are your four kernels on the roofline of an H100, and why? (Take a
+# product of 4,096 × 4,096 matrices in fp16.) For each, give the intensity with its figures, and say what limits it.
+# Which of them does fusion move to the right, and which would a faster tensor core help? Four to eight sentences.
 
 # %% [markdown]
 # ## Now on your GPU
 #
-# Where there is a CUDA GPU with Triton, the same source is compiled and measured. Elsewhere the figure is modelled: the
-# bytes of `row_softmax` over the bandwidth of an H100.
+# Where there is a CUDA GPU with Triton, the same source is compiled and measured. Elsewhere the time is modelled: the
+# bytes of `row_softmax` divided by the bandwidth of an H100.
 
 # %%
 from edl_labs.bench import compare
@@ -575,10 +574,10 @@ else:
 # %% [markdown]
 # ## Practice: rows longer than a block
 #
-# A row of a million columns fits into no block. Write `long_rows(x, BLOCK)` → the softmax of each row, as `row_softmax`
-# but in blocks of BLOCK columns, one program a row. Reading the row once for the maximum, once for the sum and once for
-# the result is 3 reads; with a running maximum and a running sum it is 2. Judged: values; each element is read twice
-# and written once; no program holds more than a few blocks.
+# A row of a million columns does not fit into a block. Write `long_rows(x, BLOCK)` → the softmax of each row, as
+# `row_softmax` but in blocks of BLOCK columns, one program a row. Reading the row once for the maximum, once for the
+# sum and once for the result is 3 reads; with a running maximum and a running sum it is 2. Judged: values; each element
+# is read twice and written once; no program holds more than a few blocks.
 
 
 # %% solve="long_rows"
@@ -701,11 +700,11 @@ with reveal_prediction("kept") as truth:
 #
 # Write `attention_backward(q, k, v, o, o_grad, lse, BM, BN)` → the gradient of q, for one head in fp32. `q`, `o` and
 # `o_grad` have the shape (queries, d), `k` and `v` the shape (keys, d), `lse` the shape (queries,); every query sees
-# every key. All three products take `input_precision="ieee"`. Judged: values, also where scores are around 120; what
-# belongs to the queries is read once, k and v once for each tile of BM queries; the bytes of block values that are
-# alive at once.
+# every key. All three products take `input_precision="ieee"`. Judged: values, also where scores are around 120; q, o,
+# o_grad and lse are read once, k and v once for each tile of BM queries; the bytes of block values that are alive at
+# once.
 #
-# The gradients of k and v are the same loop the other way round: a program has BN keys and goes over all queries.
+# The gradients of k and v need the same loop with the roles exchanged: a program has BN keys and goes over all queries.
 
 
 # %% solve="attention_backward"
@@ -813,9 +812,9 @@ check("gelu_product")
 #
 # The gradient of a bias is the sum of each column of a tall matrix. One program for each BN columns would leave most of
 # a GPU idle, so every tile of BM × BN elements gets a program, and ⌈M/BM⌉ of them have a part of the same sum. If they
-# load, add and store, one overwrites what the other added: a *race*. `tl.atomic_add` adds in memory without one, in an
-# order that differs from run to run, and so do the last bits of the sum. A matrix of partial sums and a second kernel
-# that adds them cost one more launch and give the same bits every time.
+# load, add and store, one overwrites what the other added: a *race*. `tl.atomic_add` adds in memory without a race. The
+# order of its additions differs from run to run, and so do the last bits of the sum. A matrix of partial sums and a
+# second kernel that adds them cost one more launch and give the same bits every time.
 #
 # Write `column_sums(x, BM, BN)` → the sum of each column of a float16 matrix, in float32, in one of the two ways.
 # Judged: values; no races; each element of x is read once; one program or more for each tile of x; at most
@@ -868,7 +867,7 @@ with reveal_prediction("a_row", "a_square") as truth:
 # %% [markdown]
 # So the ids are mapped to tiles in groups of rows: the first `group` rows of tiles come first, column by column, then
 # the next `group` rows. The last group has the rows that are left. Write `tile_order(pid, rows, columns, group)` →
-# (row, column) of the tile that program `pid` computes, counted from 0; the kernel would call the same arithmetic with
+# (row, column) of the tile that program `pid` computes, counted from 0; the kernel would use the same arithmetic with
 # `tl.program_id(0)`.
 
 
@@ -890,18 +889,18 @@ check("tile_order")
 # ## Practice: which attention runs
 #
 # `torch.nn.functional.scaled_dot_product_attention` has several implementations. `flash` is one fused kernel, as yours;
-# `math` composes products and a softmax, with the n × n matrix in memory. PyTorch chooses for each call, and says
-# nothing. On a CPU (PyTorch 2.15) it takes `flash` if all of these hold, and `math` otherwise:
+# `math` composes products and a softmax, with the n × n matrix in memory. PyTorch chooses for each call and does not
+# report its choice. On a CPU (PyTorch 2.15) it takes `flash` if all of these hold, and `math` otherwise:
 #
 # 1. `dropout_p` is 0;
 # 2. query, key and value have the same head width (their last size);
 # 3. all three have the same batch size, so that nothing is broadcast;
 # 4. a mask, if there is one, has 2 or 4 dimensions;
 # 5. and the mask needs no gradient;
-# 6. the elements of a head lie side by side: the last stride is 1.
+# 6. the elements of a head are contiguous: the last stride is 1.
 #
 # A GPU has other rules: on CUDA, for example, `flash` takes no mask at all, only fp16 and bf16, and no head wider than
-# 256. **Predict:** on a CPU, which runs for a call with a boolean mask of shape (n, n)?
+# 256. **Predict:** on a CPU, which implementation runs for a call with a boolean mask of shape (n, n)?
 
 # %%
 predict("masked_call", "A call with a mask runs", choices=["flash", "math"])

@@ -107,7 +107,7 @@ def test_three_patterns_are_the_decks_and_two_are_ours():
 
 def test_half_of_200_samples_is_known_to_three_and_a_half_per_cent():
     assert "3.5" == f"{100 * math.sqrt(0.25 / 200):.1f}"
-    assert [] == says("with 200 samples a 50 % is ± 3.5 %")
+    assert [] == says("with 200 samples a share of 50 % has an uncertainty of ± 3.5 %")
 
 
 def test_deck_000_records_six_steps_in_two_traces(lab):

@@ -12,7 +12,7 @@ from edl_labs.cli import app
 
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-DOORS = README.partition("## Three doors")[2].partition("\n## ")[0]
+DOORS = README.partition("## Three ways to start")[2].partition("\n## ")[0]
 
 
 def verbs() -> set[str]:
