@@ -79,11 +79,8 @@ def run_labs(names: list[str], ways: list[bool]) -> int:
 
 def run_lab(lab: Any, *, solved: bool) -> str:
     """What went wrong in `edl-labs check` of the lab, in an empty folder; empty where nothing did."""
-    import nbformat
-
     with tempfile.TemporaryDirectory(prefix="edl-try-", ignore_cleanup_errors=True) as folder:
-        path = Path(folder) / f"{lab.name}.ipynb"
-        path.write_text(nbformat.writes(notebook_of(lab, solved=solved)), encoding="utf-8")
+        path = lay_out(lab, Path(folder), solved=solved)
         program = Path(sys.executable).with_name(f"edl-labs{SUFFIX}")
         command = [str(program), "check", path.name, "--json"]
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=1800)
@@ -101,6 +98,17 @@ def problems(lab: Any, report: dict[str, Any], *, solved: bool) -> str:
     found = [f"{one}" for one in report["failures"]]
     found += [f"{e['name']}: {e['state']}" for e in report["exercises"] if e["state"] != wanted[e["name"]]]
     return "; ".join(found)
+
+
+def lay_out(lab: Any, folder: Path, *, solved: bool) -> Path:
+    """The notebook in `folder`, and with a solved one the files that are handed in next to it."""
+    import nbformat
+
+    path = folder / f"{lab.name}.ipynb"
+    path.write_text(nbformat.writes(notebook_of(lab, solved=solved)), encoding="utf-8")
+    for name, content in lab.handed_in.items() if solved else ():
+        (folder / name).write_bytes(content)
+    return path
 
 
 def notebook_of(lab: Any, *, solved: bool) -> Any:

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import nbformat
 import pytest
 
 from edl_labs.course.course_folder import Course
@@ -64,8 +63,7 @@ def install(folder: Path) -> None:
 
 def report_of(install: StudentInstall, lab: Lab, folder: Path, *, solved: bool) -> tuple[int, dict[str, Any]]:
     """Exit code and report of `edl-labs check` on the lab, in an empty folder."""
-    path = folder / f"{lab.name}.ipynb"
-    path.write_text(nbformat.writes(TRY["notebook_of"](lab, solved=solved)), encoding="utf-8")
+    path = TRY["lay_out"](lab, folder, solved=solved)
     done = install.run("check", path.name, "--json", cwd=folder)
     assert done.stdout, done.stderr[-2000:]
     return done.returncode, json.loads(done.stdout)
