@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from edl_labs.predict.calibration import calibrate
     from edl_labs.predict.efficiencies import Efficiencies
     from edl_labs.predict.forecast import ExpensiveOperator, Prediction
+    from edl_labs.predict.launch_prediction import LaunchPrediction, predict_launch
     from edl_labs.predict.machine_card import MachineCard
     from edl_labs.predict.machine_comparison import MachineComparison, compare_machines
     from edl_labs.predict.many_gpus import ParallelLayout
@@ -25,23 +26,27 @@ if TYPE_CHECKING:
 _HOMES = {
     "ExpensiveOperator": "forecast",
     "Efficiencies": "efficiencies",
+    "LaunchPrediction": "launch_prediction",
     "MachineCard": "machine_card",
     "MachineComparison": "machine_comparison",
     "Prediction": "forecast",
     "ParallelLayout": "many_gpus",
     "calibrate": "calibration",
     "compare_machines": "machine_comparison",
+    "predict_launch": "launch_prediction",
     "predict_step": "step_predictor",
 }
 __all__ = [
     "Efficiencies",
     "ExpensiveOperator",
+    "LaunchPrediction",
     "MachineCard",
     "MachineComparison",
     "ParallelLayout",
     "Prediction",
     "calibrate",
     "compare_machines",
+    "predict_launch",
     "predict_step",
 ]
 __getattr__, __dir__ = lazy_facade(__name__, _HOMES)

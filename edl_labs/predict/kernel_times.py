@@ -53,10 +53,10 @@ class KernelTimer:
         compute_s, reason = self._compute(kernel)
         memory_s = self._memory(kernel)
         turned_s = self._turned(kernel)
-        body = _together(compute_s, memory_s, e.overlap) + turned_s
+        body = together(compute_s, memory_s, e.overlap) + turned_s
         if turned_s:
             # The library's search takes the quicker way: images turned round, or a kernel that reads them as they lie.
-            straight_s = _together(compute_s / e.nchw_straight, memory_s, e.overlap)
+            straight_s = together(compute_s / e.nchw_straight, memory_s, e.overlap)
             if straight_s < body:
                 body, turned_s, compute_s = straight_s, 0.0, compute_s / e.nchw_straight
         memory_s += turned_s
@@ -241,7 +241,7 @@ def _padded(product: Product) -> tuple[int, int, int, int]:
     return batch, m, n, k
 
 
-def _together(compute_s: float, memory_s: float, p: float) -> float:
+def together(compute_s: float, memory_s: float, p: float) -> float:
     longest = max(compute_s, memory_s)
     if longest <= 0:
         return 0.0

@@ -1,0 +1,142 @@
+"""Launches of tile programs have a price near that of the same operator in a step, and reasons of their own."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from edl_labs.errors import EdlError, UsageError
+from edl_labs.predict import predict_launch, predict_step
+from edl_labs.roofline import Machine, bound, count_tiles
+from edl_labs.virtual.tiles import LaunchRecord, TensorTraffic, jit, tl
+
+MACHINES = ("T4", "A100-80GB", "H100")
+
+
+@jit
+def double(x_ptr, y_ptr, n, BLOCK: tl.constexpr):  # type: ignore[no-untyped-def]  # noqa: N803
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(y_ptr + i, 2 * tl.load(x_ptr + i, mask=i < n), mask=i < n)
+
+
+@jit
+def strided(x_ptr, y_ptr, n, STEP: tl.constexpr, BLOCK: tl.constexpr):  # type: ignore[no-untyped-def]  # noqa: N803
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(y_ptr + i, 2 * tl.load(x_ptr + i * STEP))
+
+
+@jit
+def product(a_ptr, b_ptr, c_ptr, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):  # type: ignore[no-untyped-def]  # noqa: N803
+    m = tl.program_id(0) * BM + tl.arange(0, BM)
+    n = tl.program_id(1) * BN + tl.arange(0, BN)
+    total = tl.zeros((BM, BN), dtype=tl.float32)
+    for start in range(0, K, BK):
+        k = start + tl.arange(0, BK)
+        a = tl.load(a_ptr + m[:, None] * K + k[None, :])
+        b = tl.load(b_ptr + k[:, None] * N + n[None, :])
+        total += tl.dot(a, b)
+    tl.store(c_ptr + m[:, None] * N + n[None, :], total.to(tl.float16))
+
+
+def doubled(elements: int = 2**22) -> LaunchRecord:
+    x = torch.ones(elements)
+    return double[(-(-elements // 1024),)](x, torch.empty_like(x), elements, BLOCK=1024)
+
+
+def multiplied(size: int, tile: int = 128) -> LaunchRecord:
+    """What a launch of `product` records; large ones would take the evaluator too long."""
+    tiles, elements = size // tile, size**2
+    read = [TensorTraffic(name, 2, tiles * elements, 0, elements, 0, 0, tiles * elements // 16) for name in "ab"]
+    written = TensorTraffic("c", 2, 0, elements, 0, elements, 0, 0, elements // 16)
+    return LaunchRecord("product", (tiles, tiles, 1), (*read, written), (), 2 * size**3, 0, 0, dtype="fp16")
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_a_stream_takes_what_the_same_operator_takes_in_a_step(machine: str) -> None:
+    # Too large for an L2 cache, in which a step would find it.
+    launch = predict_launch(doubled(2**24), machine=machine)
+    operator = predict_step(lambda x: x * 2, torch.empty(2**24, device="meta"), machine).dearest[0]
+
+    assert "memory" == launch.limiter == operator.limiter
+    assert launch.total_s == pytest.approx(operator.seconds, rel=0.1)
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_a_product_takes_about_what_a_librarys_takes(machine: str) -> None:
+    launch = predict_launch(multiplied(2048), machine=machine)
+    a = torch.empty(2048, 2048, device="meta", dtype=torch.float16)
+    operator = predict_step(lambda x: x @ a, a, machine, dtype="fp16").dearest[0]
+
+    assert 0.6 < launch.total_s / operator.seconds < 1.7
+
+
+def test_products_that_are_made_up_are_those_that_are_recorded() -> None:
+    a, b, c = (torch.ones(256, 256, dtype=torch.float16) for _ in range(3))
+    ran = product[(2, 2)](a, b, c, 256, 256, 256, BM=128, BN=128, BK=64)
+
+    assert predict_launch(ran).total_s == pytest.approx(predict_launch(multiplied(256)).total_s)
+
+
+def test_light_is_the_rooflines_bound_with_each_element_moved_once() -> None:
+    record = doubled()
+    sheet = Machine.simple("T4", peak_flop_per_s=8.1e12, bandwidth_byte_per_s=320e9)
+
+    found = predict_launch(record, machine="T4")
+
+    assert found.bound_s == pytest.approx(bound(sheet, count_tiles(record)).time_s)
+    assert found.light == found.bound_s / found.total_s < 1
+
+
+def test_sectors_of_which_a_part_is_used_cost_time() -> None:
+    x = torch.ones(2**22)
+    record = strided[(512,)](x, torch.empty(2**19), 2**19, STEP=8, BLOCK=1024)
+
+    found = predict_launch(record, machine="T4")
+
+    assert "L2 cache" == found.limiter
+    assert "4.5 times" in found.reason  # eight sectors for each sector's worth read, one for each written
+
+
+def test_a_last_wave_takes_as_long_as_a_full_one() -> None:
+    # 40 multiprocessors: 36 programs are one wave, 64 are two.
+    one, two = (predict_launch(multiplied(size), machine="T4") for size in (768, 1024))
+
+    assert two.bound_s / one.bound_s < (two.total_s - 8.147e-6) / (one.total_s - 8.147e-6)
+
+
+def test_tiles_that_are_too_small_for_the_tensor_cores_wait_for_the_cache() -> None:
+    small, large = (predict_launch(multiplied(2048, tile), machine="H100") for tile in (64, 256))
+
+    assert ("L2 cache", "compute") == (small.limiter, large.limiter)
+
+
+def test_a_few_programs_do_not_draw_all_of_the_memory() -> None:
+    x = torch.ones(2**16)
+    few = double[(1,)](x, torch.empty_like(x), 2**16, BLOCK=2**16)
+
+    found = predict_launch(few, machine="H100")
+
+    assert "too few programs draw 1.52 % of the rate" in found.reason
+
+
+def test_reads_again_that_miss_the_cache_are_in_the_interval() -> None:
+    found = predict_launch(multiplied(1024, tile=32), machine="H100")
+
+    assert found.low_s < found.total_s < found.high_s
+    assert found.high_s >= 64 * 2**20 * 2 / 3.35e12
+
+
+def test_launches_follow_one_another() -> None:
+    record = doubled()
+    alone, both = predict_launch(record), predict_launch(record, record)
+
+    assert (2, pytest.approx(2 * alone.total_s)) == (both.launches, both.total_s)
+    assert both.light == pytest.approx(alone.light)
+    assert "2 launches" in str(both)
+
+
+def test_what_cannot_be_predicted_is_said() -> None:
+    with pytest.raises(UsageError, match="There is no launch to predict"):
+        predict_launch()
+    with pytest.raises(EdlError, match="no accelerator 'H1000'"):
+        predict_launch(doubled(), machine="H1000")
