@@ -147,12 +147,17 @@ def _run_all(cells: list[list[str]], namespace: dict[str, Any], *, keep_going: b
     """Which cell failed first, as text."""
     first = None
     for label, code in cells:
-        name = f"<{label}>"
-        linecache.cache[name] = (len(code), None, code.splitlines(keepends=True), name)
         try:
-            exec(compile(code, name, "exec"), namespace)
+            run_cell(label, code, namespace)
         except BaseException as error:
             first = first or f"{label}: {type(error).__name__}: {error}"[:2000]
             if not keep_going:
                 break
     return first
+
+
+def run_cell(label: str, code: str, namespace: dict[str, Any]) -> None:
+    """Run a cell, whose text can be read afterwards as in a notebook: kernels keep the source of their function."""
+    name = f"<{label}>"
+    linecache.cache[name] = (len(code), None, code.splitlines(keepends=True), name)
+    exec(compile(code, name, "exec"), namespace)

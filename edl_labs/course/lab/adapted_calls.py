@@ -29,6 +29,7 @@ from typing import Any
 
 from edl_labs.checks import plain_data
 from edl_labs.checks.evidence_form import Misfit, plain_lists
+from edl_labs.checks.probe_process import run_cell
 from edl_labs.checks.spec import Case, given_halves
 from edl_labs.checks.worker import Worker, WorkerGone, wall_clock
 from edl_labs.checks.worker_process import Server, limit_memory
@@ -305,7 +306,7 @@ def _recorded_all(request: dict[str, Any]) -> dict[str, _Recorded]:
 
     namespace: dict[str, Any] = {"__name__": "__main__"}
     for label, code in request["run"]:
-        exec(compile(code, f"<{label}>", "exec"), namespace)
+        run_cell(label, code, namespace)
     records: dict[str, _Recorded] = {}
     for name, functions in request["asked"].items():
         records |= recorded(find(name), functions, namespace, request["givens"][name])

@@ -84,7 +84,7 @@ def library_functions() -> Mapping[str, inspect.Signature | None]:
 
 
 @cache
-def private_functions() -> tuple[str, ...]:
+def private_functions() -> Mapping[str, inspect.Signature | None]:
     """Every other function and class of the modules that students have, those of `exercises/` too, by its path."""
     import edl_labs
 
@@ -95,7 +95,7 @@ def private_functions() -> tuple[str, ...]:
             own = getattr(value, "__module__", "") == module.__name__
             if own and callable(value) and not _is_error(value) and id(value) not in public:
                 found.setdefault(id(value), f"{module.__name__}.{name}")
-    return tuple(sorted(found.values()))
+    return {path: _signature(_named(path)) for path in sorted(found.values())}
 
 
 def _named(path: str) -> Any:
@@ -153,6 +153,10 @@ class _Trials:
         self.course, self.lab, self.found, self.first, self.behind = course, lab, found, first, behind
         self.worker: ProbeProcess | None = None
         self.slow: set[str] = set()
+        is_private = set(behind) - library_functions().keys()
+        self.private = (
+            {path: one for path, one in private_functions().items() if path in is_private} if is_private else {}
+        )
 
     def __enter__(self) -> _Trials:
         return self
@@ -183,7 +187,7 @@ class _Trials:
 
     def _candidates(self, asked: ast.FunctionDef | ast.ClassDef) -> dict[tuple[str, str], str]:
         """Cells by library function and adapter, which is empty where the function itself is handed in."""
-        known = library_functions()
+        known = {**library_functions(), **self.private}
         cells = {(path, ""): _cell(path, asked.name) for path, signature in known.items() if fits(signature, asked)}
         found: list[tuple[str, str]] = []
         if isinstance(asked, ast.ClassDef):

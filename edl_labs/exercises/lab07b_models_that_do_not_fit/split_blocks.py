@@ -2,31 +2,29 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from edl_labs.checks import Exercise, exercise
 from edl_labs.checks.plain_forms import whole
 from edl_labs.errors import Wrong
+from edl_labs.exercises.lab07b_models_that_do_not_fit.block_parts import BIASES, SAME, drawn_block, judge_parts
 from edl_labs.exercises.ranks_in_turn import distance, listed, run_in_turn, unreadable
 
-_SAME = 1e-9  # of the length: float64, added in another order
 _AXES = {"up": 1, "up_bias": 0, "down": 0, "query": 1, "key": 1, "value": 1, "out": 0}
-_BIASES = {"mlp": "down_bias", "attention": "out_bias"}
 _FEATURES = {"up_bias": "up", "down_bias": "down", "out_bias": "out"}  # a bias, and the matrix that it follows
 _LAST = {"mlp": "down", "attention": "out"}
 
 
-@exercise("split_a_block", trusting=True, digits=13)
+@exercise("split_a_block", digits=13)
 class SplitABlock(Exercise):
     """A transformer's two blocks over the ranks of a group, with what the whole ones give.
 
-    `shards(block, rank, ranks)` gives a rank's part, `forward(shard, x, comm)` its output. Trusting: the calls of
-    `comm` are counted in the student's process.
+    `shards(block, rank, ranks)` gives a rank's part, `forward(shard, x, comm)` its output. The tensors
+    that ranks pass to `comm` are evidence: the judge works out what each has to add, and the output is their sum.
     """
 
-    answers = ("outputs", "input_gradients", "gradients", "heads", "shapes", "output_shapes")
+    answers = ("outputs", "input_gradients", "gradients", "heads", "shapes", "output_shapes", "sums")
 
     returns: ClassVar[Mapping[str, Any]] = {"shards": dict}
 
@@ -55,8 +53,7 @@ class SplitABlock(Exercise):
         return {
             "stuck": stuck,
             "attached": [bool(one[2].requires_grad) for one in done],
-            "forward": [comm.phases.count("forward") for comm in comms],
-            "backward": [comm.phases.count("backward") for comm in comms],
+            "sums": {phase: [_passed(comm, phase) for comm in comms] for phase in ("forward", "backward")},
             "output_shapes": [list(one[2].shape) for one in done],
             "outputs": [listed(one[2]) for one in done],
             "input_gradients": [listed(one[1].grad) for one in done],
@@ -77,13 +74,17 @@ class SplitABlock(Exercise):
             then = "put it into the forward of a torch.autograd.Function, and say in its backward what comes back"
             raise Wrong("no gradient comes through the sum", why=why, next=then)
         _judge_output(case, got, want)
-        if any(count != 1 for count in got["forward"]):
-            why = f"the output is right, with {max(got['forward'])} all-reduces in the forward pass of a rank"
+        if _counts(got, "forward") != [1] * case["ranks"]:
+            why = f"the output is right, with {max(_counts(got, 'forward'))} all-reduces in the forward pass of a rank"
             raise Wrong("one sum forward is enough", why=why, next="columns first, then rows: what has to be summed?")
+        judge_parts(case, got, "forward")
         _judge_gradients(case, got, want)
-        if any(count != 1 for count in got["backward"]):
-            why = f"everything is right, with {max(got['backward'])} all-reduces in the backward pass of a rank"
+        if _counts(got, "backward") != [1] * case["ranks"]:
+            why = (
+                f"everything is right, with {max(_counts(got, 'backward'))} all-reduces in the backward pass of a rank"
+            )
             raise Wrong("one sum backward is enough", why=why, next="where do the ranks' paths part?")
+        judge_parts(case, got, "backward")
 
     def student_inputs(self, case: Any) -> Any:
         """The whole block, its input and the gradient of its output, as tensors."""
@@ -94,7 +95,7 @@ class SplitABlock(Exercise):
         """The shapes of the parts, and the calls: outputs are too many numbers to read."""
         shapes = "; ".join(f"{name}: {', '.join(map(str, rows))}" for name, rows in got["shapes"].items())
         heads = f"; heads: {', '.join(map(str, got['heads']))}" if case["kind"] == "attention" else ""
-        calls = [f"{sum(got[way])} all-reduces {way}" for way in ("forward", "backward")]
+        calls = [f"{sum(_counts(got, way))} all-reduces {way}" for way in ("forward", "backward")]
         return f"{shapes}{heads}; of all ranks {' and '.join(calls)}"
 
     def explain_exception(self, case: Any, error: str) -> Wrong | None:
@@ -113,24 +114,14 @@ class SplitABlock(Exercise):
         return f"{case['kind']} of {case['width']} channels, {inner}, on {case['ranks']} ranks"
 
 
-def drawn_block(case: Any) -> tuple[dict[str, Any], Any, Any]:
-    """The whole block, its input and the gradient of its output."""
-    import torch
+def _passed(comm: Any, phase: str) -> list[list[float]]:
+    """What a rank passed to its collectives in a phase, call by call."""
+    return [listed(tensor) for tensor, when in zip(comm.given, comm.phases, strict=True) if when == phase]
 
-    drawn = torch.Generator().manual_seed(case["seed"])
 
-    def make(*shape: int) -> Any:
-        return torch.randn(*shape, generator=drawn, dtype=torch.float64) / math.sqrt(shape[0])
-
-    width, tokens = case["width"], case["tokens"]
-    if case["kind"] == "mlp":
-        block: dict[str, Any] = {"kind": "mlp", "up": make(width, case["hidden"]), "up_bias": make(case["hidden"])}
-        block |= {"down": make(case["hidden"], width), "down_bias": 1 + make(width)}
-    else:
-        block = {"kind": "attention", "heads": case["heads"]}
-        block |= {name: make(width, width) for name in ("query", "key", "value", "out")}
-        block["out_bias"] = 1 + make(width)
-    return block, make(tokens, width) * tokens, make(tokens, width) * tokens
+def _counts(got: Any, phase: str) -> list[int]:
+    """How many collectives each rank had in a phase."""
+    return [len(calls) for calls in got["sums"][phase]]
 
 
 def _leaf(part: Any) -> Any:
@@ -242,11 +233,11 @@ def _judge_output(case: Any, got: Any, want: Any) -> None:
             raise Wrong(
                 "the output is no output of the block", why=f"rank {rank}'s {told}", next="run it with one rank"
             )
-        if distance(mine, right) <= _SAME:
+        if distance(mine, right) <= SAME:
             continue
         why = f"rank {rank}'s output is {distance(mine, right):.2g} of its length off"
-        bias = listed(drawn_block(case)[0][_BIASES[case["kind"]]]) * case["tokens"]
-        if not any(got["forward"]):
+        bias = listed(drawn_block(case)[0][BIASES[case["kind"]]]) * case["tokens"]
+        if not any(_counts(got, "forward")):
             then = "each rank has a part of every sum; who adds the parts up?"
             raise Wrong("the outputs of the ranks are never summed", why=why, next=then)
         for times, what in (
@@ -254,16 +245,17 @@ def _judge_output(case: Any, got: Any, want: Any) -> None:
             (0, "the output's bias is lost"),
             (1 / case["ranks"], "only a share of the output's bias is added"),
         ):
-            if distance(mine, [a + (times - 1) * b for a, b in zip(right, bias, strict=True)]) <= _SAME:
+            if distance(mine, [a + (times - 1) * b for a, b in zip(right, bias, strict=True)]) <= SAME:
                 raise Wrong(what, why=f"{why}: the bias is in it {times:g} times", next="add it once, after the sum")
-        if distance(mine, [(a - b) / case["ranks"] + b for a, b in zip(right, bias, strict=True)]) <= _SAME:
+        if distance(mine, [(a - b) / case["ranks"] + b for a, b in zip(right, bias, strict=True)]) <= SAME:
             raise Wrong("the parts were averaged", why=why, next="parts of a sum are added")
-        if any(distance(other, mine) > _SAME for other in got["outputs"]):
-            why = f"all_reduce was called {got['forward'][rank]} times forward, and outputs still differ between ranks"
+        if any(distance(other, mine) > SAME for other in got["outputs"]):
+            times = max(_counts(got, "forward"))
+            why = f"all_reduce was called {times} times forward, and outputs still differ between ranks"
             then = "sum what each rank has a part of, where the output's parts come together; x is whole on every rank"
             raise Wrong("something else than the parts of the output is summed", why=why, next=then)
-        if max(got["forward"]) > 1:
-            why = f"{why}, with {max(got['forward'])} all-reduces forward"
+        if max(_counts(got, "forward")) > 1:
+            why = f"{why}, with {max(_counts(got, 'forward'))} all-reduces forward"
             then = "hidden channels and heads belong to one rank each; only the output's parts are parts of a sum"
             raise Wrong("something is summed that is no part of a sum", why=why, next=then)
         if case["kind"] == "attention":
@@ -277,25 +269,25 @@ def _judge_gradients(case: Any, got: Any, want: Any) -> None:
     ranks, right = case["ranks"], want["input_gradients"][0]
     last = _LAST[case["kind"]]
     mine = got["gradients"][last][0] if got["gradients"][last] else []
-    if distance(mine, [ranks * value for value in want["gradients"][last][0]]) <= _SAME:
+    if distance(mine, [ranks * value for value in want["gradients"][last][0]]) <= SAME:
         why = f"the gradient of {last} is {ranks} times what it should be"
         then = "every rank has the output's whole gradient already: what is left to do for the sum's backward pass?"
         raise Wrong("the gradient of the sum is summed again", why=why, next=then)
     for rank, found in enumerate(got["input_gradients"]):
-        if distance(found, right) <= _SAME:
+        if distance(found, right) <= SAME:
             continue
-        if not found and not any(got["backward"]):
+        if not found and not any(_counts(got, "backward")):
             why = f"outputs are right, and rank {rank}'s x gets no gradient at all"
             then = "what all_reduce gives back is unknown to autograd: call it inside a torch.autograd.Function alone"
             raise Wrong("no gradient comes through the sum", why=why, next=then)
         why = f"outputs are right, and rank {rank}'s gradient of x is {distance(found, right):.2g} of its length off"
-        if not any(got["backward"]):
+        if not any(_counts(got, "backward")):
             then = "x goes into every rank's part, so its gradient is the sum over the ranks"
             raise Wrong("each rank has its own part of the input's gradient", why=why, next=then)
         raise Wrong("the input's gradient is wrong", why=why, next="sum it once, where x enters the rank's part")
     for name, rows in want["gradients"].items():
         parts = got["gradients"][name]
         for row in rows if name in _AXES else rows[:1]:
-            if not parts or any(distance(part, row) > _SAME for part in parts):
+            if not parts or any(distance(part, row) > SAME for part in parts):
                 why = f"the gradients of {name} from all ranks do not make that of the whole"
                 raise Wrong("a weight's gradient is wrong", why=why, next="which path does it come along?")

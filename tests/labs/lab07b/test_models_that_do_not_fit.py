@@ -190,3 +190,74 @@ def test_an_output_that_is_no_number_is_told_so(judged, solution):
 
     assert "the output is no output of the block" == outcome.what
     assert "has nan among its values" in outcome.why
+
+
+def lying_forward(whole_block, kept):
+    """Every rank computes the whole block, and writes one sum of equal parts forward and backward into its record."""
+
+    def forward(shard, x, comm):
+        output = whole_block(kept, x)
+
+        def went_back(gradient):
+            write(comm, gradient / comm.size, "backward")
+
+        write(comm, output.detach() / comm.size, "forward")
+        x.register_hook(went_back)
+        return output
+
+    def write(comm, tensor, phase):
+        comm.given.append(tensor.clone())
+        comm.phases.append(phase)
+
+    return forward
+
+
+def test_sums_that_are_only_written_into_the_record_earn_nothing(judged, solution):
+    kept = {}
+
+    def shards(block, rank, ranks):
+        kept.update(block)
+        return solution["shards"](block, rank, ranks)
+
+    outcome = judged("split_a_block", shards=shards, forward=lying_forward(solution["whole_block"], kept))
+
+    assert 0 == outcome.points
+    assert "a rank adds something else to the sum than its part of the output" == outcome.what
+
+
+def test_a_part_of_the_gradient_that_is_only_written_earns_nothing(judged, solution):
+    class ToRanks(solution["ToRanks"]):
+        @staticmethod
+        def backward(ctx, gradient):
+            summed, none = solution["ToRanks"].backward(ctx, gradient)
+            ctx.comm.given[-1] = summed / ctx.comm.size
+            return summed, none
+
+    names = {name: solution[name] for name in ("shards", "FromRanks")}
+
+    def forward(shard, x, comm):
+        return own(shard, x, comm)
+
+    own = type(solution["forward"])(
+        solution["forward"].__code__, {**solution["forward"].__globals__, "ToRanks": ToRanks}
+    )
+    outcome = judged("split_a_block", forward=forward, ToRanks=ToRanks, **names)
+
+    assert "a rank adds something else to the sum than its part of the input's gradient" == outcome.what
+
+
+@pytest.mark.parametrize("share", [lambda rank, ranks: 1 / ranks, lambda rank, ranks: float(rank == 0)])
+@pytest.mark.parametrize("is_transposed", [False, True])
+def test_a_part_may_carry_a_share_of_the_bias_and_be_summed_transposed(judged, solution, share, is_transposed):
+    names = {name: solution[name] for name in ("ToRanks", "FromRanks")}
+
+    def shards(block, rank, ranks):
+        name = "down_bias" if block["kind"] == "mlp" else "out_bias"
+        return solution["shards"](block, rank, ranks) | {name: block[name] * share(rank, ranks)}
+
+    def forward(shard, x, comm):
+        part = solution["whole_block"](shard, solution["ToRanks"].apply(x, comm))
+        sums = solution["FromRanks"].apply
+        return sums(part.T, comm).T if is_transposed else sums(part, comm)
+
+    assert 1 == judged("split_a_block", shards=shards, forward=forward, **names).points

@@ -18,7 +18,7 @@ def few_library_functions(monkeypatch: pytest.MonkeyPatch) -> None:
     """A proof tries a handful of library functions, not all."""
     tried = {path: inspect.signature(lambda x: x) for path in TRIED}
     monkeypatch.setattr(library_calls, "library_functions", lambda: tried)
-    monkeypatch.setattr(library_calls, "private_functions", tuple)
+    monkeypatch.setattr(library_calls, "private_functions", dict)
 
 
 @pytest.fixture
