@@ -7,12 +7,15 @@ import inspect
 
 import pytest
 
+from edl_labs.checks import Case
 from edl_labs.course.course_folder import Course
 from edl_labs.course.lab import library_calls
+from edl_labs.course.lab.adapted_calls import adapters
 from edl_labs.course.lab.build import build
 from edl_labs.course.lab.library_calls import fits, library_functions, private_functions
 from edl_labs.course.lab.proofs import ExerciseProof
 from edl_labs.course.lab.prove import prove
+from edl_labs.course.lab.read import read_lab
 from edl_labs.errors import SourceError
 from tests.unit.course.lab import kit
 
@@ -124,6 +127,36 @@ def test_private_functions_and_those_of_exercises_are_tried_too_and_none_twice(m
     assert "edl_labs.exercises.lab08b_layouts.fused_kernels._saving" in private
     assert [] == [path for path in private if ".course" in path or ".judge." in path or ".cli" in path]
     assert not public & private
+
+
+def test_private_functions_are_tried_where_arguments_are_no_plain_data_and_for_classes(course, monkeypatch) -> None:
+    path = "edl_labs.anything._private"
+    monkeypatch.setattr(library_calls, "private_functions", lambda: {path: inspect.signature(lambda gpu, x: 0)})
+    lab = read_lab(course, kit.LAB)
+    asked = ast.parse("def f(a, b): ...\nclass F:\n    def __init__(self, a, b): ...").body
+
+    with_it, without = (library_calls._Trials(course, lab, {}, {}, behind) for behind in ([path], []))
+
+    assert [True, True] == [(path, "") in with_it._candidates(one) for one in asked]
+    assert [False, False] == [(path, "") in without._candidates(one) for one in asked]
+
+
+def test_kernels_of_a_cell_have_their_source_when_calls_are_recorded(course) -> None:
+    code = """
+from edl_labs.virtual.tiles import jit
+
+@jit
+def kernel(x):
+    pass
+
+def doubled_time(duration_s):
+    return duration_s * len(kernel.source)
+"""
+    asked, cases = {"doubled_time": ["doubled_time"]}, {"doubled_time": [Case(given={"x": 1.5})]}
+
+    assert ({"doubled_time": []}, {"doubled_time": 0}) == adapters(
+        [("solve", code)], asked, cases, ["math.sqrt"], exercises_folder=course.exercises
+    )
 
 
 @pytest.mark.timeout(60)
