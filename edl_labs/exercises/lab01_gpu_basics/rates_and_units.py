@@ -46,17 +46,23 @@ class PeakFromClock(Exercise):
             return
         if not isinstance(got, (int, float)):
             raise Wrong("expected a number of FLOP/s", why=f"{str(got)[:30]} came back", next="return the rate")
-        ratio = got / want if want else float("inf")
         why = f"asked for {case['dtype']} on an SM with {case['row']}"
-        raise Wrong(*_peak_mistake(case, ratio), why=why, next=_peak_next(ratio, want))
+        if not want:
+            what = "a rate came back for a dtype that the SM does not have"
+            raise Wrong(what, why=why, next="return 0.0 when neither unit has the dtype")
+        then = "SMs × multiply-adds per clock of the faster unit × 2 × clock in Hz"
+        raise Wrong("the peak is wrong", why=f"{why}: expected {want:.6g} FLOP/s, got {got:.6g}", next=then)
 
     def diagnose_all_cases(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
         """What multiply-adds a clock all answers would need, or what they all leave unread."""
         answers = [one for one in zip(cases, got, want, strict=True) if type(one[1]) in (int, float)]
         wrong = [(case, answer, right) for case, answer, right in answers if not close(answer, right, rtol=1e-9)]
-        if len(answers) < len(cases) or len(wrong) < _ENOUGH:
+        if len(answers) < len(cases):
             return None
-        for fits, what, why, then in _OTHER_RATES:
+        for factor, what, why, then in _FACTORS:
+            if all(close(answer, right * factor(case), rtol=1e-9) for case, answer, right in answers):
+                return Wrong(what, why=why, next=then)
+        for fits, what, why, then in _OTHER_RATES if len(wrong) >= _ENOUGH else ():
             if fits(wrong):
                 return Wrong(what, why=why, next=then)
         return None
@@ -68,6 +74,53 @@ _Answers = list[tuple[Any, Any, Any]]  # the case, what came, what is right
 
 def _counts(case: Any) -> list[int]:
     return [unit.get(case["dtype"], 0) for unit in case["row"].values()]
+
+
+def _of_unit(name: str) -> Callable[[Any], float]:
+    return lambda case: case["row"].get(name, {}).get(case["dtype"], 0) / (max(_counts(case)) or 1)
+
+
+def _of_both(case: Any) -> float:
+    return sum(_counts(case)) / (max(_counts(case)) or 1)
+
+
+_SI = "inside, everything is SI: clocks in Hz, rates in FLOP/s"
+# What every right answer would have to be multiplied by, what was done then, why, and what to do.
+_FACTORS: tuple[tuple[Callable[[Any], float], str, str, str], ...] = (
+    (
+        lambda case: 0.5,
+        "a fused multiply-add was counted as one operation",
+        "all answers are half of the peak",
+        "how many floating-point operations are in a·b + c?",
+    ),
+    (lambda case: 1e-6, "the clock was taken as Hz", "all answers are a millionth of the peak", _SI),
+    (lambda case: 1e3, "the clock was taken as GHz", "all answers are 1000 times the peak", _SI),
+    (lambda case: 1e-12, "TFLOP/s came back", "all answers are the peak in units of 1e12 FLOP/s", _SI),
+    (
+        _of_both,
+        "the two units were added up",
+        "wherever both units have the dtype, the answer is the sum of their rates",
+        "a kernel of one dtype runs on the faster unit: take the larger number",
+    ),
+    (
+        lambda case: _of_unit("tensor")(case) or _of_unit("cuda")(case),
+        "the slower unit was taken",
+        "all answers are the rate of the tensor cores wherever they have the dtype, also if the CUDA cores are faster",
+        "look at both units, and take the larger number",
+    ),
+    (
+        _of_unit("cuda"),
+        "only the CUDA cores were looked at",
+        "all answers are the rate of the CUDA cores, and 0 where they do not have the dtype",
+        "look at both units, and take the larger number",
+    ),
+    (
+        _of_unit("tensor"),
+        "only the tensor cores were looked at",
+        "all answers are the rate of the tensor cores, and 0 where they do not have the dtype",
+        "look at both units, and take the larger number",
+    ),
+)
 
 
 def _takes_the_slower(wrong: _Answers) -> bool:
@@ -145,7 +198,7 @@ class Petabyte(Exercise):
 
     def compare(self, case: Any, got: Any, want: Any) -> None:
         if not close(got, want, rtol=1e-6):
-            raise _transfer_mistake(case, got / want)
+            raise _transfer_mistake(case, got, want)
 
     def diagnose_all_cases(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
         """What was done to every answer, where one case alone does not tell it."""
@@ -154,55 +207,88 @@ class Petabyte(Exercise):
             return Wrong("rate over size came back", why="it is upside down in all answers", next="size over rate")
         if all(one == round(one) and abs(one - right) < 1 for one, right in both):
             return Wrong("the time was rounded to whole seconds", why=why, next="return the time as it is")
-        powers = [_decimal_power(case["size"]) - _decimal_power(case["rate"]) for case in cases]
-        if all(close(one, right * 1.024**power) for (one, right), power in zip(both, powers, strict=True)):
-            why = "k, M, G, T and P are powers of 1000; Ki, Mi, Gi, Ti and Pi are powers of 1024"
-            return Wrong("a decimal prefix was read as a binary one", why=why, next="1 PB is how many bytes?")
+        for factor, what, why, then in _OTHER_TIMES:
+            if all(close(one, right * factor(case)) for case, (one, right) in zip(cases, both, strict=True)):
+                return Wrong(what, why=why, next=then)
         return None
+
+
+def _over(of: Callable[[str], float]) -> Callable[[Any], float]:
+    """What times are multiplied by where each amount is multiplied by `of` it."""
+    return lambda case: of(case["size"]) / of(case["rate"])
+
+
+def _power(amount: str, *, binary: bool) -> int:
+    """The power of 1000, or of 1024, in the prefix of an amount such as '6 Gbit/s'; 0 where it has no such prefix."""
+    unit = amount.split()[1]
+    is_binary = unit[1:2] == "i" and unit[0] in "KMGTP"
+    return "kMGTP".find(unit[0].replace("K", "k")) + 1 if is_binary == binary else 0
+
+
+def _one_power_less(amount: str) -> float:
+    return 1000.0 ** -(_power(amount, binary=False) > 0) * 1024.0 ** -(_power(amount, binary=True) > 0)
+
+
+def _whole(amount: str) -> float:
+    number = float(amount.split()[0])
+    return int(number) / number
+
+
+def _share(case: Any) -> float:
+    return 1.0 if case["efficiency"] is None else float(case["efficiency"])
+
+
+_BOTH_KINDS = "k, M, G, T and P are powers of 1000; Ki, Mi, Gi, Ti and Pi are powers of 1024"
+# What every right time would have to be multiplied by, what was done then, why, and what to do.
+_OTHER_TIMES: tuple[tuple[Callable[[Any], float], str, str, str], ...] = (
+    (
+        _over(lambda amount: 1.024 ** _power(amount, binary=False)),
+        "a decimal prefix was read as a binary one",
+        _BOTH_KINDS,
+        "1 PB is how many bytes?",
+    ),
+    (
+        _over(lambda amount: 1.024 ** -_power(amount, binary=True)),
+        "a binary prefix was read as a decimal one",
+        _BOTH_KINDS,
+        "1 PiB is how many bytes?",
+    ),
+    (
+        _over(_one_power_less),
+        "each prefix is one power of 1000 or 1024 too small",
+        "all times are those of k as 1, M as 1000, and Ki as 1, Mi as 1024",
+        "print FACTOR: what is the factor of k, and that of Ki?",
+    ),
+    (
+        _over(_whole),
+        "an amount was cut to a whole number",
+        "all times are those of amounts without what follows the decimal point",
+        "read '1.5 TiB' as 1.5",
+    ),
+    (
+        lambda case: (2 - _share(case)) * _share(case),
+        "the share that is lost was added to the time",
+        "all times are too short by a factor of e · (2 − e), where e is the efficiency",
+        "if a share e of the bits carries data, how many bits does the line send for one bit of data?",
+    ),
+    (
+        lambda case: _share(case) ** 2,
+        "the line code was applied the wrong way",
+        "all times are shorter than over a line without a code",
+        "does a line code make a link faster?",
+    ),
+)
 
 
 _BARE_UNITS = ("B", "bit", "B/s", "bit/s")
 
 
-def _peak_mistake(case: Any, ratio: float) -> tuple[str]:
-    counts = [unit.get(case["dtype"], 0) for unit in case["row"].values()]
-    if ratio == float("inf"):
-        return ("a rate came back for a dtype that the SM does not have",)
-    if close(ratio, 0.5):
-        return ("a fused multiply-add was counted as one operation",)
-    if close(ratio, 1e-6):
-        return ("the clock was taken as Hz",)
-    if close(ratio, 1e-12):
-        return ("TFLOP/s came back",)
-    if close(ratio, sum(counts) / max(counts)):
-        return ("the two units were added up",)
-    if close(ratio, min(counts) / max(counts)):
-        return ("the slower unit was taken",)
-    return ("the peak is wrong",)
-
-
-def _peak_next(ratio: float, want: float) -> str:
-    if not want:
-        return "return 0.0 when neither unit has the dtype"
-    if close(ratio, 0.5):
-        return "how many floating-point operations are in a·b + c?"
-    if ratio < 1e-5:
-        return "inside, everything is SI: clocks in Hz, rates in FLOP/s"
-    return "SMs × multiply-adds per clock of the faster unit × 2 × clock in Hz"
-
-
-def _decimal_power(amount: str) -> int:
-    """Of 1000, in the prefix of an amount such as '6 Gbit/s'; 0 where it has none, or a binary one."""
-    unit = amount.split()[1]
-    return 0 if unit[1] == "i" and unit[0] in "KMGTP" else "kMGTP".find(unit[0]) + 1
-
-
 _BYTES_CODED = "the line code was left out of a rate in bytes"
 
 
-def _transfer_mistake(case: Any, ratio: float) -> Wrong:
-    binary = any(unit.split()[1][1:2] == "i" for unit in (case["size"], case["rate"]))
-    efficiency = 1.0 if case["efficiency"] is None else case["efficiency"]
+def _transfer_mistake(case: Any, got: float, want: float) -> Wrong:
+    ratio, efficiency = got / want, _share(case)
+    decimal = _over(lambda amount: 1.024 ** -_power(amount, binary=True))(case)
     known = [
         (8.0, "bit" in case["size"], "a size in bits was read as bytes", "which letter follows the prefix?"),
         (1 / 8, "bit" in case["rate"], "a rate in bits was read as bytes", "which letter follows the prefix?"),
@@ -211,6 +297,7 @@ def _transfer_mistake(case: Any, ratio: float) -> Wrong:
         (efficiency, "bit" not in case["rate"], _BYTES_CODED, "does the line care how its rate is written?"),
         (efficiency, True, "the line code was left out", "only part of the line's bits carry data"),
         (efficiency**2, True, "the line code was applied the wrong way", "does it make a link faster?"),
+        (decimal, True, "a binary prefix was read as a decimal one", "1 PiB is how many bytes?"),
         (1e3, True, "milliseconds came back", "return seconds; text is made elsewhere"),
         (1e6, True, "microseconds came back", "return seconds; text is made elsewhere"),
         (1 / 60, True, "minutes came back", "return seconds; text is made elsewhere"),
@@ -220,11 +307,9 @@ def _transfer_mistake(case: Any, ratio: float) -> Wrong:
     for factor, applies, what, then in known:
         if applies and factor != 1 and close(ratio, factor):
             return Wrong(what, why=f"{case['size']} over {case['rate']} was asked for", next=then)
-    if binary and 0.7 < ratio < 1.4:
-        why = "Ki, Mi, Gi, Ti and Pi are powers of 1024; k, M, G, T and P are powers of 1000"
-        return Wrong("a binary prefix was read as a decimal one", why=why, next="1 PiB is how many bytes?")
     return Wrong(
         "the transfer time is wrong",
-        why=f"{case['size']} over {case['rate']} at an efficiency of {efficiency:.4g} was asked for",
+        why=f"{case['size']} over {case['rate']} at an efficiency of {efficiency:.4g}: expected {want:.6g} s, "
+        f"got {got:.6g} s",
         next="turn both into bytes first, then divide",
     )

@@ -10,7 +10,6 @@ from typing import Any
 from edl_labs.checks import Exercise, close, exercise
 from edl_labs.checks.evidence_form import answer_text
 from edl_labs.errors import Wrong
-from edl_labs.units import counted
 
 
 @exercise("tile_quantization")
@@ -90,16 +89,33 @@ class WaveQuantization(Exercise):
     def diagnose_all_cases(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
         """Another criterion than the share of wanted elements, which picks every width that came back."""
         asked = [one for one in zip(cases, got, want, strict=True) if one[0]["ask"] == "width"]
-        if any(answer != right for case, answer, right in zip(cases, got, want, strict=True) if case["ask"] == "waves"):
-            return None
+        reports = [one for one in zip(cases, got, want, strict=True) if one[0]["ask"] == "waves"]
+        if any(answer != right for _, answer, right in reports):
+            return _holds_of_the_last_wave(reports)
         wrong = sum(answer != right for _, answer, right in asked)
         if wrong < _ENOUGH or any(type(answer) is not int for _, answer, _ in asked):
             return None
         for picks, what, then in _OTHER_WIDTHS:
             if all(picks(case, answer) or answer == right for case, answer, right in asked):
-                why = f"it picks all {wrong} widths that are wrong"
+                why = f"this fits all {wrong} widths that are wrong"
                 return Wrong(what, why=why, next=f"{then}: wanted elements over what the waves could compute")
+        wide = [one for one in asked if one[0]["bound"] >= one[0]["tile_n"]]
+        if all(answer % case["tile_n"] == 0 < answer for case, answer, _ in wide):
+            why = f"{len(wide)} of {len(wide)} widths are multiples of tile_n, where the bound has room for a tile"
+            return Wrong("only widths of whole tiles came back", why=why, next="try the widths between them too")
         return None
+
+
+def _holds_of_the_last_wave(reports: list[tuple[Any, Any, Any]]) -> Wrong | None:
+    """All is right but the spare places, and those are the tiles of the last wave everywhere."""
+    for case, answer, right in reports:
+        held = case["sm_count"] - right[2]
+        if len(answer) != 3 or answer[0] != right[0] or not close(answer[1], right[1]) or answer[2] != held:
+            return None
+    why = "all answers are sm_count less the empty places"
+    return Wrong(
+        "those are the tiles of the last wave", why=why, next="how many tiles more would not take a wave more?"
+    )
 
 
 _UNWRITTEN = -(2**31)  # no width, and no slip of the pen either
@@ -199,9 +215,12 @@ def _fullness_mistake(case: Any, efficiency: Any, want: Any) -> Wrong:
     if close(efficiency, last / case["sm_count"]):
         why = "the waves before it are full, and they count"
         return Wrong("that is how full the last wave is", why=why, next="look at all waves together")
+    if close(efficiency, 100 * want[1]):
+        return Wrong("the efficiency is a percentage", why=f"{_say(efficiency)} came back", next="a share is at most 1")
     return Wrong(
         "the efficiency is wrong",
-        why="it is the share of tile places, over all waves, that hold a tile",
+        why=f"it is the share of tile places, over all waves, that hold a tile: {_say(want[1])} and not "
+        f"{_say(efficiency)}",
         next="how many places do that many waves have?",
     )
 
@@ -252,21 +271,18 @@ def _judge_width(case: Any, width: Any, right: Any) -> None:
 
 
 def _width_mistake(case: Any, width: int, right: int) -> Wrong:
+    what, why = "another width uses the machine better", f"{width} came back, and {right} is better"
     if width == case["bound"]:
-        what, why = "the widest matrix is not the best filled one", "the bound itself came back"
+        what = "the widest matrix is not the best filled one"
     elif width % case["tile_n"] == 0 and right % case["tile_n"]:
-        tiles = counted(width // case["tile_n"], "whole tile")
-        what = "the tiles are full, but the waves are not"
-        why = f"{width} is {tiles}: only such widths were tried, or preferred; those between, and the bound, count too"
-    elif width == case["bound"] // case["tile_n"] * case["tile_n"]:
-        what, why = "the tiles are full, but the waves are not", "the widest whole number of tiles came back"
-    elif right == case["bound"] and width == right - 1:
-        what, why = "another width uses the machine better", f"{width} came back; range(1, bound) leaves the bound out"
+        bound = ", the bound itself," if right == case["bound"] else ""
+        why = f"{width}, a multiple of tile_n, came back; {right}{bound} is better, and no such multiple"
     elif right == case["bound"]:
-        what, why = "another width uses the machine better", f"{width} came back; the bound itself is a width too"
-    else:
-        what, why = "another width uses the machine better", f"{width} came back"
-    return Wrong(what, why=why, next="compare, for each width, the wanted elements with what its waves could compute")
+        why = f"{width} came back; the bound itself, {right}, is a width too, and better"
+    then = (
+        "count whole tiles along each side and whole waves; compare the wanted elements with what waves could compute"
+    )
+    return Wrong(what, why=why, next=then)
 
 
 def _say(value: Any) -> str:

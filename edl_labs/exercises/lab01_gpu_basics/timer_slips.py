@@ -34,10 +34,15 @@ def _calls_instead(**others: tuple[str, ...]) -> Callable[[list[_Row]], bool]:
     return fits
 
 
-def _checks_are_timed(rows: list[_Row]) -> bool:
-    """All that waited and is not coarse is a wrong stream, the sound reports too."""
-    known = {"no sync": ("no sync",), _COARSE: (_COARSE, "wrong stream")}
-    return all(mine in known.get(right, ("wrong stream",)) for _, mine, right in rows)
+def _all_that_waited(name: str) -> Callable[[list[_Row]], bool]:
+    """Whether all that waited and is not coarse got this name, the sound reports too."""
+
+    def fits(rows: list[_Row]) -> bool:
+        known = {"no sync": ("no sync",), _COARSE: (_COARSE, name)}
+        is_constant = all(mine == name for _, mine, _ in rows)
+        return not is_constant and all(mine in known.get(right, (name,)) for _, mine, right in rows)
+
+    return fits
 
 
 def _counts_all_waits(rows: list[_Row]) -> bool:
@@ -102,17 +107,24 @@ _SLIPS: tuple[tuple[Callable[[list[_Row]], bool], str, str, str], ...] = (
         "and in a row that is no 'stream'",
     ),
     (
-        _checks_are_timed,
-        "kernels that are not timed were taken for timed ones",
-        "every timer that waited was called 'wrong stream', also where all timed kernels end before the last reading: "
-        "what runs after it there has the name 'check'",
-        "'check' and the loader's copy are in every timeline, whatever the fault: only 'kernel' is timed",
+        _all_that_waited("wrong stream"),
+        "every timer that waited was called 'wrong stream'",
+        "also where all timed kernels end before the last reading: 'check' and the loader's copy, which has a stream "
+        "of its own, are in every timeline, for each fault",
+        "only 'kernel' is timed; a wrong stream is one that was waited for while timed kernels ran on",
+    ),
+    (
+        _all_that_waited("no sync"),
+        "every timer that waited was called 'no sync'",
+        "also where the host waits before the last reading and all timed kernels end before it: 'check' and the "
+        "loader's copy are in every timeline, for each fault",
+        "only 'kernel' is timed; look for a wait between its last call and the last 'read clock'",
     ),
     (
         _counts_all_waits,
-        "waits after the last reading were counted as well",
-        "'sync per call' came back for all reports but those of a coarse clock: in all, each timeline has as many "
-        "waits, and those after the last 'read clock' belong to the check of the results",
+        "every report but a coarse clock's was called 'sync per call'",
+        "in all, each timeline has as many waits, and those after the last 'read clock' belong to the check of the "
+        "results",
         "look at the waits before that reading; one of those may still be for another stream: do kernels run on?",
     ),
     (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from edl_labs.checks import Exercise, close, exercise
@@ -43,22 +44,23 @@ class FusedOrNot(Exercise):
         common = (_sizes_changed(case, got, want, left) if left else None) or _common_mistake(case, got, want)
         if common is not None:
             raise common
-        raise _unfused_mistake(case, got[0]) if not same[0] else _fused_mistake(case, got[1])
+        which = same.index(False)
+        raise _intensity_mistake(case, ("unfused", "fused")[which], got[which], want[which])
 
     def diagnose_all_cases(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
-        """The fused chain reads what its first step needs, and nothing later: one case may fit other mistakes too."""
-        got = [_apart(answer)[0] for answer in got]
-        if not all(close(answer[0], right[0]) for answer, right in zip(got, want, strict=True)):
+        """What each chain moved by one count that all cases fit: one case may fit several."""
+        answers = [_apart(answer)[0] for answer in got]
+        rows = list(zip(cases, answers, want, strict=True))
+        is_common = any(_apart(answer)[1] or _common_mistake(*row) for answer, row in zip(got, rows, strict=True))
+        if is_common or all(close(answer[0], right[1]) and close(answer[1], right[0]) for _, answer, right in rows):
             return None
-        for case, answer in zip(cases, got, strict=True):
-            names = (*set(case["chain"][0]["reads"]), *set(case["keep"]))
-            if not close(_moved(case, answer[1]), float(sum(case["size_bytes"][name] for name in names))):
-                return None
-        return Wrong(
-            "fused, the inputs of later steps were left out",
-            why="only what the first step reads was counted",
-            next="which steps need something from outside the chain?",
-        )
+        for which, (counts, why) in enumerate(((_UNFUSED, _APART), (_FUSED, _ONE_KERNEL))):
+            if all(close(answer[which], right[which], rtol=1e-6) for _, answer, right in rows):
+                continue
+            for moves, what, then in counts:
+                if all(close(_moved(case, answer[which]), float(moves(case)), rtol=1e-6) for case, answer, _ in rows):
+                    return Wrong(what, why=why, next=then)
+        return None
 
     def format_case(self, case: Any) -> str:
         steps = [f"  {s['op']}: {', '.join(s['reads'])} -> {s['writes']}  ({s['flop']} FLOP)" for s in case["chain"]]
@@ -121,57 +123,117 @@ def _moved(case: Any, got: float) -> float:
     return flop / got if got else 0.0
 
 
-def _unfused_mistake(case: Any, got: float) -> Wrong:
-    need(got, "the unfused intensity")
-    size, chain, moved = case["size_bytes"], case["chain"], _moved(case, got)
-    names = {name for step in chain for name in (*step["reads"], step["writes"])}
-    known = [
-        (sum(size[n] for n in names), "unfused, every tensor was counted once", "a kernel reads what another wrote"),
-        (
-            sum(size[n] for s in chain for n in set(s["reads"])),
-            "unfused, nothing was written",
-            "where does a kernel leave its result?",
+def _bytes_of(case: Any, *names: Iterable[str]) -> int:
+    """The bytes of all tensors named, each as often as it is named."""
+    return sum(case["size_bytes"][name] for some in names for name in some)
+
+
+def _reads(case: Any) -> list[str]:
+    """What the steps read, each tensor once a step."""
+    return [name for step in case["chain"] for name in set(step["reads"])]
+
+
+def _made(case: Any) -> list[str]:
+    return [step["writes"] for step in case["chain"]]
+
+
+def _outside(case: Any) -> set[str]:
+    return {*_reads(case)} - {*_made(case)}
+
+
+_Count = tuple[Callable[[Any], int], str, str]  # the bytes that move by it, what is wrong, what to do
+_APART = "unfused, each step is a kernel of its own; this count gives all unfused intensities"
+_UNFUSED: tuple[_Count, ...] = (
+    (
+        lambda case: _bytes_of(case, {*_reads(case), *_made(case)}),
+        "unfused, every tensor was counted once",
+        "a kernel writes its result, and the next one reads it",
+    ),
+    (
+        lambda case: _bytes_of(case, _reads(case)),
+        "unfused, nothing was written",
+        "where does a kernel leave its result?",
+    ),
+    (
+        lambda case: _bytes_of(case, (name for step in case["chain"] for name in step["reads"]), _made(case)),
+        "a kernel read one tensor twice",
+        "a kernel that needs a number twice reads it once",
+    ),
+    (
+        lambda case: _bytes_of(case, _reads(case), case["keep"]),
+        "unfused, only the results in keep were written",
+        "each kernel writes its result, kept or not: the next kernel reads it from memory",
+    ),
+    (
+        lambda case: _bytes_of(case, {*_reads(case)}, _made(case)),
+        "unfused, a tensor that two kernels read was counted once",
+        "each kernel reads all that it needs from memory",
+    ),
+    (
+        lambda case: _bytes_of(
+            case, _outside(case), (name for name in _reads(case) if name in _made(case)), _made(case)
         ),
-        (
-            sum(size[n] for s in chain for n in (*s["reads"], s["writes"])),
-            "a kernel read one tensor twice",
-            "a kernel that needs a number twice reads it once",
-        ),
-    ]
-    for nbytes, what, then in known:
-        if close(moved, float(nbytes), rtol=1e-6):
-            return Wrong(what, why="unfused, each step is a kernel of its own", next=then)
-    return _intensity_mistake("unfused", got)
+        "unfused, an input of the chain that two kernels read was counted once",
+        "each kernel reads all that it needs from memory",
+    ),
+    (
+        lambda case: _bytes_of(case, _outside(case), case["keep"]),
+        "unfused, the chain was counted as one kernel",
+        "what do the kernels in the middle read, and where do they leave their results?",
+    ),
+)
+_ONE_KERNEL = "fused, there is one kernel for the whole chain; this count gives all fused intensities"
+_FUSED: tuple[_Count, ...] = (
+    (
+        lambda case: _bytes_of(case, _outside(case), _made(case)),
+        "fused, an intermediate went through memory: all results were written",
+        "only what keep names is needed afterwards",
+    ),
+    (
+        lambda case: _bytes_of(case, {*_reads(case)}, case["keep"]),
+        "fused, an intermediate went through memory: results of earlier steps were read",
+        "what a step of the same kernel made is still in registers",
+    ),
+    (
+        lambda case: _bytes_of(case, _outside(case), case["keep"], {*_reads(case)} & {*case["keep"]}),
+        "fused, a kept result was read back",
+        "it is written, and the fused kernel still has it in registers",
+    ),
+    (
+        lambda case: _bytes_of(case, _outside(case), case["keep"], _made(case)[-1:]),
+        "fused, the last result was written twice",
+        "keep names it already",
+    ),
+    (
+        lambda case: _bytes_of(case, _outside(case), _made(case)[-1:]),
+        "a result that is kept was not written",
+        "keep names what must be in memory at the end",
+    ),
+    (lambda case: _bytes_of(case, _outside(case)), "fused, nothing was written", "what must be in memory at the end?"),
+    (lambda case: _bytes_of(case, case["keep"]), "fused, nothing was read", "what does the chain need from outside?"),
+    (
+        lambda case: _bytes_of(case, (name for name in _reads(case) if name not in _made(case)), case["keep"]),
+        "an input was read for every step that uses it",
+        "one kernel, one read",
+    ),
+    (
+        lambda case: _bytes_of(case, set(case["chain"][0]["reads"]), set(case["keep"])),
+        "fused, the inputs of later steps were left out: only what the first step reads was counted",
+        "which steps need something from outside the chain?",
+    ),
+    (
+        lambda case: _bytes_of(case, _reads(case), _made(case)),
+        "fused, all was counted as for kernels of their own",
+        "which tensors does a single kernel still have in registers?",
+    ),
+)
 
 
-def _fused_mistake(case: Any, got: float) -> Wrong:
-    need(got, "the fused intensity")
-    size, chain, keep, moved = case["size_bytes"], case["chain"], set(case["keep"]), _moved(case, got)
-    made = {step["writes"] for step in chain}
-    outside = {name for step in chain for name in step["reads"]} - made
-    into = sum(size[name] for name in outside)
-    last = chain[-1]["writes"]
-    kept = sum(size[name] for name in keep)
-    known = [
-        (into + sum(size[n] for n in made), "fused, an intermediate went through memory", "who needs it afterwards?"),
-        (into + size[last], "a result that is kept was not written", "keep names what must be in memory at the end"),
-        (into, "fused, nothing was written", "what must be in memory at the end?"),
-        (into + 2 * kept - size[last], "a kept result was read back", "the fused kernel still has it in registers"),
-        (
-            sum(size[n] for s in chain for n in set(s["reads"]) - made) + kept,
-            "an input was read for every step that uses it",
-            "one kernel, one read",
-        ),
-    ]
-    for nbytes, what, then in known:
-        if close(moved, float(nbytes), rtol=1e-6):
-            return Wrong(what, why="fused, there is one kernel for the whole chain", next=then)
-    return _intensity_mistake("fused", got)
-
-
-def _intensity_mistake(which: str, got: float) -> Wrong:
+def _intensity_mistake(case: Any, which: str, got: float, want: float) -> Wrong:
+    need(got, f"the {which} intensity")
+    moved = f"{_moved(case, want):.0f} bytes move, and {_moved(case, got):.0f} would give your answer"
     return Wrong(
         f"the {which} intensity is wrong",
-        why=f"{say(got)} FLOP/B came back",
-        next="all FLOPs of the chain, over all bytes that move",
+        why=f"expected {want:.7g} FLOP/B, got {got:.7g}: {moved}",
+        next="list for each kernel what it reads and what it writes; all FLOPs of the chain, over all bytes that move",
     )

@@ -59,6 +59,10 @@ class Diagnose(Exercise):
         if all(answer == _per_element(case, right) for case, answer, right in rows):
             why = "FLOPs per element were compared with a ridge in FLOP/B, which gives all answers"
             return Wrong("elements were counted, not bytes", why=why, next="an element has itemsize bytes")
+        if all(answer == _half_as_many(case, right) for case, answer, right in rows):
+            why = "half of each product's FLOP/B was compared with the ridge, which gives all answers"
+            then = "2·m·n·k operations: a·b + c is two of them"
+            return Wrong("a multiply-add was counted as one operation", why=why, next=then)
         other = {"math": "memory", "memory": "math", "latency": "latency"}
         if not all(answer == other[right] for answer, right in zip(got, want, strict=True)):
             return None
@@ -132,12 +136,21 @@ def _last_wave(layer: Any, machine: Any) -> bool | None:
 
 
 def _per_element(case: Any, want: str) -> str:
+    return _with_intensity(case, want, 1.0)
+
+
+def _half_as_many(case: Any, want: str) -> str:
+    return _with_intensity(case, want, 0.5 / case["layer"]["itemsize"])
+
+
+def _with_intensity(case: Any, want: str, factor: float) -> str:
+    """The answer where a product's FLOPs per element, times `factor`, are compared with the ridge."""
     sides = _sides(case["layer"])
     if want == "latency" or sides is None:
         return want
     m, n, k = sides
     ridge = case["machine"]["peak_flop_per_s"] / case["machine"]["bandwidth_byte_per_s"]
-    return "math" if 2 * m * n * k / (m * k + k * n + m * n) > ridge else "memory"
+    return "math" if factor * 2 * m * n * k / (m * k + k * n + m * n) > ridge else "memory"
 
 
 _WHICH = "the result, m by n, is cut into tiles, and each of its tiles is a block"

@@ -235,6 +235,12 @@ def _byte_mistake(case: Any, got: float, *, total: float) -> Wrong:
         ),
         (padded, _PADDING, "it is not in memory, so it is not read", "the input is size × size, without its border"),
         (an_example, _AN_EXAMPLE, "a matrix product has all examples at once", "each operand moves once"),
+        (
+            "features" in case and close(got, (total - weights / 2) * size, rtol=1e-9),
+            "the weights or the biases of the norm were left out",
+            "there is one weight and one bias for each feature",
+            "read both",
+        ),
         (an_element, _AN_ELEMENT, "one of each belongs to a feature, whatever the number of rows", "2 × features"),
         (windows, _WINDOWS, "what one has brought into the caches, the next can use", "count each operand once"),
     ]
@@ -244,6 +250,6 @@ def _byte_mistake(case: Any, got: float, *, total: float) -> Wrong:
         return Wrong(", or ".join(whats), why=", or ".join(whys), next=", or ".join(nexts))
     return Wrong(
         f"the bytes of a {case['kind']} are wrong",
-        why=f"they are {say(got / (total * size))} times what they should be",
+        why=f"expected {total * size:.0f}, got {got:.0f}",
         next="each operand is read once, the result is written once; mind the shape of each",
     )

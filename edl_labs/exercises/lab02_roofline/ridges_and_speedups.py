@@ -44,7 +44,7 @@ class RidgeAndBound(Exercise):
             raise _ridge_mistake(case, got["ridge"], want["ridge"])
         pair(got["bound"], "time_s, limiter")
         if not close(got["bound"][0], want["bound"][0]):
-            raise _bound_mistake(case, got["bound"][0])
+            raise _bound_mistake(case, got["bound"][0], want["bound"][0])
         if got["bound"][1] != want["bound"][1]:
             raise Wrong(
                 f"{got['bound'][1][:20]!r} does not limit this work",
@@ -79,7 +79,10 @@ def _ridge_mistake(case: Any, ridge: Any, right: float) -> Wrong:
     elif any(close(ridge, case["machine"]["peak_flop_per_s"][d] / b) for d, b in _others(case)):
         what, then = "that is another roof's ridge", "each dtype has its peak, each level its bandwidth"
     else:
-        what, then = "the ridge point is wrong", "at which intensity do both limits allow the same FLOP/s?"
+        what, then = (
+            f"the ridge point is not {right:.7g} FLOP/B",
+            "at which intensity do both limits allow the same FLOP/s?",
+        )
     return Wrong(what, why=f"asked for {case['dtype']} against {case['level']}, {say(ridge)} came back", next=then)
 
 
@@ -88,7 +91,7 @@ def _others(case: Any) -> list[tuple[str, float]]:
     return [(d, b) for d in machine["peak_flop_per_s"] for b in machine["bandwidth_byte_per_s"].values()]
 
 
-def _bound_mistake(case: Any, time_s: float) -> Wrong:
+def _bound_mistake(case: Any, time_s: float, right_s: float) -> Wrong:
     machine, work = case["machine"], case["work"]
     moves = [nbytes / machine["bandwidth_byte_per_s"][level] for level, nbytes in work["moved_bytes"].items()]
     compute_s = work["flop"] / _peak(case)
@@ -111,7 +114,7 @@ def _bound_mistake(case: Any, time_s: float) -> Wrong:
     elif len(moves) > 1 and close(time_s, max(*shared, compute_s)):
         what, why = "each level was charged with the bytes of all", "moved_bytes says what each of them moves"
     else:
-        what, why = "the lower bound is wrong", f"{say(time_s)} s came back"
+        what, why = "the lower bound is wrong", f"expected {right_s:.7g} s, got {time_s:.7g} s"
     return Wrong(what, why=why, next="one time for each level and one for the arithmetic; which of them counts?")
 
 
@@ -177,6 +180,14 @@ def _alone(shares: _Shares, faster: _Shares) -> float:
     return math.prod(_old_over(1 - shares[name] + shares[name] / factor) for name, factor in faster.items())
 
 
+def _finite_or_one(factor: float) -> float:
+    return factor if math.isfinite(factor) else 1.0
+
+
+def _first_alone(shares: _Shares, faster: _Shares) -> float:
+    return next((_old_over(1 - shares[name] + shares[name] / factor) for name, factor in faster.items()), 1.0)
+
+
 # Each is (the speed-up that a mistake gives, what is wrong, why).
 _SPEEDUPS: list[tuple[Callable[[_Shares, _Shares], float], str, str]] = [
     (
@@ -211,6 +222,28 @@ _SPEEDUPS: list[tuple[Callable[[_Shares, _Shares], float], str, str]] = [
         "a factor below 1 was not used",
         "it makes a class slower: with 0.5 it takes twice as long",
     ),
+    (
+        lambda shares, faster: 2 - sum(share / faster.get(name, 1.0) for name, share in shares.items()),
+        "1 plus the share of time that is saved came back",
+        "who needs half of the time is twice as fast, not 1.5 times",
+    ),
+    (
+        _first_alone,
+        "only the first class in `faster` was made faster",
+        "a `return` in a loop ends it at its first turn",
+    ),
+    (
+        lambda shares, faster: _old_over(
+            sum(share / _finite_or_one(faster.get(name, 1.0)) for name, share in shares.items())
+        ),
+        "a class with a factor of math.inf took as long as before",
+        "it takes no time: 1 / math.inf is 0.0",
+    ),
+    (
+        lambda shares, faster: _old_over(sum(share / (1 + faster.get(name, 0.0)) for name, share in shares.items())),
+        "a factor of 2 was taken for three times as fast",
+        "2 means that a class takes half of its time",
+    ),
 ]
 
 
@@ -226,5 +259,5 @@ def _speedup_mistake(case: Any, got: float, want: float) -> Wrong:
     elif close(got, 100 * (want - 1)):
         what, why = "that is how many percent faster the whole is", "return old time over new time"
     else:
-        what, why = "the speed-up is wrong", f"{say(got)} came back"
+        what, why = "the speed-up is wrong", f"expected {want:.7g}, got {got:.7g}"
     return Wrong(what, why=why, next=_THEN)

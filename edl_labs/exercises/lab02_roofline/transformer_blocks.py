@@ -57,7 +57,7 @@ def _terms(case: Any, want: Any) -> dict[str, float]:
         "the query and output projections": own,
         "the key and value projections": own * grouped,
         "the projection of keys or of values": own * grouped / 2,
-        "the product of queries and keys, or that of weights and values": attention / 2,
+        "half of the attention (one of its two products, or what a causal mask would leave out)": attention / 2,
         "the attention itself": attention,
         "the feed-forward layers": hidden,
         "the gate of the feed-forward layers": hidden / 3 if case["gated"] else 0.0,
@@ -94,7 +94,7 @@ def _forward_mistake(case: Any, got: float, reference: Any) -> Wrong:
     missing = [name for name, count in terms.items() if count and close(got, want - count, rtol=0.003)]
     if missing:
         why = f"forward: {say(got / want)} times what it should be"
-        then = "list the products of the listing above, one by one"
+        then = "list the products of the listing above, one by one; none of them has a mask"
         return Wrong(f"{', or '.join(missing)} is missing", why=why, next=then)
     return Wrong(
         "the forward pass is wrong",

@@ -30,7 +30,7 @@ def name_fault(report):
 
 
 # %% mistake="waits_of_the_check_too"
-# told: waits after the last reading were counted as well
+# told: every report but a coarse clock's was called 'sync per call'
 def name_fault(report):
     waits = [span for span in report["timeline"] if span["kind"] == "wait"]
     if report["clock_resolution_s"] > report["true_seconds_per_call"]:

@@ -36,8 +36,9 @@ def wave_report(tiles, *, sm_count):
 
 
 # %% mistake="shares_added"
-# told: the tiles are full, but the waves are not
-# like: whole_tiles_only
+# told: the share of the tiles and that of the waves were added
+# why: half-full tiles in half-full waves use a quarter of the machine, and a sum says that they use as much as before
+# next: multiply the two shares, or compare the wanted elements with what all waves could compute
 def best_width(m, *, bound, tile_m, tile_n, sm_count):
     def share(n):
         tiles = -(-m // tile_m) * -(-n // tile_n)
@@ -49,6 +50,78 @@ def best_width(m, *, bound, tile_m, tile_n, sm_count):
 
 
 # %% mistake="whole_tiles_only"
-# told: the tiles are full, but the waves are not
+# told: only widths of whole tiles came back
 def best_width(m, *, bound, tile_m, tile_n, sm_count):
     return bound // tile_n * tile_n
+
+
+# %% mistake="tiles_by_area"
+# told: best_width counts tiles by area
+# why: what is left over along m and along n cannot share a tile: all your widths are best for m * n / (tile_m * tile_n)
+# next: round up along each side, then multiply the two counts
+def best_width(m, *, bound, tile_m, tile_n, sm_count):
+    def share(n):
+        tiles = -(-m * n // (tile_m * tile_n))
+        return n / wave_report(tiles, sm_count=sm_count)[0]
+
+    return max(range(1, bound + 1), key=share)
+
+
+# %% mistake="sides_of_a_tile_swapped"
+# told: best_width swaps the sides of a tile
+# why: all your widths are best for m / tile_n rows of tiles and n / tile_m columns
+# next: tile_m goes along m, and tile_n along n
+def best_width(m, *, bound, tile_m, tile_n, sm_count):
+    def share(n):
+        tiles = -(-m // tile_n) * -(-n // tile_m)
+        return n / wave_report(tiles, sm_count=sm_count)[0]
+
+    return max(range(1, bound + 1), key=share)
+
+
+# %% mistake="rows_of_tiles_rounded_down"
+# told: best_width rounds the rows of tiles down
+# why: all your widths are best for m // tile_m rows of tiles
+# next: what is left over along m needs a row of tiles too: round up along each side
+def best_width(m, *, bound, tile_m, tile_n, sm_count):
+    def share(n):
+        tiles = max(1, m // tile_m) * -(-n // tile_n)
+        return n / wave_report(tiles, sm_count=sm_count)[0]
+
+    return max(range(1, bound + 1), key=share)
+
+
+# %% mistake="columns_of_tiles_rounded_down"
+# told: best_width rounds the columns of tiles down
+# why: all your widths are best for n // tile_n columns of tiles
+# next: what is left over along n needs a column of tiles too: round up along each side
+def best_width(m, *, bound, tile_m, tile_n, sm_count):
+    def share(n):
+        tiles = -(-m // tile_m) * max(1, n // tile_n)
+        return n / wave_report(tiles, sm_count=sm_count)[0]
+
+    return max(range(1, bound + 1), key=share)
+
+
+# %% mistake="tiles_rounded_down"
+# told: best_width rounds the tiles down along both sides
+# why: all your widths are best for m // tile_m rows and n // tile_n columns of tiles
+# next: what is left over along a side needs tiles too: round up along each side
+def best_width(m, *, bound, tile_m, tile_n, sm_count):
+    def share(n):
+        tiles = max(1, m // tile_m) * max(1, n // tile_n)
+        return n / wave_report(tiles, sm_count=sm_count)[0]
+
+    return max(range(1, bound + 1), key=share)
+
+
+# %% mistake="a_row_and_column_too_many"
+# told: best_width counts one row and one column of tiles too many
+# why: all your widths are best for m // tile_m + 1 rows and n // tile_n + 1 columns
+# next: one more is needed only where something is left over: round up
+def best_width(m, *, bound, tile_m, tile_n, sm_count):
+    def share(n):
+        tiles = (m // tile_m + 1) * (n // tile_n + 1)
+        return n / wave_report(tiles, sm_count=sm_count)[0]
+
+    return max(range(1, bound + 1), key=share)

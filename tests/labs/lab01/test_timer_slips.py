@@ -27,8 +27,14 @@ def answered(reports, **instead):
     [
         ({"wrong_stream": "no sync"}, "a wait for another stream was not seen"),
         ({"cold_first_call": "none"}, "a cold first call was looked for in the longest run, or not at all"),
-        (dict.fromkeys(("sync_per_call", "cold_first_call", "cache-warm", "none"), "wrong stream"), "kernels that are"),
-        (dict.fromkeys((one.replace(" ", "_") for one in FAULTS if "coarse" not in one), "sync per call"), "waits aft"),
+        (
+            dict.fromkeys(("sync_per_call", "cold_first_call", "cache-warm", "none"), "wrong stream"),
+            "every timer that waited",
+        ),
+        (
+            dict.fromkeys((one.replace(" ", "_") for one in FAULTS if "coarse" not in one), "sync per call"),
+            "every report but",
+        ),
     ],
 )
 def test_faults_that_are_always_called_another_tell_the_rule(reports, instead, told):
