@@ -14,7 +14,9 @@ from edl_labs.errors import Wrong
 
 STEPS, EVERY = 6, 3  # accuracies are wanted at steps 0 and 3
 _SAME = 1e-4  # of a loss or a weight's length: orders of adding differ by 1e-6
-_OF_AN_OPTIMIZER = ("addcdiv", "addcmul", "lerp")  # what one parameter's update takes one of, without foreach or fused
+# What one parameter's update takes one of, without foreach or fused, however Adam is written.
+_OF_AN_OPTIMIZER = ("addcdiv", "addcmul", "lerp", "sqrt", "rsqrt")
+_OF_A_METRIC = ("argmax", "eq", "topk", "max", "sort", "argsort", "ge")  # one of them finds the largest logits
 
 
 @exercise("mend_the_step")
@@ -71,8 +73,9 @@ class MendTheStep(Exercise):
         if [one.name for one in played.sections] != ["", *(f"step {number}" for number in range(STEPS)), "end"]:
             why = "its sections are not the steps of a training"
             raise Wrong("This is not a recorded training.", why=why, next="run the cell again, and check again")
+        _judge_order(played.sections)
         _judge_values(_facts(played.outputs), right, got["floats"], played)
-        left = _costs_left(case, played.sections[1:-1], got["floats"])
+        left = _costs_left(case, played.sections, got["floats"])
         if left:
             what, why, then = next(iter(left.values()))
             also = f"; also left: {', '.join(list(left)[1:])}" if len(left) > 1 else ""
@@ -137,6 +140,15 @@ def _facts(outputs: Mapping[str, Any]) -> dict[str, float]:
     return {name: float(one.double().norm()) if one.numel() > 1 else float(one.sum()) for name, one in outputs.items()}
 
 
+def _judge_order(sections: list[Any]) -> None:
+    """Wrong where a step's text is used before that step: what follows from it would not count as the step's."""
+    for number in range(STEPS):
+        early = [one.name for one in sections[: number + 1] if f"text {number}" in one.inputs]
+        if early:
+            why = f"text {number} is used {f'in {early[0]}' if early[0] else 'before the first step'}"
+            raise Wrong("The record's steps are not in order.", why=why, next="run the cell again, and check again")
+
+
 def _judge_values(mine: Mapping[str, float], right: Mapping[str, float], floats: list[str], played: Any) -> None:
     for kind, words in (("loss", "losses"), ("accuracy", "accuracies")):
         counts = [sum(name.partition(" ")[0] == kind for name in names) for names in ([*mine, *floats], list(right))]
@@ -177,32 +189,44 @@ def _other_value(name: str, shown: str, *, stale: bool) -> Wrong:
     return Wrong(f"The weights of {name} are wrong after training.", why=f"their length: {shown}", next=_ALL_OF_IT)
 
 
-def _costs_left(case: Any, steps: list[Any], floats: list[str]) -> dict[str, tuple[str, str, str]]:
-    """What, why and next of each cost that is still there, by its name; the dearest on a GPU first."""
+def _costs_left(case: Any, sections: list[Any], floats: list[str]) -> dict[str, tuple[str, str, str]]:
+    """What, why and next of each cost that is still there, by its name; the dearest on a GPU first.
+
+    Where a section ends is a claim. Nothing of a step comes before the step's text, so sums over this and all later
+    sections hold, wherever their ends are.
+    """
     left: dict[str, tuple[str, str, str]] = {}
-    reads = sum(step.host_reads for step in steps)
+    steps, later = sections[1:-1], sections[1:]
+    reads = sum(step.host_reads for step in later)
     if reads or floats:
         why = f"{reads} reads in {STEPS} steps; each waits until the GPU has done all work"
         left["host reads"] = ("The host reads a value in the step.", why, "keep losses and accuracies as tensors")
-    updates = max(steps[2].operators[name] for name in _OF_AN_OPTIMIZER)
+    updates = max(_total(later, name) for name in _OF_AN_OPTIMIZER) // STEPS
     if updates > case["blocks"] + 1:
         why = f"a step has {updates} updates of a single parameter each"
         left["the optimizer"] = ("Every parameter is updated separately.", why, "AdamW(…, fused=True) or foreach=True")
     square = (case["tokens"], case["tokens"])
-    masked = [name for step in steps for name, shape in step.shapes if shape[-2:] == square]
+    masked = [name for step in later for name, shape in step.shapes if shape[-2:] == square]
     if masked:
         why = f"{masked[0]} makes a tensor whose last dimensions are {square[0]} × {square[1]}, position by position"
         left["the mask"] = ("Scores of all pairs of positions are written.", why, _SDPA)
-    has_metric = steps[EVERY].operators.total() <= steps[EVERY - 1].operators.total()
+    in_each = [name for name in _OF_A_METRIC if _total(later, name) >= STEPS]
+    has_metric = bool(in_each) or steps[EVERY].operators.total() <= steps[EVERY - 1].operators.total()
     if has_metric:
         why = f"step {EVERY - 1}, whose accuracy is not kept, has as many kernels as step {EVERY}"
+        why = f"{in_each[0]} runs {_total(later, in_each[0])} times in {STEPS} steps" if in_each else why
         left["the metric"] = ("The accuracy is computed in every step.", why, "compute it in the steps that keep it")
     training = [step for number, step in enumerate(steps) if number % EVERY]
     casts = sum(step.operators["_to_copy"] for step in training) - has_metric * len(training)  # of the metric itself
+    casts = max(casts, _total(sections, "_to_copy") - STEPS * (1 + has_metric))  # moved out of the steps
     if casts > 0:
         why = f"{casts} in {len(training)} steps; the table of positions is the same in all of them"
         left["conversions"] = ("Tensors are converted in every step.", why, "convert once, in __init__")
     return left
+
+
+def _total(sections: list[Any], name: str) -> int:
+    return sum(one.operators[name] for one in sections)
 
 
 _SDPA = "F.scaled_dot_product_attention(q, k, v, is_causal=True) has no need of them"

@@ -23,6 +23,8 @@ class Section:
     contraction_flops: int = 0
     shapes: list[tuple[str, tuple[int, ...]]] = field(default_factory=list)
     """(operator, shape) of each tensor that a kernel made."""
+    inputs: set[str] = field(default_factory=set)
+    """Names of the program's inputs that an operator here has as an argument."""
 
 
 @dataclass

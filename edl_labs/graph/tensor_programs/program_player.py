@@ -71,6 +71,7 @@ class _Player:
         for number, dtype, shape, values in program.constants:
             self._tensors[number] = _constant(dtype, shape, values)
         self._from_inputs = set(self._owner)  # storages whose values follow from those of inputs
+        self._named = {one.untyped_storage()._cdata: name for name, one in inputs.items()}
 
     def tensor(self, number: int) -> Any:
         """The tensor of a number; ProgramError where none was made."""
@@ -102,6 +103,8 @@ class _Player:
             self._read_on_host(args, value)
             return
         given = tensors_of([args, kwargs])
+        storages = [one.untyped_storage()._cdata for one in given]
+        self.sections[-1].inputs |= {self._named[one] for one in storages if one in self._named}
         if may_be_large(op, [one.numel() for one in given], MOST_TENSOR_BYTES):
             self._refuse_if_large(name, op, args, kwargs)
         try:
@@ -126,7 +129,6 @@ class _Player:
         self._count(op, args, kwargs, given, result, made)
         for number, tensor in zip(numbers, made, strict=True):
             self._hold(number, tensor)
-        storages = [one.untyped_storage()._cdata for one in given]
         if not self._from_inputs.isdisjoint(storages):
             self._from_inputs.update(one.untyped_storage()._cdata for one in made)
             self._from_inputs.update(storages if is_mutable(op) else ())
