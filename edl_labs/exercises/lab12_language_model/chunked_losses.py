@@ -16,6 +16,7 @@ from edl_labs.units import byte_count
 IGNORED = -100  # torch's own
 _LIKE = 1e-5  # relative: sums in fp32 are nearer than that
 _KEPT_TWICE = 0.6  # the memory is saved, a third more is computed: as the text says, 3 of 5 points
+_PER_GRADIENT = 4  # operators on each gradient in the backward pass: one is needed to scale it
 _PER_CHUNK = 6  # tensors of a chunk's logits that a plain way to write it holds at once
 
 
@@ -232,6 +233,14 @@ def _judge_products(case: Any, played: Any) -> None:
     least = 6 * case["positions"] * case["words"] * case["width"]
     if played.contraction_flops > least:
         why = f"{played.contraction_flops / least:.2f} times the FLOPs of three products"
+        then = "make the gradients in forward, from the chunk's own probabilities, and let backward scale them"
+        raise Wrong("The logits are computed twice.", why=why, next=then, keeps=_KEPT_TWICE)
+
+    # Products can also be written with sums of elements; what is made again for the gradient needs elements anyhow.
+    positions, words, width = (case[name] for name in ("positions", "words", "width"))
+    made = played.made_since_input.get("factor", 0)
+    if made > positions * words + _PER_GRADIENT * width * (positions + words):
+        why = f"the backward pass makes {made:,} elements; both gradients have {width * (positions + words):,}"
         then = "make the gradients in forward, from the chunk's own probabilities, and let backward scale them"
         raise Wrong("The logits are computed twice.", why=why, next=then, keeps=_KEPT_TWICE)
 

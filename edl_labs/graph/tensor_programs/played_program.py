@@ -38,6 +38,8 @@ class Played:
     of it, or until its last use here, whichever is later."""
     has_changed_reads: bool
     """Whether the host read a number that is another one here: its result is that of the recording."""
+    made_since_input: dict[str, int] = field(default_factory=dict)
+    """Elements that kernels made from the first use of an input on, by its name."""
 
     @property
     def kernels(self) -> int:

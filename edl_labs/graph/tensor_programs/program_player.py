@@ -45,7 +45,7 @@ def play(text: str, inputs: Mapping[str, Any]) -> Played:
         for at, step in enumerate(program.steps):
             player.run(at, step)
     outputs = {name: player.tensor(number) for name, number in program.outputs.items()}
-    return Played(outputs, player.sections, player.peak, player.has_changed_reads)
+    return Played(outputs, player.sections, player.peak, player.has_changed_reads, player.made_since_input())
 
 
 class _Player:
@@ -60,7 +60,8 @@ class _Player:
         self._members: dict[int, list[int]] = {}
         self._sizes: dict[int, int] = {}
         self._ended: set[int] = set()
-        self._live = self._flops = self._moved = 0
+        self._live = self._flops = self._moved = self._made = 0
+        self._made_before: dict[str, int] = {}  # the first use of an input
         self._last = _last_uses(program)
         self._due: dict[int, list[int]] = {}
         for number, place in self._last.items():
@@ -83,6 +84,10 @@ class _Player:
             )
         return self._tensors[number]
 
+    def made_since_input(self) -> dict[str, int]:
+        """Elements that kernels made from the first use of an input on."""
+        return {name: self._made - before for name, before in self._made_before.items()}
+
     def run(self, at: int, step: list[Any]) -> None:
         """One step of the program."""
         if step[0] == "section":
@@ -104,7 +109,9 @@ class _Player:
             return
         given = tensors_of([args, kwargs])
         storages = [one.untyped_storage()._cdata for one in given]
-        self.sections[-1].inputs |= {self._named[one] for one in storages if one in self._named}
+        for name_of_input in (self._named[one] for one in storages if one in self._named):
+            self.sections[-1].inputs.add(name_of_input)
+            self._made_before.setdefault(name_of_input, self._made)
         if may_be_large(op, [one.numel() for one in given], MOST_TENSOR_BYTES):
             self._refuse_if_large(name, op, args, kwargs)
         try:
@@ -187,6 +194,7 @@ class _Player:
         before = section.moved_bytes
         section.operators[name] += 1
         section.moved_bytes += sum(map(_distinct_bytes, [*given, *made]))
+        self._made += sum(one.numel() for one in made)
         section.shapes += [(name, tuple(one.shape)) for one in made]
         flops = _flops(op, args, kwargs, result)
         section.contraction_flops += flops
