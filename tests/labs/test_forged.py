@@ -24,6 +24,7 @@ DRAWN = (
     ("lab05_profiling", "most_to_gain"),
     ("lab06_memory", "place_checkpoints"),
     ("lab07_many_gpus", "ring"),
+    ("lab07b_models_that_do_not_fit", "split_a_block"),
     ("lab08c_compilers", "autotuner"),
     ("lab09_inference", "calibrate"),
     ("lab09b_serving", "streams"),
