@@ -87,15 +87,9 @@ def predict_launch(
     timer = KernelTimer(card, efficiencies or Efficiencies())
     each = [_predicted(one, timer) for one in launches]
     longest = max(each, key=lambda one: one.total_s)
-    return replace(
-        longest,
-        kernel=" + ".join(dict.fromkeys(one.kernel for one in each)),
-        total_s=sum(one.total_s for one in each),
-        low_s=sum(one.low_s for one in each),
-        high_s=sum(one.high_s for one in each),
-        bound_s=sum(one.bound_s for one in each),
-        launches=len(each),
-    )
+    sums = {name: sum(getattr(one, name) for one in each) for name in ("total_s", "low_s", "high_s", "bound_s")}
+    names = " + ".join(dict.fromkeys(one.kernel for one in each))
+    return replace(longest, kernel=names, launches=len(each), **sums)
 
 
 def _predicted(launch: LaunchRecord, timer: KernelTimer) -> LaunchPrediction:
