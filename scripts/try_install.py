@@ -21,6 +21,7 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 SCRIPTS, SUFFIX = ("Scripts", ".exe") if os.name == "nt" else ("bin", "")
+READERS = "readers"
 # What follows a torch of another version than the constraints'.
 OF_TORCH = re.compile(r"(torch|torchvision|triton|setuptools|sympy|fsspec|cuda-.*|nvidia-.*)==", re.IGNORECASE)
 
@@ -39,7 +40,8 @@ def main() -> int:
     folder = ROOT / "build" / "try-install"
     install(folder, arguments.torch)
     command = [str(folder / SCRIPTS / f"python{SUFFIX}"), str(Path(__file__).resolve()), "--inside", *arguments.labs]
-    return subprocess.run(command + ["--solved"] * arguments.solved, env=without_checkout(), check=False).returncode
+    environment = {**without_checkout(), "PYTHONPATH": str(folder / READERS)}
+    return subprocess.run(command + ["--solved"] * arguments.solved, env=environment, check=False).returncode
 
 
 def install(folder: Path, torch: str | None) -> None:
@@ -50,7 +52,10 @@ def install(folder: Path, torch: str | None) -> None:
     kept = [line for line in lines if torch is None or not OF_TORCH.match(line)]
     constraints.write_text("\n".join([*kept, f"torch=={torch}.*"] if torch else kept), encoding="utf-8")
     pip = [str(folder / SCRIPTS / f"python{SUFFIX}"), "-m", "pip", "install", "--quiet", "--retries", "8"]
-    subprocess.run([*pip, "--constraint", str(constraints), f"{ROOT}[lab]"], env=without_checkout(), check=True)
+    pip += ["--constraint", str(constraints)]
+    subprocess.run([*pip, f"{ROOT}[lab]"], env=without_checkout(), check=True)
+    # The labs of this checkout are read with these, which students do not have: in a folder that they do not see.
+    subprocess.run([*pip, "--target", str(folder / READERS), "jupytext", "msgspec"], env=without_checkout(), check=True)
 
 
 def without_checkout() -> dict[str, str]:
@@ -83,7 +88,9 @@ def run_lab(lab: Any, *, solved: bool) -> str:
         path = lay_out(lab, Path(folder), solved=solved)
         program = Path(sys.executable).with_name(f"edl-labs{SUFFIX}")
         command = [str(program), "check", path.name, "--json"]
-        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=1800)
+        done = subprocess.run(
+            command, cwd=folder, env=without_checkout(), capture_output=True, text=True, check=False, timeout=1800
+        )
     if not done.stdout:
         return f"no report: {done.stderr[-2000:]}"
     return problems(lab, json.loads(done.stdout), solved=solved)

@@ -7,6 +7,8 @@ from contextlib import suppress
 from html import escape
 from typing import Any
 
+from edl_labs.ui.live_or_still import widget_bundle
+
 _NO_BOX = "(a box to write in, where a notebook runs)"
 _EMPTY = {"text/plain": "", "text/html": ""}
 Take = Callable[[str], str]
@@ -29,7 +31,7 @@ def show_box(display: Any, make: Callable[[], tuple[Any, Any]], *, place: Any = 
     """
     try:
         widget, connect = make()
-        live = {**dict(widget._repr_mimebundle_()), "text/plain": _NO_BOX}
+        live = {**widget_bundle(widget), "text/plain": _NO_BOX}
     except Exception:  # no ipywidgets, or no kernel to talk to
         return None
     shown = display(live, raw=True, display_id=True) if place is None else place

@@ -40,15 +40,31 @@ class LiveOrStill:
 
     def _live(self) -> dict[str, Any]:
         try:
-            return dict(speaking(self.widget())._repr_mimebundle_())
+            return widget_bundle(speaking(self.widget()))
         except Exception:  # no ipywidgets, or no kernel to talk to: the still picture remains
             return {}
 
 
+def widget_bundle(widget: Any) -> dict[str, Any]:
+    """What shows a widget in a notebook, by MIME type; raises where there is no kernel to talk to.
+
+    Colab has ipywidgets 7, whose widgets display themselves and do not say how.
+    """
+    if hasattr(widget, "_repr_mimebundle_"):
+        return dict(widget._repr_mimebundle_())
+    view = {"version_major": 2, "version_minor": 0, "model_id": widget.model_id}
+    return {"application/vnd.jupyter.widget-view+json": view, "text/plain": repr(widget)}
+
+
 def speaking(widget: Any) -> Any:
-    """The widget, with a script that gives every slider of the page a name and a value to be heard."""
+    """The widget, with a script that gives every slider of the page a name and a value to be heard.
+
+    Without it under ipywidgets 7, whose pages refuse an output that a widget is made with.
+    """
     import ipywidgets
 
+    if not hasattr(widget, "_repr_mimebundle_"):
+        return widget
     script = (Path(__file__).parent / "speaking_sliders.js").read_text(encoding="utf-8")
     shown = {"output_type": "display_data", "data": {"application/javascript": script}, "metadata": {}}
     return ipywidgets.VBox([widget, ipywidgets.Output(outputs=(shown,))])

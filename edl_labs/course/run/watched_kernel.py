@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import signal
 import sys
@@ -168,7 +169,7 @@ class WatchedClient(NotebookClient):
             on_cell_execute=recorder.began,
             on_cell_executed=recorder.answered,
             timeout_func=recorder.timeout_s,
-            startup_timeout=recorder.limits.start_s,
+            startup_timeout=math.ceil(recorder.limits.start_s),
             iopub_timeout=30,
             shutdown_kernel="immediate",
         )

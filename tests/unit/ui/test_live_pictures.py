@@ -32,3 +32,25 @@ def test_the_one_place_gives_a_picture_that_the_front_end_can_ask_for_its_descri
     from edl_labs.ui.live_or_still import live_image
 
     assert {"description", "tooltip", "value"} <= set(live_image().trait_names())
+
+
+class OldWidget:
+    """A widget of ipywidgets 7, as far as showing it goes."""
+
+    model_id = "seven"
+
+
+def test_a_widget_of_colabs_ipywidgets_has_a_view() -> None:
+    from edl_labs.ui.live_or_still import speaking, widget_bundle
+
+    view = widget_bundle(OldWidget())["application/vnd.jupyter.widget-view+json"]
+
+    assert "seven" == view["model_id"]
+    assert isinstance(speaking(OldWidget()), OldWidget)
+
+
+def test_a_widget_without_a_kernel_has_none() -> None:
+    from edl_labs.ui.live_or_still import widget_bundle
+
+    with pytest.raises(AttributeError):
+        widget_bundle(object())
