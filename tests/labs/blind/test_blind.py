@@ -12,6 +12,7 @@ from tests.labs.trials import Mistake, Trial
 from tests.labs.trials.play import lab_of_trial, play
 
 BATCHES = sorted(Path(__file__).parent.glob("lab*/*.toml"))
+SECOND = sorted(Path(__file__).parent.glob("second/lab*/*.toml"))
 # Right by another reading of the text, which says more since; or not right at all.
 REFUSED = {
     "attention.always_normalized": "the host answers a call without keys by itself; now a kernel has to",
@@ -67,7 +68,7 @@ def _code(answer: dict[str, Any], base: str) -> str:
     return str(code)
 
 
-@pytest.mark.parametrize("path", BATCHES, ids=lambda path: f"{path.parent.name}-{path.stem}")
+@pytest.mark.parametrize("path", BATCHES + SECOND, ids=lambda path: f"{path.parent.name}-{path.stem}")
 def test_an_exercise_has_eleven_wrong_answers_and_three_right_ones(path: Path) -> None:
     for kind, least in (("mistake", 11), ("honest", 3)):
         names = [one.name for one in answers(path, kind)]
