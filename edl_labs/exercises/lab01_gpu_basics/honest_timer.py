@@ -174,6 +174,12 @@ def _unexplained(every: list[Window], value: Any, *, is_right: bool) -> Wrong:
         if any(close(value, factor * window.per_call_s, rtol=1e-3) for window in every):
             why = f"{value:.4g} came back, which would be {seconds(value)}"
             return Wrong(f"the number is in {unit}", why=why, next="return seconds: text is made elsewhere")
+    sound = [window.per_call_s for window in every if not _faults(window)]
+    for digits, unit in ((6, "microseconds"), (7, "tenths of a microsecond"), (5, "hundredths of a millisecond")):
+        near_s = next((one for one in sound if close(value, round(one, digits), rtol=1e-9)), None)
+        if near_s is not None:
+            why = f"{seconds(value)} came back, and a run of drained calls says {seconds(near_s)} a call"
+            return Wrong(f"the number was rounded to whole {unit}", why=why, next="return the number as it is")
     if is_right:
         return Wrong(
             "no two readings of the clock give this number",

@@ -146,6 +146,8 @@ def _encode_mistake(kind: str, mine: Any, right: int, fmt: dict[str, Any]) -> st
         return "a value was not cut off toward zero"
     if type(mine) is int and kind == "near" and mine == right - 1:
         return "a value was cut off toward zero, or rounded to decimal digits, and this format rounds to the nearest"
+    if type(mine) is int and kind == "edge" and mine == right - 1 and right % (1 << fmt["mantissa_bits"]) == 0:
+        return "a value that is rounded beyond the largest number became that number"
     if type(mine) is int and kind in ("tie", "subnormal", "edge") and abs(mine - right) == 1 and right % 2 == 0:
         return "a tie went to its odd neighbour"
     return _ENCODE_WHAT[kind]

@@ -204,8 +204,11 @@ def _off(case: Any, got: Any, mine: float, exact: float, error: float) -> Wrong:
     if _losses_apart(case, got):
         then = "give each loss back to the next value, while it is still of its size"
         return Wrong("the losses are summed separately, and that sum swallows them too", why=why, next=then)
-    then = "what was lost is (new − old) − added; which sign does it have when you take it off the next value?"
-    return Wrong("the lost part is not added back", why=why, next=then)
+    then = (
+        "try one addition by hand in which something is lost: added is the value without the old loss; the new loss is "
+        "(new − old) − added, and it is taken off the next value"
+    )
+    return Wrong("differences of sums have a part in the result, and it is still too far off", why=why, next=then)
 
 
 def _entered(case: Any, got: Any) -> int:

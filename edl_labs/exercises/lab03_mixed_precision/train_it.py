@@ -216,11 +216,16 @@ def _losses_mistake(case: Any, got: Any) -> tuple[str, str, str] | None:
     if close(got["losses"][0], first * case["loss_weight"], rtol=1e-2):
         why = f"the first is {got['losses'][0]:.3g}; without the weight it is {first:.4g}"
         return "the returned losses still have the model's loss_weight in them", why, then
-    right = close(got["losses"][0], first, rtol=1e-2) and all(
-        any(close(mine, seen, rtol=1e-3) for seen in got["seen"]) for mine in got["losses"]
-    )
-    if not right:
-        why = f"the first is {got['losses'][0]:.4g}; model.loss gave {first:.4g} on that batch before its step"
+    unseen = [
+        (at, mine)
+        for at, mine in enumerate(got["losses"])
+        if not any(close(mine, seen, rtol=1e-3) for seen in got["seen"])
+    ]
+    if unseen or not close(got["losses"][0], first, rtol=1e-2):
+        why = f"the first is {got['losses'][0]:.7g}; model.loss gave {first:.7g} on that batch before its step"
+        if close(got["losses"][0], first, rtol=1e-3):
+            at, mine = unseen[0]
+            why = f"number {at}, counted from 0, is {mine:.7g}: model.loss gave it on no batch before its step"
         return "the returned losses are not those that were trained on", why, "neither scaled nor weighted: " + then
     return None
 

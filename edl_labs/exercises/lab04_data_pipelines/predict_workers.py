@@ -32,7 +32,7 @@ class PredictWorkers(Exercise):
         for workers, answer, (right, why) in zip(case["workers"], got, want, strict=True):
             rate, limit = _pair(workers, answer)
             if not close(rate, right, rtol=1e-6):
-                raise _wrong_rate(case["machine"], workers, [rate, limit], right, why)
+                raise _wrong_rate(workers, [rate, limit], right, why)
             if limit != why:
                 known = limit if limit in LIMITS else f"{limit[:40]!r}"
                 raise Wrong(
@@ -86,39 +86,13 @@ def _pair(workers: int, answer: Any) -> tuple[float, str]:
     return answer[0], answer[1]
 
 
-def _wrong_rate(machine: Any, workers: int, answer: Any, right: float, limit: str) -> Wrong:
-    m, (rate, own) = machine, answer
-    one = m["cpu_s"] + m["wait_s"] + m["disk_s"]
+def _wrong_rate(workers: int, answer: Any, right: float, limit: str) -> Wrong:
+    rate, own = answer
     yours = f"yours is {rate:.4g} (limit: {own[:20]})"
     why = f"with {counted(workers, 'worker')}, the rate is {right:.4g} batches/s (limit: {limit}); {yours}"
-    alike = {
-        "a step on cores was taken to cost the loader nothing": min(
-            max(1, workers) / one, m["cores"] / m["cpu_s"], 1 / m["disk_s"], 1 / m["step_s"]
-        ),
-        "a step was taken to need one core only": min(
-            max(1, workers) / one, m["cores"] / (m["cpu_s"] + m["step_s"]), 1 / m["disk_s"], 1 / m["step_s"]
-        ),
-        "the step's cores were taken away for the whole time": min(
-            max(1, workers) / one,
-            (m["cores"] - m["step_threads"]) / m["cpu_s"],
-            1 / m["disk_s"],
-            1 / m["step_s"],
-        ),
-        "the number of cores was left out": min(max(1, workers) / one, 1 / m["disk_s"], 1 / m["step_s"]),
-        "the disk was taken to serve every worker at full speed": min(
-            max(1, workers) / one, m["cores"] / (m["cpu_s"] + m["step_threads"] * m["step_s"]), 1 / m["step_s"]
-        ),
-        "the step was left out": min(
-            max(1, workers) / one, m["cores"] / (m["cpu_s"] + m["step_threads"] * m["step_s"]), 1 / m["disk_s"]
-        ),
-    }
     if workers == 0:
-        return Wrong(
-            "without workers, nothing overlaps", why=why, next="the main process loads and steps in turn: times add up"
-        )
-    for told, value in alike.items():
-        if close(rate, value) and not close(value, right):
-            return Wrong(told, why=why, next="each resource has a rate of its own; which of them did you ask?")
+        then = "without workers nothing overlaps: the main process loads and steps in turn, so their times add up"
+        return Wrong("the rate without workers is wrong", why=why, next=then)
     return Wrong(
         "the rate is wrong",
         why=why,
@@ -138,6 +112,8 @@ def _slip(
     one: Callable[[Any], float] = lambda m: m["cpu_s"] + m["wait_s"] + m["disk_s"],
     on_cores: Callable[[Any], float] = lambda m: m["cpu_s"] + m["step_threads"] * m["step_s"],
     step: Callable[[Any], float] = lambda m: m["step_s"],
+    disk: Callable[[Any], float] = lambda m: m["disk_s"],
+    cores: Callable[[Any], float] = lambda m: m["cores"],
     held: Callable[[list[float]], float] = min,
 ) -> Callable[[Any, int], float]:
     """The rate, by a batch's time in one worker, its time on the cores, a step's time, and which bound holds."""
@@ -145,11 +121,17 @@ def _slip(
     def rate(m: Any, workers: int) -> float:
         if workers == 0:
             return 1 / (one(m) + step(m))
-        return held([workers / one(m), m["cores"] / on_cores(m), 1 / m["disk_s"], 1 / step(m)])
+        return held([workers / one(m), cores(m) / on_cores(m), 1 / disk(m), 1 / step(m)])
 
     return rate
 
 
+def _like_one(machine: Any, workers: int) -> float:
+    return _slip()(machine, max(1, workers))
+
+
+_NONE_S = 1e-12  # of a resource that was left out: its bound never holds
+_EACH = "each resource has a rate of its own: workers, cores, disk and step; the smallest holds"
 _IN_TURN = "a worker computes, waits and reads a batch, one after the other"
 _WORKING = "which of cpu_s, wait_s and disk_s keep a core at work?"
 _SLIPS: tuple[tuple[str, str, Callable[[Any, int], float]], ...] = (
@@ -161,6 +143,34 @@ _SLIPS: tuple[tuple[str, str, Callable[[Any, int], float]], ...] = (
         _IN_TURN,
         _slip(one=lambda m: max(m["cpu_s"], m["wait_s"], m["disk_s"])),
     ),
+    (
+        "without workers, nothing overlaps",
+        "the main process loads and steps in turn: times add up",
+        _like_one,
+    ),
+    (
+        "a step on cores was taken to cost the loader nothing",
+        "it needs step_threads cores, each for step_s",
+        _slip(on_cores=lambda m: m["cpu_s"]),
+    ),
+    (
+        "a step on a device was taken to need a core too",
+        "with step_threads 0 the step takes no core",
+        _slip(on_cores=lambda m: m["cpu_s"] + max(1, m["step_threads"]) * m["step_s"]),
+    ),
+    (
+        "every step was taken to need one core",
+        "it needs step_threads cores, each for step_s; with step_threads 0, none",
+        _slip(on_cores=lambda m: m["cpu_s"] + m["step_s"]),
+    ),
+    (
+        "the step's cores were taken away for the whole time",
+        "a step has its cores for step_s of each batch, and workers have them for the rest",
+        _slip(on_cores=lambda m: m["cpu_s"], cores=lambda m: m["cores"] - m["step_threads"]),
+    ),
+    ("the number of cores was left out", _EACH, _slip(on_cores=lambda m: _NONE_S)),
+    ("the disk was taken to serve every worker at full speed", _EACH, _slip(disk=lambda m: _NONE_S)),
+    ("the step was left out", _EACH, _slip(step=lambda m: _NONE_S)),
     (
         "a step was taken to need one core only",
         "it needs step_threads cores, each for step_s",

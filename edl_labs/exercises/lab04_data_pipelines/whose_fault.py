@@ -195,6 +195,9 @@ def _rates(timeline: Any) -> Iterator[tuple[str, tuple[float, float]]]:
     yield "first batches, mean", (_of_mean(taken, without=0), trainer)
     yield "one first batch", (_of_mean(taken, without=1), trainer)
     yield "one first batch, row by row", (_row_by_row(taken, without=1), trainer)
+    yield "worker by worker", (_through_rows(timeline, "load", skip=1), trainer)
+    yield "worker by worker, all", (_through_rows(timeline, "load"), trainer)
+    yield "worker by worker, after the first", (_through_rows(timeline, "load", skip=1, after_s=True), trainer)
     yield "one worker", (loader / _workers(timeline), trainer)
     yield "one worker, first batches", (_rate(timeline, "load") / _workers(timeline), trainer)
     yield "step to step", (loader, _from_start_to_start(timeline))
@@ -233,7 +236,15 @@ _ONE_LEFT_OUT = (
     "your verdicts are those of rates without the very first batch alone: those of the other workers still count",
     "every worker has a first batch, in which it starts and imports: leave out each worker's",
 )
+_WITH_WAITS = (
+    "a worker's rate was taken from its first load to its last, waits and all",
+    "between two loads a worker may wait at a full queue, and that is not its loading",
+    "add up the lengths of the loads alone, without each worker's first",
+)
 _SIDES = {
+    "worker by worker": _WITH_WAITS,
+    "worker by worker, all": _WITH_WAITS,
+    "worker by worker, after the first": _WITH_WAITS,
     "whole time": (
         "rates were taken over the whole time, waiting and all",
         "waits for the other side, pauses and the workers' start are in them",
@@ -285,6 +296,23 @@ def _rate(timeline: Any, *kinds: str, skip: int = 0) -> float:
     spans = sum(span["kind"] == kinds[0] for span in timeline) / sum(span["kind"] in kinds for span in timeline)
     rows = [times[skip:] for times in _taken(timeline, *kinds).values() if times[skip:]]
     return sum(len(times) * spans / max(sum(times), _CLOCK_S) for times in rows)
+
+
+def _through_rows(timeline: Any, kind: str, *, skip: int = 0, after_s: bool = False) -> float:
+    """The rows' rates added up, each from its first span to its last, waits and all; without its first `skip`.
+
+    With `after_s` a row's time begins with its first span, which does not count itself.
+    """
+    rows: dict[str, list[Any]] = {}
+    for span in timeline:
+        if span["kind"] == kind:
+            rows.setdefault(span["row"], []).append(span)
+    total = 0.0
+    for spans in rows.values():
+        counted = spans[skip:]
+        if counted:
+            total += len(counted) / max(counted[-1]["end_s"] - (spans if after_s else counted)[0]["start_s"], _CLOCK_S)
+    return total
 
 
 def _through(timeline: Any, kind: str) -> float:

@@ -98,8 +98,10 @@ class BlamedLine(Exercise):
         ran_dry = pattern == "synchronisation" and (pattern, line) not in costs and line in idle_s(case["spans"])
         raise Wrong(
             RAN_DRY if ran_dry else f"another line costs this step more by {_WAY[pattern]}",
-            why=f"by {pattern!r} the lines are charged: {of_each}; {_BLAME[pattern]}",
-            next=TO_THE_WAIT if ran_dry else "charge each stretch of the window to one line, then add up by line",
+            why=f"by {pattern!r} the lines are charged: {of_each}; {_of_own(got, pattern, line, right, costs)}",
+            next=TO_THE_WAIT
+            if ran_dry
+            else f"take the line with the most seconds by {pattern!r} alone: {_BLAME[pattern]}",
         )
 
     def diagnose_all_cases(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
@@ -204,6 +206,19 @@ def _judge_charges(mine: dict[tuple[str, str], float], rights: dict[tuple[str, s
         then = "go through kernels by their start, and count each from where the ones before it have ended"
         raise Wrong("kernels that run at the same time are charged twice", why=why, next=then)
     raise Wrong("a line is charged with the wrong time", why=why, next="go through the three rules, one span at a time")
+
+
+def _of_own(got: Any, pattern: str, line: str, right: str, costs: dict[tuple[str, str], float]) -> str:
+    """What the student's own charges say of the two lines, where they say anything."""
+    own = by_place(got)
+    mine = [own.get((pattern, one), 0.0) for one in (line, right)]
+    if not own:
+        return "your charges gave nothing to compare"
+    if all(
+        close(said, costs.get((pattern, one), 0.0), atol=1e-9) for said, one in zip(mine, (line, right), strict=True)
+    ):
+        return "your charges say the same, and blame did not take the larger"
+    return f"your charges say {seconds(mine[0])} and {seconds(mine[1])}"
 
 
 def _charged(student: Any, spans: Any) -> list[list[Any]]:

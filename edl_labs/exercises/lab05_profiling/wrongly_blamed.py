@@ -79,6 +79,12 @@ def _of_all_patterns(spans: Any, pattern: str, charges: Charges, own: Any) -> se
     return _most(_sums((line, spent_s) for (_, line), spent_s in charges.items()))
 
 
+def _of_its_lines(spans: Any, pattern: str, charges: Charges, own: Any) -> set[str]:
+    """Of the lines that the pattern charges, the one that all patterns together charge most."""
+    mine = _of(charges, pattern)
+    return _most(_sums((line, spent_s) for (_, line), spent_s in charges.items() if line in mine))
+
+
 def _largest_charge(spans: Any, pattern: str, charges: Charges, own: Any) -> set[str]:
     return {line for (_, line), spent_s in charges.items() if spent_s == max(charges.values())}
 
@@ -179,6 +185,9 @@ _DOWNWARDS = "sorted goes upwards: take the last of it, or max"
 _NOT_THE_NUMBER = "add up the seconds with which a line is charged; a line of many short spans may cost little"
 _HIDDEN = "what runs while the device works costs nothing: charge each stretch of the window to one line, then add up"
 _OTHERS = "the pattern did not decide: that line is charged most by all patterns together, or by the step's largest one"
+_ALL_OF_A_LINE = (
+    "a line's seconds of all patterns were added up: of the lines that the pattern charges, that one has most"
+)
 _LONGEST = "the longest is not the guilty one: the line of the pattern's longest span came back"
 _ADDED = "the lengths of a line's spans were added up, hidden or not"
 _COUNTED = "spans were counted, not seconds: that line has the most of them"
@@ -197,6 +206,7 @@ _CRITERIA: tuple[tuple[str, str, Picks], ...] = (
     *((_LAST, _MOVES, partial(_last_charged, least_s=least_s)) for least_s in (0.0, _SOME_S)),
     *((_FIRST, _SECONDS, partial(_first_charged, least_s=least_s)) for least_s in (0.0, _SOME_S)),
     *((_OTHERS, _ONE, picks) for picks in (_of_all_patterns, _largest_charge, _largest_pattern)),
+    (_ALL_OF_A_LINE, _ONE, _of_its_lines),
     *_HIDDEN_ONES,
     (_COUNTED, _NOT_THE_NUMBER, _most_often),
     *((_COUNTED, _NOT_THE_NUMBER, partial(_most_of_a_kind, python=python)) for python in (True, False)),

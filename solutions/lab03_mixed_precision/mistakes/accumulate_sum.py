@@ -36,7 +36,7 @@ def sum_low(values):
 
 
 # %% mistake="gives_back_the_wrong_way"
-# told: the lost part is not added back
+# told: differences of sums have a part in the result, and it is still too far off
 def sum_low(values):
     total, lost = values[0], values[0] - values[0]
     for value in values[1:]:

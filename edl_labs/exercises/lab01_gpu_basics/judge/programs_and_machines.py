@@ -59,6 +59,8 @@ def machines_to_time(rng: Any) -> list[Case]:
         _slow_to_load(rng),
     ]
     cases = fixed + [_timed_on(rng, kernel_s=5e-6 * 1000 ** float(rng.random())) for _ in range(3)]
+    # Halfway between two whole microseconds, where a number that was rounded to one is off by 7 %.
+    cases.append(_timed_on(rng, kernel_s=(6.5 + float(rng.integers(2))) * 1e-6, launch_s=3e-6))
     return [Case(given=one) for one in cases]
 
 
