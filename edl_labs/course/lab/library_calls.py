@@ -203,16 +203,19 @@ class _Trials:
         self, exercise: RegisteredExercise, cells: Mapping[tuple[str, str], str], cases: list[Any]
     ) -> dict[tuple[str, str], list[dict[str, Any]] | None]:
         """The records of each cell, None for one that ends its process or takes too long."""
-        quick, alone = [key for key in cells if key[0] not in self.slow], [key for key in cells if key[0] in self.slow]
+        quick = [key for key in cells if key[0] not in self.slow]
         found: dict[tuple[str, str], list[dict[str, Any]] | None] = {}
-        for batch in (quick[at : at + _BATCH] for at in range(0, len(quick), _BATCH)):
-            answers = self._ask(exercise, [cells[key] for key in batch], cases, cpu_s=_BATCH_S)
-            found.update(zip(batch, answers or [None] * len(batch), strict=True))
-            alone += batch if answers is None else []
-        for key in alone:
-            answers = self._ask(exercise, [cells[key]], cases, cpu_s=_ALONE_S)
-            found[key] = None if answers is None else answers[0]
-            self.slow |= {key[0]} if answers is None else set()
+        batches = [[key] for key in cells if key[0] in self.slow]
+        batches += [quick[at : at + _BATCH] for at in range(0, len(quick), _BATCH)]
+        while batches:
+            batch = batches.pop()
+            cpu_s = _BATCH_S if len(batch) > 1 else _ALONE_S
+            answers = self._ask(exercise, [cells[key] for key in batch], cases, cpu_s=cpu_s)
+            if answers is None and len(batch) > 1:  # one of them ends the process: looked for by halves
+                batches += [batch[: len(batch) // 2], batch[len(batch) // 2 :]]
+                continue
+            found.update(zip(batch, answers or [None], strict=True))
+            self.slow |= {batch[0][0]} if answers is None else set()
         return found
 
     def _ask(
