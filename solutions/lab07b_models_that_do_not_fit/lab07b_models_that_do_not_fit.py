@@ -261,7 +261,8 @@ def heads_of(block, x):
 #
 # * `shards(block, rank, ranks)` → a dict with the block's names and a rank's part of each: neighbouring columns (or
 #   heads), in the order of the ranks. Sizes need not divide by `ranks`; parts differ by one column (or head) at most.
-#   A head is never cut, and what belongs to the block's output is whole on every rank;
+#   A head is never cut, and what belongs to the block's output is whole on every rank. `block` stays as it is: the
+#   next rank's part is cut from it;
 # * `forward(shard, x, comm)` → the block's whole output, on every rank. `comm.all_reduce(tensor)` gives the sum over
 #   the ranks as a new tensor. *Autograd does not see it*: so write the two `torch.autograd.Function`s that Megatron
 #   calls f (where x enters) and g (where the parts come together). Their backward passes are what makes the gradients

@@ -108,7 +108,8 @@ def block_inputs(case: Any) -> tuple[Any, list[Any]]:
     first = torch.randn(ROWS, WIDTH, generator=drawn, dtype=dtype).requires_grad_()
     inputs: list[Any] = [first * 1.5]
     if case["offset"]:
-        inputs.append(torch.randn(WIDTH, generator=drawn, dtype=dtype))
+        offset = torch.randn(WIDTH, generator=drawn, dtype=dtype)
+        inputs.append(offset + first[0] if case["is_attached"] else offset)
     if case["factor"]:
         inputs.append(case["factor"])
     return first, [inputs[0], *reversed(inputs[1:])] if case["is_between"] else inputs

@@ -81,11 +81,13 @@ def _is_empty(segment: Any) -> bool:
     return not any(block["in_use"] for block in segment["blocks"])
 
 
-def _holes(case: Any, *, own: bool = False) -> list[int]:
-    """The free blocks; with `own` those of the request's pool and stream alone."""
-    mine = (_pool(case), case["stream"])
-    kept = [one for one in case["segments"] if not own or (one["pool"], one["stream"]) == mine]
-    return [b["bytes"] for one in kept for b in one["blocks"] if not b["in_use"]]
+def _holes(case: Any) -> list[int]:
+    return [size for _, size in _placed_holes(case)]
+
+
+def _placed_holes(case: Any) -> list[tuple[Any, int]]:
+    """The free blocks, each with its segment."""
+    return [(one, b["bytes"]) for one in case["segments"] for b in one["blocks"] if not b["in_use"]]
 
 
 def _pool(case: Any) -> str:
@@ -93,7 +95,8 @@ def _pool(case: Any) -> str:
 
 
 def _for_holes(case: Any, said: str) -> Wrong:
-    if case["request_bytes"] == _SMALL:
+    large = [b for one, b in _placed_holes(case) if (one["pool"], one["stream"]) == ("large", case["stream"])]
+    if case["request_bytes"] == _SMALL and max(large, default=0) >= _SMALL:
         why = "exactly 1 MiB was asked for, and only the large pool has such a hole"
         return Wrong("1 MiB belongs to the small pool", why=why, next="up to and including, says the text")
     why = "the bytes of empty_cache are right; no single free block of this pool and stream is large enough"
@@ -111,8 +114,10 @@ def _for_cached(case: Any, said: str) -> Wrong:
         why = f"the driver has {byte_count(case['free_bytes'])} left, and that is enough for the segment"
         then = "how large a segment does this request need: 2 MiB, 20 MiB, or a multiple of 2 MiB?"
         return Wrong("the driver can give a segment for this request", why=why, next=then)
-    why = "segments without a block in use are reserved, not allocated: torch gives them back before it gives up"
-    return Wrong("reserved memory was taken for memory in use", why=why, next="what is left after empty_cache?")
+    back = sum(b for one, b in _placed_holes(case) if _is_empty(one))
+    why = f"the driver has {byte_count(case['free_bytes'])} left, and empty_cache gives back {byte_count(back)}"
+    then = "torch gives back reserved segments before it gives up: what is left after that, and what is needed?"
+    return Wrong("the driver can give a segment after empty_cache", why=why, next=then)
 
 
 def _for_total(case: Any, said: str) -> Wrong:
@@ -124,15 +129,21 @@ def _for_total(case: Any, said: str) -> Wrong:
 
 
 def _for_sum(case: Any, said: str) -> Wrong:
-    request = case["request_bytes"]
-    if sum(_holes(case, own=True)) + case["free_bytes"] < request:
-        why = "with those of other pools and streams, enough bytes are free"
-        then = "question 4 asks for all free blocks, of every pool and stream"
-        return Wrong("holes of another pool or stream were not added up", why=why, next=then)
-    if sum(_holes(case)) < request:
-        why = "with what the driver has left, enough bytes are free"
+    request, all_holes = case["request_bytes"], sum(_holes(case))
+    if all_holes < request:
+        why = f"{byte_count(all_holes)} are free in segments, and with what the driver has left, that is enough"
         return Wrong("the driver's bytes are free too", why=why, next="question 4 adds them to the holes")
-    why = "enough bytes are free, in pieces"
+    apart = {
+        "of the other pool": [b for one, b in _placed_holes(case) if one["pool"] != _pool(case)],
+        "of other streams": [b for one, b in _placed_holes(case) if one["stream"] != case["stream"]],
+    }
+    needed = {whose: sum(b) for whose, b in apart.items() if all_holes + case["free_bytes"] - sum(b) < request}
+    if needed:
+        sums = " and ".join(f"{byte_count(found)} {whose}" for whose, found in needed.items())
+        why = f"{byte_count(all_holes + case['free_bytes'])} are free in all, {sums}; without them it is too little"
+        then = "question 4 asks for all free blocks, of every pool and stream"
+        return Wrong(f"free blocks {' and '.join(needed)} count too", why=why, next=then)
+    why = f"{byte_count(all_holes + case['free_bytes'])} are free, in pieces"
     return Wrong("there would be enough if it were contiguous", why=why, next="add up what is free everywhere")
 
 

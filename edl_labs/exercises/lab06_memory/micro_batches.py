@@ -72,7 +72,7 @@ class MendAccumulation(Exercise):
         for step, (said, wanted) in enumerate(zip(mine, right, strict=True)):
             if not _equal(said, wanted):
                 differs = _differing_weight(got["weights"][step + 1], want["weights"][step + 1])
-                raise _gradient_symptom(case, step, mine, right, got["cleared"], differs)
+                raise _gradient_symptom(case, step, mine, right, got, differs)
         _judge_losses(case, got, want["losses"])
         _judge_graphs(got["held"], want["held"])
         if "met" in want:
@@ -248,10 +248,14 @@ def _differing_weight(got: list[float], want: list[float]) -> str:
 
 
 def _gradient_symptom(
-    case: Any, step: int, mine: list[list[float]], right: list[list[float]], cleared: int, differs: str
+    case: Any, step: int, mine: list[list[float]], right: list[list[float]], said: Any, differs: str
 ) -> Wrong:
     got, want = mine[step], right[step]
     place = f"step {step + 1} of {len(right)} is the first that differs from that of one large batch ({differs})"
+    until = case["labels"][: (step + 1) * case["window"]]
+    if not all(map(math.isfinite, got)) and all(_counted([labels]) for labels in until):
+        why = f"{place}: its gradient has entries that are no numbers"
+        return Wrong("a gradient is not finite", why=why, next="by what is the sum of losses divided?")
     if not all(map(math.isfinite, got)):
         return _nothing_counted("after a micro-batch without a position that counts, the weights are no numbers")
     if not any(abs(value) > 1e-12 for value in got):
@@ -264,13 +268,24 @@ def _gradient_symptom(
         why = f"{place}, by the gradient of the step before it"
         return Wrong("the gradients of the window before are still there", why=why, next="clear after each step")
     ratio = _ratio(got, want)
-    if ratio is None and cleared >= len(case["labels"]):
-        why = f"{cleared} calls of zero_grad for {len(case['labels'])} micro-batches: only the last gradient is left"
+    sums = _gradients_of_sums(case, step, said["weights"][step]) if ratio is None else []
+    if ratio is None and _ratio(got, sums[-1]) is not None:
+        why = f"{place}; it has the direction of the window's last micro-batch alone"
+        if said["cleared"] >= len(case["labels"]):
+            why = f"{why}, and zero_grad was called {said['cleared']} times for {len(case['labels'])} micro-batches"
         return Wrong(
             "gradients are cleared for every micro-batch", why=why, next="clear once a window, and add up in it"
         )
+    means = [
+        [value / max(1, _counted([labels])) for value in one]
+        for one, labels in zip(sums, _window(case, step), strict=False)
+    ]
+    if ratio is None and _ratio(got, [sum(values) for values in zip(*means, strict=True)]) is None:
+        why = f"{place}, and its direction does too; it is not that of the sum of the micro-batches' means, either"
+        then = "a large batch has the sum of losses over all that counts, by the number of what counts"
+        return Wrong("a step's gradient is not that of the mean of its window", why=why, next=then)
     if ratio is None:
-        why = f"{place}, and its direction does too: some micro-batches count for more than their positions"
+        why = f"{place}, and its direction does too: it is that of the sum of the micro-batches' means"
         return Wrong(
             "every micro-batch counts the same, however many of its positions count",
             why=why,
@@ -279,9 +294,28 @@ def _gradient_symptom(
     return _scale_symptom(case, step, ratio, place)
 
 
+def _window(case: Any, step: int) -> list[list[int]]:
+    labels: list[list[int]] = case["labels"]
+    return labels[step * case["window"] : (step + 1) * case["window"]]
+
+
+def _gradients_of_sums(case: Any, step: int, weights: list[float]) -> list[list[float]]:
+    """The gradient of the sum of losses of each micro-batch of a window, with these weights."""
+    import torch
+
+    model, _ = _training(case)
+    torch.nn.utils.vector_to_parameters(torch.tensor(weights, dtype=torch.float64), model.parameters())
+    loss = torch.nn.CrossEntropyLoss(ignore_index=IGNORED, reduction="sum")
+    found = []
+    for x, labels in _batches(case)[step * case["window"] : (step + 1) * case["window"]]:
+        gradients = torch.autograd.grad(loss(model(x), labels), [*model.parameters()])
+        found.append([float(value) for one in gradients for value in one.flatten()])
+    return found
+
+
 def _scale_symptom(case: Any, step: int, ratio: float, place: str) -> Wrong:
     """The gradient has the right direction and the wrong length."""
-    part = case["labels"][step * case["window"] : (step + 1) * case["window"]]
+    part = _window(case, step)
     counted, until = _counted(part), _counted(case["labels"][: (step + 1) * case["window"]])
     why = f"{place}: its gradient is {ratio:.4g} times as long as it should be"
     if close(ratio, len(part) / case["window"], rtol=1e-4):
@@ -350,7 +384,10 @@ def _nothing_counted(why: str) -> Wrong:
 
 def _ratio(got: list[float], want: list[float]) -> float | None:
     """How many times `want` `got` is; None where it is no multiple of it."""
-    ratio = sum(a * b for a, b in zip(got, want, strict=True)) / sum(b * b for b in want)
+    size = sum(b * b for b in want)
+    if not size:
+        return None
+    ratio = sum(a * b for a, b in zip(got, want, strict=True)) / size
     return ratio if _equal(got, [ratio * b for b in want]) else None
 
 

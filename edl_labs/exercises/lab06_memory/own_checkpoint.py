@@ -108,7 +108,8 @@ class OwnCheckpoint(Exercise):
         """What the block does."""
         parts = ["a linear layer, a tanh and a sine", f"dropout of {case['dropout']}" if case["dropout"] else ""]
         parts += [f"in {case['autocast']} by autocast" if case["autocast"] else ""]
-        parts += ["with an offset" if case["offset"] else ""]
+        offset = "with an offset that needs a gradient" if case["is_attached"] else "with an offset"
+        parts += [offset if case["offset"] else ""]
         parts += ["and a factor that is a plain number" if case["factor"] else ""]
         parts += ["(the number before the offset)" if case["is_between"] else ""]
         return ", ".join(part for part in parts if part)
@@ -136,6 +137,10 @@ def raised_symptom(runs: list[Any], text: str) -> Wrong | None:
         why = "the second run read the inputs with all that made them: its backward pass went on there, a second time"
         then = "cut each tensor off (detach), and let it need a gradient where the input did"
         return Wrong("the second run's inputs are not cut off", why=why, next=then)
+    if "gradient different than None" in text:  # torch's words for a gradient at the place of a number
+        why = f"torch says: {text[:160]}"
+        then = "one gradient for each argument of apply, in their order: None for run and at the place of each number"
+        return Wrong("a gradient is at the place of what is no tensor", why=why, next=then)
     if "does not require grad" not in text:  # torch's words for a tensor without a graph
         return None
     why = "the second run made a graph, and backward() was called on a tensor without one: made outside of enable_grad"
@@ -161,6 +166,10 @@ def _judge_runs(case: Any, runs: list[Any], want: list[Any]) -> None:
             then = "note which dtype autocast had in the first run, and hand it on"
             raise Wrong("autocast is on again, with another dtype", why=why, next=then)
         raise Wrong("the second run computes in another dtype than the first", why=why, next=then)
+    if want[1][2] and not runs[1][2]:
+        why = "the offset needs a gradient in the first run, and none in the second"
+        then = "a cut-off input needs a gradient where the input itself does"
+        raise Wrong("an input that needs a gradient gets none in the second run", why=why, next=then)
     if runs[1][2] != want[1][2]:
         why = "the offset needs no gradient in the first run, and one is worked out in the second"
         then = "a cut-off input needs a gradient where the input itself does"

@@ -12,6 +12,7 @@ ALGORITHMS = ("ring", "tree", "halving-doubling", "hierarchical")
 _FREE = 1e40  # bytes per second: what moves or is added at this rate costs nothing
 _NOTHING = 1e-9  # of a round or a message: what rounding leaves
 # What is asked with all the rest free: rounds by level, the share of the message that moves, and what is added up.
+_MOVED = ("rounds", "bytes")
 _PARTS = ("rounds inside", "rounds between", "bytes inside", "bytes between", "bytes added")
 
 
@@ -38,7 +39,7 @@ class PickCollective(Exercise):
             for part in _PARTS:
                 found, right = got["parts"][part][name], want["parts"][part][name]
                 if not close(found, right, atol=_NOTHING):
-                    totals = [_both_levels(one["parts"], part, name) for one in (got, want)]
+                    totals = {what: [_both_levels(one["parts"], what, name) for one in (got, want)] for what in _MOVED}
                     raise _part_symptom(case, name, part, found, right, totals)
             why = f"{name}: {seconds(got['seconds'][name])}; each part alone is right"
             raise Wrong("the parts of a price are not added up", why=why, next="rounds, bytes and sums take turns")
@@ -55,15 +56,27 @@ class PickCollective(Exercise):
             raise Wrong("another algorithm is cheaper", why=why, next="compare the seconds of all four")
 
     def diagnose_all_cases(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
-        """The dearest algorithm was picked in all cases, where the prices are right."""
+        """What all picks have in common, where the prices are right."""
+        pairs = [(mine["pick"], right["seconds"]) for mine, right in zip(got, want, strict=True)]
         for mine, right in zip(got, want, strict=True):
-            prices = right["seconds"]
-            if any(not close(mine["seconds"][name], prices[name]) for name in ALGORITHMS):
+            if any(not close(mine["seconds"][name], right["seconds"][name]) for name in ALGORITHMS):
                 return None
-            if mine["pick"] not in prices or not close(prices[mine["pick"]], max(prices.values())):
-                return None
-        then = "the least of the four: min, not max"
-        return Wrong("the dearest algorithm is picked", why="in all cases; the prices are right", next=then)
+        if any(pick not in prices for pick, prices in pairs):
+            return None
+        if all(close(prices[pick], max(prices.values())) for pick, prices in pairs):
+            then = "the least of the four: min, not max"
+            return Wrong("the dearest algorithm is picked", why="in all cases; the prices are right", next=then)
+        for never in ALGORITHMS:
+            least = [min(prices[name] for name in ALGORITHMS if name != never) for _, prices in pairs]
+            if all(
+                pick != never and close(prices[pick], best) for (pick, prices), best in zip(pairs, least, strict=True)
+            ):
+                count = sum(prices[never] < best for (_, prices), best in zip(pairs, least, strict=True))
+                why = (
+                    f"it is the cheapest in {count} of {len(pairs)} cases; in each the cheapest of the other three came"
+                )
+                return Wrong(f"{never} is never picked", why=why, next="compare all names in ALGORITHMS")
+        return None
 
     def format_answer(self, case: Any, got: Any) -> str:
         """The prices, and the choice."""
@@ -99,27 +112,27 @@ def _alone(case: Any, part: str) -> Any:
     return job
 
 
-def _both_levels(parts: Any, part: str, name: str) -> float:
+def _both_levels(parts: Any, what: str, name: str) -> float:
     """What an algorithm has of rounds or bytes, inside nodes and between them together."""
-    what = part.partition(" ")[0]
     return sum(parts[f"{what} {where}"][name] for where in ("inside", "between"))
 
 
-def _part_symptom(case: Any, name: str, part: str, found: float, right: float, totals: list[float]) -> Wrong:
-    """The sentence about one part; `totals` are what was found and what is right on both levels together."""
+def _part_symptom(case: Any, name: str, part: str, found: float, right: float, both: Any) -> Wrong:
+    """The sentence about one part; `both` has the rounds and bytes, found and right, of both levels together."""
     what, _, where = part.partition(" ")
     found = 0.0 if abs(found) < _NOTHING else found
     amount = f"{found:g} rounds" if what == "rounds" else f"{found:g} of the message"
     why = f"{name} on {case['nodes']} x {case['ranks_per_node']} ranks: {amount} {where}"
     if where == "added":
         return _added_symptom(why, found, right)
-    if name == "hierarchical" and where == "inside" and found < _NOTHING:
+    totals = both[what]
+    if name == "hierarchical" and where == "inside" and found < _NOTHING and close(*totals, atol=_NOTHING):
         return Wrong("messages inside a node go over the slow links", why=why, next="which ranks share a node?")
-    if name != "hierarchical" and case["nodes"] == 1 and not found:
+    if name != "hierarchical" and case["nodes"] == 1 and not found and totals[0] > _NOTHING:
         why = f"{name} on 1 x {case['ranks_per_node']} ranks: nothing is priced on the links inside"
         then = "with one node alone, all ranks are inside: nothing crosses to another node"
         return Wrong("a single node is priced on the links between nodes", why=why, next=then)
-    if name == "halving-doubling" and _is_of_the_power_above(case, what, totals[0]):
+    if name == "halving-doubling" and _is_of_the_power_above(case, *(both[one][0] for one in _MOVED)):
         why = f"{why}, as with {_power_above(case)} ranks"
         then = "Q is the power of two below: the ranks beyond Q hand what they have to a partner, and get it back"
         return Wrong("there are fewer ranks than the power of two that was taken", why=why, next=then)
@@ -132,17 +145,19 @@ def _part_symptom(case: Any, name: str, part: str, found: float, right: float, t
     if close(2 * totals[0], totals[1]):
         then = "what has been added up must get to everybody"
         return Wrong("the way back is missing", why=why, next=then)
-    return _SYMPTOMS[name](case, what, where, why, found, right)
+    return _SYMPTOMS[name](case, what, where, f"{why}; {right:g} is right", found, both)
 
 
 def _power_above(case: Any) -> int:
     return 1 << (case["nodes"] * case["ranks_per_node"] - 1).bit_length()
 
 
-def _is_of_the_power_above(case: Any, what: str, found: float) -> bool:
+def _is_of_the_power_above(case: Any, rounds: float, moved: float) -> bool:
     """Whether the price is that of halving-doubling among more ranks, of which some do not exist."""
     ranks, above = case["nodes"] * case["ranks_per_node"], _power_above(case)
-    return ranks < above and what == "bytes" and close(found, 2 * (1 - 1 / above), atol=_NOTHING)
+    log = above.bit_length() - 1
+    parts = [(2 * (log + more), 2 * (1 - 1 / above + more)) for more in (0, 1)]  # with the ranks beyond, or without
+    return ranks < above and any(close(rounds, one) and close(moved, other) for one, other in parts)
 
 
 def _added_symptom(why: str, found: float, right: float) -> Wrong:
@@ -154,31 +169,48 @@ def _added_symptom(why: str, found: float, right: float) -> Wrong:
     return Wrong("another number of bytes is added up", why=why, next="what arrives in a round of the first half?")
 
 
-def _of_ring(case: Any, what: str, where: str, why: str, found: float, right: float) -> Wrong:
-    if what == "rounds":
+def _of_ring(case: Any, what: str, where: str, why: str, found: float, both: Any) -> Wrong:
+    ranks = case["nodes"] * case["ranks_per_node"]
+    if what == "rounds" and close(found, 2 * ranks):
+        then = "after P - 1 rounds a chunk has been at all ranks"
+        return Wrong("a ring has P - 1 rounds each way, and not P", why=why, next=then)
+    if what == "rounds" and found <= 2:
         return Wrong("a ring's alpha is paid in each round", why=why, next="how many rounds are there?")
+    if what == "rounds":
+        return Wrong("a ring has another number of rounds", why=why, next="P - 1 there, and as many back")
     return Wrong("a ring sends another number of bytes", why=why, next="one P-th of the message in each round")
 
 
-def _of_tree(case: Any, what: str, where: str, why: str, found: float, right: float) -> Wrong:
+def _of_tree(case: Any, what: str, where: str, why: str, found: float, both: Any) -> Wrong:
+    ranks = case["nodes"] * case["ranks_per_node"]
+    whole = ranks.bit_length() - 1
+    if what == "rounds" and ranks > 1 << whole and close(both["rounds"][0], 2 * whole):
+        then = "log2 P is rounded up: after r rounds at most 2^r ranks are added up"
+        return Wrong("log2 P is rounded down where P is no power of two", why=f"{why}; P is {ranks}", next=then)
     if what == "rounds" or close(found, 2 * int(found / 2 + 0.5)):
         then = "after r rounds up to 2^r ranks are added up: when are all of them?"
         return Wrong("a tree has another number of rounds", why=why, next=then)
     return Wrong("a tree sends the whole message in every round", why=why, next="it is not cut into chunks")
 
 
-def _of_halving(case: Any, what: str, where: str, why: str, found: float, right: float) -> Wrong:
+def _of_halving(case: Any, what: str, where: str, why: str, found: float, both: Any) -> Wrong:
     ranks = case["nodes"] * case["ranks_per_node"]
-    if ranks & (ranks - 1):
+    power = 1 << (ranks.bit_length() - 1)
+    if ranks > power and all(close(both[one][0] + 2, both[one][1]) for one in _MOVED):
         then = "each of them first sends all its data to a partner, and gets the sum back at the end"
         return Wrong("the ranks beyond a power of two are forgotten", why=why, next=then)
     if what == "rounds":
-        return Wrong("halving-doubling has another number of rounds", why=why, next="distances 1, 2, 4, ... and back")
-    return Wrong("messages are not halved from round to round", why=why, next="a half, a quarter, ... of the message")
+        then = "distances 1, 2, 4, ... below Q and back; where P is not Q, one more there and one back"
+        return Wrong("halving-doubling has another number of rounds", why=why, next=then)
+    then = "a half, a quarter, ... of the message; where P is no power of two, also a round of all of it"
+    rounds, beyond = power.bit_length() - 1, 2 * (ranks > power)
+    if any(close(both["bytes"][0], beyond + 2 * rounds * part) for part in (1, 0.5, 1 / power, 1 / ranks)):
+        return Wrong("messages are not halved from round to round", why=why, next=then)
+    return Wrong("halving-doubling sends another number of bytes", why=why, next=then)
 
 
-def _of_hierarchical(case: Any, what: str, where: str, why: str, found: float, right: float) -> Wrong:
-    if where == "between" and what == "bytes" and found > right:
+def _of_hierarchical(case: Any, what: str, where: str, why: str, found: float, both: Any) -> Wrong:
+    if where == "between" and what == "bytes" and both["bytes"][0] > both["bytes"][1]:
         then = "after the first step each rank of a node has its share of the sums"
         return Wrong("too much travels between nodes", why=why, next=then)
     return Wrong("hierarchical: another cost inside nodes or between them", why=why, next="a ring inside, one between")

@@ -14,12 +14,13 @@ ABSENT = {"lost": "no sign", "ended early": "ended", "only slow": "computes"}
 WORDS = {
     "other call": ("it is another call, whatever its size", "compare what is called first"),
     "other size": ("it is the same call with another size", "all_reduce and all_reduce are no different calls"),
-    "lost": ("a rank without a sign of life was not named", "its process is gone: it neither ends nor computes"),
+    "lost": ("a rank that gives no sign is lost", "its process is gone: it neither ends nor computes"),
     "ended early": ("a rank that has ended will not call any more", "it is neither lost nor slow"),
     "only slow": ("a rank that computes will come", "no rank hangs yet"),
     "crossed groups": ("each waits for the other in a group of its own", "who is missing here, and where is it?"),
 }
 _MOST_OF_ALL = 0.8  # a slip that hides the right call from one question leaves a few answers to others
+_LEAST_PLACES = 2  # one wrong rank may be the right one's place in its group by luck
 _REST = "in this case and in all others that are not right"
 
 Triple = tuple[Any, Any, Any]  # a case, the student's answer and the right one
@@ -31,6 +32,8 @@ def in_common(cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None
     if not wrong or not all(mine[0] in ANSWERS and mine[1] in range(len(case["ranks"])) for case, mine, _ in wrong):
         return None
     counts = [sum(fits(*one) for one in wrong) for fits, *_ in _SLIPS]
+    if counts[0] < _LEAST_PLACES:
+        counts[0] = 0
     most = max(counts)
     if most >= _MOST_OF_ALL * len(wrong):
         _, what, why, then = _SLIPS[counts.index(most)]
@@ -46,8 +49,18 @@ def in_common(cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None
 
 
 def _does_so(case: Any, mine: Any) -> bool:
-    """Whether the rank does what the answer says, if that is about a missing rank."""
-    return case["ranks"][mine[1]]["doing"] == ABSENT.get(mine[0])
+    """Whether the rank does what the answer says, if that is about a missing rank, and is waited for."""
+    waited = [one["calls"][-1] for one in case["ranks"] if one["doing"] == "waits"]
+    is_member = any(mine[1] in case["groups"][call["group"]] for call in waited)
+    return is_member and case["ranks"][mine[1]]["doing"] == ABSENT.get(mine[0])
+
+
+def _place_in_a_group(case: Any, mine: Any, right: Any) -> bool:
+    """The right answer, with the rank's place in a group in which ranks wait for its number."""
+    waited = [one["calls"][-1]["group"] for one in case["ranks"] if one["doing"] == "waits"]
+    members = [case["groups"][name] for name in waited]
+    places = [one.index(right[1]) for one in members if right[1] in one]
+    return mine[0] == right[0] and mine[1] != right[1] and mine[1] in places
 
 
 def _asked_later(case: Any, mine: Any, right: Any) -> bool:
@@ -61,7 +74,8 @@ def _one_of_the_many(case: Any, mine: Any, right: Any) -> bool:
     if mine[0] != right[0] or mine[0] not in MISMATCHES or [one["doing"] for one in states] != ["waits"] * 2:
         return False
     calls = [one["calls"][-1] for one in states]
-    return calls[0]["group"] == calls[1]["group"]
+    part = MISMATCHES[mine[0]]
+    return all(calls[0][one] == calls[1][one] for one in ("group", "number")) and calls[0][part] != calls[1][part]
 
 
 def _one_that_waits(case: Any, mine: Any, right: Any) -> bool:
@@ -117,6 +131,12 @@ _BY_BOTH = "calls meet that have the same group and the same number in it"
 # Each is (whether an answer that is not right fits, what is wrong, why, what to do).
 _SLIPS: tuple[tuple[Callable[[Any, Any, Any], bool], str, str, str], ...] = (
     (
+        _place_in_a_group,
+        "a rank's place in a group is not its number",
+        "the answer is right, and the place of the right rank in a group was named, counted from 0",
+        "ranks are numbered over all groups: groups[name][place] is the rank at a place",
+    ),
+    (
         _asked_later,
         "an earlier question already applies",
         "{mine!r} came back, which is true of that rank, and {right!r} is true of one as well",
@@ -149,7 +169,7 @@ _SLIPS: tuple[tuple[Callable[[Any, Any, Any], bool], str, str, str], ...] = (
     (
         _crossed_by_another,
         "in a circle, the one that took another order is at fault",
-        "the answer is right, and the rank is one of the many that wait in one call",
+        "the answer is right, and the rank is another one",
         "of the ranks that are in both groups, one waits in another call than the rest of them: that one is at fault",
     ),
     (

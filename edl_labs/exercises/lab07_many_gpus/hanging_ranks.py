@@ -35,9 +35,12 @@ class WhoHangs(Exercise):
         if got[1] != want[1]:
             _judge_rank(case, got[1], want)
         if got[0] != want[0]:
-            raise _word_symptom(got[0], want[0])
+            raise _word_symptom(case, got[0], want[0])
         if got[1] != want[1]:
             why = f"rank {got[1]!r}"
+            if want[0] == "crossed groups":
+                then = "of the ranks that are in both groups, one waits in another call than the rest of them"
+                raise Wrong("in a circle, the one that took another order is at fault", why=why, next=then)
             raise Wrong("another rank keeps the others waiting", why=why, next="who is waited for, and does not wait?")
 
     def diagnose_all_cases(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
@@ -88,14 +91,17 @@ def _judge_rank(case: Any, rank: Any, want: Any) -> None:
         raise Wrong("the odd one out is at fault, and not the many", why=why, next="count the calls in the meeting")
 
 
-def _word_symptom(got: str, want: str) -> Wrong:
+def _word_symptom(case: Any, got: str, want: str) -> Wrong:
     why = f"{got!r} came back"
     if want in MISMATCHES and got not in MISMATCHES:
         then = "a call that does not match hangs, even if other ranks are still on the way"
         return Wrong("calls that have met already do not match", why=why, next=then)
     if got in MISMATCHES and want not in MISMATCHES:
         then = "calls meet that have the same group and the same number in it"
-        return Wrong("calls of different groups never meet", why=why, next=then)
+        return Wrong("no calls that meet differ here", why=why, next=then)
+    if got == "crossed groups" and len(set(_waited_groups(case))) == 1:
+        why = f"{why}, and all ranks that wait do so in one group"
+        return Wrong("a circle takes two groups", why=why, next="who is missing in that group's call?")
     if got == "crossed groups":
         then = "follow who waits for whom: does it end at a rank that does not wait?"
         return Wrong("ranks wait in two groups, and yet in no circle", why=why, next=then)

@@ -269,7 +269,9 @@ def _idle_symptom(case: Any, said: float) -> Wrong:
         if stages == micro:
             return Wrong("the bubble does not grow with the micro-batches", why=why, next=then)
         return Wrong("that is what all stages idle together", why=why, next=then)
-    if case["schedule"] == "1f1b" and 0 <= said < right_s:
+    if case["schedule"] == "1f1b" and any(
+        math.isclose(said, right_s * part, rel_tol=_SAME) for part in (0, 1 / stages, 1 / micro, stages / micro)
+    ):
         then = "fill and drain are the same in both: what does 1F1B make smaller instead?"
         return Wrong("1F1B does not shrink the bubble", why=why, next=then)
     if case["schedule"] == "interleaved" and math.isclose(said, right_s * case["chunks"], rel_tol=_SAME):
@@ -285,4 +287,4 @@ def _idle_symptom(case: Any, said: float) -> Wrong:
         then = "the pipeline fills once and drains once a step"
         return Wrong("the bubble does not grow with the micro-batches", why=why, next=then)
     then = "how long until its first pass, and after its last?"
-    return Wrong("the idle time of a stage is wrong", why=why, next=then)
+    return Wrong("the idle time of a stage is wrong", why=f"{why}; {right_s:.4g} is right", next=then)

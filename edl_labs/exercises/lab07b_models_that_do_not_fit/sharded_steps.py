@@ -234,26 +234,48 @@ def _time_symptom(run: ClusterReplay, best_s: float) -> Wrong:
     if weights == 1:
         then = "start to gather the next layer before this one's pass is issued"
         return Wrong("nothing is gathered ahead: compute waits for weights", why=why, next=then)
-    if _is_nothing_hidden(program):
+    bare = _bare_waits(program, "all_gather weights")
+    early = [(layer, after) for layer, after in bare if after.partition(" ")[2] not in ("", layer)]
+    if early:
+        layer, after = early[0]
+        why = f"{why}; layer {layer} is gathered and waited for, and then comes {after}"
+        then = "wait for a layer's weights right before its own pass, and let the pass before it run meanwhile"
+        return Wrong("a gather is waited for before the pass that could hide it", why=why, next=then)
+    if len(bare) > 1:  # the first layer's has nothing to hide behind
+        why = f"{why}; no pass is issued between the start of layer {bare[1][0]}'s gather and the wait for it"
         then = "a collective starts when the stream has done what it was given before: issue it first"
         return Wrong("the next layer is gathered after the pass that should hide it", why=why, next=then)
     if gradients == 1:
         then = "let the sum overlap the next layer's backward pass, and update afterwards"
         return Wrong("compute waits for every sum", why=why, next=then)
+    bare = _bare_waits(program, "reduce_scatter gradients")
+    if len(bare) > 1:  # the last layer's has nothing to hide behind
+        why = f"{why}; no pass is issued between the start of layer {bare[0][0]}'s sum and the wait for it"
+        return Wrong("compute waits for sums", why=why, next="let a sum overlap the next layer's backward pass")
     then = "in which order are sums and gathers started, and what does each wait wait for?"
-    return Wrong("sums and gathers do not overlap the passes", why=why, next=then)
+    return Wrong("the step takes longer than it may", why=why, next=then)
 
 
-def _is_nothing_hidden(program: Any) -> bool:
-    """Whether most gathers are waited for before another pass has been issued."""
-    works, bare, total = [], 0, 0
-    for entry in program:
+def _bare_waits(program: Any, kind: str) -> list[tuple[str, str]]:
+    """The layers whose collective is waited for with no pass issued since its start, each with the pass that follows.
+
+    `kind` is an operation with the first word of its name.
+    """
+    works: list[list[Any]] = []
+    bare: list[tuple[str, str]] = []
+    for at, entry in enumerate(program):
         if entry.get("async"):
-            works.append([entry["op"], 0])
-        elif entry["op"] == "launch":
+            works.append([f"{entry['op']} {entry['name']}", 0])
+        elif _is_pass(entry):
             for one in works:
-                one[1] += not entry["name"].startswith("update")
-        elif entry["op"] == "wait_work" and works[entry["work"]][0] == "all_gather":
-            total += 1
-            bare += works[entry["work"]][1] == 0
-    return bare > total // 2
+                one[1] += 1
+        elif entry["op"] == "wait_work":
+            name, passes = works[entry["work"]]
+            if name.startswith(kind) and not passes:
+                bare.append((name.split()[-1], next((one["name"] for one in program[at:] if _is_pass(one)), "")))
+            works[entry["work"]][1] += 1  # a second wait is none
+    return bare
+
+
+def _is_pass(entry: Any) -> bool:
+    return entry["op"] == "launch" and not entry["name"].startswith("update")

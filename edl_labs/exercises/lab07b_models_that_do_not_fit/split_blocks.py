@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 from edl_labs.checks import Exercise, exercise
 from edl_labs.checks.plain_forms import whole
 from edl_labs.errors import Wrong
+from edl_labs.exercises.input_guard import InputGuard, explained_by_changes
 from edl_labs.exercises.lab07b_models_that_do_not_fit.block_parts import BIASES, SAME, drawn_block, judge_parts
 from edl_labs.exercises.ranks_in_turn import distance, listed, run_in_turn, unreadable
 
@@ -24,7 +25,7 @@ class SplitABlock(Exercise):
     that ranks pass to `comm` are evidence: the judge works out what each has to add, and the output is their sum.
     """
 
-    answers = ("outputs", "input_gradients", "gradients", "heads", "shapes", "output_shapes", "sums")
+    answers = ("outputs", "input_gradients", "gradients", "heads", "shapes", "output_shapes", "sums", "biases")
 
     returns: ClassVar[Mapping[str, Any]] = {"shards": dict}
 
@@ -33,7 +34,10 @@ class SplitABlock(Exercise):
 
         block, x, upstream = drawn_block(given)
 
-        made = [student.shards({**block}, rank, given["ranks"]) for rank in range(given["ranks"])]
+        guard, made = InputGuard(), []
+        for rank in range(given["ranks"]):
+            made.append(student.shards(guard("block", block), rank, given["ranks"]))
+            guard.begin_again()
         fits = all(_fits(name, part) for part in made for name in _FEATURES)
 
         def program(comm: Any) -> Any:
@@ -60,9 +64,15 @@ class SplitABlock(Exercise):
             "heads": [part.get("heads") for part in parts],
             "shapes": {name: [list(part[name].shape) if name in part else [] for part in parts] for name in tensors},
             "gradients": {name: _assembled(name, parts) for name in tensors},
+            "biases": [listed(part.get(BIASES[given["kind"]])) for part in parts],
+            "modified": guard.changed(),
         }
 
     def compare(self, case: Any, got: Any, want: Any) -> None:
+        with explained_by_changes(got["modified"]):
+            self._judge(case, got, want)
+
+    def _judge(self, case: Any, got: Any, want: Any) -> None:
         if got["stuck"]:
             then = "all ranks make the same calls, with parts of one shape"
             raise Wrong("the ranks do not call together", why=got["stuck"], next=then)
@@ -74,6 +84,7 @@ class SplitABlock(Exercise):
             then = "put it into the forward of a torch.autograd.Function, and say in its backward what comes back"
             raise Wrong("no gradient comes through the sum", why=why, next=then)
         _judge_output(case, got, want)
+        _judge_bias_values(case, got["biases"], want["biases"][0])
         if _counts(got, "forward") != [1] * case["ranks"]:
             why = f"the output is right, with {max(_counts(got, 'forward'))} all-reduces in the forward pass of a rank"
             raise Wrong("one sum forward is enough", why=why, next="columns first, then rows: what has to be summed?")
@@ -206,6 +217,20 @@ def _judge_biases(case: Any, shapes: Any) -> None:
         raise Wrong("the bias of the output is cut, though all ranks have all of its channels", why=why, next=then)
 
 
+def _judge_bias_values(case: Any, biases: Any, right: Any) -> None:
+    name = BIASES[case["kind"]]
+    for rank, mine in enumerate(biases):
+        if not mine or distance(mine, right) <= SAME:
+            continue
+        why = (
+            f"outputs are right; {name} begins with {mine[0]:.6g} on rank {rank}, and in the block with {right[0]:.6g}"
+        )
+        then = "what belongs to the block's output is whole on every rank: add it once, after the sum"
+        if distance([case["ranks"] * value for value in mine], right) <= SAME:
+            raise Wrong("the output's bias is shared out among the ranks", why=why, next=then)
+        raise Wrong("a rank's part of the output's bias is not the block's", why=why, next=then)
+
+
 def _judge_heads(case: Any, got: Any) -> None:
     if case["kind"] != "attention":
         return
@@ -288,6 +313,10 @@ def _judge_gradients(case: Any, got: Any, want: Any) -> None:
     for name, rows in want["gradients"].items():
         parts = got["gradients"][name]
         for row in rows if name in _AXES else rows[:1]:
+            if parts and all(distance(sorted(part), sorted(row)) <= SAME < distance(part, row) for part in parts):
+                why = f"the gradients of {name} are those of the whole block, in another order"
+                then = "parts are neighbouring columns, or heads, in the order of the ranks"
+                raise Wrong("a rank has other columns than those that are its own", why=why, next=then)
             if not parts or any(distance(part, row) > SAME for part in parts):
                 why = f"the gradients of {name} from all ranks do not make that of the whole"
                 raise Wrong("a weight's gradient is wrong", why=why, next="which path does it come along?")

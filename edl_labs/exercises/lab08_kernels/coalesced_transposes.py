@@ -65,13 +65,18 @@ class CoalescedTranspose(Exercise):
 def _bank_symptom(run: WarpReplay) -> Wrong:
     worst = max(run.accesses, key=lambda one: one.bank_conflicts)
     why = f"{worst}: {_turns(worst)}"
-    wide = _launches(run)[worst.launch]["block"][0]
-    if wide < LANES:
-        what = "a warp of your block holds several rows of it, and they meet at one bank"
-        why = f"a warp is {-(-LANES // wide)} rows of {wide} threads; {why}"
-        then = "lay the block 32 wide, so that a warp is one row; then longer rows of the tile are enough"
-        return Wrong(what, why=why, next=then, keeps=_KEPT)
+    launch = _launches(run)[worst.launch]
+    wide = launch["block"][0]
     then = "in which bank is tile[y, x]? Let rows of the tile begin in different banks"
+    if wide < LANES:
+        why = f"a warp is {-(-LANES // wide)} rows of {wide} threads; {why}"
+        then = "in which banks are the elements that a warp asks for? With a block 32 wide a warp is one row of threads"
+    for (*rows, columns), dtype in launch["shared"]:
+        word = columns * ITEMSIZES.get(dtype, 4) // 4
+        banks = len({row * word % LANES for row in range(rows[0])}) if len(rows) == 1 else LANES
+        if len(rows) == 1 and banks < min(rows[0], LANES):
+            why = f"{why}; rows of {columns} elements ({dtype}): the {rows[0]} of a column begin in {banks} bank(s)"
+            then = "in which bank is tile[y, x]? Longer rows of the tile begin in different banks"
     return Wrong("threads of a warp meet at one bank of shared memory", why=why, next=then, keeps=_KEPT)
 
 

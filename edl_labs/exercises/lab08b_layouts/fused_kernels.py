@@ -283,7 +283,8 @@ def _apart(plan: Partition, one: Kernel, other: Kernel) -> tuple[str, str]:
         return _LEFT_OUT
     if _just_fits(plan, one, other):
         then = (
-            "longest_row elements can be kept: the text's limit is the longest row that stays, not the first too long"
+            "rows of up to and including longest_row elements stay; compare the elements of one row, "
+            "not the number of rows"
         )
         return "rows of exactly longest_row elements are not kept on the chip", then
     if any("reduction" in kind for kind in kinds):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from typing import Any, ClassVar
 
@@ -260,8 +260,12 @@ def _judge_losses(run: Replay, case: Any, result: int, right: list[str]) -> None
     pieces = run.contents(result)
     if [piece.origin for piece in pieces] == right:
         return
+    odd = next((piece.start for piece in pieces if piece.start % LOSS_BYTES), None)
+    if odd is not None:
+        why = f"bytes from another loss begin at byte {odd} of the buffer, within the place of a loss"
+        raise Wrong("places of losses overlap", why=why, next=f"loss i begins at byte {LOSS_BYTES} * i")
     # An origin is a computation and the distance of its bytes, which differs from place to place.
-    different = len({piece.origin.partition("[")[0] for piece in pieces})
+    different = len(set(_computations(piece.origin for piece in pieces)))
     if different < len(right):
         raise Wrong(
             "some losses were overwritten before they were kept",
@@ -269,11 +273,19 @@ def _judge_losses(run: Replay, case: Any, result: int, right: list[str]) -> None
             next="a replay writes its loss to the same address each time: copy it away before the next one, to a place "
             "of its own, and not inside the capture",
         )
+    steps = {origin: at for at, origin in enumerate(_computations(right))}
+    found = [steps.get(origin) for origin in _computations(piece.origin for piece in pieces)]
+    told = ", ".join("another value" if at is None else f"that of batch {at}" for at in found)
     raise Wrong(
         "the losses do not match the batches in order",
-        why="the weights are right, but the returned losses are not those of the steps",
+        why=f"the weights are right; the buffer has these losses: {told}",
         next="copy towers.loss after each step, the first one too, each to a place of its own",
     )
+
+
+def _computations(origins: Iterable[str]) -> list[str]:
+    """Origins without the distances of their bytes."""
+    return [origin.partition("[")[0] for origin in origins]
 
 
 def _judge_waits(run: Replay) -> None:

@@ -278,18 +278,48 @@ def _left_over(before: Any, made: Any, why: str) -> Wrong:
 def _wrong_outputs(before: Any, made: Any, right: Any, off: float) -> Wrong:
     kinds = [one["kind"] for one in before if one["kind"] != "relu"]
     why = f"outputs are {off:.2g} off, relative to their length"
-    grouped = any(one["kind"] == "transposed" and one["groups"] > 1 for one in before)
     if kinds[0] == "batch_norm":
         return _wrong_in_front(before, made, right, why)
-    if grouped:
+    after = ([one for one in each if one["kind"] in _CONVOLUTIONS] for each in (made, right))
+    convolutions = zip(_after(before), *after, strict=True)
+    for number, ((layer, norm), folded, aimed) in enumerate(convolutions):
+        if norm and layer["kind"] == "transposed" and not _near(folded["weight"], aimed["weight"]):
+            told = _told_of_transposed(layer, norm, folded["weight"], why)
+            if told:
+                return told
+        for name in ("weight", "bias"):
+            if folded[name] is not None and aimed[name] is not None and not _near(folded[name], aimed[name]):
+                at = int((folded[name] - aimed[name]).abs().argmax())
+                mine, due = (float(one[name].flatten()[at]) for one in (folded, aimed))
+                why = f"{why}; {name}.flatten()[{at}] of convolution {number} is {mine:.6g}, and should be {due:.6g}"
+                then = (
+                    "write the batch norm as y = factor * x + rest, for each channel, and put the convolution in for x"
+                )
+                return Wrong("the outputs are not those of the chain before", why=why, next=then)
+    then = "write the batch norm as y = factor * x + rest, for each channel, and put the convolution in for x"
+    return Wrong("the outputs are not those of the chain before", why=why, next=then)
+
+
+def _after(before: Any) -> list[tuple[Any, Any]]:
+    """Each convolution with the batch norm right after it, if there is one."""
+    pairs = zip(before, [*before[1:], {"kind": ""}], strict=True)
+    return [
+        (one, norm if norm["kind"] == "batch_norm" else None) for one, norm in pairs if one["kind"] in _CONVOLUTIONS
+    ]
+
+
+def _told_of_transposed(layer: Any, norm: Any, found: Any, why: str) -> Wrong | None:
+    """The slip that gives the weight of a transposed convolution; None where none of these does."""
+    factor, weight = norm["gain"] / (norm["var"] + norm["eps"]).sqrt(), layer["weight"]
+    if layer["groups"] > 1 and _near(found, weight * factor[: weight.shape[1]].view(1, -1, 1, 1)):
         then = "the rows of the first group of inputs use only the first outputs / groups factors"
         what = "the first group's factors were used for all groups of a transposed convolution"
         return Wrong(what, why=f"{why}; each group has its own outputs", next=then)
-    if "transposed" in kinds:
+    ratio = (found / weight).flatten(1)
+    if not _near(found, weight) and _near(ratio, ratio[:, :1].expand_as(ratio)):
         then = "a weight here is inputs × outputs of a group × height × width: where is output channel c?"
         return Wrong("a transposed convolution's weight is scaled along the wrong channels", why=why, next=then)
-    then = "write the batch norm as y = factor * x + rest, for each channel, and put the convolution in for x"
-    return Wrong("the outputs are not those of the chain before", why=why, next=then)
+    return None
 
 
 def _wrong_in_front(before: Any, made: Any, right: Any, why: str) -> Wrong:

@@ -292,7 +292,10 @@ def _told_zeros(case: Any, found: list[float], right: list[float]) -> Wrong:
             then = "sum over inputs: each output has its own"
             return Wrong("rows of the weight are summed, and not its columns", why=why, next=then)
         once = [float(case["x_zero"] * zero) for zero in case["weight_zero"]]
-        if found == [-a + b for a, b in zip(sums, once, strict=True)]:
+        times = {(mine + a) / b for mine, a, b in zip(found, sums, once, strict=True) if b}
+        rest = all(mine == -a for mine, a, b in zip(found, sums, once, strict=True) if not b)
+        if len(times) == 1 and rest:
+            why = f"{why}; x_zero * w_zero is in it {times.pop():g} times, and a sum has {case['depth']} products"
             return Wrong("both zero points' product counts once per product in the sum", why=why, next="depth")
     then = "which sum goes with x_zero, that of the column or of the row? How often is x_zero times w_zero in it?"
     return Wrong("the zero-point terms of the offset are wrong", why=why, next=then)

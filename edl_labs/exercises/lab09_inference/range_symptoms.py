@@ -85,8 +85,8 @@ _RANGES = {
     "percentile": {
         "bins": ("a share of the bins was left out, not of the counts", "add up counts"),
         "each end": (
-            "each end of a symmetric percentile was taken separately",
-            "from -end to end: how many counts are beyond both together?",
+            "a symmetric percentile leaves out too little",
+            "0.1 % of the counts may be beyond -end and end, both together: not 0.05 %, and not each end separately",
         ),
     },
 }

@@ -289,9 +289,10 @@ def _of_scores(wrong: list[_Look]) -> Wrong:
             why = f"{look.where}: the query is as far from the tokens as if it were {what}"
             then = "positions count from 0: how many tokens are in the cache before this one?"
             return Wrong("the new token has the wrong position", why=why, next=then)
-    why = f"{look.where}: the right tokens, with other weights"
-    then = "the query and the new key are both rotated to the token's position; the cached keys are already"
-    return Wrong("queries and keys are not at their positions", why=why, next=then)
+    at = max(range(len(look.want)), key=lambda at: abs(look.got[at] - look.want[at]))
+    why = f"{look.where}: the weight of token {at} is {look.got[at]:.6g}, and should be {look.want[at]:.6g}"
+    then = "is the query at the new token's position, the new key too, and the cached keys as they were? And the scale?"
+    return Wrong("the right tokens have other weights", why=why, next=then)
 
 
 _MISPLACED: Any = (

@@ -15,6 +15,12 @@ _REFUSED, _GIVEN_UP, _BATCH = range(3)  # what may happen at one moment, in the 
 _PROBLEMS = {
     "past": ("due waits until a time that is not ahead", "it would be asked again at the same moment, for ever",
              "what is to happen at the very moment at which the wait is over?"),
+    "left": ("due gives the seconds that are left, and not a time", "now_s and times to wait until are on one clock",
+             "the moment at which the wait ends: whose arrival, and what is added to it?"),
+    "limit": ("due gives max_wait_s, and not a time", "now_s and times to wait until are on one clock",
+              "the moment at which the wait ends: whose arrival, and what is added to it?"),
+    "early": ("due waits until a time that is not ahead", "it is neither later than now_s nor the end of a wait",
+              "the moment at which the wait of the oldest ends, on the clock of now_s"),
     "empty": ("due gives an empty batch", "nothing runs, and nothing says when to ask again",
               "a batch, or the time until which to wait"),
     "large": ("a batch has more than max_batch", "the model takes max_batch at most",

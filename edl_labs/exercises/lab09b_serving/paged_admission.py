@@ -143,6 +143,10 @@ def _wasted(run: ServerReplay, why: str) -> Wrong | None:
         why += f"; {run.stalls:,} times a running request is stalled for lack of a block"
         return Wrong("requests run without their blocks", why=why, next="running requests come before waiting ones")
     groups, older = _taken_out(run)
+    if run.stalls and not groups:
+        why += f"; {run.stalls:,} times a running request is stalled for lack of a block, and nobody is preempted"
+        then = "preempt one where a running request lacks a block: the others go on"
+        return Wrong("running requests wait for blocks of one another", why=why, next=then)
     if not groups:
         return None
     why += f"; {counted(sum(groups), 'preemption')} throw {run.recomputed_tokens:,} cached tokens away"
@@ -216,7 +220,10 @@ def _late(run: ServerReplay, best_s: float) -> Wrong:
         return Wrong(
             "requests are preempted again and again", why=why, next="who is preempted, and who gets its blocks?"
         )
-    then = "admit as soon as the blocks of a prompt are there; preempt where a running request lacks a block"
+    why += f"; {counted(run.counts.get('preempt', 0), 'preemption')}, {run.stalls:,} stalled steps of a request"
+    then = (
+        "which requests wait longest for their first token: for free blocks, for a place, or since they were preempted?"
+    )
     return Wrong("first tokens come late", why=why, next=then)
 
 

@@ -219,7 +219,7 @@ def _fewest_symptom(case: Any, deadline_s: float, said: Any, right: Any) -> Wron
         return Wrong(
             "some number of GPUs is in time",
             why=why,
-            next="try all up to machine['most_gpus'], each with its own best batch",
+            next=f"what does quality_s say of {right} GPUs, with the best batch for so many?",
         )
     if said < right:
         then = "what does quality_s say of your answer, with the best batch for it?"

@@ -148,7 +148,9 @@ def _require_all_seeds(case: Any, got: Any) -> None:
     turned = sum(set(got["other_first"][at]) != {got["labels"][at]} for at in case["again"])
     if turned > MOST_WRONG:
         why = f"with the same seeds in another order {turned} of {len(case['again'])} answers differ"
-        raise Wrong("not all seeds are looked at", why=why, next="use the curves of every seed")
+        raise Wrong(
+            "the order of the seeds changes the answer", why=why, next="use the curves of every seed, each alike"
+        )
 
 
 def _follow_the_size(case: Any, got: Any, *, of: str) -> bool:

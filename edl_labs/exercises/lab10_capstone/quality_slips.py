@@ -64,6 +64,11 @@ GPUS = {
         "the deadline was asked of one GPU's best batch, shared",
         "best_batch(job, machine, gpus) for each number",
     ),
+    "samples of one": (
+        "each number of GPUs has a best batch of its own",
+        "in all cases the answers are those of a GPU that has as many samples as are best on one GPU",
+        "best_batch(job, machine, gpus) for each number",
+    ),
     "shortest": (
         "the fewest GPUs are asked, not the fastest",
         "the number that ends first of all came back",

@@ -177,6 +177,16 @@ def serve_micro_batches(
     return MicroBatchRun(tuple(calls), tuple(batches))
 
 
+def _past_kind(until_s: float, now_s: float, queue: Sequence[QueuedRequest], limits: BatchLimits) -> str:
+    """What a time that is not ahead is: the seconds left, the limit itself, the end of the wait, or another one."""
+    ends_s = {one.arrival_s + limits.max_wait_s for one in queue}
+    if until_s in ends_s:
+        return "past"
+    if until_s in {end_s - now_s for end_s in ends_s}:
+        return "left"
+    return "limit" if until_s == limits.max_wait_s else "early"
+
+
 def _positive(took_s: float) -> float:
     if took_s > 0:
         return took_s
@@ -196,7 +206,7 @@ def batch_or_time(chosen: Any, now_s: float, queue: Sequence[QueuedRequest], lim
         if until_s > now_s:
             return until_s
         raise RefusedDecision(
-            "past",
+            _past_kind(until_s, now_s, queue, limits),
             f"due waits until {until_s:g} s, and it is {now_s:g} s",
             why="such a time would be asked for again at once, and for ever",
             next="what is to happen at the very moment at which the wait is over?",

@@ -161,10 +161,14 @@ class KernelArray:
             )
         number = operator.index(one)
         if not 0 <= number < extent:
+            why = f"its shape is {self.shape}; on a GPU nothing would stop the access, and other memory would be hit"
+            then = "does the grid fit the data, and is there an if for this access where the grid is larger?"
+            turned = asked[::-1]
+            if len(set(asked)) > 1 and all(0 <= at < size for at, size in zip(turned, self.shape, strict=True)):
+                why = f"{why}; {self.name}[{', '.join(map(str, turned))}] does exist"
+                then = "are x and y exchanged, in the grid or in the index? If not: an if where the grid is larger"
             raise VirtualWarpError(
-                f"{thread} {does} {self.name}[{', '.join(map(str, asked))}], which does not exist",
-                why=f"its shape is {self.shape}; on a GPU nothing would stop the access, and other memory would be hit",
-                next="an if of its own where the grid is larger than the data, or x and y of the grid exchanged",
+                f"{thread} {does} {self.name}[{', '.join(map(str, asked))}], which does not exist", why=why, next=then
             )
         return number
 

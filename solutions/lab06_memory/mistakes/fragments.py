@@ -147,7 +147,7 @@ why_oom = _never(why_oom)
 
 
 # %% mistake="own_holes_added_up"
-# told: holes of another pool or stream were not added up
+# told: free blocks of the other pool and of other streams count too
 # %% replace
 everything = free_bytes + sum(found for _, found in holes)
 # %% by
@@ -178,7 +178,7 @@ why_oom = _own(why_oom)
 
 
 # %% mistake="reserved_is_in_use"
-# told: reserved memory was taken for memory in use
+# told: the driver can give a segment after empty_cache
 from functools import wraps
 
 

@@ -65,7 +65,7 @@ def pick(job):
 
 
 # %% mistake="depth_rounded_down"
-# told: a tree has another number of rounds
+# told: log2 P is rounded down where P is no power of two
 from functools import wraps
 
 

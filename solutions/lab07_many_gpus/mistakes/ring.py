@@ -184,7 +184,7 @@ def all_reduce(dist, buffer):
 
 
 # %% mistake="in_turns"
-# told: links are idle while ranks take turns
+# told: links are idle for part of the time
 def all_reduce(dist, buffer):
     """Even ranks send first, odd ones receive first."""
     rank, count = dist.get_rank(), dist.get_world_size()

@@ -131,7 +131,7 @@ who_hangs = _ended_is_lost(who_hangs)
 
 
 # %% mistake="groups_are_one"
-# told: calls of different groups never meet
+# told: no calls that meet differ here
 from functools import wraps
 
 
@@ -154,7 +154,7 @@ who_hangs = _groups_are_one(who_hangs)
 
 
 # %% mistake="silence_is_slow"
-# told: a rank without a sign of life was not named
+# told: a rank that gives no sign is lost
 from functools import wraps
 
 

@@ -20,7 +20,7 @@ def transpose(gpu, src, dst):
 
 
 # %% mistake="block_of_16"
-# told: a warp of your block holds several rows of it
+# told: threads of a warp meet at one bank of shared memory
 def transpose(gpu, src, dst):
     """Blocks of 16 by 16, and a tile with longer rows."""
     rows, columns = src.shape

@@ -130,7 +130,7 @@ row_s = 0.0
 
 
 # %% mistake="seconds_left"
-# told: this is not a gain but the time of a run, or the time that the mended spans lose
+# told: this is the time of a run, and not a gain
 # %% replace
 picked, done, now_s = [], [], replayed_s(spans, [])
 # %% by

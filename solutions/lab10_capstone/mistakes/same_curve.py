@@ -139,7 +139,7 @@ def same(curves_a, curves_b):
 
 
 # %% mistake="one_seed"
-# told: not all seeds are looked at
+# told: the order of the seeds changes the answer
 def same(curves_a, curves_b):
     """The first seed."""
     if np.allclose(curves_a, curves_b, rtol=ROUNDING, atol=0.0):

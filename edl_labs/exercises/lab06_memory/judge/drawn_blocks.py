@@ -10,7 +10,13 @@ from edl_labs.checks import Case, case_source
 @case_source("own_checkpoint")
 def blocks(rng: Any) -> list[Case]:
     def case(
-        *, dropout: bool = False, autocast: str = "", offset: bool = False, factor: bool = False, between: bool = False
+        *,
+        dropout: bool = False,
+        autocast: str = "",
+        offset: bool = False,
+        factor: bool = False,
+        between: bool = False,
+        attached: bool = False,
     ) -> Any:
         return {
             "seed": int(rng.integers(1, 10**6)),
@@ -19,6 +25,7 @@ def blocks(rng: Any) -> list[Case]:
             "offset": offset,
             "factor": round(float(rng.uniform(0.5, 2.0)), 3) if factor else 0.0,
             "is_between": between,
+            "is_attached": attached,  # the offset needs a gradient, too
         }
 
     cases = [
@@ -31,5 +38,6 @@ def blocks(rng: Any) -> list[Case]:
         case(autocast="bfloat16", dropout=True, offset=True),
         case(autocast="float16"),
         case(offset=True, factor=True, between=True),
+        case(offset=True, factor=True, between=True, attached=True),
     ]
     return [Case(given=one) for one in cases]

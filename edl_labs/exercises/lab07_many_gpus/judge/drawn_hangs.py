@@ -21,6 +21,7 @@ _MISSING_TOO = {
 @case_source("who_hangs")
 def states(rng: Any) -> list[Case]:
     cases = [_case(rng, answer, turn) for answer in ANSWERS for turn in range(4)]
+    cases += [_chain(rng, answer) for answer in ABSENT]
     return [Case(given=cases[at]) for at in rng.permutation(len(cases))]
 
 
@@ -78,6 +79,20 @@ def _circle(rng: Any, turn: int) -> dict[str, Any]:
     ranks = [_past(rng, rank, groups, numbers, call["numel"]) for rank in range(_RANKS)]
     for rank in {*groups[first], *groups[other]}:
         _waits(ranks[rank], there if rank == culprit or rank not in groups[first] else call)
+    return {"groups": groups, "ranks": ranks}
+
+
+def _chain(rng: Any, answer: str) -> dict[str, Any]:
+    """A group waits for one of its ranks, which waits in another group for the rank at fault."""
+    order = list(range(_RANKS))[:: -1 if answer == "ended early" else 1]
+    link = order[int(rng.integers(1, 4))]
+    groups = {"world": list(range(_RANKS)), "tensor": sorted(order[:4]), "data": sorted([link, *order[4:]])}
+    numbers = {name: int(rng.integers(3, 90)) for name in groups}
+    calls = {name: _call(rng, name, numbers) for name in ("tensor", "data")}
+    ranks = [_past(rng, rank, groups, numbers, calls["data"]["numel"]) for rank in range(_RANKS)]
+    for rank in range(_RANKS):
+        _waits(ranks[rank], calls["data" if rank in groups["data"] else "tensor"])
+    _stops(ranks[int(rng.choice(order[4:]))], ABSENT[answer])
     return {"groups": groups, "ranks": ranks}
 
 

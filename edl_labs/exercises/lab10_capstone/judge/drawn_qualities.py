@@ -11,7 +11,7 @@ _KINDS = ("above", "below", "memory", "ridge")
 _CHIPS = ((6e12, 300e9), (125e12, 0.9e12), (312e12, 2.039e12), (989e12, 3.35e12))  # deck 004's, V100, A100, H100
 _TRIES = 2000  # one draw in some twenty is asked
 _MOST_GPUS = 12  # or as many as end first of these, so that a deadline needs the last of them
-_EDGES = ("strictly in time", "one too many", "none alone", "halved")  # told from what is right by the last two cases
+_EDGES = ("strictly in time", "one too many", "none alone", "halved", "samples of one")  # alike in some
 _MANY = (3, 8)  # GPUs, of which one is no power of two
 
 
@@ -215,10 +215,12 @@ def _slips(case: Any) -> dict[str, Any]:
     beyond = {one: _quality_s(case, _best(case, one), one) for one in range(1, case["machine"]["most_gpus"] + 2)}
     times = dict(list(beyond.items())[:-1])
     shared = {one: _quality_s(case, -(-of_one // one) * one, one) for one in times}
+    alike = {one: _quality_s(case, of_one * one, one) for one in times}
     deadlines = case["deadlines_s"]
     fewest = {
         "linear": [_among(times, -int(-times[1] // one)) for one in deadlines],
         "batch of one": [_first(shared, one) for one in deadlines],
+        "samples of one": [_first(alike, one) for one in deadlines],
         "shortest": [
             min(times, key=lambda one: times[one]) if min(times.values()) <= one else None for one in deadlines
         ],
