@@ -144,7 +144,7 @@ def _wasted(run: ServerReplay, why: str) -> Wrong | None:
         return Wrong("requests run without their blocks", why=why, next="running requests come before waiting ones")
     groups, older = _taken_out(run)
     if run.stalls and not groups:
-        why += f"; {run.stalls:,} times a running request is stalled for lack of a block, and nobody is preempted"
+        why += f"; {run.stalls:,} times a running request is stalled for lack of a block, and none is preempted"
         then = "preempt one where a running request lacks a block: the others go on"
         return Wrong("running requests wait for blocks of one another", why=why, next=then)
     if not groups:
