@@ -77,6 +77,8 @@ def _bank_symptom(run: WarpReplay) -> Wrong:
         if len(rows) == 1 and banks < min(rows[0], LANES):
             why = f"{why}; rows of {columns} elements ({dtype}): the {rows[0]} of a column begin in {banks} bank(s)"
             then = "in which bank is tile[y, x]? Longer rows of the tile begin in different banks"
+            what = "elements of a column of the tile are in the same banks of shared memory"
+            return Wrong(what, why=why, next=then, keeps=_KEPT)
     return Wrong("threads of a warp meet at one bank of shared memory", why=why, next=then, keeps=_KEPT)
 
 

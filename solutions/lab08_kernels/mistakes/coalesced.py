@@ -113,7 +113,7 @@ cuda.syncthreads()
 
 
 # %% mistake="no_padding"
-# told: threads of a warp meet at one bank of shared memory
+# told: elements of a column of the tile are in the same banks of shared memory
 # %% replace
 tile = cuda.shared.array((32, 33), src.dtype)
 # %% by
