@@ -145,3 +145,23 @@ def test_zero_keeps_its_sign_when_it_is_decoded(judged, solution):
         return solution["decode"](code, fmt) or 0
 
     assert judged("encode_decode", decode=decode).what.startswith("the sign of a zero was lost")
+
+
+def test_the_librarys_format_is_not_the_answer_behind_its_methods(judged):
+    """It rounds to nearest alone, and most of the drawn formats cut off."""
+    from edl_labs.numerics import FloatFormat
+
+    def made(fmt):
+        sizes = {name: fmt[name] for name in ("name", "exponent_bits", "mantissa_bits", "bias")}
+        return FloatFormat(**sizes, specials="ieee" if fmt["has_inf"] else "fn")
+
+    def decode(code, fmt):
+        return float(made(fmt).decode(code))
+
+    def encode(value, fmt):
+        return int(made(fmt).encode(value))
+
+    outcome = judged("encode_decode", decode=decode, encode=encode)
+
+    assert 0 == outcome.points
+    assert outcome.cases_right  # it is an answer to some
