@@ -14,10 +14,9 @@ from edl_labs.predict.step_predictor import interval
 from edl_labs.units import byte_count, counted, percent, seconds
 from edl_labs.values import Value
 from edl_labs.virtual.tiles import LaunchRecord
+from edl_labs.virtual.warp import SECTOR_BYTES
 
-_SECTOR_BYTES = 32
-# About half of a GPU's multiprocessors draw all that its memory gives, so that one draws twice its even share.
-_SHARES_OF_MEMORY = 2
+_SHARES_OF_MEMORY = 2  # of an even share that one SM can draw: about half of a GPU's SMs draw all that memory gives
 
 
 @dataclass(frozen=True, repr=False)
@@ -96,7 +95,7 @@ def _predicted(launch: LaunchRecord, timer: KernelTimer) -> LaunchPrediction:
     card, e = timer.card, timer.efficiencies
     compute_s, unit = _compute_s(launch, timer)
     once = sum(one.item_bytes * (one.read_once_elements + one.written_once_elements) for one in launch.tensors)
-    touched = _SECTOR_BYTES * sum(one.read_sectors + one.written_sectors for one in launch.tensors)
+    touched = SECTOR_BYTES * sum(one.read_sectors + one.written_sectors for one in launch.tensors)
     drawn = min(1.0, _SHARES_OF_MEMORY * launch.programs / card.sm_count)
     rate = card.stream_byte_per_s(e) * drawn
     memory_s, cache_s, missed_s = once / rate, touched / (rate * e.l2_speedup), max(touched, once) / rate
