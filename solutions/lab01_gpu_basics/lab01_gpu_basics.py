@@ -10,9 +10,9 @@
 # * name what is wrong with somebody else's timer;
 # * compute a chip's peak from its clock, and refuse a result that is faster than light;
 # * predict the steps in a matrix product's speed from tiles and waves;
-# * say how long a transfer takes, and find an error of a factor of eight or ten in a table.
+# * say how long a transfer takes, and spot an error of a factor of eight or ten in a table.
 #
-# **About 198 minutes (estimated)**, in two sittings: the first ends with section 3. Practice gives no points; it takes
+# **About 198 minutes (estimated)**, in two sittings: the first ends with section 3. Practice gives no points. It takes
 # another 55 minutes (estimated), in any order. In the practice you count the work that tiles waste, and overlap a
 # transfer with computation.
 #
@@ -32,12 +32,13 @@
 # | section | 9 | 10 |
 # | minutes | 18 | 37 |
 #
-# No GPU is needed. Cells that benefit from one use it if this machine has one; otherwise they show figures with their
+# No GPU is needed. If this machine has one, the cells that benefit use it; otherwise they show figures and name the
 # source. In each section, *write your prediction down* before you run the next cell. If there is a box, enter a number,
-# with or without its unit, and press Enter. Only then is the result shown next to it.
+# with or without its unit, and press Enter. The result appears next to it only after that.
 #
 # `check("finish_times")` says what is wrong and shows the first wrong case, with what your code returned;
-# `case("finish_times")` gives that case's inputs as Python values, to try your code on; `hint("finish_times")` helps.
+# `case("finish_times")` gives that case's inputs as Python values, so that you can try your code on them;
+# `hint("finish_times")` helps.
 #
 # Lecture slides are quoted by their deck: [001] course introduction, [002] software perspective, [003] performance and
 # profiling.
@@ -103,7 +104,7 @@ with reveal_prediction("pan") as truth:
 # > queue.
 #
 # Python runs on the *host*. `y = model(x)` does not compute `y`: it puts kernels into the device's queue and returns.
-# Such a queue is called a *stream*: it runs its operations one after another, in order. The host meanwhile goes on,
+# Such a queue is called a *stream*: it runs its operations one after another, in order. Meanwhile the host continues
 # until something makes it wait: a synchronisation, a blocking copy, or `y.item()`, which needs the number now.
 #
 # **Predict:** launching takes the host 5 µs, and the kernel runs for 200 µs. You launch it ten times. When does the
@@ -115,7 +116,7 @@ predict("device_done", "Kernels of 200 µs: the device is done after", unit="µs
 predict("short_done", "Kernels of 2 µs: the device is done after", unit="µs")
 
 # %% [markdown]
-# Now write the rule down as code. A program is a list of operations, each a name and a duration in seconds:
+# Now write these rules as code. A program is a list of operations. Each is a pair, a name and a duration in seconds:
 #
 # | operation | the host | the device |
 # |---|---|---|
@@ -123,7 +124,7 @@ predict("short_done", "Kernels of 2 µs: the device is done after", unit="µs")
 # | `("copy", s)` | the same: an asynchronous copy | copies for `s`, in the same queue |
 # | `("blocking copy", s)` | is busy for `launch_s`, then waits until the copy is done | the same |
 # | `("host", s)` | computes for `s` itself | is not affected |
-# | `("sync", 0.0)` | waits until the device has done all that is queued | |
+# | `("sync", 0.0)` | waits until the device has finished everything in its queue | |
 #
 # `finish_times(program, launch_s=...)` returns `(host_s, device_s)`: when the host has finished the program, and when
 # the device has finished its last operation (0.0 if it had none). The check calls your function for every prefix of a
@@ -153,7 +154,7 @@ def finish_times(program, *, launch_s):
 check("finish_times")
 
 # %% [markdown]
-# Look at your predictions again, now with your own function.
+# Now compare your predictions with what your own function says.
 
 # %%
 asked = ("host_back", "device_done", "short_done")
@@ -168,13 +169,13 @@ with requires_solution("finish_times"), reveal_prediction(*asked) as truth:
 
 # %% [markdown]
 # A timer that reads its clock as soon as the launches return measures launches, however long the kernel runs. With
-# short kernels it is nearly right, but what it measures is Python. The device was idle for more than half of the time.
+# short kernels its result is nearly right, but it measures Python: the device was idle for more than half of the time.
 
 # %% [markdown]
 # Now a real kernel: a product of two 2048 × 2048 matrices, launched many times. **Predict** before you run it: what
-# time per call does a loop report if it reads the clock at once, and what time if it waits for the device first?
-# (Without CUDA here, you see a recording of kernels of 200 µs on an NVIDIA H200. A launch from Python takes longer
-# there than the 5 µs above.)
+# time per call does a loop report if it reads the clock at once, and what time if it waits for the device first? (If
+# you have no CUDA, you see a recording of kernels of 200 µs on an NVIDIA H200. A launch from Python takes longer there
+# than the 5 µs above.)
 
 # %%
 predict("at_once", "After many launches, read at once, a call takes", unit="µs")
@@ -224,14 +225,14 @@ with reveal_prediction("at_once", "drained") as truth:
 # The first number is what Python and the driver need for a call; once the queue is full, the host also waits for room
 # in it. Only the second number measures the product. Deck [003] shows a training loop with three calls of `time.time()`
 # around loading and training, and no synchronisation. On a GPU, its "training time" is a number of the first kind. The
-# device's time is counted in the line that happens to wait.
+# device's time shows up in whichever line happens to wait.
 
 # %% [markdown]
 # ## 3. A timer that does not lie
 #
 # From here on you drive a `VirtualGPU`: a model of a host and a GPU with its own exact clock. Its names are those of
-# `torch.cuda` (`Stream`, `Event`, `synchronize`, …), and the same code always takes the same time, on any computer.
-# Kernels do not compute; they say how long they take. First of all: does it agree with your `finish_times`?
+# `torch.cuda` (`Stream`, `Event`, `synchronize`, …), and the same code always takes the same time, on any computer. Its
+# kernels compute nothing; you state how long each of them takes. First, does it agree with your `finish_times`?
 
 
 # %%
@@ -257,10 +258,10 @@ with requires_solution("finish_times"):
     print("model:", *map(units.seconds, on_the_model(program)))
 
 # %% [markdown]
-# Drag the sliders (in JupyterLab; a printed page shows three settings instead). The program brings 16 MB to the device
-# in chunks, runs a kernel on each, and brings it back, all in one stream. **Predict:** what keeps the machine from
-# being faster when kernels are long, when they are short, and when chunks are small? Is there any setting at which two
-# of the three lower rows work at the same time?
+# Drag the sliders (in JupyterLab; a printed page shows three settings instead). The program copies 16 MB to the device
+# in chunks, runs a kernel on each chunk, and copies the result back, all in one stream. **Predict:** what limits the
+# speed when kernels are long, when they are short, and when chunks are small? Is there any setting at which two of the
+# three lower rows work at the same time?
 
 # %%
 predict("small_chunks", "With small chunks, the slowest is")
@@ -283,10 +284,12 @@ with reveal_prediction("small_chunks", "rows_at_once") as truth:
 # Now the timer. `time_device(fn, gpu)` returns the seconds that one call of `fn` takes **in the steady state**, when it
 # is called over and over: the launch or the kernel, whichever is slower. You have `gpu.clock`, which is like every
 # clock in this course: `clock.now_s()` reads it, `clock.synchronize()` waits for the device, `clock.resolution_s` is
-# its step and `clock.read_cost_s` what a reading costs. The machine is cold when you get it.
+# its step, and `clock.read_cost_s` is the time that a reading takes. The machine starts cold: nothing has run on it
+# yet.
 #
-# The result must be right within 3 %, for kernels from 5 µs to 5 ms, on clocks with steps from 1 ns to 0.1 ms. Use no
-# more than about a second of the machine's time, and do not synchronise after every call. The check replays your
+# The result must be right within 3 %, for kernels from 5 µs to 5 ms, on clocks with steps from 1 ns to 0.1 ms. Setting
+# up and loading aside, your timer may use one second of the machine's time, or twenty times what a careful timer needs,
+# if that is more. It may synchronise 40 times, or once for every four calls, if that is more. The check replays your
 # program on its own VirtualGPU: **your result must follow from two of your clock readings**. **Predict:** with a clock
 # that steps every 0.1 ms, how many calls of 5 µs must run between two readings?
 
@@ -330,7 +333,7 @@ with reveal_prediction("calls_needed") as truth:
     truth(run_s / call_s)
 
 # %% [markdown]
-# Because your timer asks only for a clock, it runs on a real one unchanged:
+# Your timer needs only a clock, so it runs unchanged on a real one:
 
 # %%
 from types import SimpleNamespace
@@ -353,8 +356,8 @@ with requires_solution("honest_timer"):
     print("modelled H200: relu of a million numbers:", units.seconds(relu_s), "a call")
 
 # %% [markdown]
-# Moving eight megabytes at 4.8 TB/s would take 1.7 µs, but the time of a call is that of the launch. A faster GPU does
-# not speed up a kernel this small: remember this when a profile shows thousands of them.
+# Moving eight megabytes at 4.8 TB/s would take 1.7 µs, but each call takes as long as its launch. A faster GPU does not
+# speed up a kernel this small. Remember this when a profile shows thousands of them.
 #
 # Your timer gives one number and does not say how certain it is. `measure(fn)`, which the later labs use, takes many
 # runs and gives an interval; `compare` runs two functions in turn, so that other work on the machine slows both
@@ -421,8 +424,8 @@ with reveal_prediction("waits") as truth:
     truth("torch")
 
 # %% [markdown]
-# Both time one function at a time, so other work of the machine in between is part of the difference. The deck says
-# that "randomization" is often necessary: `compare` runs its functions in a random order.
+# Both tools time one function at a time. If other work on the machine starts in between, it becomes part of the
+# difference. The deck says that "randomization" is often necessary: `compare` runs its functions in a random order.
 
 # %% [markdown]
 # ## 4. Six ways to lie
@@ -434,18 +437,20 @@ with reveal_prediction("waits") as truth:
 # | `"no sync"` | reads the clock without waiting for the device |
 # | `"sync per call"` | waits after every call |
 # | `"cold first call"` | never warms up |
-# | `"wrong stream"` | waits for another stream than the one its kernels run in |
-# | `"cache-warm"` | uses the same data in every call, so that they come from the L2 (40 MB on an A100) |
-# | `"clock too coarse"` | has a clock whose step is longer than a call |
+# | `"wrong stream"` | waits for a stream other than the one its kernels run in |
+# | `"cache-warm"` | uses the same data in every call, so they come from the L2 cache (40 MB on an A100) |
+# | `"clock too coarse"` | has a clock whose step is longer than a call (a fault even if long runs come out right) |
 # | `"none"` | has no fault |
 #
-# A report is a dict: `calls` (several run lengths) and `seconds_per_call` (what the timer said for each),
-# `true_seconds_per_call` (for data that are not in the cache), `launch_s`, `clock_resolution_s`, and `timeline`. The
-# timeline shows a run of four calls, from the timer's first reading on. It is a list of spans, in no particular order,
-# with `row` ("host", "stream 0", …), `kind` ("call", "work" and "wait" on the host; "kernel", "copy"), `name`,
-# `start_s` and `end_s`. A real timeline also contains work that is not timed. A loader's `"copy"` runs in a stream of
-# its own, at the same time as the timed `"kernel"`s. After the timer's last `"read clock"`, the script checks its
-# results with kernels named `"check"`. With the next cell you can make reports of your own:
+# A report is a dict: `calls` (the run lengths 1, 4, 16 and 64) and `seconds_per_call` (what the timer said for each),
+# `true_seconds_per_call` (for data that are not in the cache; always longer than a launch), `launch_s`,
+# `clock_resolution_s`, and `timeline`. The timeline shows a run of four calls, from the timer's first reading on. It is
+# a list of spans, in no particular order, with `row` ("host", "stream 0", …), `kind` ("call", "work" and "wait" on the
+# host; "kernel", "copy"), `name`, `start_s` and `end_s`. On the host, a launch has the kernel's name; the others are
+# `"read clock"`, `"stream.synchronize"`, and a name that begins with `"load"`. A real timeline also contains work that
+# is not timed. A loader's `"copy"` runs in a stream of its own, at the same time as the timed `"kernel"`s. After the
+# timer's last `"read clock"`, the script checks its results with kernels named `"check"`. With the next cell you can
+# make reports of your own:
 
 
 # %% given
@@ -487,8 +492,9 @@ for span in example["timeline"]:
     )
 
 # %% [markdown]
-# And this is what a wait for the wrong stream looks like: nothing runs there, so the wait is over at once, and the
-# clock is read while three of the four kernels have not even begun.
+# This is what a wait for the wrong stream looks like. Nothing runs in that stream, so the wait is over at once, and the
+# clock is read while three of the four kernels have not even begun. (A wait that is over at once, or a free clock
+# reading, leaves no span. In graded reports, readings take time and every synchronisation has a `"wait"`.)
 
 # %%
 from edl_labs.plots import style
@@ -583,24 +589,25 @@ with reveal_prediction("backward_gain") as truth:
 
 # %% [markdown] explain="why_forward_only"
 # **Explain (read by your instructor).** The setting tries several algorithms and keeps the fastest. From these two
-# rows: what follows for the backward pass, how sure can you be of it, and what would you measure next before you advise
-# a colleague to switch the setting on? Four to eight sentences. Name at least one reason why the subtraction itself may
-# mislead.
+# rows, what can you conclude about the backward pass, how sure can you be, and what would you measure next before you
+# advise a colleague to switch the setting on? Four to eight sentences. Name at least one reason why the subtraction
+# itself may mislead.
 
 # %% [markdown]
 # ## 6. The speed of light
 #
 # > **SM** (streaming multiprocessor): one of the units that a GPU is made of; it runs blocks of threads. **tensor
-# > core**: the part of an SM that multiplies small matrices in few bits. **FLOP**: one addition or multiplication.
+# > core**: the part of an SM that multiplies small matrices of low-precision numbers. **FLOP**: one addition or
+# > multiplication.
 #
 # Deck [001] shows two chips side by side. A CPU spends most of its area on a few large cores, with caches and
 # prediction that make one thread fast. A GPU spends it on many small arithmetic units: each thread is slow, and while
-# one group of threads (a *warp*) waits for memory, an SM runs another group. Memory grew with them: a Voodoo2 of 1998
-# had 12 MB, a GB200 has 186 GB, 15 500 times as much.
+# one group of threads (a *warp*) waits for memory, an SM runs another group. Memory grew too: a Voodoo2 of 1998 had 12
+# MB, a GB200 has 186 GB, 15 500 times as much.
 #
-# Before asking *how fast is my code?* ask *how fast can it be?* Two times bound every kernel from below: the bytes that
-# it must move divided by the memory's bandwidth, and the operations that it must do divided by the chip's peak. A peak
-# can be computed. Deck [002] lists how many multiply-adds one SM does per clock:
+# Before asking *how fast is my code?* ask *how fast can it be?* No kernel can take less than either of two times: the
+# bytes that it must move divided by the memory's bandwidth, and the operations that it must do divided by the chip's
+# peak. A peak can be computed. Deck [002] lists how many multiply-adds one SM does per clock:
 #
 # | | fp64 | fp32 | tf32 | fp16 | int8 | int4 | int1 |
 # |---|---|---|---|---|---|---|---|
@@ -618,9 +625,10 @@ with reveal_prediction("backward_gain") as truth:
 predict("a100_peak", "The table gives an A100 in FP16 a peak of", unit="TFLOP/s")
 
 # %% [markdown]
-# Write `peak_flop_per_s(row, dtype, sm_count=..., clock_mhz=...)`. A `row` is one architecture,
-# `{"cuda": {"fp32": 64, ...}, "tensor": {"fp16": 512, ...}}`; use the faster unit that has the dtype, and return 0.0 if
-# none has it. `nvidia-smi` prints clocks in MHz, so that is what you get; return FLOP/s.
+# Write `peak_flop_per_s(row, dtype, sm_count=..., clock_mhz=...)`. A `row` is one architecture, `{"cuda": {"fp32": 64,
+# ...}, "tensor": {"fp16": 512, ...}}`; both keys are always there, but a unit may be empty (`{}`). Use the faster unit
+# that has the dtype, and return 0.0 if none has it. `nvidia-smi` prints clocks in MHz, so that is what you get; return
+# FLOP/s.
 
 
 # %% solve="peak_from_clock"
@@ -643,8 +651,8 @@ with requires_solution("peak_from_clock"), reveal_prediction("a100_peak") as tru
     truth(peak)
 
 # %% [markdown]
-# The table also says what tensor cores were worth when they came: 512 against 64 on Volta is 8×, and 1024 against 64 on
-# the A100 is 16× (FP16 on tensor cores against FP32 on CUDA cores). That is the source of the "8–16×" in
+# The table also shows what tensor cores gained when they were introduced: 512 against 64 on Volta is 8×, and 1024
+# against 64 on the A100 is 16× (FP16 on tensor cores against FP32 on CUDA cores). That is the source of the "8–16×" in
 # advertisements. A kernel becomes that much faster on the same chip only if its multiply-adds limited it.
 #
 # Now the bound. **Predict:** a friend reports that adding two vectors of 256 MB each (FP32, into a third) took 0.3 ms
@@ -660,14 +668,14 @@ with reveal_prediction("vectors") as truth:
     truth(moved_bytes / bandwidth)
 
 # %% [markdown]
-# A result above the speed of light is always an error. Some work was not done, or not waited for, or the data were in a
-# cache.
+# A result above this *speed of light* is always an error. Some work was not done, or the timer did not wait for it, or
+# the data were in a cache.
 #
 # Write `fraction_of_light(time_s, *, moved_bytes, flop, bandwidth_byte_per_s, peak_flop_per_s)`. Memory and arithmetic
 # work at the same time, so the shortest possible time is the **larger** of the two bounds. Raise `ValueError` (with a
-# message that you would like to read) when `time_s` is below it, or is not positive; a time exactly at the bound is
-# allowed. Otherwise return the fraction of the speed of light, from 0 to 1: a kernel at 0.5 can become twice as fast,
-# one at 0.8 only 1.25 times as fast.
+# helpful message) when `time_s` is below it, or is not positive; a time exactly at the bound is allowed. Otherwise
+# return the fraction of the speed of light, from 0 (no bytes and no operations) to 1: a kernel at 0.5 can become twice
+# as fast, one at 0.8 only 1.25 times as fast.
 
 
 # %% solve="faster_than_light"
@@ -698,8 +706,8 @@ check("faster_than_light")
 # SMs take one tile each (let us assume one at a time); when there are more tiles than SMs, the rest waits for a second
 # *wave*, and a last wave of one tile takes as long as a full one.
 #
-# Deck [002]'s picture: tiles of 128 × 128. An output of 256 × 256 needs four. **Predict:** how many does 257 × 256
-# need, and how much of their work is wasted?
+# In deck [002]'s picture, tiles are 128 × 128, and an output of 256 × 256 needs four. **Predict:** how many does 257 ×
+# 256 need, and how much of their work is wasted?
 
 # %%
 predict("one_row_more", "257 × 256 needs", unit="tiles")
@@ -730,7 +738,7 @@ predict("tiles_120", "With 120 tiles it is", unit="%")
 # Write two functions:
 #
 # * `wave_report(tiles, sm_count=...)` → `(waves, efficiency, spare)`: the number of waves, the share of their places
-#   that hold a tile, and how many more tiles would need no further wave;
+#   that hold a tile, and how many more tiles these waves have room for;
 # * `best_width(m, bound=..., tile_m=..., tile_n=..., sm_count=...)` → a whole number `n` from 1 to `bound`. The layer's
 #   output is m × n and you may choose n. Return the n with the highest efficiency after both roundings: wanted elements
 #   divided by all elements that the waves could have computed. If several are equally good, any of them is right.
@@ -806,11 +814,11 @@ with requires_solution("wave_quantization"), reveal_prediction("teeth") as truth
     truth(waves[-1] - 1)
 
 # %% [markdown]
-# Time is counted in whole waves. A half-empty tile costs nothing while its wave has empty places anyway, so tiles only
-# decide where a wave ends. A real library picks another tile size, or splits the sum over K, when a tooth is deep; a
-# measured curve is flatter, but it has teeth. (Why not always use small tiles? For each step of its sum, a tile of
-# 256 × 128 loads 384 numbers for 32 768 multiply-adds, and a tile of 64 × 64 loads 128 numbers for 4096. Larger tiles
-# reuse more of what they load.)
+# Time is counted in whole waves. A half-empty tile costs nothing as long as its wave has empty places anyway. So tiles
+# only decide where a wave ends. A real library picks another tile size, or splits the sum over K, when a tooth is deep;
+# a measured curve is flatter, but it still has teeth. (Why not always use small tiles? For each step of its sum, a tile
+# of 256 × 128 loads 384 numbers for 32 768 multiply-adds, and a tile of 64 × 64 loads 128 numbers for 4096. Larger
+# tiles reuse more of what they load.)
 
 # %% [markdown]
 # ## 8. Moving a petabyte
@@ -834,8 +842,8 @@ predict("wrong_row", "The row that is wrong is", choices=rows)
 
 # %% [markdown]
 # Write `transfer_s(size, rate, efficiency=1.0)`: seconds for a size like `"1.5 TiB"` over a rate like `"10 Gbit/s"`.
-# Sizes and rates have the prefixes k, M, G, T, P (powers of 1000) or Ki, Mi, Gi, Ti, Pi (powers of 1024), in `B` or in
-# `bit`. `efficiency` is the share of the line's bits that carry data: SATA sends 10 bits for 8, PCIe 3 to 5 send 130
+# The unit is `B` or `bit`, with no prefix, or with k, M, G, T, P (powers of 1000) or Ki, Mi, Gi, Ti, Pi (powers of
+# 1024). `efficiency` is the share of the line's bits that carry data: SATA sends 10 bits for 8, PCIe 3 to 5 send 130
 # for 128.
 
 # %% given
@@ -968,15 +976,14 @@ with reveal_prediction("pinned_gain") as truth:
 # * `load(gpu, buffer)` immediately fills a host buffer with the input.
 # * `gpu.copy(dst, src, non_blocking=...)` copies in the current stream; `with gpu.stream(s):` makes `s = gpu.Stream()`
 #   the current one.
-# * `kernel(gpu, dst, src)` launches the kernel in the current stream; `dst` and `src` are parts of one size on the
-#   device, and may be the same.
-# * `gpu.synchronize()`, `event = gpu.Event()`, `event.record()`, `stream.wait_event(event)` are what you know from
-#   torch.
+# * `kernel(gpu, dst, src)` launches the kernel in the current stream; `dst` and `src` are parts of equal size on the
+#   device, and may be the same part.
+# * `gpu.synchronize()`, `event = gpu.Event()`, `event.record()`, `stream.wait_event(event)` work as in torch.
 #
 # Your time must be within 5 % of the best known schedule, from 2 MB to 300 MB. The check replays your program and
-# follows every byte. An operation that is late enough only by chance, and not because it waits, is a race and earns
-# nothing. **Predict:** how many chunks? What does one more cost, and what does it save? (You may rehearse:
-# `VirtualGPU(gpu.machine)` is a fresh machine of the same kind, and its time does not count.)
+# follows every byte. An operation that comes late enough only by chance, without waiting for what it needs, is a race
+# and earns nothing. **Predict:** how many chunks are best? What does one more cost, and what does it save? (You may
+# rehearse: `VirtualGPU(gpu.machine)` is a fresh machine of the same kind, and its time does not count.)
 
 # %%
 predict("chunks", "For 32 MB on an A100 the best number is", unit="chunks")
@@ -1064,11 +1071,11 @@ with requires_solution("transfer_overlap"), reveal_prediction("chunks") as truth
     truth(sum(one.kind == "kernel" for one in lines["run_overlapped"].spans))
 
 # %% [markdown]
-# With pinned memory alone, one operation after another, the program would take 3.6 ms: that is 72 % of the time that
-# was saved. Running three engines at once saves the rest. As factors the two gains are equal, 2.6 each, because factors
-# multiply. So say whether you mean a share or a factor. Look at the ends: the first copy in and the last copy out
-# overlap with nothing, and they are as long as a chunk. Smaller chunks make them shorter until the host, which must
-# issue three calls for each, becomes slower than any of the engines.
+# With pinned memory alone, and still one operation after another, the program would take 3.6 ms. This first step makes
+# 72 % of the total saving; running three engines at once makes the rest. As factors the two gains are equal, 2.6 each,
+# because factors multiply. So say whether you mean a share or a factor. Look at the ends: the first copy in and the
+# last copy out overlap with nothing, and they are as long as a chunk. Smaller chunks make them shorter until the host,
+# which must issue three calls for each, becomes slower than any of the engines.
 #
 # Kernels, too, can run at once: deck [001] draws a serial and a concurrent model. Three kernels of 36 blocks each take
 # three waves in one stream, one after another on a third of 108 SMs; in three streams their 108 blocks fill one wave. A

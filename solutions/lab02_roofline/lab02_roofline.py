@@ -1,18 +1,18 @@
 # %% [markdown]
 # # Rooflines: the fastest your code could ever run
 #
-# How good is 300 GFLOP/s? A comparison with yesterday's code cannot say. Compared with the fastest that this work
-# could ever run on this machine, it is a number between 0 and 1, and it says whether to go on.
+# How good is 300 GFLOP/s? A comparison with yesterday's code cannot tell you. Divide by the fastest that this work
+# could ever run on this machine. You get a number between 0 and 1, which says whether more tuning can pay.
 #
 # After this lab you can
 #
 # * count the operations and the bytes of a layer, a fused chain and a whole transformer block, and check a counter;
 # * draw the roofs of a machine from measurements, and name the one that a piece of work is under;
 # * say what fusing a chain of kernels saves, and for which chains that is much;
-# * tell which of three things limits a layer on a machine, and what a machine that you do not have would do with it;
-# * say how much a change can gain before you make it, and what the network asks of a batch.
+# * tell which of three things limits a layer on a machine, and predict how a machine that you do not have would run it;
+# * say how much a change can gain before you make it, and how large a batch must be to hide the network.
 #
-# **About 214 minutes (estimated)**, in two sittings: the first ends with section 5. Practice gives no points; it takes
+# **About 214 minutes (estimated)**, in two sittings: the first ends with section 5. Practice gives no points. It takes
 # another 51 minutes (estimated), in any order. The practice finds the batch at which a layer stops waiting for memory,
 # and plans on how many nodes to train.
 #
@@ -33,13 +33,13 @@
 # | minutes | 20 | 31 |
 #
 # No GPU is needed: you measure the machine that you have. In each section, *write your prediction down* before you run
-# the next cell: where there is a box (a number with or without its unit, Enter), the result appears next to it, and
-# not before. Stuck? `hint("intensity")` gives the hints of an exercise, one at a time. Lecture slides are quoted by
-# their deck: [001] course introduction, [002] software perspective, [003] performance and profiling, [004] deep
-# learning, hopefully faster.
+# the next cell. If there is a box, enter a number, with or without its unit, and press Enter; the result appears next
+# to it only after that. Stuck? `hint("intensity")` gives the hints of an exercise, one at a time. Lecture slides are
+# quoted by their deck: [001] course introduction, [002] software perspective, [003] performance and profiling, [004]
+# deep learning, hopefully faster.
 #
-# A check that fails shows the first case that is not right, and what your code gave; `case("intensity")` gives that
-# case's inputs as Python values, to try your code on.
+# A check that fails shows the first wrong case, with what your code returned; `case("intensity")` gives that case's
+# inputs as Python values, so that you can try your code on them.
 
 # %% setup
 try:
@@ -69,11 +69,11 @@ Progress("lab02_roofline")
 # ## 1. The speed of light
 #
 # Deck [004] describes a computer by two numbers: how fast it computes, and how fast it moves data between memory and
-# chip. A GPU of 2015 has 6 TFLOP/s and 300 GB/s. It does both at the same time, so work takes *as long as the longer of
+# chip. A GPU of 2015 has 6 TFLOP/s and 300 GB/s. It does both at the same time, so work takes *as long as the slower of
 # the two*.
 #
-# The example: a matrix of 1024 × 512 times a vector, in FP32. Every number moves once, the result too; each element of
-# the matrix costs one multiplication and one addition.
+# The example is a matrix of 1024 × 512 times a vector, in FP32. Every number moves once, and so does the result. Each
+# element of the matrix costs one multiplication and one addition.
 #
 # **Predict:** which of the two takes longer, and by what factor? How many GFLOP/s remain of 6000?
 
@@ -96,16 +96,16 @@ with reveal_prediction("longer", "longer_by", "remains") as truth:
     truth(longer=longer, longer_by=max(ratio, 1 / ratio), remains=at_best)
 
 # %% [markdown]
-# Rounding does not matter for the decision: no faster unit helps that idles nearly all of the time. *Even substantial
-# change in this number is irrelevant*, the slide says of the shorter time.
+# Rounding does not matter for the decision: a faster arithmetic unit does not help if it idles nearly all of the time.
+# *Even substantial change in this number is irrelevant*, the slide says of the shorter time.
 #
 # What decides is the quotient FLOPs / bytes, the **arithmetic intensity**. Here it is 0.5 FLOP/B, while the machine
 # could do 6e12 / 300e9 = 20 FLOPs for every byte it moves.
 #
-# Deck [004] has three levers, other software, other hardware, another model, and two reasons to pull them. Experiments
-# that end sooner teach sooner. And scale pays: the loss of language models falls as a power of model size, data and
-# compute (Kaplan et al., 2020; Hoffmann et al., 2022), so that throughput buys a better model. A roofline says which
-# lever can move anything at all.
+# Deck [004] has three levers, other software, other hardware, another model. It gives two reasons to pull them. First,
+# experiments that end sooner teach sooner. Second, scale pays: the loss of language models falls as a power of model
+# size, data and compute (Kaplan et al., 2020; Hoffmann et al., 2022), so that throughput buys a better model. A
+# roofline says which lever can help at all.
 
 # %% [markdown]
 # ## 2. Operations and bytes
@@ -120,8 +120,8 @@ predict("relu_has", "A ReLU has", unit="FLOP/B")
 
 # %% [markdown]
 # Now compute them. `work_of(op)` gets one operation as a dict, such as `{"kind": "relu", "elements": 1000, "itemsize":
-# 2}`, and returns `(flop, moved_bytes)`. Each operand is read once, and the result is written once: nothing less is
-# possible, and a good kernel comes close to it.
+# 2}`, and returns `(flop, moved_bytes)`. Each operand is read once, and the result is written once. Less is not
+# possible, and a good kernel comes close to this.
 #
 # | kind | its sizes | operands | FLOPs |
 # |---|---|---|---|
@@ -133,11 +133,11 @@ predict("relu_has", "A ReLU has", unit="FLOP/B")
 # | `"relu"` | `elements` | input, result | 1 an element |
 # | `"layer_norm"` | `rows`, `features` | input, result, weights and biases (one of each a feature) | 8 an element |
 #
-# All have `itemsize`, the bytes of an element. Weights and biases may be stored in fewer, as models that only answer
-# often do: then `weight_itemsize` says so, and where it is missing they have `itemsize` too. Images are `size` ×
-# `size`, with `padding` (which is not in memory) on all four sides, and along a side there are `(size + 2 * padding -
-# kernel) // stride + 1` windows. A filter of a convolution looks at all channels, and every place of a window counts,
-# padding or not.
+# All have `itemsize`, the bytes of an element. The weights and biases of a `"linear"`, `"conv"` or `"layer_norm"` may
+# be stored in fewer bytes, as is common for inference: then `weight_itemsize` gives their size. Where it is missing,
+# they have `itemsize` too. Images are `size` × `size`, with `padding` (which is not in memory) on all four sides. Along
+# a side there are `(size + 2 * padding - kernel) // stride + 1` windows. A filter of a convolution reads all channels.
+# Every place of a window counts as operations, even on padding.
 
 
 # %% solve="intensity"
@@ -199,10 +199,10 @@ with (
     truth(linear_512=large, linear_1=single, relu_has=has["ReLU"])
 
 # %% [markdown]
-# The batch of 512 and the batch of 1 are the same layer with the same
-# weights: what differs is how often each weight is used once it has been fetched. Weights of one byte double the
-# intensity of a batch of 1, and hardly change that of 512: that is why a model that answers one person at a time gets
-# its weights rounded. No GPU ever built is balanced for a ReLU.
+# The batch of 512 and the batch of 1 are the same layer with the same weights: what differs is how often each weight is
+# used once it has been fetched. Weights of one byte double the intensity of a batch of 1, and hardly change that of
+# 512. That is why weights are rounded in a model that answers one person at a time. No GPU ever built is balanced for a
+# ReLU.
 #
 # One trap: the table's max-pool counts nine operations a window. A maximum of nine numbers takes eight comparisons, 2.0
 # FLOP/B. No decision depends on it, but say what you count.
@@ -211,8 +211,8 @@ with (
 # ## 3. Roofs
 #
 # Plot FLOP/s over intensity, both axes logarithmic. Memory allows bandwidth × intensity, a slope. The arithmetic allows
-# its peak, a ceiling. They meet at the **ridge point**, and below the two is where all programs live. A real machine
-# has several ceilings (one for each dtype) and several slopes (one for each level of memory).
+# its peak, a ceiling. They meet at the **ridge point**, and all programs lie below both. A real machine has several
+# ceilings (one for each dtype) and several slopes (one for each level of memory).
 #
 # **Predict:** a V100's tensor cores do 125 TFLOP/s, its memory 0.9 TB/s. How many of the rows that you just printed can
 # ever reach the ceiling?
@@ -222,12 +222,12 @@ predict("rows_at_ceiling", "The ceiling is reached by", unit="rows")
 
 # %% [markdown]
 # Write two functions. A `machine` is `{"peak_flop_per_s": {"fp16": ..., ...}, "bandwidth_byte_per_s": {"L2": ...,
-# "HBM": ...}}`. Work is `{"flop": ..., "dtype": ..., "moved_bytes": {"L2": ..., "HBM": ...}}`: other bytes for each
-# level, because a cache answers many requests itself.
+# "HBM": ...}}`. Work is `{"flop": ..., "dtype": ..., "moved_bytes": {"L2": ..., "HBM": ...}}`: the bytes differ from
+# level to level, because a cache serves many requests itself.
 #
 # * `ridge_point(machine, dtype, level)`: the intensity, in FLOP/B, at which the two roofs meet;
-# * `lower_bound(machine, work)` → `(time_s, limiter)`: the shortest possible time when everything goes on at once, and
-#   what takes that long: `"compute"` or the name of a level.
+# * `lower_bound(machine, work)` → `(time_s, limiter)`: the shortest possible time when arithmetic and all levels work
+#   at the same time, and what takes that long: `"compute"` or the name of a level.
 #
 # You may call `bound` of `edl_labs.roofline`, which looks at one level at a time.
 
@@ -304,17 +304,17 @@ with requires_solution("intensity"):
 
 # %% [markdown]
 # At 138.9 FLOP/B only two rows can be limited by arithmetic, the linear layer with a large batch and the convolution.
-# For the others, a chip with twice the FLOP/s changes nothing at all.
+# For the others, a chip with twice the FLOP/s would change nothing at all.
 
 # %% [markdown]
 # ## 4. The roofs of your machine
 #
-# A datasheet says what a chip could do. What can yours? `roofline.ceilings()` measures it for some seconds: it reads,
-# copies and adds (*triad*: a = b + s·c) data of ever larger size, so that each level of memory shows itself, and it
+# A datasheet says what a chip could do. What can yours do? `roofline.ceilings()` measures it for some seconds. It
+# reads, copies and adds (*triad*: a = b + s·c) larger and larger data, so that each level of memory shows up. And it
 # multiplies matrices of many shapes in each dtype. On a GPU it does the same there, and compares with the datasheet.
 # Not every peak can be reached: from some of NVIDIA's Kepler chips, says deck [004], CUDA code got less than half. The
-# result is kept, so a second call is quick; `refresh=True` measures again. A core's own caches, L1 and L2, are so quick
-# that only compiled code shows their rate: on a machine without a C compiler they are not measured.
+# result is stored, so a second call is quick; `refresh=True` measures again. A core's own caches, L1 and L2, are so
+# fast that only compiled code can measure their rate. On a machine without a C compiler they are skipped.
 #
 # **Predict** for this machine: how many GB/s does its main memory copy, how many GFLOP/s does it reach in FP32, and
 # where is its ridge? (The V100: 900 GB/s, 15 700 GFLOP/s in FP32.) Measuring takes about 20 seconds, longer on a busy
@@ -350,8 +350,8 @@ with reveal_prediction("my_copy", "my_fp32", "my_ridge") as truth:
     truth(my_copy=copied.rate, my_fp32=multiplied.rate, my_ridge=ridge_fp32)
 
 # %% [markdown]
-# A machine with a GPU that you had for an hour can be compared with this one: `edl-labs record --mine` writes the
-# folder `my_recordings` there. Put it next to this notebook.
+# Did you have a machine with a GPU for an hour? You can compare it with this one: there, `edl-labs record --mine`
+# writes the folder `my_recordings`. Put that folder next to this notebook.
 
 # %%
 from edl_labs.bench import measured_here
@@ -359,28 +359,29 @@ from edl_labs.bench import measured_here
 print(measured_here("roofs"))
 
 # %% [markdown]
-# Look at the intervals first (±). Wide ones say that something else was running: close it, measure again.
+# Look at the intervals first (±). Wide intervals mean that something else was running: close it and measure again.
 #
 # Each level further away is slower, and the main memory is the slowest slope: the *same* loop runs at several speeds,
 # depending on where its data lie. A roof for reading is no roof for copying, and either may be higher. A copy's rate
-# counts the bytes of both directions; writing a line of a cache may first fetch it, which slows the copy, but a single
-# stream of reads may not keep the memory busy, and then the read is the slower one. Now compare ridges: with a small
-# one, as most processors have, memory and arithmetic are in balance early, and a layer that is memory-bound on a V100
-# may be compute-bound here. *An operation is not memory-bound. An operation on a machine is.*
+# counts the bytes of both directions. Writing a cache line may first fetch it, which slows the copy. But a single
+# stream of reads may not keep the memory busy, and then reading is slower. Now compare the ridges. Most CPUs have a
+# small one, so a layer that is memory-bound on a V100 may be compute-bound here. *An operation is not memory-bound. An
+# operation on a machine is.*
 
 # %% [markdown]
 # ## 5. Two kernels or one?
 #
 # Deck [004] computes C = C + AB for matrices of 512 × 512 and gets 64 FLOP/B, and remarks: "we analyzed two operations
-# as one". **Predict:** what is the intensity when one kernel multiplies, and a second one adds?
+# as one". **Predict:** what is the intensity if one kernel multiplies and a second kernel adds?
 
 # %%
 predict("two_kernels", "Two kernels have together", unit="FLOP/B")
 
 # %% [markdown]
-# A `chain` is a list of steps `{"op": ..., "reads": [names of tensors], "writes": name, "flop": ...}`, `size_bytes`
-# says how large each tensor is, and `keep` names the results that must be in memory at the end (the last one, and
-# perhaps what the backward pass will need). `intensities(chain, size_bytes=..., keep=...)` returns `(unfused, fused)`:
+# A `chain` is a list of steps `{"op": ..., "reads": [names of tensors], "writes": name, "flop": ...}`. Each step writes
+# a new tensor, and may read the same tensor twice. `size_bytes` says how large each tensor is, and `keep` names the
+# results that must be in memory at the end (the last one, and perhaps what the backward pass will need).
+# `intensities(chain, size_bytes=..., keep=...)` returns `(unfused, fused)`:
 #
 # * *unfused*, each step is a kernel: it reads what it needs (each tensor once) from memory and writes its result there;
 # * *fused*, one kernel runs the whole chain and goes to memory only for what it cannot avoid.
@@ -427,9 +428,9 @@ with requires_solution("fused_or_not"), reveal_prediction("two_kernels") as trut
     truth(unfused)
 
 # %% [markdown]
-# The FLOPs are the same to the last one. Fusing never does less arithmetic, it only moves less; so it helps what
-# memory limits, and a chain of elementwise steps most of all. What training keeps for the backward pass must be
-# written in any case.
+# Both ways do exactly the same FLOPs. Fusing never does less arithmetic, it only moves fewer bytes. So it helps work
+# that memory limits, and a chain of elementwise steps most of all. Results that training keeps for the backward pass
+# must be written in any case.
 
 # %% [markdown]
 # ## 6. Count a model
@@ -447,17 +448,17 @@ with requires_solution("fused_or_not"), reveal_prediction("two_kernels") as trut
 # y = h + u @ W2                    hidden -> width
 # ```
 #
-# **Predict:** how much longer than the forward pass does the backward pass compute? Think of one product Y = X W, of
-# which dY is known. What must be computed, and with how many products?
+# **Predict:** how much longer than the forward pass does the backward pass compute? Think of one product Y = X W whose
+# gradient dY is known. What must be computed, and with how many products?
 
 # %%
 predict("back_over_forward", "Of the forward pass's FLOPs it needs", unit="times")
 
 # %% [markdown]
-# `count_block(shape)` returns `(forward_flop, backward_flop)` within 1 %, products only (no norm, softmax or
-# activation). `shape` has `batch`, `tokens`, `width`, `heads`, `kv_heads`, `hidden`, `gated` and `frozen`. No mask:
-# attention computes all tokens × tokens. The backward pass computes the gradient of `x`, and those of the weights W
-# unless the block is `frozen` (as when only an adapter in front of it is trained).
+# `count_block(shape)` returns `(forward_flop, backward_flop)` within 1 %. Count products only (no norm, softmax or
+# activation). `shape` has `batch`, `tokens`, `width`, `heads`, `kv_heads`, `hidden`, `gated` and `frozen`. There is no
+# mask: attention computes all tokens × tokens. The backward pass computes the gradient of `x`, and those of the weights
+# W unless the block is `frozen` (as when only an adapter in front of it is trained).
 
 
 # %% solve="count_a_model"
@@ -546,9 +547,9 @@ with requires_solution("count_a_model"):
     print(f"the difference is {more:.2f} products q @ k.T")
 
 # %% [markdown]
-# The difference is no mistake: it is exactly one product. Fused ("flash") attention never keeps the tokens × tokens
-# matrix; the backward pass computes it again, from queries and keys. It does *more* FLOPs to move fewer bytes, and
-# wins, for the reason of section 5. (Where torch does not fuse attention, the difference is 0.)
+# The difference is not a mistake: it is exactly one product. Fused ("flash") attention never keeps the tokens × tokens
+# matrix; the backward pass computes it again, from queries and keys. It does *more* FLOPs to move fewer bytes, and is
+# faster, for the reason in section 5. (Where torch does not fuse attention, the difference is 0.)
 #
 # Counters deserve the same distrust as timers. Torch's own `FlopCounterMode` (2.15) forgets the groups of a convolution
 # when it counts the gradient of its weights: a depth-wise layer's backward pass comes out many times too large. And
@@ -557,8 +558,9 @@ with requires_solution("count_a_model"):
 # %% [markdown]
 # ## 7. Your operators under your roofs
 #
-# Below are seven operators with their work, as the library counts it. **Predict the fraction of light** of four: 100 %
-# is on the roof, 50 % takes twice as long as it must. Then add one operator of your own to the dict.
+# Below are seven operators with their work, as the library counts it. **Predict the fraction of light** (the shortest
+# possible time over the measured one) of four: 100 % is on the roof, 50 % takes twice as long as it must. Then add one
+# operator of your own to the dict.
 
 # %%
 predict("product", "A large product has, of light,", unit="%")
@@ -622,9 +624,10 @@ with reveal_prediction(*light_asked) as truth:
     truth(**{one: of_light[one] for one in light_asked if one in of_light})
 
 # %% [markdown]
-# Below, the pointer names a point and tells its story. **Predict:** a data-center GPU has tens of times the bandwidth
-# of a laptop, and tens of times the arithmetic. How many of these operators would be limited by arithmetic on an A100,
-# and how many on an H200? Choose it in the menu: there the same operators stand where they would be *at best*.
+# In the picture below, point at an operator to see its name and figures. **Predict:** a data-center GPU has tens of
+# times the bandwidth of a laptop, and tens of times the arithmetic. How many of these operators would be limited by
+# arithmetic on an A100, and how many on an H200? Choose the chip in the menu: the picture then shows where the same
+# operators would be *at best*.
 
 # %%
 predict("on_a100", "On an A100, arithmetic limits", unit="operators")
@@ -652,18 +655,19 @@ with reveal_prediction("on_a100", "on_h200") as truth:
     truth(on_a100=counts["A100"], on_h200=counts["H200"])
 
 # %% [markdown]
-# Each operator is held against the nearest memory that its data fit in, where repeated calls find them. A point above
-# its roof is refused, with the assumption that broke: a roof is only a roof if nothing lies above it.
+# Each operator is compared with the nearest memory that its data fit in, where repeated calls find them. A point above
+# its roof is rejected, with the assumption that failed: a roof is only a roof if nothing lies above it.
 #
-# The larger a point, the more time it loses, which is what you would win by fixing it. Look for three things: the
-# small product, whose time is that of a call, under no roof at all; GELU written by hand, five kernels where one would
-# do, so that most of its bytes need not move; and the large product, which on a quiet machine is as near to the light
-# as anything gets. And why are ReLU and layer norm so far below their roof? Each call writes its result to *fresh*
-# memory, which the system first has to find and clear; with `torch.relu_` or `out=` the same bytes move several times
-# as fast. Try it: the roof was measured on memory that was there.
+# The larger a point, the more time it loses, and the more you would gain by fixing it. Look for three things. The small
+# product takes as long as a call, so it is under no roof at all. GELU written by hand is five kernels where one would
+# do, so most of its bytes need not move. And on a quiet machine the large product comes as close to the roof as
+# anything gets. Why are ReLU and layer norm so far below their roof? Each call writes its result to *fresh* memory,
+# which the system first has to find and clear. With `torch.relu_` or `out=` the same bytes move several times as fast.
+# Try it: the roof was measured on memory that was already there.
 #
-# One point of deck [003]: its max-pool took 28.8 ms on a CPU, longer than both convolutions of the profile, at about
-# 1 GFLOP/s. An operator with 2 FLOP/B is never limited by arithmetic, and this one was not even limited by memory.
+# One point comes from deck [003]: its max-pool took 28.8 ms on a CPU, longer than both convolutions of the profile, at
+# about 1 GFLOP/s. An operator with 2 FLOP/B is never limited by arithmetic, and this one was not even limited by
+# memory.
 
 # %% [markdown] explain="why_not_on_the_roof"
 # **Explain (read by your instructor).** Choose a point of your plot that lies clearly below its roof (a fraction of
@@ -679,8 +683,8 @@ with reveal_prediction("on_a100", "on_h200") as truth:
 # 2. compute the layer's intensity;
 # 3. is there enough parallelism? Estimate the number of thread blocks.
 #
-# Too few blocks to give every SM one: **latency**. Otherwise **math** (the deck's word for what section 3 calls
-# compute) above the ridge and **memory** below it.
+# If there are too few blocks to give every SM one, the limit is **latency**. Otherwise it is **math** (the deck's word
+# for what section 3 calls compute) above the ridge and **memory** below it.
 #
 # **Predict** for an A100 (108 SMs, 312 TFLOP/s, 2039 GB/s, tiles of 256 × 128): a product with m = n = 1024 and k =
 # 65536 has 508 FLOP/B, far above the ridge of 153. What limits it?
@@ -691,11 +695,11 @@ predict("long_k", "1024 × 1024 × 65536 is limited by", choices=three)
 
 # %% [markdown]
 # `diagnose(layer, machine)` returns `"latency"`, `"math"` or `"memory"`. A layer is an `op` of section 2 of one of four
-# kinds: a `"gemm"` (m × n) or `"linear"` (batch × outputs) has a block for each tile of its result, `tile_m` rows by
-# `tile_n` columns; a `"relu"` or `"layer_norm"` has one for every `elements_per_block` elements, the last one perhaps
-# not full. A machine has these three, and `sms`, `peak_flop_per_s` and `bandwidth_byte_per_s` as plain numbers.
-# Guessing earns nothing: marks are corrected for chance. You may use `work_of`; if yours is not right, the reference
-# takes its place when this exercise is graded.
+# kinds. A `"gemm"` (m × n) or `"linear"` (batch × outputs) has a block for each tile of its result, `tile_m` rows by
+# `tile_n` columns. A `"relu"` or `"layer_norm"` has a block for every `elements_per_block` elements; the last block may
+# not be full. A machine has `tile_m`, `tile_n`, `elements_per_block`, `sms`, `peak_flop_per_s` and
+# `bandwidth_byte_per_s` as plain numbers. Guessing earns nothing: marks are corrected for chance. You may use
+# `work_of`; if yours is not right, the reference takes its place when this exercise is graded.
 
 
 # %% solve="diagnose"
@@ -739,23 +743,24 @@ with requires_solution("diagnose"), reveal_prediction("long_k") as truth:
     truth(limits[shapes[0]])
 
 # %% [markdown]
-# 1024 × 1024 is 32 tiles: 76 of 108 SMs have nothing to do, and the roofline does not see it. The deck's own example,
-# 8192 × 128 × 8192 with 124.1 FLOP/B, is not "memory-bound" on this machine either, it has 32 tiles too. The same three
-# sizes in another order, 8192 × 8192 × 128, fill the machine. (Libraries know it, and cut the sum over k into pieces
-# that run side by side.)
+# 1024 × 1024 is 32 tiles: 76 of 108 SMs have nothing to do, and the roofline does not show that. The deck's own
+# example, 8192 × 128 × 8192 with 124.1 FLOP/B, is not "memory-bound" on this machine either: it has 32 tiles too. The
+# same three sizes in another order, 8192 × 8192 × 128, fill the machine. (Libraries know this, and cut the sum over k
+# into pieces that run in parallel.)
 #
 # Where arithmetic is the limit, deck [004] looks at the instructions. Vector instructions and fused multiply-adds do
 # more operations for one instruction. An unrolled loop spends fewer instructions on counters and branches, and has
 # several independent operations under way at once. And the *mix* counts: an SM's units for addresses, exponentials and
-# multiply-adds work side by side, and the one that has most to do sets the time. Compilers do most of this; a profile
-# of a single kernel (lab05) shows what is left.
+# multiply-adds work in parallel, and the busiest unit sets the time. Compilers do most of this; a profile of a single
+# kernel (lab05) shows what is left.
 
 # %% [markdown]
 # ## 9. A machine that you do not have
 #
-# A roofline needs two numbers of a machine, so you can draw it for one that you have never seen. `edl_labs.predict`
-# follows a model on your laptop, operation by operation, and adds what this lab leaves out: launches, tiles, power. By
-# their datasheets an H100 computes 15 times as fast as a T4 in FP16, and its memory is 10.5 times as fast.
+# A roofline needs two numbers of a machine, so you can draw it for a machine that you have never seen.
+# `edl_labs.predict` goes through a model on your laptop, operation by operation, and adds what this lab leaves out:
+# launches, tiles, power. According to their datasheets, an H100 computes 15 times as fast as a T4 in FP16, and its
+# memory is 10.5 times as fast.
 #
 # **Predict:** three linear layers of 1024 with ReLUs answer a batch of 65 536. How many times as fast is the H100?
 
@@ -775,8 +780,9 @@ with reveal_prediction("h100_faster") as truth:
     truth(h100_faster=t4.step_s / h100.step_s)
 
 # %% [markdown]
-# If the ratio is beyond both datasheet ratios, look at what limits each: a T4 has 70 W, with which its tensor cores
-# hold 24 of their 65 TFLOP/s. Now try a batch of 64 (`device="meta"` costs no memory): which roof is it under then?
+# If the ratio is larger than both datasheet ratios, look at what limits each chip: a T4 has 70 W, with which its tensor
+# cores sustain 24 of their 65 TFLOP/s. Now try a batch of 64 (`device="meta"` costs no memory): which roof is it under
+# then?
 
 # %% [markdown]
 # ## 10. How much could be gained?
@@ -800,7 +806,7 @@ predict("free_rest", "With the rest free, training becomes faster", unit="times"
 # %% [markdown]
 # `speedup(classes, faster)` returns old time over new time. `classes` maps a name to `{"flop_share": ..., "time_share":
 # ...}`, with shares that add up to 1. `faster` maps some of the names to factors: 2.0 is twice as fast, `math.inf` is
-# free, 0.5 is slower.
+# free, 0.5 is half as fast.
 
 
 # %% solve="amdahl"
@@ -855,10 +861,10 @@ for name in ("normalization", "element-wise"):
 #
 # > **node**: one computer of a cluster. **bucket**: gradients that are sent together, in one message.
 #
-# Train on P nodes by splitting the batch: each node computes its share of the examples, and then all add up their
-# gradients. Deck [004] looks at it as at memory: a node with 6 TFLOP/s and a link of 6 GB/s must do 1000 FLOPs for
-# every byte that it sends. For the update of a layer's weights with two nodes, a global batch of N and FP32, it finds N
-# / 4 FLOPs a byte.
+# Train on P nodes by splitting the batch: each node computes its share of the examples, and then all nodes add up their
+# gradients. Deck [004] treats the network like memory: a node with 6 TFLOP/s and a link of 6 GB/s must do 1000 FLOPs
+# for every byte that it sends. For the update of a layer's weights with two nodes, a global batch of N and FP32, it
+# finds N / 4 FLOPs a byte.
 #
 # **Predict:** how large must the batch be? And for eight nodes?
 
@@ -867,20 +873,21 @@ predict("batch_of_two", "Two nodes hide it from a batch of", unit="examples")
 predict("batch_of_eight", "Eight nodes hide it from a batch of", unit="examples")
 
 # %% [markdown]
-# *A ring* is the usual way to add up: the gradients are cut into P parts. In each of P − 1 rounds a node sends one part
-# to its neighbour, which adds its own; P − 1 more rounds hand the sums on. Write
+# *A ring* is the usual way to add up. The gradients are cut into P parts. In each of P − 1 rounds, a node sends one
+# part to its neighbour, which adds its own. P − 1 more rounds pass the sums on. Write
 #
 # * `network_intensity(batch, nodes=..., itemsize=..., behind=...)`: FLOPs of one node per byte that it sends.
 #   `behind="weight gradient"`: only the product that makes a weight's gradient can hide the sending (deck [004]'s
 #   case); `behind="backward"`: the whole backward pass can, which also computes the gradient of the layer's input.
 # * `step_s(batch, nodes=..., weights=..., itemsize=..., node_flop_per_s=..., link_byte_per_s=..., buckets=...)`:
 #   seconds of a training step on dense layers with that many weights, at 2 FLOPs per weight and example for each
-#   product. Nothing can be sent during the forward pass, and a single node sends nothing.
+#   product. Nothing can be sent during the forward pass, and a single node sends nothing (only `step_s` is called with
+#   one node).
 #
 # What can be sent when? A gradient must be computed before it travels. Frameworks therefore cut the gradients into
 # `buckets` of equal size, which the backward pass finishes one after another, at a steady pace. Each is sent as soon as
-# it is finished and the link is free. One bucket means: first all of the backward pass, then all of the sending. With
-# four, and a link that is faster than the arithmetic:
+# it is finished and the link is free. With one bucket, all of the backward pass comes first, then all of the sending.
+# This is a step with four buckets, and a link that is faster than the arithmetic:
 #
 # ```
 # node   | forward | 1111 | 2222 | 3333 | 4444 |
@@ -945,12 +952,12 @@ with requires_solution("network_roofline"), reveal_prediction(*asked_nodes) as t
             truth(**dict(zip(asked_nodes, map(float, smallest), strict=False)))
 
 # %% [markdown]
-# The intensity grows with the batch, so a batch that is large enough hides any link. With more nodes it takes more,
-# because each has a smaller share to compute while it sends nearly twice as many bytes. Hiding behind the whole
-# backward pass halves that.
+# The intensity grows with the batch, so a batch that is large enough hides any link. With more nodes the batch must be
+# larger, because each node has a smaller share to compute while it sends nearly twice as many bytes. Hiding behind the
+# whole backward pass halves that.
 #
 # The slide adds: "wait, we violated a modeling assumption". The update must be computed before it is sent, so nothing
-# overlaps unless somebody makes it. How many buckets does that take?
+# overlaps unless the framework arranges it. How many buckets does that take?
 
 # %%
 cluster = {"node_flop_per_s": 6e12, "link_byte_per_s": 6e9}
@@ -968,8 +975,8 @@ with requires_solution("network_roofline"):
         )
 
 # %% [markdown]
-# Two buckets hide half of what can be hidden at all, and sixteen nearly all of it. So many are usual: torch's
-# `DistributedDataParallel` cuts 400 MB of gradients into buckets of 25 MiB. A thousand would hardly win more, and each
+# Two buckets hide half of what can be hidden at all, and sixteen nearly all of it. Sixteen is a usual number: torch's
+# `DistributedDataParallel` cuts 400 MB of gradients into buckets of 25 MiB. A thousand would hardly gain more, and each
 # of their messages would pay the link's latency, which this model leaves out.
 
 # %% [markdown]
@@ -1046,16 +1053,16 @@ legend = axes.legend(frameon=False)
 
 # %% [markdown]
 # At N = 1024 the roofs meet at M = 43, not 64; the 64 of the slide belongs to N = 213. For wide layers, M tends to 40.
-# And a layer of N = 64 stays below the ridge for ever: with ever more examples its weights cost nothing, but inputs and
-# results do, and the intensity tends to N / 4. So *not every layer can be saved by a batch*, and the narrow ones are
-# the first to go: that is why fusing them matters.
+# And a layer of N = 64 always stays below the ridge. With more and more examples its weights cost nothing, but inputs
+# and results do, and the intensity tends to N / 4. So *not every layer can be saved by a batch*, and narrow layers are
+# the first that cannot: that is why fusing them matters.
 #
 # Deck [002] has a guideline for the A100: batch and layer sizes above 128, "to avoid being limited by memory
 # bandwidth", and where one is small, multiples of "at least 64 and ideally 256" (lab01's tiles are 256 × 128). The
-# A100's ridge in fp16 is 153 FLOP/B, and at a batch of 128 even an endlessly wide layer has only 128: 84 % of the
+# A100's ridge in fp16 is 153 FLOP/B, and at a batch of 128 even an infinitely wide layer has only 128: 84 % of the
 # ceiling.
 #
-# Throughput is not the aim, though: a larger batch always shows more of it. Deck [004] argues with the *cycle time*:
+# Throughput is not the goal, though: a larger batch always shows more of it. Deck [004] argues with the *cycle time*:
 # research is guided exploration, so the wall time of an *experiment* counts, and it "falls, then rises again with M".
 # Suppose that a model must see 1 + M / 200 times as many examples when its batch is M (a small batch gets more out of
 # each). **Predict** the best M for N = 1024.
@@ -1078,20 +1085,20 @@ with requires_solution("minibatch_crossover"), reveal_prediction("best_batch") a
     truth(min(wall, key=wall.get))
 
 # %% [markdown]
-# Below the ridge the extra examples cost no time; above it each costs its full price and teaches less. Deck [004] calls
-# that a free lunch, while arithmetic is not the limit: a larger batch, or a larger model, where launches or the loader
-# are the limit. (Where weights are read, more of them take longer.) With other numbers instead of 200 the right side
-# is flatter or steeper, but the left side stays.
+# Below the ridge the extra examples cost no time; above it each one costs its full price and teaches less. As long as
+# arithmetic is not the limit, deck [004] calls a larger batch a free lunch. So is a larger model, where launches or the
+# loader are the limit. (Where the time goes into reading weights, more weights take longer.) With other numbers instead
+# of 200 the right side is flatter or steeper, but the left side stays.
 
 # %% [markdown]
 # ## 13. Practice: strong or weak
 #
 # *Strong scaling* runs the same batch on more nodes, to finish a step sooner. *Weak scaling* gives each node the same
-# share as before, so the batch grows. Deck [004]: do it weakly if you can, strong scaling is hard.
+# share as before, so the batch grows. Deck [004] advises weak scaling where you can: strong scaling is hard.
 #
-# **Predict:** 8000 examples are a step's batch, on nodes of 6 TFLOP/s with links of 6 GB/s, and up to 32 000 train
-# well. Gradients go in 16 buckets. To how many nodes can you go with an efficiency of at least 70 %, strongly and
-# weakly?
+# **Predict:** a step's batch is 8000 examples, on nodes of 6 TFLOP/s with links of 6 GB/s, and batches up to 32 000
+# train well. Gradients are sent in 16 buckets. To how many nodes can you go with an efficiency of at least 70 %,
+# strongly and weakly?
 
 # %%
 predict("strongly", "Strongly, to", unit="nodes")
@@ -1100,13 +1107,13 @@ predict("weakly", "Weakly, to", unit="nodes")
 # %% [markdown]
 # `plan(job, cluster)` returns `(scaling, nodes)`. A job has `weights`, `itemsize`, `buckets`, `batch` (what one node
 # trains with today), `largest_batch` (beyond it the model no longer trains well) and `least_efficiency`. A cluster has
-# `nodes`, `node_flop_per_s` and `link_byte_per_s`. A step takes what `step_s` says. *Efficiency* is the examples per
-# second of one node among P, over those of one node alone.
+# `nodes`, `node_flop_per_s` and `link_byte_per_s`. A step takes as long as `step_s` says. *Efficiency* is the examples
+# per second of one node among P, over those of one node alone.
 #
 # Find the largest P with at least that efficiency, for strong scaling (batch as it is) and for weak scaling (batch × P;
-# P is not allowed when batch × P exceeds `largest_batch`). Return the kind that reaches further, `"weak"` if they are
-# equal, and `("none", 1)` if neither gets beyond one node. You may use `step_s`; if yours is not right, the reference
-# takes its place.
+# P is not allowed when batch × P exceeds `largest_batch`). Return the kind that reaches more nodes, `"weak"` if they
+# are equal, and `("none", 1)` if neither gets beyond one node. You may use `step_s`; if yours is not right, the
+# reference takes its place.
 
 
 # %% solve="scaling_plan"
@@ -1183,13 +1190,13 @@ with requires_solution("scaling_plan"):
 
 # %% [markdown]
 # Weak scaling stays at 99 % here for as long as the batch may grow: four nodes for 32 000 examples, twelve for 100 000.
-# Strong scaling hides its network up to five nodes, all but the last bucket of it, which leaves 96 %. With seven it is
-# at 73 %, and it loses a little more with each node: the share of a node shrinks while what it sends grows. With one
-# bucket, a third is lost already with four nodes.
+# Strong scaling hides its network up to five nodes, all but the last bucket, which leaves 96 %. With seven it is at 73
+# %, and it loses more with each node: a node's share shrinks while the bytes that it sends grow. With one bucket, a
+# third is lost already with four nodes.
 #
-# Two levers of deck [004] are one number each here. A second link into every node (*dual rail*: 12 GB/s) takes strong
-# scaling from seven nodes to thirteen. And a node that reaches half of its peak ("prorate" it, says the deck, where its
-# own roofline says so) can share with thirteen, too: what computes slowly is easily kept busy, which is no praise.
+# Two levers of deck [004] each change one number here. A second link into every node (*dual rail*: 12 GB/s) takes
+# strong scaling from seven nodes to thirteen. And a node that reaches half of its peak ("prorate" it, says the deck,
+# where its own roofline says so) can share with thirteen, too: a slow node is easy to keep busy, which is no praise.
 #
 # One thing this plan leaves out: a smaller share has a lower intensity *inside* the node, too. For a layer of 1024 ×
 # 1024 and 64 examples in FP32, halving the batch takes it from 28.4 to 15.1 FLOP/B, across the ridge of 2015. The
