@@ -1,16 +1,16 @@
 # %% [markdown]
 # # Compilers: guards and captures
 #
-# A compiler for PyTorch runs your Python once, writes down what it did, and from then on runs what it wrote. A system
-# that keeps a record of a step has to know when it no longer holds: at another length, another learning rate, another
-# address. This lab is about these records, and about the flags that let a library choose.
+# A compiler for PyTorch runs your Python once, records the operations, and from then on runs the compiled record. A
+# system that records a step has to know when the record is no longer valid: when the length, the learning rate or an
+# address changes. This lab is about such records, and about the flags that let a library choose an algorithm.
 #
 # After this lab you can
 #
-# * say what `torch.compile` assumes of a call, when it compiles again, and why it splits a function;
+# * say what `torch.compile` assumes about a call, when it compiles again, and why it splits a function;
 # * capture a training step as a CUDA graph, so that a replay computes what eager mode does;
 # * set the flags of cuDNN for a reproducible run, or for a fast one;
-# * say what a compiler gains on a network, and when its first call pays.
+# * say how much a compiler speeds up a network, and after how many calls the compile time has paid off.
 #
 # **About 141 minutes (estimated)**. Practice gives no points; it takes another 45 minutes (estimated), in any order.
 #
@@ -23,11 +23,11 @@
 # |---|---|---|
 # | minutes | 29 | 16 |
 #
-# No GPU is needed, and no compiler: what would be on a GPU is modelled, what a compiler did elsewhere is recorded, and
-# both say so. *Write your prediction down* before you run the next cell: where there is a box (a number, with or
-# without its unit, Enter), the result appears next to it, and not before. Lecture slides are quoted by deck: [000]
+# You need neither a GPU nor a compiler: GPU times are modelled, compiler results come from a recording, and both are
+# labelled. *Write your prediction down* before you run the next cell. Where there is a box, type a number, with or
+# without its unit, and press Enter; the result appears next to it only then. Lecture slides are quoted by deck: [000]
 # optimizing training pipelines, [001] course introduction, [002] software perspective. `hint("guards")` gives the hints
-# of an exercise, one at a time; when a check fails, `case("guards")` gives the inputs of the case that it shows.
+# of an exercise, one at a time. When a check fails, `case("guards")` returns the inputs of the case that it shows.
 
 # %% setup
 try:
@@ -51,10 +51,10 @@ Progress("lab08c_compilers")
 # %% [markdown]
 # ## A network that is slow for four reasons
 #
-# This network computes what it should, and it does four things that are found in real code: it asks for a number in
-# every block (`checks`), scales its channels one by one (`loops`), has a convolution whose algorithm was never tuned
-# (`unfolds`), and goes to another layout and back in every block (`copies`). Each of them can be switched off, and what
-# it computes stays the same.
+# This network is correct, but it has four slow habits that are common in real code. It reads a number back to the host
+# in every block (`checks`), scales its channels one by one (`loops`), has a convolution whose algorithm was never tuned
+# (`unfolds`), and converts to another layout and back in every block (`copies`). Each of them can be switched off
+# without changing the result.
 
 # %% given
 import torch
@@ -98,9 +98,9 @@ def inputs(layout):
 
 
 # %% [markdown]
-# Two of the four are this lab's: the checks, which split what a compiler would make of it, and the convolution, of
-# which a flag decides. The loops and the copies are lab08b's; here they are switched off when their turn comes. How
-# much does each cost on this machine? Section 4 asks you, and measures it.
+# Two of the four belong to this lab: the checks, which split the compiler's graph, and the convolution, whose algorithm
+# a flag decides. The loops and the copies are the topic of lab08b; here they are only switched off. How much does each
+# cost on this machine? You will predict and measure that in section 4.
 
 # %% [markdown]
 # ## 1. What a compiled function assumes
@@ -118,15 +118,15 @@ def inputs(layout):
 # run the Python with stand-ins for tensors, note the operations, compile them (seconds): version 3
 # ```
 #
-# `torch.compile` ([000]'s answer to a host that is busy launching; the TorchScript that the deck names too is
-# deprecated) runs your Python once with stand-ins for tensors, writes down the operations, and compiles what it has.
-# Nothing of your Python runs at the next call, so it has to know whether the graph still holds: with every compiled
-# *version* it keeps **guards** on the arguments. A call whose arguments pass the guards of some version is a hit. One
-# that passes none is compiled again, which takes seconds.
+# `torch.compile` is [000]'s answer to a host that is busy launching. (The deck also names TorchScript, which is
+# deprecated.) It runs your Python once with stand-ins for tensors, records the operations in a graph, and compiles the
+# graph. Your Python does not run at the next call, so `torch.compile` has to know whether the graph is still valid:
+# with every compiled *version* it keeps **guards** on the arguments. A call whose arguments pass all guards of some
+# version is a hit. If no version fits, the function is compiled again, which takes seconds.
 #
-# Guards and versions are made by the front end, Dynamo, which needs no C++ compiler: so ask it. **Predict:** `f` is
-# called with batches of 4, 5, 6, 7, 8, 9 and 1 rows, all else equal. How many versions does that make? And in 100
-# steps whose learning rate, a float argument, is another one each time?
+# The front end, Dynamo, makes the guards and versions. It needs no C++ compiler, so you can try it here. **Predict:**
+# `f` is called with batches of 4, 5, 6, 7, 8, 9 and 1 rows, all else equal. How many versions does that make? And how
+# many do 100 steps make if the learning rate, a float argument, changes at each step?
 
 # %%
 predict("versions_of_rows", "The seven batches make", unit="versions")
@@ -152,30 +152,33 @@ with reveal_prediction("versions_of_rows", "versions_of_rates") as truth:
     truth(versions_of_rows=of_rows, versions_of_rates=of_rates)
 
 # %% [markdown]
-# A value that changes is compiled once more, now as a *free* one; that is the **dynamic step**. Write `Cache(lines)`,
-# which stands for one compiled function, with `call(args)` → what happens at that call:
+# When a value has changed, the function is compiled once more, and the new version accepts any value in that place: the
+# value is *free*. PyTorch calls this **dynamic**. Write `Cache(lines)`, which stands for one compiled function, with
+# `call(args)` → what happens at that call:
 #
 # | decision | when |
 # |---|---|
-# | `"hit"` | a version's guards all pass |
-# | `"recompile"` | none do, and a version is made (the first one too) |
-# | `"break"` | the same, and a line ends the graph: the version consists of pieces, with Python in between |
-# | `"eager"` | none do, and there are 8 versions already: from now on such a call is not compiled |
+# | `"hit"` | all guards of some version pass |
+# | `"recompile"` | no version fits, and a new version is made (also at the first call) |
+# | `"break"` | a new version is made, and a line ends the graph: the version consists of pieces, with Python in between |
+# | `"eager"` | no version fits, and there are already 8 versions: such a call is no longer compiled |
 #
-# `args` is a dict of `x`, a tensor; `scale`, a float; `shift`, an int; and `verbose`, a bool. A version guards
+# `args` is a dict of `x`, a tensor; `scale`, a float; `shift`, an int; and `verbose`, a bool. The rules for guards are:
 #
-# * of a **tensor** its dtype, its number of dimensions, its layout (`x.is_contiguous()`; the only other one here is a
-#   transposed matrix) and each size;
-# * of an **int** or a **float** its value, and of a **bool** too;
-# * but a size or a number that differs from one *seen* before in the same place is free in the version that is made
-#   now: any value passes. What was seen are the arguments of all calls for which a version was made. Versions that
-#   are there stay as they are. A bool is never free.
-# * Once calls with different numbers of dimensions have been seen, every size counts as changed.
-# * A size of 1 broadcasts: a free size takes any from 2 on, and where the size is 1, the version is for 1.
+# * For a **tensor**, a version guards the dtype, the number of dimensions, the layout (`x.is_contiguous()`; the only
+#   other layout here is a transposed matrix) and each size.
+# * For an **int**, a **float** or a **bool**, it guards the value.
+# * A size or a number that differs from one *seen* before in the same place is free in the new version: any value
+#   passes. The values seen are the arguments of all calls for which a version was made. Existing versions do not
+#   change. A bool is never free.
+# * Once different numbers of dimensions have been seen, every size counts as changed, from the first call with another
+#   number on.
+# * A size of 1 broadcasts, so it is a special case: a free size accepts 2 or more, and a version that is made for a
+#   size of 1 accepts only 1 there. (No size is 0.)
 #
-# `lines` are what the function does to `y` after `y = x * scale + shift` (and `y = y + 1`, if `verbose`) and before it
-# returns `y * 2`, as dicts: `"code"`, and `"only_if"`, which is None or the name of the bool argument under which the
-# line stands. All code there is:
+# The function computes `y = x * scale + shift` (and `y = y + 1`, if `verbose`), then runs `lines`, and returns `y * 2`.
+# Each line is a dict with its `"code"` and with `"only_if"`: None, or the name of a bool argument, and then the line
+# runs only if that argument is true. `"code"` is always one of these:
 #
 # | | | |
 # |---|---|---|
@@ -183,8 +186,8 @@ with reveal_prediction("versions_of_rows", "versions_of_rates") as truth:
 # | `y = y * float(y.max())` | `y = torch.where(y > 0, y, 0)` | `if y.sum() > 0: y = y + 1` |
 # | `if y.ndim == 2: y = y + 1` | `y = y * len(x)` | `print(y)` |
 #
-# Which of them end the graph? Those that want a number from the device, or show one, before the graph has run;
-# `torch._dynamo.explain(function)(x)` tells too. Rules are torch 2.15's defaults.
+# Which of them end the graph? Those that read a number from the device, or print one, before the graph has run;
+# `torch._dynamo.explain(function)(x)` also shows them. The rules are the defaults of torch 2.15.
 
 
 # %% solve="guards"
@@ -254,14 +257,14 @@ check("guards")
 # %% [markdown]
 # ## 2. A step for the price of one launch
 #
-# [000]'s host that is busy launching has another way out, [001]'s **CUDA graphs**: capture a step once, then replay all
-# of its kernels with a single call. A replay knows no Python and no shapes, only *addresses*: the kernels read and
-# write what they read and wrote when they were captured. `torch.compile(mode="reduce-overhead")` does this for you.
+# There is another way to relieve a host that is busy launching: [001]'s **CUDA graphs**. Capture a step once, then
+# replay all of its kernels with a single call. A replay knows neither Python nor shapes, only *addresses*: the kernels
+# read and write the same memory as when they were captured. `torch.compile(mode="reduce-overhead")` does this for you.
 #
-# `towers` is a model of an image tower and a text tower of many small kernels: twelve in each tower, and six behind
-# them, the loss and five of the update. Each takes 2 µs. A tower's kernel fills half of the SMs, so that in streams of
-# their own the two towers run side by side. **Predict** the time of one step on an H100 on which a launch costs the
-# host 4 µs: launched kernel by kernel in one stream, then replayed as one graph with the towers side by side.
+# `towers` is a model with an image tower and a text tower of many small kernels: twelve in each tower, and then six
+# more, one for the loss and five for the update. Each kernel takes 2 µs. A tower's kernel fills half of the SMs, so the
+# two towers can run side by side in two streams. On an H100, a launch costs the host 4 µs. **Predict** the time of one
+# step: launched kernel by kernel in one stream, then replayed as one graph with the towers side by side.
 
 # %% given
 from edl_labs.virtual import VirtualGPU, VirtualMachine
@@ -309,28 +312,29 @@ with reveal_prediction("eager_step") as truth:
     truth((took[1] - took[0]) / 8)
 
 # %% [markdown]
-# Write `captured_train(gpu, towers, batches)`: one training step for each batch, in order, all but the first by replays
-# of one graph. `batches` are pinned buffers of the host, and what comes back is another one: the loss of every step,
-# 4 bytes each, there when the function returns. In between nothing keeps the host. At most 10 % more time than the
-# best program will do.
+# Write `captured_train(gpu, towers, batches)`: one training step for each batch, in order. Run the first step without
+# the graph and all others as replays of one graph. `batches` are five or more pinned host buffers. Return another one,
+# with the loss of every step, 4 bytes each, complete when the function returns. Until then the host must not wait. The
+# whole run, the capture included, may take at most 10 % more time than the best program.
 #
 # | call | does |
 # |---|---|
 # | `towers.image(batch)`, `towers.text(batch)` | a tower's kernels, in the current stream; each fills half of the SMs |
-# | `towers.update()` | behind both: the loss, gradients, new weights |
+# | `towers.update()` | after both towers: the loss, gradients, new weights |
 # | `towers.loss` | 4 bytes on the device, written by each update |
 # | `gpu.empty(n)`, `gpu.host_empty(n, pin_memory=True)` | buffers of n bytes; `buffer[4:8]` is a part of one |
 # | `gpu.copy(dst, src, non_blocking=True)` | a copy, in the current stream |
 # | `graph = gpu.CUDAGraph()`, `with gpu.graph(graph): ...` | captures what the block issues; nothing runs meanwhile |
 # | `graph.replay()` | runs it, in the current stream |
 # | `side = gpu.Stream()`, `with gpu.stream(side): ...` | another stream, and work in it |
-# | `gpu.current_stream()`, `a.wait_stream(b)` | within a capture too |
+# | `gpu.current_stream()`, `a.wait_stream(b)` | as in torch, also within a capture |
 # | `gpu.synchronize()` | the host waits |
 #
-# A capture refuses what makes the host wait, and here, as in bare CUDA, what asks the driver for memory. (PyTorch
-# serves a tensor that is made inside from the graph's own pool: that works, and the next replay overwrites it.) A
-# model's first call does both kinds of thing inside its libraries, so it must not be the captured one. A side stream
-# takes part once it waits for the captured stream, and the captured stream has to wait for it before the block ends.
+# A capture refuses any call that makes the host wait. Here, as in bare CUDA, it also refuses what asks the driver for
+# memory. (In PyTorch, a tensor that is made during a capture comes from the graph's own pool: that works, but the next
+# replay overwrites it.) A model's first call does both inside its libraries, so you cannot capture the first call. A
+# side stream joins the capture when it waits for the captured stream, and the captured stream has to wait for the side
+# stream before the block ends.
 
 
 # %% solve="capture"
@@ -381,17 +385,17 @@ with requires_solution("capture"), reveal_prediction("replayed_step") as truth:
     )
 
 # %% [markdown]
-# The host works (green) while the model's first call sets up its libraries. Then its row has a launch for each kernel
-# of the first step, the capture, and a single call for each replay; below it, one stream has the image tower and the
-# update, and the other one the text tower.
+# The host works (green) while the model's first call sets up its libraries. Then the host's row shows a launch for each
+# kernel of the first step, the capture, and a single call for each replay. Below it, one stream runs the image tower
+# and the update, and the other runs the text tower.
 #
-# Launches cost more than the kernels took; now the device sets the pace, and side by side the towers take half
-# of theirs. That the first step ran without the graph is no flaw: warming up *trains*, so it needs a batch of its own.
-# And the static buffers are the price: who forgets to fill one trains on the last batch again, without any error.
+# Before, the launches took longer than the kernels. Now the device sets the pace, and side by side the towers take half
+# of their time. The first step has to run without the graph: the warm-up *trains*, so it needs a batch of its own. The
+# price is static buffers: if you forget to fill one, the step trains on the previous batch again, without any error.
 
 # %% [markdown]
 # **The same in torch.** `gpu.CUDAGraph()` is `torch.cuda.CUDAGraph()`, `gpu.graph(graph)` is `torch.cuda.graph(graph)`,
-# and `graph.replay()` has that name; the static input is a tensor that you fill by `copy_`. The warm-up belongs into a
+# and `graph.replay()` has the same name. The static input is a tensor that you fill with `copy_`. Run the warm-up in a
 # side stream, since autograd remembers the stream in which it ran.
 
 
@@ -425,9 +429,9 @@ in_torch(
 # %% [markdown]
 # ## 3. Reproducible, or fast?
 #
-# A gradient that many blocks of a kernel add to with `atomicAdd` is a sum in the order in which they arrive ([002]),
-# and floating-point addition is not associative. **Predict:** 256 blocks of a normal distribution's values are added in
-# 100 random orders in fp32. How many different sums come out?
+# When many blocks of a kernel add to a gradient with `atomicAdd`, they add in the order in which they arrive ([002]),
+# and floating-point addition is not associative. **Predict:** each of 256 blocks adds its sum of normally distributed
+# values, in 100 random orders, in fp32. How many different sums come out?
 
 # %%
 predict("different_sums", "The hundred orders give", unit="different sums")
@@ -442,7 +446,7 @@ with reveal_prediction("different_sums") as truth:
     truth(len(sums))
 
 # %% [markdown]
-# Flags say what a library may choose. [002]'s list, with what torch does when you say nothing:
+# Flags restrict which algorithms a library may choose. Here is [002]'s list, with torch's defaults:
 
 # %%
 cudnn = torch.backends.cudnn
@@ -458,19 +462,19 @@ everywhere = torch.are_deterministic_algorithms_enabled()
 print(f"torch.use_deterministic_algorithms: {everywhere}")
 
 # %% [markdown]
-# `cudnn.benchmark` tries up to ten algorithms (`benchmark_limit`; 0 for all) for a convolution when it meets a new one
-# (another size, dtype or layout) and keeps the fastest. [001] measured what that gains for 64 filters of 3x3 on a batch
-# of 32 with 64 channels of 64x64:
+# With `cudnn.benchmark`, the first call of a convolution with a new size, dtype or layout tries up to ten algorithms
+# (`benchmark_limit`; 0 for all) and keeps the fastest. [001] measured the gain for 64 filters of 3x3 on a batch of 32
+# with 64 channels of 64x64:
 #
 # | | default | `benchmark = True` |
 # |---|---|---|
 # | forward | 1430 µs | 840 µs |
 # | forward and backward | 2870 µs | 2260 µs |
 #
-# `cudnn.deterministic` leaves out cuDNN's algorithms with atomic adds. `torch.use_deterministic_algorithms(True)` does
-# the same for all of torch, and raises an error where an operation has no other algorithm; for cuBLAS it wants
-# `CUBLAS_WORKSPACE_CONFIG=:4096:8` in the environment. No flag touches what *draws* numbers, in your program and in the
-# processes that load its data.
+# `cudnn.deterministic` excludes cuDNN's algorithms with atomic adds. `torch.use_deterministic_algorithms(True)` does
+# the same for all of torch, and raises an error if an operation has no other algorithm; for cuBLAS it requires
+# `CUBLAS_WORKSPACE_CONFIG=:4096:8` in the environment. No flag affects *random numbers*, neither in your program nor in
+# the processes that load its data.
 #
 # `allow_tf32` lets tensor cores round the inputs of fp32 products to 10 bits of significand, where fp32 has 23, before
 # they multiply; sums stay in fp32.
@@ -478,17 +482,17 @@ print(f"torch.use_deterministic_algorithms: {everywhere}")
 # %% [markdown] explain="flags"
 # **Explain (read by your instructor).** (a) A test trains the same network for 200 steps every night, on the same
 # machine and software, and compares the weights bit by bit with yesterday's. Which of the flags above do you set, to
-# what and why, and what else do you need? (b) A run of a week trains on images of one size with one batch size
-# and is to be fast. Which flags now? Its validation has images of 500 different sizes, 10 batches of each, forward
-# only, and trying a convolution's algorithms takes 30 ms for each new size. With [001]'s figures for a convolution:
-# what does `benchmark` gain or lose there, and what do you do? (c) A colleague turns TF32 off "because it is not
-# reproducible". What is right about that?
+# which values and why, and what else do you need? (b) A run of one week trains on images of one size with one batch
+# size, and should be fast. Which flags do you set now? Its validation has images of 500 different sizes, 10 batches of
+# each, forward only, and trying a convolution's algorithms takes 30 ms for each new size. With [001]'s figures for a
+# convolution: what does `benchmark` gain or lose there, and what do you do? (c) A colleague turns TF32 off "because it
+# is not reproducible". What is right about that, and what is not?
 # %% [markdown]
 # ## 4. The network, fixed
 #
-# Back to the slow network. First go the checks, and the convolution is left to the library, since these are this lab's.
-# Then go the loops and copies, lab08b's way: one line of torch for the loop, one layout (`channels_last`) from end to
-# end. **Predict** each step: of the time before it, how much is left on this machine?
+# Back to the slow network. First remove the checks, then leave the convolution to the library: these two belong to this
+# lab. Then remove the loops and copies as in lab08b: one line of torch for the loop, one layout (`channels_last`) from
+# end to end. **Predict** for each step: how much of the previous time is left on this machine?
 
 # %%
 predict("left_checks", "Without the checks there is left", unit="%")
@@ -592,12 +596,13 @@ with reveal_prediction("worst_reason", "mended_times") as truth:
     truth(mended_times=1 / ratios[3] if is_known else Instead(whole, "modelled"))
 
 # %% [markdown]
-# A processor and a GPU do not suffer from the same things. On the modelled GPU the loop's 64 launches go on while the
-# convolution runs, and hide behind it; only a read that waits for the device, or kernels shorter than a launch, bring
-# them to light. On a processor each of them is paid where it stands, and on a busy one the intervals say how little a
-# ratio may mean. So fix in the order of a profile, not of a list.
+# A CPU and a GPU are not slow for the same reasons. On the modelled GPU, the host issues the loop's 64 launches while
+# the convolution runs, which hides them. They cost time only if a read waits for the device, or if kernels are shorter
+# than a launch. On a CPU, every one of them adds to the time; on a busy CPU, the intervals show how little a ratio may
+# mean. So fix things in the order of a profile, not of a list.
 #
-# Write one of the four by hand: the loop over channels as one line of torch, in `scaled` below. Then run both cells.
+# Fix one of the four by hand: write the loop over channels as one line of torch, in `scaled` below. Then run both
+# cells.
 
 
 # %%
@@ -623,8 +628,8 @@ print("the same values:", torch.equal(one_by_one(), yours()))
 print(compare({"one by one": one_by_one, "yours": yours}, budget_s=compare_s / 4))
 
 # %% [markdown]
-# Kernels shorter than a launch: images of 8 x 8 pixels are that. **Predict** for the modelled GPU, with the loops still
-# there and the checks gone: of a launched block's time, what does a replayed one take?
+# With images of 8 x 8 pixels, kernels are shorter than a launch. **Predict** for the modelled GPU, with the loops but
+# without the checks: what percentage of a launched block's time does a replayed block take?
 
 # %%
 predict("replayed_loops", "Replayed, a block with its loops takes", unit="%")
@@ -639,8 +644,8 @@ with reveal_prediction("replayed_loops") as truth:
             truth(took_s[1] / took_s[0])
 
 # %% [markdown]
-# A graph makes launches cheap and moves no byte less: what a replay leaves of the loop, fusion takes away. And with the
-# checks there would be no graph at all: a capture refuses to wait.
+# A graph makes launches cheap, but it moves just as many bytes; only fusion reduces those. And with the checks there
+# would be no graph at all, since a capture refuses to wait.
 #
 # What does a compiler see?
 
@@ -657,10 +662,10 @@ for function in (block, mended_block):
         print(f"{function.__name__}: {call}")
 
 # %% [markdown]
-# A check ends the graph in every block, so that nothing is fused across it. And what does compiling gain, what does it
-# cost? With a C++ compiler (`edl-labs doctor` says) both networks are compiled on this machine, which takes up to two
-# minutes; otherwise you see what came out on another one. **Predict** for the fixed network: of eager mode's time,
-# what does a warm call take? And from which call on has the first one, the cold one that compiles, paid?
+# A check ends the graph in every block, so nothing is fused across it. What does compiling gain, and what does it cost?
+# If this machine has a C++ compiler (see `edl-labs doctor`), both networks are compiled here, which takes up to two
+# minutes; otherwise you see the results of another machine. **Predict** for the fixed network: what percentage of eager
+# mode's time does a warm call take? And after how many calls has the first, cold call, which compiles, paid off?
 
 # %%
 from edl_labs.bench.compiled_runs import compiled_run
@@ -684,17 +689,18 @@ with reveal_prediction("warm_share", "cold_paid") as truth:
         truth(cold_paid=Instead(paid, "recorded"))
 
 # %% [markdown]
-# The first call pays for the compiler: seconds, against milliseconds for each call after it. That is worth it for a
-# training run, and not for a script that calls the network ten times. Of the slow network a compiler makes up for the
-# loops, which it fuses; the checks it cannot undo, nor does it change an algorithm: `unfold` stays `unfold`.
+# The first call pays for the compiler: seconds, against milliseconds for each later call. That is worth it for a
+# training run, but not for a script that calls the network ten times. In the slow network, the compiler removes the
+# cost of the loops, which it fuses. It cannot remove the checks, and it does not change an algorithm: `unfold` stays
+# `unfold`.
 
 # %% [markdown]
 # ## Practice: which kernel is the fastest here?
 #
-# What `cudnn.benchmark` does for convolutions, `torch.compile(mode="max-autotune")` does for products, and Triton's
-# `autotune` for kernels of your own: try the candidates, keep the fastest. [002] warns: "Only use this flag when input
-# sizes of a model are no changing!" **Predict** for [001]'s convolution, forward: trying all algorithms costs what ten
-# calls of the slow one do. From which call on has the trial paid for itself?
+# `cudnn.benchmark` tries the candidates for a convolution and keeps the fastest. `torch.compile(mode="max-autotune")`
+# does the same for matrix products, and Triton's `autotune` for kernels of your own. [002] warns: "Only use this flag
+# when input sizes of a model are no changing!" **Predict** for [001]'s convolution, forward: trying all algorithms
+# costs as much as ten calls of the slow one. After how many calls has the trial paid for itself?
 
 # %%
 predict("paid_after", "The trial has paid after", unit="calls")
@@ -705,14 +711,14 @@ with reveal_prediction("paid_after") as truth:
 
 # %% [markdown]
 # Write `Autotuner(candidates, gpu)` with `run(problem)`, which computes a problem with one of the candidates. Each
-# candidate is a function of a problem: it launches its kernel on `gpu`, a VirtualGPU, and does not wait. The first one
-# is the default. A problem is a dict of `shape` (a list), `dtype` and `layout` (texts), and what is fastest depends on
-# all three. Here a problem that comes a fourth time will come often, so its fourth call is the trial; what comes three
-# times or less is not worth one. The first launch of a kernel loads it, for 400 µs. Clock: `gpu.now_s()`; the host
-# waits with `gpu.synchronize()`.
+# candidate is a function of a problem: it launches its kernel on `gpu`, a VirtualGPU, and does not wait. The first
+# candidate is the default. A problem is a dict of `shape` (a list), `dtype` and `layout` (strings), and the fastest
+# candidate depends on all three. Here a problem that comes four times will come often, so its fourth call is the trial;
+# a problem that comes three times or less is not worth a trial. The first launch of a kernel loads it, which takes 400
+# µs. Read the clock with `gpu.now_s()`; the host waits with `gpu.synchronize()`.
 #
-# A trial may compute its problem several times, with any candidates; there is one for a problem. All other calls are
-# one launch, and nothing waits. A stream of calls may take at most 10 % more time than with a good tuner.
+# A trial may compute its problem several times, with any candidates; each problem has one trial. Every other call is
+# one launch, and the host does not wait. A stream of calls may take at most 10 % more time than with a good tuner.
 
 
 # %% solve="autotuner"
@@ -752,8 +758,8 @@ check("autotuner")
 # %% [markdown]
 # ## Practice: three pieces, fixed
 #
-# A colleague's function scales `x` down where its largest value is above a bound, does one of two things by the sign
-# of the sum, and shows what the largest value was. **Predict:** in how many graphs does a call of it run?
+# A colleague's function scales `x` down if its largest value is above a bound, takes one of two branches depending on
+# the sign of the sum, and prints the largest value. **Predict:** in how many graphs does a call of it run?
 
 # %%
 predict("pieces", "A call of it runs", unit="graphs")
@@ -777,10 +783,10 @@ with reveal_prediction("pieces") as truth:
     truth(call.graphs)
 
 # %% [markdown]
-# Between the pieces the device waits for the host, nothing is fused across, and no CUDA graph can hold the whole. Write
-# `whole_graph(x, bound)`, which returns the same `y` and the peak of `x` for every `x`, one of zeros too, and in one
-# graph: no break, whatever the numbers are. The peak is now a tensor without dimensions, and a caller that wants to
-# see it prints it outside.
+# Between the pieces the device waits for the host, nothing is fused across a break, and no CUDA graph can hold the
+# whole function. Write `whole_graph(x, bound)`, which returns the same `y` and the peak of `x` for every `x`, including
+# all zeros, and runs in one graph: no break, whatever the values are. The peak is now a tensor without dimensions; a
+# caller that wants to see it prints it outside.
 
 
 # %% solve="whole_graph"

@@ -1,16 +1,16 @@
 # %% [markdown]
 # # Inference: a smaller network, the same answers
 #
-# A trained network goes to a service. It answers one request after the other, all day, and it is not trained any more:
-# so what only training needed can go, and numbers can be as coarse as the answers allow. Each step here is measured
-# twice: what it does to the *answers*, on a small network that you train in seconds, and what it does to *time and
-# bytes*, on a model of a GPU. The two do not follow each other.
+# A trained network is deployed in a service. It answers requests all day and is no longer trained. So you can remove
+# everything that only training needs, and store numbers as coarsely as the answers allow. You measure each step here
+# twice: its effect on the *answers*, on a small network that you train in seconds, and its effect on *time and bytes*,
+# on a model of a GPU. One does not follow from the other.
 #
 # After this lab you can
 #
 # * fold batch norms into the convolutions next to them, and say which ones cannot be folded;
-# * find a grid of integers for weights and activations, with outliers, and say what "best" meant;
-# * write the product of two int8 matrices with zero points, bias and ReLU in integers, and say where it is faster.
+# * choose a grid of integers for weights and for activations with outliers, and say in which sense it is the best;
+# * write the product of two int8 matrices with zero points, bias and ReLU in integers, and say when it is faster.
 #
 # **About 139 minutes (estimated)**. Practice gives no points; it takes another 123 minutes (estimated), in any order.
 #
@@ -24,12 +24,12 @@
 # | section | 4 | 5 | 6 |
 # | minutes | 30 | 62 | 31 |
 #
-# Your functions leave what they are given as it is: build new tensors, or work on copies. No GPU is needed: what would
-# be on one is modelled and says so. *Write your prediction down* before you run the next cell: where there is a box (a
-# number, with or without its unit, Enter), the result appears next to it, and not before. Lecture slides are quoted
-# by deck: [002] software perspective. `hint("fold_batch_norm")` gives the hints of an exercise, one at a time; a check
-# that fails shows the first case that is not right, and `case("fold_batch_norm")` gives that case's inputs as Python
-# values.
+# Your functions must not change their inputs: build new tensors, or work on copies. You need no GPU: GPU times are
+# modelled, and labelled so. *Write your prediction down* before you run the next cell. Where there is a box, type a
+# number, with or without its unit, and press Enter; the result appears next to it only then. Lecture slides are quoted
+# by deck: [002] software perspective. `hint("fold_batch_norm")` gives the hints of an exercise, one at a time. A
+# failing check shows the first case that is wrong, and `case("fold_batch_norm")` returns the inputs of that case as
+# Python values.
 
 # %% setup
 try:
@@ -64,9 +64,9 @@ Progress("lab09_inference")
 
 # %% [markdown]
 # The network: four convolutions with batch norms, one of them depth-wise and one grouped, for images of 12 × 12. A few
-# pixels of each image are *hot*: thirty times as bright as the rest. And some of its channels are much larger than
-# others, as in trained mobile networks (here a factor was planted, and divided out again in the layer behind: no answer
-# changed by it).
+# pixels of each image are *hot*: thirty times as bright as the rest. And some channels of the network are much larger
+# than others, as in trained mobile networks. (Here we multiplied them by a factor and divided by it in the next layer,
+# so no answer changed.)
 
 # %%
 model = train_classifier(small_classifier(), steps=training_steps)
@@ -95,8 +95,8 @@ print(f"as trained: {percent(right(model))} of {len(images)} images are right")
 #
 # **Predict**, for a layer of a ResNet on an A100 in fp16: a 3 × 3 convolution of 64 to 64 channels on 56 × 56 pixels,
 # 128 images (51 MB: more than its L2 cache holds), then a batch norm, then a ReLU, each a kernel of its own. The batch
-# norm has two operations an element. Which share of the three kernels' operations is that? And which share of their
-# time?
+# norm has two operations an element. What percentage of the three kernels' operations is that? And what percentage of
+# their time does the batch norm take?
 
 # %% given
 CHIP = accelerator("A100-SXM4-80GB")
@@ -127,7 +127,7 @@ with reveal_prediction("bn_flop", "bn_time") as truth:
     )
 
 # %% [markdown]
-# Write `fold_batch_norm(layers)` → the layers of a chain with as few batch norms as can be, and the same outputs
+# Write `fold_batch_norm(layers)` → the layers of a chain with as few batch norms as possible and the same outputs
 # (within 1e-5). Layers are dicts, in the order in which they run:
 #
 # | `kind` | has |
@@ -137,12 +137,12 @@ with reveal_prediction("bn_flop", "bn_time") as truth:
 # | `"batch_norm"` | `gain`, `shift`, running `mean` and `var`, `eps`; `batch_mean`, `batch_var` of the last batch |
 # | `"relu"` | nothing |
 #
-# Of `groups` groups, the first reads the first `inputs / groups` channels and gives the first `outputs / groups`, and
-# so on. A batch norm right behind a convolution of either kind can always be folded into it. One right *in front* of a
-# `"conv"` can be folded or not: that depends on one setting of the convolution. Find out which, and leave it where it
-# would change outputs. In front of a `"transposed"` one it stays, and so it does where something else is in between.
-# Weights and other layers keep their shapes and order, and `layers` with its tensors stays as it was: do not change
-# what you are given.
+# `stride`, `padding` and `groups` are ints. Of `groups` groups, the first reads the first `inputs / groups` channels
+# and gives the first `outputs / groups`, and so on. A batch norm directly after a convolution of either kind can always
+# be folded into it. Whether one directly *before* a `"conv"` can be folded depends on one setting of the convolution.
+# Find out which setting, and keep the batch norm where folding would change outputs. Keep it also before a
+# `"transposed"` layer, and where another layer is in between. Of two batch norms in a row, both can be folded where one
+# can. Weights and other layers keep their shapes and order. Do not change `layers` or its tensors.
 
 # %% given
 from torch.nn import functional
@@ -246,23 +246,24 @@ with requires_solution("fold_batch_norm"):
     print(f"SQNR of the outputs: {sqnr_db(first, second):.0f} dB")
 
 # %% [markdown]
-# (SQNR is the power of the answers over that of the error, in decibel: 20 dB are an error of a tenth, and 6 dB one bit
-# more.) Folding changes next to no operations, and takes a quarter of the layer's time: the batch norm was all memory
-# traffic. The other way round it is just as common, as the next sections show: *operations fall and time does not*.
+# (SQNR is the power of the answers over the power of the error, in decibels: 20 dB is an error of a tenth, and one more
+# bit gives 6 dB.) Folding removes hardly any operations, but a quarter of the layer's time: the batch norm was nothing
+# but memory traffic. The opposite is just as common, as the next sections show: *operations fall and time does not*.
 #
-# A convolution puts zeros around its input *behind* the batch norm; folded in, the zeros would have to become
-# `-rest / factor` of each channel, and `padding` has no such setting. And the rule of deck [002], "Remove bias for
-# convolutional layers followed by batch normalization", is the same algebra in training: the mean is subtracted, so
-# that a bias in front has gradient 0, and costs memory and time for nothing.
+# A convolution pads its input with zeros *after* the batch norm. If the batch norm is folded in, the padding would have
+# to be `-rest / factor` for each channel, and `padding` has no such setting. And the rule of deck [002], "Remove bias
+# for convolutional layers followed by batch normalization", is the same algebra in training: the batch norm subtracts
+# the mean, so a bias in front has gradient 0 and costs memory and time for nothing.
 
 # %% [markdown]
 # ## 2. Which 256 numbers?
 #
-# An int8 stands for the number `scale * (q - zero_point)`. On an **affine** grid q goes from -128 to 127, and the zero
-# point is a whole number too, so that 0 (padding, ReLU) is exactly on it. A **symmetric** grid has zero point 0 and
-# ends at -127 and 127: then a weight and its negative are rounded alike, and products have fewer terms (section 3).
+# An int8 `q` stands for the number `scale * (q - zero_point)`; all these numbers together are a *grid*. On an
+# **affine** grid, q goes from -128 to 127, and the zero point is an integer, so the grid has exactly 0 (for padding and
+# ReLU). A **symmetric** grid has zero point 0, and q goes from -127 to 127: then a weight and its negative are rounded
+# alike, and products have fewer terms (section 3).
 #
-# A wide grid is coarse, and a narrow one cuts off. Here is what goes into our fourth convolution:
+# A wide grid is coarse, and a narrow grid cuts off large values. Here are the inputs of our fourth convolution:
 
 # %%
 folded = fold_batch_norms(model)
@@ -282,10 +283,10 @@ for axes, method in zip(pair, ("max", "percentile"), strict=True):
     axes.legend(loc=(0.1, 0.3))  # below the curve, where no line crosses it
 
 # %% [markdown]
-# Dashed is the grid's upper end, strokes are every eighth of its numbers. **Predict:** with the end that makes the mean
-# squared error least, at which share of the largest activation does it lie, for 8 bits? And for 4 bits, a grid of 16
-# numbers? Then the *weights*: if each whole tensor has one grid of 8 bits, and activations stay as they are, how many
-# images does the network get right?
+# The dashed line is the grid's upper end, and the ticks are every eighth of its numbers. **Predict:** choose the upper
+# end with the smallest mean squared error. At what percentage of the largest activation does it lie, for 8 bits? And
+# for 4 bits, a grid of 16 numbers? Then the *weights*: if each weight tensor has one grid of 8 bits, and activations
+# are not rounded, what percentage of the images does the network get right?
 
 # %%
 predict("end_of_8_bits", "With 8 bits the best end is, of the largest, at", unit="%")
@@ -312,15 +313,15 @@ with reveal_prediction("end_of_8_bits", "end_of_4_bits", "one_grid") as truth:
 # %% [markdown]
 # Now your own calibrator. Three functions:
 #
-# * `grid(low, high, *, symmetric)` → `(scale, zero_point)`: the finest grid that has 0 and both ends of the range on it
-#   or between its ends; an affine one begins, with -128, at the lower of `low` and 0. Zero point: the integer nearest
-#   to where 0 lies. (A range of nothing but 0 gets scale 1 and zero point -128,
-#   symmetric 0.)
-# * `integers(values, scale, zero_point, *, axis, symmetric)` → a tensor of the nearest integers, ends included. With
-#   `axis=None` there is one scale and one zero point; otherwise lists, with one for each index of that dimension.
+# * `grid(low, high, *, symmetric)` → `(scale, zero_point)`: the finest grid that covers 0 and both ends of the range.
+#   On an affine grid, -128 stands for the lower of `low` and 0. The zero point is the integer nearest to the place of
+#   0. (If `low` and `high` are both 0, the scale is 1 and the zero point -128, or 0 if symmetric.)
+# * `integers(values, scale, zero_point, *, axis, symmetric)` → a tensor of the nearest integers of the grid; values
+#   beyond its ends become the ends. With `axis=None` there is one scale and one zero point; otherwise both are lists
+#   with one entry for each index of that dimension.
 # * `calibrate(counts, edges, *, method, symmetric)` → `(scale, zero_point)` from a histogram, as a calibrator collects
-#   it over thousands of batches: `counts[i]` values (older ones count less: fractions) between `edges[i]` and
-#   `edges[i + 1]`. The range to keep runs from edge to edge:
+#   it over thousands of batches: `counts[i]` values lie between `edges[i]` and `edges[i + 1]`. (Older values count
+#   less, so counts can be fractions; not all are 0.) The range to keep runs from one edge to another:
 #
 # | `method` | keeps |
 # |---|---|
@@ -328,9 +329,10 @@ with reveal_prediction("end_of_8_bits", "end_of_4_bits", "one_grid") as truth:
 # | `"percentile"` | the smallest range with at most 0.05 % of all counts beyond each end |
 # | `"least"` | the range with the least expected error (2 % more will do) |
 #
-# Symmetric, it runs from -end to end, where ±end is an edge, and a percentile has at most 0.1 % beyond both together.
-# For the expected error take all values of a bin to be at its centre: one between the grid's ends costs
-# `scale**2 / 12`, one beyond them the square of its distance to the nearer end.
+# A symmetric range runs from -end to end, where end or -end is an edge (no bin lies across the other one), and its
+# percentile has at most 0.1 % beyond both ends together. For the expected error, treat all values of a bin as if they
+# were at its centre: a value between the grid's ends costs `scale**2 / 12`, and a value beyond them costs the square of
+# its distance to the nearer end.
 
 
 # %% solve="calibrate"
@@ -424,18 +426,19 @@ with requires_solution("calibrate"):
             print(f"  the network in int{bits}: {rounded_by(method, bits)}")
 
 # %% [markdown]
-# Two things to see. First, weights want a grid for **each output channel**: with one for all, channels that are small
-# have few numbers left, and folding has made channels more uneven still. It costs nothing in the product, where every
-# column has its own factor anyway. Second, the range with the least squared error *of the activations* need not be that
-# with the best *answers*: a hot pixel that is cut off costs a lot when squared, and the network never needed it. A
-# calibrator can only guess which numbers matter; the accuracy has the last word.
+# Notice two things. First, weights need a grid for **each output channel**: with one grid for all, a channel with small
+# weights uses only a few of the numbers, and folding has made channels even more uneven. This costs nothing in the
+# product, where every column has its own factor anyway. Second, the range with the least squared error *of the
+# activations* need not give the best *answers*: cutting off a hot pixel causes a large squared error, but the network
+# never needed that pixel. A calibrator can only guess which numbers matter; the accuracy decides.
 
 # %% [markdown]
 # ## 3. The product in integers
 #
-# A tensor core multiplies int8 by int8 and adds up in int32. Everything else has to be arranged around that.
-# **Predict:** how many products of two int8 can an int16 add up, and be sure? And on an A100, how much faster than in
-# fp16 is a linear layer of 4096 to 4096 in int8, for 2048 rows at once; for one row; and one of 256 to 256 for one row?
+# A tensor core multiplies int8 by int8 and adds up in int32. Everything else has to be done around it. **Predict:** how
+# many products of two int8 can an int16 always add up without overflow? And on an A100, how many times as fast as in
+# fp16 is a linear layer of 4096 to 4096 in int8 for 2048 rows at once? For one row? And a layer of 256 to 256 for one
+# row?
 
 # %%
 predict("fits_16", "Products that an int16 surely holds the sum of:", unit="products")
@@ -468,19 +471,20 @@ with reveal_prediction("fits_16", "many_rows", "one_row", "small_layer") as trut
 
 # %% [markdown]
 # Each input is `x_scale * (x - x_zero)`, and each weight of column j is `weight_scale[j] * (w - weight_zero[j])`.
-# Taking the zero points off first would need nine bits. So multiply `(x - x_zero) * (w - weight_zero)` out: of
-# the four terms, summed over the depth, the tensor core does one, and what does not depend on x is known *ahead*. Write
+# Subtracting the zero points first would need nine bits. So multiply `(x - x_zero) * (w - weight_zero)` out and sum the
+# four terms over the depth. The tensor core computes one of them, and terms that do not depend on x can be computed
+# *ahead*. Write
 #
-# * `ahead(weight, bias, *, x_scale, x_zero, weight_scale, weight_zero, out_scale)` → `(offset, multiplier)`, a number
-#   for each column. `weight` is int8, depth × columns; `bias` holds real numbers. `offset` holds the integers that can
-#   be added to the int32 sums ahead of any input, bias included (rounded to the sums' steps). `multiplier` takes a step
-#   of the sums to steps of the output.
-# * `int8_product(x, weight, offset, multiplier, *, weight_zero, out_zero, relu)` → int8, rows × columns: the sums, what
-#   of the zero points depends on x, the offset; scaled, rounded to the nearest, on the output's grid (-128 to 127).
-#   With `relu`, negative numbers become 0.
+# * `ahead(weight, bias, *, x_scale, x_zero, weight_scale, weight_zero, out_scale)` → `(offset, multiplier)`, each with
+#   one number for each column. `weight` is int8, depth × columns; `bias` holds real numbers. `offset` (int32) holds the
+#   integers to add to the int32 sums that are known before any input, including the bias, rounded to steps of the sums.
+#   `multiplier` converts steps of the sums to steps of the output.
+# * `int8_product(x, weight, offset, multiplier, *, weight_zero, out_zero, relu)` → int8, rows × columns: take the sums,
+#   the zero-point term that depends on x, and the offset; scale and round to the nearest (no case has ties); then put
+#   the result on the output's grid (-128 to 127). With `relu`, negative numbers become 0.
 #
-# `weight_scale` and `weight_zero` are lists with one entry for each column. Sums must be those of an int32, not of an
-# int8: `x @ weight` of two int8 tensors is int8.
+# `weight_scale` and `weight_zero` are lists with one entry for each column. Compute sums in int32, not in int8: `x @
+# weight` of two int8 tensors is int8.
 
 
 # %% solve="int8_product"
@@ -510,7 +514,7 @@ def int8_product(x, weight, offset, multiplier, *, weight_zero, out_zero, relu):
 check("int8_product")
 
 # %% [markdown]
-# The last layer of our network, in integers all the way, against the same in float32:
+# The last layer of our network, entirely in integers, compared with float32:
 
 # %%
 with requires_solution("int8_product"), torch.no_grad():
@@ -528,23 +532,23 @@ with requires_solution("int8_product"), torch.no_grad():
     print(f"{percent(float((scores.argmax(1) == labels).float().mean()))} right")
 
 # %% [markdown]
-# ReLU cost nothing: it is where the clamp begins ("ReLU is the best activation as it can be fused with conv-BN", deck
-# [002]). And the weights' zero point is the only term that needs a sum over x at run time, which is why weights are
+# ReLU cost nothing: it only changes the lower end of the clamp ("ReLU is the best activation as it can be fused with
+# conv-BN", deck [002]). And only the weights' zero point needs a sum over x at run time, which is why weights are
 # nearly always symmetric.
 #
-# So far: a network with fewer kernels, in a quarter of the bytes of float32, that answers as before. Each step was
-# worth what it saved of the *bound*: folding saved traffic, int8 saves bytes and arithmetic, and neither helps a kernel
-# that waits for its launch.
+# So far you have a network with fewer kernels, in a quarter of the bytes of float32, with the same answers. Each step
+# helped only as far as it reduced what *limits* the kernel: folding saved traffic, int8 saves bytes and arithmetic, and
+# neither helps a kernel that waits for its launch.
 
 # %% [markdown]
 # ## 4. Practice: two of four
 #
-# From here on everything is optional and gives no points. Half of the weights can be left out, too. Since Ampere, a
-# tensor core can skip zeros if of four neighbouring weights *that meet in one sum* two are zero. Deck [002] prunes with
-# APEX (ASP; today `torch.sparse.to_sparse_semi_structured` stores such a weight) and promises "Up to 30% speed up", and
-# peak rates double. **Predict:** the whole network is 1.3 times as fast. Which share of its time was in products that
-# became twice as fast? And the linear layers of section 3 in fp16, with their weights packed (two values and two places
-# of two bits for each four): how much faster are they?
+# From here on everything is optional and gives no points. You can also remove half of the weights. Since Ampere, a
+# tensor core can skip zeros if two of each four neighbouring weights *of one sum* are zero. Deck [002] prunes with APEX
+# (ASP; today `torch.sparse.to_sparse_semi_structured` stores such a weight) and promises "Up to 30% speed up", and peak
+# rates double. **Predict:** the whole network is 1.3 times as fast. What percentage of its time was in products that
+# became twice as fast? And how many times as fast are the linear layers of section 3 in fp16 with packed weights (two
+# values and two places of two bits for each four)?
 
 # %%
 predict("share", "In sparse products was, of the time,", unit="%")
@@ -554,14 +558,14 @@ predict("sparse_one", "4096 to 4096, one row, sparse is faster by", unit="times"
 # %% [markdown]
 # Write, for a `weight` of inputs × outputs, as in `x @ weight`, with inputs a multiple of eight:
 #
-# * `mask(weight)` → bools: which weights are kept. Groups are four consecutive inputs of one output; the two largest
-#   magnitudes stay, exactly two: of equal ones any.
-# * `pack(weight)` → `(values, places)`: of each column the kept values in their order, inputs / 2 × outputs; and their
-#   places 0 to 3 in the group, in two bits each, in a uint8 tensor of inputs / 8 × outputs. A byte holds two groups:
-#   the lowest two bits are the first place of the first group, then its second, then the second group's.
-# * `sparse_product(x, values, places)` → `x @ ` the pruned weight, from what is packed.
+# * `mask(weight)` → bools: which weights are kept. A group is four consecutive inputs of one output. Keep exactly the
+#   two largest magnitudes; if magnitudes are equal, any choice is right.
+# * `pack(weight)` → `(values, places)`: the kept values of each column in their order, inputs / 2 × outputs; and their
+#   places 0 to 3 in the group, two bits each, in a uint8 tensor of inputs / 8 × outputs. A byte holds two groups: the
+#   lowest two bits are the first place of the first group, then its second, then the second group's.
+# * `sparse_product(x, values, places)` → `x @ ` the pruned weight, computed from the packed tensors.
 # * `sparse_share(faster, *, peak)` → the share of the time *before* that was in products which became `peak` times as
-#   fast, if in all it is `faster` times as fast.
+#   fast, if the whole network is `faster` times as fast.
 
 
 # %% solve="two_of_four"
@@ -620,9 +624,10 @@ with requires_solution("two_of_four"):
         truth(sparse_one=dense[1] / sparse[1])
 
 # %% [markdown]
-# And the answers? The layers of our network whose sums have a multiple of four terms, two convolutions and the linear
-# layer, are pruned; then both the pruned network and the whole one train for a few steps more. The masks hold while
-# they do ("Sometime requires finetuning", deck [002]). **Predict** how many images are right straight after pruning.
+# What happens to the answers? We prune the layers whose sums have a multiple of four terms: two convolutions and the
+# linear layer. Then both the pruned and the original network train for a few more steps. Pruned weights stay 0 during
+# this training ("Sometime requires finetuning", deck [002]). **Predict** what percentage of the images is right
+# directly after pruning.
 
 # %%
 predict("pruned", "Straight after pruning are right", unit="%")
@@ -658,16 +663,16 @@ for at in range(4, 32, 4):
     axes.axvline(at, color=style.ORANGE, linewidth=2)
 
 # %% [markdown]
-# Half of the operations are gone, and a request alone is at best 1.78 times as fast, since it waits for 0.5625 of the
-# bytes and not for the operations (in int8 for 0.625 of them). In a whole network products are some of the time: 46 %
-# of it, twice as fast, are the 30 % of the slide.
+# Half of the operations are gone, but a single request is at best 1.78 times as fast, since it waits for memory and
+# still reads 0.5625 of the bytes (in int8 0.625 of them). In a whole network, products are only part of the time:
+# making 46 % of it twice as fast gives the 30 % of the slide.
 
 # %% [markdown]
 # ## 5. Practice: one arena for all activations
 #
-# What builds engines, TensorRT, "Minimizes memory footprint and re-uses memory for tensors efficiently" (deck [002]):
-# no backward pass waits for activations, so all of them share one piece of memory, an *arena*, in which each has an
-# offset that never changes. Here are the kernels of our network.
+# TensorRT, which builds optimized networks called *engines*, "Minimizes memory footprint and re-uses memory for tensors
+# efficiently" (deck [002]). No backward pass needs the activations, so all of them share one piece of memory, an
+# *arena*, in which each has a fixed offset. Here are the kernels of our network.
 
 # %% given
 from edl_labs.graph import Graph
@@ -698,27 +703,29 @@ for one in kernels:
     print(f"{one['reads']} → {one['writes']}, {size}{', in place' * one['in_place']}")
 
 # %% [markdown]
-# **Predict:** which share of the bytes of all these tensors does the arena need?
+# **Predict:** what percentage of the bytes of all these tensors does the arena need?
 
 # %%
 predict("arena", "Of all tensors' bytes the arena needs", unit="%")
 
 # %% [markdown]
 # Kernels run in the order of a list. Each is a dict of `reads` (names of tensors), `writes` (one name) and `in_place`:
-# whether it may write over what it reads. A tensor that no kernel writes is an input of the network. `outputs` are the
-# names that the caller reads when all kernels are done, and `sizes` has the bytes of each tensor. Write
+# whether it may overwrite a tensor that it reads. A tensor that no kernel writes is an input of the network. `outputs`
+# are the names of the tensors that the caller reads after the last kernel, and `sizes` has the bytes of each tensor.
+# Write
 #
 # * `lifetimes(kernels, outputs)` → a dict of `(first, last)` for each tensor: the numbers of the first and the last
-#   kernel that runs while it is in memory. Inputs are there from kernel 0, outputs stay to the last kernel; what no
-#   kernel reads is needed while it is written.
-# * `may_overwrite(at, kernels, outputs, sizes)` → the names, in the order of `reads`, that kernel `at` may write over:
-#   it is `in_place`, the tensor has as many bytes as what it writes, no later kernel reads it, and it is no output.
-# * `least_bytes(kernels, outputs, sizes, *, align)` → the most bytes that are needed while any one kernel runs. Each
-#   tensor takes its size rounded up to a multiple of `align`; what a kernel may write over something else takes none
-#   of its own while that kernel runs.
+#   kernel that runs while it is in memory. Inputs are in memory from kernel 0 on, outputs until the last kernel. A
+#   tensor that no kernel reads is needed only while it is written.
+# * `may_overwrite(at, kernels, outputs, sizes)` → the names, in the order of `reads`, of the tensors that kernel `at`
+#   may overwrite: the kernel is `in_place`, the tensor has as many bytes as the one written, no later kernel reads it,
+#   and it is not an output.
+# * `least_bytes(kernels, outputs, sizes, *, align)` → the largest number of bytes needed while any one kernel runs.
+#   Each tensor takes its size rounded up to a multiple of `align`. If a kernel may overwrite one of its inputs, its
+#   output needs no memory of its own while that kernel runs.
 # * `memory_plan(kernels, outputs, sizes, *, align)` → a dict of each tensor's offset, a multiple of `align`. Tensors
-#   that are in memory together do not overlap, except that one may have exactly the place of one that its kernel may
-#   write over. The arena may have 10 % more than `least_bytes`.
+#   that are in memory at the same time must not overlap, except that a kernel's output may have exactly the place of a
+#   tensor that the kernel may overwrite. The arena may have 10 % more than `least_bytes`.
 
 
 # %% solve="memory_plan"
@@ -813,19 +820,21 @@ with requires_solution("memory_plan"), reveal_prediction("arena") as truth:
     truth(arena / sum(sizes.values()))
 
 # %% [markdown]
-# (The last tensors are too small to be seen.) A ReLU took no memory of its own, and the longer the network, the smaller
-# the share: two neighbours at a time are in memory, however many there are. What costs is a tensor that waits: a skip
-# connection, or an output of the middle.
+# (The last tensors are too small to be seen.) A ReLU took no memory of its own. The longer the network, the smaller the
+# share, because only two neighbouring tensors are in memory at a time. Memory is expensive for a tensor that is needed
+# much later: a skip connection, or an output in the middle of the network.
 #
 # ## 6. Practice: the fastest engine
 #
 # Deck [002] again: "Layer & Tensor Fusion" means "Optimizes use of GPU memory and bandwidth by fusing nodes in a
 # kernel", and "Kernel Auto-Tuning" that it "Selects best data layers and algorithms based on target GPU platform". For
-# each layer alone, and for some neighbours as one kernel, there are several *tactics*. Each has been run a few times,
-# reads one format and writes one (say "fp16" or "int8"). Where formats do not meet, a conversion is one more kernel.
+# each layer alone, and for some neighbouring layers as one kernel, there are several *tactics*, that is,
+# implementations. Each was timed a few times; it reads one format and writes one (such as "fp16" or "int8"). If two
+# neighbouring tactics have different formats, a conversion is one more kernel.
 #
-# **Predict** for four convolutions of section 1, each followed by a ReLU, if int8 halves what each kernel takes: fused
-# *and* in int8, with fp16 at both ends, how much faster is the engine than one kernel for each layer in fp16?
+# Take four convolutions of section 1, each followed by a ReLU, and suppose that int8 halves each kernel's time.
+# **Predict:** how many times as fast as one fp16 kernel for each layer is the engine that is fused *and* in int8, with
+# fp16 at both ends?
 
 # %%
 predict("engine", "Fused and in int8, the engine is faster by", unit="times")
@@ -834,13 +843,13 @@ predict("engine", "Fused and in int8, the engine is faster by", unit="times")
 # Write
 #
 # * `typical_s(times_s)` → the time of a tactic from its runs: the median of all but the first, which loads the kernel.
-#   (There is an odd number of them. In some the GPU was interrupted.)
+#   (An odd number of runs remains; in some of them the GPU was interrupted.)
 # * `fuse_and_tune(layers, tactics, reformat_s, *, given, wanted)` → the names of the tactics of the fastest engine, in
-#   the order in which they run. It computes each of `layers` layers once; its input comes in the format `given`, and
-#   its output has to be in `wanted`. A tactic is a dict of `name`, `first` and `last` (the layers that it computes,
-#   both included), `reads` and `writes` (formats) and `times_s`. `reformat_s[i]` is the time to convert what layer i
-#   reads, from any format to any other; the last entry is for the network's output. No time is lost where formats meet.
-#   (2 % more than the fastest will do.)
+#   the order in which they run. The engine computes each of the `layers` layers once; its input comes in the format
+#   `given`, and its output must be in `wanted`. A tactic is a dict of `name`, `first` and `last` (the layers that it
+#   computes, both included), `reads` and `writes` (formats) and `times_s`. `reformat_s[i]` is the time to convert what
+#   layer i reads, from any format to any other; the last entry is for the network's output. Between equal formats there
+#   is no conversion. (An engine may take 2 % more time than the fastest.)
 
 
 # %% solve="fuse_and_tune"
@@ -906,9 +915,10 @@ with requires_solution("fuse_and_tune"), reveal_prediction("engine") as truth:
     truth(4 * (took["conv"] + took["relu"]) / engine_s)
 
 # %% [markdown]
-# Fusion alone saves the ReLUs; int8 alone halves what is left. But each change of format is a kernel that computes
-# nothing: two of them are dear for one layer and cheap for a long row of layers. So the fastest tactic of each layer is
-# not the fastest engine, and a layer that has no int8 tactic costs more than itself.
+# Fusion alone saves the ReLUs; int8 alone halves the remaining time. But each change of format is a kernel that
+# computes nothing: two of them are expensive for one layer and cheap for a long chain of layers. So the fastest tactics
+# of the layers do not make the fastest engine, and a layer without an int8 tactic costs more than its own time, because
+# it adds conversions.
 
 # %% [markdown]
 # ## Where you are

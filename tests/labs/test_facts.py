@@ -39,7 +39,7 @@ CORRECTED = [
     ("lab08b", "Eager PyTorch plans nothing", "# PyTorch plans nothing"),
     ("lab08c", "what asks the driver for memory", "what makes the host wait and what asks for memory"),
     ("lab08c", "tries up to ten algorithms", "tries every algorithm"),
-    ("lab08c", "before it returns `y * 2`", "after `y = x * scale + shift`, as dicts"),
+    ("lab08c", "then runs `lines`, and returns `y * 2`", "after `y = x * scale + shift`, as dicts"),
     ("lab09", "128 images (51 MB: more than its L2 cache holds)", "pixels, 32 images"),
     ("lab09b", "On a card of 80 GB 30 sequences of 4096 tokens fit", "fill the largest memory"),
     ("lab10", "twice that for 2:4 sparse weights", "says its datasheet, and 40 %"),
