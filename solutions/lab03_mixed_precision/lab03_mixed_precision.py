@@ -1,19 +1,20 @@
 # %% [markdown]
 # # Mixed precision: numbers in few bits
 #
-# Half the bits are half the bytes to move and, on tensor cores, many times the arithmetic per second. The price is easy
-# to miss: values become zero, sums stop growing, and a training run reports a loss but learns nothing.
+# Half the bits mean half the bytes to move and, on tensor cores, many times the arithmetic per second. The price is
+# easy to miss: values become zero, sums stop growing, and a training run reports a loss but learns nothing.
 #
 # After this lab you can
 #
 # * read and write any floating-point format by hand;
 # * add many small numbers in few bits without losing them;
 # * say in which dtype an operator runs under autocast, on CPU and on CUDA, where the answers differ;
-# * build the loss scaler that you have only imported so far, and train with it a network that fp16 alone cannot train;
+# * build the loss scaler that you have only imported so far, and use it to train a network that fp16 alone cannot
+#   train;
 # * predict whether mixed precision makes a model faster;
-# * explain why two decks count different bytes for a training run.
+# * explain why two decks count different numbers of bytes for a training run.
 #
-# **About 241 minutes (estimated)**, in two sittings: the first ends with section 5. Practice gives no points; it takes
+# **About 241 minutes (estimated)**, in two sittings: the first ends with section 5. Practice gives no points. It takes
 # another 113 minutes (estimated), in any order. In the practice you find where a format ends, compute a scale from a
 # histogram, and fix the usual bugs around a scaler. Section 13 looks at eight bits, with nothing to write.
 #
@@ -34,15 +35,15 @@
 # | minutes | 28 | 30 | 55 |
 #
 # No GPU is needed: rounding one number gives the same bits on a laptop and on a GPU (long sums differ, since they are
-# added in another order). A cell that benefits from CUDA uses it where it is available. Otherwise it shows figures with
-# their source. In each section, *write your prediction down* before you run the next cell. Where there is a box, enter
-# your prediction (a number with or without its unit) and press Enter. The result is shown next to it, and only after
-# you have predicted. Slides are quoted by their deck: [000] optimizing training pipelines, [002] software perspective,
-# [003] performance and profiling. Stuck? `hint("encode_decode")` gives hints for that exercise, one at a time, each
-# saying more; every exercise has some.
+# added in another order). A cell that benefits from CUDA uses it where it is available. Otherwise it shows figures and
+# names their source. In each section, *write your prediction down* before you run the next cell. Where there is a box,
+# enter your prediction (a number with or without its unit) and press Enter. The result appears next to it only after
+# that. Slides are quoted by their deck: [000] optimizing training pipelines, [002] software perspective, [003]
+# performance and profiling. Stuck? `hint("encode_decode")` gives hints for that exercise, one at a time, each saying
+# more; every exercise has some.
 #
-# A check that fails shows the first case that is not right, and what your code gave; `case("encode_decode")` gives that
-# case's inputs as Python values, to try your code on.
+# A check that fails shows the first wrong case, with what your code returned; `case("encode_decode")` gives that case's
+# inputs as Python values, so that you can try your code on them.
 
 # %% setup
 try:
@@ -93,8 +94,8 @@ Progress("lab03_mixed_precision")
 # %% [markdown]
 # ## 1. A number is a pattern of bits
 #
-# Deck [000] writes FP32 as $(-1)^{s}\cdot 2^{E-127}\cdot(1+\sum_{i} b_{23-i}2^{-i})$. Every format in this lab is that
-# formula with other sizes: a sign bit, an *exponent field* $E$ and a *mantissa field*. The exponent field sets the
+# Deck [000] writes FP32 as $(-1)^{s}\cdot 2^{E-127}\cdot(1+\sum_{i} b_{23-i}2^{-i})$. Every format in this lab uses
+# that formula with other sizes: a sign bit, an *exponent field* $E$ and a *mantissa field*. The exponent field sets the
 # range, the mantissa field the spacing within it.
 #
 # **Predict:** fp16 has 5 exponent and 10 mantissa bits, bf16 has 8 and 7. Which of them holds 70000? Which holds 257?
@@ -124,10 +125,10 @@ FormatExplorer("fp16")
 # * A value that rounds beyond the largest number of the format becomes infinity, or NaN where there is no infinity.
 #   With rounding toward zero, a finite value never does: it becomes the largest number.
 #
-# Write `decode(code, fmt)`, the float that an integer `code` stands for, and `encode(value, fmt)`, the code of a float.
-# `fmt` is a dict: `exponent_bits`, `mantissa_bits`, `bias`, `has_inf`, `rounding`. The sign is the bit above the
-# exponent field. Encode NaN as the pattern of all ones (choose either sign), infinity as infinity or, where there is
-# none, NaN, and keep the sign of `-0.0` both ways.
+# Write `decode(code, fmt)`, which returns the float that an integer `code` represents, and `encode(value, fmt)`, which
+# returns the code of a float. `fmt` is a dict: `exponent_bits`, `mantissa_bits`, `bias`, `has_inf`, `rounding`. The
+# sign is the bit above the exponent field. Encode NaN as the pattern of all ones (choose either sign), infinity as
+# infinity or, where there is none, NaN, and keep the sign of `-0.0` both ways.
 #
 # `math.frexp`, `math.ldexp` and `round`, which sends ties to even, are all that you need. The cell already splits a
 # code into fields, and handles the sign and, in `encode`, infinity and NaN. You write the formula with its special
@@ -200,8 +201,8 @@ with requires_solution("encode_decode"), reveal_prediction(*asked) as truth:
     truth(**found, after_one=after_one)
 
 # %% [markdown]
-# Look at the line for 1e-8, an ordinary size of a gradient: it is the reason for the rest of this lab. The next cell
-# draws the ranges of the formats. **Predict:** which part of fp32's range does fp16 not cover?
+# Look at the line for 1e-8. Gradients of this size are ordinary, and that line is the reason for the rest of this lab.
+# The next cell draws the ranges of the formats. **Predict:** which part of fp32's range does fp16 not cover?
 
 # %%
 ends_of_range = ("small values", "large values", "both ends", "neither end")
@@ -267,18 +268,19 @@ with reveal_prediction("sum_fp16", "sum_bf16") as truth:
     truth(sum_fp16=sums["fp16"][-1], sum_bf16=sums["bf16"][-1])
 
 # %% [markdown]
-# A sum stops growing where the distance between neighbouring numbers is more than twice the added value: the addition
-# changes nothing. Begin at 100 instead of 0, and the sum does not change at all in either format. The same happens to
-# an optimizer in pure bf16 when it adds `lr * gradient` to a weight: small updates vanish. It is also why tensor cores
-# multiply in fp16 and *add in fp32*.
+# A sum stops growing once the distance between neighbouring numbers is more than twice the added value: the addition
+# then changes nothing. Begin at 100 instead of 0, and the sum does not change at all in either format. The same happens
+# to an optimizer in pure bf16 when it adds `lr * gradient` to a weight: small updates vanish. It is also why tensor
+# cores multiply in fp16 and *add in fp32*.
 #
-# Now without a wider accumulator. Write `sum_low(values)`. The values are numbers like `Low`. They support `+` and `-`
-# with each other and with a plain 0 as the start (the check accepts no other plain number). Each result is rounded to
-# their format at once. Return their sum, as such a number, with an error of at most four times the format's own
-# rounding. `float()` may be used to look, not to add. The check records your additions, replays them in formats of its
+# Now do it without a wider accumulator. Write `sum_low(values)`. The values are positive numbers like `Low`. They
+# support `+` and `-` with each other and with a plain 0 as the start (the check accepts no other plain number). Each
+# result is rounded to their format at once. Return their sum, as such a number. Its relative error may be at most four
+# times the format's own rounding, $2^{-(m+1)}$ with $m$ mantissa bits, and you may use up to eight operations for each
+# value. You may use `float()` to look, but not to add. The check records your additions, replays them in formats of its
 # own, and tests that each value reaches the sum. In some cases, all values round in the same direction. Two ideas work.
-# Never let a partial sum grow much larger than the value that is added to it; or compute what an addition lost, and
-# correct the next value by it (Kahan).
+# Never let a partial sum grow much larger than the value that is added to it. Or compute what an addition lost, and
+# correct the next value by that (Kahan).
 
 
 # %% solve="accumulate_sum"
@@ -316,10 +318,11 @@ with requires_solution("accumulate_sum"):
 # > **cast**: to store the same number in another dtype. **operator**: one function of torch, such as a product or a
 # > sum.
 #
-# `torch.autocast` keeps your weights in fp32 and decides operator by operator. Deck [000]: matrix products can work in
-# few bits, "others (softmax, batch normalization) need higher precision". **Predict:** for each layer of the network in
-# the next cell, does the result come out in float32 or in the short type, and is it the same on CPU and on CUDA? No GPU
-# is needed to find what CUDA does: the operators run on tensors with a shape, a device and a dtype, but without data.
+# `torch.autocast` keeps your weights in fp32 and decides operator by operator. Deck [000] says that matrix products can
+# work in few bits, but "others (softmax, batch normalization) need higher precision". **Predict:** for each layer of
+# the network in the next cell, does the result come out in float32 or in the short type, and is it the same on CPU and
+# on CUDA? No GPU is needed to find what CUDA does: the operators run on tensors with a shape, a device and a dtype, but
+# without data.
 
 # %%
 types = ("bf16", "fp32")
@@ -348,16 +351,18 @@ with reveal_prediction("norm_cuda", "norm_cpu") as truth:
 #
 # Write `autocast_dtype(op, inputs, device_type=..., dtype=...)`: the dtype of the result, as text and in full:
 # `"float16"`, `"bfloat16"`, `"float32"` or `"float64"` (not `"fp32"`, not `"torch.float32"`). `inputs` holds one dtype,
-# or two for operators that take two tensors (linear's are its input and its weight); `dtype` is what autocast casts to.
-# Every operator belongs to one of three kinds: **short** (its inputs are cast to `dtype`), **float32** (its inputs are
-# cast up), **as it comes** (no cast: the result has the wider of two dtypes, as without autocast). fp16 with bf16 gives
-# float32, since neither contains the other; the check does not ask for it. float64 is never cast. The operators:
+# or two for operators that take two tensors (linear's are its input and its weight); `dtype` is the short type that
+# autocast casts to. Every operator belongs to one of three kinds: **short** (its inputs are cast to `dtype`),
+# **float32** (its inputs are cast up), **as it comes** (no cast: the result has the wider of two dtypes, as without
+# autocast). fp16 with bf16 gives float32, since neither contains the other; the check has no such case. float64 is
+# never cast. The operators:
 #
 # `linear` `matmul` `conv2d` `scaled_dot_product_attention` · `add` `cat` · `relu` `gelu` `max_pool2d` `batch_norm`
 # `layer_norm` `softmax` · `sum` `mean` `exp` · `mse_loss` `cross_entropy`
 #
-# Not shown above: on CUDA, `sum` and `exp` are of the float32 kind, and `mean` is not cast. On CPU none of the three is
-# cast. Losses are float32 on both. Guessing earns nothing: marks begin above the score of any single rule.
+# The table shows GELU, softmax and the norms; where it names no difference, CPU and CUDA agree. Not shown above: on
+# CUDA, `sum` and `exp` are of the float32 kind, and `mean` is not cast. On CPU none of the three is cast. Losses are
+# float32 on both. Guessing earns nothing: points begin above the score of any single rule.
 
 
 # %% solve="autocast_dtype"
@@ -382,10 +387,10 @@ check("autocast_dtype")
 # ## 4. Gradients that become zero
 #
 # Deck [002] shows the gradients of a detector trained in fp32, on a logarithmic axis. fp16's range is wide enough for
-# all of them, but in the wrong place: *half* of the values become 0. That figure is lost. The one below comes from a
-# small training run on your machine, and its share differs. **Predict:** how much is lost unscaled? Does a scale of
-# $2^{16}$ save everything? And which end of the histogram is in danger when you go on to $2^{24}$, where the slider
-# ends? The training takes some five seconds, and up to a minute on a busy machine.
+# all of them, but in the wrong place: *half* of the values become 0. The data of that figure are lost. The figure below
+# comes from a small training run on your machine, and its share differs. **Predict:** how much is lost unscaled? Does a
+# scale of $2^{16}$ save everything? And which end of the histogram is in danger when you continue to $2^{24}$, where
+# the slider ends? The training takes about five seconds, and up to a minute on a busy machine.
 
 # %%
 predict("lost_unscaled", "Unscaled, fp16 makes 0 of", unit="%")
@@ -424,8 +429,8 @@ UnderflowSlider(gradients, fmt="fp16", power=8)
 #
 # Gradients change while a model learns, so the scale has to follow. Deck [000] puts it like this: scale "by a small
 # number", which "can lead to overflows when unscaling", so halve on overflow. Two of these statements are wrong. The
-# number is *large* (PyTorch begins at 65536). And the overflow happens in the scaled *backward* pass; unscaling only
-# finds it. And half of the method is missing: after a run of clean steps the scale must *grow* again.
+# number is *large* (PyTorch begins at 65536). The overflow happens in the scaled *backward* pass; unscaling only finds
+# it. Half of the method is also missing: after a run of clean steps the scale must *grow* again.
 #
 # **Predict:** you start at $2^{16}$, one step in 100 overflows, and the scale doubles after 2000 clean steps in a row.
 # Where does it end up?
@@ -442,7 +447,7 @@ predict("ends_up", "The scale ends up", choices=("lower", "where it began", "hig
 #   one step would divide twice: raise `RuntimeError`.
 # * `step(optimizer)`: unscales unless `unscale_` has done so; calls `optimizer.step()` only if every gradient is
 #   finite.
-# * `update()`, once after each step: on overflow, multiply the scale by `backoff_factor` at once; after
+# * `update()`, called once after each step: on overflow, multiply the scale by `backoff_factor` at once; after
 #   `growth_interval` clean steps **in a row**, multiply it by `growth_factor`, but not beyond `max_scale`, and restart
 #   the count. (torch's scaler has no such limit. Apex's ends at $2^{24}$: the scaled loss itself must stay finite.)
 
@@ -559,15 +564,15 @@ with requires_solution("dynamic_scale"):
     legend = axes.legend(frameon=False)
 
 # %% [markdown]
-# Each tooth is a probe: the scale doubles, overflows, and falls back at the price of one skipped step. With torch's
-# interval of 2000, that is one step in two thousand.
+# Each tooth is an attempt to grow: the scale doubles, overflows, and falls back at the price of one skipped step. With
+# torch's interval of 2000, that is one step in two thousand.
 
 # %% [markdown]
 # ## 6. Train it
 #
-# Everything together. The network below has fp32 weights, but every activation and every gradient between its layers is
-# rounded to fp16. Its loss is multiplied by a small weight, as an auxiliary loss is. **Predict:** what does its loss
-# curve look like without scaling? And with your scaler, started at an absurd $2^{60}$?
+# Now put everything together. The network below has fp32 weights, but every activation and every gradient between its
+# layers is rounded to fp16. Its loss is multiplied by a small weight, as an auxiliary loss is. **Predict:** what does
+# its loss curve look like without scaling? And with your scaler, started at an absurd $2^{60}$?
 
 # %%
 curve = ("it falls as in fp32", "it falls slowly", "it stays flat", "it becomes NaN")
@@ -619,10 +624,10 @@ class NoScaler:
 
 
 # %% [markdown]
-# Write `train_in_half(model, batches, optimizer, scaler)`: one step for each `(x, y)` of `batches`, on
-# `model.loss(x, y)`, with a scaler like yours. Return the list of losses, one a batch, *not* scaled and not weighted:
-# `loss / model.loss_weight` as a float. The check trains a network like this one with your `LossScaler`, in fp16 and in
-# fp32. The two losses on new data must agree within 2 %.
+# Write `train_in_half(model, batches, optimizer, scaler)`: one step for each `(x, y)` of `batches`, on `model.loss(x,
+# y)`, with a scaler like yours (its `step` unscales). Return the list of losses, one for each batch, *not* scaled and
+# not weighted: `loss / model.loss_weight` as a float. The check trains a network like this one with your `LossScaler`,
+# in fp16 and in fp32. The two losses on new data must agree within 2 %.
 
 
 # %% solve="train_it"
@@ -704,19 +709,19 @@ with (
     legend = axes.legend(frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
 
 # %% [markdown]
-# Nothing complains where gradients vanish: no NaN, no warning. Your scaler needs its first steps to come down from
-# $2^{60}$. Later it loses a step now and then when it tries the next power of two (the lower picture). bf16 would have
-# needed none of this: its range is fp32's, which is why most large models are trained in it. You saw its price in
-# section 2.
+# Nothing warns you when gradients vanish: you see no NaN and no error. Your scaler needs its first steps to come down
+# from $2^{60}$. Later it loses a step now and then when it tries the next power of two (the lower picture). bf16 would
+# have needed none of this: its range is that of fp32, which is why most large models are trained in it. You saw its
+# price in section 2.
 
 # %% [markdown]
 # ## 7. Shapes that tensor cores like
 #
-# "You do not specify their usage manually!", says deck [000] of tensor cores: the library chooses, by dtype and shape.
-# Decks [000] and [002] have tables, and each table follows one rule. With older libraries (cuBLAS before 11, cuDNN
-# before 7.6.3), rows must be whole multiples of **16 bytes** for tensor cores to be used at all. On an A100 and later,
-# multiples of **128 bytes** are fastest. For fp16, these are 8 and 64 elements. **Predict** the rows for int8, TF32
-# (its elements are stored in 32 bits) and fp64. And what would you do with a vocabulary of 33708 words in fp16?
+# "You do not specify their usage manually!", deck [000] says about tensor cores: the library chooses, by dtype and
+# shape. Decks [000] and [002] have tables, and each table follows one rule. With older libraries (cuBLAS before 11,
+# cuDNN before 7.6.3), rows must be whole multiples of **16 bytes** for tensor cores to be used at all. On an A100 and
+# later, multiples of **128 bytes** are fastest. For fp16, these are 8 and 64 elements. **Predict** the rows for int8,
+# TF32 (its elements are stored in 32 bits) and fp64. And what would you do with a vocabulary of 33708 words in fp16?
 
 # %%
 predict("int8_rule", "On an A100, int8 is fastest in multiples of", unit="elements")
@@ -724,12 +729,12 @@ predict("fp64_rule", "On an A100, fp64 is fastest in multiples of", unit="elemen
 predict("padded_to", "Of the 33708 words I make", unit="words")
 
 # %% [markdown]
-# Write two functions. A matrix product has `shape` `[m, k, n]`, all three of which must obey a rule.
+# Write two functions. A matrix product has a `shape` `[m, k, n]`. It obeys a rule if all three sides do.
 #
 # * `alignment(shape, bits)`: the strictest rule that it obeys, `"128 B"`, `"16 B"` or `"none"`, for elements of `bits`
 #   bits.
 # * `best_padding(shape, bits, rates=...)`: the padded `[m, k, n]` that takes the least time. `rates` maps each of the
-#   three results of `alignment` to the FLOP/s of such a product. Each side may stay as it is or be rounded up to a
+#   three results of `alignment` to the FLOP/s of such a product. Each side may stay as it is or be rounded up to either
 #   rule. Padding is work, too: count it.
 #
 # You may call `alignment` of `edl_labs.numerics`, which looks at one rule at a time.
@@ -779,12 +784,13 @@ with requires_solution("aligned_shapes"), reveal_prediction(*asked) as truth:
     truth(int8_rule=1024 // 8, fp64_rule=1024 // 64, padded_to=padded[2])
 
 # %% [markdown]
-# (The rates are invented; section 8 measures some where it can.) Deck [002] has three more figures for fp16: ×16 for
-# the length of a sequence, ×8 for a mini-batch and for the batch of a weight's gradient (where the batch is the k of a
-# product), ×64 on an A100. The first two satisfy the rule of 16 bytes; only the third is the rule of 128 bytes. The
-# deck's ×16 for channels in fp16 and ×32 in int8 are 32 bytes each. With newer libraries the slowdown is gradual:
-# unaligned products use tensor cores too, but run slower. The next cell shows your own rates, if you recorded some on a
-# GPU: run `edl-labs record --mine` there, and put the folder `my_recordings` next to this notebook.
+# (The rates are invented; section 8 measures some where it can.) Deck [002] has three more figures for fp16. A
+# sequence's length should be a multiple of 16, and a mini-batch a multiple of 8, also in a weight's gradient (where the
+# batch is the k of a product). On an A100, the figure is 64. The first two satisfy the rule of 16 bytes; only the third
+# is the rule of 128 bytes. The deck's multiples of 16 channels in fp16 and 32 in int8 are 32 bytes each. With newer
+# libraries the slowdown is gradual: unaligned products use tensor cores too, but run slower. The next cell shows your
+# own rates, if you recorded some on a GPU: run `edl-labs record --mine` there, and put the folder `my_recordings` next
+# to this notebook.
 
 # %%
 from edl_labs.bench import measured_here
@@ -818,8 +824,9 @@ with reveal_prediction("half_gain") as truth:
     truth(bounds_s["fp32"] / bounds_s["fp16"])
 
 # %% [markdown]
-# Where a kernel waits for Python, fewer bytes do not make it faster. And autocast adds casts, which are kernels too.
-# `amp_report` makes this prediction for a whole model from its shapes, then measures what this machine can measure.
+# Where the launch from Python sets the time, fewer bytes do not make a kernel faster. And autocast adds casts, which
+# are kernels too. `amp_report` makes this prediction for a whole model from its shapes, then measures what this machine
+# can measure.
 
 # %%
 from edl_labs.numerics import amp_report
@@ -838,10 +845,10 @@ for model, shape in ((torch.nn.Linear(1024, 512), (64, 1024)), (large, (2048, 40
 # Why is the prediction for the large model above 10×, where the slide says 1.5× to 5×? The prediction is a ceiling:
 # every product at its peak, against fp32 on CUDA cores (on an A100, 312 to 19.5 TFLOP/s, a ratio of 16). Real products
 # reach a part of the peak. Memory-bound operators gain a factor of two at most. Where fp32 already runs as TF32, the
-# ratio of the peaks is 2. The slide's figure is for whole models in practice; even so, its own example gains nothing.
+# ratio of the peaks is 2. The slide's figure is for whole models in practice, but its own example gains nothing.
 #
-# The same question on this machine. Without a GPU, the next cells measure bf16 on the processor. **Predict:** does a
-# laptop or a server gain from bf16?
+# Now ask the same question on this machine. Without a GPU, the next cells measure bf16 on the processor. **Predict:**
+# does a laptop or a server gain from bf16?
 
 # %%
 predict("bf16_here", "On this machine the short type is", choices=("faster", "slower"))
@@ -860,9 +867,9 @@ with reveal_prediction("bf16_here"):
     print("hardware. Most laptops convert to fp32 and back, and are often slower.")
 
 # %% [markdown]
-# On a processor, the gain depends on its instructions. The figure above says which kind yours is, if it was measured on
-# a processor and is not inconclusive. (Deck [000] has bf16, `Tensor.bfloat16()`, "on CPUs and TPUs": TPUs use it by
-# default, and GPUs have had it since Ampere. fp16, `Tensor.half()`, came to GPUs with CUDA 8.)
+# On a processor, the gain depends on its instructions. If the figure above was measured on a processor and is not
+# inconclusive, it says which kind yours is. (Deck [000] has bf16, `Tensor.bfloat16()`, "on CPUs and TPUs": TPUs use it
+# by default, and GPUs have had it since Ampere. fp16, `Tensor.half()`, came to GPUs with CUDA 8.)
 #
 # The next cells show the ceiling itself: the time of a large product in each dtype. It is measured where there is CUDA;
 # otherwise it is what an H200 would need at its datasheet's peak.
@@ -905,7 +912,7 @@ for name in ("fp32", "tf32", "fp16", "bf16", "fp8"):
     print(f"{name}: {units.seconds(time_s)}, {units.flop_rate(2 * matrix**3 / time_s)}")
 
 # %% [markdown]
-# TF32 is the row that is forgotten. Where fp32 products already run as TF32, mixed precision can gain a factor of two
+# TF32 is the row that people forget. Where fp32 products already run as TF32, mixed precision can gain a factor of two
 # and no more, on products alone. In PyTorch, unless you say otherwise, TF32 is off for products (until version 1.12 it
 # was on) and on for convolutions. Deck [002] sets only the switch for cuDNN. In the NGC containers that the deck
 # mentions, TF32 is on for both:
@@ -939,8 +946,8 @@ for kernel in map(tensor_core_kernel, kernels):
 # %% [markdown]
 # ## 9. What does a parameter cost?
 #
-# Deck [000] counts mixed precision with Adam at **16** bytes per parameter, the same as fp32, and deck [002] at **18**.
-# **Predict** who is right, and what PyTorch does.
+# For mixed precision with Adam, deck [000] counts **16** bytes per parameter, the same as fp32, and deck [002] counts
+# **18**. **Predict** which deck is right, and what PyTorch does.
 
 # %%
 predict("autocast_keeps", "With autocast and Adam, it keeps per parameter", unit="B")
@@ -956,15 +963,15 @@ predict("autocast_keeps", "With autocast and Adam, it keeps per parameter", unit
 # | `"autocast"` (PyTorch) | 4 | | 4 | 4 | 2 |
 # | `"bf16"` (all of it) | 2 | | 2 | 2 | |
 #
-# `"adam"` keeps two states, `"momentum"` one, `"sgd"` none, and `"adam 8 bit"` two of one byte each whatever the
+# `"adam"` keeps two states, `"momentum"` one, and `"sgd"` none. `"adam 8 bit"` keeps two of one byte each, in every
 # precision. ZeRO splits parts evenly over `gpus`: stage 1 the optimizer's states and the master copy, stage 2 the
 # gradients too, stage 3 the weights too. With `offload`, states and master copy are in the host's memory. The temporary
-# copy is never split. And often only a share of the weights is `trained` (an adapter, the last layers): the others need
-# no gradients, no states and no master copy, but autocast still copies them.
+# copy is never split. Often only a share of the weights is `trained` (an adapter, the last layers). The others need no
+# gradients, no states and no master copy, but autocast still copies them.
 #
 # Write `bytes_per_parameter(recipe)`, which returns `(resident, peak)` for one GPU: the bytes that are always there,
-# and the same with the temporary copy. A recipe is a dict: `{"precision": "fp32", "optimizer": "adam", "zero_stage": 0,
-# "gpus": 1, "offload": False, "trained": 1.0}`.
+# and their sum with the temporary copy. A recipe is a dict: `{"precision": "fp32", "optimizer": "adam", "zero_stage":
+# 0, "gpus": 1, "offload": False, "trained": 1.0}`.
 
 
 # %% solve="bytes_per_parameter"
@@ -1011,9 +1018,9 @@ with (
 # %% [markdown]
 # Both decks are right, but for different designs: deck [002] keeps gradients in fp32, deck [000] in fp16. PyTorch's
 # autocast casts weights when an operator needs them, and drops the copies after the backward pass. No *mixed* version
-# makes the model's state smaller; bf16 for everything halves it, at the price that section 2 showed. Deck [000]'s
-# gradients of two bytes save something else: GPUs that train together sum them over the network in each step, 14 GB
-# instead of 28 for 7 billion parameters. The activations shrink in every version, and you can count them on any
+# makes the model's state smaller; bf16 for everything halves this state, at the price that section 2 showed. Deck
+# [000]'s gradients of two bytes save something else: GPUs that train together sum them over the network in each step,
+# 14 GB instead of 28 for 7 billion parameters. The activations shrink in every version, and you can count them on any
 # machine:
 
 # %%
@@ -1034,12 +1041,12 @@ print("autocast:", short)
 #
 # Sections 10 to 13 are practice: checked like all the others, but without points; section 13 has nothing to write.
 #
-# Deck [002]: mixed precision "is mostly about the dynamic range and less about the precision". So where are the ends? A
-# value half way between two neighbouring numbers of a format is a tie. The rounding of ties decides where the format
-# ends.
+# Deck [002]: mixed precision "is mostly about the dynamic range and less about the precision". So where does the range
+# end? A value half way between two neighbouring numbers of a format is a tie. The rounding of ties decides where the
+# format ends.
 #
-# **Predict** for fp16, whose largest number is 65504: what becomes of 65519, and of 65520? What is the first whole
-# number that fp16 does not have? And the largest value that becomes zero: is it $2^{-24}$, the smallest number of the
+# **Predict** for fp16, whose largest number is 65504: what do 65519 and 65520 become? What is the first whole number
+# that fp16 does not have? Which is the largest value that becomes zero: is it $2^{-24}$, the smallest number of the
 # format?
 
 # %%
@@ -1110,12 +1117,12 @@ with requires_solution("where_it_breaks"), reveal_prediction(*asked) as truth:
 #
 # In section 4 you moved a histogram of gradients by hand. Now compute the scale that it needs.
 #
-# Write `static_scale(exponents, counts, fmt)`. The histogram says that `counts[i]` values have a magnitude from $2^{e}$
-# up to, not including, $2^{e+1}$ with $e$ = `exponents[i]`. Return the **smallest power of two** (it may be below 1) at
-# which less than 1 % of the values are flushed. A bin counts as flushed when its lower edge is flushed. If at that
+# Write `static_scale(exponents, counts, fmt)`. The histogram says that `counts[i]` values have a magnitude of at least
+# $2^{e}$ and less than $2^{e+1}$, with $e$ = `exponents[i]`. Return the **smallest power of two** (it may be below 1)
+# at which less than 1 % of the values are flushed. A bin counts as flushed when its lower edge is flushed. If at that
 # scale a value could overflow (the upper edge of a bin that is not empty reaches `"overflows"` of your
-# `where_it_breaks`, section 10), no scale is right: raise `ValueError`. Why the smallest? It leaves the most room for
-# larger values in the next batch.
+# `where_it_breaks`, section 10), no scale is right: raise `ValueError`. The smallest is best because it leaves the most
+# room for larger values in the next batch.
 
 
 # %% solve="static_scale"
@@ -1174,17 +1181,17 @@ with requires_solution("static_scale"):
         print(f"{scale:>9}: {', '.join(names)}")
 
 # %% [markdown]
-# One scale for all tensors is a compromise, and there may be none that keeps 99 % of the values. The first line says
-# how far the smallest gradient is below the largest. The scales of single tensors are many powers of two apart, and
-# some tensors span too much even alone. (Training tolerates the loss of the smallest gradients, as long as most of them
-# remain.)
+# One scale for all tensors is a compromise, and there may be none that keeps 99 % of the values. The first line of the
+# output says how far the smallest gradient is below the largest. The scales of single tensors are many powers of two
+# apart, and some tensors span too much even alone. (Training tolerates the loss of the smallest gradients, as long as
+# most of them remain.)
 
 # %% [markdown]
 # ## 12. Practice: five loops, one fault each
 #
-# Each loop below runs or almost runs, and each fault has been shipped. All but the last take torch's own scaler.
-# **Predict** the symptom of each before you fix it: does it crash, learn nothing, learn too slowly, or only *look*
-# right?
+# Each loop below runs or almost runs, and each fault has appeared in released code. All but the last take torch's own
+# scaler. **Predict** the symptom of each before you fix it: does it crash, learn nothing, learn too slowly, or only
+# *look* right?
 
 # %%
 predict("crashes", "Of the five crash", unit="loops")
@@ -1251,10 +1258,10 @@ def faulty_static(model, batches, optimizer, half_gradients):
 
 
 # %% [markdown]
-# Write the five fixed loops, with the same arguments: copy each one and fix the one or two wrong lines. You may check
-# after each of them. They are tried with a small linear model whose weights are two tensors (`model.parameters()` gives
-# both); some batches overflow, and their steps are skipped. In the last one, gradients are about $10^{-8}$, and in some
-# batches about $10^{-12}$.
+# Write the five fixed loops, with the same arguments: copy each one and fix the one or two wrong lines. You may run the
+# check after each of them. The check uses a small linear model whose weights are two tensors (`model.parameters()`
+# gives both); some batches overflow, and their steps are skipped. In the last loop, gradients are about $10^{-8}$, and
+# in some batches about $10^{-12}$.
 
 
 # %% solve="bug_hunt"
@@ -1335,20 +1342,20 @@ with reveal_prediction("crashes") as truth:
     truth(1)
 
 # %% [markdown]
-# A loop that crashes is the easiest to find. The first clips to `max_norm / scale`: the learning rate is effectively
-# divided by 65536, and the loss looks *stable*. The fourth lets the learning rate fall fastest when training is least
-# stable. You will also find loops with an older interface, `torch.cuda.amp.autocast()`, `GradScaler()` from
-# `torch.cuda.amp`, or apex's `amp.initialize(model, optimizer, opt_level="O1")` in deck [003]: all replaced by
-# `torch.amp`.
+# A loop that crashes is the easiest to find. The first loop clips to `max_norm / scale`: the learning rate is
+# effectively divided by 65536, and the loss looks *stable*. The fourth lets the learning rate fall fastest when
+# training is least stable. In other people's code you will also find an older interface, `torch.cuda.amp.autocast()`,
+# `GradScaler()` from `torch.cuda.amp`, or apex's `amp.initialize(model, optimizer, opt_level="O1")` in deck [003]: all
+# replaced by `torch.amp`.
 
 # %% [markdown]
 # ## 13. Practice: eight bits
 #
-# Deck [000]: on the newest chips, E4M3 for weights and activations, E5M2 for gradients, and "extra tricks (per-tensor
-# scaling)". e4m3fn spans 18 powers of two, fp16 40. One scale for a whole model no longer works, so each *tensor* has
-# its own: it scales the tensor's largest value to about 448. That largest value is known only after the tensor is
-# computed; *delayed* scaling therefore uses the largest of the last steps. **Predict:** what happens to delayed scaling
-# when a tensor suddenly becomes ten times as large?
+# For the newest chips, deck [000] names E4M3 for weights and activations, E5M2 for gradients, and "extra tricks
+# (per-tensor scaling)". e4m3fn spans 18 powers of two, fp16 40. One scale for a whole model no longer works, so each
+# *tensor* has its own scale, which brings the tensor's largest value to about 448. That largest value is known only
+# after the tensor is computed. *Delayed* scaling therefore uses the largest value of the last steps. **Predict:** what
+# happens to delayed scaling when a tensor suddenly becomes ten times as large?
 
 # %%
 predict("jump", "At the jump its error is large for", unit="steps")
@@ -1386,7 +1393,7 @@ with reveal_prediction("jump") as truth:
 # Unscaled, everything is lost before step 30: 1e-4 is far below e4m3fn's smallest number, 0.002. After the jump the
 # values are near that number, and the larger ones survive with coarse rounding. With its own scale a tensor keeps three
 # bits of mantissa, an error of about 3 %. Delayed scaling is as good until the jump, where the old scale clips the
-# large values. Leave some headroom, as Transformer Engine and torchao do, and the error at the jump shrinks; try it.
+# large values. Leave some headroom, as Transformer Engine and torchao do, and the error at the jump shrinks. Try it.
 
 # %% [markdown]
 # ## Where you are

@@ -123,7 +123,7 @@ def test_seven_billion_parameters(bytes_each, text):
 
 
 def test_the_lab_reconciles_the_two_lecturers():
-    assert [] == says("at **16** bytes per parameter", "deck [002] at **18**")
+    assert [] == says("deck [000] counts **16** bytes per parameter", "deck [002] counts **18**")
 
 
 @pytest.mark.parametrize(
@@ -142,14 +142,16 @@ def test_of_the_decks_figures_for_fp16_two_obey_the_older_rule_and_one_the_newer
     assert (16, 8, 8, 64) == (sequence, mini_batch, weight_gradient, on_a100)
     assert [True] * 3 == [n % alignment_multiple("fp16", rule_bytes=16) == 0 for n in (sequence, mini_batch, on_a100)]
     assert [False, False, True] == [n % 64 == 0 for n in (sequence, mini_batch, on_a100)]
-    assert [] == says("×16 for the length of a sequence, ×8 for a mini-batch", "×64 on an A100")
+    assert [] == says(
+        "length should be a multiple of 16, and a mini-batch a multiple of 8", "On an A100, the figure is 64"
+    )
 
 
 def test_only_uniformly_short_training_makes_the_state_smaller():
     states = {p: bytes_per_parameter(Recipe(precision=p, optimizer="adam")).resident for p in ("fp32", "amp-000")}
 
     assert states["amp-000"] >= states["fp32"] == 2 * (2 + 2 + 2 * 2)
-    assert [] == says("No *mixed* version makes the model's state smaller; bf16 for everything halves it")
+    assert [] == says("No *mixed* version makes the model's state smaller; bf16 for everything halves this state")
 
 
 def test_fp16_and_bf16_together_give_float32():
@@ -188,4 +190,4 @@ def test_gradients_of_two_bytes_halve_what_the_network_sums():
 def test_the_deck_leaves_tensor_cores_to_the_library():
     said = quotation("000_tensor_cores", r"- (.*)")
 
-    assert [] == says(f'"{said}", says deck [000] of tensor cores')
+    assert [] == says(f'"{said}", deck [000] says about tensor cores')
