@@ -1,18 +1,18 @@
 # %% [markdown]
 # # Data pipelines: feeding the model
 #
-# The fastest GPU trains no faster than its batches arrive. Between a file and a step lie a disk, a decoder, a few
-# processes, a queue and a copy, and the slowest of them sets the pace of all.
+# Even the fastest GPU trains no faster than its batches arrive. A sample passes through a disk, a decoder, a few
+# processes, a queue and a copy before a step can use it, and the slowest of them sets the pace of all.
 #
 # After this lab you can
 #
-# * plan what to read and in which order, and tell a cold figure from a warm one;
+# * plan what to read and in which order, and tell a cold measurement from a warm one;
 # * predict the rate that a number of workers gives, measure it, and avoid the surprises that workers bring;
 # * build batches of sequences that waste little and are still shuffled;
 # * load ahead of the device with few buffers and without a race;
-# * say whose fault a slow loop is, what may be done once before training, and which format suits a way of reading.
+# * say what makes a loop slow, what may be done once before training, and which format suits a way of reading.
 #
-# **About 205 minutes (estimated)**, in two sittings: the first ends with section 3. Practice gives no points; it takes
+# **About 205 minutes (estimated)**, in two sittings: the first ends with section 3. Practice gives no points. It takes
 # another 102 minutes (estimated), in any order.
 #
 # | exercise | section | minutes |
@@ -32,13 +32,14 @@
 # | `pack_sequences` | 12 | 25 |
 # | `prefetcher` | 13 | 31 |
 #
-# No GPU is needed, nothing is downloaded: all data are made here. In each section, *write your prediction down* before
-# you run the next cell: where there is a box (a number with or without its unit, Enter), the result appears next to
-# it, and not before. Stuck? `hint("read_plan")` gives an exercise's hints, one at a time. Lecture slides are quoted by
-# their deck: [000] optimizing training pipelines, [002] software perspective, [003] performance and profiling.
+# No GPU is needed, and nothing is downloaded: all data are made here. In each section, *write your prediction down*
+# before you run the next cell. If there is a box, enter a number, with or without its unit, and press Enter; the result
+# appears next to it only after that. Stuck? `hint("read_plan")` gives an exercise's hints, one at a time. Lecture
+# slides are quoted by their deck: [000] optimizing training pipelines, [002] software perspective, [003] performance
+# and profiling.
 #
-# A check that fails shows the first case that is not right, and what your code gave; `case("read_plan")` gives that
-# case's inputs as Python values, to try your code on.
+# A check that fails shows the first wrong case, with what your code returned; `case("read_plan")` gives that case's
+# inputs as Python values, so that you can try your code on them.
 
 # %% setup
 try:
@@ -89,14 +90,14 @@ Progress("lab04_data_pipelines")
 # %% [markdown]
 # ## 1. What to read
 #
-# > **shard**: a file that holds many samples one behind the other. **epoch**: one pass over all samples.
+# > **shard**: a file that holds many samples, one after the other. **epoch**: one pass over all samples.
 #
-# Deck [003] recommends *sequential I/O instead of random access*, and two numbers: about 150 MB/s for a disk, about
-# 3000 MB/s for NVMe. Both hold while each read goes on where the last one stopped. A read that does not first pays a
+# Deck [003] recommends *sequential I/O instead of random access*, and gives two numbers: about 150 MB/s for a disk,
+# about 3000 MB/s for NVMe. Both hold while each read continues where the last one stopped. Any other read first pays a
 # *seek*: 8 ms for a head that moves, 80 µs for NVMe, 50 ms for a request to a store across the network.
 #
-# **Predict:** a thousand samples of 100 kB from a disk with a seek of 8 ms and 150 MB/s: how long in the order in
-# which they lie, and how long in random order? And on NVMe (80 µs, 3000 MB/s)?
+# **Predict:** you read a thousand samples of 100 kB from a disk with a seek of 8 ms and 150 MB/s. How long does it take
+# in the order in which they are stored, and how long in random order? And on NVMe (80 µs, 3000 MB/s)?
 
 # %%
 predict("disk_in_order", "The disk takes in order", unit="s")
@@ -137,17 +138,17 @@ with reveal_prediction("disk_in_order", "disk_scattered", "nvme_scattered") as t
 # | another machine in the data centre, and back | 500 µs |
 # | disk, a seek | 2 ms |
 #
-# From memory to a disk's seek it is a factor of 20 000. A read pays its latency once, however long it is: at 150 MB/s,
-# 2 ms are worth 300 kB of reading.
+# A disk's seek takes 20 000 times as long as main memory. A read pays its latency once, however long it is: at 150
+# MB/s, 2 ms are worth 300 kB of reading.
 #
 # But order is only half of a plan. If nearly all samples of a shard are wanted, it is quicker to *read through* the
-# ones in between than to jump over them.
+# unwanted ones in between than to jump over them.
 #
 # Write `read_plan(wanted, seek_s=..., byte_per_s=...)`. `wanted` is a list of `(shard, start, stop)`, one for each
-# sample, in the order in which somebody asked for them: bytes `start` up to `stop` of a shard. Return the reads to
-# make, as a list of `(shard, start, stop)`: every wanted byte must lie in one of them. A read that goes on where the
-# last one stopped, in the same shard, costs no seek. The check runs your plan on the disk, and compares seeks, bytes
-# and time with the best plan (within 1 %).
+# sample, in the order in which they were requested: bytes `start` up to, not including, `stop` of a shard. Return the
+# reads to make, as a list of `(shard, start, stop)`. Every wanted byte must be in one of them. A read that continues
+# where the last one stopped, in the same shard, costs no seek. The check runs your plan on the disk, and compares
+# seeks, bytes and time with the best plan (within 1 %).
 
 
 # %% solve="read_plan"
@@ -187,11 +188,13 @@ with requires_solution("read_plan"):
             print(f"{share:>4} of the samples from {name:>4}: {told}")
 
 # %% [markdown]
-# A seek of 8 ms is worth 1.2 MB of reading on, twelve samples; one of 80 µs at 3 GB/s is worth 240 kB, little more
-# than two. The same question has different answers on different disks, so ask the disk, not the rule of thumb.
+# In a seek of 8 ms, the disk could have read 1.2 MB, which is twelve samples. In one of 80 µs at 3 GB/s it is 240 kB,
+# little more than two. The same question has different answers on different disks, so use the disk's own figures and
+# not a rule of thumb.
 #
-# Now this machine. What is read twice comes from the *page cache*, in memory, and says nothing about the disk: a cold
-# figure is one whose pages were dropped first. **Predict:** how much faster is the second read of a file?
+# Now measure this machine. A second read of the same data comes from the *page cache*, in memory, and says nothing
+# about the disk. For a *cold* figure, the pages are dropped from the cache first. **Predict:** how much faster is the
+# second read of a file?
 
 # %%
 predict("warm_gain", "Read in order for the second time, it is faster", unit="times")
@@ -224,20 +227,19 @@ with reveal_prediction("warm_gain") as truth:
     truth(cold_s / warm_s)
 
 # %% [markdown]
-# Whatever your disk is, the warm figures are memory's. If cold and warm look alike, the disk has a cache of its own (a
-# virtual machine's host, a network store), or the system could not drop the pages: the state that is printed says
-# which. A benchmark that does not say whether it was cold has measured nothing. (Your plan on this very disk is in
-# section 8.)
+# Whatever your disk is, the warm figures are those of memory. If cold and warm look alike, the disk has a cache of its
+# own (a virtual machine's host, a network store), or the system could not drop the pages: the printed state says which.
+# A benchmark that does not say whether it was cold has measured nothing. (In section 8 you run your plan on this disk.)
 
 # %% [markdown]
 # ## 2. How many workers
 #
-# > **collate**: to make one batch of several samples. **worker**: a process that makes batches while the training runs
-# > loop.
+# > **collate**: to make one batch of several samples. **worker**: a process that makes batches while the training
+# > loop runs.
 #
 # open → read → decode → transform → collate → copy → step: a *ladder* has the time of each stage, alone and with all
-# stages before it. Here is this machine's, for JPEGs of 375 × 500 in one file each, warm. **Predict:** which stage
-# takes longest? Each is measured several times, which takes about ten seconds.
+# stages before it. The next cells measure this machine's ladder, for JPEGs of 375 × 500 in one file each, warm.
+# **Predict:** which stage takes longest? Each stage is measured several times, which takes about ten seconds.
 
 # %%
 stages_here = ("open", "read", "decode", "transform", "collate")
@@ -260,29 +262,32 @@ with reveal_prediction("slowest_stage") as truth:
     truth(ladder.slowest.name)
 
 # %% [markdown]
-# Opening and reading, which were section 1, return as soon as the data set is larger than the memory. Where intervals
-# are wide, this machine was busy, and the order of two stages may be chance.
+# Opening and reading, the subject of section 1, matter again as soon as the data set is larger than the memory. If
+# intervals are wide, this machine was busy, and the order of two stages may be chance.
 
 # %% [markdown]
-# Deck [003]: *use more CPU cores per GPU and use more I/O workers per GPU*. How many? Each resource sets a bound, as
-# in a roofline, and the smallest holds. A batch needs `cpu_s` on a core, `wait_s` of waiting for nothing of this
-# machine (a network's answer), and `disk_s` of a disk that serves one request at a time; a worker does them in turn.
-# The training step takes `step_s`: on a device if `step_threads` is 0, else on that many of the machine's `cores`.
+# Deck [003]: *use more CPU cores per GPU and use more I/O workers per GPU*. How many are enough? Each resource sets a
+# bound, as in a roofline, and the smallest bound holds. A batch needs `cpu_s` on a core, `wait_s` of waiting for
+# something outside this machine (a network's answer), and `disk_s` of a disk that serves one request at a time; a
+# worker does them in turn. The training step takes `step_s`: on a device if `step_threads` is 0, else on that many of
+# the machine's `cores`.
 #
-# Write `predict_workers(workers, machine)` → `(batch_per_s, limit)`, where `limit` says which resource stops it:
+# Write `predict_workers(workers, machine)` → `(batch_per_s, limit)`, where `limit` names the resource with the smallest
+# bound (no two are equal in the check):
 #
-# | limit | could do, if all the others were free |
+# | limit | its rate, if all the other resources were free |
 # |---|---|
 # | `"workers"` | each of them makes one batch after another |
-# | `"cores"` | all cores together do all work that needs a core, the step's too |
+# | `"cores"` | all cores together do all work that needs a core, including the step's |
 # | `"disk"` | one batch after another |
 # | `"step"` | one batch after another |
 #
-# With `workers=0` the main process does everything itself, one thing after another: that limit is `"workers"` too.
-# Afterwards your bound is drawn with the rates of `VirtualWorkers`, a model of such a machine on a virtual clock.
+# With `workers=0` the main process does everything itself, one thing after another; the limit is then `"workers"` too.
+# Afterwards, a picture compares your bound with the rates of `VirtualWorkers`, a model of such a machine on a virtual
+# clock.
 #
-# **Predict:** 8 cores, a batch of 40 ms of processor, 10 ms of waiting and 1 ms of disk, and a step of 4 ms on a GPU.
-# Which number of workers is enough? And which rate remains if the step takes 4 ms on 8 cores?
+# **Predict:** a machine has 8 cores; a batch needs 40 ms of processor, 10 ms of waiting and 1 ms of disk; a step takes
+# 4 ms on a GPU. How many workers are enough? And which rate remains if the step takes 4 ms on 8 cores?
 
 # %%
 predict("enough", "More workers gain nothing from", unit="workers")
@@ -379,11 +384,11 @@ with (
 # | move I/O to a separate node | `disk_s` becomes `wait_s`; the network carries samples as well as gradients |
 # | use RDMA | the network card writes into memory without the CPU: receiving takes no `cpu_s`, the `wait_s` stays |
 #
-# With 30 of the 40 ms elsewhere, the cores allow 800 batches/s and the step's 250 are the limit.
+# If 30 of the 40 ms move to another node, the cores allow 800 batches/s, and the step's 250 are the limit.
 #
-# See who waits for whom. **Predict** how many workers are enough where a batch takes 8 ms to decode and a step takes
-# 4 ms. Then drag the sliders: from how many workers on does nothing become faster, and is it the step or the four
-# cores that are full?
+# The next picture shows who waits for whom. **Predict** how many workers are enough if a batch takes 8 ms to decode and
+# a step takes 4 ms. Then drag the sliders: from how many workers on does nothing become faster, and what is full, the
+# step or the four cores?
 
 # %%
 predict("enough_here", "With 8 ms and 4 ms, enough are", unit="workers")
@@ -399,9 +404,9 @@ with reveal_prediction("enough_here") as truth:
     truth(8 / 4)
 
 # %% [markdown]
-# And a real `DataLoader`, compared with your function: `cpu_s` is your ladder's sum for a batch, `cores` what this
-# process may use. **Predict** the rate with one worker and with two. Four loaders of two seconds each, and their
-# starts: it takes about 15 seconds.
+# Now compare a real `DataLoader` with your function: `cpu_s` is your ladder's sum for a batch, `cores` is the number
+# that this process may use. **Predict** the rate with one worker and with two. Four loaders run for two seconds each;
+# with their starts, this takes about 15 seconds.
 
 # %%
 predict("one_worker", "One worker makes", unit="batches/s")
@@ -430,15 +435,16 @@ with (
     truth(one_worker=runs[1], two_workers=runs[2])
 
 # %% [markdown]
-# A real loader usually stays below the bound (where it does not, the ladder was measured at a busy moment): batches
-# are handed over through shared memory, the main process wants a core too, and cores that share caches and memory slow
-# each other. `edl_labs.pipeline.LoaderModel` adds these as terms, measured one by one. Look at four workers if you
-# have two cores: more workers than cores make nothing faster, and each costs memory and a start.
+# A real loader usually stays below the bound (where it does not, the ladder was measured at a busy moment): batches are
+# passed through shared memory, the main process needs a core too, and cores that share caches and memory slow each
+# other down. `edl_labs.pipeline.LoaderModel` adds these as terms, each of them measured. Look at four workers if you
+# have two cores: more workers than cores make nothing faster, and each worker costs memory and time to start.
 
 # %% [markdown]
 # Workers surprise in other ways too. **Predict**, then run:
 #
-# * A data set makes its random generator in `__init__`. Two workers draw 64 numbers: how many of them are different?
+# * A data set makes its random generator in `__init__`. Two workers draw 64 numbers in all: how many of them are
+#   different?
 # * How long does a worker take to start if it is *forked* (a copy of this process), and if it is *spawned* (a new
 #   interpreter that imports torch)? Which of the two finds a class that was defined in a notebook's cell?
 # * A forked worker only *reads* a list of 200,000 numbers shared with its parent. What does that cost in memory?
@@ -492,19 +498,20 @@ print("8 workers, batches of 64 photographs of 224 × 224:")
 print(shared_memory(64 * 3 * 224 * 224, workers=8))
 
 # %% [markdown]
-# Part of the augmentation may be lost, and no error says so. (`persistent_workers=True` avoids the cost of starting
-# workers again in the next epoch, not what two workers share.) Seed from
-# `torch.initial_seed()`, which differs by worker and epoch. A spawned worker imports everything anew and knows
-# nothing of a notebook's cells: put the class into a file. Keep large lists as arrays. The last cell's figure
-# matters in containers, which often have 64 MB of shared memory: a worker that finds no room there dies of a bus error.
+# Part of the augmentation may be lost, and no error says so. (`persistent_workers=True` saves starting the workers
+# again in the next epoch, but two workers still share what they copied.) Seed from `torch.initial_seed()`, which
+# differs by worker and epoch. A spawned worker imports everything again and knows nothing of a notebook's cells: put
+# the class into a file. Store large lists as arrays. The last cell's figure matters in containers, which often have 64
+# MB of shared memory: a worker that finds no room there crashes with a bus error.
 
 # %% [markdown]
 # ## 3. Batches without air
 #
-# Sequences have lengths, tensors have a shape: the difference is padding. Deck [000]: do not pad the whole data set,
-# pad in `collate_fn`, and bucket by length. So choose who shares a batch. **Predict:** of lengths like those of text
-# (lognormal), which share of all positions is padding when the whole data set is padded to its longest? When random
-# batches of 16 are? When they are sorted?
+# Sequences have different lengths, but a tensor has one shape: the difference is padding. Deck [000] advises not to pad
+# the whole data set, but to pad in `collate_fn`, and to bucket by length. So choose which sequences share a batch.
+# **Predict:** the lengths are like those of text (lognormal). Which share of all positions is padding if the whole data
+# set is padded to its longest sequence? If random batches of 16 are padded to theirs? If batches of sorted sequences
+# are?
 
 # %%
 predict("pad_all", "Padded to the longest of all, padding is", unit="%")
@@ -542,13 +549,15 @@ with reveal_prediction("pad_all", "pad_random", "pad_sorted") as truth:
 #
 # * `BucketSampler(lengths, batch_size=..., seed=...)`; `set_epoch(epoch)` chooses the epoch (0 before any call);
 #   iterating gives its batches, lists of indices; `len()` is their number.
-# * Every index comes once an epoch. All batches are full, but one, which holds the rest. (Given: all but `__iter__`.)
-# * **Waste** at most half of what random batches of that size have.
-# * **Shuffled**, by two measures: of all pairs that share a batch in epoch 0, at most 40 % share one in epoch 1 again;
+# * Every index comes once in each epoch. All batches are full, except one that holds the rest. (Given: all but
+#   `__iter__`.)
+# * **Waste**: at most half of the padding that random batches of that size have.
+# * **Shuffled**, by two measures: of all pairs that share a batch in epoch 0, at most 40 % share one again in epoch 1;
 #   and the longest lengths of neighbouring batches have a rank correlation of at most 0.6.
-# * The same seed and epoch give the same batches, whatever was iterated before; another epoch or seed gives others.
-#   The generators that all code shares (`random`'s, NumPy's, PyTorch's own) stay as they are.
-# * `edl_labs.pipeline.bucket_batches` does much of this. Here the point is to write it: in the check it only raises.
+# * The same seed and epoch give the same batches, whatever was iterated before; another epoch or seed gives others. The
+#   global generators (of `random`, NumPy and PyTorch) keep their state.
+# * `edl_labs.pipeline.bucket_batches` does much of this. Here you write it yourself: in the check, that function only
+#   raises an error.
 
 
 # %% solve="bucket_sampler"
@@ -586,33 +595,34 @@ class BucketSampler:
 check("bucket_sampler")
 
 # %% [markdown]
-# What the buckets still waste is the price of the shuffle. Rows with almost no padding, of several sequences each, are
-# in section 12, practice.
+# The padding that remains is the price of the shuffle. Section 12 (practice) makes rows of several sequences, with
+# almost no padding.
 
 # %% [markdown]
 # ## 4. Load ahead of the device
 #
-# Deck [003]: I/O should overlap with training. Three things take time: the host loads a batch into pinned memory, a
-# copy engine brings it to the device, the device makes a step. One after the other they add up; as a pipeline, the
-# slowest of the three sets the pace, and the other two hide behind it.
+# Deck [003] says that I/O should overlap with training. Three things take time: the host loads a batch into pinned
+# memory, a copy engine brings it to the device, and the device makes a step. One after the other, their times add up.
+# In a pipeline, the slowest of the three sets the pace, and the other two are hidden.
 #
 # Write `feed(gpu, batches, nbytes=..., slots=..., load=..., step=...)`, which trains on batches 0, 1, …, `batches - 1`
 # in order on a `VirtualGPU` and returns when the device is done:
 #
 # * `load(buffer, i)` keeps the host busy and fills a host buffer with batch i; `step(buffer, i)` launches the step
 #   for batch i, which reads that device buffer, in the current stream.
-# * You may allocate `slots` batches of pinned memory and `slots` batches on the device: an epoch does not fit.
+# * You may allocate `slots` batches of pinned memory and `slots` batches on the device, but not a whole epoch.
 # * `gpu.host_empty(nbytes, pin_memory=True)`, `gpu.empty(nbytes)`, `gpu.copy(dst, src, non_blocking=True)`,
 #   `s = gpu.Stream()`, `with gpu.stream(s):`, `gpu.current_stream()`, `event = gpu.Event()`, `event.record(stream)`
 #   (without a stream: in the current one), `s.wait_event(event)`, `event.synchronize()` (the host waits),
 #   `gpu.synchronize()`.
-# * Who waits for an event that was never recorded waits for nothing, as in CUDA: a slot's first round is that case.
+# * A wait for an event that was never recorded is over at once, as in CUDA. This happens in a slot's first round.
+#   Streams wait for each other only where an event says so; this holds for the default stream, too.
 #
-# Buffers, streams and events are given, and the loop; where to wait, and for what, is yours.
+# The buffers, streams, events and the loop are given. You decide where to wait, and for what.
 #
-# Within 5 % of the ideal, where each of the three goes on the moment it can. The check replays your program and
-# follows every byte: what only happened to come late enough is a race. **Predict:** how many slots does this need, and
-# what would more of them buy?
+# Your time must be within 5 % of the ideal, in which each of the three continues the moment it can. The check replays
+# your program and follows every byte. An operation that comes late enough only by chance is a race. **Predict:** how
+# many slots does this need, and what would more slots gain?
 
 # %%
 predict("slots_needed", "It needs, on each side,", unit="slots")
@@ -689,15 +699,15 @@ with requires_solution("overlap_plan"), reveal_prediction("slots_needed") as tru
     truth(2)
 
 # %% [markdown]
-# More slots are a store for bad times, a slow read or a full disk queue, and cost memory. They never make the slowest
-# of the three faster.
+# More slots are a reserve for bad times, such as a slow read or a full disk queue, and cost memory. They never make the
+# slowest of the three faster.
 
 # %% [markdown]
 # ## 5. Whose fault is it?
 #
-# Deck [003] has two mock components. A *mock trainer* drops each batch: what remains is the loader's rate. A *mock
-# loader* gives one batch again and again: what remains is the trainer's. **The loader's rate should be the higher of
-# the two.** With neither at hand, a timeline must do.
+# Deck [003] has two mock components. A *mock trainer* drops each batch: the loop then runs at the loader's rate. A
+# *mock loader* gives the same batch again and again: the loop then runs at the trainer's rate. **The loader's rate
+# should be the higher of the two.** If you have neither mock, use a timeline.
 #
 # **Predict:** a loop spends 90 % of the host's time inside `next(loader)`. Is it bound by its data?
 
@@ -712,12 +722,13 @@ with reveal_prediction("bound_by_data") as truth:
     truth("not necessarily")
 
 # %% [markdown]
-# Write `whose_fault(timeline)` → `"data-bound"`,
-# `"compute-bound"`, or `"balanced"` when the faster side's rate is at most 1.1 times the slower side's. A timeline is a
-# list of spans, dicts with `row`, `kind`, `start_s`, `end_s`: rows `"worker 0"`, `"worker 1"`, … (kind `"load"`, one
-# batch each), `"host"` (kinds `"next"`, `"launch"`, `"item"`), `"device"` (kind `"step"`). **Each worker's first batch
-# does not count**: it starts and imports there. The host may also pause, to save the model, say: that is neither side's
-# rate. (Given: the durations row by row.) Guessing earns nothing: marks are corrected for chance.
+# Write `whose_fault(timeline)` → `"data-bound"`, `"compute-bound"`, or `"balanced"` when the faster side's rate is at
+# most 1.1 times the slower side's. A side's rate is the batches per second that it would make without ever waiting, at
+# the mean time of its spans. A timeline is a list of spans, dicts with `row`, `kind`, `start_s`, `end_s`: rows `"worker
+# 0"`, `"worker 1"`, … (kind `"load"`, one batch each), `"host"` (kinds `"next"`, `"launch"`, `"item"`), `"device"`
+# (kind `"step"`). **Each worker's first batch does not count**: it includes the worker's start and imports. The host
+# may also pause, for example to save the model: that belongs to neither side's rate. (Given: the durations row by row.)
+# Guessing earns nothing: marks are corrected for chance.
 
 
 # %% solve="whose_fault"
@@ -756,8 +767,8 @@ def whose_fault(timeline):
 check("whose_fault")
 
 # %% [markdown]
-# The real thing, with two mocks and a step that sleeps: seen from the host, a device does no more. The step takes 0.3
-# times, once and 4 times as long as the loader takes for a batch. **Predict** the three verdicts.
+# Now a real loop, with two mocks and a step that sleeps: for the host, a device's step looks the same. The step takes
+# 0.3 times, once and 4 times as long as the loader takes for a batch. **Predict** the three verdicts.
 
 # %%
 faults = ("data-bound", "balanced", "compute-bound")
@@ -793,17 +804,18 @@ with reveal_prediction("short_step", "equal_step", "long_step") as truth:
 
 # %% [markdown]
 # This loop loads and steps in turn, so *both* fixes gain something; a loop with a prefetcher gains by fixing its slower
-# side only. That is why there are two questions: who is slower, and what would fixing it gain?
+# side only. That is why there are two questions: which side is slower, and what would fixing it gain?
 
 # %% [markdown]
 # ## 6. The decoder
 #
 # Deck [000] says that `PIL.Image.open` can be highly inefficient, and names three others. Pillow-SIMD is a fork of old
 # versions of Pillow with vector instructions for resizing; nvJPEG, which DALI uses, decodes on the GPU, and needs one
-# (`torchvision.io.decode_jpeg(..., device="cuda")` calls it). libjpeg-turbo is what nearly all of those below stand
-# on: `pillow`, `simplejpeg`, `torchvision`, `opencv`, `kornia-rs` and `imagecodecs`, as far as they are installed.
-# Before speeds are compared, pictures are: a decoder that is faster because it does less is another decoder.
-# **Predict** the order of those that are here, alone and in a loader of two workers. It takes about 15 seconds.
+# (`torchvision.io.decode_jpeg(..., device="cuda")` calls it). Nearly all of the decoders below are built on
+# libjpeg-turbo: `pillow`, `simplejpeg`, `torchvision`, `opencv`, `kornia-rs` and `imagecodecs`, as far as they are
+# installed. The cell compares their pictures before their speeds: a decoder that is faster because it does less is not
+# a fair rival. **Predict** the order of those that are installed here, alone and in a loader of two workers. It takes
+# about 15 seconds.
 
 # %%
 from edl_labs.pipeline import agreement, decoders, missing_decoders
@@ -837,23 +849,23 @@ for name, why in missing_decoders().items():
     print(f"{name:>12} is left out: {why}; next: pip install 'edl-labs[data,vision]'")
 
 # %% [markdown]
-# The rank of one thread need not be the rank in the loader. There, as many copies run as there are workers: a decoder
-# that starts threads of its own shares the cores with them, large buffers meet the memory's bandwidth, and an output in
-# BGR or in an image object of its own must be converted. And decoding is one stage of several: where it is half of a
-# worker's time, a decoder twice as fast makes the loader a third faster, and where the disk or the step is the limit it
+# The rank of one thread need not be the rank in the loader. There, each worker runs its own copy. A decoder that starts
+# threads of its own shares the cores with the other copies, large buffers compete for the memory's bandwidth, and an
+# output in BGR or in an image object of its own must be converted. And decoding is one stage of several. If it is half
+# of a worker's time, a decoder twice as fast makes the loader a third faster; if the disk or the step is the limit, it
 # changes nothing. So check that the outputs agree, and time each candidate in the real loader, with several numbers of
 # workers.
 
 # %% [markdown]
 # ## 7. Decode once
 #
-# Deck [000]: for images, apply non-random heavy processing *before* training. What is done once is paid once, not in
-# every epoch. But a transform may only move there if the model cannot tell. A chain is a list of transforms; each has
-# a `name`, a `kind`, and says whether it is `random`, drawn anew for each sample. Kinds:
+# Deck [000]: for images, apply non-random heavy processing *before* training. Work that is done once is paid once, not
+# in every epoch. But a transform may only move there if the model gets the same inputs. A chain is a list of
+# transforms. Each has a `name`, a `kind`, and says whether it is `random`, drawn again for each sample. Kinds:
 #
 # | kind | what it does | examples |
 # |---|---|---|
-# | `"decode"` | bytes become pixels; always first | |
+# | `"decode"` | bytes become pixels; always first, never random | |
 # | `"point"` | changes each pixel's value by the same function, wherever it is | gamma, clip, brightness |
 # | `"move"` | moves pixels to other places, changes no value, loses none | flip, quarter turn |
 # | `"cut"` | keeps a window | crop |
@@ -861,8 +873,8 @@ for name, why in missing_decoders().items():
 # | `"whole"` | changes each pixel by a statistic of all pixels | subtract the image's own mean |
 #
 # The names are examples; **only kind and `random` count**, and what you move must be right for *every* transform of
-# that kind. **Predict:** for which pairs of kinds is the result the same in either order? Here are two examples of each
-# to try. A pair that fails once is no pair.
+# that kind. **Predict:** for which pairs of kinds is the result the same in either order? The next cells try two
+# examples of each kind. A pair that differs once does not count.
 
 # %%
 predict("pairs", "The same in either order are", unit="pairs of kinds")
@@ -910,9 +922,9 @@ with reveal_prediction("pairs") as truth:
     truth(count / 2)  # each stands in the table twice
 
 # %% [markdown]
-# Now a whole chain, in the order in which the loader applies it. Write `move_offline(chain)`, which
-# returns the list of the places (from 0) of all transforms that may be done once, before training, while all the
-# others stay in the loader, in their order. Move all that may move.
+# Now a whole chain, in the order in which the loader applies it. Write `move_offline(chain)`, which returns the list of
+# the places (from 0) of all transforms that may be done once, before training, while all the others stay in the loader,
+# in their order. Move every transform that may move.
 
 
 # %% solve="decode_once"
@@ -935,23 +947,23 @@ def move_offline(chain):
 check("decode_once")
 
 # %% [markdown]
-# What stays may still run elsewhere: in the workers, in the main process (where it holds up every step), on the device
-# (kornia, DALI, `torchvision.transforms.v2` on tensors that are there already: free while the device has time to
-# spare, and it has none when training is bound by computing), or on another node, which then sends pixels instead of
-# files over the network that gradients use, too.
+# A transform that stays may still run in different places: in the workers, in the main process (where it delays every
+# step), on the device (kornia, DALI, `torchvision.transforms.v2` on tensors that are there already: free while the
+# device has time to spare, and it has none when training is bound by computing), or on another node, which then sends
+# pixels instead of files over the network that gradients use, too.
 #
-# May is not should. Decoded pixels are eight to twenty times as large as the JPEG, and pixels normalised to float32
-# four times as large again: what the processor saves, the disk must now deliver. *Resize* is the usual winner: it
-# makes the data smaller and the decoder's work too. But look what a random crop before it does: it keeps the resize,
-# and all that follows it, in the loader.
+# Not everything that may move should. Decoded pixels are eight to twenty times as large as the JPEG, and pixels
+# normalised to float32 four times as large again: the processor saves work, but the disk must deliver more. *Resize* is
+# the usual winner: it reduces both the data and the decoder's work. But look at what a random crop before it does: it
+# keeps the resize, and all that follows, in the loader.
 
 # %% [markdown]
 # ## 8. Your plan on this disk, and which format
 #
 # First your plan of section 1, on this machine's disk. A file has 2048 parts of 16 kB, and half of them are wanted.
-# Reading the whole file in one read shows the disk's rate; reading the wanted parts as they were asked for shows,
-# beyond that rate, what a seek costs. **Predict:** planned with these two figures, how many reads are left, and how
-# much faster is it?
+# Reading the whole file in one read shows the disk's rate. Reading the wanted parts in the requested order shows how
+# much a seek costs beyond that rate. **Predict:** planned with these two figures, how many reads are left, and how much
+# faster is it?
 
 # %%
 predict("reads_left", "Of the 1024 reads are left", unit="reads")
@@ -998,16 +1010,16 @@ with (
     truth(reads_left=len(plan), plan_gain=asked_s / planned_s)
 
 # %% [markdown]
-# Where the state is cold, a good plan reads more bytes in less time, by the disk's own figures. Where it is warm, there
-# is next to nothing to save: memory has no head to move.
+# If the state is cold, a good plan reads more bytes in less time, by the disk's own figures. If it is warm, there is
+# almost nothing to save: memory has no head to move.
 
 # %% [markdown]
-# Now how the samples are stored. A *format* decides how many files there are, how little can be read at a time, and
-# what it costs to make an array of the bytes. Deck [000]: raw files are easy to look at and storage-inefficient;
-# Arrow, Protobuf, msgpack for structured data; token ids for text. (A text is tokenized once. Its ids go into one long
-# array, two bytes each for a vocabulary of up to 65 536, so that 10⁹ tokens take 2 GB. `np.memmap` opens the file
-# without reading it; a sequence is a slice of it, nothing is parsed, and workers share its pages in memory.) Which one
-# is best depends on how it is *read*. Here is a cost, one row a rule:
+# The other question is how the samples are stored. A *format* decides how many files there are, how little can be read
+# at a time, and how long it takes to turn the bytes into an array. According to deck [000], raw files are easy to look
+# at but storage-inefficient; Arrow, Protobuf and msgpack are for structured data, and token ids for text. (A text is
+# tokenized once. Its ids go into one long array, two bytes each for a vocabulary of up to 65 536, so that 10⁹ tokens
+# take 2 GB. `np.memmap` opens the file without reading it; a sequence is a slice of it, nothing is parsed, and workers
+# share its pages in memory.) Which format is best depends on how it is *read*. This is its cost:
 #
 # | | `access["order"] == "sequential"` | `"random"` |
 # |---|---|---|
@@ -1020,12 +1032,13 @@ with (
 # * Each sample read costs `form["opens_per_sample"] * disk["open_s"] + form["parse_s"]` of processor time, in every
 #   epoch.
 # * The disk gives `disk["byte_per_s"]`. If the whole data set as stored, all samples with all columns, fits into
-#   `disk["cache_bytes"]`, only the first of `access["epochs"]` goes to the disk; else every epoch does.
+#   `disk["cache_bytes"]` (an equal size fits), only the first of `access["epochs"]` goes to the disk; else every epoch
+#   does.
 # * Processor and disk do not overlap here: the cost is the sum of all epochs.
 #
 # Write `format_cost_s(form, access, disk)` → seconds, and `pick_format(forms, access, disk)` → the `name` of the
-# cheapest. **Predict:** reading one small column of a table sequentially; reading single samples in random order from
-# a network store; a data set that fits into memory. Which format wins each?
+# cheapest. **Predict** which format wins in each of three situations: reading one small column of a table sequentially;
+# reading single samples in random order from a network store; a data set that fits into memory.
 
 # %%
 predict("winners", "What wins each is")
@@ -1065,10 +1078,10 @@ with reveal_prediction("winners"):
     print("in memory: the one that opens and parses least")
 
 # %% [markdown]
-# Now measure: the same JPEGs in the formats that this kernel can write, each read cold: of `raw` (a file for each),
-# `tar`, `parquet`, `arrow`, `lmdb`, `hdf5`, `npy` and `msgpack`, those whose libraries are installed. **Predict** which
-# of them is fastest when it is read from beginning to end, and which in random order. Next to each rate is the state
-# that `make_cold` left: compare rates of equal states only.
+# Now measure. The cells write the same JPEGs as `raw` (a file for each), `tar`, `parquet`, `arrow`, `lmdb`, `hdf5`,
+# `npy` and `msgpack`, as far as the libraries are installed, and read each of them cold. **Predict** which of them is
+# fastest when it is read from beginning to end, and which in random order. Next to each rate is the state that
+# `make_cold` left: compare rates of equal states only.
 
 # %%
 from edl_labs.pipeline import FORMATS
@@ -1113,9 +1126,9 @@ with reveal_prediction("best_scan", "best_random") as truth:
     truth(best_scan=fastest_of(rows, 2), best_random=fastest_of(rows, 3))
 
 # %% [markdown]
-# The gap between the two columns is the price of random access, and the number of files is what a shared file system
-# suffers from. Here the differences may be small: a few megabytes on a fast disk hide what a terabyte on a network
-# shows. That is what the cost function is for.
+# The gap between the two columns is the price of random access. A shared file system also suffers from a large number
+# of files. Here the differences may be small: a few megabytes on a fast disk do not show what a terabyte on a network
+# would. That is what the cost function is for.
 
 # %% [markdown]
 # ## 9. From naive to tuned
@@ -1124,7 +1137,7 @@ with reveal_prediction("best_scan", "best_random") as truth:
 # of 8 (it sleeps: no core is used). Five versions of its loader:
 #
 # 1. photographs of 750 × 1000, decoded by Pillow in the main process;
-# 2. the fastest decoder that is here;
+# 2. the fastest decoder that is installed here;
 # 3. images resized once, before training (here: images made at 256 × 342), as deck [000] advises for heavy work that
 #    draws nothing at random (section 7 says what else may be done once);
 # 4. one worker, so that loading and the step overlap;
@@ -1204,31 +1217,32 @@ with reveal_prediction(*five) as truth:
     truth(**dict(zip(five, story.values(), strict=True)))
 
 # %% [markdown]
-# Read it with the whole lab in mind: what was bought by doing less work (a better decoder, work done once), and what
-# by doing it at the same time (workers)? Two ceilings are drawn: the step alone, and the last loader alone, which is a
-# band because rates vary from run to run, as your bars do. Usually the lower one holds. A loop that comes to 90 % of
-# it is tuned; what is missing is the hand-over. And if the step took the same cores as the loader, the band itself
-# would come down: section 2 says how far.
+# Read the picture with the whole lab in mind: what was gained by doing less work (a better decoder, work done once),
+# and what by doing it at the same time (workers)? Two ceilings are drawn: the step alone, and the last loader alone,
+# which is a band because rates vary from run to run, as your bars do. Usually the lower ceiling holds. A loop that
+# reaches 90 % of it is tuned; the rest is lost when batches are passed on. And if the step took the same cores as the
+# loader, the band itself would drop: section 2 says how far.
 
 # %% [markdown]
 # ## 10. Practice: the stage ladder, from cold
 #
-# From here on everything is optional and gives no points.
+# Everything from here on is optional and gives no points.
 #
 # Section 2 measured a ladder of warm files. Here you write one, with two figures for each stage: *alone*, and
-# *cumulative*, with all stages before it, sample by sample as the loader does it. Both **from cold**, in seconds a
-# sample. **Predict:** is the cumulative time always the sum of the times alone?
+# *cumulative*, which means with all stages before it, sample by sample as the loader does it. Both start **from cold**,
+# and are in seconds per sample. **Predict:** is the cumulative time always the sum of the times alone?
 
 # %%
 predict("adds_up", "The times alone add up", choices=("always", "not always"))
 
 # %% [markdown]
 # You drive a `VirtualWorkers`: a model of a machine that loads data, with cores, disks, a page cache and workers, on a
-# virtual clock. `vw.now_s()` reads its clock, `vw.drop_cache()` makes every page cold. `stages` is a list of
-# `(name, function)`; `function(sample)` does that stage for one sample (numbered from 0), on `vw`, and returns when it
-# is done. Write `stage_ladder(vw, stages, samples=...)` → a list of `(name, alone_s, cumulative_s)`, one for each
-# stage. Within 3 %; the check replays what you did. For each figure: **one pair of readings around all samples**, and
-# their difference divided by the samples. The mean of two runs, or a sum of readings sample by sample, is refused.
+# virtual clock. `vw.now_s()` reads its clock, `vw.drop_cache()` makes every page cold. `stages` is a list of `(name,
+# function)`; `function(sample)` does that stage for one sample (numbered from 0), on `vw`, and returns when it is done.
+# Write `stage_ladder(vw, stages, samples=...)` → a list of `(name, alone_s, cumulative_s)`, one for each stage. The
+# times must be right within 3 %; the check replays what you did. For each figure, take **one pair of readings around
+# all samples**, and divide their difference by the number of samples. The check rejects the mean of two runs, or a sum
+# of readings sample by sample.
 
 
 # %% solve="stage_ladder"
@@ -1286,8 +1300,8 @@ with requires_solution("stage_ladder"), reveal_prediction("adds_up") as truth:
 # %% [markdown]
 # ## 11. Practice: pad in `collate_fn`
 #
-# Section 3 counted padding; here you make it. Deck [002]: pad a sequence's length to a multiple of 16 in fp16 (or of
-# 32), and the mini-batch to one of 8, so that tensor cores divide them well.
+# Section 3 counted padding; here you make it. Deck [002] advises padding a sequence's length to a multiple of 16 in
+# fp16 (or of 32), and the mini-batch to a multiple of 8, so that tensor cores divide them well.
 #
 # Write `collate_pad(sequences, pad_id=..., multiple=...)` → `(tokens, mask)`: two torch tensors, `int64` and `bool`,
 # with a row for each sequence (a list of numbers), as wide as the longest rounded up to a multiple of `multiple`. The
@@ -1315,14 +1329,15 @@ check("collate_pad")
 # %% [markdown]
 # ## 12. Practice: pack them instead
 #
-# A row that is full has no padding. *Packing* puts several sequences into one row of fixed capacity, one behind the
-# other. First-fit-decreasing: the longest first, each into the **first** row that has room. Looking at row after row
-# is O(n²); a tree over the rows, in which every node knows the most room of any row below it, makes it O(n log n).
+# A row that is full has no padding. *Packing* puts several sequences into one row of fixed capacity, one after the
+# other. *First-fit-decreasing* takes the longest sequence first, and puts each into the **first** row that has room.
+# Looking at row after row is O(n²). A tree over the rows, in which every node knows the most room of any row below it,
+# makes it O(n log n).
 #
 # `tree = BinTree(capacity, bins=n)` is that tree, with an empty row (a *bin*) for every sequence. `tree.room(node)`
 # looks at a node (1 is the root, `2 * n` and `2 * n + 1` are the children of n, row i is node `tree.leaves + i`);
-# `tree.put(row, length)` fills. Both are recorded; the check counts your looks in a replay, at most 3 n log₂ n, and
-# **your looks must prove** that no earlier row had room. Write
+# `tree.put(row, length)` puts a sequence into a row. Both calls are recorded. The check replays them and counts your
+# looks, of which you have at most 3 n log₂ n. **Your looks must prove** that no earlier row had room. Write
 #
 # * `pack_sequences(lengths, tree)` → a list of rows, each a list of indices; leave out rows that stayed empty. A
 #   sequence longer than `tree.capacity` is a `ValueError` that names its index (given);
@@ -1386,9 +1401,9 @@ with requires_solution("pack_sequences"), reveal_prediction("pad_packed") as tru
     print(f"looking along the rows instead: about {along:.2g} looks")
 
 # %% [markdown]
-# A price is paid elsewhere: without the mask, a sequence would read its neighbour, and
-# positions must begin anew in each. Packing also fixes who sits with whom by length alone, unless it packs one shuffled
-# pool after another. Which of waste, randomness and throughput pull together, and which against each other?
+# Packing has other costs: without the mask, a sequence would read its neighbour, and positions must start again in each
+# sequence. Packing also decides by length alone which sequences share a row, unless it packs one shuffled pool after
+# another. Which of waste, randomness and throughput improve together, and which conflict?
 
 # %%
 from edl_labs.pipeline import frontier
@@ -1414,25 +1429,27 @@ with style.look():
 
 # %% [markdown]
 # Each line runs over the size of the pool that is sorted (or packed) at a time, from one batch to everything. Less
-# padding and more throughput go together, all the more since each step has a fixed cost; what they pull against is
-# randomness. Buckets lose nearly all of it before their padding is halved. Packing loses little, since long and short
-# share a row; its price is the mask, and code that knows it. There is no best point, only a best for your model.
+# padding and more throughput go together, all the more since each step has a fixed cost; both conflict with randomness.
+# Buckets lose nearly all randomness before their padding is halved. Packing loses little, since long and short
+# sequences share a row; its price is the mask, and code that can use it. No point is best for all, only for your model.
 
 # %% [markdown]
 # ## 13. Practice: a real prefetcher
 #
-# The idea of section 4 in real Python: a thread draws from a source and puts items into a bounded queue, the consumer
-# takes them out. It is twenty lines, and each is a bug when it is wrong. Write `Prefetcher(source, depth=...)`:
+# This is the idea of section 4 in real Python: a thread draws items from a source and puts them into a bounded queue,
+# and the consumer takes them out. It takes twenty lines, and each can hide a bug. Write `Prefetcher(source,
+# depth=...)`:
 #
-# * its thread begins at once and stays at most `depth` items ahead of the consumer (one more may be in its hands);
+# * its thread begins at once and stays at most `depth` items ahead of the consumer (it may hold one more that is not
+#   yet in the queue);
 # * iterating gives the items in their order, then ends; an item may be anything, `0` and `None` too;
-# * an exception of the source reaches the consumer, the very same, after the items before it;
-# * `close()` ends the thread, also when it waits at a full queue, and returns when it has ended. It may be called
-#   twice, and at any time; a consumer that waits for an item in another thread then waits no longer.
+# * an exception of the source reaches the consumer as the same object, after the items before it;
+# * `close()` ends the thread, even when it waits at a full queue, and returns when the thread has ended. It may be
+#   called twice, and at any time; if a consumer in another thread is waiting for an item, its wait ends.
 #
-# No item is timed. `queue` and `threading` are imported. Given are the queue, into which go pairs of a kind and a
-# value, the event that says that `close()` was called, and the consumer, which looks at that event again and again, so
-# that it does not wait for ever for what no longer comes. (Other structures are welcome.)
+# The check does not time items. `queue` and `threading` are imported. Three parts are given: the queue, which takes
+# pairs of a kind and a value; the event that says that `close()` was called; and the consumer, which checks that event
+# again and again, so that it does not wait forever for an item that never comes. (Other structures are welcome.)
 
 
 # %% solve="prefetcher"

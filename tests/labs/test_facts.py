@@ -24,7 +24,11 @@ from edl_labs.virtual.cluster import ClusterMachine
 LABS = {lab.name.partition("_")[0]: lab for lab in read_labs(Course(Path(__file__).resolve().parents[2]))}
 # Lab, what it says now, and what it said before.
 CORRECTED = [
-    ("lab04", "waits for nothing, as in CUDA", "An event must be recorded before a stream or the host waits"),
+    (
+        "lab04",
+        "was never recorded is over at once, as in CUDA",
+        "An event must be recorded before a stream or the host waits",
+    ),
     ("lab06", "with a quarter of the saved tensors", "in a quarter of the memory"),
     ("lab06", "`PYTORCH_ALLOC_CONF=expandable_segments:True`", "`PYTORCH_CUDA_ALLOC_CONF=expandable_segments"),
     ("lab06", "one count for all of them, 2C + 1 numbers a rank", "exactly these three numbers a channel"),
@@ -49,7 +53,7 @@ SAID = [
     ("lab02", "from some of NVIDIA's Kepler chips"),
     ("lab02", "a free lunch"),
     ("lab03", "cuBLAS before 11, cuDNN before 7.6.3"),
-    ("lab03", "×16 for channels in fp16 and ×32 in int8 are 32 bytes each"),
+    ("lab03", "multiples of 16 channels in fp16 and 32 in int8 are 32 bytes each"),
     ("lab03", "until version 1.12 it was on"),
     ("lab03", "GPUs have had it since Ampere"),
     ("lab03", "came to GPUs with CUDA 8"),
