@@ -210,9 +210,9 @@ with (
 # %% [markdown]
 # ## 3. Roofs
 #
-# Plot FLOP/s over intensity, both axes logarithmic. Memory allows bandwidth × intensity, a slope. The arithmetic allows
-# its peak, a ceiling. They meet at the **ridge point**, and all programs lie below both. A real machine has several
-# ceilings (one for each dtype) and several slopes (one for each level of memory).
+# Plot FLOP/s over intensity, with both axes logarithmic. Memory allows bandwidth × intensity, which is a slope. The
+# arithmetic allows its peak, which is a ceiling. They meet at the **ridge point**, and all programs lie below both. A
+# real machine has several ceilings (one for each dtype) and several slopes (one for each level of memory).
 #
 # **Predict:** a V100's tensor cores do 125 TFLOP/s, its memory 0.9 TB/s. How many of the rows that you just printed can
 # ever reach the ceiling?

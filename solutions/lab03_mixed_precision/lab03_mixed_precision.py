@@ -99,7 +99,7 @@ Progress("lab03_mixed_precision")
 # range, the mantissa field the spacing within it.
 #
 # **Predict:** fp16 has 5 exponent and 10 mantissa bits, bf16 has 8 and 7. Which of them holds 70000? Which holds 257?
-# Which number comes after 1? Then click bits in the explorer (a printed page shows one setting).
+# Which number comes after 1? Then click on bits in the explorer (a printed page shows one setting).
 
 # %%
 formats = ("fp16", "bf16", "both", "neither")
@@ -132,8 +132,8 @@ FormatExplorer("fp16")
 #
 # `math.frexp`, `math.ldexp` and `round`, which sends ties to even, are all that you need. The cell already splits a
 # code into fields, and handles the sign and, in `encode`, infinity and NaN. You write the formula with its special
-# cases, and the rounding. `FloatFormat` of `edl_labs.numerics` does the same for whole arrays, but never truncates. Use
-# it for comparison, and write your own.
+# cases, and the rounding. `FloatFormat` of `edl_labs.numerics` does the same for whole arrays, but never truncates.
+# Compare with it, but write your own.
 
 
 # %% solve="encode_decode"

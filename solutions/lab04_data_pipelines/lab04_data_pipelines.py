@@ -188,9 +188,9 @@ with requires_solution("read_plan"):
             print(f"{share:>4} of the samples from {name:>4}: {told}")
 
 # %% [markdown]
-# In a seek of 8 ms, the disk could have read 1.2 MB, which is twelve samples. In one of 80 µs at 3 GB/s it is 240 kB,
-# little more than two. The same question has different answers on different disks, so use the disk's own figures and
-# not a rule of thumb.
+# In a seek of 8 ms, the disk could have read 1.2 MB, which is twelve samples. In a seek of 80 µs at 3 GB/s it is 240
+# kB, little more than two samples. The same question has different answers on different disks, so use the disk's own
+# figures and not a rule of thumb.
 #
 # Now measure this machine. A second read of the same data comes from the *page cache*, in memory, and says nothing
 # about the disk. For a *cold* figure, the pages are dropped from the cache first. **Predict:** how much faster is the
@@ -372,9 +372,9 @@ with (
     truth(enough=enough, same_cores=shared / best)
 
 # %% [markdown]
-# On the left, workers help until the cores are used up; each waits a fifth of its time. On the right, a step on the
-# same cores takes 32 ms of core time from every batch, and no number of workers brings that back. Nowhere is the
-# simulated loop above the bound: a bound says what is possible when no part ever waits for another.
+# On the left, more workers help until the cores are used up; each worker waits a fifth of its time. On the right, a
+# step on the same cores takes 32 ms of core time from every batch, and no number of workers brings that back. Nowhere
+# is the simulated loop above the bound: a bound says what is possible when no part ever waits for another.
 #
 # Three more options of deck [003] change this table's inputs:
 #
@@ -859,8 +859,8 @@ for name, why in missing_decoders().items():
 # %% [markdown]
 # ## 7. Decode once
 #
-# Deck [000]: for images, apply non-random heavy processing *before* training. Work that is done once is paid once, not
-# in every epoch. But a transform may only move there if the model gets the same inputs. A chain is a list of
+# Deck [000] advises: for images, apply non-random heavy processing *before* training. Work that is done once is paid
+# once, not in every epoch. But a transform may only move there if the model gets the same inputs. A chain is a list of
 # transforms. Each has a `name`, a `kind`, and says whether it is `random`, drawn again for each sample. Kinds:
 #
 # | kind | what it does | examples |
@@ -922,9 +922,9 @@ with reveal_prediction("pairs") as truth:
     truth(count / 2)  # each stands in the table twice
 
 # %% [markdown]
-# Now a whole chain, in the order in which the loader applies it. Write `move_offline(chain)`, which returns the list of
-# the places (from 0) of all transforms that may be done once, before training, while all the others stay in the loader,
-# in their order. Move every transform that may move.
+# Now take a whole chain, in the order in which the loader applies it. Write `move_offline(chain)`, which returns the
+# list of the places (from 0) of all transforms that may be done once, before training, while all the others stay in the
+# loader, in their order. Move every transform that may move.
 
 
 # %% solve="decode_once"
@@ -960,10 +960,10 @@ check("decode_once")
 # %% [markdown]
 # ## 8. Your plan on this disk, and which format
 #
-# First your plan of section 1, on this machine's disk. A file has 2048 parts of 16 kB, and half of them are wanted.
+# First, run your plan of section 1 on this machine's disk. A file has 2048 parts of 16 kB, and half of them are wanted.
 # Reading the whole file in one read shows the disk's rate. Reading the wanted parts in the requested order shows how
-# much a seek costs beyond that rate. **Predict:** planned with these two figures, how many reads are left, and how much
-# faster is it?
+# much a seek costs beyond that rate. **Predict:** if you plan with these two figures, how many reads are left, and how
+# much faster is the plan?
 
 # %%
 predict("reads_left", "Of the 1024 reads are left", unit="reads")
@@ -1133,8 +1133,8 @@ with reveal_prediction("best_scan", "best_random") as truth:
 # %% [markdown]
 # ## 9. From naive to tuned
 #
-# One last measurement, made on this machine. A loop trains on photographs; its step takes a device 5 ms for a batch
-# of 8 (it sleeps: no core is used). Five versions of its loader:
+# The last measurement runs on this machine. A loop trains on photographs; its step takes a device 5 ms for a batch of 8
+# (the step sleeps and uses no core). The loader has five versions:
 #
 # 1. photographs of 750 × 1000, decoded by Pillow in the main process;
 # 2. the fastest decoder that is installed here;
@@ -1304,8 +1304,8 @@ with requires_solution("stage_ladder"), reveal_prediction("adds_up") as truth:
 # fp16 (or of 32), and the mini-batch to a multiple of 8, so that tensor cores divide them well.
 #
 # Write `collate_pad(sequences, pad_id=..., multiple=...)` → `(tokens, mask)`: two torch tensors, `int64` and `bool`,
-# with a row for each sequence (a list of numbers), as wide as the longest rounded up to a multiple of `multiple`. The
-# mask is true where a token is.
+# with a row for each sequence (a list of numbers), as wide as the longest sequence, rounded up to a multiple of
+# `multiple`. The mask is true where there is a token.
 
 
 # %% solve="collate_pad"
@@ -1335,15 +1335,16 @@ check("collate_pad")
 # makes it O(n log n).
 #
 # `tree = BinTree(capacity, bins=n)` is that tree, with an empty row (a *bin*) for every sequence. `tree.room(node)`
-# looks at a node (1 is the root, `2 * n` and `2 * n + 1` are the children of n, row i is node `tree.leaves + i`);
-# `tree.put(row, length)` puts a sequence into a row. Both calls are recorded. The check replays them and counts your
-# looks, of which you have at most 3 n log₂ n. **Your looks must prove** that no earlier row had room. Write
+# looks at a node and returns the most room below it (1 is the root, `2 * n` and `2 * n + 1` are the children of n, row
+# i is node `tree.leaves + i`); `tree.put(row, length)` puts a sequence into a row. Both calls are recorded. The check
+# replays them and counts your looks, of which you have at most 3 n log₂ n. **Your looks must prove** that no earlier
+# row had room. Write
 #
 # * `pack_sequences(lengths, tree)` → a list of rows, each a list of indices; leave out rows that stayed empty. A
 #   sequence longer than `tree.capacity` is a `ValueError` that names its index (given);
 # * `packed_mask(lengths, capacity)` → for sequences of those lengths in one row, a bool tensor of capacity × capacity:
-#   may position i (the row) look at position j? At its own sequence, at itself and backwards only; padding looks at
-#   nothing, and nothing looks at it. A wrong mask alone counts half.
+#   may position i (the row) look at position j? A position looks at itself and at earlier positions of its own
+#   sequence; padding looks at nothing, and nothing looks at it. A wrong mask alone counts half.
 #
 # **Predict:** with rows for the longest of the 4000 sequences of section 3, which share will be padding?
 
@@ -1431,7 +1432,7 @@ with style.look():
 # Each line runs over the size of the pool that is sorted (or packed) at a time, from one batch to everything. Less
 # padding and more throughput go together, all the more since each step has a fixed cost; both conflict with randomness.
 # Buckets lose nearly all randomness before their padding is halved. Packing loses little, since long and short
-# sequences share a row; its price is the mask, and code that can use it. No point is best for all, only for your model.
+# sequences share a row; its price is the mask, and code that can use it. No point is best for every model.
 
 # %% [markdown]
 # ## 13. Practice: a real prefetcher
@@ -1440,8 +1441,8 @@ with style.look():
 # and the consumer takes them out. It takes twenty lines, and each can hide a bug. Write `Prefetcher(source,
 # depth=...)`:
 #
-# * its thread begins at once and stays at most `depth` items ahead of the consumer (it may hold one more that is not
-#   yet in the queue);
+# * its thread begins at once and stays at most `depth` items ahead of the consumer (it may also hold one item that is
+#   not yet in the queue);
 # * iterating gives the items in their order, then ends; an item may be anything, `0` and `None` too;
 # * an exception of the source reaches the consumer as the same object, after the items before it;
 # * `close()` ends the thread, even when it waits at a full queue, and returns when the thread has ended. It may be
