@@ -160,7 +160,7 @@ with reveal_prediction("versions_of_rows", "versions_of_rates") as truth:
 # |---|---|
 # | `"hit"` | all guards of some version pass |
 # | `"recompile"` | no version fits, and a new version is made (also at the first call) |
-# | `"break"` | a new version is made, and a line ends the graph: the version consists of pieces, with Python in between |
+# | `"break"` | a new version is made, and a line ends the graph: the version is in pieces, with Python in between |
 # | `"eager"` | no version fits, and there are already 8 versions: such a call is no longer compiled |
 #
 # `args` is a dict of `x`, a tensor; `scale`, a float; `shift`, an int; and `verbose`, a bool. The rules for guards are:

@@ -1,17 +1,17 @@
 # %% [markdown]
 # # Serving: batches, caches, queues
 #
-# A model is trained once, and then asked for years. Deck [001] puts the question: *how do I ensure the model can serve
-# the demand?* This lab begins with a service that does not: 99 of 100 users are to see a first word within five
-# seconds, and some wait for half a minute. It ends with the same model on the same device at many times that load, in
-# time. Nothing is bought in between; what changes is what is kept, what is read together, and who goes next.
+# A model is trained once and then used for years. Deck [001] asks: *how do I ensure the model can serve the demand?*
+# This lab begins with a service that cannot: 99 of 100 users should see a first word within five seconds, but some wait
+# for half a minute. At the end, the same model on the same device serves many times that load within the limit. You buy
+# nothing; you only change what the service caches, what it reads together, and which request it runs next.
 #
 # After this lab you can
 #
 # * decode with a cache of keys and values, and say how many sequences a memory holds;
-# * tell from a chip and a model how long prompts and tokens take, and what a larger batch wins, and when nothing;
-# * admit, evict and page as servers of language models do;
-# * say which load a service takes within a limit for 99 of 100 requests, and why being busy is no measure of it.
+# * calculate from a chip and a model how long prompts and tokens take, and what a larger batch gains, if anything;
+# * admit requests, evict them and page memory as servers of language models do;
+# * say which load a service can take within a limit for 99 of 100 requests, and why utilization does not measure it.
 #
 # **About 160 minutes (estimated)**, in two sittings: the first ends with section 2. Practice gives no points; it takes
 # another 82 minutes (estimated), in any order.
@@ -26,13 +26,13 @@
 # | section | 5 | 6 | 7 |
 # | minutes | 26 | 25 | 31 |
 #
-# Your functions leave what they are given as it is, where the text does not say otherwise. Requests are drawn and
-# devices modelled, and say so; no GPU is needed. *Write your prediction down* before you run the next cell: the result
-# appears next to it, and not before. Lecture slides are quoted by deck: [000] optimizing training pipelines,
-# [001] course introduction, [002] software perspective.
+# Your functions must not change their inputs unless the text says so. You need no GPU: requests are random and devices
+# are modelled, and both are labelled. *Write your prediction down* before you run the next cell: the result appears
+# next to it only then. Lecture slides are quoted by deck: [000] optimizing training pipelines, [001] course
+# introduction, [002] software perspective.
 #
-# A check that fails shows the first case that is not right, and what your code gave; `case("kv_cache")` gives that
-# case's inputs as Python values, `hint("kv_cache")` hints, one at a time.
+# A failing check shows the first case that is wrong, and what your code returned. `case("kv_cache")` returns the inputs
+# of that case as Python values, and `hint("kv_cache")` gives hints, one at a time.
 
 # %% setup
 try:
@@ -63,9 +63,10 @@ Progress("lab09b_serving")
 # %% [markdown]
 # ## A service that misses its limit
 #
-# A decoder of 6.7 billion parameters answers on one A100 with 80 GB. Prompts have some 300 tokens, answers some 150,
-# and requests come at random. It serves them as they come, one after the other. **Predict:** with one request every
-# two seconds on average, how long does the 99th of 100 wait for the first word of its answer? And with one a second?
+# A decoder of 6.7 billion parameters runs on one A100 with 80 GB. Prompts have about 300 tokens, answers about 150, and
+# requests arrive at random. The service answers them in order, one after the other. **Predict:** with one request every
+# two seconds on average, what is the p99 of the wait for the first word? (p99 is the smallest time that at least 99 %
+# of the requests do not exceed.) And with one request a second?
 
 # %% given
 decoder = serving.DecoderShape("7B", parameters=6_738_000_000)
@@ -121,17 +122,16 @@ with reveal_prediction("wait_half", "wait_one") as truth:
     waits = [run.time_to_first_token_s(0.99) for run in opening.values()]
     truth(wait_half=waits[0], wait_one=waits[1])
 # %% [markdown]
-# Who comes while another one is served waits for *all* of that answer. Words of this field: the *time to first token*
-# (TTFT) is from arrival to the first word, the *inter-token latency* (ITL) between words after it; *goodput* counts
-# the answers that kept a limit. p99 is the smallest time that at least 99 % of the requests do not exceed. What does
-# one answer take, and why?
+# A request that arrives while another one is served waits for *all* of that answer. Some terms: the *time to first
+# token* (TTFT) is from arrival to the first word, the *inter-token latency* (ITL) is the time between later words, and
+# *goodput* counts the answers that met a limit. How long does one answer take, and why?
 
 # %% [markdown]
 # ## 1. What a token leaves behind
 #
-# A new token attends to all that came before it. Their keys and values do not change, so they are kept: in every layer,
-# for every head, one key and one value. **Predict:** 32 layers, 32 heads of 128 numbers of 2 bytes: how many bytes
-# does a token leave, and how many does a sequence of 4096 tokens?
+# A new token attends to all tokens before it. Their keys and values do not change, so a server caches them: one key and
+# one value in every layer, for every head. **Predict:** with 32 layers and 32 heads of 128 numbers of 2 bytes, how many
+# bytes does a token leave in the cache, and how many does a sequence of 4096 tokens?
 
 # %%
 predict("token_bytes", "A token leaves", unit="KiB")
@@ -140,13 +140,15 @@ predict("sequence_bytes", "4096 tokens leave", unit="GiB")
 # %% [markdown]
 # Write `decode(cache, q, k, v)`: one new token in each row of a batch, in one layer. `q` is [rows, heads, size], `k`
 # and `v` are [rows, kv_heads, size], not rotated yet. The cache is a dict: `"k"` and `"v"` are [rows, kv_heads, cells,
-# size], `"lengths"` [rows] says how many cells of each row are filled: *rows differ*, and what lies behind is left
-# over from earlier requests. Keys in the cache are rotated already. Put the new token's key and value into it, let
-# `"lengths"` grow, and return the outputs, [rows, heads, size]: softmax of the scores over the root of `size`, times
-# the values. With fewer `kv_heads` than heads (grouped queries), the first `heads // kv_heads` heads share the first.
+# size], and `"lengths"` [rows] says how many cells of each row are filled. *Rows have different lengths*; the cells
+# after them hold old (finite) numbers of earlier requests. Every row has room for the new token. Keys in the cache are
+# already rotated. Write the new token's key and value into the cache, and increase `"lengths"` (in place, or as a new
+# tensor in the dict). Return the outputs, [rows, heads, size]: the softmax of the scores divided by the square root of
+# `size`, times the values. With fewer `kv_heads` than heads (grouped queries), the first `heads // kv_heads` heads
+# share the first kv head, and so on.
 #
-# And `fits(chip, model, tokens)`: how many sequences of `tokens` tokens fit into `chip["memory_bytes"]` next to
-# the weights (0 where not even those fit). A model is a dict of `parameters`, `layers`, `heads`, `kv_heads`,
+# Also write `fits(chip, model, tokens)`: how many sequences of `tokens` tokens fit into `chip["memory_bytes"]` next to
+# the weights (0 if not even the weights fit). A model is a dict of `parameters`, `layers`, `heads`, `kv_heads`,
 # `head_size` and `number_bytes`.
 
 
@@ -207,17 +209,17 @@ with (
     truth(token_bytes=token, sequence_bytes=4096 * token)
 
 # %% [markdown]
-# On a card of 80 GB 30 sequences of 4096 tokens fit (and 80 on one of 186 GB), and fewer kv heads are worth as many
-# more sequences. How many one *wants* at once is the next question.
+# On a card of 80 GB 30 sequences of 4096 tokens fit (and 80 on one of 186 GB). With half as many kv heads, twice as
+# many fit. How many you *want* to run at once is the next question.
 
 # %% [markdown]
 # ## 2. Reading to write one word
 #
 # Deck [002] has a linear layer of 4096 outputs and 1024 inputs in FP16: with a batch of 512 it does 315 FLOP for each
-# byte that is moved, with a batch of 1 it does 1 (0.99878, to be exact). A V100 needs 138.9 to be busy computing. A
-# decoding step is that layer, over and over, with as many rows as there are sequences in the batch; and besides the
-# weights it reads the keys and values of every sequence. **Predict:** an A100 needs 153 FLOP/B. From which batch on
-# does the decoder above compute for as long as it reads, if each sequence has 2000 tokens?
+# byte that is moved, with a batch of 1 it does 1 (0.99878, to be exact). A V100 needs 138.9 FLOP/B to be limited by
+# computing. A decoding step is a series of such layers, with one row for each sequence of the batch; besides the
+# weights it reads the keys and values of every sequence. **Predict:** an A100 needs 153 FLOP/B. From which batch size
+# on does the decoder above compute for at least as long as it reads, if each sequence has 2000 tokens?
 
 # %%
 predict(
@@ -229,20 +231,20 @@ predict(
 # %% [markdown]
 # Write, for a chip with `flop_per_s` and `memory_byte_per_s` and a model as above,
 #
-# * `prefill_s(chip, model, tokens)`: a prompt of so many tokens, all at once;
-# * `decode_s(chip, model, batch, context)`: a step in which each of `batch` sequences gets one token, and each of those
-#   looks back at `context` tokens, itself among them;
+# * `prefill_s(chip, model, tokens)`: the seconds of a prompt of that many tokens, all at once;
+# * `decode_s(chip, model, batch, context)`: the seconds of a step in which each of `batch` sequences gets one token,
+#   which looks back at `context` tokens, including itself;
 # * `ridge_batch(chip, model, context)`: the smallest batch whose step computes for at least as long as it reads, or
-#   None for a chip, a model and a context that have no such batch.
+#   None if there is no such batch for this chip, model and context.
 #
-# Each token does 2 FLOP for each parameter, and for each token that it looks back at (itself among them) 4 · layers ·
-# heads · head_size. Each *step* reads the weights once. A prompt's tokens move their own keys and values once, when
-# they are written; a decoding sequence reads those of its `context` tokens. The longer of computing and moving counts.
-# The stub `step_parts`, FLOPs and bytes of a step, is an offer: of `tokens` that are computed, which look back at
-# `looked` tokens and move the keys and values of `moved`, all summed over the batch. Change it or delete it; only
-# you call it.
+# Each token needs 2 FLOP for each parameter, and 4 · layers · heads · head_size FLOP for each token that it looks back
+# at (including itself). Each *step* reads the weights once. A prompt's tokens move their own keys and values once, when
+# they are written. A decoding sequence moves those of its `context` tokens once each; writing the new one adds nothing.
+# The time of a step is the longer of computing and moving. The stub `step_parts`, FLOPs and bytes of a step, is
+# optional: `tokens` are computed, look back at `looked` tokens and move the keys and values of `moved` tokens, all
+# summed over the batch. You may change or delete it; only your code calls it.
 #
-# You may call `serving.ServerMachine`, which prices a step by the same rules; it knows no ridge.
+# You may call `serving.ServerMachine`, which times a step by the same rules; it does not compute a ridge.
 
 
 # %% solve="decode_bound"
@@ -302,19 +304,19 @@ with requires_solution("decode_bound"), reveal_prediction("ridge") as truth:
     truth("there is none")
 
 # %% [markdown]
-# A larger batch wins, because the weights are read once for all of it; what it wins fades as the cache outweighs them.
-# A prompt of 500 tokens takes no longer than
-# three or four single tokens: it computes, they read.
+# A larger batch gains, because the weights are read once for all of it; the gain shrinks as the cache becomes larger
+# than the weights. A prompt of 500 tokens takes no longer than three or four single tokens: the prompt is limited by
+# computing, single tokens by reading.
 
 # %% [markdown]
 # ## 3. Continuous batches, paged blocks
 #
-# Answers have drawn lengths that are unknown before they end, so a batch that starts together
-# does not end together. *Continuous batching* decides before every step who runs in it. And memory comes in *blocks* of
-# 16 tokens: a sequence needs another one every 16 steps, and there is a fixed pool.
+# Answers have random lengths that are unknown before they end, so a batch that starts together does not end together.
+# *Continuous batching* decides before every step which requests run in it. Memory comes in *blocks* of 16 tokens from a
+# fixed pool: a sequence needs another block every 16 steps.
 #
-# **Predict:** answers have up to 1000 tokens, half of them fewer than 150. If each request reserved blocks for the
-# longest answer when it begins, how much of the reserved cache would hold tokens?
+# **Predict:** answers have up to 1000 tokens, half of them fewer than 150. Suppose each request reserves blocks for the
+# longest answer when it begins. What percentage of the reserved cache holds tokens?
 
 # %%
 predict("filled", "Of the reserved cache, the share that holds tokens is", unit="%")
@@ -348,16 +350,18 @@ with reveal_prediction("filled") as truth:
 # | `waiting`, `running` | requests, in the order of arrival, and of admission |
 # | `finished` | requests that have ended and still hold their blocks |
 # | `free_blocks` | blocks of the pool that are free |
-# | `allocate(request, blocks)` | gives it so many more |
-# | `admit(request)` | it runs from the next step on, which computes its prompt |
-# | `free(request)` | gives the blocks of a finished request back |
-# | `preempt(request)` | takes it out: its blocks are free, it waits again, and its tokens are computed anew later |
-# | `machine.most_sequences` | so many may run at a time |
+# | `allocate(request, blocks)` | gives it that many more blocks |
+# | `admit(request)` | lets it run from the next step on, which computes its prompt; gives it no blocks |
+# | `free(request)` | returns the blocks of a finished request to the pool |
+# | `preempt(request)` | stops it: its blocks become free, it waits again, and its tokens are recomputed later |
+# | `machine.most_sequences` | how many may run at a time |
 #
-# A request has `number`, `arrival_s`, `prompt_tokens`, `generated_tokens`, `blocks` that it holds, and `needs`: so many
-# more it lacks for its next step. A sequence without them waits. What you hold is how it *was* when you asked:
-# ask again after a call. Every request has to be answered and every block free in the end, within 5 % of the time of a
-# good schedule, and p99 of the first token within 30 % of its. (The check serves ten loads: some 15 s.)
+# A request has `number`, `arrival_s`, `prompt_tokens`, `generated_tokens`, `blocks` (how many it holds), and `needs`:
+# how many more it needs for its next step. A running request without them stalls. A value that you have read does not
+# change: read it again after a call. In the end every request must be answered and every block free, within 5 % of the
+# time of a good schedule, and with a p99 of the first token within 30 % of that schedule's. (Good is a schedule of a
+# dozen lines that holds no blocks in reserve; which request it preempts matters. The check serves ten loads, which
+# takes about 15 s.)
 
 
 # %% solve="continuous"
@@ -395,8 +399,8 @@ with requires_solution("continuous"):
 
 # %% [markdown]
 # **The same in torch.** `server.admit(request)` puts a request into a row of the batch, `server.allocate` gives it a
-# part of the cache (here a row of `state`), `server.finished` are rows whose answer has ended, and `server.free` lets
-# another request have their place. A step computes all eight rows, empty or not:
+# part of the cache (here a row of `state`), `server.finished` are rows whose answer has ended, and `server.free` makes
+# their place available to another request. A step computes all eight rows, empty or not:
 
 
 # %%
@@ -433,9 +437,9 @@ in_torch(
 # %% [markdown]
 # ## 4. The same service, in time
 #
-# The service of the beginning, with your schedule. Its limit: the first word within five seconds, for 99 of 100.
-# **Predict:** one by one it kept that at a request every ten seconds. How many times that load does the same
-# device keep now? (The cell behind the box serves some thousands of requests: up to half a minute.)
+# Now the service from the beginning uses your schedule. Its limit is the first word within five seconds, for 99 of 100.
+# **Predict:** one by one, it met the limit at one request every ten seconds. How many times that load can the same
+# device take now? (The cell after the box serves some thousands of requests and takes up to half a minute.)
 
 # %%
 predict("times", "The largest load that keeps the limit grows", unit="times")
@@ -498,12 +502,12 @@ with requires_solution("continuous"):
     axes.legend()
 
 # %% [markdown]
-# Each curve rises slowly and then stands up: the *knee*, where more comes than the device can answer and the queue
-# takes over; how high it goes from there is a matter of how long that lasts. To the right of it a larger load brings
-# few more answers and much more waiting. Set a service's load to the left of its knee, by p99 and not by the mean. And
-# not by how busy the device is: one by one it missed its limit while it was idle for part of the time, and with
-# requests that come at random the wait grows without end as the load nears what the device can do. Draw loads of your
-# own: what moves the knee, and what does not?
+# Each curve rises slowly and then steeply. In between is the *knee*, where more requests arrive than the device can
+# answer, and the queue grows; how high the curve goes then depends on how long the load lasts. To the right of the
+# knee, a larger load brings few more answers and much more waiting. Choose a service's load to the left of its knee, by
+# p99 and not by the mean. Do not choose it by how busy the device is: one by one, the service missed its limit while
+# the device was idle for part of the time. With random arrivals, the wait grows without bound as the load approaches
+# what the device can do. Try loads of your own: what moves the knee, and what does not?
 
 # %%
 with requires_solution("continuous"):
@@ -512,19 +516,20 @@ with requires_solution("continuous"):
 # %% [markdown] explain="two_services"
 # **Explain (read by your instructor).** Two services want the same GPUs and the same decoder. One completes code while
 # people type: prompts of 2000 tokens, answers of 20, and a suggestion that comes after 0.5 s is useless. The other
-# summarises the day's documents by night: prompts of 8000 tokens, answers of 500, due in the morning. (a) For each,
-# say which figure decides (time to first token, time between tokens, tokens a second), and what bounds it: computing
-# or reading? (b) Which batch size and which policy for when to start would you give each, and what would happen to one
-# under the other's? (c) Somebody shows that the GPUs of the first service are busy for 40 % of the time, and proposes
-# to halve their number. What do you ask to see before you answer?
+# summarizes the day's documents at night: prompts of 8000 tokens, answers of 500, due in the morning. (a) For each
+# service, say which figure matters (time to first token, time between tokens, tokens a second), and what limits it:
+# computing or reading? (b) Which batch size and which policy for starting a batch would you choose for each, and what
+# would happen to each service under the other's policy? (c) Somebody shows that the GPUs of the first service are busy
+# for 40 % of the time, and proposes to halve their number. What do you ask to see before you answer?
 
 # %% [markdown]
 # ## 5. Practice: batches, and the last of a hundred
 #
-# From here on everything is optional and gives no points. Another service has answers of a single step: a *ranker* of
-# 0.56 billion parameters scores texts for a search. Batches are padded to their longest text, and most texts are short,
-# a few long. "Larger batches" is deck [000]'s remedy for a device that waits for launches. **Predict:** by night 40
-# requests come in a second, and the policy waits until a batch of 32 is full. What is the p50 of the latency?
+# From here on everything is optional and gives no points. Another service computes each answer in a single step: a
+# *ranker* of 0.56 billion parameters scores texts for a search. Batches are padded to their longest text; most texts
+# are short, a few are long. "Larger batches" is deck [000]'s remedy for a device that waits for launches. **Predict:**
+# at night 40 requests arrive per second, and the policy waits until a batch of 32 is full. What is the p50 of the
+# latency?
 
 # %% given
 ranker = serving.DecoderShape(
@@ -574,21 +579,20 @@ with reveal_prediction("night", "day") as truth:
     truth(night=half, day="above 0.1 s" if p99 > 0.1 else "below 0.1 s")
 
 # %% [markdown]
-# In a full batch each of 32 texts takes as long as the longest.
-# Write
+# In a full batch, each of the 32 texts takes as long as the longest one. Write
 #
-# * `next_batch(now_s, queue, service, limit_s)`: the device is idle and somebody waits; the `number`s of those that run
-#   now. `queue` has requests in the order of their arrival, each with `number`, `arrival_s` and `prompt_tokens`;
-#   `service.most_sequences` is the most in a batch, and `service.batch_s([64, 64, 90])` what a batch of such prompts
-#   takes. Return an empty list to wait for the next arrival, or a time (in seconds, as `now_s`) to wait until then or
-#   until the next arrival, whichever comes first. It is called for loads by night, by day and in bursts, in each of
-#   which p99 has to be within `limit_s`: twice what a good policy reaches.
-# * `servers_for(demand_per_s, limit_s, runs)`: so many servers serve a demand within a limit. Each of `runs` was
-#   measured on one server: requests came at `per_s`, and took `latencies_s`. A server's load keeps the limit if the
-#   p99 of its run does; each server gets an equal share of the demand.
+# * `next_batch(now_s, queue, service, limit_s)`: called when the device is idle and at least one request waits; returns
+#   the `number`s of the requests to run now. `queue` has requests in the order of their arrival, each with `number`,
+#   `arrival_s` and `prompt_tokens`; `service.most_sequences` is the largest batch, and `service.batch_s([64, 64, 90])`
+#   gives the seconds of a batch of such prompts. Return an empty list to wait for the next arrival, or a time (in
+#   seconds, like `now_s`) to wait until then or until the next arrival, whichever is first. It is called for loads at
+#   night, by day and in bursts; in each, p99 must be within `limit_s`, which is twice what a good policy reaches.
+# * `servers_for(demand_per_s, limit_s, runs)`: how many servers are needed to serve a demand within a limit. Each of
+#   `runs` was measured on one server: requests arrived at the rate `per_s` and took `latencies_s`. A load is within the
+#   limit if the p99 of its run is; each server gets an equal share of the demand.
 #
-# No policy knows which request comes next: your policy is run on two loads that part at some moment, and has to decide
-# alike before it. So no lots, and nothing that one call notes for a later one.
+# A policy must not know the next request. So your policy runs on two loads that are the same up to some moment, and
+# must decide the same way before it. Use no random numbers, and keep nothing from one call for a later one.
 
 
 # %% solve="batcher"
@@ -627,26 +631,27 @@ with requires_solution("batcher"):
         )
 
 # %% [markdown]
-# No batch is waited for, and none mixes a sentence with a book: batches grow automatically as the queue does. At the
-# rush the device is busy nearly all of the time, and p99 rises: with requests that come at random, the wait grows
-# without end as the load nears what the device can do. That is why the demand is not divided by the throughput.
+# This policy never waits to fill a batch, and never mixes a sentence with a book: batches grow as the queue grows. In
+# the rush hour the device is busy nearly all of the time, and p99 rises: with random arrivals, the wait grows without
+# bound as the load approaches what the device can do. So you cannot simply divide the demand by the throughput.
 
 # %% [markdown]
 # ## 6. Practice: requests in streams
 #
 # Small networks leave most of a GPU idle: their kernels have few blocks. Deck [002] lists *multi-stream execution* and
-# *time fusion* among what TensorRT does: independent requests run side by side in streams, and the time steps of a
-# recurrent network become one kernel. **Predict:** a GPU has 108 SMs, and one kernel of a request fills all of them.
-# What do four streams, instead of one, do to the *mean* time to an answer?
+# *time fusion* among the features of TensorRT: independent requests run side by side in streams, and the time steps of
+# a recurrent network become one kernel. **Predict:** a GPU has 108 SMs, and one kernel of a request fills all of them.
+# How does the *mean* time to an answer change with four streams instead of one?
 
 # %%
 predict("mean", "With four streams the mean", choices=("falls", "stays", "rises"))
 
 # %% [markdown]
-# Write `serve(gpu, requests)` with the two calls below. Each request is a dict, and those of a load are alike: a step
-# reads what the step before it wrote. A loop may become one kernel only where `fusible` says so (its state fits into
-# the SMs). All requests are there from the start. Wait once, in the end. The last answer, and the mean time to an
-# answer, may take 5 % longer than in a good program; `gpu.machine.sm_count` says how many blocks run at a time.
+# Write `serve(gpu, requests)` with the two calls below. Each request is a dict, and all requests of a load are alike:
+# each step reads what the step before it wrote. A loop may become one kernel only if the request is `fusible` (its
+# state fits into the SMs). All requests are there from the start. Wait once, at the end. The time of the last answer
+# and the mean time to an answer may each be 5 % longer than in a good program; `gpu.machine.sm_count` says how many
+# blocks run at a time.
 
 
 # %% given
@@ -708,33 +713,33 @@ with reveal_prediction("mean") as truth:
 #
 # Deck [001] announces "basics of web service deployment" and "deployment of trained networks, both on their own and as
 # part of a larger system". Most models are reached over HTTP. For each request a *handler* runs: it puts the request
-# into a *queue* and waits for its answer. One task takes requests out of the queue and runs them together: a
-# *micro-batch* has at most `max_batch` requests, and begins when it is full or its oldest request has waited
-# `max_wait_s`. Two kinds of request get status 503 ("service unavailable") instead of an answer: those that find
-# `max_queue` others in the queue, at once, and those that have waited longer than `timeout_s`, since their client has
-# given up and an answer would only delay others. Two more addresses are for machines. `/health` tells a load balancer
-# whether to send requests here; `/metrics` gives counts of requests, batch sizes, latencies and the queue's length to a
-# monitor.
+# into a *queue* and waits for its answer. One task takes requests out of the queue and runs them together as a
+# *micro-batch*. It has at most `max_batch` requests, and begins when it is full or its oldest request has waited
+# `max_wait_s`. Two kinds of request get status 503 ("service unavailable") instead of an answer. A request that finds
+# `max_queue` others in the queue gets it at once. A request that has waited longer than `timeout_s` (which is above
+# `max_wait_s`) gets it because its client has given up, and an answer would only delay others. Two more addresses are
+# for other programs. `/health` tells a load balancer whether to send requests here; `/metrics` gives counts of
+# requests, batch sizes, latencies and the queue's length to a monitor.
 #
-# **Predict:** a model takes 8 ms for one input, and 0.25 ms more for each further one in its batch. At random, 200
-# requests come a second; 32 may wait, and for 0.2 s. If it runs them one by one, how many get a 503?
+# **Predict:** a model takes 8 ms for one input, and 0.25 ms more for each further input of a batch. 200 requests a
+# second arrive at random; 32 may wait, for up to 0.2 s. If the model runs them one by one, what percentage gets a 503?
 
 # %%
 predict("turned_away", "Of the requests, one by one, a 503 goes to", unit="%")
 
 # %% [markdown]
-# Write the three rules. They read no clock, so they can be judged on virtual time, and a real server can use them.
-# `queue` has the requests that wait, in the order of their arrival, each with `number` and `arrival_s`; `limits` has
-# the four names above.
+# Write the three rules. They do not read a clock, so the check can run them on virtual time, and a real server can use
+# them too. `queue` has the waiting requests in the order of their arrival, each with `number` and `arrival_s`; `limits`
+# has the four limits above as attributes.
 #
-# * `accepts(queue, limits)`: a request comes, and `queue` waits already. Whether it may wait too.
-# * `expired(now_s, queue, limits)`: the numbers of those that have waited *longer* than `timeout_s`.
-# * `due(now_s, queue, limits)`: the model is idle, and at least one request waits. The numbers of the batch that runs
-#   now; or, if it is not due yet, the time at which it will be if no other request comes.
+# * `accepts(queue, limits)`: a request arrives while those in `queue` wait. Returns whether it may wait too.
+# * `expired(now_s, queue, limits)`: returns the numbers of the requests that have waited *longer* than `timeout_s`.
+# * `due(now_s, queue, limits)`: the model is idle, and at least one request waits. Returns the numbers of the batch to
+#   run now; or, if no batch is due yet, the time at which it will be due if no other request comes.
 #
 # The model runs one batch at a time. Whenever it is idle and a request waits, `expired` is asked and then `due`: when a
-# request comes, when a batch ends, and at the time that `due` gave. What comes at such a moment is in the queue
-# already. In the cases every time is a multiple of 1/8 s, so sums are exact.
+# request comes, when a batch ends, and at the time that `due` gave. A request that arrives at exactly that moment is
+# already in the queue. In the cases every time is a multiple of 1/8 s, so sums are exact.
 
 
 # %% solve="micro_batch"
@@ -804,14 +809,16 @@ with requires_solution("micro_batch"):
     sweep([(20, 16, 0.0), (20, 16, 0.02), (20, 16, 0.1)])
 
 # %% [markdown]
-# The size of a batch buys throughput. Waiting for company buys little: while one batch runs the next one gathers, so
-# `max_wait_s = 0` batches too, and more so the more there is to do. At 20 a second a wait is added to nearly every
-# request, p99 and p50 alike, and hardly anybody comes meanwhile. It pays where a larger batch saves more than the wait
-# costs: many requests, and a model whose time hardly grows with its batch. And the 503s keep the rest in time: without
-# them the queue would grow for as long as more comes than can be answered, and all would be late.
+# Larger batches increase throughput. Waiting for more requests gains little: while one batch runs, the next one
+# collects, so `max_wait_s = 0` makes batches too, and larger ones under more load. At 20 requests a second, nearly
+# every request has to wait, which adds to p50 and p99, and hardly any other request arrives in that time. Waiting pays
+# if a larger batch saves more than the wait costs: with many requests, and a model whose time hardly grows with the
+# batch. And the 503s keep the other answers in time: without them the queue would grow as long as more requests arrive
+# than the model can answer, and all would be late.
 #
-# Now a real server on this machine, with your rules. These are its handlers and the task that runs batches. `await` is
-# where one waits and others go on; the model runs in a thread of its own, so requests are taken meanwhile.
+# Now a real server on this machine, with your rules. These are its handlers and the task that runs batches. At an
+# `await`, one handler waits and others continue; the model runs in a thread of its own, so the server accepts requests
+# in the meantime.
 
 # %%
 from urllib.request import urlopen
@@ -859,9 +866,10 @@ routes = {"POST /predict": answer, "GET /health": health, "GET /metrics": metric
 
 
 # %% [markdown]
-# The model is two layers, most of it 64 MiB of weights, read once for a batch. Its times, measured alone for a batch of
-# 1 and of 16, go into the model of the service: the same rules, the same arrivals, on virtual time. 200 requests come,
-# 1.6 times as many a second as it could answer one by one; no request waits for another one's answer.
+# The model has two layers with 64 MiB of weights, which are read once for a batch. We measure its time alone for a
+# batch of 1 and of 16, and simulate the service with these times: the same rules and the same arrivals, on virtual
+# time. 200 requests arrive, at 1.6 times the rate that the model could answer one by one; no client waits for another
+# client's answer.
 
 
 # %%
@@ -945,16 +953,16 @@ with requires_solution("micro_batch"):
         print(f"GET /metrics, one by one:\n{page}")
 
 # %% [markdown]
-# The server does more than its model knows. HTTP and JSON take processor time for each request, in batches of any size,
-# and here the clients share the processor with the server, so its batches take longer and gather more. What the model
-# says well is which rule answers more, and which way p99 goes. `/metrics` is a page of counts: a *histogram* has, for
-# each bound, how many answers took at most so long. From it p99 is known up to a bound only; but counts of many servers
-# can be added, and percentiles cannot.
+# The server does more work than the simulation includes. HTTP and JSON take CPU time for each request, whatever the
+# batch. Here the clients also share the CPU with the server, so its batches take longer and collect more requests. The
+# simulation does predict which rule answers more requests, and whether p99 rises or falls. `/metrics` is a page of
+# counts: a *histogram* counts, for each bound, how many answers took at most that long. It gives only a bound for p99;
+# but you can add up the counts of many servers, and you cannot add percentiles.
 #
-# In a larger system a load balancer spreads requests over several such processes; it asks each for `/health` and passes
-# over one that says 503 or nothing. A client that gets a 503 tries again later, and later still each time: retries at
-# once would keep an overloaded service overloaded. Model servers have this batcher inside. NVIDIA's Triton Inference
-# Server calls the limits `max_batch_size`, `max_queue_delay_microseconds`, `max_queue_size` and
+# In a larger system a load balancer distributes requests over several such processes; it asks each for `/health` and
+# skips a process that returns 503 or nothing. A client that gets a 503 tries again later, with longer waits each time:
+# immediate retries would keep an overloaded service overloaded. Model servers include such a batcher. NVIDIA's Triton
+# Inference Server calls the limits `max_batch_size`, `max_queue_delay_microseconds`, `max_queue_size` and
 # `default_timeout_microseconds`.
 
 # %% [markdown]

@@ -1,17 +1,18 @@
 # %% [markdown]
 # # Before you spend
 #
-# A grant pays for GPUs by the hour. A training script works, but slowly, and the model is due on Friday. Four questions
-# come before the first rented hour. What will it cost? Which batch finishes first? What is worth fixing? And is the
-# fixed script still the same training? Deck [001] puts it like this: *how many resources*, and *how do I not run out of
-# money in the process?* Each answer here is a prediction; the judge runs the modelled training.
+# A grant pays for GPUs by the hour. A training script works, but slowly, and the model is due on Friday. Before you
+# rent the first hour, you need to answer four questions. What will it cost? Which batch size finishes first? What is
+# worth fixing? And is the fixed script still the same training? Deck [001] asks: *how many resources*, and *how do I
+# not run out of money in the process?* Each of your answers is a prediction; the judge runs the modelled training to
+# test it.
 #
 # After this lab you can
 #
 # * say what a training run costs, and rent the GPUs that cost least;
 # * choose the batch that finishes a training first, and see when more GPUs no longer help;
 # * predict from a timeline what each fix gains, alone and after other fixes;
-# * tell from the losses of several seeds whether a fix has changed the training;
+# * decide from the losses of several seeds whether a fix has changed the training;
 # * apply all of this to a slow script on your own machine.
 #
 # **About 138 minutes (estimated)**.
@@ -22,11 +23,11 @@
 # | minutes | 33 | 32 | 40 | 33 |
 #
 # The last two sections give no points and take another 25 minutes. The budget itself is spent in the next lab,
-# `lab10b`. Runs are modelled and say so; no GPU is needed. *Write your prediction down* before you run the next cell.
-# Decks are quoted by number: [001] course introduction, [004] deep learning, hopefully faster.
+# `lab10b`. You need no GPU: runs are modelled, and labelled so. *Write your prediction down* before you run the next
+# cell. Decks are quoted by number: [001] course introduction, [004] deep learning, hopefully faster.
 #
-# A check that fails shows the first case that is not right, and what your code gave; `case("cost")` gives that case's
-# inputs as Python values, `hint("cost")` hints, one at a time.
+# A failing check shows the first case that is wrong, and what your code returned. `case("cost")` returns the inputs of
+# that case as Python values, and `hint("cost")` gives hints, one at a time.
 
 # %% setup
 try:
@@ -63,28 +64,28 @@ Progress("lab10_capstone")
 # A model of 1.2 billion parameters is to read 24 billion tokens. By its datasheet, an H100 does 989 TFLOP/s in bf16
 # (twice that for 2:4 sparse weights, which are not used here). This script reaches 40 % of it. An H100 costs 3.50 an
 # hour. Training does 6 FLOP for each parameter and token: 2 forward, 4 backward. Activations are recomputed, so the
-# forward pass runs *once more*. **Predict:** how long does one node of 8 GPUs train? And where 12 GPUs train on two
-# nodes, what share of the bill is for GPUs that are rented and never train?
+# forward pass runs *once more*. **Predict:** how long does one node of 8 GPUs train? And if 12 GPUs train on two nodes,
+# what percentage of the bill is for GPUs that are rented but never train?
 
 # %%
 predict("one_node", "On one node it trains for", unit="h")
 predict("idle", "Of the bill, idle GPUs have", unit="%")
 
 # %% [markdown]
-# Write three functions. A `run` has `parameters`, `tokens`, `batch`, `recompute` (True or False), `state_bytes`
-# (bytes a parameter: weights, gradients, optimizer), `activation_bytes` (on *each* GPU) and `deadline_h`. A `chip`
-# has `flop_per_s` (its peak), `achieved` (the share of it that is reached, recomputation counted), `memory_bytes`,
-# `node_gpus`, `most_gpus`, `price_per_gpu_h` and `setup_h`.
+# Write three functions. A `run` has `parameters`, `tokens`, `batch`, `recompute` (True or False), `state_bytes` (bytes
+# a parameter: weights, gradients, optimizer), `activation_bytes` (on *each* GPU) and `deadline_h`. A `chip` has
+# `flop_per_s` (its peak), `achieved` (the share of the peak that the script reaches, counting recomputation),
+# `memory_bytes`, `node_gpus`, `most_gpus`, `price_per_gpu_h` and `setup_h`.
 #
-# * `hours(run, chip, gpus)`: `setup_h`, when no GPU trains, plus the hours of the training, which `gpus` GPUs share
-#   equally.
-# * `fits(run, chip, gpus)`: whether one GPU's share of the state (all GPUs shard it) and its activations fit its
-#   memory.
+# * `hours(run, chip, gpus)`: `setup_h`, during which no GPU trains, plus the hours of the training, which `gpus` GPUs
+#   share equally.
+# * `fits(run, chip, gpus)`: whether one GPU's share of the state (which is sharded over all GPUs) and its activations
+#   fit into its memory.
 # * `cheapest(run, chip)`: the number of GPUs that costs least, as `{"gpus": …, "rented": …, "hours": …, "money": …}`.
-#   Whole nodes are rented, at most `most_gpus` GPUs in all. Every rented GPU is paid for from the first hour to the
-#   last, even if it is idle. `gpus` may be any number that divides the batch, fits, and finishes within `deadline_h`.
-#   Return None where there is no such number. A share that fills memory to the last byte fits. No two numbers of GPUs
-#   cost the same here, since `setup_h` is above 0.
+#   You rent whole nodes, and all their GPUs count: at most `most_gpus` may be rented. You pay for every rented GPU from
+#   the first hour to the last, even if it is idle. `gpus` may be any number that divides the batch, fits, and finishes
+#   within `deadline_h`. Return None if there is no such number. A share that fills the memory exactly fits. No two
+#   numbers of GPUs cost the same here, since `setup_h` is above 0.
 
 
 # %% solve="cost"
@@ -157,7 +158,8 @@ with requires_solution("cost"), reveal_prediction("one_node", "idle") as truth:
 # hardly changes them.
 #
 # Take the slide's machine, 6 TFLOP/s and 300 GB/s, a layer of 1024 × 1024 in fp32, and B_c = 256. **Predict** the batch
-# that ends first. And how many times as long does the batch with the most samples a second take, of all up to 512?
+# that finishes first. And of all batches up to 512, the one with the most samples a second: how many times as long does
+# it take?
 
 # %%
 predict("ends_first", "The batch that ends first is", unit="samples")
@@ -175,7 +177,7 @@ predict("most_a_second", "The batch of 512 takes as long", unit="times")
 # * `best_batch(job, machine, gpus)`: the batch that finishes first, of those that `gpus` GPUs share equally and that
 #   fit;
 # * `fewest_gpus(job, machine, deadline_s)`: the smallest number of GPUs that finishes by the deadline, each number with
-#   its best batch; None where no number up to `most_gpus` does.
+#   its best batch; None if no number up to `most_gpus` does.
 
 
 # %% solve="time_to_quality"
@@ -292,8 +294,8 @@ with requires_solution("time_to_quality"), reveal_prediction("sixteen") as truth
 #
 # Deck [004]: *go for biggest, cheapest gains*. Below are four steps of a script on a modelled GPU: it decodes on the
 # host, copies, computes, sums gradients over the network, and logs. The copy is from pageable memory, so it runs on the
-# stream of the kernels; a copy from pinned memory would have the row "copies". **Predict** from the picture: which of
-# the fixes in `MENDS` gains most, and how much would you gain if decoding took a tenth of its time?
+# stream of the kernels; a copy from pinned memory would have the row "copies". **Predict** from the picture: how much
+# time would you gain if decoding took a tenth of its time, and which of the fixes in `MENDS` gains most?
 
 # %% given
 EXAMPLE = [
@@ -342,16 +344,17 @@ predict(
 # run one after another. `after` holds the indices, in this list, of spans in other rows that had to end first. `kind`
 # is "work" or "call" (a launch) or "wait" on the host, "kernel" or "copy" elsewhere. A fix (an entry of `mends`) has
 # the `names` of the operations that it changes, and `times`, the factor by which it multiplies the seconds of their
-# work, kernels and copies. The host needs as long to launch a short kernel as a long one. Where `times` is 0, the
+# work, kernels and copies. The host needs as long to launch a short kernel as a long one. If `times` is 0, the
 # operation is not issued: it has no call and no wait. The factors of two fixes of one operation multiply: 0.5 and 0.5
 # leave a quarter.
 #
 # * `replayed_s(spans, mends)`: the seconds of the run with a list of fixes applied. Each span starts when the one
 #   before it in its row, and all of its `after`, are over. A *wait* has no length of its own: it ends when the spans
-#   that it comes after have ended. (To the spans that come after it, an operation that is not issued is a kernel of
-#   length 0.)
+#   that it comes after have ended. (For the spans after it, an operation that is not issued is a kernel of length 0
+#   that still follows its row and its `after`.)
 # * `rank(spans, mends)`: `mends` is a dict by name. Return three pairs `(name, gain)`: first the best fix; then the
-#   best of the others *with the first one done*, and its additional gain; then a third in the same way.
+#   best of the others *with the first one done*, and its additional gain; then a third in the same way. There are no
+#   ties.
 #
 # The judge runs the script again with your fixes. Gains may be off by a tenth, or by a hundredth of the run.
 
@@ -492,7 +495,8 @@ for axes in (left, right):
 #   the 2^n patterns of signs. Return the share of patterns whose sum is at least as far from zero as the sum of
 #   `differences`.
 # * `same(curves_a, curves_b)`: arrays [seeds, points], row i of both from seed i. `"equal"`: within `ROUNDING` of each
-#   other, relative, at all points. `"noise"`: another run of the same training. `"changed"`: another training.
+#   other at all points, relative to either loss. `"noise"`: another run of the same training. `"changed"`: another
+#   training.
 #
 # Your `same` is asked about 58 pairs of ten seeds and 16 points: 6 are equal; 28 are noise, of which at most 2 may be
 # called changed; 24 are changed, of which at most 2 may be missed. A change lasts for four points or more: over the

@@ -23,8 +23,8 @@
 # right curve. *Write your prediction down* before you run the next cell. Lecture slides are quoted by deck: [001]
 # course introduction, [004] deep learning, hopefully faster.
 #
-# A check that fails shows the first case that is not right; `case("single")` gives that case's inputs, and
-# `TrainingJob.from_dict` makes a job of them. `hint("single")` gives hints, one at a time.
+# A failing check shows the first case that is wrong; `case("single")` returns the inputs of that case, and
+# `TrainingJob.from_dict` makes a job from them. `hint("single")` gives hints, one at a time.
 
 # %% setup
 try:
@@ -128,10 +128,11 @@ def naive(trainer):
 
 
 # %% [markdown]
-# *Light* is a lower bound of the job's time that no program beats. Each resource (the GPU's compute, the host that
-# loads, the copy engine, the links) has work that every program must do. Before its first piece of work and after its
-# last, there is something that it must wait for. The largest of these times is the bound, and `light(job)` gives it.
-# **Predict:** which share of light does the naive program have?
+# *Light* (short for the speed of light) is a lower bound of the job's time that no program beats. Each resource (the
+# GPU's compute, the host that loads, the copy engine, the links) has work that every program must do. Before its first
+# piece of work and after its last piece, there is other work that it must wait for. The largest of these times is the
+# bound, and `light(job)` gives it. **Predict:** light divided by the time of the naive program is its share of light.
+# What is it, in percent?
 
 # %%
 predict("naive_share", "Of the speed of light, the naive job has", unit="%")
@@ -150,9 +151,9 @@ _ = axes.set_title("The naive program (modelled)")
 print("losses:", [round(loss, 6) for loss in found.losses])
 
 # %% [markdown]
-# That is two and a half units: kernels, a copy, and long stretches where the GPU has nothing to do. The host is loading
-# there. The timeline shows where to look, but not what a fix gains. Fixes *compose*: the gain of the second shows only
-# when the first is made.
+# The picture shows two and a half units: kernels, a copy, and long stretches where the GPU has nothing to do because
+# the host is loading. The timeline shows where to look, but not what a fix gains. Fixes *compose*: the gain of the
+# second shows only when the first is made.
 
 # %% [markdown]
 # ## 2. One GPU
@@ -229,8 +230,9 @@ with reveal_prediction("first_mend") as truth:
 # %% [markdown]
 # All four together are not nearly enough: most of the remaining loss is *between* calls. Three questions are left to
 # you. How many units go through the net at once? (`job.peak_bytes(count)` says how many bytes a program needs for
-# micro-batches of `count` units that go through `passes`, which frees what it has used. Each kernel takes
-# `job.kernel_s` before it does anything.) What must the host really wait for? And what can a copy overlap with?
+# micro-batches of `count` units that go through `passes`, which frees what it has used; inputs that you copy ahead come
+# on top. Each kernel takes `job.kernel_s` before it does anything.) What must the host really wait for? And what can a
+# copy overlap with?
 #
 # Write `train_on_one(trainer)`: the same job on one GPU within `trainer.job.memory_bytes`, at 90 % of light or more,
 # with the same losses to 1e-6. `passes` is already written; you write the code before and after it. `run_training`
@@ -463,11 +465,11 @@ with reveal_prediction("dearer") as truth:
 #   and on the offer worth taking there is memory for all the units of a step. How many units should go first, while no
 #   GPU computes?
 #
-# The score is the geometric mean, over jobs that you do not know, of *light over your time*, where light is the least
-# time that any of the offers could have within the budget. (An offer does not count if only a program with more than
-# 98 % of light could pay for it.) From 88 % on it earns all points, from 78 % three quarters, from 55 % half, from 30 %
-# a quarter, with no steps between. A run that is faster than light is refused, and so is a program that leaves work
-# out. A run that is not paid for costs all points.
+# The score is the geometric mean, over jobs that you do not know, of *light divided by your time*, where light is the
+# shortest time that any of the offers could reach within the budget. (An offer does not count if only a program with
+# more than 98 % of light could pay for it.) From 88 % on it earns all points, from 78 % three quarters, from 55 % half,
+# from 30 % a quarter, with no steps between. A run that is faster than light is refused, and so is a program that
+# leaves work out. A run that is not paid for costs all points.
 
 
 # %% solve="score"
@@ -569,10 +571,10 @@ with requires_solution("scaled"):
         print(f"modelled, {ranks} GPU(s): {time}, {told}")
 
 # %% [markdown] explain="report"
-# You hand the job back to those who pay for it. In 80 to 150 words: **(a)** which three fixes on one GPU gained most,
-# with the figures above, and why their order changes what each seems to gain; **(b)** what the second, third and fourth
-# GPU gained, in seconds and in money, and which resource limits the job; **(c)** one thing in this model that a real
-# cluster would do differently, and what you would measure first.
+# You hand the job back to the people who pay for it. In 80 to 150 words: **(a)** which three fixes on one GPU gained
+# most, with the figures above, and why their order changes what each seems to gain; **(b)** what the second, third and
+# fourth GPU gained, in seconds and in money, and which resource limits the job; **(c)** one thing that a real cluster
+# would do differently from this model, and what you would measure first.
 
 # %% [markdown]
 # ## Where you are

@@ -1,10 +1,10 @@
 # %% [markdown]
 # # Write the kernel
 #
-# A fused softmax reads each value once and writes it once. Five lines of PyTorch that compute the same move each value
-# eight times, and on a GPU they take about four times as long, since memory limits both. The difference is one
-# *kernel*, and you can write it. The language is Triton. In this lab your source runs on any laptop, and every byte
-# that it moves is counted. On a GPU, Triton compiles the same source.
+# A fused softmax reads each value once and writes it once. Five lines of PyTorch that compute the same result move each
+# value eight times, and on a GPU they take about four times as long, since memory limits both. The fused version is one
+# *kernel*, and you can write it yourself, in the language Triton. In this lab your source runs on any laptop, and every
+# byte that it moves is counted. On a GPU, Triton compiles the same source.
 #
 # After this lab you can
 #
@@ -38,7 +38,7 @@
 # introduction, [002] software perspective, [004] deep learning, hopefully faster. `hint("row_softmax")` gives the hints
 # of an exercise, one at a time.
 #
-# A check that fails shows the first case that is not right. `case("row_softmax")` gives that case's arguments, so that
+# A failing check shows the first case that is wrong. `case("row_softmax")` returns the arguments of that case, so
 # `row_softmax(*case("row_softmax"))` runs your kernel on them.
 
 # %% setup
@@ -118,8 +118,8 @@ def double(x):
 #
 # `double` is the *host code*. It allocates the output and launches a *grid* of programs: `kernel[grid](arguments)`.
 # When your exercises are checked, the host code receives tensors with a shape and without values. So the host code can
-# only allocate and launch, and the kernel has to do the computing. The text of the cell is what is judged: keep a
-# kernel and its host function in the same cell.
+# only allocate and launch, and the kernel has to do the computing. The check judges the text of the cell: keep a kernel
+# and its host function in the same cell.
 #
 # **Predict:** `x` has 1,000 fp32 elements. How many programs run, how many lanes of the last one are masked, and how
 # many bytes does the launch read and write together?
@@ -157,8 +157,8 @@ except TileError as error:
 # %% [markdown]
 # ## 2. Three steps in one kernel
 #
-# PyTorch computes `torch.relu(a * x + b)` with three kernels. **Predict:** how many times as many bytes do they move as
-# one kernel that does all three steps?
+# PyTorch computes `torch.relu(a * x + b)` with three kernels. **Predict:** one kernel can do all three steps. How many
+# times as many bytes do the three kernels move?
 
 # %%
 predict("three", "Three kernels move", unit="times")
@@ -172,7 +172,7 @@ with reveal_prediction("three") as truth:
 
 # %% [markdown]
 # Deck [002] calls that *fusion*. Write `scale_shift_relu(x, a, b)` → relu(a · x + b), with one launch. `x` is an fp32
-# vector of any length; `a` and `b` are numbers, which a launch can pass.
+# vector of any length from 1 on; `a` and `b` are numbers, which you can pass to a launch.
 #
 # Judged: every value; `x` is read once and the output is written once; a program has at most 4,096 elements, so that a
 # long vector keeps all multiprocessors busy.
@@ -237,13 +237,14 @@ with reveal_prediction("row_sum") as truth:
 # Write `row_softmax(x)` → the softmax of each row. `x` is fp16 with the shape (rows, columns); the output is fp16 as
 # well.
 #
-# * Rows may begin further apart than they are long: row `r` begins at `x_ptr + r * x.stride(0)`. The output is a new
-#   tensor without gaps.
+# * There may be gaps between rows: row `r` begins at `x_ptr + r * x.stride(0)`. The output is a new tensor without
+#   gaps.
 # * `x.to(tl.float32)` converts a block. Compute in fp32: `tl.exp` takes no fp16, and sums in fp16 are too coarse. A
 #   store converts to the type of its tensor.
 # * `next_power_of_2(columns)` is a length for the block.
 #
-# Judged: values, to within one rounding to fp16; each element is read once and written once; one program a row.
+# Judged: values, to within one rounding to fp16 (relative 2⁻¹¹); each element is read once and written once; one
+# program for each row.
 
 
 # %% solve="row_softmax"
@@ -318,12 +319,12 @@ TileExplorer(m=300, n=200, k=160)
 # and `rows[:, None] * K + columns[None, :]` is a BM × BK block of offsets into A.
 #
 # Write `tiled_product(a, b, bias, BM, BN)` → relu(A·B + bias). All tensors are fp16, or all are fp32; `bias` has N
-# elements and is added to each row; the result has the type of `a`, and rows have no gaps. Choose BK yourself, at
-# least 16.
+# elements and is added to each row; the result has the type of `a`, and rows have no gaps. Choose BK yourself, at least
+# 16; it may depend on K.
 #
 # * `acc = tl.dot(x, y, acc, input_precision="ieee")` multiplies and adds in fp32. Without `input_precision="ieee"`, a
 #   GPU rounds fp32 operands to TF32, with 10 bits of mantissa.
-# * Sizes need not be multiples of their tiles. What must the load give beyond K, if the sum is to stay right?
+# * Sizes need not be multiples of their tiles. Which value must a load give beyond K, so that the sum stays right?
 # * bias and relu belong in the same kernel, as its *epilogue*: the tile is still in registers when the loop ends.
 #
 # Judged: values; exactly M·K·⌈N/BN⌉ elements of A, K·N·⌈M/BM⌉ of B and N·⌈M/BM⌉ of bias are read, and M·N are written.
@@ -407,7 +408,7 @@ with (
 # by exp(old − new).
 #
 # **Predict:** a row's scores come in two tiles, [1, 2] and [3, 5]. By which factor are the sum and the output of the
-# first tile multiplied when the second one comes? And what share of the final sum comes from the first tile?
+# first tile multiplied when the second tile comes? And what percentage of the final sum comes from the first tile?
 
 # %%
 predict("shrink", "The first tile is multiplied by", unit="1")
@@ -425,12 +426,12 @@ with reveal_prediction("shrink", "first_share") as truth:
 # %% [markdown]
 # Write `attention(q, k, v, keys, BM, BN)` → softmax(q·kᵀ / √d)·v for one head, in fp32. `q` has the shape (queries, d);
 # `k` and `v` have a fixed number of rows, of which the first `keys` hold data. The other rows are padding, for a batch
-# of sequences with different lengths, and no program may read them. d is a power of two.
+# of sequences with different lengths, and no program may read them. Rows have no gaps, and d is a power of two.
 #
 # * `tl.full((BM,), -float("inf"), tl.float32)` is a block of −∞; `tl.trans(k)` transposes a block; `tl.where(mask, x,
 #   y)` chooses lane by lane.
 # * The last tile of keys is ragged, and its missing keys must not count: give them the score −∞ *before* the maximum.
-# * `keys` may be 0. Then the kernel writes an output of 0.
+# * `keys` may be 0. Then the kernel is launched too, reads q once and writes an output of 0.
 # * Both products take `input_precision="ieee"`.
 #
 # Judged: values; q is read once, and k and v once for each tile of queries; the bytes of block values that are alive at
@@ -490,8 +491,8 @@ check("attention")
 #
 # A kernel's *arithmetic intensity* is its FLOPs divided by the bytes that it moves to and from memory. **Predict** for
 # an H100 (989 TFLOP/s in fp16, 3.35 TB/s): attention of 4,096 queries and keys with d = 128 in fp16 has 4·n²·d FLOPs.
-# How many FLOP/B does a kernel have that moves q, k, v and the output once? And how many does a kernel have that also
-# writes the scores, reads them for the softmax, writes the weights and reads the weights again?
+# One kernel moves q, k, v and the output once. How many FLOP/B does it have? Another one also writes the scores, reads
+# them for the softmax, writes the weights and reads the weights again. How many FLOP/B does that one have?
 
 # %%
 predict("fused", "One kernel has", unit="FLOP/B")
@@ -543,8 +544,8 @@ axes = draw_roofline(axes, H100, points)
 # %% [markdown]
 # ## Now on your GPU
 #
-# Where there is a CUDA GPU with Triton, the same source is compiled and measured. Elsewhere the time is modelled: the
-# bytes of `row_softmax` divided by the bandwidth of an H100.
+# If this machine has a CUDA GPU with Triton, the next cell compiles the same source and measures it. Otherwise the time
+# is modelled: the bytes of `row_softmax` divided by the bandwidth of an H100.
 
 # %%
 from edl_labs.bench import compare
@@ -621,10 +622,10 @@ check("long_rows")
 # %% [markdown]
 # ## Practice: causal attention
 #
-# In a language model, query i sees the keys 0 to i. Half of all tiles have no key that any of their queries sees, and a
-# good kernel skips them. Write `causal(q, k, v, BM, BN)`, as `attention` with as many keys as queries. Judged: values,
-# and the tiles: a program reads the tiles of BN keys up to the one with its last query, and no other. Together that is
-# Σᵢ ⌈min((i + 1)·BM, n) / BN⌉ tiles.
+# In a language model, query i sees the keys 0 to i. In about half of all tiles, no query sees any of the keys, and a
+# good kernel skips these tiles. Write `causal(q, k, v, BM, BN)`, as `attention` with as many keys as queries. Judged:
+# values, and the tiles: a program reads the tiles of BN keys up to the tile of its last query, and no others. Together
+# that is Σᵢ ⌈min((i + 1)·BM, n) / BN⌉ tiles.
 
 
 # %% solve="causal"
@@ -678,8 +679,8 @@ check("causal")
 # ## Practice: the backward pass
 #
 # Training needs the gradients of q, k and v. The forward pass did not keep the weights, so the backward pass computes
-# them again, tile by tile. What it keeps is one number for each query: `lse`, the logarithm of the sum of the
-# exponentials of the query's scaled scores. **Predict:** for 4,096 queries and keys, how many times as many numbers
+# them again, tile by tile. The forward pass keeps only one number for each query: `lse`, the logarithm of the sum of
+# the exponentials of the query's scaled scores. **Predict:** for 4,096 queries and keys, how many times as many numbers
 # would the weights be?
 
 # %%
@@ -760,8 +761,8 @@ check("attention_backward")
 # %% [markdown]
 # ## Practice: a gelu in the epilogue
 #
-# Write `gelu_product(a, b, bias, BM, BN)` → gelu(A·B + bias), judged as `tiled_product`. The exact gelu is
-# x·(1 + erf(x / √2)) / 2, with `tl.erf`. There is no `tl.tanh`.
+# Write `gelu_product(a, b, bias, BM, BN)` → gelu(A·B + bias), judged like `tiled_product`. The exact gelu is x·(1 +
+# erf(x / √2)) / 2; use `tl.erf`. There is no `tl.tanh`.
 
 
 # %% solve="gelu_product"
@@ -811,9 +812,9 @@ check("gelu_product")
 # ## Practice: programs that share an output
 #
 # The gradient of a bias is the sum of each column of a tall matrix. One program for each BN columns would leave most of
-# a GPU idle, so every tile of BM × BN elements gets a program, and ⌈M/BM⌉ of them have a part of the same sum. If they
-# load, add and store, one overwrites what the other added: a *race*. `tl.atomic_add` adds in memory without a race. The
-# order of its additions differs from run to run, and so do the last bits of the sum. A matrix of partial sums and a
+# a GPU idle, so every tile of BM × BN elements gets a program, and ⌈M/BM⌉ programs add to the same sum. If they load,
+# add and store, one program overwrites what another one added: a *race*. `tl.atomic_add` adds in memory without a race.
+# The order of its additions differs from run to run, and so do the last bits of the sum. A matrix of partial sums and a
 # second kernel that adds them cost one more launch and give the same bits every time.
 #
 # Write `column_sums(x, BM, BN)` → the sum of each column of a float16 matrix, in float32, in one of the two ways.
@@ -851,10 +852,10 @@ check("column_sums")
 # %% [markdown]
 # ## Practice: the order of tiles
 #
-# A GPU starts programs in the order of their ids, some hundred at a time, and these share the L2 cache. Programs of one
-# row of tiles read the same strip of A, programs of one column the same strip of B. **Predict:** C has 9 × 9 tiles, and
-# nine programs run together. How many strips do they read if they compute a whole row of C, and how many for a square
-# of 3 × 3 tiles?
+# A GPU starts programs in the order of their ids, about a hundred at a time, and these share the L2 cache. Programs of
+# one row of tiles read the same strip of A, programs of one column the same strip of B. **Predict:** C has 9 × 9 tiles,
+# and nine programs run together. How many strips do they read if they compute a whole row of C, and how many for a
+# square of 3 × 3 tiles?
 
 # %%
 predict("a_row", "A row of nine tiles reads", unit="strips")

@@ -68,7 +68,7 @@ SAID = [
     ("lab08", "warp-level primitives"),
     ("lab08c", "TorchScript"),
     ("lab08c", "cudnn.version()"),
-    ("lab09b", "The stub `step_parts`, FLOPs and bytes of a step, is an offer"),
+    ("lab09b", "The stub `step_parts`, FLOPs and bytes of a step, is optional"),
     ("lab10", "The factors of two fixes of one operation multiply"),
     ("lab09", "`torch.sparse.to_sparse_semi_structured`"),
 ]

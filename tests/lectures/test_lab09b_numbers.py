@@ -31,12 +31,12 @@ def test_the_linear_layer_of_deck_002_and_the_v100():
     assert 315 == round(intensity(512))
     assert 138.9 == round(125 / 0.9, 1)
     assert [] == says("4096 outputs and 1024 inputs in FP16", "with a batch of 512 it does 315 FLOP", "(0.99878, to be")
-    assert [] == says("A V100 needs 138.9 to be busy computing")
+    assert [] == says("A V100 needs 138.9 FLOP/B to be limited by computing")
 
 
 def test_a_token_leaves_half_a_megabyte_and_4096_two_gibibytes():
     assert (512 * 2**10, 2 * 2**30) == (2 * 32 * 32 * 128 * 2, 4096 * DecoderShape().kv_token_bytes)
-    assert [] == says("32 layers, 32 heads of 128 numbers of 2 bytes")
+    assert [] == says("32 layers and 32 heads of 128 numbers of 2 bytes")
 
 
 def test_the_ridge_of_an_a100_and_where_no_batch_reaches_it(lab):
