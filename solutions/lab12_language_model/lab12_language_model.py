@@ -1,15 +1,15 @@
 # %% [markdown]
 # # A language model, end to end
 #
-# Most of what people make faster today are transformers that write text. Here you train a small one, in plain
-# PyTorch, on text that is made up as you go. It is the same model as the large ones, with other numbers: so you can
-# see here what fills the memory of a step at 128,000 words, store weights in four bits, and let a small model draft
-# for a large one.
+# Most performance work today is about transformers that write text. Here you train a small one, in plain PyTorch, on
+# text that is generated as you go. It is built like the large models, only with smaller numbers. So you can find out
+# what fills the memory of a step at 128,000 words, store weights in four bits, and let a small model draft for a large
+# one.
 #
 # After this lab you can
 #
 # * say at which moment a training step needs most memory, and which tensor fills it, before you run it;
-# * compute the loss of a large vocabulary in chunks, and find what a training step does in vain;
+# * compute the loss of a large vocabulary in chunks, and find unnecessary work in a training step;
 # * store a weight matrix in groups of four-bit integers, and compute with it;
 # * speed up a model that writes, without changing what it writes, and say by how much;
 # * in the practice, choose the scales of MXFP8 and NVFP4, and count what fine-tuning with LoRA needs.
@@ -32,9 +32,9 @@
 # | `lora` | 20 |
 #
 # *Write your prediction down* before you run the next cell. Lecture slides are quoted by deck: [000] optimizing
-# training pipelines, [001] course introduction, [002] software perspective. `hint("group_int4")` gives the hints of
-# an exercise, one at a time; a check that fails shows the first case that is not right, and `case("group_int4")`
-# gives that case's inputs as Python values.
+# training pipelines, [001] course introduction, [002] software perspective. `hint("group_int4")` gives the hints of an
+# exercise, one at a time. A failing check shows the first case that is wrong, and `case("group_int4")` returns the
+# inputs of that case as Python values.
 
 # %% setup
 try:
@@ -60,10 +60,9 @@ from edl_labs.device import torch_threads
 # %% [markdown]
 # ## 1. A model and its text
 #
-# The text has 1,024 words. After each word one of four words follows, with the probabilities 0.55, 0.25, 0.15 and 0.05;
-# which four they are is drawn once. So a model that has learned all of it still does not know the next word: per word,
-# it is left with the entropy of these four numbers. A model that only knows how often each word occurs is left with far
-# more.
+# The vocabulary has 1,024 words. Each word is followed by one of four words, with the probabilities 0.55, 0.25, 0.15
+# and 0.05; which four is drawn once, at the start. So even a perfect model cannot know the next word: its loss per word
+# is the entropy of these four numbers. A model that only knows how often each word occurs has a far larger loss.
 
 # %% given
 words, width, layers, heads, tokens = 1024, 128, 4, 4, 64
@@ -83,8 +82,8 @@ def made_up_text(sentences, length, seed):
 
 # %% [markdown]
 # The model: an embedding, four layers of attention and a small network, and a *head* that turns the last layer's output
-# into one number for each word, the *logits*. Large models differ in details (where norms sit, how positions are
-# given), not in the outline.
+# into one number for each word, the *logits*. Large models differ in details (where the norms are, how positions are
+# encoded), not in the outline.
 
 
 # %%
@@ -131,8 +130,8 @@ class LanguageModel(nn.Module):
 
 # %% [markdown]
 # The loss of a word is −log of the probability that the model gave it. **Predict:** how large is it, on average, for a
-# model that has learned everything there is to learn, and for one that gives all 1,024 words the same probability?
-# The training behind it takes half a minute.
+# model that has learned everything there is to learn, and for a model that gives all 1,024 words the same probability?
+# The training after the boxes takes half a minute.
 
 # %%
 predict("learned", "A model that has learned everything has a loss of", unit="nats")
@@ -170,13 +169,13 @@ with torch_threads(1):  # its products are too small to share among cores
 print(f"loss of step 1: {losses[0]:.2f}, of step {len(losses)}: {losses[-1]:.2f}")
 
 # %% [markdown]
-# That took it most of the way from the second number to the first. The rest of the lab asks what this step costs when
-# the numbers are large.
+# The loss went most of the way from the second number to the first. The rest of the lab asks what such a step costs in
+# a large model.
 #
 # ## 2. Where the peak is
 #
-# Llama 3 has 128,256 words. **Predict:** a step has 8 sentences of 4,096 words. How many bytes have its logits, one
-# copy of them in bf16?
+# Llama 3 has 128,256 words. **Predict:** a step has 8 sentences of 4,096 words. How many bytes does one copy of its
+# logits take in bf16?
 
 # %%
 predict("logits", "One copy of the logits has", unit="GB")
@@ -186,7 +185,8 @@ with reveal_prediction("logits") as truth:
     truth(logits=8 * 4096 * 128_256 * 2 / 1e9)
 
 # %% [markdown]
-# One copy is not all. The loss is computed in fp32, because a sum over 128,256 exponentials loses too much in bf16:
+# There is more than one copy. The loss is computed in fp32, because a sum over 128,256 exponentials loses too much
+# precision in bf16:
 #
 # ```python
 # def loss_of(model, text, following):
@@ -194,10 +194,10 @@ with reveal_prediction("logits") as truth:
 #     return F.cross_entropy(logits.float(), following.flatten())
 # ```
 #
-# `cross_entropy` is a `log_softmax`, which keeps its output for the backward pass, and a choice of one column. When
-# the backward pass begins, three tensors of the logits' shape are alive at once: that output, the gradient that comes
-# to it, and the gradient that leaves it, each in fp32. The logits themselves and their fp32 copy are gone by then:
-# nothing in the backward pass needs them.
+# `cross_entropy` is a `log_softmax`, which keeps its output for the backward pass, followed by a choice of one column.
+# When the backward pass begins, three tensors of the logits' shape are alive at once, each in fp32: that output, the
+# gradient with respect to it, and the gradient with respect to the logits. The logits themselves and their fp32 copy
+# are already freed: nothing in the backward pass needs them.
 #
 # A step, with `n = batch · tokens` positions and `item` bytes a weight (2 for bf16, 4 for fp32):
 #
@@ -210,23 +210,24 @@ with reveal_prediction("logits") as truth:
 #
 # States are the weights, AdamW's two moments in fp32 and, with bf16 weights, a copy of them in fp32. The model has
 # 12·layers·width² + 2·vocabulary·width parameters: those of the layers, of the embedding and of the head. A
-# *checkpointed* layer keeps its input alone, width·`item` for each position, and computes the rest again in its
-# backward pass: then its 16·width·`item` are there in addition to the input.
+# *checkpointed* layer keeps only its input, width·`item` for each position, and recomputes the rest in its backward
+# pass: then its 16·width·`item` are in memory in addition to the input.
 #
-# A step can hold most at one of four moments. Besides the states there are
+# Memory can be at its peak at one of four moments. Besides the states, memory then holds
 #
-# * `"loss"`: the backward pass begins. The logits' three tensors, and what all layers keep; no gradients yet.
-# * `"last layer"`: its backward pass begins. What all layers keep, what the last layer computes again if it is
-#   checkpointed, and the gradient of the head.
-# * `"first layer"`: its backward pass begins. What this layer keeps, what it computes again if it is checkpointed,
-#   and the gradients of the head and of all layers behind it.
-# * `"optimizer"`: the backward pass is over. All gradients.
+# * `"loss"`, when the backward pass begins: the logits' three tensors, and everything that the layers keep; no
+#   gradients yet.
+# * `"last layer"`, when its backward pass begins: everything that the layers keep, what the last layer recomputes if it
+#   is checkpointed, and the gradient of the head.
+# * `"first layer"`, when its backward pass begins: what this layer keeps, what it recomputes if it is checkpointed, and
+#   the gradients of the head and of all later layers.
+# * `"optimizer"`, when the backward pass is over: all gradients.
 #
-# Norms, biases, positions and what is between the last layer and the head are small, and left out.
+# Norms, biases, positions and everything between the last layer and the head are small, and left out.
 #
-# Write `where_the_peak_is(step)` → (moment, part, bytes): the moment with most bytes, its largest part, and the bytes
-# of all parts at that moment. `step` is a dict with `batch`, `tokens`, `width`, `layers`, `vocabulary`, `itemsize` (2
-# or 4) and `checkpointed` (True or False).
+# Write `where_the_peak_is(step)` → (moment, part, bytes): the moment with the most bytes, its largest part, and the
+# bytes of all parts at that moment. `step` is a dict with `batch`, `tokens`, `width`, `layers` (2 or more),
+# `vocabulary`, `itemsize` (2 or 4) and `checkpointed` (True or False). There are no ties.
 
 
 # %% solve="where_the_peak_is"
@@ -288,15 +289,15 @@ with requires_solution("where_the_peak_is"):
     _ = axes.legend()
 
 # %% [markdown]
-# The states are the largest part each time; what grows is the logits. From 32,000 words on they put the peak at the
-# loss: then no layer is in the way, the last matrix of the model is.
+# The states are the largest part each time, but the logits grow. From 32,000 words on, they move the peak to the loss:
+# then memory is limited not by the layers but by the last matrix of the model.
 #
 # ## 3. The loss in chunks
 #
-# The loss of a position needs the logits of this position alone. So the head and the loss can go through the positions
-# in *chunks* of some rows: the chunk's logits, its share of the loss, and at once its share of both gradients, from
-# the probabilities that are there anyway. Then the chunk's tensors are let go. **Predict:** 128,256 words, fp32 logits,
-# 1,024 rows a chunk. How many bytes has one chunk's tensor of logits?
+# The loss of a position needs only the logits of this position. So you can compute the head and the loss in *chunks* of
+# some rows: the chunk's logits, its share of the loss, and at once its share of both gradients, since the probabilities
+# are already in memory. Then the chunk's tensors are freed. **Predict:** 128,256 words, fp32 logits, 1,024 rows a
+# chunk. How many bytes has one chunk's tensor of logits?
 
 # %%
 predict("chunk", "The logits of one chunk have", unit="GB")
@@ -307,8 +308,8 @@ with reveal_prediction("chunk") as truth:
 
 # %% [markdown]
 # Autograd asks for gradients in the backward pass; to make them earlier, write a function of your own. `forward` may
-# compute what it likes and keep tensors with `ctx.save_for_backward`; `backward` gets the gradient of the result and
-# returns one gradient for each argument of `forward`, `None` where there is none. Here the gradient of x² is
+# compute anything and keep tensors with `ctx.save_for_backward`. `backward` receives the gradient of the result and
+# returns one gradient for each argument of `forward`, or `None` for an argument without one. Here the gradient of x² is
 # ready before it is needed:
 
 
@@ -340,16 +341,18 @@ print(x.grad)
 #
 # A target of −100 does not count: neither in the loss nor in a gradient. The result is the sum over the positions that
 # count, divided by their number if `mean` is true. The last chunk may be shorter than `rows`; at least one target
-# counts. `loss.backward()` gives `hidden` and `weight` their gradients, also for a loss that was multiplied before.
+# counts. `loss.backward()` gives `hidden` and `weight` their gradients, also if the loss was multiplied by a number
+# before.
 #
 # The gradient of a position's loss with respect to its logits is
 # p − (1 − smoothing) · (1 at the target, else 0) − smoothing / words.
 #
-# No tensor may have all positions by all words, and besides both gradients only tensors of the current chunk may be
-# kept; a number for each position is small enough. A function that computes the logits a second time in the backward
-# pass earns 3 of the 5 points. The check does not look at a clock: it records which operators your function runs,
-# plays them on other values, and counts. So no operator may depend on a value that the host has read (`.item()`).
-# (PyTorch has `F.linear_cross_entropy`, whose chunks know no smoothing; the check does not accept it.)
+# No tensor may be as large as all positions by all words. Besides both gradients you may keep only tensors of the
+# current chunk and a number for each position; a temporary of a gradient's shape is allowed, and `backward` may make a
+# new copy of each gradient. A function that computes the logits a second time in the backward pass earns 3 of the 5
+# points. The check does not use a clock: it records which operators your function runs, replays them on other values,
+# and counts. So no operator may depend on a value that the host has read (`.item()`). (PyTorch has
+# `F.linear_cross_entropy`, which does not support smoothing in chunks; the check does not accept it.)
 
 
 # %% solve="chunked_loss"
@@ -399,7 +402,7 @@ def chunked_loss(hidden, weight, targets, rows, smoothing, mean):
 check("chunked_loss")
 
 # %% [markdown]
-# The same recorder is yours. How much memory do both ways need, by the number of rows a chunk?
+# You can use the same recorder. How much memory does the loss need in one piece, and in chunks of different sizes?
 
 # %%
 from edl_labs.graph.tensor_programs import play, record
@@ -428,9 +431,9 @@ with requires_solution("chunked_loss"):
 # %% [markdown]
 # ## 4. A step without waste
 #
-# On a GPU a small step waits more than it computes: for the host that starts each kernel, and for reads that bring a
-# value to the host, which have to wait for everything before them ([000]). Here is a training loop as it grows in a
-# project, for a small model of blocks whose attention is a function that you can exchange:
+# On a GPU a small step waits more than it computes: for the host, which starts each kernel, and for reads of a value by
+# the host, which wait for everything before them ([000]). Here is a typical training loop of a project that has grown.
+# It trains a small model of blocks whose attention is a function that you can replace:
 
 
 # %% given
@@ -501,9 +504,9 @@ class SlowTraining:
 
 
 # %% [markdown]
-# **Predict:** a model of two blocks has 22 parameters, its tensors of weights and biases. AdamW's update of one takes
-# nine small operators. How many kernels does an update start, one parameter at a time, and how many with a
-# *fused* optimizer, which has one operator for all of them?
+# **Predict:** a model of two blocks has 22 parameter tensors (weights and biases). AdamW's update of one tensor takes
+# nine small operators. How many kernels does an update start, one parameter at a time, and how many with a *fused*
+# optimizer, which has one operator for all of them?
 
 # %%
 predict("one_by_one", "One parameter at a time it starts about", unit="kernels")
@@ -515,17 +518,18 @@ with reveal_prediction("one_by_one", "fused") as truth:
 
 # %% [markdown]
 # Write a class `Training` that is used in the same way and trains to the same weights (up to the order of sums), but
-# without five costs:
+# avoids five costs:
 #
-# * **host reads**: `losses` and `accuracies` are lists of tensors without dimensions, and no value comes to the host;
+# * **host reads**: `losses` and `accuracies` are lists of tensors without dimensions (detached or not), and the host
+#   reads no value;
 # * **the optimizer** does not update each parameter separately. It stays AdamW with a learning rate of 0.01. (On a CPU,
 #   PyTorch does it one by one unless you ask for `foreach=True` or `fused=True`.)
-# * **the mask**: no tensor has an entry for each pair of positions;
-# * **conversions**: nothing is converted in a step that only trains;
-# * **the metric**: the accuracy is computed in the steps that keep it, every third from the first one on.
+# * **the mask**: no tensor has positions × positions as its last two dimensions;
+# * **conversions**: nothing is converted in a step that does not keep an accuracy;
+# * **the metric**: the accuracy is computed only in the steps that keep it, every third from the first one on.
 #
-# Each is worth a point, once losses, accuracies and weights are right. `step` must not depend on values: what it does
-# is recorded on one set of weights and texts, and judged on another one.
+# Each is worth a point, once losses, accuracies and weights are right. `step` must not depend on values: the check
+# records it on one set of weights and texts, and judges it on another.
 
 
 # %% solve="mend_the_step"
@@ -569,8 +573,8 @@ class Training:
 check("mend_the_step")
 
 # %% [markdown]
-# What is it worth on a GPU? A modelled figure: tensors are so small here that each kernel takes the 5 µs in which the
-# host starts it; a read by the host takes 20 µs more.
+# What is it worth on a GPU? Here is a modelled figure: the tensors are so small that each kernel takes the 5 µs that
+# the host needs to start it; a read by the host takes 20 µs more.
 
 # %%
 from edl_labs.graph.tensor_programs import Recorder
@@ -617,23 +621,24 @@ with reveal_prediction("bf16_words", "int4_words") as truth:
     truth(bf16_words=3.35e12 / (8e9 * 2), int4_words=3.35e12 / (8e9 * 0.5))
 
 # %% [markdown]
-# Sixteen integers have to do for a weight. One scale for a whole matrix would be that of its largest weight; so each
-# *group* of neighbours in a row has its own scale and zero point. The product converts them back as it reads them: only
-# weights are stored so, and sums are as exact as before.
+# Four bits can store only sixteen integers. A single scale for a whole matrix would have to fit its largest weight; so
+# each *group* of neighbours in a row has its own scale and zero point. The product converts the integers back as it
+# reads them: only weights are stored in four bits, and sums are as exact as before.
 #
 # Write four functions for a weight of rows × columns, in fp32:
 #
-# * `quantize(weight, group)` → (packed, scale, zero). In each group of `group` neighbours of a row (the last group
-#   may be shorter), `lowest` is the smallest of its values and 0, `highest` the largest of its values and 0, so that
-#   0 has an integer. `scale` is (highest − lowest) / 15, rounded to fp16; use the rounded one from there on. `zero`
-#   is round(−lowest / scale). Every group has a value that is not 0. A weight's integer is round(w / scale) + zero,
-#   at least 0 and at most 15. `packed` holds two of them in a byte: column 0 in the low four bits, column 1 in the
-#   high ones, and so on; with an odd number of columns the last high bits are 0. `packed` and `zero` are torch.uint8,
-#   `scale` is torch.float16; `scale` and `zero` have one column a group.
+# * `quantize(weight, group)` → (packed, scale, zero). In each group of `group` neighbours of a row (the last group may
+#   be shorter), `lowest` is the smallest of its values and 0, `highest` the largest of its values and 0, so that 0 has
+#   an integer. `scale` is (highest − lowest) / 15, rounded to fp16; use the rounded scale from there on. `zero` is
+#   round(−lowest / scale). Every group has a value that is not 0; no rounding is a tie, and no scale becomes 0 in fp16.
+#   A weight's integer is round(w / scale) + zero, at least 0 and at most 15. `packed` holds two of them in a byte:
+#   column 0 in the low four bits, column 1 in the high ones, and so on; with an odd number of columns the last high
+#   bits are 0. `packed` and `zero` are torch.uint8, `scale` is torch.float16; `scale` and `zero` have one column a
+#   group.
 # * `dequantize(packed, scale, zero, columns, group)` → the weights in fp32, (integer − zero) · scale.
 # * `product(x, packed, scale, zero, columns, group)` → x times the transposed weights, in fp32: rows of x by rows of
 #   the weight.
-# * `bytes_per_weight(group, scale_bits, zero_bits)` → the bytes that a weight takes, with its share of its group's
+# * `bytes_per_weight(group, scale_bits, zero_bits)` → the bytes that a weight takes, including its share of its group's
 #   scale and zero point; groups are full.
 
 
@@ -683,8 +688,8 @@ def bytes_per_weight(group, scale_bits, zero_bits):
 check("group_int4")
 
 # %% [markdown]
-# What does it do to the model that you trained? The loss with all weights of its layers in four bits, by the size of
-# the groups:
+# What does this do to the model that you trained? Here is the loss with all weights of its layers in four bits, for two
+# sizes of groups:
 
 # %%
 text = made_up_text(4000, tokens + 1, seed=7)[-64:]  # train stops before these
@@ -714,25 +719,25 @@ with requires_solution("group_int4"):
         print(f"groups of {group}: loss {loss:.3f}, {size:.3f} bytes a weight")
 
 # %% [markdown]
-# This model is small and well trained: the loss changes in the third digit, with either size of group. Large models
-# have a few weights far from all others, and there the group's size matters.
+# This model is small and well trained: the loss changes in the third digit, with either group size. Large models have a
+# few weights that are much larger than all others, and there the group size matters.
 #
 # ## 6. A small model drafts
 #
-# A model that writes one sentence waits for memory: for each word it reads all weights, and computes little. Reading
-# them for five positions takes hardly longer than for one. So a small model *drafts* some words, and the large one
-# looks at all of them in one pass ([001]). What it accepts is kept, and one word of its own comes on top.
+# A model that writes one sentence waits for memory: for each word it reads all weights and computes little. A pass over
+# five positions takes hardly longer than a pass over one. So a small model *drafts* some words, and the large model
+# checks all of them in one pass ([001]). You keep the words that it accepts, and it adds one word of its own.
 #
-# The trick is how it accepts. `p` are the large model's probabilities at a position, `q` the small model's, and a
-# drafted word was drawn from `q`. Accept it with the probability min(1, p/q); if it is refused, draw a word from the
-# *residual*: what `p` has above `q`, divided by its sum. Then the words that come out have exactly the probabilities
-# `p`:
+# The trick is the rule for accepting. `p` are the large model's probabilities at a position, `q` those of the small
+# model, and a drafted word was drawn from `q`. Accept the word with the probability min(1, p/q). If you refuse it, draw
+# a word from the *residual*: the part of `p` above `q`, divided by its sum. Then the resulting words have exactly the
+# probabilities `p`:
 #
-# q·min(1, p/q) = min(p, q), and what is missing to p is max(p − q, 0).
+# q·min(1, p/q) = min(p, q), and the rest of p is max(p − q, 0).
 #
-# **Predict:** each drafted word is accepted with the probability 0.8, whatever came before, and five are drafted. How
-# many words does a pass of the large model give on average? And how many times as fast is that, if drafting one word
-# takes a tenth of a large pass?
+# **Predict:** five words are drafted, and each is accepted with the probability 0.8, independently of the others. How
+# many words does a pass of the large model give on average? And how many times as fast is the model, if drafting one
+# word takes a tenth of a large pass?
 
 # %%
 predict("tokens_a_pass", "A pass gives on average", unit="words")
@@ -747,17 +752,17 @@ with reveal_prediction("tokens_a_pass", "speed_up") as truth:
 # Write four functions. `p` and `q` are numpy arrays with one probability for each word, all above 0.
 #
 # * `accept_probability(p, q, token)` → the probability that the drafted `token` is accepted.
-# * `residual(p, q)` → the probabilities from which a word is drawn after a refusal; there p and q differ.
+# * `residual(p, q)` → the probabilities from which a word is drawn after a refusal; p and q are not equal.
 # * `next_tokens(drafted, large, small, uniforms)` → the words that a pass gives, as a list. `drafted` is a list of k
-#   words, `small` has the k distributions that they were drawn from, `large` the large model's k + 1. Drafted word i
-#   is accepted if `uniforms[i]` is below its probability. The pass ends with the first refusal, or when all k are
-#   accepted. One word more is drawn with `uniforms[k]`, whichever way it ended: from the residual at the refused
-#   position, or from the last distribution of `large`. Drawing with the number u gives the first word at which the
-#   sum of the probabilities so far is above u: `(np.cumsum(probabilities) > u).argmax()`.
-# * `best_length(acceptance, cost, most)` → the number of drafted words, from 0 to `most`, that writes fastest, where
-#   each is accepted with the probability `acceptance` (below 1), drafting one takes `cost` large passes, and a large
-#   pass takes as long for any number of words. Fastest is most words per time, on
-#   average; of two lengths that are equally fast, the shorter one.
+#   words, `small` has the k distributions that they were drawn from, `large` the large model's k + 1. Drafted word i is
+#   accepted if `uniforms[i]` is below its probability of acceptance. The pass ends with the first refusal, or when all
+#   k are accepted. In both cases one more word is drawn with `uniforms[k]`: from the residual at the refused position,
+#   or from the last distribution of `large`. Drawing with the number u gives the first word at which the sum of the
+#   probabilities so far is above u: `(np.cumsum(probabilities) > u).argmax()`.
+# * `best_length(acceptance, cost, most)` → the number of drafted words, from 0 to `most`, that writes fastest. Each
+#   word is accepted with the probability `acceptance` (below 1), drafting one takes the time of `cost` large passes,
+#   and a large pass takes the same time for any number of words. Fastest means the most words per time, on average. No
+#   two lengths are equally fast.
 
 
 # %% solve="speculate"
@@ -818,13 +823,13 @@ _ = axes.legend()
 # %% [markdown]
 # ## 7. Your report
 #
-# Three steps of this lab make a model cheaper: a loss in chunks, weights in four bits, drafted words. None of them
-# helps everywhere.
+# Three techniques of this lab make a model cheaper: a loss in chunks, weights in four bits, and drafted words. None of
+# them always helps.
 
 # %% [markdown] explain="step_report"
 # **Explain (read by your instructor).** A team trains a model of width 4,096 with 32 layers and 128,256 words on one
-# GPU with 192 GB and serves it to one user at a time. For each of the three steps, say what it is bounded by: how much
-# of which quantity it can save at most, with the figures of this lab, and where it saves nothing. Then say what changes
+# GPU with 192 GB and serves it to one user at a time. For each of the three techniques, state its limit: how much of
+# which quantity it can save at most, with the figures of this lab, and where it saves nothing. Then say what changes
 # when 64 users write at once, and what you would do first on eight GPUs. Five to ten sentences.
 
 # %% [markdown]
@@ -832,7 +837,8 @@ _ = axes.legend()
 #
 # GPUs since Blackwell multiply floats of 8 and 4 bits whose scales are part of the operand. In MXFP8, 32 neighbours of
 # a row share one scale, a power of two that takes a byte. In NVFP4, 16 neighbours share one, a number in e4m3, and the
-# whole tensor has another in fp32. **Predict:** how many bytes does a value take with its share of the block's scale?
+# whole tensor has another in fp32. **Predict:** how many bytes does a value take, including its share of the block's
+# scale?
 
 # %%
 predict("mxfp8_bytes", "A value in MXFP8 takes", unit="bytes")
@@ -845,24 +851,24 @@ with reveal_prediction("mxfp8_bytes", "nvfp4_bytes") as truth:
 # %% [markdown]
 # `amax` is the largest magnitude of a block. The largest numbers of e4m3 lie between 2⁸ and 448, so the MX standard
 # takes the scale 2 to the power ⌊log₂ amax⌋ − 8: the block's largest value then lies between 256 and 512. What is above
-# 448 *saturates*: it becomes 448. Training libraries prefer the smallest power of two with which nothing saturates,
+# 448 *saturates*: it becomes 448. Training libraries prefer the smallest power of two with which nothing saturates:
 # amax / scale ≤ 448.
 #
 # Write four functions for a tensor `x` of rows × columns in fp32. Blocks are neighbours of a row, and a row's last
 # block may be shorter.
 #
 # * `mx_exponents(x, saturating)` → for each block of 32 the exponent of its scale, as an integer tensor with a column
-#   for each block: by the standard's rule if `saturating`, otherwise the smallest with which nothing saturates. An
-#   exponent is at least −127, which is also that of a block of zeros.
-# * `mx_values(x, exponents)` → what is left of x in MXFP8 with these exponents, in fp32: x / scale, saturated at ±448,
-#   rounded by `.to(torch.float8_e4m3fn)`, times the scale. Old versions of torch make NaN of what is above 448.
+#   for each block: by the standard's rule if `saturating`, otherwise the smallest exponent with which nothing
+#   saturates. An exponent is at least −127, which is also the exponent of a block of zeros.
+# * `mx_values(x, exponents)` → x rounded to MXFP8 with these exponents, in fp32: x / scale, saturated at ±448, rounded
+#   by `.to(torch.float8_e4m3fn)`, times the scale. Old versions of torch turn values above 448 into NaN.
 # * `nvfp4_scales(x)` → (tensor scale, block scales). The tensor's scale is its amax / (448 · 6), a number: 6 is the
 #   largest number of e2m1, the elements' format. The scale of a block of 16 is its amax / 6 / tensor scale, at least
 #   2⁻⁶, and rounded to e4m3. The block scales are in fp32, with a column for each block.
-# * `nvfp4_values(x, tensor_scale, block_scales)` → what is left of x, in fp32. `e2m1` below rounds to the elements'
+# * `nvfp4_values(x, tensor_scale, block_scales)` → x rounded to NVFP4, in fp32. `e2m1` below rounds to the elements'
 #   numbers, and saturates at ±6.
 #
-# `edl_labs.numerics` has both formats, the first one with the standard's rule: you can hold your functions against
+# `edl_labs.numerics` has both formats, MXFP8 with the standard's rule: you can compare your functions with
 # `MXFP8.quantize(x)` and `NVFP4.quantize(x)`.
 
 
@@ -921,8 +927,8 @@ check("block_scales")
 
 # %% [markdown]
 # What do the formats do to the weights of your model? A block's largest value is above 448 · scale in about one block
-# in five, if its logarithm falls anywhere between two powers of two: log₂(512 / 448) is 0.19. The other rule gives
-# those blocks steps of twice the size.
+# in five, if its logarithm falls anywhere between two powers of two: log₂(512 / 448) is 0.19. The other rule makes the
+# steps of those blocks twice as large.
 
 # %%
 weight = model.layers[0].up.weight.detach()
@@ -953,8 +959,8 @@ with requires_solution("group_int4"):
 # y = x Wᵀ + (α / rank) · x downᵀ upᵀ.
 #
 # **Predict:** a model has 8 billion weights in bf16. Training all of them takes 16 bytes a weight: weight and gradient
-# in bf16, a master copy and two moments in fp32. How many GB is that, and how many are needed with adapters of 40
-# million weights, which take 16 bytes each, next to the frozen model?
+# in bf16, a master copy and two moments in fp32. How many GB is that? And how many GB are needed for the frozen model
+# and adapters of 40 million weights, which take 16 bytes each?
 
 # %%
 predict("all_trained", "Training all weights takes", unit="GB")
@@ -973,8 +979,8 @@ with reveal_prediction("all_trained", "adapters_trained") as truth:
 # * `state_bytes(rows, columns, rank)` → bytes of weights, gradients and optimizer for this layer in training, with the
 #   numbers above.
 # * `step_flop(positions, rows, columns, rank)` → floating-point operations of the layer's matrix products in one
-#   training step. The product of an a × b matrix with a b × c one takes 2·a·b·c. Go through x Wᵀ, x downᵀ and its
-#   product with upᵀ; the backward pass computes the gradient of every input, also of x, but of no frozen weight.
+#   training step. The product of an a × b matrix with a b × c one takes 2·a·b·c. Count x Wᵀ, x downᵀ and its product
+#   with upᵀ. The backward pass computes the gradient of every input, including x, but of no frozen weight.
 
 
 # %% solve="lora"
@@ -1012,8 +1018,8 @@ def step_flop(positions, rows, columns, rank):
 check("lora")
 
 # %% [markdown]
-# With a small rank a training step of the layer needs little more than two thirds of the operations, and an eighth of
-# the states:
+# With a small rank, a training step of the layer needs little more than two thirds of the operations and an eighth of
+# the bytes of states:
 
 # %%
 rows, columns, positions = 4096, 4096, 8192
