@@ -1,9 +1,9 @@
 # %% [markdown]
 # # Profiling: where the time goes
 #
-# A benchmark says *how long*. A profile says *where*, and it is easily misread: most profiles count some time twice,
-# show the wrong clock, or look at the wrong moment. In this lab you use profiles to find what a training step waits
-# for, which line causes it, how much a fix would gain, and what to fix first.
+# A benchmark says *how long* a step takes. A profile says *where* the time goes, and it is easily misread: most
+# profiles count some time twice, use the wrong clock, or look at the wrong moment. In this lab you use profiles to find
+# what a training step waits for, which line causes it, how much a fix would gain, and what to fix first.
 #
 # After this lab you can
 #
@@ -109,7 +109,7 @@ Progress("lab05_profiling")
 # | empty | 11.927 µs | 12.032 µs |
 # | mkldnn_convolution | 9880.452 µs | 9889.792 µs |
 #
-# **Predict:** how long did these six rows take together? And how much of it was on the GPU?
+# **Predict:** how long did these six rows take together? And how much of that time was on the GPU?
 
 # %%
 predict("six_rows", "The six rows took together", unit="ms")
@@ -132,26 +132,26 @@ with reveal_prediction("six_rows", "one_counted") as truth:
 # %% [markdown]
 # The rows are *nested*: `conv2d` calls `convolution`, which calls `_convolution`, which calls the last three. Each
 # row's time is its **total** time, callees included. What can be added up is **self** time: a row's own time, without
-# the rows *directly* inside it. Self times: conv2d 17.8 µs, convolution 12.1 µs, _convolution 47.6 µs. All the rest is
-# in the last three rows. (The row that matters is further down in the table: `max_pool2d_with_indices`, 28 837.682 µs
-# with nearly no arithmetic. It takes 1.8 times as long as the table's two convolutions together.)
+# the rows *directly* inside it. Self times: conv2d 17.8 µs, convolution 12.1 µs, _convolution 47.6 µs. The last three
+# rows have all the rest. (The row that matters is further down in the table: `max_pool2d_with_indices` takes 28 837.682
+# µs and does almost no arithmetic. That is 1.8 times as long as the table's two convolutions together.)
 #
 # And the GPU? Neither the model nor its input was ever moved to it. The CUDA column was measured with events around
-# each operator. The device had no work, so these events were a second clock for the same wall time. Two signs give it
-# away. The kernel is MKL-DNN's, Intel's CPU library; and 382 GFLOP/s is a good rate for a CPU and a ridiculous one for
-# a GPU.
+# each operator. The device had no work, so these events were just a second clock for the same wall time. Two signs give
+# this away. The kernel is from MKL-DNN, Intel's CPU library. And 382 GFLOP/s is a good rate for a CPU, but a ridiculous
+# one for a GPU.
 #
 # Write two functions:
 #
-# * `self_times(rows)` → `{name: self seconds}`. A row is a dict with `name`, `thread`, `start_s`, `end_s`; rows come in
-#   **any order**, and those of one thread nest (they may touch, and an operator may call another of the same name).
-#   Rows of different threads are independent, even when they overlap. Add up the self times of all rows with the same
-#   name.
+# * `self_times(rows)` → `{name: self seconds}`. A row is a dict with `name`, `thread`, `start_s`, `end_s`. Rows come in
+#   **any order**, and those of one thread nest. They may touch, an operator may call another of the same name, and no
+#   two rows have both the same start and the same end. Rows of different threads are independent, even when they
+#   overlap. Add up the self times of all rows with the same name.
 # * `ran_on(entry, cpu_flop_per_s=...)` → `"cpu"` or `"gpu"`. An entry has `flop` (0.0 if unknown), `cpu_s` and `cuda_s`
-#   (above 0 in every entry). Two tests, in this order. Does `flop` within `cuda_s` need **more than the CPU's peak**?
-#   Then the CPU cannot have done it: `"gpu"`. Otherwise the columns decide. Two readings of one wall clock differ by at
-#   most 5 % of `cpu_s`, up or down: `"cpu"`. If they differ by more, one is the time of a launch on the host and the
-#   other that of a kernel on the device: `"gpu"`.
+#   (above 0 in every entry). Apply two tests, in this order. Does `flop` within `cuda_s` need **more than the CPU's
+#   peak**? Then the CPU cannot have done the work: `"gpu"`. Otherwise compare the two times. If they differ by at most
+#   5 % of `cpu_s`, up or down, they are two readings of one wall clock: `"cpu"`. If they differ by more, one is the
+#   time of a launch on the host and the other the time of a kernel on the device: `"gpu"`.
 
 
 # %% solve="self_times"
@@ -189,8 +189,8 @@ def ran_on(entry, *, cpu_flop_per_s):
 check("self_times")
 
 # %% [markdown]
-# Now on a real profile: a small network, forward and backward, on this machine's CPU. **Predict:** which operator has
-# the largest *total* time, and which the largest *self* time?
+# Now try this on a real profile: a small network, forward and backward, on this machine's CPU. **Predict:** which
+# operator has the largest *total* time, and which the largest *self* time?
 
 
 # %%
@@ -250,9 +250,10 @@ with (
 # %% [markdown]
 # ## 2. What does a step wait for?
 #
-# Deck [000] names three typical patterns: steps bound by the GPU's computing, by the CPU's calls of CUDA and by
-# synchronisation. Its pictures are missing. The next cells draw these three, with two more of ours (data and copies),
-# from a modelled machine. The first cell has the five steps as lists of operations, the second one draws them.
+# Deck [000] names three typical patterns: steps bound by computation on the GPU, by the CPU's CUDA calls, and by
+# synchronisation. Its pictures are missing. The next cells draw these three and two more that this lab adds (data and
+# copies), from a modelled machine. The first cell has the five steps as lists of operations; the second cell draws
+# them.
 
 # %% given
 MACHINE = VirtualMachine.of("A100", queue_depth=None).warm()
@@ -308,41 +309,43 @@ for axes, (pattern, step) in zip(rows, EXAMPLES.items(), strict=True):
 #
 # | pattern | why the device is idle |
 # |---|---|
-# | `"gpu"` | it is not: kernels run nearly all the time. The best case: now make the kernels better |
+# | `"gpu"` | it is not: kernels run nearly all the time. This is the best case: now improve the kernels |
 # | `"launch"` | kernels end before the host has launched the next one |
 # | `"synchronisation"` | the host waits for the device before the next launch: `.item()`, `.cpu()`, `synchronize()` |
 # | `"data"` | the next batch is not ready yet |
 # | `"copy"` | the data are still being copied to the device |
 #
-# In the host's row, plain orange is a call, hatched green Python, cross-hatched red loading and grey waiting; in the
-# device's rows, blue is a kernel and dotted purple a copy. For each empty stretch in the device's rows, look at what
-# the host does above it.
+# In the host's row, plain orange is a call, hatched green is Python, cross-hatched red is loading and grey is waiting.
+# In the device's rows, blue is a kernel and dotted purple is a copy. For each empty stretch in the device's rows, look
+# at what the host does above it.
 #
-# Here is one gap worked out by hand, the first of the third picture. The device ends at 21.5 µs, and its next kernel
-# begins at 71.5 µs; meanwhile the host runs 45 µs of Python (line 17) and 5 µs of a call (line 15). Is Python too slow?
-# No: at 21.5 µs a wait ended as well, `.item()` in line 16. It had kept the host waiting until the queue was empty, so
-# the device was idle whatever the host did next. All 50 µs are charged to that wait, `synchronisation`, line 16. In the
-# second picture no wait ends where a gap begins; there the host itself is late: the pattern is `launch`, and each line
-# is charged its own part.
+# Here is one gap worked out by hand: the first one in the third picture. The device ends at 21.5 µs, and its next
+# kernel begins at 71.5 µs; meanwhile the host runs 45 µs of Python (line 17) and 5 µs of a call (line 15). Is Python
+# too slow? No: a wait also ended at 21.5 µs, `.item()` in line 16. It had kept the host waiting until the queue was
+# empty, so the device was idle whatever the host did next. All 50 µs are charged to that wait: `synchronisation`, line
+# 16. In the second picture no wait ends where a gap begins. There the host itself is late: the pattern is `launch`, and
+# each line is charged for its own part.
 #
-# A window of time is divided **exclusively**: every moment belongs to one pattern. The rule:
+# The window begins with the first kernel or copy and ends where the last span ends. It is divided **exclusively**: no
+# moment belongs to two patterns. The rules:
 #
-# 1. While a kernel runs, the moment belongs to `gpu`. Waiting for a busy device is not the synchronisation's fault.
-#    Kernels of two streams may overlap: the moment then belongs to the one that began first.
+# 1. While a kernel runs, the moment belongs to `gpu`. A wait for a busy device is not charged to `synchronisation`.
+#    Kernels of two streams may overlap: the moment then belongs to the kernel that began first. (No two begin together,
+#    and copies never overlap each other.)
 # 2. While a copy runs and no kernel does, it belongs to `copy`.
-# 3. The rest are **gaps**: stretches without kernel or copy. What the host does in them is charged piece by piece:
-#    `load` spans always to `data`. The pieces of `call` and `python` depend on how the gap began. If a `wait` of the
-#    host ended at the moment at which the gap began (times agree to a nanosecond), then the wait emptied the queue and
-#    is charged (to `copy` if the wait's name is "copy", that is, a copy that blocked; else to `synchronisation`). If
+# 3. The rest are **gaps**: stretches without a kernel or copy. What the host does in them is charged piece by piece.
+#    `load` spans are always charged to `data`. For `call` and `python` it depends on how the gap began. If a `wait` of
+#    the host ended at the moment at which the gap began (times agree to a nanosecond), the wait emptied the queue and
+#    is charged: to `copy` if the wait's name is "copy", that is, a copy that blocked, else to `synchronisation`. If
 #    not, the host was simply late: `launch`.
 #
-# Each charge goes to a **line** too: kernels, copies, loads, calls and Python have the line they come from; what a
-# wait is charged with goes to the wait's line.
+# Each charge also goes to a **line**: kernels, copies, loads, calls and Python are charged to the line they come from.
+# What a wait is charged with goes to the wait's line.
 #
 # Write `charges(spans)` → `{(pattern, line): seconds}` and `name_the_pattern(spans)` → the pattern with the largest
 # sum. Spans are dicts: `row`, `kind` (`"load"`, `"python"`, `"call"`, `"wait"` on the host; `"kernel"`, `"copy"` on the
-# device), `name`, `line`, `start_s`, `end_s`. The window ends where the last span ends. The check calls both on drawn
-# timelines, some with mixed patterns. Here are three helpers; the last one finds the gaps and their waits for rule 3:
+# device), `name`, `line`, `start_s`, `end_s`. The check calls both functions on random timelines, some with mixed
+# patterns. Here are three helpers; the last one finds the gaps and their waits for rule 3:
 
 
 # %% given
@@ -449,13 +452,13 @@ with requires_solution("name_the_pattern"):
 
 # %% [markdown]
 # Shares that add up to 100 % are worth more than a list of warnings: they say what *cannot* matter. Copying is 2 % of
-# the third step, so pinned memory can gain no more than that there.
+# the third step, so pinned memory cannot gain more than 2 % there.
 
 # %% [markdown]
 # ## 3. Who is to blame?
 #
-# A pattern is not yet a bug report; a line is. The longest span is a bad guess. **Predict:** of the two waits in the
-# next picture, which costs more?
+# A bug report names a line, not just a pattern. The line with the longest span is a bad guess. **Predict:** of the two
+# waits in the next picture, which costs more?
 
 # %%
 two_waits = [
@@ -477,8 +480,9 @@ waits = {"train.py:21": "the long one", "train.py:23": "the short one"}
 predict("dearer", "Of the two waits, more is lost to", choices=tuple(waits.values()))
 
 # %% [markdown]
-# Write `blame(spans, pattern)` → the line that is charged most by that pattern. (You may use your `charges`. Until you
-# pass `name_the_pattern`, `check` says so here too; in grading, a correct `charges` replaces yours.)
+# Write `blame(spans, pattern)` → the line that is charged most by that pattern (each pattern asked for charges some
+# line). You may use your `charges`. Until you pass `name_the_pattern`, `check` says so here too; in grading, a correct
+# `charges` replaces yours.
 
 
 # %% solve="blame"
@@ -512,7 +516,7 @@ with requires_solution("blame"), reveal_prediction("dearer") as truth:
 # ## 4. What would a fix gain?
 #
 # A share of 60 % looks like a gain of 2.5×. **Predict:** in the synchronisation example above, 70 % of the window is
-# charged to `.item()`. Remove the three calls, and nothing else: how much faster is the step?
+# charged to `.item()`. If you remove the three calls and nothing else, how much faster is the step?
 
 # %%
 predict("no_items", "Without the three items, the step is faster", unit="times")
@@ -530,17 +534,18 @@ with reveal_prediction("no_items") as truth:
 # %% [markdown]
 # A share is roughly the **most** that can be gained: when one cause is removed, the next one limits the step. To know
 # the gain, run the step again without the cause. Deck [003] calls this mock components: a loader that always returns
-# the same batch shows the training's ceiling, a trainer that throws batches away shows the loader's.
+# the same batch shows how fast training can get, and a trainer that throws batches away shows how fast the loader can
+# get.
 #
-# Deck [004] says why one should ask first: *how much could be gained, and is it worth it?* Then fix the cause with the
-# largest gain for the least work, and **profile again**: after each fix another cause is the largest. (Section 11,
-# practice, removes five causes in turn and compares.)
+# Deck [004] recommends asking first: *how much could be gained, and is it worth it?* Then fix the cause with the
+# largest gain for the least work, and **profile again**: after each fix another cause is the largest. (Practice section
+# 11 removes five causes in turn and compares the gains.)
 
 # %% [markdown]
 # ## 5. Six things wrong with one script
 #
-# Here is a training script. It runs on a `job`, which computes real losses (a small network) while its time passes on a
-# modelled GPU. Six things in it cost time and do not change the result:
+# Here is a training script. It runs on a `job`, which computes the real losses of a small network, while its time
+# passes on a modelled GPU. Six things in the script cost time and do not change the result:
 
 
 # %% given
@@ -598,7 +603,7 @@ predict("which_six", "The six are")
 predict("all_mended", "Without them, the run is faster", unit="times")
 
 # %% [markdown]
-# All that you need is in `help(SmallTraining)`:
+# `help(SmallTraining)` lists everything that you need:
 #
 # | call | |
 # |---|---|
@@ -611,8 +616,9 @@ predict("all_mended", "Without them, the run is faster", unit="times")
 # | `job.empty_cache()` | deck [002] recommends it; it waits for the device, then memory must be allocated again |
 #
 # Write `train(job)`, which returns the same losses (numbers, from `job.item`) as `train_slowly(job)`. Each fix counts
-# separately. The check replays your program on drawn sizes and looks for each of the six fixes. The loss curve must
-# stay the same.
+# separately. The check replays your program on random sizes and looks for one fix in each of six areas: reading
+# batches, copying them, reading losses, the optimizer, memory and layout. Copying a batch again in each step costs no
+# points if no copy blocks the host. The loss curve must stay the same.
 
 
 # %% solve="planted"
@@ -649,8 +655,9 @@ with (
     truth(all_mended=slow.makespan_s / fast.makespan_s)
 
 # %% [markdown]
-# What happened to the six? Count what each program does up to its last kernel. What stays the same is the training.
-# (`host_work` is reading, and the time that `empty_cache` costs; an `item` after the last kernel delays nothing.)
+# What happened to the six? The next cell counts what each program does up to its last kernel. The training itself stays
+# the same. (`host_work` is reading, and the time that `empty_cache` costs; an `item` after the last kernel delays
+# nothing.)
 
 
 # %%
@@ -681,20 +688,20 @@ with requires_solution("planted"):
     rows[0].get_legend().remove()
 
 # %% [markdown]
-# None of the six looks like much in the script; together they were seven tenths of the run. What is left at the
+# None of the six looks expensive in the script, but together they took seven tenths of the run. What remains at the
 # beginning is reading: four batches that must be decoded once. Which pattern is the run bound by now, and what would
 # you do next? (Read ahead, in other processes: that is lab 4.)
 
 # %% [markdown]
 # ## 6. Your own loop
 #
-# Now apply all of this to a real loop on this machine: on its GPU if there is one, else on its CPU. On a CPU there is
+# Now apply all of this to a real loop on this machine: on its GPU if it has one, else on its CPU. On a CPU there is
 # only the host, and "compute" is the time of the operators themselves. `diagnose` records some steps, divides their
-# time as you did, and predicts the potential speed-up if each cause is fixed. Of the causes that the loop can run
-# without, it then *tries* to remove the one that would gain most. These causes are data, removed by keeping one batch,
-# and on a GPU also the reading of losses. A loop cannot run without its computing, however much that would gain. The
-# first step warms up and is left out, so that 30 steps give a report over 29. **Predict:** what is the loop below bound
-# by, and with which share? Recording and trying takes some ten seconds.
+# time as you did, and predicts the potential speed-up if each cause is fixed. Then it *tries out* the fix that would
+# gain most, if the loop can run without that cause. It can run without data (by keeping one batch) and, on a GPU,
+# without reading losses. It cannot run without its computation, however much that would gain. The first step warms up
+# and is left out, so 30 steps give a report on 29. **Predict:** what is the loop below bound by, and with which share?
+# Recording and trying takes about ten seconds.
 
 # %%
 bounds = ("data", "launch", "compute", "synchronisation")
@@ -744,15 +751,15 @@ with reveal_prediction("loop_bound", "loop_share") as truth:
 
 # %% [markdown]
 # Compare "predicted" with "tried": the first comes from the trace alone, the second from a loop that keeps one batch.
-# Where they differ, ask what the recording itself cost: operators that take microseconds look slower while they are
-# recorded.
+# Where they differ, ask what the recording itself cost: operators that take only microseconds look slower while they
+# are recorded.
 
 # %% [markdown]
-# Now a loop of your own: from this course, from work, or `my_loop` with another model. You may use a GPU, but a loop on
-# a CPU earns the same points.
+# Now profile a loop of your own: from this course, from work, or `my_loop` with another model. You may use a GPU, but a
+# loop on a CPU earns the same points.
 #
-# 1. Write `before` and `after`, two `TorchLoop`s that differ in **one** change. Keep model, batch and samples: what is
-#    computed must stay the same, and the judge compares the FLOPs.
+# 1. Write `before` and `after`, two `TorchLoop`s that differ in **one** change. Keep the model, batch size and samples:
+#    the computation must stay the same, and the judge compares the FLOPs.
 # 2. Read `diagnose(before)`. **Predict** the step time after your change from the predicted gain.
 # 3. Run `hand_in(before, after)`. It records both, after a warm-up, into `own_before.json.gz` and `own_after.json.gz`
 #    next to this notebook. Your home folder, your name and the machine's name are removed. **Hand in both files with
@@ -775,7 +782,7 @@ predict("own_after", "After my change, a step takes", unit="ms")
 # Then write `own_change(asked)`. For `"cause"` it returns the cause that limits `before` (a name from the report, such
 # as `"launch"`). For `"place"` it returns the line or operator that the report shows next to that cause, and for
 # `"change"` your change in a few words. The judge diagnoses both files itself. The cause must be one of the two
-# largest, its share must fall, and the loop may beat the predicted time without that cause by at most a tenth of a
+# largest, and its share must fall. The loop may beat the time predicted without that cause by at most a tenth of a
 # step. An accurate prediction earns no points, and a wrong one loses none.
 
 
@@ -801,16 +808,16 @@ with reveal_prediction("own_after"):
 
 # %% [markdown] explain="own_loop"
 # **Explain (read by your instructor).** Explain the gap between the gain that you predicted and the gain that the two
-# traces show, in three to five sentences. Name one thing in the report that one could easily misread.
+# traces show, in three to five sentences. Name one thing in the report that is easy to misread.
 
 # %% [markdown]
 # ## 7. When to look
 #
 # A trace of a whole training run would be enormous, and its first steps show only the warm-up. `torch.profiler` takes a
 # schedule: `wait` steps in which it does nothing, `warmup` steps in which it runs and discards its data, and `active`
-# steps that are recorded. This cycle is run `repeat` times (0: without end). Deck [000] has
-# `schedule(wait=1, warmup=1, active=3, repeat=2)` and stops its loop at step (1 + 1 + 3) * 2; deck [002] has
-# `wait=2, warmup=2, active=5, repeat=0`.
+# steps that are recorded. This cycle runs `repeat` times (0: forever). Deck [000] has `schedule(wait=1, warmup=1,
+# active=3, repeat=2)` and stops its loop at step (1 + 1 + 3) * 2; deck [002] has `wait=2, warmup=2, active=5,
+# repeat=0`.
 #
 # **Predict:** how many steps does deck [000]'s loop record, and into how many traces? Is step 2 recorded? Step 5?
 # When does deck [002]'s profiler stop?
@@ -823,7 +830,8 @@ predict("traces", "It writes", unit="traces")
 # Write `schedule_states(steps, wait=..., warmup=..., active=..., repeat=..., skip_first=...)` → a list with the state
 # at each of the steps 0 to `steps` − 1: `"none"`, `"warmup"`, `"record"`, or `"record and save"` at the step that ends
 # a recording. `skip_first` idle steps (`"none"`) come before the first cycle. One rule is not in `torch.profiler`: each
-# cycle waits `stretch` times as long as the one before it, since a long run needs fewer traces later.
+# cycle waits `stretch` times as long as the one before it, since a long run needs fewer traces later. All arguments are
+# whole numbers; `active` and `stretch` are 1 or more.
 
 
 # %% solve="schedule_states"
@@ -860,11 +868,12 @@ with (
     )
 
 # %% [markdown]
-# Six steps in two traces. (Where no `with` fits, deck [002]'s `prof.start()` and `prof.stop()` do the same.) Note
-# `prof.step()` at the end of each step: without it the profiler stays at step 0 for ever and records nothing at all.
-# The warm-up is needed because switching the profiler on costs time that would show in the trace. Deck [000] also sets
-# `record_shapes=True` (which product was it?), `profile_memory=True` (who allocated?) and `with_stack=True` (which
-# line?): each makes every recorded operator slower, so record only what you will read.
+# Deck [000] records six steps in two traces. (Where no `with` fits, deck [002]'s `prof.start()` and `prof.stop()` do
+# the same.) Note `prof.step()` at the end of each step: without it the profiler stays at step 0 forever and records
+# nothing at all. The warm-up is needed because switching the profiler on costs time that would show up in the trace.
+# Deck [000] also sets `record_shapes=True` (which product was it?), `profile_memory=True` (which operator allocated?)
+# and `with_stack=True` (which line?). Each of them makes every recorded operator slower, so record only what you will
+# read.
 
 # %% [markdown]
 # ## 8. Practice: a profiler that only looks now and then
@@ -883,7 +892,7 @@ axes.set(xlabel="ms", title="Which function runs (drawn by hand), and ten looks 
 # %% [markdown]
 # A *tracing* profiler (cProfile, torch.profiler) records the beginning and the end of each bar, and slows down code
 # with many calls. A *sampling* profiler (py-spy, scalene) checks a hundred times a second what is running (the dotted
-# lines), even from outside the process. `log` runs between two samples and is not seen.
+# lines), even from outside the process. It misses `log`, which runs between two samples.
 #
 # > **stack**: the functions that are running, each called by the one before it. **GIL**: Python's lock, which one
 # > thread holds at a time.
@@ -922,14 +931,13 @@ with reveal_prediction("both_true"):
     print("Shares are of the last second, and seconds of the whole run.")
 
 # %% [markdown]
-# (The slide's 23 rows hold 1.82 s of the 3.0 s: the screen ends there, and
-# functions below its edge have the rest.) A sampler's screen answers "what is it doing now?" and "what has it done?"
-# in one row.
+# (The slide's 23 rows hold 1.82 s of the 3.0 s: the screen ends there, and functions below its edge have the
+# rest.) A sampler's screen answers "what is it doing now?" and "what has it done?" in one row.
 #
 # Write `sampler_table(samples, rate_hz=..., window=...)`. A sample is a dict: `stack` (frames from the outermost to
 # the one that runs), `idle` (the thread only waited) and `gil` (it held Python's lock). Return a dict:
 #
-# * `"active"` and `"gil"`: shares of all samples of the run that were not idle, and that held the lock;
+# * `"active"` and `"gil"`: the shares of all samples of the run that were not idle, and that held the lock;
 # * `"rows"`: for each frame on a stack of an **active** sample a dict with `own` and `total`, shares of the last
 #   `window` samples (idle samples count in the denominator, but in no row), and `own_s` and `total_s`, seconds of the
 #   whole run. A sample represents one tick of `1 / rate_hz`. A frame that is on a stack twice still counts for one
@@ -1030,14 +1038,14 @@ with requires_solution("read_a_sampler"), reveal_prediction("in_multiply") as tr
     truth(inside_s / sum(spent_s.values()))
 
 # %% [markdown]
-# A share p of n samples is uncertain by about √(p(1−p)/n): with 200 samples a share of 50 % has an uncertainty of
-# ± 3.5 %. Rows of a few samples mean nothing. This sampler also runs inside the program: while pure Python runs, it
-# waits for the lock, up to 5 ms, and gets the lock most easily when NumPy releases it. That biases its shares towards
-# `multiply`, easily by ten percentage points. py-spy reads another process's memory and needs no lock: where the two
-# differ, believe py-spy.
+# A share p of n samples is uncertain by about √(p(1−p)/n): with 200 samples, a share of 50 % has an uncertainty of ±
+# 3.5 percentage points. Rows with only a few samples mean nothing. This sampler also runs inside the program: while
+# pure Python runs, it waits up to 5 ms for the lock, and it gets the lock most easily when NumPy releases it. That
+# biases its shares towards `multiply`, easily by ten percentage points. py-spy reads another process's memory and needs
+# no lock: where the two differ, trust py-spy.
 #
-# The next cell attaches the real py-spy to this notebook while one of its threads works. Reading another process must
-# be permitted; if it is not, the reason is shown. The cell takes five seconds and starts another program.
+# The next cell attaches the real py-spy to this notebook while one of its threads works. Reading another process
+# requires permission; without it, the cell shows the reason. The cell takes five seconds and starts another program.
 
 # %%
 stop_s = time.monotonic() + sample_seconds + 3
@@ -1052,9 +1060,9 @@ for frame, share in list(seen.own().items())[:4] if not seen.refused else []:
 worker.join()
 
 # %% [markdown]
-# The next cell runs three profilers on one program. One half of it makes many tiny calls, the other half none.
-# **Predict:** which profiler says that `add` and `many_calls` take most, and why? The program runs once under each of
-# them, and once alone: that takes about half a minute.
+# The next cell runs three profilers on one program. Half of the program makes many tiny calls, the other half makes
+# none. **Predict:** which profiler says that `add` and `many_calls` take the most time, and why? The program runs once
+# under each profiler and once alone, which takes about half a minute.
 
 # %%
 profilers = ("cProfile", "py-spy", "scalene")
@@ -1078,16 +1086,16 @@ with TemporaryDirectory() as folder:
         truth("cProfile")
 
 # %% [markdown]
-# Compare cProfile's seconds with those of the plain run, and its shares with those of the samplers. Samplers are nearer
-# to the truth about shares, but they do not count calls (and scalene takes seconds to start, which count in its run
-# here).
+# Compare cProfile's seconds with those of the plain run, and its shares with those of the samplers. The samplers'
+# shares are closer to the truth, but samplers do not count calls (and scalene takes seconds to start, which count in
+# its run here).
 #
-# (Deck [003] looks at such a file as a picture: `python -m cProfile -o my.cprof my.py`, then `pyprof2calltree -k -i
+# (Deck [003] shows such a file as a picture: `python -m cProfile -o my.cprof my.py`, then `pyprof2calltree -k -i
 # my.cprof`; `snakeviz my.cprof` needs no desktop program.)
 #
-# Deck [000] also shows nvprof and `torch.utils.bottleneck`. The first refuses GPUs since Ampere (use `nsys` and
-# `ncu`), the second has been removed from torch, and TensorBoard's profiler plugin is deprecated: traces open in
-# Perfetto. nvprof's table is still what `nsys stats` prints, so read four rows of it:
+# Deck [000] also shows nvprof and `torch.utils.bottleneck`. nvprof does not support GPUs from Ampere on (use `nsys` and
+# `ncu`), the second has been removed from torch, and TensorBoard's profiler plugin is deprecated: open traces in
+# Perfetto. `nsys stats` still prints nvprof's table, so read four rows of it:
 #
 # ```text
 # Time(%)      Time      Calls      Avg      Min      Max      Name
@@ -1098,13 +1106,14 @@ with TemporaryDirectory() as folder:
 # ```
 #
 # The times add up to 1256.4 ms, all of it on the device: nothing here says how long the program ran. And a mean of
-# 12.69 µs with a maximum of 10.502 ms is one large copy and a thousand small ones of about 2.2 µs: the mean describes
-# none of them.
+# 12.69 µs with a maximum of 10.502 ms means one large copy and a thousand small ones of about 2.2 µs: the mean
+# describes none of them.
 #
-# Two tools replaced nvprof, and they answer different questions. *Nsight Systems* records a whole program, calls of the
-# host above kernels and copies: `nsys profile -o run python train.py`, then `nsys stats run.nsys-rep`. *Nsight Compute*
-# runs one kernel several times and counts inside it: `ncu -k regex:gemm -c 1 --set full python train.py`. Its first
-# section compares the kernel with the roofs of lab02. Two kernels (figures made up, rows as `ncu` prints them):
+# Two tools replaced nvprof, and they answer different questions. *Nsight Systems* records a whole program and shows the
+# host's calls above kernels and copies: `nsys profile -o run python train.py`, then `nsys stats run.nsys-rep`. *Nsight
+# Compute* runs one kernel several times and counts inside it: `ncu -k regex:gemm -c 1 --set full python train.py`. Its
+# first section compares the kernel with the two roofs of lab02. Here are two kernels (the figures are made up, the rows
+# are as `ncu` prints them):
 #
 # ```text
 # Section: GPU Speed Of Light Throughput     kernel 1    kernel 2
@@ -1132,18 +1141,17 @@ with reveal_prediction("by_memory", "by_neither") as truth:
 # > **hook**: a function of yours that torch calls before or after one of its own.
 #
 # "Which layer is slow?" is a question about modules, and torch has hooks for exactly that. A module's
-# `register_forward_pre_hook` and `register_forward_hook` run before and after its forward pass,
-# `register_full_backward_pre_hook` and `register_full_backward_hook` around its backward pass. Each returns a handle;
-# `handle.remove()` takes the hook away again.
+# `register_forward_pre_hook` and `register_forward_hook` run before and after its forward pass;
+# `register_full_backward_pre_hook` and `register_full_backward_hook` run before and after its backward pass. Each
+# returns a handle; `handle.remove()` removes the hook.
 #
 # Write the class `LayerProfiler(model, clock)`:
 #
-# * `with LayerProfiler(model, clock) as profiler:` installs hooks on **every** module of `model.named_modules()`,
-#   under its name there (`"model"` for the outermost, whose name there is empty), and takes **all** of them away at
-#   the end.
+# * `with LayerProfiler(model, clock) as profiler:` installs hooks on **every** module of `model.named_modules()`, under
+#   its name there (`"model"` for the outermost, whose name there is empty), and removes **all** of them at the end.
 # * `profiler.table()` → `{name: {"calls", "forward_self_s", "forward_total_s", "backward_self_s",
-#   "backward_total_s"}}`, added up over all calls. Modules nest, may be called more than once, and self time leaves
-#   out the modules inside.
+#   "backward_total_s"}}`, added up over all calls. Modules nest and may be called more than once. Self time leaves out
+#   the modules inside.
 # * `profiler.trace()` → `{"traceEvents": [...]}`, the trace-event format that Perfetto and chrome://tracing open. One
 #   *complete* event for each forward and each backward of a call: a dict with `name` (of the module), `cat`
 #   (`"forward"` or `"backward"`), `ph` (`"X"`), `ts` and `dur` (**microseconds**, from the clock), `pid` and `tid` (0
@@ -1151,10 +1159,9 @@ with reveal_prediction("by_memory", "by_neither") as truth:
 #
 # Hooks must return `None`: whatever else a hook returns *replaces* the module's input or output.
 #
-# The model's work is kernels: they are launched, and run later. `clock.now_s()` reads the clock,
-# `clock.synchronize()` waits for the device. **Predict:** what does a profiler report that forgets to wait? The check
-# builds models whose kernels take known times on a virtual clock; every module's input requires a gradient, so every
-# hook runs.
+# The model launches kernels, which run later. `clock.now_s()` reads the clock, `clock.synchronize()` waits for the
+# device. **Predict:** what does a profiler report if it forgets to wait? The check builds models whose kernels take
+# known times on a virtual clock; every module's input requires a gradient, so every hook runs.
 
 # %%
 kernel_times = ("the kernels' times", "launching alone", "both")
@@ -1242,9 +1249,9 @@ with reveal_prediction("no_wait") as truth:
     truth("launching alone")
 
 # %% [markdown]
-# `LayerProfiler` needs only a model and a clock, and both may be real. **Predict:** of the blocks below, all of the
-# same shape, which is slowest (`small_net` is defined below the imports)? Does the backward pass take twice as long as
-# the forward pass?
+# `LayerProfiler` needs only a model and a clock, and both may be real. **Predict:** the blocks below all have the same
+# shape (`small_net` is defined below the imports). Which is slowest? Does the backward pass take twice as long as the
+# forward pass?
 
 
 # %%
@@ -1283,16 +1290,16 @@ with requires_solution("layer_profiler"):
     axes = draw_nested(axes, one_step, title="One step of the network (measured here)")
 
 # %% [markdown]
-# Such a picture is a *flame graph* over time: each module is drawn below the module that called it. Hooks cost too:
-# each waits for the device, which is why you profile some steps and not all, and why a profiled step is slower than a
+# Such a picture is a *flame graph* over time: each module is drawn below the module that called it. Hooks cost time
+# too, because each waits for the device. So profile only some steps, and expect a profiled step to be slower than a
 # real one. **Save** `json.dumps(profiler.trace())` to a file and open it at ui.perfetto.dev.
 
 # %% [markdown]
 # ## 10. Practice: 100 % of what?
 #
 # Deck [003] asks for "utilization of each GPU (should be close to 100%)". What `nvidia-smi` shows is the share of the
-# last moments in which **at least one kernel** was running. **Predict:** a kernel of one thread block runs all the
-# time on an A100 with 108 SMs. What does `nvidia-smi` say? Which share of the machine works?
+# last moments in which **at least one kernel** was running. **Predict:** a kernel of one thread block runs all the time
+# on an A100 with 108 SMs. What does `nvidia-smi` say? What share of the SMs is busy?
 
 # %%
 predict("smi_says", "For one block, nvidia-smi says", unit="%")
@@ -1304,7 +1311,7 @@ predict("at_work_109", "With 109 blocks are at work", unit="%")
 # `start_s`, `end_s` and `blocks`; all are within a window of `window_s` that starts at 0. The first number is the
 # monitor's. The second is the share of the SMs' time in which they had work. One SM holds one block at a time, blocks
 # of a kernel take equally long, and a kernel with more blocks than SMs runs in waves (lab 1): 109 blocks on 108 SMs are
-# two waves, and nearly half of their places are empty. Kernels may run at the same time, each on its own SMs.
+# two waves, and nearly half of the places in them are empty. Kernels may run at the same time, each on its own SMs.
 
 
 # %% solve="utilisation_lies"
@@ -1337,8 +1344,8 @@ with requires_solution("utilisation_lies"), reveal_prediction(*asked) as truth:
     truth(smi_says=said, at_work=working[1], at_work_109=working[109])
 
 # %% [markdown]
-# One block: 100 % and 0.9 %. A low utilisation proves that something is wrong; a high one proves nothing. (Even an SM
-# at work may wait for memory all the time. Deck [003]'s other checks say even less. Memory is what processes have
+# One block: 100 % and 0.9 %. A low utilisation proves that something is wrong; a high one proves nothing. (Even a busy
+# SM may wait for memory all the time. Deck [003]'s other checks say even less. Memory is what processes have
 # *reserved*, used or not; near the maximum the allocator begins to flush (lab06). More than one process on the list
 # shares the device with yours. A GPU at its limit of temperature or power lowers its clock.)
 
@@ -1432,8 +1439,8 @@ with requires_solution("most_to_gain"):
         print(f"{pattern:<16}{gains}   best: {best}")
 
 # %% [markdown]
-# Look for rows whose best cause differs from their pattern: there the copy was pinned already, so only a smaller or a
-# hidden copy would help.
+# Look for rows whose best cause differs from their pattern: there the copy was already pinned, so only a smaller copy
+# or a hidden one would help.
 
 # %% [markdown]
 # ## 12. Practice: read the monitors
@@ -1472,8 +1479,8 @@ axes.set_title("One process, looked at in three ways (measured here)")
 legend = axes.legend(frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
 
 # %% [markdown]
-# A single reading says 0 or 100; the *moving average* over a period of the program says 40. `nvidia-smi` shows such a
-# mean over some tenths of a second, `htop` over one or two seconds: so a single look shows only a short moment.
+# A single reading says 0 or 100; the *moving average* over one period of the program says 40. `nvidia-smi` shows such a
+# mean over some tenths of a second, `htop` over one or two seconds, so a single look covers only a short moment.
 #
 # Write `read_monitors(snapshots, machine, tools)` → `(resource, tool)`. There is a snapshot for each second:
 #
@@ -1485,12 +1492,13 @@ legend = axes.legend(frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
 # | `"iotop"`, `"nettop"` | `byte_per_s` of all processes |
 #
 # `machine` says what the disks and the link can do: `disk_byte_per_s` and `link_bit_per_s` (bits!). Take the **mean
-# over all snapshots** of every figure; *full* is what reaches `FULL_PERCENT`. The first line that applies decides:
+# over all snapshots** of every figure; a resource is *full* if its mean reaches `FULL_PERCENT`. The first line that
+# applies decides:
 #
 # | resource | when |
 # |---|---|
-# | `"memory"` | at least `SWAPPING_BYTE_PER_S` go to or from the swap: all else follows from that |
-# | `"gpu"` | *each* GPU is full: nothing that feeds them can matter now |
+# | `"memory"` | at least `SWAPPING_BYTE_PER_S` go to or from the swap: everything else follows from that |
+# | `"gpu"` | *every* GPU is full: what feeds them cannot matter now |
 # | `"disk"`, `"network"`, `"cpu"` | full; of several the fullest. `"cpu"` is the mean of all cores in user and system |
 # | `"one core"` | a core is full, in user and system: a single thread of Python |
 # | `"none"` | nothing is full: something waits for an answer, or for a lock |
@@ -1549,13 +1557,13 @@ def read_monitors(snapshots, machine, tools):
 check("read_the_monitors")
 
 # %% [markdown]
-# What a monitor cannot say is *why*. A GPU at 100 % may hold one busy SM (section 10), a full core may copy what could
-# be shared, and a disk that is full for a minute may be in use by others. So the resource is only the question for the
-# next tool.
+# What a monitor cannot say is *why*. A GPU at 100 % may have a single busy SM (section 10), a full core may be copying
+# what could be shared, and a disk that is full for a minute may be in use by others. So the resource only tells you
+# what to ask the next tool.
 #
-# A monitor shows this minute. If you log step time, samples a second and peak memory with the loss (TensorBoard,
+# A monitor shows only this minute. If you log step time, samples a second and peak memory with the loss (TensorBoard,
 # Weights & Biases, MLflow), you can find a step that became slow last week. In a cluster every node exports its figures
-# (NVIDIA's DCGM exporter, Prometheus), and a dashboard on Kubernetes shows the one GPU that is slow.
+# (NVIDIA's DCGM exporter, Prometheus), and a dashboard (on Kubernetes, say) shows the one GPU that is slow.
 
 # %% [markdown]
 # ## Where you are

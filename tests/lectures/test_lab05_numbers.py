@@ -102,12 +102,12 @@ def test_three_patterns_are_the_decks_and_two_are_ours():
     named = [name.strip() for name in quotations("000_patterns", r"Pattern: (.*?) Bound")]
 
     assert ["GPU Compute", "CPU CUDA API", "Synchronization"] == named
-    assert [] == says("names three typical patterns", "two more of ours (data and copies)")
+    assert [] == says("names three typical patterns", "two more that this lab adds (data and copies)")
 
 
 def test_half_of_200_samples_is_known_to_three_and_a_half_per_cent():
     assert "3.5" == f"{100 * math.sqrt(0.25 / 200):.1f}"
-    assert [] == says("with 200 samples a share of 50 % has an uncertainty of ± 3.5 %")
+    assert [] == says("with 200 samples, a share of 50 % has an uncertainty of ± 3.5 percentage points")
 
 
 def test_deck_000_records_six_steps_in_two_traces(lab):
@@ -116,7 +116,7 @@ def test_deck_000_records_six_steps_in_two_traces(lab):
 
     assert 10 == (1 + 1 + 3) * 2
     assert "NWRRS" * 2 + "N" == "".join(letters[state] for state in states)
-    assert [] == says("Six steps in two traces", "stops its loop at step (1 + 1 + 3) * 2")
+    assert [] == says("records six steps in two traces", "stops its loop at step (1 + 1 + 3) * 2")
 
 
 def test_deck_002_records_for_ever_in_cycles_of_nine(lab):
@@ -181,7 +181,9 @@ def test_the_decks_max_pool_takes_longer_than_its_convolutions():
 
     assert (2, "1.8") == (len(convolutions_us), f"{pool_us / sum(convolutions_us):.1f}")
     assert "28 837.682" == f"{pool_us:_.3f}".replace("_", " ")
-    assert [] == says("`max_pool2d_with_indices`, 28 837.682 µs", "1.8 times as long as the table's two convolutions")
+    assert [] == says(
+        "`max_pool2d_with_indices` takes 28 837.682 µs", "1.8 times as long as the table's two convolutions"
+    )
 
 
 def test_the_gap_that_is_worked_by_hand(lab):
@@ -199,7 +201,7 @@ def test_the_gap_that_is_worked_by_hand(lab):
     assert [] == says(
         "The device ends at 21.5 µs, and its next kernel begins at 71.5 µs; meanwhile the host runs 45 µs of Python"
         " (line 17) and 5 µs of a call (line 15).",
-        "All 50 µs are charged to that wait, `synchronisation`, line 16.",
+        "All 50 µs are charged to that wait: `synchronisation`, line 16.",
     )
 
 
