@@ -1,16 +1,16 @@
 # %% [markdown]
 # # Memory: what a step keeps
 #
-# A model of 10 GB needs far more than 10 GB to train, and most of what it needs is neither weights nor optimizer: it
-# is what the forward pass leaves lying for the backward pass. In this lab you meet a step that does not fit, and make
-# it fit: with the same result, on the same memory, with a batch four times as large.
+# A model of 10 GB needs far more than 10 GB to train. Most of that memory holds neither weights nor optimizer state,
+# but what the forward pass saves for the backward pass. In this lab you meet a training step that does not fit, and
+# make it fit: with the same result, in the same memory, with a batch four times as large.
 #
 # After this lab you can
 #
-# * make one large batch of small ones without changing the training, and say what changes nevertheless;
+# * replace one large batch by several small ones without changing the training, and say what changes nevertheless;
 # * say what is live at every moment of a step, and what the peak is made of;
-# * trade time for memory at the best rate: how many checkpoints equal layers want, and what a budget costs;
-# * write a checkpoint whose second run does exactly what its first one did;
+# * trade time for memory at the best rate: how many checkpoints are best for equal layers, and what a budget costs;
+# * write a checkpoint whose second run does exactly what its first run did;
 # * tell "too much" from "fragmented" when memory runs out.
 #
 # **About 219 minutes (estimated)**, in two sittings: the first ends with section 4. Practice gives no points; it takes
@@ -33,14 +33,14 @@
 # | `offload_or_recompute` | 11 | 36 |
 # | `method_table` | 12 | 31 |
 #
-# No GPU is needed: bytes are counted on this machine, whatever it is, and what would be on a GPU is modelled and says
-# so. MB are 10⁶ bytes, MiB are 2²⁰ (1.05 MB). *Write your prediction down* before you run the next cell: where there is
-# a box (a number, with or without its unit, Enter), the result appears next to it, and not before. Lecture slides
-# are quoted by deck: [001] course introduction, [002] software perspective. `hint("name")` gives the hints of an
-# exercise, one at a time.
+# No GPU is needed: bytes are counted on this machine, whatever it is, and results of a modelled GPU say that they are
+# modelled. An MB is 10⁶ bytes, an MiB is 2²⁰ (1.05 MB). *Write your prediction down* before you run the next cell. If
+# there is a box, enter a number, with or without its unit, and press Enter. Only then is the result shown next to it.
+# Lecture slides are quoted by deck: [001] course introduction, [002] software perspective. `hint("name")` gives the
+# hints of an exercise, one at a time.
 #
-# A check that fails shows the first case that is not right, and what your code gave; `case("mend_accumulation")` gives
-# that case's inputs as Python values, to try your code on.
+# A check that fails shows the first wrong case and what your code returned; `case("mend_accumulation")` gives that
+# case's inputs as Python values, to try your code on.
 
 # %% setup
 try:
@@ -110,8 +110,8 @@ Progress("lab06_memory")
 # ## 1. A step that does not fit
 #
 # Autograd keeps, for every operation, what its backward pass will need: a linear layer keeps its input, a GELU keeps
-# its own. `SavedTensors` sees each of them come and go (PyTorch's `saved_tensors_hooks`), so it can play a small GPU:
-# when a layer leaves more than `memory_bytes` lying, the step ends as it would there.
+# its own. `SavedTensors` sees each of them come and go (with PyTorch's `saved_tensors_hooks`), so it can act as a small
+# GPU: when the saved tensors exceed `memory_bytes`, the step fails as it would there.
 
 
 # %% given
@@ -143,7 +143,8 @@ def step_within(model, inputs, labels, memory_bytes):
 
 # %% [markdown]
 # **Predict:** the tower has `depth` blocks of a linear layer and a GELU, `width` wide, in fp32. How many bytes does a
-# step with `batch` examples keep? And what becomes of four times as many, where there is room for twice the first?
+# step with `batch` examples keep? And what happens with four times as many examples, if there is room for twice the
+# bytes of the first step?
 
 # %%
 predict("one_batch", f"A step with {batch} examples keeps", unit="MB")
@@ -165,14 +166,14 @@ with reveal_prediction("one_batch") as truth:
     truth(held_bytes)
 
 # %% [markdown]
-# What is kept grows with the batch and with the depth; the weights do not. So there are two ways out: a smaller batch
-# at a time, or keeping less of each layer. You need both by the end.
+# The saved bytes grow with the batch and with the depth; the weights do not grow with the batch. So there are two ways
+# out: run a smaller batch at a time, or keep less of each layer. By the end you will need both.
 
 # %% [markdown]
 # ## 2. A large batch of small ones
 #
-# *Gradient accumulation*: micro-batches run one after the other, and `.backward()` adds to what is in `.grad`. Deck
-# [002] shows it like this:
+# With *gradient accumulation*, micro-batches run one after the other, and `.backward()` adds to what is already in
+# `.grad`. Deck [002] shows it like this:
 #
 # ```python
 # optimizer.zero_grad()
@@ -184,8 +185,8 @@ with reveal_prediction("one_batch") as truth:
 #         optimizer.step()
 # ```
 #
-# **Predict:** it runs with 10 batches and 4 accumulation steps. How far do the weights move, compared with steps of the
-# same optimizer on each window as one large batch?
+# **Predict:** it runs with 10 batches and 4 accumulation steps. How far do the weights move, compared with an optimizer
+# that takes one step for each window as one large batch?
 
 # %%
 how_far = ("just as far", "half as far", "four times as far", "not at all")
@@ -226,19 +227,20 @@ with reveal_prediction("weights_move") as truth:
     truth("just as far" if moved else "not at all")
 
 # %% [markdown]
-# That was the loud mistake. Two quiet ones are left when the lines are swapped:
+# That mistake is easy to notice. When the two lines are swapped, two quieter mistakes are left:
 #
-# * the windows have 4, 4 and **2** batches, and all are divided by 4: the last step is half as long as it should be;
-# * a mean of means is the mean only where all batches have equally many positions. In language models they have not:
-#   padding is ignored, and texts differ in length. Widely used trainers had this wrong for years.
+# * the windows have 4, 4 and **2** batches, but all are divided by 4: the last step is half as long as it should be;
+# * a mean of means is the overall mean only if all batches have equally many positions. In language models they do not:
+#   padding is ignored, and texts differ in length. Widely used trainers got this wrong for years.
 #
 # Write `train_accumulated(model, batches, optimizer, window=...)`. `batches` is a list of `(inputs, labels)`, of any
-# length; positions with the label `IGNORED` do not count. One step of the optimizer for each window of `window`
-# micro-batches, in order, and one for what is left over at the end. Each step must be the one that **one large batch**
-# would make, whose loss is the **mean over all positions of the window that count**; in every window some do, in a
-# micro-batch perhaps none. Memory holds one micro-batch at a time: each goes through the model once, alone.
-# Gradients may hold something when you are called. Return the mean loss of each window, as numbers or tensors of one.
-# `sum_of_losses(scores, labels)` adds up what counts. Order, last window and counting make a third of the points each.
+# length; positions with the label `IGNORED` do not count. The optimizer takes one step for each window of `window`
+# micro-batches, in order, and one for those left over at the end. Each step must equal that of **one large batch**
+# whose loss is the **mean over all positions of the window that count**. Every window has some; a micro-batch may have
+# none. Memory holds one micro-batch at a time: each goes through the model once, alone, even if none of its positions
+# counts. The gradients may not be empty when your function is called. Return the mean loss of each window, as numbers
+# or one-element tensors. `sum_of_losses(scores, labels)` adds up the losses that count. Order, last window and counting
+# earn a third of the points each.
 
 
 # %% solve="mend_accumulation"
@@ -288,29 +290,30 @@ with requires_solution("mend_accumulation"), torch_threads(1):
     print(f"weights differ by at most {apart(large, small):.1e}")
 
 # %% [markdown]
-# The same step, to the last bits of fp32, with a quarter of the saved tensors. (Weights, gradients and the optimizer's
-# state are not in these figures: they stay as they are.) What it costs: the matrices of a micro-batch are smaller
-# (below the ridge, that is a slower device), and layers that look *across* a batch see a micro-batch now. A batch norm
-# normalises each micro-batch with its own mean and variance, and moves its running ones once a micro-batch: four times
-# as often (section 8 puts the parts' statistics together again). Dropout draws other masks, which is only noise.
-# Clipping and the loss scaler's update belong to the step, not to the micro-batch.
+# It is the same step, up to the last bits of fp32, with a quarter of the saved tensors. (Weights, gradients and the
+# optimizer's state are not in these figures: they stay the same.) Accumulation has a cost. The matrices of a
+# micro-batch are smaller, and below the ridge point the device is then slower. Layers that look *across* a batch now
+# see only a micro-batch. A batch norm normalises each micro-batch with its own mean and variance, and updates its
+# running ones once a micro-batch: four times as often (section 8 merges the parts' statistics). Dropout draws other
+# masks, which is only noise. Clipping and the loss scaler's update belong to the step, not to the micro-batch.
 
 # %% [markdown]
 # ## 3. What is live, and when
 #
-# Before anything is made smaller, one must know what is large, and *when*. Take a network in fp32 with Adam. At every
-# moment of a step some of four things are there:
+# Before you save memory, find out what is large, and *when*. Take a network in fp32 with Adam. At every moment of a
+# step, memory holds some of these four things:
 #
 # * **parameters**: always, 4 bytes each;
-# * **optimizer state**: sgd none, momentum one value a parameter, adam two; made by the *first* step, then it stays;
-# * **gradients**: made by each layer's backward pass. `zero_grad` lets go of them (`set_to_none`, torch's default) or
-#   fills them with zeros; then they stay, and the next backward pass adds to them where they are;
+# * **optimizer state**: none for sgd, one value per parameter for momentum, two for adam. The *first* step creates it,
+#   then it stays;
+# * **gradients**: each layer's backward pass creates them. `zero_grad` frees them (`set_to_none`, torch's default) or
+#   fills them with zeros; then they stay, and the next backward pass adds to them in place;
 # * **saved activations**: from a layer's forward pass to its backward pass. A layer that works **in place** writes its
-#   result over its input, which is there already: it adds nothing, whatever its `activation_bytes` say.
+#   result over its input, which is already there: it adds nothing, whatever its `activation_bytes` are.
 #
-# **Predict:** the step of section 1 that did not fit, of `4 * batch` examples, on a GPU with room for it; it is the
-# second step of a training with Adam, and `zero_grad` sets gradients to None. Which of the four is largest? And when is
-# most there in all?
+# **Predict:** take the step of section 1 that did not fit, with `4 * batch` examples, on a GPU with room for it. It is
+# the second step of a training with Adam, and `zero_grad` sets gradients to None. Which of the four is largest? And
+# when is the total largest?
 
 # %%
 parts_of_a_step = ("parameters", "optimizer", "gradients", "activations")
@@ -348,12 +351,12 @@ with reveal_prediction("holds_most", "fullest") as truth:
 #
 # * `timeline(layers, optimizer=..., first=..., set_to_none=...)` → live bytes, in this order: after the forward pass of
 #   each layer, after the backward pass of each layer (from the last one to the first), after the optimizer's step,
-#   after `zero_grad`. A layer is a dict with `parameters` (their number), `activation_bytes` and `inplace`;
-#   `optimizer` is `"sgd"`, `"momentum"` or `"adam"`; `first` says that it is the first step of the training. Before any
-#   other came a step like this one, and what it left (state, gradients filled with zeros) is there from the start.
-# * `peak(live)` → `(bytes, place)`: the largest of the list, and the first index (from 0) where it stands.
+#   after `zero_grad`. A layer is a dict with `parameters` (their number), `activation_bytes` and `inplace`; `optimizer`
+#   is `"sgd"`, `"momentum"` or `"adam"`; `first` says that it is the first step of the training. If not, a step like
+#   this one came before it, and what that step left (state, gradients filled with zeros) is there from the start.
+# * `peak(live)` → `(bytes, place)`: the largest value of the list, and the first index (from 0) that has it.
 #
-# What a pass needs only while it runs is left out, and so is the batch.
+# Leave out what a pass needs only while it runs, and the batch.
 
 
 # %% solve="memory_timeline"
@@ -406,20 +409,20 @@ with requires_solution("memory_timeline"):
     print(f"parameters and optimizer: {byte_count(live[-1])}")
 
 # %% [markdown]
-# The difference is what a pass needs while it runs (the gradient that it hands on), the
-# head, and the batch (section 2 counted it as saved: the first layer reads it). A peak at the end of the forward pass
-# means: too many activations. A peak in the step means: too many parameters, and then checkpoints win nothing.
+# The difference is what a pass needs while it runs (the gradient that it hands on), the head, and the batch (section 2
+# counted the batch as saved, because the first layer reads it). A peak at the end of the forward pass means too many
+# activations. A peak in the optimizer's step means too many parameters, and then checkpoints save nothing.
 
 # %% [markdown]
 # ## 4. Keep some, run the rest again
 #
-# *Checkpointing* (deck [002]): cut the network into segments, keep only the *input* of each, and in the backward pass
-# run a segment's forward pass again just before its own backward pass. PyTorch's `checkpoint_sequential` cuts n layers
-# into c segments of n // c layers; what is left over goes to the **last** segment, and that one runs plainly: its
-# backward pass comes at once.
+# *Checkpointing* (deck [002]) cuts the network into segments and keeps only the *input* of each. The backward pass runs
+# a segment's forward pass again just before the segment's own backward pass. PyTorch's `checkpoint_sequential` cuts n
+# layers into c segments of n // c layers. Left-over layers go to the **last** segment, which runs without a checkpoint,
+# since its backward pass follows at once.
 #
-# **Predict:** 64 layers with two saved tensors each: 128 in all. How many are held at most with 4 segments, and how
-# many with 32? And which of 4, 8, 16 and 32 segments hold the fewest?
+# **Predict:** take 64 layers with two saved tensors each: 128 in all. How many are held at most with 4 segments, and
+# how many with 32? And which of 4, 8, 16 and 32 segments holds the fewest?
 
 # %%
 predict("in_four", "With 4 segments are held at most", unit="tensors")
@@ -462,15 +465,15 @@ with reveal_prediction("in_four", "in_many", "fewest") as truth:
     axes = u_curve(style.subplots(figsize=(7, 3))[1], counts, layers=64)
 
 # %% [markdown]
-# Few segments: the largest of them saves much. Many: their inputs are many. Where is the best between them, for any
-# number of layers?
+# With few segments, the largest one saves many tensors. With many segments, there are many inputs to keep. What is the
+# best number in between, for any number of layers?
 #
 # Write `best_segments(layers, saved_per_layer)` → `(segments, held, again)`: the number of segments (1 to `layers`;
-# with 1 nothing is checkpointed) that holds the fewest tensors at the peak, how many those are, and how many layers run
-# forward again. Of numbers that hold equally few, the smallest: it runs the fewest layers again. Held at the peak are
-# the inputs of all segments but the last (one tensor each; that of the first is the network's own input), and all that
-# the largest segment saves. You may call `checkpointed_peak` of `edl_labs.numerics`, which counts them for one number
-# of segments.
+# with 1 nothing is checkpointed) that holds the fewest tensors at the peak, how many tensors that is, and how many
+# layers run forward again. If several numbers hold equally few, return the smallest: it runs the fewest layers again.
+# The peak consists of the inputs of all segments but the last (one tensor each; that of the first is the network's own
+# input) and everything that the largest segment saves. You may call `checkpointed_peak` of `edl_labs.numerics`, which
+# counts them for one number of segments.
 
 
 # %% solve="best_segments"
@@ -500,16 +503,16 @@ with requires_solution("best_segments"):
         )
 
 # %% [markdown]
-# Nine times the layers hold three times the tensors: deck [002] says O(√n) memory for one more forward pass; if a
-# backward pass takes twice as long as a forward pass, at most 4/3 of the time. With c segments of n / c layers and s
-# tensors a layer, c + s * n / c is least at √(s * n): near √n, and not quite there. What is left over for the last
-# segment moves it again: 23 layers want 7 segments, 83 want 9, and 144 want 16.
+# Nine times as many layers hold three times as many tensors: deck [002] says O(√n) memory for one more forward pass. If
+# a backward pass takes twice as long as a forward pass, that is at most 4/3 of the time. With c segments of n / c
+# layers and s tensors a layer, c + s * n / c is smallest at c = √(s * n), which is close to √n. The left-over layers of
+# the last segment shift the optimum again: 7 segments are best for 23 layers, 9 for 83, and 16 for 144.
 
 # %% [markdown]
 # ## 5. Running again is not so simple
 #
-# The second run must do *exactly* what the first one did. **Predict:** the second run of a checkpointed block draws the
-# mask of its dropout (50 %) anew. For how many elements do both masks say the same?
+# The second run must do *exactly* what the first one did. **Predict:** the second run of a checkpointed block draws a
+# new mask for its dropout (50 %). For what share of the elements do both masks agree?
 
 # %%
 predict("same_masks", "The same in both runs are", unit="%")
@@ -539,14 +542,14 @@ with reveal_prediction("same_masks") as truth:
     truth(agree)
 
 # %% [markdown]
-# With another mask the gradient belongs to a network that never made this output; nothing raises, the training is just
-# worse. The dtype of autocast is the other thing that the second run must find as the first did: it runs in the
-# backward pass, outside of the `with` block.
+# With another mask, the gradient belongs to a network that never produced this output. No error is raised; the training
+# is just worse. The second run must also use the autocast dtype of the first run, although it runs in the backward
+# pass, outside the `with` block.
 #
-# `use_reentrant=True` is torch's older way: a `torch.autograd.Function` whose backward pass runs the block again and
-# starts a backward pass of its own inside the one that is under way. `False`, the newer one, does it with hooks. You
-# write the older one. A Function has two static methods: `forward` computes and notes what `backward` will need, and
-# `backward` gets the gradient of the output and returns one for each argument of `forward`:
+# `use_reentrant=True` selects torch's older method: a `torch.autograd.Function` whose backward pass runs the block
+# again and starts its own backward pass inside the current one. `False` selects the newer method, which uses hooks. You
+# write the older one. A Function has two static methods: `forward` computes the output and stores what `backward` will
+# need, and `backward` gets the gradient of the output and returns one gradient for each argument of `forward`:
 
 
 # %%
@@ -574,22 +577,23 @@ print(f"gradients of 10 * a * b at a = 2, b = 5: {a.grad.item():g}, {b.grad.item
 # Write the class `Checkpoint`, a `torch.autograd.Function`, so that `Checkpoint.apply(run, *inputs)` gives what
 # `run(*inputs)` gives (one tensor), in value and in gradients, and
 #
-# * keeps **only the inputs** for the backward pass: those that are tensors by `ctx.save_for_backward`, where hooks see
-#   them (section 1 counts nothing else); what else you store, such as numbers and the generator's state, as
-#   attributes of `ctx` (`forward` of a Function runs without a graph);
+# * keeps **only the inputs** for the backward pass. Save input tensors with `ctx.save_for_backward`, where hooks see
+#   them (section 1 counts nothing else). Store anything else, such as numbers and the generator's state, as attributes
+#   of `ctx` (`forward` of a Function runs without a graph);
 # * runs `run` once again in the backward pass, under `torch.enable_grad()`, with the random numbers and the autocast
 #   state of the first run (`torch.get_rng_state()`, `torch.is_autocast_enabled("cpu")`,
-#   `torch.get_autocast_dtype("cpu")`), and leaves the generator as it finds it. Its graph must begin at its inputs:
-#   a saved tensor still hangs on what made it, and a backward pass would go on there;
+#   `torch.get_autocast_dtype("cpu")`), and leaves the generator as it finds it. The second run's graph must begin at
+#   its inputs: a saved tensor is still connected to the graph that produced it, and a backward pass would continue
+#   there;
 # * takes inputs that are tensors, with or without `requires_grad`, and inputs that are not (numbers);
-# * returns one gradient for each argument, `None` for `run` and for what has none. Gradients of weights inside `run`
-#   arrive in `.grad` automatically, if the second run's output is sent backward.
+# * returns one gradient for each argument, `None` for `run` and for arguments without one. Calling `backward` on the
+#   second run's output also fills the `.grad` of weights inside `run`, as it must.
 #
-# The CPU's generator and autocast will do. The first input always needs a gradient. `run` may compute something else in
-# its second run, as layers that keep statistics do: the output is the first run's, the gradients are the second's.
-# Hooks may give a saved tensor back a little changed, as those do that compress it; the second run gets what they give
-# back. And only the gradients that somebody wants may be asked for, by `backward(inputs=[x])`, which torch's reentrant
-# checkpoint refuses: so write this one yourself.
+# Handle only the CPU's generator and autocast. The first input always needs a gradient. `run` may compute something
+# else in its second run, as layers that keep statistics do: the output comes from the first run, the gradients from the
+# second. Hooks that compress a saved tensor may return it slightly changed; the second run uses what they return. The
+# check calls `backward(inputs=[x])`, which asks for the gradient of one input only. torch's reentrant checkpoint
+# refuses that, so write your own; it fills the `.grad` of weights inside `run` all the same.
 
 
 # %% solve="own_checkpoint"
@@ -638,9 +642,9 @@ class Checkpoint(torch.autograd.Function):
 check("own_checkpoint")
 
 # %% [markdown]
-# **Predict:** `run` is a batch norm with a momentum of 0.1: its running mean becomes `0.9 * running + 0.1 * new`. It is
-# 0 at first, and the batch has a mean of 0.5. After one step, forward and backward, through your `Checkpoint`: where is
-# the running mean, in per cent of 0.5?
+# **Predict:** `run` is a batch norm with a momentum of 0.1: its running mean becomes `0.9 * running + 0.1 * new`. The
+# running mean starts at 0, and the batch has a mean of 0.5. What is it after one step, forward and backward, through
+# your `Checkpoint`, in per cent of 0.5?
 
 # %%
 predict("moved_twice", "The running mean has got to", unit="%")
@@ -659,17 +663,17 @@ with requires_solution("own_checkpoint"), reveal_prediction("moved_twice") as tr
     truth(norm.running_mean.item() / 0.5)
 
 # %% [markdown]
-# Your class cannot know what a second run changes. `torch.utils.checkpoint` has the same flaw, so
-# layers that update something or draw random numbers that cannot be drawn again may run only once: keep those.
+# Your class cannot know what a second run changes. `torch.utils.checkpoint` has the same flaw. So layers that update
+# something, or that draw random numbers which cannot be drawn again, must run only once: do not checkpoint them.
 
 # %% [markdown]
 # ## 6. Out of memory: how much is too much?
 #
-# PyTorch does not ask the driver for every tensor, and does not give back what a tensor held (deck [001]: *memory not
-# released immediately*): its **caching allocator** keeps it for the next one.
+# PyTorch does not ask the driver for every tensor, and does not return a tensor's memory to the driver (deck [001]:
+# *memory not released immediately*): its **caching allocator** keeps the memory for the next tensor.
 #
-# **Predict:** on a device of 170 MiB, 16 tensors of 8 MiB are made, then every second one is freed: 64 MiB are in use.
-# Is there room for a tensor of 40 MiB?
+# **Predict:** on a device of 170 MiB, 16 tensors of 8 MiB are allocated, then every second one is freed: 64 MiB are in
+# use. Is there room for a tensor of 40 MiB?
 
 # %%
 predict("room", "For 40 MiB there is", choices=("room", "no room"))
@@ -692,28 +696,28 @@ with reveal_prediction("room") as truth:
     axes = allocator.replay().plot(style.subplots(figsize=(9, 3))[1])
 
 # %% [markdown]
-# Where there is no room, torch's message says how many bytes are reserved and not in use. The allocator
-# asks the driver for *segments* and cuts *blocks* from them:
+# If there is no room, torch's error message says how many bytes are reserved but not in use. The allocator asks the
+# driver for *segments* and cuts *blocks* from them:
 #
-# * a request is rounded up to a multiple of 512 bytes; up to and including 1 MiB it belongs to the `small` pool, above
-#   to the `large` one;
-# * a new segment has 2 MiB for a small request, 20 MiB for a large one below 10 MiB, else the request rounded up to a
-#   multiple of 2 MiB;
-# * a free block is given to requests of its own pool and of its own **stream** alone, and a block never spans segments;
-# * before it gives up, it returns all segments **without a block in use**, whatever their stream, to the driver and
-#   asks the driver once more. `torch.cuda.empty_cache()` returns the same segments, and nothing else.
+# * a request is rounded up to a multiple of 512 bytes. Up to and including 1 MiB it belongs to the `small` pool, above
+#   that to the `large` pool;
+# * a new segment has 2 MiB for a small request, 20 MiB for a large request below 10 MiB, and otherwise the size of the
+#   request, rounded up to a multiple of 2 MiB;
+# * a free block serves only requests of its own pool and its own **stream**, and a block never spans segments;
+# * before the allocator gives up, it returns all segments **without a block in use**, whatever their stream, to the
+#   driver and asks the driver once more. `torch.cuda.empty_cache()` returns the same segments, and nothing else.
 #
-# In the picture every segment has a block in use, so none goes back, and no hole has 40 MiB.
+# In the picture every segment has a block in use, so none is returned, and no free block has 40 MiB.
 #
 # Write `why_oom(segments, request_bytes, stream=..., free_bytes=...)` → `(answer, bytes)`. A segment is a dict with
 # `pool`, `stream` and `blocks`; a block has `bytes` and `in_use`. `free_bytes` is what the driver has left. `bytes` is
-# what `empty_cache` would give back, whatever the answer is. The request is rounded up before anything is compared. For
-# the answer ask these in order; the first yes counts:
+# what `empty_cache` would give back, whatever the answer is. Round the request up before you compare anything. To find
+# the answer, test these conditions in order; the first that holds counts:
 #
 # 1. `"fits"`: a free block of the request's pool and stream is large enough.
 # 2. `"new segment"`: the driver has enough for the new segment, together with what `empty_cache` gives back.
 # 3. `"other stream"`: a free block of the request's pool, of another stream, is large enough.
-# 4. `"fragmented"`: all free blocks, of every pool and stream, and the driver's bytes reach the request.
+# 4. `"fragmented"`: all free blocks, of every pool and stream, plus the driver's bytes add up to at least the request.
 # 5. `"too much"`: otherwise.
 
 
@@ -760,12 +764,12 @@ check("fragments")
 
 # %% [markdown]
 # Only one of the five answers says that the training is too large. Deck [002] recommends `empty_cache()` among its
-# optimisations: you know now that it never closes a hole, and that torch does the same automatically before it gives
-# up; each time, the device is waited for. `gc.collect()`, which the deck adds, frees no more than what cycles of
-# references keep alive, such as a caught exception's frames: useful once, useless in every step.
+# optimisations. You now know that it never closes a hole, and that torch does the same automatically before it gives
+# up. Each call also waits for the device. `gc.collect()`, which the deck adds, frees only what reference cycles keep
+# alive, such as a caught exception's frames: useful once, useless in every step.
 #
-# Another way to reserve more than one uses: batches get longer. A tensor of 12 MB is made and let go, then one of 16
-# MB, and so on up to 60 MB, on a device with room for all of them; there is never more than one:
+# Growing batches also make torch reserve more than it uses. A tensor of 12 MB is allocated and freed, then one of 16
+# MB, and so on up to 60 MB, on a device with room for all of them. There is never more than one at a time:
 
 # %%
 for expandable in (False, True):
@@ -778,17 +782,18 @@ for expandable in (False, True):
     )
 
 # %% [markdown]
-# No old segment is large enough for the next tensor, and none goes back while the driver has more. What helps against
-# fragments: ask for fewer sizes (pad to a few lengths), allocate what stays before what goes (ZeRO's *constant buffers*
-# and *contiguous memory* in [002]'s list do that), and start Python with `PYTORCH_ALLOC_CONF=expandable_segments:True`
-# (older versions call it `PYTORCH_CUDA_ALLOC_CONF`, which is still read): such segments grow where they are.
+# No old segment is large enough for the next tensor, and none is returned while the driver has more memory. Three
+# things reduce fragmentation. Ask for fewer sizes (pad to a few lengths). Allocate long-lived tensors before
+# short-lived ones (ZeRO's *constant buffers* and *contiguous memory* in [002]'s list do that). Start Python with
+# `PYTORCH_ALLOC_CONF=expandable_segments:True` (older versions call it `PYTORCH_CUDA_ALLOC_CONF`, which is still read):
+# such segments grow in place.
 
 # %% [markdown]
 # ## 7. Four times the batch, in the same memory
 #
-# Back to the step of section 1, in memory for twice its batch, with the class that you wrote in section 5. All that its
-# checkpoints cost is time: less than a second forward pass takes. **Predict:** with how many segments will four times
-# the batch fit?
+# Now back to the step of section 1, in memory for twice its batch, with the class that you wrote in section 5. Its
+# checkpoints cost only time: less than a second forward pass. **Predict:** with how many segments will four times the
+# batch fit?
 
 # %%
 predict("fits_with", "It fits first with", choices=("1", "2", "4", "8"))
@@ -839,10 +844,10 @@ with (
     truth(enough[0] if enough else "none of these")
 
 # %% [markdown]
-# Segments of equal counts are right for equal layers. In a real network the layers differ, and memory is a *budget*:
-# with room for everything, nothing should run again. So a plan names **stretches**, layers in a row that run
-# again as a whole and of which only the last output stays meanwhile; all other layers are kept. Of the plans that fit
-# the budget, the fastest is wanted. (Section 9 lets you write the search.)
+# Segments with equal numbers of layers suit equal layers. In a real network the layers differ, and memory is a
+# *budget*: if there is room for everything, nothing should run again. So a plan names **stretches**: layers in a row
+# that run again as a whole, and of which only the last output is kept until then. All other layers are kept. Among the
+# plans that fit the budget, we want the fastest. (In section 9 you write the search.)
 #
 # Here is that search, on the step of section 3, modelled on an H200; in a live notebook, drag the budget:
 
@@ -854,20 +859,22 @@ print(f"there all the time: {byte_count(explorer.tape.resident_bytes)}")
 explorer
 
 # %% [markdown]
-# The search counts more than section 3 did: for it, the gradients of all weights are there from the start, as much as
-# the parameters, and of each layer the gradient that comes and the one that it hands on. What is live all the time is
-# out of reach for checkpoints: of half the memory it leaves so little that no plan fits. Then smaller micro-batches
-# help, or an optimizer that keeps less.
+# The search counts more than section 3 did. It assumes that the gradients of all weights are there from the start, as
+# many bytes as the parameters. For each layer it also counts the gradient that arrives and the one that is handed on.
+# Checkpoints cannot reduce what is live all the time: with half the memory, it leaves so little room that no plan fits.
+# Then smaller micro-batches help, or an optimizer that keeps less.
 
 # %% [markdown] explain="first_three"
 # **Explain (read by your instructor).** A model of 1.5 billion parameters is to be trained with Adam in fp32 on one GPU
-# of 40 GB. It has 36 equal layers; their activations are 900 MB an example in all, in fp32, and what one layer hands to
-# the next is a tenth of what it saves. A batch of 64 examples is wanted, a forward pass of 64 takes 0.9 s, a backward
-# pass 1.8 s, and fewer than 32 examples at a time no longer fill the GPU. It does not fit. Write, in eight lines or so:
+# of 40 GB. It has 36 equal layers. Their activations take 900 MB an example in all, in fp32, and what one layer hands
+# to the next is a tenth of what it saves. The batch should have 64 examples; a forward pass of 64 takes 0.9 s, a
+# backward pass 1.8 s, and fewer than 32 examples at a time no longer fill the GPU. The step does not fit. Write, in
+# about eight lines:
 #
-# 1. what needs how many bytes now, and which part is too large;
-# 2. the **first three** methods that you would apply, in your order, of this lab or not: for each one the bytes that it
-#    wins and the seconds that it costs a step, and why it comes at this place; say after which of them the step fits.
+# 1. how many bytes each part needs now, and which part is too large;
+# 2. the **first three** methods that you would apply, in order, from this lab or not. For each method give the bytes
+#    that it saves, the seconds that it adds to a step, and the reason for its place in the order. Say after which
+#    method the step fits.
 
 # %% [markdown]
 # ## 8. Practice: what a batch norm saw
@@ -877,7 +884,7 @@ explorer
 # `running = (1 - momentum) * running + momentum * new`, with the unbiased variance (divided by count - 1).
 #
 # **Predict:** its momentum is 0.1, its running mean is 0, and every batch has a mean of 1. What is the running mean
-# after one batch of 64? And after the same 64 in four micro-batches? Say it in per cent of the batch's mean.
+# after one batch of 64? And after the same 64 in four micro-batches? Give both in per cent of the batch's mean.
 
 # %%
 predict("after_one", "After one batch the running mean has got to", unit="%")
@@ -900,10 +907,10 @@ with reveal_prediction("after_one", "after_four") as truth:
     truth(after_one=running[1], after_four=running[4])
 
 # %% [markdown]
-# Micro-batches change a batch norm twice: each is normalised with its own statistics, and the running ones move more
-# often. The same happens on several GPUs, each with its part of the batch. The fix is to merge the
-# parts' statistics into those of the whole batch, *before* normalising: count, mean and variance of each part are all
-# that must be sent.
+# Micro-batches change a batch norm in two ways: each micro-batch is normalised with its own statistics, and the running
+# ones are updated more often. The same happens on several GPUs, each with its part of the batch. The fix is to merge
+# the parts' statistics into those of the whole batch *before* normalising. Only the count, mean and variance of each
+# part must be sent.
 #
 # Write
 #
@@ -912,8 +919,8 @@ with reveal_prediction("after_one", "after_four") as truth:
 # * `running_statistics(running, parts, momentum=...)` → `(mean, variance)` that a batch norm keeps after **one** batch
 #   made of these parts; `running` is the pair from before. The batch has two values or more.
 #
-# Values may lie far from zero (means of 10 000 with a deviation of 0.01): squares of such numbers agree in all but
-# their last digits.
+# Values may be far from zero (means of 10 000 with a deviation of 0.01). Squares of such numbers differ only in their
+# last digits.
 
 
 # %% solve="merge_statistics"
@@ -959,28 +966,29 @@ with requires_solution("merge_statistics"):
     print(f"merged from four parts:     {mean:.6f}, {variance:.6f}")
 
 # %% [markdown]
-# The variance *between* the parts is what an average of variances loses. `SyncBatchNorm` sends about as much: a mean
-# and `1/std` for each channel, and one count for all of them, 2C + 1 numbers a rank.
+# An average of variances misses the variance *between* the parts. `SyncBatchNorm` sends about as much: a mean and
+# `1/std` for each channel, and one count for all of them, 2C + 1 numbers a rank.
 
 # %% [markdown]
 # ## 9. Practice: layers are not equal
 #
-# In a real network the first layers save most and the last ones take longest, or the other way round. And memory is
-# not a thing to make small, it is a **budget** to stay within, in the least time. Here you write the search that
-# section 7 showed.
+# In a real network the first layers save the most and the last ones take the longest, or the other way round. And
+# memory need not be as small as possible: it is a **budget**, and the step should be as fast as the budget allows. Here
+# you write the search that section 7 showed.
 #
-# `VirtualTape` is a training step on layers of known bytes and seconds. It refuses what cannot be: a backward pass
-# without activations, a second run without an input. Its replay says what was held and how long it took.
+# `VirtualTape` is a training step on layers of known bytes and seconds. It raises an error for impossible steps, such
+# as a backward pass without activations or a second run without an input. Its replay says what was held and how long
+# the step took.
 #
 # | call | |
 # |---|---|
-# | `step.forward(i, keep=True)` | runs layer i; holds all that it saves, or with `keep=False` its output alone |
-# | `step.drop(i)` | lets go of what is held of layer i, its output too |
+# | `step.forward(i, keep=True)` | runs layer i; holds all that it saves, or with `keep=False` only its output |
+# | `step.drop(i)` | frees what is held of layer i, its output too |
 # | `step.recompute(i)` | runs layer i again and holds all that it saves; needs the output of layer i - 1 |
-# | `step.backward(i)` | needs all that layer i saves and the output of layer i - 1; lets go of layer i |
+# | `step.backward(i)` | needs all that layer i saves and the output of layer i - 1; frees layer i |
 # | `step.replay()` | `.peak_bytes`, `.makespan_s`, `.recomputed_s`, and `.plot()` |
 #
-# An output that `is not there` was dropped, or its layer has run backward; or its layer has not run yet.
+# If an output `is not there`, it was dropped, or its layer has run backward, or its layer has not run yet.
 
 # %%
 sizes = {"activation_bytes": 9_000_000, "output_bytes": 2_000_000}
@@ -996,12 +1004,12 @@ for name, keep in (("keeps all", True), ("runs each again", False)):
     print(f"{name}: {step.replay()}")
 
 # %% [markdown]
-# A **stretch** `(start, stop)` is a run of layers start, ..., stop - 1 that is run again as a whole: in the forward
-# pass only the output of its last layer stays, and each output before it goes as soon as the next layer has read it;
-# before the backward pass of its last layer the stretch runs again from its start, and now holds all.
+# A **stretch** `(start, stop)` is a series of layers start, ..., stop - 1 that run again as a whole. In the forward
+# pass only the output of its last layer is kept, and each output before it is freed as soon as the next layer has read
+# it. Before the backward pass of its last layer, the stretch runs again from its start and now holds everything.
 #
-# **Predict:** layers 0 to 3 save 9 MB each and hand on 2 MB each. What is held at most while the stretch (0, 4) runs
-# again? And what after its first forward pass?
+# **Predict:** layers 0 to 3 save 9 MB each and hand on 2 MB each. How much is held at most while the stretch (0, 4)
+# runs again? And how much after its first forward pass?
 
 # %%
 predict("run_again", "While it runs again it holds at most", unit="MB")
@@ -1018,16 +1026,16 @@ with reveal_prediction("run_again", "waiting") as truth:
 # %% [markdown]
 # Write
 #
-# * `run_step(step, stretches)`: a whole step that does this for the `stretches` and keeps all other layers. The layers
-#   are `len(step.tape.layers)`. Stretches are in order and share no layer; one may begin where another ends. Begin with
-#   this one: as long as `place` is as it was, the check looks at `run_step` alone;
+# * `run_step(step, stretches)`: a whole step that does this for the `stretches` and keeps all other layers. There are
+#   `len(step.tape.layers)` layers. Stretches are in order and share no layer; one may begin where another ends. Begin
+#   with this function: until you change `place`, the check looks only at `run_step`;
 # * `place(layers, budget_bytes)` → the list of stretches `(start, stop)` with which the peak stays within the budget
 #   and the step takes the least time (2 % more is allowed); a second run takes `forward_s` again. A layer is a dict
 #   with `name`, `activation_bytes` (all that it saves, its output included), `output_bytes`, `forward_s`, `backward_s`
 #   and `once`: layers that are `once` update statistics, such as a batch norm's, and must not run again. There are at
-#   most nine layers, so that you can try every way; some way fits the budget.
+#   most nine layers, so you can try every plan; some plan always fits the budget.
 #
-# What a plan holds and takes can be measured on a tape of such dicts:
+# You can measure a plan's bytes and seconds on a tape of such dicts:
 #
 # ```python
 # given = case("place_checkpoints")
@@ -1097,7 +1105,7 @@ def place(layers, budget_bytes):
 check("place_checkpoints")
 
 # %% [markdown]
-# Six layers of a network that gets narrower: the first ones save most, and the last ones take longest.
+# Here are six layers of a network that gets narrower: the first ones save the most, and the last ones take the longest.
 
 # %%
 saved_mb, handed_on_mb = (24, 18, 12, 8, 6, 4), (4, 3, 2, 2, 1, 1)
@@ -1123,28 +1131,28 @@ with requires_solution("place_checkpoints"):
     axes = step.replay().plot(axes, title="A third of the memory")
 
 # %% [markdown]
-# The first bytes are cheap, the last ones dear: 18 MB less of a budget cost 0.5 ms, the next 18 MB 2.5 ms, and 11 MB
-# more another 2 ms. The best stretches hold many bytes for few milliseconds, which is why equal counts of layers are
-# seldom right.
+# The first bytes are cheap to save, the last ones expensive: a budget that is 18 MB smaller costs 0.5 ms, the next 18
+# MB cost 2.5 ms, and another 11 MB cost 2 ms. The best stretches save many bytes for few milliseconds, which is why
+# equal numbers of layers are seldom best.
 
 # %% [markdown]
 # ## 10. Practice: the same training?
 #
 # In section 2 a window of micro-batches gave the gradient of one large batch. Whether the *training* is the same
 # depends on what else is done. Write `what_differs(job)` → the first of these words that applies when the batch is cut
-# into equal micro-batches, each weighted as it should be:
+# into equal micro-batches, each weighted correctly:
 #
 # | word | what differs from one large batch |
 # |---|---|
-# | `"update"` | from the same gradients of micro-batches, weights or learning rate come out otherwise |
+# | `"update"` | the same gradients of micro-batches lead to different weights or another learning rate |
 # | `"statistics"` | a layer normalises with other means and variances |
 # | `"noise only"` | other random numbers; the gradient is the same on average |
 # | `"no"` | nothing but rounding |
 #
 # `job["layers"]` holds dicts with a `kind`: `"layer_norm"`, `"group_norm"`; `"batch_norm"`, `"sync_batch_norm"` (across
 # ranks) with `running_statistics`, whether it keeps them; `"dropout"` with `p`; each with `training`, its mode.
-# `job["clip"]` (the gradient's norm), `job["scaler"]` (`update()`) and `job["scheduler"]` (`step()`) say how often that
-# is done: once a `"micro-batch"`, once a `"window"`, or never (`""`). `job["optimizer"]` is `"sgd"` or `"adam"`.
+# `job["clip"]` (of the gradient's norm), `job["scaler"]` (`update()`) and `job["scheduler"]` (`step()`) say how often
+# each is done: once a `"micro-batch"`, once a `"window"`, or never (`""`). `job["optimizer"]` is `"sgd"` or `"adam"`.
 
 
 # %% solve="same_or_not"
@@ -1174,19 +1182,20 @@ check("same_or_not")
 # %% [markdown]
 # ## 11. Practice: copy it, or run it again?
 #
-# Deck [002] has a third way besides keeping and running again: *offload* activations to the host and fetch them in
-# time. A copy costs nothing as long as passes cover it; a layer with many bytes and little work is better run again.
+# Deck [002] has a third method besides keeping activations and running layers again: *offload* activations to the host
+# and fetch them in time. A copy costs nothing as long as it is hidden behind passes. A layer with many bytes and little
+# work is better run again.
 #
-# `issue(step, plan)` does a step on a `VirtualTape` by a plan that has a word for each layer: `"keep"`; `"recompute"`,
-# whose output alone is kept (`forward(i, keep=False)`) and which runs again right before its backward pass
+# `issue(step, plan)` runs a step on a `VirtualTape` by a plan that has a word for each layer: `"keep"`; `"recompute"`,
+# of which only the output is kept (`forward(i, keep=False)`) and which runs again right before its backward pass
 # (`recompute(i)`); or `"offload"`: `offload(i)` starts the copy to the host, *after* layer `i + 1` has read it, and
-# `fetch(i)` the copy back. `backward(i)` and `recompute(i)` read layer `i - 1` as well. Copies run during the passes,
-# from where they are issued; memory is free when the copy to the host is over, and taken when the copy back starts.
-# So fetch one pass before the one that reads: the copy then has a pass to hide behind.
+# `fetch(i)` the copy back. `backward(i)` and `recompute(i)` read layer `i - 1` as well. Copies run during the passes
+# that follow the call. Memory is freed when the copy to the host ends, and taken when the copy back starts. So fetch
+# one pass before the pass that reads the data: the copy then has a pass to hide behind.
 #
-# `do_step(step, budget_bytes)` does the step with the plan that fits and takes the least time. `step.tape` is its tape,
+# `do_step(step, budget_bytes)` runs the step with the plan that fits and takes the least time. `step.tape` is its tape,
 # from which you can make other steps to try plans on: `replay()` gives `peak_bytes` and `makespan_s`. There are five
-# layers. Up to 5 % more than the best time of such plans will do.
+# layers. Up to 5 % more than the best time of such plans is allowed.
 
 
 # %% solve="offload_or_recompute"
@@ -1234,9 +1243,9 @@ check("offload_or_recompute")
 # ## 12. Practice: a table of your own
 #
 # Deck [002] ends with a table of methods and what each does to speed and memory. A table cannot know your job:
-# accumulation *gains* speed where each step waits for an all-reduce, and a checkpoint may make room for the batch that
-# fills the device. Write `effect(method, job)` → `(speed, memory)`, each `"+"` (better), `"-"` (worse) or `"0"` (at
-# most 1 % more or less). Better is fewer seconds an example, and fewer bytes, than the job as it is:
+# accumulation *gains* speed if each step waits for an all-reduce, and a checkpoint may make room for a batch that fills
+# the device. Write `effect(method, job)` → `(speed, memory)`, each `"+"` (better), `"-"` (worse) or `"0"` (at most 1 %
+# more or less). Better means fewer seconds per example, or fewer bytes, than the job as it is:
 #
 # * a forward pass of `b` examples takes `b * example_s`, but never less than `least_s`; a backward pass takes twice as
 #   long as the forward pass; then, once a step, `reduce_s` for the all-reduce and `update_s` for the optimizer;
@@ -1244,16 +1253,16 @@ check("offload_or_recompute")
 #
 # | method | what it does |
 # |---|---|
-# | `"split"` | the batch in `parts` equal micro-batches, one after the other, in one step |
+# | `"split"` | the batch runs in `parts` equal micro-batches, one after the other, in one step |
 # | `"accumulate"` | `parts` micro-batches of `batch` examples each in one step |
 # | `"checkpoint"` | `kept_share` of the activations (`example_bytes`) are kept, and every forward pass is done twice |
 # | `"checkpoint and grow"` | the same, with as many whole examples as `memory_bytes` has room for |
 # | `"offload"` | `kept_share` is kept; the rest is copied out during the forward pass, back during the backward one |
 # | `"empty_cache"` | `flush_s` more for each step |
 #
-# A copy moves `copy_byte_per_s`, each way; of a pass and the copy during it, the longer one counts.
+# A copy moves `copy_byte_per_s` in each direction; of a pass and the copy during it, the longer one counts.
 #
-# `effect` alone is judged. The stub `cost(...)` above it is an offer: leave it as it is if you do without.
+# Only `effect` is judged. The helper stub `cost(...)` above it is optional: leave it unchanged if you do not need it.
 
 
 # %% solve="method_table"

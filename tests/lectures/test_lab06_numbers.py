@@ -65,7 +65,7 @@ def test_one_more_forward_pass_is_a_third_more():
     forward_s, backward_s = 1, 2
 
     assert pytest.approx(4 / 3) == (2 * forward_s + backward_s) / (forward_s + backward_s)
-    assert [] == says("a backward pass takes twice as long as a forward pass, at most 4/3 of the time")
+    assert [] == says("a backward pass takes twice as long as a forward pass, that is at most 4/3 of the time")
 
 
 def test_a_batch_norm_after_four_updates(lab):
