@@ -1,19 +1,19 @@
 # %% [markdown]
 # # Many GPUs: who sends what, when
 #
-# Eight GPUs are eight times as fast, less what they spend on telling each other things. Who tells whom, how much, and
-# *when*, decides whether that is 2 % or 70 %. It also decides whether the job runs at all: a *rank* is one of the
-# processes, with one GPU, and a single rank whose calls come in another order than the others' stops a thousand of
-# them. You usually learn it on a rented cluster. Here every rank's program is recorded and replayed: each byte, each
-# wait, each wrong sum is seen, on a laptop, exactly.
+# Eight GPUs are eight times as fast as one, minus the time that they spend communicating. Who sends what to whom, and
+# *when*, decides whether that is 2 % or 70 %. It also decides whether the job runs at all. A *rank* is one of the
+# processes, with one GPU; a single rank that makes its calls in another order can block a thousand others. People
+# usually learn this on a rented cluster. Here every rank's program is recorded and replayed on a laptop, so you see
+# each byte, each wait and each wrong sum exactly.
 #
 # After this lab you can
 #
-# * price a message and a collective, and pick the algorithm for a size and a cluster;
-# * write an all-reduce that is right, fast and never hangs, and hide it behind the backward pass;
-# * say from the state of all ranks which of them keeps the others waiting, and why.
+# * compute what a message and a collective cost, and pick the algorithm for a message size and a cluster;
+# * write an all-reduce that is correct, fast and never hangs, and hide it behind the backward pass;
+# * tell from the state of all ranks which one keeps the others waiting, and why.
 #
-# Models that fit on no single GPU are lab07b's.
+# Lab07b covers models that do not fit on a single GPU.
 #
 # **About 158 minutes (estimated)**, in two sittings: the first ends with section 2. Practice gives no points; it takes
 # another 72 minutes (estimated), in any order.
@@ -27,13 +27,13 @@
 # |---|---|---|---|
 # | minutes | 20 | 21 | 31 |
 #
-# Neither a GPU nor a second process is needed: what would be on GPUs is modelled and says so. *Write your prediction
-# down* before you run the next cell: where there is a box (a number, with or without its unit, Enter), the result
-# appears next to it, and not before. Lecture slides are quoted by deck: [002] software perspective, [004] deep
-# learning, hopefully faster. `hint("ring")` gives the hints of an exercise, one at a time.
+# Neither a GPU nor a second process is needed: results of modelled GPUs say that they are modelled. *Write your
+# prediction down* before you run the next cell. If there is a box, enter a number, with or without its unit, and press
+# Enter. Only then is the result shown next to it. Lecture slides are quoted by deck: [002] software perspective, [004]
+# deep learning, hopefully faster. `hint("ring")` gives the hints of an exercise, one at a time.
 #
-# A check that fails shows the first case that is not right, and what your code gave; `case("ring")` gives that case's
-# inputs as Python values, to try your code on.
+# A check that fails shows the first wrong case and what your code returned; `case("ring")` gives that case's inputs as
+# Python values, to try your code on.
 
 # %% setup
 try:
@@ -66,12 +66,12 @@ Progress("lab07_many_gpus")
 # ## 1. One sum, in everybody's hands
 #
 # In data parallel training every GPU (*rank*) has the same weights and its own part of the batch. After the backward
-# pass each has its own gradients; what all need is their **sum**. That is an *all-reduce*, and most of what follows is
-# about it.
+# pass each rank has its own gradients, but every rank needs their **sum**. Computing it is an *all-reduce*, the subject
+# of most of this lab.
 #
-# A message of `n` bytes takes `α + n / rate`: `α` before its first byte, then bytes. Deck [004]'s link has 6 GB/s; say
-# α = 20 µs. On a `VirtualCluster` each rank runs the same program, `dist` has the names of `torch.distributed`, and a
-# tensor is its size: nothing is computed, but every byte is followed.
+# A message of `n` bytes takes `α + n / rate`: `α` passes before its first byte arrives, then the bytes follow. Deck
+# [004]'s link has 6 GB/s; assume α = 20 µs. On a `VirtualCluster` each rank runs the same program, and `dist` has the
+# names of `torch.distributed`. A tensor is only a size: nothing is computed, but every byte is tracked.
 #
 # **Predict:** every rank sends its 100 MB of gradients to rank 0, which adds them up and sends the sum back to each.
 # How long does it take? A rank sends one message at a time, and receives one at a time.
@@ -109,19 +109,21 @@ with reveal_prediction("at_one_rank") as truth:
     axes = slow.timeline.plot(axes)
 
 # %% [markdown]
-# One rank's link is busy all the time, and the others wait: with twice as many ranks it takes twice as long. In a
-# **ring** every rank sends to its right neighbour and receives from its left one, *all at once*, a chunk of one P-th of
-# the buffer in each round:
+# One rank's link is busy all the time while the others wait, so twice as many ranks take twice as long. In a **ring**
+# of P ranks, every rank sends to its right neighbour and receives from its left one, *all at the same time*. A round
+# moves a chunk of one P-th of the buffer:
 #
-# * `P - 1` rounds *reduce and scatter*: each chunk goes round and collects every rank's part, so that in the end each
-#   rank has one finished chunk;
-# * `P - 1` rounds *gather*: the finished chunks go round, and replace what is there.
+# * `P - 1` rounds *reduce and scatter*: each chunk goes around the ring and collects every rank's part, so that in the
+#   end each rank has one finished chunk;
+# * `P - 1` rounds *gather*: the finished chunks go around the ring and replace the unfinished ones.
 #
 # Every rank sends `2(P - 1)/P` of the buffer, however many ranks there are. Deck [004] asks how large the whole batch N
-# must be for two nodes to compute as long as they send: `N/4` FLOP/B against its network ridge of 1000, so 4000
-# samples, 2000 a node. With P ranks in a ring it is `N/(4(P - 1))`: 4000 more for each rank that joins.
+# must be for two nodes to compute as long as they send. The intensity is `N/4` FLOP/B against its network ridge of
+# 1000, so N is 4000 samples, 2000 per node. With P ranks in a ring the intensity is `N/(4(P - 1))`: each additional
+# rank needs 4000 more samples.
 #
-# Two things go wrong in nearly every first ring, and neither shows on a single GPU. What does this program do?
+# Two things go wrong in nearly every first attempt at a ring, and neither shows up on a single GPU. What does this
+# program do?
 
 
 # %%
@@ -136,8 +138,8 @@ print(VirtualCluster.flat(3).run(everybody_sends_first))
 
 
 # %% [markdown]
-# A `send` goes on when a rank receives, and no rank does. With `isend` and `irecv` the rank goes on at once; what it
-# may touch, and when, is then up to you:
+# A `send` returns only when its partner receives, but here no rank receives. With `isend` and `irecv` the rank
+# continues at once. Then it is up to you which memory it may touch, and when:
 
 
 # %%
@@ -158,19 +160,20 @@ for race in VirtualCluster.flat(3).run(adds_at_once).races[:2]:
 #
 # | call | does |
 # |---|---|
-# | `dist.get_rank()`, `dist.get_world_size()` | who am I, and of how many? |
-# | `dist.send(x, dst)`, `dist.recv(x, src)` | go on when the message has been received |
-# | `dist.isend(x, dst)`, `dist.irecv(x, src)` | start it, and give back a work whose `wait()` waits |
-# | `dist.empty(count, dtype=buffer.dtype)`, `dist.free(x)` | memory of its own |
+# | `dist.get_rank()`, `dist.get_world_size()` | this rank's number, and the number of ranks |
+# | `dist.send(x, dst)`, `dist.recv(x, src)` | return when the message has been received |
+# | `dist.isend(x, dst)`, `dist.irecv(x, src)` | start it, and return a work whose `wait()` waits for it |
+# | `dist.empty(count, dtype=buffer.dtype)`, `dist.free(x)` | allocate and free memory of the rank's own |
 # | `dist.add(x, y)`, `dist.copy(x, y)` | `x += y` and `x = y`, for equally many elements |
-# | `buffer[start:stop]`, `len(buffer)` | a part of it (never an empty one), and its elements |
+# | `buffer[start:stop]`, `len(buffer)` | a part of it (never an empty one), and its number of elements |
 #
-# In the end every element holds each rank's own exactly once, on every rank. No rank sends more than `2(P - 1)` chunks
-# (chunks are rounded up), and it takes at most 2 % longer than a ring. A chunk that is still on its way must not be
-# touched, on neither side. Messages of a link go one by one, in the order in which both their sides were there (at one
-# instant, those of lower ranks first), and none overtakes another. Posted all at once, they may wait in that order
-# while another link is free: so post a message in its round. When `all_reduce` ends, every send and receive has been
-# waited for: the caller may change `buffer` at once. Collectives of `dist` are for the sections after this one.
+# In the end, on every rank, every element is the sum over all ranks, with each rank's value added exactly once. No rank
+# may send more than `2(P - 1)` chunks (chunks are rounded up), and the whole may take at most 2 % longer than a ring. A
+# chunk that is still being sent must not be touched on either side. Messages of a link go one by one, in the order in
+# which both their sides were ready (at the same instant, lower ranks first), and none overtakes another. If you post
+# all messages at once, they may wait in that order while another link is free, so post each message in its round. Wait
+# for every send and receive before `all_reduce` returns: the caller may change `buffer` at once. Do not use collectives
+# of `dist` here; they come in the next sections.
 
 
 # %% solve="ring"
@@ -222,13 +225,13 @@ with requires_solution("ring"):
 
 # %% [markdown]
 # All links are busy from the first round to the last. With twice as many ranks it would take hardly longer, with twenty
-# times as many a third longer: the number of bytes stays below twice the buffer. What grows is the number of *rounds*,
-# and each of them costs α.
+# times as many a third longer, because a rank always sends less than twice the buffer. Only the number of *rounds*
+# grows, and each round costs α.
 
 # %% [markdown]
-# **The same in torch.** This lab's `dist` is `torch.distributed` but for four names: `dist.empty(count)` is
+# **The same in torch.** This lab's `dist` is `torch.distributed` except for four names: `dist.empty(count)` is
 # `torch.empty(count)`, `dist.add(x, y)` is `x.add_(y)`, `dist.copy(x, y)` is `x.copy_(y)`, and `dist.free(x)` is `del
-# x`. With these, your own `all_reduce` runs on two processes, over torch's backend for processors, gloo:
+# x`. With these names, your own `all_reduce` runs on two processes, over gloo, torch's backend for CPUs:
 
 
 # %%
@@ -266,8 +269,9 @@ with requires_solution("ring"):
 # %% [markdown]
 # ## 2. Which algorithm?
 #
-# A ring is not the only way. A **tree** adds up in pairs, then pairs of pairs: `log2 P` rounds there (rounded up)
-# and as many back, each with the *whole* message. A gradient has megabytes, a loss or a norm has four bytes.
+# A ring is not the only algorithm. A **tree** adds up in pairs, then in pairs of pairs: `log2 P` rounds up the tree
+# (rounded up) and as many back down, each with the *whole* message. A gradient has megabytes, a loss or a norm has four
+# bytes.
 #
 # **Predict:** 8 ranks, links of 20 µs and 6 GB/s. Up to which size is the tree cheaper than the ring? And with 64
 # ranks, how long does each take for 1 kB?
@@ -303,32 +307,34 @@ with reveal_prediction("crossing", "ring_of_64", "tree_of_64") as truth:
     truth(crossing=high, ring_of_64=of_64["ring"], tree_of_64=of_64["tree"])
 
 # %% [markdown]
-# Few rounds, or few bytes. *Halving-doubling* has both, for a number of ranks that is a power of two; and where nodes
-# have fast links inside and slow ones between them, a *hierarchical* sum lets as little as possible cross.
+# The tree has few rounds, the ring few bytes. *Halving-doubling* has both, if the number of ranks is a power of two. If
+# nodes have fast links inside and slow links between them, a *hierarchical* sum sends as little as possible between
+# nodes.
 #
 # Write `price(algorithm, job)` → seconds of an all-reduce, and `pick(job)` → the cheapest of the four names in
-# `ALGORITHMS`. A job is a dict with `nodes`, `ranks_per_node` (P is their product), `message_bytes` (n, of each rank),
-# the links `inside` a node and `between` nodes, each with `alpha_s` and `byte_per_s`, and `sum_byte_per_s`. In a round
-# every message costs α + its bytes / rate, and all go at once; bytes that are *added up* on arrival cost
-# bytes / `sum_byte_per_s` more.
+# `ALGORITHMS` (any of them if several cost the same). A job is a dict with `nodes`, `ranks_per_node` (P is their
+# product), `message_bytes` (n, of each rank), the links `inside` a node and `between` nodes, each with `alpha_s` and
+# `byte_per_s`, and `sum_byte_per_s`. In a round every message costs α + its bytes / rate, and all messages go at the
+# same time. Bytes that are *added up* on arrival cost an additional bytes / `sum_byte_per_s`.
 #
-# | algorithm | there, adding up what arrives | back, not adding |
+# | algorithm | first half, adding up what arrives | second half, not adding |
 # |---|---|---|
 # | `ring` | P - 1 rounds of n/P | the same |
 # | `tree` | log2 P rounds (rounded up) of n | the same |
 # | `halving-doubling` | rounds of n/2, n/4, … n/P | the same |
-# | `hierarchical` | a ring in each node; with what a rank then has, n/`ranks_per_node`, one of the nodes | the same |
+# | `hierarchical` | a ring in each node, then a ring across the nodes with a rank's n/`ranks_per_node` | the same |
 #
-# A round is as slow as its slowest message. In a ring of several nodes some message crosses in every round. In a tree
-# and in halving-doubling the distance to the partner doubles, 1, 2, 4, …, from the first round to the last (and shrinks
-# on the way back). Ranks of a node are neighbours, and several nodes have a power of two of them each: a round whose
-# distance is below `ranks_per_node` stays inside, any other is priced on the links between.
+# A round is as slow as its slowest message, and links between nodes are always the slower ones. In a ring over several
+# nodes some message crosses in every round, so every round is priced on the links between. In a tree and in
+# halving-doubling the distance to the partner doubles, 1, 2, 4, …, from the first round to the last (and halves in the
+# second half). Ranks of a node are neighbours, and if there are several nodes, each has a power of two of ranks. So a
+# round whose distance is below `ranks_per_node` stays inside; any other is priced on the links between.
 #
-# Halving-doubling alone needs a power of two. Where P is none, take the one below it, Q: the ranks beyond Q hand all
-# they have to the partner at distance Q first, which adds it, and get the sum back in the end, a round of n each; in
-# between there are Q ranks.
+# Only halving-doubling needs a power of two. If P is not one, take the next lower one, Q. First the ranks beyond Q send
+# everything to their partner at distance Q, which adds it; at the end they get the sum back. Both are a round of n. In
+# between, Q ranks take part.
 #
-# You may call any function of `edl_labs.virtual.cluster`. None of them counts the adding up.
+# You may call any function of `edl_labs.virtual.cluster`, but none of them includes the time for adding up.
 
 # %% given
 ALGORITHMS = ("ring", "tree", "halving-doubling", "hierarchical")
@@ -374,9 +380,9 @@ def pick(job):
 check("pick_collective")
 
 # %% [markdown]
-# Two nodes of eight H100, whose links the hardware table knows: 450 GB/s with an α of 3.4 µs inside, 50 GB/s for each
-# GPU with 14 µs between; sums are fast. **Predict:** with 100 MB, a ring of all 16 takes how many times as long as the
-# fastest of the four?
+# Take two nodes of eight H100, with the links from the hardware table: 450 GB/s and an α of 3.4 µs inside, 50 GB/s for
+# each GPU and 14 µs between; sums are fast. **Predict:** for 100 MB, how many times as long does a ring of all 16 take
+# as the fastest of the four?
 
 # %%
 predict("two_nodes", "Of the fastest one's time the ring takes", unit="times")
@@ -397,7 +403,7 @@ with requires_solution("pick_collective"), reveal_prediction("two_nodes") as tru
     truth(priced["ring"] / min(priced.values()))
 
 # %% [markdown]
-# And over all sizes, from your own `price`: one node of 12 ranks, and the two of before.
+# Now plot your own `price` over all sizes: one node of 12 ranks, and the two nodes from before.
 
 # %%
 with requires_solution("pick_collective"):
@@ -414,25 +420,26 @@ with requires_solution("pick_collective"):
 
 # %% [markdown]
 # On one node the size decides: few rounds for small messages, few bytes for large ones. Between two nodes
-# halving-doubling wins at every size: one round of four crosses, with a sixteenth of the message. Hierarchical comes
-# within 4 % for large ones and pays more α's inside. It is also why "the bandwidth of our network" has no single value.
+# halving-doubling wins at every size: one of its four rounds crosses, with a sixteenth of the message. Hierarchical
+# comes within 4 % for large messages and pays more α's inside. This is also why "the bandwidth of our network" has no
+# single value.
 #
-# NCCL chooses for you, from a table of latencies and bandwidths by size and topology; it has other algorithms. It has
-# no halving-doubling. Its ring is one ring for each channel, over all ports of a node at once: with eight ports, 100 MB
-# take 16 GPUs some 0.5 ms (modelled), not the 4 ms of your one ring over one port. Its tree is two binary trees that
-# send in pieces, not the whole message each round, and between two nodes it often takes that tree, or lets the NVLink
-# switch add up (NVLS).
+# NCCL chooses for you, from a table of latencies and bandwidths by size and topology, but among other algorithms. It
+# has no halving-doubling. It runs one ring for each channel, over all ports of a node at once: with eight ports, 16
+# GPUs take about 0.5 ms for 100 MB (modelled), not the 4 ms of your single ring over one port. Its tree consists of two
+# binary trees that send in pieces, not the whole message each round. Between two nodes it often uses that tree, or lets
+# the NVLink switch add up (NVLS).
 
 # %% [markdown]
 # ## 3. Buckets: sums behind the backward pass
 #
-# The gradients of the *last* layer are there first, long before those of the first one. So they can travel while the
-# rest is computed. Deck [004] draws its roofline as if all of that overlapped: the step takes the *larger* of computing
-# and sending. Its own slide then sends the new weights, which no rank has before the update, so that nothing overlaps:
-# the *sum* of both. What you get lies in between, and you decide where.
+# The gradients of the *last* layer are ready first, long before those of the first layer. So they can be sent while the
+# rest is computed. Deck [004] draws its roofline as if everything overlapped: the step takes the *larger* of the times
+# for computing and sending. But its own slide sends the new weights, which no rank has before the update. Then nothing
+# overlaps, and the step takes the *sum* of both. Your step will lie in between, and you decide where.
 #
-# **Predict:** a model of 400 tensors, 8 ranks in a ring, α = 20 µs. How much do the α's alone cost when every tensor's
-# gradient is summed on its own?
+# **Predict:** a model of 400 tensors, 8 ranks in a ring, α = 20 µs. How much time do the α's alone cost if every
+# tensor's gradient is summed separately?
 
 # %%
 predict("alphas", "The alphas of 400 sums take", unit="ms")
@@ -452,21 +459,22 @@ with reveal_prediction("alphas") as truth:
     truth(alphas_s)
 
 # %% [markdown]
-# Few large sums pay few α's, and leave nothing to hide behind; many small ones hide well and pay α each. That is what
-# `bucket_cap_mb` of `DistributedDataParallel` trades off: 25 MiB unless you say otherwise, and 1 MiB for the first
-# bucket, so that the link starts early. It knows neither your links nor your layers. Write two functions:
+# Few large sums pay few α's, but leave no computation to hide behind. Many small sums hide well, but each pays its α's.
+# `bucket_cap_mb` of `DistributedDataParallel` sets this trade-off: 25 MiB unless you say otherwise, and 1 MiB for the
+# first bucket, so that the link starts early. It knows neither your links nor your layers. Write two functions:
 #
-# * `plan_buckets(layers, link)` → lists of layers' numbers, in the order in which they are sent, from the last layer to
-#   the first within a list too, such as `[[5, 4], [3], [2, 1, 0]]`. A layer is a dict with
-#   `gradient_bytes` and `backward_s`; `link` has `ranks`, `alpha_s` and `byte_per_s`. `summing_s(link, size)` is what a
-#   sum costs; sums go one after the other. The gradients lie in one buffer, those of the last layer first, so that a
-#   bucket has layers that lie side by side.
-# * `run_step(dist, model, groups)` issues the step of a rank: `model.backward(i)` for every layer, from the last to
-#   the first, `model.update()` once; `model.bucket(numbers)` is the tensor with the gradients of these layers, for
-#   `dist.all_reduce(tensor, async_op=True, algorithm="ring")`, which gives back a work. `work.wait()` makes what is
-#   issued *afterwards* wait for it.
+# * `plan_buckets(layers, link)` → lists of layer numbers, in the order in which they are sent. Within each list they
+#   also go from the last layer to the first, such as `[[5, 4], [3], [2, 1, 0]]`. A layer is a dict with
+#   `gradient_bytes` and `backward_s`; `link` has `ranks`, `alpha_s` and `byte_per_s`. `summing_s(link, size)` gives the
+#   seconds of a sum; sums run one after the other. The gradients are stored in one buffer, those of the last layer
+#   first, so the layers of a bucket must be neighbours.
+# * `run_step(dist, model, groups)` issues the step of a rank: `model.backward(i)` for every layer, from the last to the
+#   first, `model.update()` once; `model.bucket(numbers)` is the tensor with the gradients of these layers, for
+#   `dist.all_reduce(tensor, async_op=True, algorithm="ring")`, which returns a work. `work.wait()` makes everything
+#   issued *afterwards* wait for that sum, and so for all sums before it.
 #
-# All gradients must be summed when the update reads them, and the step may take 3 % longer than with the best groups.
+# All gradients must be summed when the update reads them. The step may take at most 3 % longer than with the best
+# groups.
 
 
 # %% solve="buckets"
@@ -507,9 +515,9 @@ def run_step(dist, model, groups):
 check("buckets")
 
 # %% [markdown]
-# **Predict:** a model of `blocks` blocks, each with a layer of 8 MB and one of 32 kB, whose sums in one bucket would
-# take as long as its backward pass. How much of the sums is left over, *exposed*, with your groups? Say it in per cent
-# of the backward pass.
+# **Predict:** a model has `blocks` blocks, each with a layer of 8 MB and one of 32 kB. Its sums in one bucket would
+# take as long as its backward pass. How much of the sums is *exposed* (not hidden) with your groups, in per cent of the
+# backward pass?
 
 # %%
 predict("exposed", "With my groups, exposed are", unit="%")
@@ -573,10 +581,11 @@ with requires_solution("buckets"), reveal_prediction("exposed") as truth:
     axes = run.timeline.plot(axes)
 
 # %% [markdown]
-# The best groups begin small and grow: the link is at work early, and few sums pay for their rounds. Here it is busy
-# nearly to the end, since all sums take as long as the backward pass. With faster links the last bucket alone would be
-# seen, and it would have to be the small one. DDP begins small too, but its caps are fixed (`bucket_cap_mb_list` of
-# newer versions takes one for each bucket). In a live notebook, drag the ranks, the cap and the link:
+# The best groups begin small and grow: the link starts early, and few sums pay for their rounds. Here the link is busy
+# nearly to the end, since all sums together take as long as the backward pass. With faster links only the last bucket
+# would be exposed, and it would have to be the small one. DDP begins small too, but its caps are fixed
+# (`bucket_cap_mb_list` of newer versions takes one for each bucket). In a live notebook, drag the ranks, the cap and
+# the link:
 
 # %%
 BucketExplorer(
@@ -586,10 +595,10 @@ BucketExplorer(
 )
 
 # %% [markdown]
-# **The same in torch.** `DistributedDataParallel` is your `run_step`: a hook on each parameter sees that its gradient
-# is there (`model.backward(i)` has run); with the last gradient of a bucket (`model.bucket(numbers)`) it calls
-# `dist.all_reduce(bucket, async_op=True)`, and the end of `backward()` waits for the works. Of the groups you set the
-# cap alone. (Two processes of one computer have no link between them, so caps hardly differ here.)
+# **The same in torch.** `DistributedDataParallel` does what your `run_step` does. A hook on each parameter notices that
+# its gradient is ready (`model.backward(i)` has run). With the last gradient of a bucket (`model.bucket(numbers)`) it
+# calls `dist.all_reduce(bucket, async_op=True)`, and the end of `backward()` waits for the works. You set only the cap
+# of the groups. (Two processes of one computer have no link between them, so caps hardly matter here.)
 
 
 # %%
@@ -613,8 +622,8 @@ in_torch(buckets_in_torch, ranks=2, told=recorded)
 # %% [markdown]
 # ## 4. Who hangs?
 #
-# **Predict:** each of 4 ranks sums three buffers, `a`, `b` and `c`, equally long. Rank 3 leaves out its sum of `b`, for
-# its batch was empty. What happens?
+# **Predict:** each of 4 ranks sums three buffers, `a`, `b` and `c`, of equal length. Rank 3 skips its sum of `b`,
+# because its batch was empty. What happens?
 
 # %%
 predict(
@@ -643,33 +652,33 @@ with reveal_prediction("left_out") as truth:
 
 # %% [markdown]
 # A collective has no name on the wire: the *n-th call of a group* meets the n-th call of every other member. So one
-# rank on another path spoils sums first and hangs later, somewhere else. On a real cluster nothing is printed then: the
-# device is 100 % busy (it waits in a kernel), and after ten minutes or more a watchdog ends the job and writes what
-# each rank was last seen doing. Reading that is the skill.
+# rank on another path first corrupts sums and hangs later, somewhere else. On a real cluster nothing is printed then:
+# the device is 100 % busy (it waits in a kernel), and after ten minutes or more a watchdog ends the job and logs what
+# each rank was last seen doing. Here you learn to read that log.
 #
-# Write `who_hangs(groups, ranks)` → `(answer, rank)`. `groups` maps names to members, `ranks` is a list of dicts with
-# `doing` (`"waits"`, `"computes"`, `"ended"` or `"no sign"`) and `calls`, its last ones, the latest last: dicts with
-# `group`, `number` (its place among that group's calls), `call`, `numel` and `done`. A rank that waits does so in the
-# last of its calls. Calls *meet* that have one group and one number. Ask in this order; the first yes counts, and the
-# rank is the one at fault:
+# Write `who_hangs(groups, ranks)` → `(answer, rank)`. `groups` maps names to members. `ranks` is a list of dicts with
+# `doing` (`"waits"`, `"computes"`, `"ended"` or `"no sign"`) and `calls`, the rank's most recent calls, latest last:
+# dicts with `group`, `number` (its place among that group's calls), `call`, `numel` and `done`. A rank that waits does
+# so in the last of its calls. Calls with the same group and the same number *meet*. Test these conditions in order; the
+# first that holds is the answer, and exactly one rank is at fault:
 #
-# 1. `"other call"`: in a meeting, one rank makes another call than the rest.
-# 2. `"other size"`: it makes the same call with another `numel`.
+# 1. `"other call"`: in a meeting (then of at least three ranks), one rank makes another call than the rest.
+# 2. `"other size"`: in such a meeting, one rank makes the same call with another `numel`.
 # 3. `"lost"`: a rank that others wait for gives no sign.
-# 4. `"ended early"`: it has come to the end of its program.
-# 5. `"only slow"`: it still computes.
-# 6. `"crossed groups"`: all wait, in two groups, for each other. Of the ranks that are in both, one took these calls in
-#    another order than the rest of them.
+# 4. `"ended early"`: a rank that others wait for has reached the end of its program.
+# 5. `"only slow"`: a rank that others wait for still computes.
+# 6. `"crossed groups"`: all wait for each other, in two groups. Of the ranks that are in both groups, one made these
+#    calls in another order than the rest.
 #
-# Only members are waited for, and calls that are `done` have met already. So rank 2 of a run may look like this, and
-# waits in its group's 13th call until ranks 0, 1 and 3 come:
+# A call waits only for members of its group, and calls that are `done` have met already. For example, rank 2 of a run
+# may look like this; it waits in its group's call number 13 until ranks 0, 1 and 3 make theirs:
 #
 #     groups   {"world": [0, 1, 2, 3, 4, 5, 6, 7], "tensor": [0, 1, 2, 3]}
 #     ranks[2] {"doing": "waits", "calls": [
 #                {"group": "world", "number": 40, "call": "all_gather", "numel": 500, "done": True},
 #                {"group": "tensor", "number": 13, "call": "all_reduce", "numel": 900, "done": False}]}
 #
-# Guessing is worth nothing: points begin beyond what luck can bring.
+# Guessing earns nothing: points start above what chance would give.
 
 
 # %% solve="who_hangs"
@@ -710,17 +719,17 @@ def who_hangs(groups, ranks):
 check("who_hangs")
 
 # %% [markdown]
-# The two habits that keep you from ever needing it: no collective inside an `if` that can differ between ranks, and the
-# same order of groups everywhere.
+# Two habits keep you from ever needing this: no collective inside an `if` that can differ between ranks, and the same
+# order of groups everywhere.
 
 # %% [markdown]
 # ## 5. The same program on real processes
 #
-# A program that was recorded can also run: `backend="gloo"` starts one process of `torch.distributed` for each rank, on
-# this machine, plays the program there, and compares what every tensor holds in the end with the replay. On a machine
-# with several GPUs, `backend="nccl"` does the same. It takes half a minute: unless you set `real_processes = True` at
-# the top, your program is only replayed, and you see what the author's gave on two processes. Nothing of it counts for
-# your points.
+# A recorded program can also run for real: `backend="gloo"` starts one process of `torch.distributed` for each rank on
+# this machine, runs the program there, and compares the final content of every tensor with the replay. On a machine
+# with several GPUs, `backend="nccl"` does the same. This takes half a minute. Unless you set `real_processes = True` at
+# the top, your program is only replayed, and you see what the author's program gave on two processes. This section does
+# not affect your points.
 
 # %%
 with requires_solution("ring"):
@@ -739,16 +748,16 @@ with requires_solution("ring"):
         print("the author's, recorded: 2 processes, 2002 elements as replayed")
 
 # %% [markdown]
-# 1001 elements on each of two ranks, and all 2002 are what the replay said. The *time* is no measurement of anything:
-# two processes on one CPU have no link between them, and starting them takes the seconds. Right is checked there, fast
-# is modelled here.
+# Each of two ranks has 1001 elements, and all 2002 equal those of the replay. The *time* measures nothing useful: two
+# processes on one CPU have no link between them, and most of the seconds go into starting them. The real run checks
+# that the program is correct; the model says how fast it is.
 
 # %% [markdown]
 # ## Practice: fit a link
 #
 # What follows is optional and gives no points. Which links does a node have? A processor's PCIe *root complex* has
 # lanes, 16 to a slot; *switches* let several GPUs and network cards (NICs) share them. `nvidia-smi topo -m` prints the
-# path between each two devices (here without the columns of the processors; drawn by hand):
+# path between every two devices (here written by hand, without the CPU columns):
 #
 # ```text
 #        GPU0   GPU1   GPU2   GPU3   NIC0   NIC1
@@ -761,7 +770,7 @@ with requires_solution("ring"):
 # `NV12` is a bond of twelve NVLinks. `PIX` goes through one PCIe switch, `PXB` through several, `PHB` through the root
 # complex; `NODE` joins two root complexes of one processor, and `SYS` crosses from one processor to the other.
 #
-# **Predict:** GPU 2 sends to another node. Through which network card?
+# **Predict:** GPU 2 sends to another node. Which network card does it use?
 
 # %%
 predict("which_card", "GPU 2 should send through", choices=("NIC0", "NIC1"))
@@ -772,13 +781,13 @@ with reveal_prediction("which_card") as truth:
     truth("NIC1")
 
 # %% [markdown]
-# α and the rate of a link come from a table of measured messages: time over size, from 8 B to 256 MiB, each with 2 % of
+# You get α and the rate of a link from a table of measured messages: times for sizes from 8 B to 256 MiB, each with 2 %
 # noise. Write
 #
 # * `fit(sizes, took_s)` → `(alpha_s, byte_per_s, half_bytes)`: α within 10 %, the rate within 5 %, and the size at
 #   which a message gets half of the rate;
 # * `bus_rate(ranks, size, took_s)`: what nccl-tests calls the *bus bandwidth* of an all-reduce: the bytes that a link
-#   must carry in a ring, over the time. It can be compared with the link's own rate, whatever the number of ranks.
+#   must carry in a ring, over the time. You can compare it with the link's own rate, whatever the number of ranks.
 
 
 # %% solve="fit_a_link"
@@ -809,14 +818,14 @@ check("fit_a_link")
 # ## Practice: accumulate, and send once
 #
 # With gradient accumulation on several ranks, `DistributedDataParallel` sends after every micro-batch unless you tell
-# it not to: inside `with ddp.no_sync():` gradients stay where they are. Whether it sends is decided in the *forward*
-# pass. What it sends is divided by the number of ranks: it gives the mean.
+# it not to: inside `with ddp.no_sync():` gradients stay local. The *forward* pass decides whether it sends. The sum is
+# divided by the number of ranks, so it gives the mean.
 #
-# Write `train(ddp, batches, window)`, which every rank runs: one step for each window of micro-batches, the rest at the
-# end too, one all-reduce for each step. `ddp(batch)` gives the **sum** of the losses of this rank's tokens; it can be
-# multiplied, divided and sent `backward()`. `ddp.zero_grad()`, `ddp.step()` and `ddp.world_size` are there. A batch is
-# a dict with `tokens`, this rank's, and `tokens_everywhere`, those of all ranks. In each step every token of the
-# window, on any rank, must weigh the same: one over their number.
+# Write `train(ddp, batches, window)`, which every rank runs: one step for each window of micro-batches (and for those
+# left over at the end), and one all-reduce for each step. `ddp(batch)` gives the **sum** of the losses of this rank's
+# tokens; you can multiply it, divide it, and call its `backward()`. There are also `ddp.zero_grad()`, `ddp.step()` and
+# `ddp.world_size`. A batch is a dict with the counts `tokens`, on this rank, and `tokens_everywhere`, on all ranks. In
+# each step every token of the window, on any rank, must have the same weight: one over their number.
 
 
 # %% solve="no_sync"
@@ -841,21 +850,22 @@ check("no_sync")
 # %% [markdown]
 # ## Practice: a batch norm over all ranks
 #
-# A batch norm sees the rows of its own rank alone, and with two rows a rank its mean and variance are noise. What a
-# *synchronised* one needs from the others is little: a few numbers a channel, in **one** collective forward and **one**
-# backward. Write, without autograd,
+# A batch norm sees only the rows of its own rank, and with two rows per rank its mean and variance are noise. A
+# *synchronised* batch norm needs little from the other ranks: a few numbers per channel, in **one** collective forward
+# and **one** backward. Write, without autograd,
 #
 # * `normalise(x, running, comm, momentum=..., eps=...)` → `(y, running, kept)`. `x` is this rank's rows by channels, in
 #   float64; ranks may have unequal numbers of rows, one at least. `y` is `(x - mean) / sqrt(variance + eps)`, with mean
 #   and biased variance of the rows of *all* ranks. `running` is the pair `(mean, variance)` of before, and becomes `(1
-#   - momentum) * old + momentum * new`, its variance divided by one less than the count. `kept` is whatever the way
-#   back needs.
-# * `go_back(gradient, kept, comm)` → the gradient of this rank's `x`, from that of its `y`. Each `y` depends on each
-#   `x` of all ranks, through mean and variance: with `Σ` over all N rows, and `s` the factor that `x - mean` was
-#   multiplied by, it is `s * (g - Σg / N - y * Σ(g * y) / N)`, channel by channel.
+#   - momentum) * old + momentum * new`, its variance divided by one less than the count. `kept` is whatever `go_back`
+#     needs.
+# * `go_back(gradient, kept, comm)` → the gradient of this rank's `x`, from that of its `y`. Each `y` depends on every
+#   `x` of all ranks, through mean and variance. With `Σ` over all N rows, and `s` the factor by which `x - mean` was
+#   multiplied, the gradient is `s * (g - Σg / N - y * Σ(g * y) / N)`, channel by channel.
 #
-# `comm.all_gather(tensor)` gives the list of all ranks' tensors, which have one shape; `comm.all_reduce(tensor)` their
-# sum. Values may lie near 100 000 with a deviation of 0.01: squares of such numbers agree in all but their last digits.
+# `comm.all_gather(tensor)` gives the list of all ranks' tensors, which have the same shape; `comm.all_reduce(tensor)`
+# gives their sum. Values may be near 100 000 with a deviation of 0.01. Squares of such numbers differ only in their
+# last digits.
 
 
 # %% solve="sync_batch_norm"
@@ -893,8 +903,8 @@ def go_back(gradient, kept, comm):
 check("sync_batch_norm")
 
 # %% [markdown]
-# `torch.nn.SyncBatchNorm` does this, with these two collectives, and `convert_sync_batchnorm` puts it into a model.
-# What it costs is α, twice a layer, with nothing to hide behind: the next layer needs `y`.
+# `torch.nn.SyncBatchNorm` does this, with these two collectives, and `convert_sync_batchnorm` puts it into a model. It
+# costs α twice per layer, with nothing to hide behind, because the next layer needs `y`.
 
 # %% [markdown]
 # ## Where you are

@@ -123,7 +123,7 @@ def test_names_of_torch_that_labs_quote_are_there() -> None:
 def test_a_ring_of_sixteen_over_all_ports_takes_half_a_millisecond() -> None:
     between = ClusterMachine.of("8xH100", nodes=2).levels[1].byte_per_s
 
-    assert "some 0.5 ms (modelled)" in text_of("lab07")
+    assert "about 0.5 ms for 100 MB (modelled)" in text_of("lab07")
     assert 0.5e-3 == pytest.approx(2 * 15 / 16 * 100e6 / (8 * between), rel=0.1)
 
 
