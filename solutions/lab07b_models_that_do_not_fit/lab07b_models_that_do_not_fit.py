@@ -1,20 +1,20 @@
 # %% [markdown]
 # # Models that do not fit
 #
-# A model of 7.5 billion parameters needs 120 GB before the first activation: more than a GPU of 80 GB has, and nearly
-# all of the largest. So weights, blocks or layers are spread over several, and each way has its price: other bytes,
-# over other links, at other times. Here every rank's program is recorded and replayed, so that each byte, each wait and
-# each peak is seen, on a laptop, exactly.
+# A model of 7.5 billion parameters needs 120 GB before the first activation. That is more than a GPU of 80 GB has, and
+# nearly all that the largest GPU has. So weights, blocks or layers are spread over several GPUs. Each method has its
+# own cost: it sends other bytes, over other links, at other times. Here every rank's program is recorded and replayed
+# on a laptop, so you see each byte, each wait and each peak exactly.
 #
 # After this lab you can
 #
-# * shard a training step so that a layer's weights arrive while the one before runs, and leave in time;
-# * split attention and MLP over ranks with one sum forward and one backward, gradients included;
-# * fill a pipeline, and say what 1F1B changes and what it does not;
-# * choose between them for a model and a cluster, with numbers.
+# * shard a training step so that a layer's weights arrive while the layer before it runs, and are freed in time;
+# * split attention and MLP over ranks with one all-reduce forward and one backward, gradients included;
+# * fill a pipeline, and say what the 1F1B schedule changes and what it does not;
+# * choose between these methods for a model and a cluster, with numbers.
 #
-# It builds on lab07's collectives: an *all-gather* gives every rank all parts, a *reduce-scatter* sums and leaves each
-# rank a part, an *all-reduce* is both, one after the other.
+# This lab builds on lab07's collectives: an *all-gather* gives every rank all parts, a *reduce-scatter* sums and leaves
+# one part on each rank, and an *all-reduce* is a reduce-scatter followed by an all-gather.
 #
 # **About 210 minutes (estimated)**, in two sittings: the first ends with section 2. Practice gives no points; it takes
 # another 80 minutes (estimated), in any order.
@@ -28,13 +28,13 @@
 # |---|---|---|
 # | minutes | 29 | 51 |
 #
-# Neither a GPU nor a second process is needed: what would be on GPUs is modelled and says so. *Write your prediction
-# down* before you run the next cell: where there is a box (a number, with or without its unit, Enter), the result
-# appears next to it, and not before. Lecture slides are quoted by deck: [002] software perspective, [004] deep
-# learning, hopefully faster. `hint("sharded_step")` gives the hints of an exercise, one at a time.
+# Neither a GPU nor a second process is needed: results of modelled GPUs say that they are modelled. *Write your
+# prediction down* before you run the next cell. If there is a box, enter a number, with or without its unit, and press
+# Enter. Only then is the result shown next to it. Lecture slides are quoted by deck: [002] software perspective, [004]
+# deep learning, hopefully faster. `hint("sharded_step")` gives the hints of an exercise, one at a time.
 #
-# A check that fails shows the first case that is not right, and what your code gave; `case("sharded_step")` gives that
-# case's inputs as Python values, to try your code on.
+# A check that fails shows the first wrong case and what your code returned; `case("sharded_step")` gives that case's
+# inputs as Python values, to try your code on.
 
 # %% setup
 try:
@@ -62,13 +62,13 @@ Progress("lab07b_models_that_do_not_fit")
 # ## 1. Sharded: gather, use, let go
 #
 # In data parallel training every rank holds the same 16 bytes for each parameter: 2 of bf16 weights, 2 of gradients,
-# and 12 in fp32, the master copy of the weights and Adam's two averages. *Sharded* (deck [002]'s ZeRO; in PyTorch,
-# FSDP), a rank keeps a `P`-th of each and gathers a layer's weights when it is that layer's turn. 7.5 billion
-# parameters are 120 GB on every GPU; sharded over 64, they are 1.9 GB.
+# and 12 in fp32, the master copy of the weights and Adam's two averages. In *sharded* training (deck [002]'s ZeRO; in
+# PyTorch, FSDP), each of `P` ranks keeps a `P`-th of each and gathers a layer's weights when it is that layer's turn.
+# 7.5 billion parameters are 120 GB on every GPU; sharded over 64, they are 1.9 GB.
 #
-# The price: weights are gathered twice in a step, forward and backward, instead of never, and gradients are reduced and
-# scattered, which is the first half of an all-reduce. **Predict:** how many bytes does a rank send in a sharded step,
-# compared to the all-reduce of plain data parallel training?
+# This has a cost: weights are gathered twice in a step, forward and backward, instead of never. Gradients need a
+# reduce-scatter, which is the first half of an all-reduce. **Predict:** how many bytes does a rank send in a sharded
+# step, compared to the all-reduce of plain data parallel training?
 
 # %% given
 from edl_labs.numerics import bytes_per_parameter
@@ -93,21 +93,21 @@ with reveal_prediction("times_the_bytes") as truth:
     truth(sent[3] / sent[0])
 
 # %% [markdown]
-# Compute must not wait for these bytes. Write `sharded_step(layers)`, one rank's step. `layers` is a
-# `ShardedLayers`: `layers.count` of them, numbered from 0, and
+# Compute should not wait for these bytes. Write `sharded_step(layers)`, one rank's step. `layers` is a `ShardedLayers`
+# with `layers.count` layers, numbered from 0, and these calls:
 #
 # | call | does |
 # |---|---|
-# | `layers.all_gather(i)` | starts to gather layer i's weights, and returns a work; memory is taken at once |
+# | `layers.all_gather(i)` | starts to gather layer i's weights, and returns a work; takes their memory at once |
 # | `layers.forward(i)`, `layers.backward(i)` | a pass; it reads the gathered weights; backward makes gradients |
 # | `layers.free(i)` | frees the gathered weights |
 # | `layers.reduce_scatter(i)` | starts to sum the gradients of layer i over the ranks, and returns a work |
 # | `layers.update(i)` | updates the shard from the sum, and frees the layer's whole gradients |
 #
-# `work.wait()` makes what is issued after it wait for that work; nothing else waits. A collective runs *during*
-# the passes, and starts when everything that was issued before it is done; collectives run one after the other. Memory
-# is counted in the order of your calls. It has room for two layers' weights and two layers' gradients at once, and not
-# for three of either. At most 5 % more time than the best step will do.
+# `work.wait()` makes everything issued after it wait for that work; nothing else waits. A second `wait()` does no harm.
+# A collective runs *during* later passes: it starts when everything issued before it is done, and collectives run one
+# after the other. Memory is counted in the order of your calls. It has room for two layers' weights and two layers'
+# gradients at once, but not for three of either. Your step may take at most 5 % more time than the best one.
 
 
 # %% solve="sharded_step"
@@ -156,15 +156,15 @@ with requires_solution("sharded_step"):
 
 # %% [markdown]
 # All but the first gather and the last sum hide behind passes. The last layer is needed again at once, so its weights
-# may stay: a gather less. `fully_shard` issues all this for you (that last layer it lets go, unless you tell it not to
-# `reshard_after_forward`). What it cannot do is to make passes long enough: a gather that takes longer than its pass is
-# waited for, however early it begins. Both grow with the layer; the pass alone grows with the tokens on each GPU.
+# may stay, which saves a gather. `fully_shard` issues all this for you (but it frees the last layer too, unless you set
+# `reshard_after_forward` to False). It cannot make passes long enough: if a gather takes longer than its pass, the rank
+# waits for it, however early it begins. Both grow with the layer, but only the pass grows with the tokens on each GPU.
 
 # %% [markdown]
 # **The same in torch.** `fully_shard(layer)` hooks your calls into the passes of a layer: `layers.all_gather(i)` is
 # `dist.all_gather_into_tensor(whole, shard, async_op=True)`, `layers.free(i)` is `reshard_after_forward`,
 # `layers.reduce_scatter(i)` is `dist.reduce_scatter_tensor(shard, whole, async_op=True)`, and `layers.update(i)` is an
-# optimizer that sees shards alone. The profiler counts what a step of four layers calls:
+# optimizer that sees only shards. The profiler counts the calls in a step of four layers:
 
 
 # %%
@@ -191,14 +191,14 @@ in_torch(sharded_in_torch, ranks=2, told=recorded)
 # %% [markdown]
 # ## 2. One block on two GPUs
 #
-# Where a single layer is too large, or must be faster, its matrices are cut (*tensor parallelism*). In `gelu(x A) B`
-# the nonlinearity wants whole sums: so `A` is cut by **columns**, each rank applies it to its own channels, and `B` is
-# cut by the same **rows**. Every rank then has a part of every sum of the output, and one all-reduce adds them up. In
-# attention, a rank has some of the heads where an MLP has some of the channels.
+# If a single layer is too large, or must be faster, its matrices are cut (*tensor parallelism*). In `gelu(x A) B` the
+# nonlinearity needs complete sums. So `A` is cut by **columns**, each rank applies `gelu` to its own channels, and `B`
+# is cut by **rows**, at the same places. Every rank then has a part of every sum of the output, and one all-reduce adds
+# the parts up. In attention, a rank has some of the heads, as it has some of the channels in an MLP.
 #
 # **Predict:** a transformer's layer (an attention block, then an MLP block) of width 4096 works on 2048 tokens in bf16,
-# on 8 GPUs of one node. How many bytes does each all-reduce add up? And how many are there in the whole layer, forward
-# and backward together?
+# on 8 GPUs of one node. How many bytes does each all-reduce add up? And how many all-reduces does the whole layer have,
+# forward and backward together?
 
 # %% given
 from edl_labs.roofline.network import tensor_calls
@@ -255,20 +255,20 @@ def heads_of(block, x):
 
 
 # %% [markdown]
-# The cell above computes a whole block, which here is *one* of the two: its `kind` is `"mlp"`, with `up`, `up_bias`,
+# The cell above computes a whole block. A block is *one* of two kinds: its `kind` is `"mlp"`, with `up`, `up_bias`,
 # `down` and `down_bias`, or `"attention"`, with `heads`, `query`, `key`, `value`, `out` and `out_bias`. Use `heads_of`
 # for a rank's own heads. Write
 #
 # * `shards(block, rank, ranks)` → a dict with the block's names and a rank's part of each: neighbouring columns (or
-#   heads), in the order of the ranks. Sizes need not divide by `ranks`; parts differ by one column (or head) at most.
-#   A head is never cut, and what belongs to the block's output is whole on every rank. `block` stays as it is: the
-#   next rank's part is cut from it;
+#   heads), in the order of the ranks. Sizes need not be multiples of `ranks`, but are never smaller; parts differ by at
+#   most one column (or head). A head is never cut, and what belongs to the block's output is whole on every rank. Do
+#   not change `block`: the next rank's part is cut from it;
 # * `forward(shard, x, comm)` → the block's whole output, on every rank. `comm.all_reduce(tensor)` gives the sum over
-#   the ranks as a new tensor. *Autograd does not see it*: so write the two `torch.autograd.Function`s that Megatron
-#   calls f (where x enters) and g (where the parts come together). Their backward passes are what makes the gradients
-#   right, with **one** all-reduce forward and **one** backward. A `Function` is used by `apply`; what `forward` puts
-#   into `ctx`, `backward` finds there, and it gives one gradient for each input of `forward`, `None` for what is no
-#   tensor:
+#   the ranks as a new tensor. *Autograd does not see this sum*, so write the two `torch.autograd.Function`s that
+#   Megatron calls f (where x enters) and g (where the parts come together). Their backward passes make the gradients
+#   right, with **one** all-reduce forward and **one** backward. You call a `Function` with `apply`. `backward` finds in
+#   `ctx` what `forward` stored there, and returns one gradient for each input of `forward`, `None` for inputs that are
+#   not tensors:
 #
 #       class Scaled(torch.autograd.Function):
 #           @staticmethod
@@ -355,21 +355,22 @@ def forward(shard, x, comm):
 check("split_a_block")
 
 # %% [markdown]
-# Four sums a layer, and the two forward ones do not hide: what follows needs the whole sum, unless product and sum are
-# cut into pieces that overlap (*asynchronous* tensor parallelism). (Those of the backward pass can run at the same time
-# as the products of the weights' gradients.) That is why blocks are split within a node, where links are fast; between
-# nodes, micro-batches travel instead.
+# A layer has four all-reduces, and the two forward ones do not hide: what follows needs the whole sum, unless product
+# and sum are cut into pieces that overlap (*asynchronous* tensor parallelism). (Those of the backward pass can run at
+# the same time as the products for the weights' gradients.) So blocks are split within a node, where links are fast.
+# Between nodes, micro-batches are sent instead.
 
 # %% [markdown]
 # ## 3. A pipeline, and what 1F1B is for
 #
-# Deck [002] puts layers 0 to 2 on one GPU and layers 3 to 5 on the next. A batch that goes through as a whole keeps one
-# GPU busy at a time; cut into `m` micro-batches, they follow each other, and the stages idle only while the pipeline
-# fills and drains: the **bubble**. GPipe runs all forward passes, then all backward passes. **1F1B** goes back as soon
-# as a gradient is there: after a few forward passes to warm up, one forward, one backward.
+# Deck [002] puts layers 0 to 2 on one GPU and layers 3 to 5 on the next. A batch that goes through as a whole keeps
+# only one GPU busy at a time. Cut into `m` micro-batches, it keeps all stages busy, except while the pipeline fills and
+# drains: that idle time is the **bubble**. GPipe runs all forward passes, then all backward passes. **1F1B** runs a
+# backward pass as soon as its gradient has arrived: after a few forward passes to warm up, it alternates one forward,
+# one backward.
 #
-# **Predict:** 4 stages, 16 micro-batches. Played on the cluster, what share of the step does a stage idle with GPipe,
-# and with 1F1B? And how many micro-batches does the first stage hold at once?
+# **Predict:** 4 stages run 16 micro-batches on the modelled cluster. For what share of the step is a stage idle with
+# GPipe, and with 1F1B? And how many micro-batches does the first stage hold at once?
 
 # %% given
 from edl_labs.virtual.cluster import PipelineStage
@@ -380,26 +381,28 @@ predict("1f1b_bubble", "With 1F1B a stage idles", unit="%")
 predict("in_flight", "With 1F1B the first stage holds", unit="micro-batches")
 
 # %% [markdown]
-# With `p` stages, a step of GPipe is `m + p - 1` passes long there and as many back, and each stage runs `m` of them.
+# With `p` stages, a step of GPipe lasts `m + p - 1` forward passes and as many backward passes, and each stage runs `m`
+# of each.
 #
-# Write three functions. `order(schedule, stage, stages, micro)` → what a stage does, in its order: a list of
-# `("forward", i)` and `("backward", i)`, each micro-batch `i` once forward and once back. `schedule` is `"gpipe"` or
-# `"1f1b"`. In 1F1B no stage holds more micro-batches than are needed to keep it busy.
+# Write three functions. `order(schedule, stage, stages, micro)` → what a stage does, in order: a list of `("forward",
+# i)` and `("backward", i)`, each micro-batch `i` once forward and once backward. `schedule` is `"gpipe"` or `"1f1b"`.
+# GPipe may take its backward passes in any order that all stages share; in 1F1B the oldest micro-batch goes first. In
+# 1F1B no stage holds more micro-batches than it needs to stay busy.
 #
-# `run_stage(stage, schedule)` does it on one rank. A `PipelineStage` has the numbers `stage` (which one it is),
+# `run_stage(stage, schedule)` runs that list on one rank. A `PipelineStage` has the numbers `stage` (which one it is),
 # `stages` and `micro`, and these calls; the first stage receives no input, the last one no gradient:
 #
 # | call | does |
 # |---|---|
-# | `stage.forward(i)`, `stage.backward(i)` | a pass; from one to the other, `i` is held |
+# | `stage.forward(i)`, `stage.backward(i)` | a pass; between the two, `i` is held in memory |
 # | `stage.recv_forward(i)`, `stage.recv_backward(i)` | wait for the input, for the gradient |
-# | `stage.send_forward(i)`, `stage.send_backward(i)` | send, and go on when it *has been received* |
-# | `stage.isend_forward(i)`, `stage.isend_backward(i)` | start to send, and go on; the stage waits for it on its own |
+# | `stage.send_forward(i)`, `stage.send_backward(i)` | send, and return when the message *has been received* |
+# | `stage.isend_forward(i)`, `stage.isend_backward(i)` | start to send, and return at once; no wait is needed |
 #
-# `idle_seconds(schedule, stages, micro, *, forward_s, backward_s, chunks)` → the seconds that each stage idles in a
-# step, messages not counted. A third `schedule`, `"interleaved"`, gives each stage `chunks` separate pieces of the
-# layers, each of which takes one `chunks`-th of the time, so that the first gradient is on its way back that much
-# sooner; `chunks` is 1 in the others. (Not every argument is needed.)
+# `idle_seconds(schedule, stages, micro, *, forward_s, backward_s, chunks)` → the seconds that each stage is idle in a
+# step, as one number (it is equal for all stages), without messages. A third `schedule`, `"interleaved"`, gives each
+# stage `chunks` separate pieces of the layers. Each piece takes one `chunks`-th of the time, so the first gradient
+# comes back that much sooner. `chunks` is 1 in the others. (You do not need every argument.)
 
 
 # %% solve="pipeline"
@@ -476,28 +479,28 @@ with requires_solution("pipeline"), reveal_prediction(*asked) as truth:
         done.timeline.plot(axes).set_title(f"{schedule} (modelled)")
 
 # %% [markdown]
-# With 4 micro-batches the bubble would be 3/7, 42.9 %: *more micro-batches* or *interleaved* layers shrink it (and
-# newer schedules, which move the weights' gradients into it). That is how 1F1B helps after all: with memory for 16,
-# one can afford more of them.
+# With 4 micro-batches the bubble would be 3/7, 42.9 %. *More micro-batches* or *interleaved* layers shrink it (and so
+# do newer schedules, which compute the weights' gradients during the bubble). So 1F1B helps indirectly: in the memory
+# that GPipe needs for 16 micro-batches, it can run more of them.
 
 # %% [markdown]
 # ## 4. Which of them, and why?
 
 # %% [markdown] explain="explain"
 # **Explain (read by your instructor).** A transformer of 30 billion parameters (48 layers of width 7168) is to be
-# trained in bf16 with Adam on four nodes of eight GPUs with 80 GB each. A GPU reaches 400 TFLOP/s; links carry 450
-# GB/s within a node, and 50 GB/s for each GPU between nodes. Take 6 FLOP for each parameter and token, and rings over
-# all ranks, in which a gather or a reduce-scatter of n bytes sends nearly n through each GPU's link; leave activations
-# out. (a) How many bytes do weights, gradients and Adam need, and which ways of spreading them make them fit? (b)
-# Choose one for a step of one million tokens, and one for 64 000 tokens: with numbers of what is computed and what is
-# sent, what hides and what does not? (c) Somebody proposes four pipeline stages with eight micro-batches, "in 1F1B,
-# which shrinks the bubble". What is right about that, and what would you do instead?
+# trained in bf16 with Adam on four nodes of eight GPUs with 80 GB each. A GPU reaches 400 TFLOP/s; links carry 450 GB/s
+# within a node, and 50 GB/s for each GPU between nodes. Take 6 FLOP for each parameter and token, and rings over all
+# ranks, in which a gather or a reduce-scatter of n bytes sends nearly n through each GPU's link; leave activations out.
+# (a) How many bytes do weights, gradients and Adam need, and which ways of spreading them make them fit? (b) Choose one
+# way for a step of one million tokens, and one for 64 000 tokens. Give numbers for what is computed and what is sent:
+# what hides and what does not? (c) A colleague proposes four pipeline stages with eight micro-batches, "in 1F1B, which
+# shrinks the bubble". What is right about that, and what would you do instead?
 
 # %% [markdown]
 # ## Practice: what each stage of ZeRO holds and sends
 #
-# Stage 0 is plain data parallel training. Each stage shards one part more: stage 1 the optimizer's state, stage 2
-# gradients too, stage 3 weights too. **Predict:** with 2 bytes for a weight, 2 for a gradient and 12 for the master
+# Stage 0 is plain data parallel training. Each further stage shards one more part: stage 1 the optimizer's state, stage
+# 2 also gradients, stage 3 also weights. **Predict:** with 2 bytes for a weight, 2 for a gradient and 12 for the master
 # copy and Adam, how many bytes of the 16 does stage 2 leave for each parameter on 8 GPUs? And which is the first stage
 # that sends more than stage 0, with one micro-batch?
 
@@ -510,21 +513,22 @@ predict(
 # %% [markdown]
 # Write, for a `stage` of 0 to 3 on `ranks` GPUs,
 #
-# * `held_bytes(stage, ranks, recipe)`: the bytes of state on a GPU between two passes, with its gradients there;
+# * `held_bytes(stage, ranks, recipe)`: the bytes of state on a GPU between two passes, gradients included;
 # * `sent_bytes(stage, ranks, recipe)`: the bytes that a GPU sends in a step.
 #
-# | of a recipe | is |
+# | key of a recipe | meaning |
 # |---|---|
 # | `layers` | the parameters of each layer |
-# | `frozen` | so many of the first layers are not trained: they have weights alone, and no backward pass |
-# | `weights`, `gradients`, `optimizer` | bytes a parameter |
-# | `micro_batches` | in a step: each goes forward and backward, then comes one update |
+# | `frozen` | how many of the first layers are not trained: they have only weights, and no backward pass |
+# | `weights`, `gradients`, `optimizer` | bytes per parameter |
+# | `micro_batches` | how many in a step: each goes forward and backward, then comes one update |
 #
-# Each layer is cut separately: a *shard* is its parameters over `ranks`, rounded up, on every GPU. What is not sharded
-# is whole, and needs no padding. Collectives go round in rings, layer by layer: an all_gather or a reduce_scatter sends
-# `ranks - 1` shards, an all_reduce twice that. Whole gradients are added up over the micro-batches where they are;
-# sharded ones have to be summed over the ranks after each. Sharded weights are gathered for a pass and let go after it,
-# and each GPU updates what its optimizer's state is for. Nothing unneeded is sent.
+# Each layer is cut separately: a *shard* is its number of parameters over `ranks`, rounded up, on every GPU. What is
+# not sharded is whole, and needs no padding. Collectives run in rings, layer by layer: an all_gather or a
+# reduce_scatter sends `ranks - 1` shards, an all_reduce twice as many. Whole gradients are added up locally over the
+# micro-batches; sharded gradients must be summed over the ranks after each micro-batch. Sharded weights are gathered
+# for a pass and freed after it, and each GPU updates the parameters whose optimizer state it holds. Nothing unneeded is
+# sent.
 
 
 # %% solve="zero"
@@ -561,7 +565,7 @@ def sent_bytes(stage, ranks, recipe):
 check("zero")
 
 # %% [markdown]
-# The model of section 1 again, 7.5 billion parameters on 64 GPUs, from your own functions:
+# Here is the model of section 1 again, 7.5 billion parameters on 64 GPUs, computed by your own functions:
 
 # %%
 with (
@@ -580,41 +584,43 @@ with (
         print(f"modelled, stage {stage}: {held} held, {goes} sent")
 
 # %% [markdown]
-# An all_reduce is a reduce_scatter and an all_gather, and what changes is what is gathered. That is so with one
-# micro-batch: stage 2 pays for each of them.
+# An all_reduce is a reduce_scatter and an all_gather; the stages only change what is gathered. This holds for one
+# micro-batch: with several, stage 2 pays for each.
 
 
 # %% [markdown]
 # ## Practice: place a training job
 #
-# Which of all this, for a given model on a given cluster? The rules below are the whole price list, and typing them in
-# is most of the work; the choice at the end is the point. A *layout* says how many replicas (`dp`), how many GPUs share
-# a block (`tp`) and how many stages there are (`pp`); their product is the number of GPUs. `micro` sequences are in a
-# micro-batch, `micro_batches` in a step of each replica; `zero` is a stage, `recompute` a bool. Price a layout:
+# Which of these methods suits a given model on a given cluster? The rules below give all costs. Typing them in is most
+# of the work, but the choice at the end is the point. A *layout* says how many replicas (`dp`), how many GPUs share a
+# block (`tp`) and how many stages there are (`pp`); their product is the number of GPUs. A micro-batch has `micro`
+# sequences, and a step of each replica has `micro_batches` of them; `zero` is a stage, `recompute` a bool. The cost of
+# a layout:
 #
 # * **Parameters** of a GPU, n: `blocks / pp * block_parameters / tp`.
-# * **State**: 16 B for each of n. Stage 1 shards 12 of them over `dp`, stage 3 all 16.
+# * **State**: 16 B for each of the n parameters. Stage 1 shards 12 of them over `dp`, stage 3 all 16.
 # * **Activations**: t = `micro * sequence` tokens keep 34·t·`hidden` / `tp` B a block. With `recompute` it is
-#   2·t·`hidden` B a block, and once 34·t·`hidden` / `tp` for the block that runs. The first stage keeps those of all
-#   its blocks for `pp` micro-batches, or for all of them if there are fewer.
+#   2·t·`hidden` B a block, and once 34·t·`hidden` / `tp` for the block that runs. The first stage keeps the activations
+#   of all its blocks for `pp` micro-batches, or for all micro-batches if there are fewer.
 # * **Computing** of a micro-batch: 6·n·t FLOP, 8 with `recompute`, at `flop_per_s`, or at I · `memory_byte_per_s` if
 #   that is less. I is the FLOP/B of a GPU's own product: t × `hidden` by `hidden` × w, in 2-byte types, with w = 4 ·
-#   `hidden` / `tp`; both are read once, and what comes out is written.
-# * **Split blocks**: 4 all-reduces of 2·t·`hidden` B a block and micro-batch, 6 with `recompute`.
-# * **Hand-overs**, where there are stages: 2 messages of 2·t·`hidden` B a micro-batch.
+#   `hidden` / `tp`; both matrices are read once, and the result is written once.
+# * **Split blocks**: 4 all-reduces of 2·t·`hidden` B per block and micro-batch, 6 with `recompute`.
+# * **Hand-overs**, if there are several stages: 2 messages of 2·t·`hidden` B per micro-batch.
 # * **A step**: computing, split blocks and hand-overs of a micro-batch fill a *slot*; a step has
 #   `micro_batches + pp - 1` of them.
-# * **Data sums**: in stages 0 and 1 an all-reduce of 2·n B a step; in stage 3 two gathers and one reduce-scatter of
-#   2·n B for each micro-batch. They run during the computation of one micro-batch (in stage 3: of all of them, without
-#   the bubble), and what they take longer than that is added to the step.
+# * **Data sums**: in stages 0 and 1 an all-reduce of 2·n B a step; in stage 3 two gathers and one reduce-scatter of 2·n
+#   B for each micro-batch. They run during the computation of one micro-batch (in stage 3: of all of them, without the
+#   bubble). If they take longer, the rest is added to the step.
 #
-# Messages go in rings: in a group of P a gather or a reduce-scatter is P - 1 rounds of a P-th, an all-reduce twice as
-# many; a round takes α + bytes / rate. GPUs are numbered so that a group of `tp` are neighbours, `dp` spans `tp * dp`
-# GPUs and `pp` spans all. What spans no more than `gpus_per_node` uses the links `inside`, all else those `between`.
+# Collectives run in rings: in a group of P, a gather or a reduce-scatter is P - 1 rounds of a P-th, and an all-reduce
+# has twice as many rounds. A round takes α + bytes / rate. GPUs are numbered so that the `tp` GPUs of a group are
+# neighbours, `dp` spans `tp * dp` GPUs and `pp` spans all. A group that spans at most `gpus_per_node` GPUs uses the
+# links `inside`, any other those `between`.
 #
 # Write `layout_bytes(job, layout)`, `layout_s(job, layout)` for a step, and `place(job)` → the layout that fits into
-# `memory_bytes` and trains the most *useful* sequences a second (97 % of the best will do). Sequences beyond
-# `useful_sequences` in a step make it no better: they are computed for nothing.
+# `memory_bytes` and trains the most *useful* sequences per second (97 % of the best is enough). Sequences beyond
+# `useful_sequences` in a step do not count: they are computed for nothing.
 
 # %% given
 from itertools import product
@@ -717,8 +723,9 @@ with requires_solution("layout"), reveal_prediction("tp_slow", "tp_fast") as tru
     truth(tp_slow=best[25e9]["tp"], tp_fast=best[400e9]["tp"])
 
 # %% [markdown]
-# With slow links between nodes only gradients should cross. With links as fast outside as inside, weights can arrive
-# while the product before is computed. Neither is a rule: change `useful_sequences` or `memory_bytes`, and see.
+# With slow links between nodes, only gradients should cross. If the links between nodes are as fast as those inside,
+# weights can arrive while the previous product is computed. Neither is a general rule: change `useful_sequences` or
+# `memory_bytes`, and see.
 
 # %% [markdown]
 # ## Where you are
