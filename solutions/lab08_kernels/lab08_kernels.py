@@ -1,14 +1,15 @@
 # %% [markdown]
 # # Kernels: what a warp does
 #
-# Two kernels do the same additions on the same bytes, and one takes eight times as long. Nothing in its formulas says
-# why: it is in *which thread touches which address when*. Profilers show it as "sectors per request 32"; here a
-# machine records every access of every thread, so that you see it, count it, and are judged by it, on a laptop.
+# Two kernels do the same additions on the same bytes, yet one takes eight times as long. The formulas do not say why:
+# the reason is *which thread touches which address when*. Profilers show it as "sectors per request 32". Here a
+# modelled machine records every access of every thread, so you can see and count them on a laptop, and the judge counts
+# them too.
 #
 # After this lab you can
 #
-# * count what diverging paths cost a warp;
-# * write a kernel with shared memory and barriers, and say what its warps ask of memory;
+# * count what divergent paths cost a warp;
+# * write a kernel with shared memory and barriers, and say what its warps request from memory;
 # * choose tiles, and know when splitting a sum pays;
 # * say how far the order of additions moves a sum, and write a reduction whose bits never change;
 # * in the practice, price the first layers of a network in seconds instead of FLOPs.
@@ -24,13 +25,13 @@
 # |---|---|
 # | minutes | 45 |
 #
-# *Write your prediction down* before you run the next cell: where there is a box (a number, with or without its unit,
-# Enter), the result appears next to it, and not before. Lecture slides are quoted by deck: [001] course
+# *Write your prediction down* before you run the next cell. If there is a box, enter a number, with or without its
+# unit, and press Enter. Only then is the result shown next to it. Lecture slides are quoted by deck: [001] course
 # introduction, [002] software perspective, [004] deep learning, hopefully faster. `hint("coalesced")` gives the hints
 # of an exercise, one at a time.
 #
-# A check that fails shows the first case that is not right, and what your code gave; `case("coalesced")` gives that
-# case's inputs as Python values, to try your code on.
+# A check that fails shows the first wrong case and what your code returned; `case("coalesced")` gives that case's
+# inputs as Python values, to try your code on.
 
 # %% setup
 try:
@@ -57,12 +58,12 @@ Progress("lab08_kernels")
 # %% [markdown]
 # ## 1. One function, many threads
 #
-# A *kernel* is a function that every thread runs. Threads come in *blocks*, blocks make a *grid*, and a thread finds
-# out which one it is. Within a block, 32 threads in a row are a *warp*: deck [001], "a warp executes one instruction
-# at a time: in case of branching, all paths need to be taken".
+# A *kernel* is a function that every thread runs. Threads come in *blocks*, blocks form a *grid*, and a thread can ask
+# for its own index. Within a block, 32 threads in a row are a *warp*: deck [001], "a warp executes one instruction at a
+# time: in case of branching, all paths need to be taken".
 #
-# Here the kernel's first parameter is its thread, with the names of Numba's `cuda`; with a real GPU you would import
-# it.
+# Here the kernel's first parameter is its thread, with the names of Numba's `cuda`. With a real GPU you would import
+# `cuda` instead.
 
 
 # %% given
@@ -76,8 +77,8 @@ def scale_or_shift(cuda, src, dst):
 
 
 # %% [markdown]
-# Each side of the branch is three instructions that the machine records: load, compute, store. (What a thread does
-# with indices is not recorded.) **Predict:** how many instructions does a warp issue for its 32 threads?
+# Each side of the branch has three instructions that the machine records: load, compute, store. (Index arithmetic is
+# not recorded.) **Predict:** how many instructions does a warp issue for its 32 threads?
 
 # %%
 predict("issued", "A warp issues", unit="instructions")
@@ -92,16 +93,17 @@ with reveal_prediction("issued") as truth:
     truth(ran.issued_by_warp[0])
 
 # %% [markdown]
-# Half of the lanes wait while the others work: that is *divergence*. Had the first 32 elements been scaled and the last
-# 32 shifted, no warp would have diverged.
+# Half of the lanes wait while the others work: that is *divergence*. If the first 32 elements were scaled and the last
+# 32 shifted, no warp would diverge.
 #
-# Now for any paths. Element `i` of a list is one thread's, in blocks of `block` threads; `paths[i]` is the name of the
-# path that it takes, `lengths[name]` how many instructions that has. A warp issues each path that any of its threads
-# takes, once. The last warp of a block may have fewer than 32 threads. Write
+# Now generalize this to any paths. Each element `i` of a list belongs to one thread, in blocks of `block` threads.
+# `paths[i]` is the name of the path that this thread takes, and `lengths[name]` is the path's number of instructions. A
+# warp issues each path that any of its threads takes, once. The last warp of a block may have fewer than 32 threads.
+# Write
 #
 # * `issued(paths, lengths, block)` → the instructions that all warps issue;
-# * `sorted_paths(paths, lengths, block)` → an order of the elements, as a list of their numbers, in which the fewest
-#   are issued. Here blocks are multiples of 32, and so is the number of elements of each path.
+# * `sorted_paths(paths, lengths, block)` → an order of the elements, as a list of their numbers, for which the warps
+#   issue the fewest instructions. Here blocks are multiples of 32, and so is the number of elements of each path.
 
 
 # %% solve="warp_paths"
@@ -130,8 +132,9 @@ check("warp_paths")
 # %% [markdown]
 # ## 2. What a warp asks of memory
 #
-# When a warp loads, its 32 addresses make one *request*. Memory answers with whole *sectors* of 32 bytes, four of
-# which make a *line*. Deck [004] asks for "coalesced access on GPU": neighbours in a warp touch neighbours in memory.
+# When a warp loads, its 32 addresses make one *request*. Memory answers with whole *sectors* of 32 bytes, four of which
+# make a *line*. Deck [004] asks for "coalesced access on GPU": neighbouring threads of a warp touch neighbouring
+# addresses.
 #
 # **Predict** the sectors of one request, for 4-byte elements: thread `x` loads `src[x]`; or `src[32 * x]`; or all
 # load `src[0]`; or `src[x + 1]`.
@@ -161,17 +164,17 @@ with reveal_prediction("row", "column", "same", "shifted") as truth:
     axes = ran.plot(style.subplots(figsize=(9, 3.4))[1])
 
 # %% [markdown]
-# What a warp does not use of its sectors is moved nevertheless. In the picture a
-# box is a line with its four sectors, and a sector is blue as high as the share of its bytes that the warp uses.
+# Memory moves whole sectors, even the bytes that the warp does not use. In the picture a box is a line with its four
+# sectors. The blue part of a sector is the share of its bytes that the warp uses.
 #
-# *Shared memory* belongs to a block, and a thread may index it as it likes, nearly: it has 32 *banks* of 4 bytes,
-# word `w` is in bank `w % 32`, and different words of one bank are had one after the other (*wavefronts*). What other
-# threads wrote is there after `cuda.syncthreads()`, when all threads of the block have come by, and not a moment
-# sooner.
+# *Shared memory* belongs to a block, and a thread may index it almost freely. It has 32 *banks* of 4 bytes, and word
+# `w` is in bank `w % 32`. Different words of one bank are read one after the other (in *wavefronts*), which is a *bank
+# conflict*. For elements of 8 bytes, each half of a warp (16 threads) is counted separately. A thread may read what
+# other threads wrote only after `cuda.syncthreads()`, when all threads of the block have reached it.
 #
-# A transposition reads rows and writes columns, so one side always goes the wrong way. Unless a block brings a *tile*
-# into shared memory, and turns it there. Write `transpose(gpu, src, dst)`: launch a kernel of yours so that
-# `dst[x, y] == src[y, x]`. Shapes are multiples of 16; `src.shape` is `(rows, columns)`; elements have 4 or 8 bytes.
+# A transposition reads rows and writes columns, so one of the two is never coalesced, unless a block copies a *tile*
+# into shared memory and transposes it there. Write `transpose(gpu, src, dst)`: launch your own kernel so that `dst[x,
+# y] == src[y, x]`. Shapes are multiples of 16; `src.shape` is `(rows, columns)`; elements have 4 or 8 bytes.
 #
 # | call | does |
 # |---|---|
@@ -179,11 +182,11 @@ with reveal_prediction("row", "column", "same", "shifted") as truth:
 # | `cuda.threadIdx.x`, `.y`; `cuda.blockIdx.x`, `.y` | which thread, which block; 32 in a row along x are a warp |
 # | `cuda.shared.array((32, 32), src.dtype)` | the block's own memory; a shape is a number or a tuple |
 # | `tile[y, x] = src[y, x]` | a load and a store; one element each |
-# | `cuda.syncthreads()` | wait for the whole block; call it where every thread comes by |
+# | `cuda.syncthreads()` | wait for the whole block; call it where every thread reaches it |
 #
-# In a block 16 wide, a warp is two rows of 16. What you load is a value that only the replay knows: store it, compute
-# with it, but do not branch on it. Judged: every element right; no races; at most 5 % more sectors than there are to
-# move. That is half of the points; no bank conflicts is the other half.
+# In a block 16 wide, a warp is two rows of 16. Only the replay knows the value that you load: store it and compute with
+# it, but do not branch on it. You earn half of the points if every element is right, there are no races, and the kernel
+# moves at most 5 % more sectors than needed. For the other half there must be no bank conflicts either.
 
 
 # %% solve="coalesced"
@@ -228,8 +231,8 @@ def transposed(how):
 
 
 # %% [markdown]
-# **Predict:** a GPU moves 2 TB/s, and both kernels move a matrix of 8192 × 8192 in fp32, limited by the sectors
-# alone. How many times as long as yours does the short way take?
+# **Predict:** a GPU moves 2 TB/s, and both kernels transpose a matrix of 8192 × 8192 in fp32, limited only by the
+# sectors. How many times as long as your kernel does the short one (without a tile) take?
 
 # %%
 predict("longer", "The short way takes", unit="times")
@@ -252,24 +255,24 @@ with requires_solution("coalesced"), reveal_prediction("longer") as truth:
     truth(short.sectors / tiled.sectors)
 
 # %% [markdown]
-# Reads of the short way are whole rows, its writes are columns. Real caches soften that, since neighbouring warps want
-# the other bytes of these sectors soon. Where a warp's words lie in one bank, each request takes 32 turns, and no
-# cache softens that.
+# The short kernel reads whole rows, but it writes columns. Real caches reduce that cost, since neighbouring warps soon
+# need the other bytes of these sectors. If all words of a warp are in one bank, each request takes 32 turns, and no
+# cache reduces that.
 #
-# Your tile goes from memory into a register, and from there into shared memory. Deck [001] mentions that recent chips
-# copy without the threads. Since Ampere, `cp.async` writes to shared memory directly, and the thread goes on. Since
-# Hopper, one thread orders a whole tile from the *Tensor Memory Accelerator* (TMA), and a block may read the shared
-# memory of its neighbours in a *cluster*. A barrier says that the bytes are there. With two tiles in shared memory the
-# next one comes while this one is computed: prefetching, which a program otherwise does by hand, within a kernel.
+# Your tile goes from memory into registers, and from there into shared memory. Deck [001] mentions that recent chips
+# copy without the threads. Since Ampere, `cp.async` writes to shared memory directly, and the thread continues. Since
+# Hopper, one thread requests a whole tile from the *Tensor Memory Accelerator* (TMA), and a block may read the shared
+# memory of its neighbours in a *cluster*. A barrier signals that the bytes have arrived. With two tiles in shared
+# memory, the next tile is loaded while the current one is computed: this is prefetching within a kernel.
 
 # %% [markdown]
 # ## 3. Blocks on multiprocessors: which tile?
 #
 # Blocks go to *multiprocessors* (SMs). An A100 has 108 of them. A kernel of 27 blocks leaves three quarters of them
-# idle, unless other kernels are there to run at the same time: those of other *streams*.
+# idle, unless kernels of other *streams* run at the same time.
 #
-# **Predict:** four independent kernels of 27 blocks, a block takes 100 µs and fills an SM; launching one takes the host
-# 5 µs. How long do they take in one stream, and in four? And if each had 108 blocks?
+# **Predict:** take four independent kernels of 27 blocks. A block takes 100 µs and fills an SM; launching a kernel
+# takes the host 5 µs. How long do the four take in one stream, and in four streams? And if each had 108 blocks?
 
 # %%
 predict("one_stream", "27 blocks each, one stream", unit="µs")
@@ -298,27 +301,28 @@ with reveal_prediction("one_stream", "four_streams", "full_four") as truth:
     runs[1].timeline.plot(axes, title="27 blocks each, four streams (modelled)")
 
 # %% [markdown]
-# (Orange are the launches; green is work of the host's own,
-# here the call that then waits.) A matrix product can be cut so that it fills the chip alone. Its
-# output is cut into *tiles*, a block each. Deck [002]: "Larger tiles run more efficiently", for each loaded element is
-# used more often. But larger tiles are fewer, and the last *wave* of them may be nearly empty: 108 tiles of 256 × 128
-# take one wave on an A100, 109 take two, at 50.5 % of the work that two waves could do.
+# (Launches are orange; green is the host's own work, here the call that then waits.) A matrix product can be cut so
+# that it fills the chip alone. Its output is cut into *tiles*, one for each block. Deck [002]: "Larger tiles run more
+# efficiently", because each loaded element is used more often. But with larger tiles there are fewer of them, and the
+# last *wave* (the blocks that run at the same time) may be nearly empty: 108 tiles of 256 × 128 take one wave on an
+# A100, 109 take two, at 50.5 % of the work that two waves could do.
 #
-# Where an output is small and `k` is large, even small tiles leave SMs idle. *Split-K* gives each tile to several
-# blocks, each of which sums a part of `k`; then a second kernel adds their sums up.
+# If an output is small and `k` is large, even small tiles leave SMs idle. *Split-K* gives each tile to several blocks,
+# each of which sums a part of `k`; then a second kernel adds their sums up.
 #
-# Write `product_s(m, n, k, tile, split, chip)` → seconds, and `best_tile(m, n, k, chip)` → `(tile, split)`, the
-# quickest of all `chip["tiles"]` and `chip["splits"]`, `tile` as its number in the list.
+# Write `product_s(m, n, k, tile, split, chip)` → seconds, and `best_tile(m, n, k, chip)` → `(tile, split)`, the fastest
+# pair of all `chip["tiles"]` and `chip["splits"]`, with `tile` as its number in the list (any of them if several are
+# equally fast).
 #
-# * An output tile of `tile["m"]` × `tile["n"]` is a block, or `split` blocks. A ragged tile takes as long as a whole
-#   one.
-# * A block sums its part of `k`, `k / split` rounded up: 2 · m · n FLOP of the tile for each. An SM does
-#   `chip["sm_flop_per_s"]`, and a tile reaches the share `tile["efficiency"]` of that.
+# * An output tile of `tile["m"]` × `tile["n"]` is computed by one block, or by `split` blocks. A partial tile at the
+#   edge takes as long as a whole one.
+# * A block sums its part of `k`, which is `k / split` rounded up. Each step of `k` takes 2 · `tile["m"]` · `tile["n"]`
+#   FLOP. An SM does `chip["sm_flop_per_s"]`, and a tile reaches the share `tile["efficiency"]` of that.
 # * An SM holds `tile["per_sm"]` blocks at a time, which share its rate. A wave is as many blocks as all
 #   `chip["sm_count"]` SMs hold, and takes as long as one of its blocks does in a full SM.
-# * With `split` > 1, every block writes its sums as fp32, each part a whole m × n output. The second kernel reads
-#   them all and writes the output in 2 bytes: bytes at `chip["byte_per_s"]` for all three, and `chip["launch_s"]` for
-#   the launch. Without a split there is none of this.
+# * With `split` > 1, the blocks write their sums in fp32: for each part of `k`, a whole m × n output. The second kernel
+#   reads all of them and writes the output with 2 bytes per element. All three kinds of bytes move at
+#   `chip["byte_per_s"]`, and the launch takes `chip["launch_s"]`. Without a split, none of this is needed.
 
 # %%
 CHIP = {"sm_count": 108, "sm_flop_per_s": 312e12 / 108, "byte_per_s": 2.039e12}
@@ -327,8 +331,8 @@ for m, n, share, per_sm in ((256, 128, 0.9, 1), (128, 128, 0.8, 1), (64, 64, 0.5
     CHIP["tiles"].append({"m": m, "n": n, "efficiency": share, "per_sm": per_sm})
 
 # %% [markdown]
-# **Predict:** m = n = 1024, on this chip, an A100 with three kinds of tiles, whose efficiencies are invented: how much
-# quicker is the best split than none, for k = 1024 and for k = 65,536?
+# **Predict:** m = n = 1024 on this chip, an A100 with three kinds of tiles, whose efficiencies are invented. How much
+# faster is the best split than no split, for k = 1024 and for k = 65,536?
 
 # %%
 predict("short_k", "k = 1024: best split over none", unit="times")
@@ -379,16 +383,16 @@ with requires_solution("tile_choice"), reveal_prediction("short_k", "long_k") as
 
 # %% [markdown]
 # 1024 × 1024 is 64 tiles of 128 × 128 for 108 SMs, or 32 of the large ones. In 16 parts these are 512 blocks, nearly
-# five full waves; but what the parts cost does not depend on `k`, so a short sum is better left whole. The weight
-# gradients of a layer with few channels and a large batch are of this kind: a small output, and a sum over the whole
+# five full waves. But the parts cost the same for every `k`, so a short sum is better left whole. The weight gradients
+# of a layer with few channels and a large batch benefit from a split: they are a small output, summed over the whole
 # batch.
 
 # %% [markdown]
 # ## 4. The order of a sum
 #
-# A computer rounds after each addition, so a sum depends on its order. Deck [002] on determinism: `atomicAdd` adds in
-# the order in which threads happen to arrive. **Predict:** the six numbers below in float16, one after the other, in
-# all orders: how far apart are the largest and the smallest sum? (Exactly, the sum is 2.)
+# A computer rounds after each addition, so a sum depends on its order. Deck [002] says about determinism: `atomicAdd`
+# adds in the order in which threads happen to arrive. **Predict:** add the six numbers below in float16, one after the
+# other, in all possible orders. How far apart are the largest and the smallest sum? (The exact sum is 2.)
 
 # %% given
 import torch
@@ -407,15 +411,17 @@ predict("apart", "Between the largest and the smallest sum lie", unit="1")
 # %% [markdown]
 # Write two functions.
 #
-# `range_of_sums(values, fmt)` → `(smallest, largest)`: the sums that adding `values` one after the other can give, in
-# any order, rounded to `fmt` after each addition. There are at most seven values, each a number of that format.
+# `range_of_sums(values, fmt)` → `(smallest, largest)`: the smallest and the largest sum that you can get by adding
+# `values` one after the other, in any order, rounded to `fmt` after each addition. There are at most seven values, each
+# a number of that format.
 #
-# `steady_sum(gpu, values, out)` puts the sum of `values`, up to 500 float32, into `out[0]`, with the same bits whatever
-# the order in which blocks and warps come. In addition to what you know, `gpu.array("parts", 8)` makes an array in
-# global memory, launches run one after the other, and `cuda.atomic.add(array, index, value)` adds without a race. `out`
-# and new arrays hold anything before you write them. Judged, with arrivals drawn many times: every element counts once;
-# the additions, and so the bits, are the same each time; no races; `values` is read by four blocks or more; no result
-# waits for more than 64 additions, one after the other.
+# `steady_sum(gpu, values, out)` puts the sum of `values`, 270 to 500 float32 numbers, into `out[0]`, with the same bits
+# whatever the order in which blocks and warps run. New here: `gpu.array("parts", 8)` makes an array in global memory,
+# launches run one after the other, and `cuda.atomic.add(array, index, value)` adds without a race. `out` and new arrays
+# hold arbitrary values before you write to them. The judge replays your program with many random orders of arrival.
+# Every element must count once, with the same additions, and so the same bits, each time. There must be no races, and
+# four blocks or more must read `values`. No result may depend on a chain of more than 64 additions, counted across all
+# launches.
 
 
 # %% solve="order_matters"
@@ -497,25 +503,26 @@ with requires_solution("order_matters"), reveal_prediction("apart") as truth:
     truth(high - low)
 
 # %% [markdown]
-# Bits that are always the same are no better sum, only one that can be compared: a loss curve that differs from
-# yesterday's then differs for a reason. That is what `torch.use_deterministic_algorithms(True)` asks for. The price is
-# a second pass where one would have done, or a RuntimeError where torch has no other algorithm. (Within one warp,
-# threads also add up by *shuffles*, which pass values from register to register, without shared memory: [001]'s
-# warp-level primitives.)
+# A sum whose bits never change is not more accurate, but it can be compared: a loss curve that differs from yesterday's
+# then differs for a reason. That is what `torch.use_deterministic_algorithms(True)` asks for. The price is a second
+# pass where one would have done, or a RuntimeError where torch has no other algorithm. (Within one warp, threads also
+# add up by *shuffles*, which pass values from register to register, without shared memory: [001]'s warp-level
+# primitives.)
 
 # %% [markdown]
 # ## Practice: the first layers of a network
 #
-# A 3 × 3 convolution of 64 channels on 32 images of 56 × 56 pixels, and the depth-wise one: 64 times fewer FLOPs.
-# **Predict** how much quicker that is on a V100 with 125 TFLOP/s and 0.9 TB/s, in 2-byte types.
+# Compare a 3 × 3 convolution of 64 channels on 32 images of 56 × 56 pixels with the depth-wise one, which needs 64
+# times fewer FLOPs. **Predict** how much faster the depth-wise one is on a V100 with 125 TFLOP/s and 0.9 TB/s, in
+# 2-byte types.
 
 # %%
 predict("quicker", "The depth-wise one is quicker by", unit="times")
 
 # %% [markdown]
 # Deck [002] on first layers: dense convolutions instead of depth-wise ones, no squeeze-and-excitation, no layer
-# normalization, and rearranged pixels for large images. (It says PixelShuffle; what makes an image smaller is the
-# inverse, `PixelUnshuffle`.) Write `stem_s(stem, machine)` → seconds, the sum over its layers. `stem["input"]` is
+# normalization, and rearranged pixels for large images. (It says PixelShuffle, but the inverse, `PixelUnshuffle`, is
+# what makes an image smaller.) Write `stem_s(stem, machine)` → seconds, the sum over its layers. `stem["input"]` is
 # `(batch, channels, height, width)`, `stem["layers"]` a list of dicts with a `kind`:
 #
 # | kind | the output has | FLOP | elements moved |
@@ -527,12 +534,12 @@ predict("quicker", "The depth-wise one is quicker by", unit="times")
 # | `"se"` | the same | none that count | the input twice (to average, to scale), output |
 # | `"batch_norm"`, `"relu"` | the same | none | none: folded into the convolution before |
 #
-# `all` is input, weights and output; `output` counts output elements, `inputs` input channels; a convolution has its
-# own `channels` behind it. An element has 2 bytes. A layer takes `FLOP / machine["flop_per_s"]` or
-# `bytes / machine["byte_per_s"]`, whichever is longer. Tensor cores compute a dense convolution as if its input
-# channels were a multiple of `machine["multiple"]`, with zeros ([002]: in FP16 "multiples of 8; on A100, multiples of
-# 64", in INT8 multiples of 16); a stride skips pixels, so no FLOP is spent on what is not put out. Depth-wise ones are
-# not padded, and no byte is.
+# `all` is input, weights and output; `output` counts output elements, `inputs` input channels. A convolution's output
+# has its own `channels`. An element has 2 bytes. A layer takes `FLOP / machine["flop_per_s"]` or `bytes /
+# machine["byte_per_s"]`, whichever is longer. Tensor cores compute a dense convolution as if its input channels were a
+# multiple of `machine["multiple"]`, with zeros ([002]: in FP16 "multiples of 8; on A100, multiples of 64", in INT8
+# multiples of 16); a stride skips pixels, so no FLOPs are spent on pixels that are not in the output. Depth-wise
+# convolutions are not padded, and neither are bytes.
 
 
 # %% solve="first_layers"
@@ -610,11 +617,11 @@ with requires_solution("first_layers"):
         print(f"modelled, {name}: {seconds(took_s)}")
 
 # %% [markdown]
-# The dense convolution has 287.2 FLOP/B and computes, the depth-wise one has 4.50 and waits for memory. (With one image
-# both would end before a launch of 5 µs does, and nothing were gained.) EfficientNet v1 and MobileNet are made of
-# depth-wise layers and break the deck's rule; EfficientNet v2 has dense ones in its first stages, and is faster. One
-# squeeze-and-excitation costs nearly as much as the stem. Later layers have few pixels and many channels, and there the
-# deck allows all of it.
+# The dense convolution has 287.2 FLOP/B and is limited by compute; the depth-wise one has 4.50 and is limited by
+# memory. (With one image both would take less time than a launch of 5 µs, and nothing would be gained.) EfficientNet v1
+# and MobileNet consist of depth-wise layers and break the deck's rule; EfficientNet v2 has dense ones in its first
+# stages and is faster. One squeeze-and-excitation costs nearly as much as the stem. Later layers have few pixels and
+# many channels, and there the deck allows all of these layers.
 
 # %% [markdown]
 # ## Where you are
