@@ -2,7 +2,8 @@
 # # Layouts and fusion: what a graph knows
 #
 # Eager PyTorch runs one operation after another and knows nothing of the next. A compiler that sees the whole *graph*
-# can do more: keep one layout from end to end, and make one kernel of five. Here you are the one who sees it.
+# can do more: keep one layout from end to end, and turn five kernels into one. In this lab you take the compiler's
+# role.
 #
 # After this lab you can
 #
@@ -17,9 +18,9 @@
 # | section | 1 | 2 |
 # | minutes | 66 | 80 |
 #
-# No GPU is needed, and no compiler: what would be on a GPU is modelled, what a compiler did elsewhere is recorded, and
-# both say so. *Write your prediction down* before you run the next cell: where there is a box (a number, with or
-# without its unit, Enter), the result appears next to it, and not before. Lecture slides are quoted by deck: [001]
+# No GPU is needed, and no compiler: results of a GPU are modelled, results of a compiler may be recorded, and both are
+# labelled. *Write your prediction down* before you run the next cell. If there is a box, enter a number, with or
+# without its unit, and press Enter. Only then is the result shown next to it. Lecture slides are quoted by deck: [001]
 # course introduction, [002] software perspective. `hint("strides")` gives the hints of an exercise, one at a time; when
 # a check fails, `case("strides")` gives the inputs of the case that it shows.
 
@@ -43,10 +44,10 @@ Progress("lab08b_layouts")
 # %% [markdown]
 # ## A network that is slow for four reasons
 #
-# This network computes what it should, and it does four things that are found in real code: it asks for a number in
-# every block (`checks`), scales its channels one by one (`loops`), has a convolution whose algorithm was never tuned
-# (`unfolds`), and goes to another layout and back in every block (`copies`). Each of them can be switched off, and what
-# it computes stays the same.
+# This network computes the right result, but slowly, because it does four things that are found in real code: it reads
+# a number in every block (`checks`), scales its channels one by one (`loops`), has a convolution whose algorithm was
+# never tuned (`unfolds`), and changes to another layout and back in every block (`copies`). You can switch off each of
+# them without changing the result.
 
 # %% given
 import torch
@@ -90,19 +91,19 @@ def inputs(layout):
 
 
 # %% [markdown]
-# Two of the four are this lab's: the copies, which a look at the *layouts* fixes, and the loop, which is a question of
-# *fusion*. (The checks and the convolution are the next lab's, lab08c.) How much does each cost on this machine?
-# Section 3 asks you, and measures it.
+# This lab covers two of the four: the copies, a question of *layouts*, and the loop, a question of *fusion*. (The next
+# lab, lab08c, covers the checks and the convolution.) How much does each cost on this machine? Section 3 asks you to
+# predict it, and measures it.
 
 # %% [markdown]
 # ## 1. Strides: one tensor, two layouts
 #
-# A tensor of images has the *shape* N x C x H x W, however it lies in memory. Its **strides** say how: how many
-# elements further the next index of each dimension lies. In NCHW the innermost dimension is W, in NHWC (PyTorch's
-# `channels_last`) it is C, and both are the same tensor to your code. [002]: "Convolutions implemented for Tensor Cores
-# require NHWC layout". Given NCHW, a library copies the tensor to NHWC first, and its result back.
+# A tensor of images has the *shape* N x C x H x W, however it is stored in memory. Its **strides** say how it is
+# stored: for each dimension, how many elements further the next index is. In NCHW the innermost dimension is W, in NHWC
+# (PyTorch's `channels_last`) it is C, and both are the same tensor to your code. [002]: "Convolutions implemented for
+# Tensor Cores require NHWC layout". Given NCHW, a library copies the tensor to NHWC first, and its result back.
 #
-# **Predict:** what is the stride of W of the same tensor in `channels_last`?
+# **Predict:** what is the stride of W for the same tensor in `channels_last`?
 
 # %%
 images = torch.empty(8, 64, 56, 56)
@@ -116,26 +117,28 @@ with reveal_prediction("stride_of_w") as truth:
     truth(turned.stride(3))
 
 # %% [markdown]
-# Who sees the whole graph can convert **once**. A `net` below is a list of nodes in their order, dicts of `"name"`,
-# `"op"`, `"inputs"` (names of nodes) and the `"shape"` of the result, N x C x H x W, all in fp16:
+# If you see the whole graph, you can convert **once**. A `net` below is a list of nodes in execution order: dicts of
+# `"name"`, `"op"`, `"inputs"` (names of nodes) and the `"shape"` of the result, N x C x H x W, all in fp16:
 #
 # | `"op"` | its layout |
 # |---|---|
-# | `"conv"` | NHWC, input and result. Its `"weight"`, K x C x R x S, is stored in NCHW and read in NHWC |
-# | `"nchw_only"` | NCHW: somebody's own operator, say |
-# | `"any"` | one or the other, for all of its inputs and its result: norms, ReLU, additions, pooling |
+# | `"conv"` | NHWC, input and result. Its weight (shape K x C x R x S in `"weight"`) is stored in NCHW, read in NHWC |
+# | `"nchw_only"` | NCHW: a custom operator, for example |
+# | `"any"` | either, but the same for all its inputs and its result: norms, ReLU, additions, pooling |
 # | `"input"`, `"output"` | what `"layout"` says |
 #
-# A result that a reader wants in another *form* is copied: read as it is, and written in that form, once for all
-# readers who want the same. A form is a layout and a number of channels: [002]'s kernels want an input with "C = 4 or a
-# multiple of 8", so a convolution reads other numbers of channels padded (1 to 4 channels to 4, more to the next
-# multiple of 8), and its weight's C with them. Other operators take channels as they are. And where both layouts are
-# the same bytes in the same places, only padding makes a copy. Write
+# A result that a reader needs in another *form* is copied: read as it is and written in that form, once for all readers
+# that need the same form. A form is a layout and a number of channels. [002]'s kernels need an input with "C = 4 or a
+# multiple of 8", so a convolution pads other numbers of channels (1 to 4 channels to 4, more to the next multiple of
+# 8), and its weight's C with them. Other operators take channels as they are. If both layouts put the same bytes in the
+# same places, only padding makes a copy. Write
 #
 # * `layout_of(shape, stride)` → `"NCHW"`, `"NHWC"`, `"both"` or `"neither"` (a view with gaps, an expanded dimension);
-# * `conversions(net, layouts)` → a dict of the copied tensors' names and the bytes that copies of it read and write. A
-#   node's result is called after the node, a weight `"conv1.weight"`. `layouts` has every node's layout by name;
-# * `place_layouts(net)` → such `layouts`, with the fewest bytes copied. Few nodes can choose: try all.
+# * `conversions(net, layouts)` → a dict from the name of each copied tensor to the bytes that its copies read and
+#   write. A node's result has the name of the node, the weight of `conv1` is `"conv1.weight"`. `layouts` has every
+#   node's layout by name;
+# * `place_layouts(net)` → the `layouts` with the fewest bytes copied. Only a few nodes have a choice: try all
+#   combinations.
 
 
 # %% given
@@ -214,10 +217,10 @@ check("strides")
 
 # %% [markdown]
 # Eager PyTorch plans nothing: each operator takes its inputs' layout and hands it on. (`torch.compile` does plan: on
-# CUDA it may turn a graph's convolutions channels-last, `torch._inductor.config.layout_optimization`.) So two lines are
-# enough as long as no operator in between wants NCHW, [002]'s `input_data.to(memory_format=torch.channels_last)` and
-# the same for the model, whose weights are then copied once in all, not in every step. Layers as SqueezeNet has them
-# first, traced in fp32, and then, as a net in fp16, with the layouts that you placed:
+# CUDA it may make a graph's convolutions channels-last, `torch._inductor.config.layout_optimization`.) So two lines are
+# enough as long as no operator in between needs NCHW: [002]'s `input_data.to(memory_format=torch.channels_last)` and
+# the same for the model, whose weights are then copied only once, not in every step. The next cell shows layers like
+# SqueezeNet's, first traced in fp32, then as a net in fp16 with the layouts that you chose:
 
 # %%
 from edl_labs.graph import Graph, as_traced, layer_by_layer, plain_net
@@ -253,15 +256,15 @@ with requires_solution("strides"):
         print(f"  {', '.join(copied)}")
 
 # %% [markdown]
-# With NHWC given, the trace copies nothing, where your net still copies the photos and two weights: three channels
-# are padded to four, which a trace does not show, and a net's weights are stored in NCHW.
+# With NHWC input, the trace copies nothing, but your net still copies the photos and two weights: three channels are
+# padded to four, which a trace does not show, and a net's weights are stored in NCHW.
 
 # %% [markdown]
 # ## 2. Five operations, one kernel
 #
-# In [002]'s table of a transformer's training, contractions do 99.80 % of the FLOPs in 61.0 % of the time. What takes
-# the rest computes next to nothing: biases, activations, residuals and norms read tensors from memory and write them
-# back, one kernel after another. GELU, written out as in a paper, is such a chain:
+# In [002]'s table of a transformer's training, contractions do 99.80 % of the FLOPs in 61.0 % of the time. The rest of
+# the time goes to operators that compute almost nothing: biases, activations, residuals and norms read tensors from
+# memory and write them back, one kernel after another. GELU, written out as in a paper, is such a chain:
 
 
 # %% given
@@ -270,8 +273,8 @@ def written_out(x):
 
 
 # %% [markdown]
-# **Predict:** eager mode runs an operator a kernel. Of the bytes that it moves, how many remain where one kernel
-# computes all of it? A number (`0.5`) is no tensor and costs nothing.
+# **Predict:** eager mode runs one kernel per operator. What share of its bytes remains if one kernel computes
+# everything? A number (`0.5`) is not a tensor and costs nothing.
 
 # %%
 predict("bytes_left", "Of eager mode's bytes, one kernel moves", unit="%")
@@ -296,32 +299,35 @@ for name, gelu in (("written out", written_out), ("one kernel", fused_gelu)):
     print(measure(lambda gelu=gelu: gelu(x), budget_s=0.3, name=name))
 
 # %% [markdown]
-# The second is the same formula, in one kernel that PyTorch has anyway. For chains that were not written by hand, a
-# compiler groups the operators of a graph. Write `fuse(graph)` → a list of kernels, each a dict: `"nodes"`, the names
-# of what it computes, and `"writes"`, the names of those whose results it writes to memory. `graph` is a dict of
+# The second line is the same formula in a single kernel, which PyTorch already has. For other chains, a compiler groups
+# the operators of a graph. Write `fuse(graph)` → a list of kernels, each a dict: `"nodes"`, the names of the nodes that
+# it computes, and `"writes"`, the names of those whose results it writes to memory. `graph` is a dict of
 #
-# * `"nodes"`: dicts in eager mode's order, with `"name"`, which is also its result's; `"kind"`; `"reads"`, the names of
-#   tensors; `"elements"`, through which its loop goes; and `"rows"`, how many results a reduction has, else None;
+# * `"nodes"`: dicts in eager mode's order, with `"name"`, which is also the name of the result; `"kind"`; `"reads"`,
+#   the names of tensors; `"elements"`, over which the node loops; and `"rows"`, how many results a reduction has, else
+#   None;
 # * `"bytes"`: of each tensor by name (inputs, weights and results);
-# * `"outputs"` and `"saved"`: results that the caller gets, and those that the *backward pass* will read;
+# * `"outputs"` and `"saved"`: the results that the caller gets, and those that the *backward pass* will read;
 # * `"longest_row"`: how many elements of a row (`elements / rows`) a kernel can keep on the chip.
 #
-# A kernel reads every tensor that its nodes read and that it does not compute itself, once, and writes its `"writes"`:
-# those are the bytes to be saved, at most 2 % more than the fewest possible. These rules hold:
+# A kernel reads, once, every tensor that its nodes read and that it does not compute itself, and writes its `"writes"`.
+# Minimize these bytes: at most 2 % more than the fewest possible are allowed. These rules hold:
 #
-# 1. Every node is computed. A `"pointwise"` one may be in several kernels, and is then computed again in each; a
-#    `"contraction"` or a `"reduction"` is in one.
+# 1. Every node is computed. A `"pointwise"` node may be in several kernels, and is then computed again in each; any one
+#    of them may write it. A `"contraction"` or a `"reduction"` is in exactly one.
 # 2. A kernel is one loop: its nodes have equal `elements`, and its reductions equal `rows`.
 # 3. A contraction (a product or convolution) reads its inputs many times, in tiles: nothing in its kernel may feed it,
-#    at once or through others. Pointwise nodes may follow it, a reduction may not be in its kernel. Several
-#    contractions may share one if they read the same input, `reads[0]`: their weights then lie side by side.
-# 4. What needs a reduction's result, at once or through others, may be in its kernel if the row stays on the chip.
-# 5. What a kernel reads is an input, or another kernel has written it before: no two wait for each other. Outputs and
-#    what is saved are written, fused or not.
+#    directly or through others. Pointwise nodes may follow it, but a reduction may not be in its kernel. Several
+#    contractions may share a kernel if they read the same input, `reads[0]`: their weights are then stored side by
+#    side.
+# 4. A node that needs a reduction's result, directly or through others, may be in the reduction's kernel if the row
+#    stays on the chip.
+# 5. What a kernel reads is an input, or another kernel has written it before, so no two kernels wait for each other.
+#    Outputs and saved results are always written.
 #
-# Two functions are given. Trying all partitions is out of the question. Go step by step: join two kernels, or let a
+# Two functions are given. There are too many partitions to try all of them. Go step by step: join two kernels, or let a
 # kernel compute a pointwise node again instead of reading it. You may call any function of `edl_labs.graph`. Its
-# `fusions` joins kernels, and never computes a node twice: that is not enough for the fewest bytes.
+# `fusions` joins kernels but never computes a node twice, which is not enough for the fewest bytes.
 
 
 # %% given
@@ -424,12 +430,12 @@ def fuse(graph):
 check("fuse")
 
 # %% [markdown]
-# A real model's graph comes from `torch.export`. Below are a transformer layer's operators, grouped by the same
-# rules, but joining no products, in the way of `inductor`, the compiler behind `torch.compile`: step by step, the
-# pair that saves most. Inductor leaves contractions to libraries (cuBLAS) unless you tell it to try more, so
-# its own kernels are what is between them: that is the first grouping, and it is drawn. The second lets pointwise
-# operators follow a product in its kernel, and yours has no such limits. In the picture each kernel has a frame, and a
-# line on the left leads from the kernel that writes a tensor to one below that reads it.
+# A real model's graph comes from `torch.export`. Below, a transformer layer's operators are grouped by the same rules,
+# but without joining products, in the way of `inductor`, the compiler behind `torch.compile`: step by step, it joins
+# the pair that saves most. Inductor leaves contractions to libraries (cuBLAS) unless you tell it to try more, so its
+# own kernels contain only what is between them. That is the first grouping, and the one in the picture. The second lets
+# pointwise operators follow a product in its kernel, and yours has no such limits. In the picture each kernel has a
+# frame, and a line on the left leads from the kernel that writes a tensor to a kernel below that reads it.
 
 
 # %% given
@@ -469,7 +475,8 @@ axes = alone.plot()
 
 # %% [markdown]
 # And what did inductor choose? With a C++ compiler on this machine you see its kernels for this layer, otherwise those
-# of a recording; it names them after what is fused in them. Compiling takes from ten seconds to two minutes, once.
+# of a recording. Inductor names its kernels after the operators fused in them. Compiling takes ten seconds to two
+# minutes, once.
 
 # %%
 from edl_labs.graph import inductor_run
@@ -483,22 +490,22 @@ for name in run.generated:
 print(f"  of a library: {', '.join(run.library)}")
 
 # %% [markdown]
-# Its kernels are the first grouping's, the drawn one's: the norm of the second half has the residual before it in its
-# kernel, since a row of 256 stays on the chip; each product is a library's, so GELU and the last residual are kernels
-# of their own. Three products read the same input, and only your `fuse` joined them. [002] says it to the one
-# who writes the model: "Concatenate matrices together like qkv".
+# Its kernels are those of the first grouping, the one in the picture. The norm of the second half has the residual
+# before it in its kernel, since a row of 256 stays on the chip. Each product is a library call, so GELU and the last
+# residual are separate kernels. Three products read the same input, and only your `fuse` joined them. [002] gives this
+# advice to the author of the model: "Concatenate matrices together like qkv".
 #
-# [002] also calls ReLU "the best activation as it can be fused with conv-BN". Any pointwise function can; but in
-# training, ReLU's backward pass needs its *result*, which the next layer reads anyway, and GELU's its *input*, which
-# is then written besides.
+# [002] also calls ReLU "the best activation as it can be fused with conv-BN". Any pointwise function can. But in
+# training, ReLU's backward pass needs ReLU's *result*, which the next layer reads anyway, while GELU's needs GELU's
+# *input*, which must then be written too.
 # %% [markdown]
 # ## 3. Half of the network, fixed
 #
-# Back to the slow network, with the library's convolution: `unfold` and its product give NCHW whatever they read, and
-# belong to lab08c. The loop over channels is what section 2 began with: many kernels where one would do, and a line of
-# `torch` that is one already. The copies are section 1's: of the operators on the way, which one wants NCHW? None does.
-# **Predict** both steps: of the time before it, how much is left on this machine without the loops, then with one
-# layout (`channels_last`) from end to end too?
+# Now back to the slow network, with the library's convolution: `unfold` and its product return NCHW whatever they read,
+# and belong to lab08c. The loop over channels is the problem of section 2: many kernels where one would be enough, and
+# `torch` has that one kernel already. The copies are the problem of section 1: which operator on the way needs NCHW?
+# None does. **Predict** both steps: what share of the time before each step is left on this machine, first without the
+# loops, then also with one layout (`channels_last`) from end to end?
 
 # %%
 predict("left_loops", "Without the loops there is left", unit="%")
@@ -583,10 +590,11 @@ with reveal_prediction("worse_reason") as truth:
         print("too close to tell: the intervals before and after it overlap")
 
 # %% [markdown]
-# A GPU does not suffer from the same things. In the model below a block has 32 x 64 channels on a V100, and its
-# convolution is the one that was never tuned, 1430 µs on 64 x 64 pixels ([001]). The host launches ahead: as long as
-# the convolution runs, the loop's 64 launches hide behind it. On 16 x 16 pixels the convolution takes a sixteenth, and
-# launching costs what it did. **Predict** for these small images: without the loops, what is left?
+# A GPU is slowed down by other things. In the model below a block has 32 x 64 channels on a V100, and its convolution
+# is the one that was never tuned, 1430 µs on 64 x 64 pixels ([001]). The host launches ahead: as long as the
+# convolution runs, the loop's 64 launches hide behind it. On 16 x 16 pixels the convolution takes a sixteenth of the
+# time, but launching costs the same. **Predict** for these small images: what share of the time is left without the
+# loops?
 
 # %%
 predict("left_small", "On 16 x 16 pixels, without the loops there is left", unit="%")
@@ -607,8 +615,8 @@ title = "A slow block on 16 x 16 pixels: launches set the pace (modelled)"
 modelled_block(0, 16).timeline.plot(axes, title=title)
 
 # %% [markdown]
-# And what would a compiler make of the loop? It sees the graph of a block: an operator for each channel, and one more
-# that stacks them. **Predict:** how many kernels remain of its 30 operators, by the rules of section 2?
+# And what would a compiler do with the loop? It sees the graph of a block: one operator for each channel, and one more
+# that stacks the results. **Predict:** how many kernels remain of its 30 operators, by the rules of section 2?
 
 # %%
 predict("kernels_left", "Of 30 operators there remain", unit="kernels")
@@ -624,10 +632,10 @@ with reveal_prediction("kernels_left") as truth:
             truth(fusions(graph).launches)
 
 # %% [markdown]
-# The loop is gone without a change of your code: pointwise operators of one loop are one kernel, however many lines
-# wrote them. The copies' kernels join their neighbours too, though the bytes of a copy remain where its result is read
-# by what cannot join. But that is a graph without `checks`: with them there is no such graph, since each ends it. Why,
-# and what a compiler does then, is lab08c's first question.
+# The loop is gone without a change to your code: pointwise operators of one loop become one kernel, however many lines
+# of code they had. The copies' kernels join their neighbours too, but the bytes of a copy remain if an operator that
+# cannot join reads its result. All this holds for a graph without `checks`: each check ends the graph. Lab08c begins
+# with why, and with what a compiler does then.
 
 # %% [markdown]
 # ## Where you are
