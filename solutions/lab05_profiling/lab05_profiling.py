@@ -322,9 +322,9 @@ for axes, (pattern, step) in zip(rows, EXAMPLES.items(), strict=True):
 # Here is one gap worked out by hand: the first one in the third picture. The device ends at 21.5 µs, and its next
 # kernel begins at 71.5 µs; meanwhile the host runs 45 µs of Python (line 17) and 5 µs of a call (line 15). Is Python
 # too slow? No: a wait also ended at 21.5 µs, `.item()` in line 16. It had kept the host waiting until the queue was
-# empty, so the device was idle whatever the host did next. All 50 µs are charged to that wait: `synchronisation`, line
-# 16. In the second picture no wait ends where a gap begins. There the host itself is late: the pattern is `launch`, and
-# each line is charged for its own part.
+# empty, so the device was idle in any case. All 50 µs are charged to that wait: `synchronisation`, line 16. In the
+# second picture no wait ends where a gap begins. There the host itself is late: the pattern is `launch`, and each line
+# is charged for its own part.
 #
 # The window begins with the first kernel or copy and ends where the last span ends. It is divided **exclusively**: no
 # moment belongs to two patterns. The rules:

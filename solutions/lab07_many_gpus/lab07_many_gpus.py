@@ -856,9 +856,9 @@ check("no_sync")
 #
 # * `normalise(x, running, comm, momentum=..., eps=...)` → `(y, running, kept)`. `x` is this rank's rows by channels, in
 #   float64; ranks may have unequal numbers of rows, one at least. `y` is `(x - mean) / sqrt(variance + eps)`, with mean
-#   and biased variance of the rows of *all* ranks. `running` is the pair `(mean, variance)` of before, and becomes `(1
-#   - momentum) * old + momentum * new`, its variance divided by one less than the count. `kept` is whatever `go_back`
-#     needs.
+#   and biased variance of the rows of *all* ranks. `running` is the previous pair `(mean, variance)`. It becomes `(1 -
+#   momentum) * old + momentum * new`, where the new variance is divided by the count minus one. `kept` is whatever
+#   `go_back` needs.
 # * `go_back(gradient, kept, comm)` → the gradient of this rank's `x`, from that of its `y`. Each `y` depends on every
 #   `x` of all ranks, through mean and variance. With `Σ` over all N rows, and `s` the factor by which `x - mean` was
 #   multiplied, the gradient is `s * (g - Σg / N - y * Σ(g * y) / N)`, channel by channel.
