@@ -593,7 +593,7 @@ print(f"gradients of 10 * a * b at a = 2, b = 5: {a.grad.item():g}, {b.grad.item
 # else in its second run, as layers that keep statistics do: the output comes from the first run, the gradients from the
 # second. Hooks that compress a saved tensor may return it slightly changed; the second run uses what they return. The
 # check calls `backward(inputs=[x])`, which asks for the gradient of one input only. torch's reentrant checkpoint
-# refuses that, so write your own; it fills the `.grad` of weights inside `run` all the same.
+# refuses that, so write your own. Even then, it must fill the `.grad` of weights inside `run`.
 
 
 # %% solve="own_checkpoint"
