@@ -12,10 +12,11 @@
 # * compute the loss of a large vocabulary in chunks, and find unnecessary work in a training step;
 # * store a weight matrix in groups of four-bit integers, and compute with it;
 # * speed up a model that writes, without changing what it writes, and say by how much;
-# * in the practice, choose the scales of MXFP8 and NVFP4, and count what fine-tuning with LoRA needs.
+# * in the practice, choose the scales of MXFP8 and NVFP4, count what fine-tuning with LoRA needs, multiply
+#   activations with outliers in int8, and store keys and values in 8 bits.
 #
 # **About 204 minutes (estimated)**, in two sittings: the first ends with section 4. Practice gives no points; it takes
-# another 50 minutes (estimated), in any order.
+# another 113 minutes (estimated), in any order.
 #
 # | exercise | section | minutes |
 # |---|---|---|
@@ -30,6 +31,8 @@
 # |---|---|
 # | `block_scales` | 30 |
 # | `lora` | 20 |
+# | `smooth_outliers` | 25 |
+# | `kv_int8` | 38 |
 #
 # *Write your prediction down* before you run the next cell. Lecture slides are quoted by deck: [000] optimizing
 # training pipelines, [001] course introduction, [002] software perspective. `hint("group_int4")` gives the hints of an
@@ -1029,6 +1032,274 @@ with requires_solution("lora"):
         share = flop / (6 * positions * rows * columns)
         size = state_bytes(rows, columns, rank) / (16 * rows * columns)
         print(f"rank {rank}: {share:.0%} of the operations, {size:.0%} of the states")
+
+# %% [markdown]
+# ## Practice: activations with outliers
+#
+# In W8A8, activations and weights are both int8, so that tensor cores multiply integers. Each token (a row of x) has a
+# scale of its own, and so has each output channel (a row of the weight). But large models have a few input channels
+# that are far larger than all others, in every token. Such an *outlier channel* sets the scale of every token, and few
+# integers are left for the other channels.
+#
+# SmoothQuant moves the difficulty to the weights. It divides channel j of the activations by s_j and multiplies column
+# j of the weight by s_j, which leaves the product as it is:
+#
+# s_j = max|X_j|^α / max|W_j|^(1 − α).
+#
+# **Predict:** a token's scale is its largest magnitude / 127. The largest activation of each channel is 1, but in one
+# channel all activations are 60. The largest weight of each column is 1. How many different integers can the other
+# channels have, without smoothing and with α = 0.5?
+
+# %%
+predict("rough_integers", "Without smoothing the others have", unit="integers")
+predict("smooth_integers", "With α = 0.5 the others have", unit="integers")
+
+# %%
+with reveal_prediction("rough_integers", "smooth_integers") as truth:
+    truth(
+        rough_integers=2 * round(127 / 60) + 1,
+        smooth_integers=2 * round(127 / 60**0.5) + 1,
+    )
+
+# %% [markdown]
+# Write four functions; tensors are fp32 where nothing else is said, and a weight is rows × columns, as in `nn.Linear`.
+#
+# * `smoothing_scales(x, weight, alpha)` → s_j for each column j. max|X_j| is taken over all rows of x, max|W_j| over
+#   all rows of the weight. s_j is 1 where column j of x or of the weight is all zeros.
+# * `int8_rows(table)` → (integers, scales). A row's scale is its largest magnitude / 127, and 1 for a row of zeros. An
+#   integer is the value / scale, rounded to the nearest; halves go to the even integer, as in `torch.round`. So the
+#   integers go from −127 to 127, and −128 stays unused. `integers` is torch.int8; `scales` has a number for each row.
+# * `w8a8_product(x, x_scales, weight, weight_scales)` → rows of x by rows of the weight. `x` and `weight` are
+#   torch.int8 with one scale for each row. Add up the products as integers of 32 bits, then multiply the sums by both
+#   scales.
+# * `folded(norm_weight, norm_bias, weight, scales)` → (norm weight, norm bias, weight). A norm computes
+#   normalized · norm_weight + norm_bias, and the linear layer `weight` follows. Return the three tensors with which the
+#   norm's output is already divided by the scales, and the layer makes up for it: the division then costs nothing. The
+#   arguments stay as they are.
+
+
+# %% solve="smooth_outliers"
+def smoothing_scales(x, weight, alpha):
+    """What each channel is divided by."""
+    ### BEGIN SOLUTION
+    of_x, of_weight = x.abs().amax(0), weight.abs().amax(0)
+    s = of_x**alpha / of_weight ** (1 - alpha)
+    return s.where((of_x > 0) & (of_weight > 0), 1.0)
+    ### END SOLUTION
+
+
+def int8_rows(table):
+    """(integers from −127 to 127, one scale for each row)."""
+    ### BEGIN SOLUTION
+    row_scales = table.abs().amax(1) / 127
+    row_scales = row_scales.where(row_scales > 0, 1.0)
+    return (table / row_scales[:, None]).round().to(torch.int8), row_scales
+    ### END SOLUTION
+
+
+def w8a8_product(x, x_scales, weight, weight_scales):
+    """The product of two int8 tables, in fp32."""
+    ### BEGIN SOLUTION
+    sums = x.int() @ weight.int().T
+    return sums * x_scales[:, None] * weight_scales
+    ### END SOLUTION
+
+
+def folded(norm_weight, norm_bias, weight, scales):
+    """A norm and the layer after it, smoothed."""
+    ### BEGIN SOLUTION
+    return norm_weight / scales, norm_bias / scales, weight * scales
+    ### END SOLUTION
+
+
+# %% check="smooth_outliers"
+check("smooth_outliers")
+
+# %% [markdown]
+# Your model is too small to have outliers, so the next cell plants one: it makes channel 7 of the first layer's input
+# larger, in every token.
+
+
+# %%
+def planted(factor):
+    """Input and weight of the first layer, with an outlier in channel 7."""
+    sizes = torch.ones(width)
+    sizes[7] = factor
+    with torch.no_grad():
+        entered = model.embedding(text[:, :-1]) + model.position.weight
+        normed = model.layers[0].norm_1(entered).flatten(0, 1)
+    return normed * sizes, model.layers[0].qkv.weight.detach()
+
+
+def w8a8_error(inputs, qkv, s):
+    """The error of the int8 product, relative to the exact one."""
+    exact = inputs @ qkv.T
+    made = w8a8_product(*int8_rows(inputs / s), *int8_rows(qkv * s))
+    return ((made - exact).norm() / exact.norm()).item()
+
+
+# %%
+with requires_solution("smooth_outliers"):
+    print(f"no outlier: error {w8a8_error(*planted(1), torch.ones(width)):.2%}")
+    print(f"outlier: error {w8a8_error(*planted(60), torch.ones(width)):.2%}")
+    for exponent in (0, 0.25, 0.5, 0.75, 1):
+        s = smoothing_scales(*planted(60), exponent)
+        print(f"α = {exponent}: error {w8a8_error(*planted(60), s):.2%}")
+
+# %% [markdown]
+# Neither end is best. With α = 1 all channels of x have the same largest magnitude, and the weights have the outliers;
+# with α = 0 it is the other way round. Scales are chosen before the model serves, from activations on sample text.
+#
+# A norm comes before `qkv` and before `up`, and folding costs nothing there. Before `out` there is no norm, but the
+# rows of `qkv` that make the values can be divided: attention only mixes values of the same channel. Before `down`
+# comes GELU, which is not linear, so the division would be an operation of its own. In models with SwiGLU, the
+# projection that is multiplied by the gate can be divided.
+
+# %% [markdown]
+# ## Practice: a cache in 8 bits
+#
+# A model that writes keeps the keys and values of all tokens so far; lab09b has this cache in fp16. With long texts and
+# many users it takes more memory than the weights. Three ideas make it smaller:
+#
+# * several query heads share one head of keys and values (*grouped-query attention*, GQA);
+# * keys and values are stored as int8;
+# * each layer stores one short vector for a token, the *latent*, from which the keys and values of all heads are
+#   computed (*multi-head latent attention*, MLA). Positions enter through a second short key, which RoPE rotates; it
+#   is stored too, and all heads share it.
+#
+# **Predict:** a model has 128 heads of size 128. MLA stores a latent of 512 numbers and a rotated key of 64. How many
+# times as many numbers do the keys and values of all heads have?
+
+# %%
+predict("latent_gain", "Keys and values of all heads have more numbers,", unit="times")
+
+# %%
+with reveal_prediction("latent_gain") as truth:
+    truth(2 * 128 * 128 / (512 + 64))
+
+# %% [markdown]
+# In large models, some channels of the keys are far larger than the others, in every token. So each channel of the
+# keys needs its own scale. Values have no such channels, and one scale for each token is enough. But the scale of a
+# channel is known only when its tokens are there. Therefore new keys stay as they are until there are `block` of them,
+# and then this block is stored as int8.
+#
+# Write five functions. The first three are about one head of keys and values, of `size` numbers.
+#
+# * `int8_along(table, dim)` → (integers, scales): one scale for each row with dim = 1, for each column with dim = 0. A
+#   scale is the largest magnitude / 127, rounded to fp16, and 1 where that is 0. An integer is the value / the rounded
+#   scale, rounded to the nearest; halves go to the even integer. `integers` is torch.int8, from −127 to 127; `scales`
+#   is torch.float16, with one column or one row.
+# * `appended(cache, key, value, block)` → the cache with one more token, whose key and value have `size` numbers. The
+#   cache is a dict of five tables, which have no rows at first. `"keys"` (int8) has a row for each token of a full
+#   block, `"key_scales"` (fp16) a row of `size` scales for each full block, and `"recent"` (fp32) the keys of the block
+#   that is not full. As soon as `block` keys are recent, they become a full block. `"values"` (int8) has a row for each
+#   token, `"value_scales"` (fp16) too, of one column.
+# * `attended_int8(queries, cache, block)` → queries × size, in fp32. Each query attends to all tokens, also to recent
+#   ones: softmax(q · k / √size), times the values. Integers are multiplied by their scales first. A row of queries
+#   belongs to one query head; these heads share the cache.
+# * `cache_bytes(layers, heads, kv_heads, size, block)` → bytes of a token in such a cache, with its share of the
+#   scales. There are `heads` query heads and `kv_heads` heads of keys and values; all blocks are full.
+# * `latent_bytes(layers, heads, latent, rope, bits)` → bytes of a token with MLA, at `bits` bits a number and without
+#   scales. `latent` and `rope` are the sizes of the latent and of the rotated key.
+
+
+# %% solve="kv_int8"
+def int8_along(table, dim):
+    """(integers, one fp16 scale for each row or column)."""
+    ### BEGIN SOLUTION
+    line_scales = (table.abs().amax(dim, keepdim=True) / 127).half()
+    line_scales = line_scales.where(line_scales > 0, 1.0)
+    return (table / line_scales.float()).round().to(torch.int8), line_scales
+    ### END SOLUTION
+
+
+def appended(cache, key, value, block):
+    """The cache with one more token."""
+    ### BEGIN SOLUTION
+    integers, of_token = int8_along(value[None], 1)
+    grown = dict(cache)
+    grown["values"] = torch.cat([cache["values"], integers])
+    grown["value_scales"] = torch.cat([cache["value_scales"], of_token])
+    grown["recent"] = torch.cat([cache["recent"], key[None]])
+    if len(grown["recent"]) == block:
+        integers, of_channels = int8_along(grown["recent"], 0)
+        grown["keys"] = torch.cat([cache["keys"], integers])
+        grown["key_scales"] = torch.cat([cache["key_scales"], of_channels])
+        grown["recent"] = grown["recent"][:0]
+    return grown
+    ### END SOLUTION
+
+
+def attended_int8(queries, cache, block):
+    """What queries get from a cache in 8 bits."""
+    ### BEGIN SOLUTION
+    of_keys = cache["key_scales"].float().repeat_interleave(block, 0)
+    all_keys = torch.cat([cache["keys"] * of_keys, cache["recent"]])
+    all_values = cache["values"] * cache["value_scales"].float()
+    scores = queries @ all_keys.T / queries.shape[1] ** 0.5
+    return scores.softmax(1) @ all_values
+    ### END SOLUTION
+
+
+def cache_bytes(layers, heads, kv_heads, size, block):
+    """Bytes of a token, with its share of the scales."""
+    ### BEGIN SOLUTION
+    return layers * kv_heads * (2 * size + 2 + 2 * size / block)
+    ### END SOLUTION
+
+
+def latent_bytes(layers, heads, latent, rope, bits):
+    """Bytes of a token with multi-head latent attention."""
+    ### BEGIN SOLUTION
+    return layers * (latent + rope) * bits / 8
+    ### END SOLUTION
+
+
+# %% check="kv_int8"
+check("kv_int8")
+
+# %% [markdown]
+# Which scales do keys need? The keys of your model's first head, with channel 3 made 20 times as large:
+
+
+# %%
+def keys_with_an_outlier():
+    """The keys of 64 tokens in the first head of the first layer."""
+    with torch.no_grad():
+        entered = model.embedding(text[0, :-1]) + model.position.weight
+        made = model.layers[0].qkv(model.layers[0].norm_1(entered))
+    head_keys = made.unflatten(1, (3, heads, -1))[:, 1, 0].clone()
+    head_keys[:, 3] *= 20
+    return head_keys
+
+
+# %%
+with requires_solution("kv_int8"):
+    head_keys = keys_with_an_outlier()
+    others = torch.arange(head_keys.shape[1]) != 3
+    for dim, lines in ((0, "channel"), (1, "token")):
+        integers, line_scales = int8_along(head_keys, dim)
+        off = (integers * line_scales.float() - head_keys)[:, others]
+        error = off.norm() / head_keys[:, others].norm()
+        print(f"a scale for each {lines}: error of the other channels {error:.2%}")
+
+# %% [markdown]
+# And the sizes: a model of 32 layers and 32 query heads of size 128, then MLA with the predicted sizes in 61 layers.
+
+# %%
+with requires_solution("kv_int8"):
+    for kv_heads in (32, 8):
+        halves = 32 * kv_heads * 2 * 128 * 2
+        eight_bits = cache_bytes(32, 32, kv_heads, 128, 32)
+        print(
+            f"{kv_heads} heads: fp16 {halves:,} B, 8 bits {eight_bits:,.0f} B a token"
+        )
+    print(f"MLA in bf16: {latent_bytes(61, 128, 512, 64, 16):,.0f} B a token")
+
+# %% [markdown]
+# In each layer, this MLA stores as much as GQA with 2.25 heads of size 128, for any number of query heads. The
+# price is computing: keys and values are made from the latent again, or the matrices that make them are multiplied
+# into those of the queries and of the output.
 
 # %% [markdown]
 # ## Where you are

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from edl_labs.exercises.lab12_language_model.judge import (
+    drawn_int8_caches,
     drawn_losses,
     drawn_low_ranks,
+    drawn_outliers,
     drawn_probabilities,
     drawn_scaled_blocks,
     drawn_shapes,
@@ -13,8 +15,10 @@ from edl_labs.exercises.lab12_language_model.judge import (
 )
 
 __all__ = [
+    "drawn_int8_caches",
     "drawn_losses",
     "drawn_low_ranks",
+    "drawn_outliers",
     "drawn_probabilities",
     "drawn_scaled_blocks",
     "drawn_shapes",
