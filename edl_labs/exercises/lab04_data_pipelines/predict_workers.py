@@ -197,6 +197,11 @@ _SLIPS: tuple[tuple[str, str, Callable[[Any, int], float]], ...] = (
         _slip(step=lambda m: m["step_s"] * max(1, m["step_threads"])),
     ),
     (
+        "the step's time was divided by its threads",
+        "step_s is what a step takes with all of its threads; the threads count only for the cores",
+        _slip(step=lambda m: m["step_s"] / max(1, m["step_threads"])),
+    ),
+    (
         "the times of all resources were added up",
         "with workers, all resources work at the same time: the smallest bound is the rate",
         _slip(held=lambda bounds: 1 / sum(1 / bound for bound in bounds)),

@@ -46,3 +46,17 @@ def move_offline(chain):
             break
         offline.append(place)
     return offline
+
+
+# %% mistake="pairs_in_one_direction"
+# told: a transform stays that may change places with those before it
+def move_offline(chain):
+    swaps = {("point", "move"), ("point", "cut"), ("whole", "move")}
+    offline, staying = [], []
+    for place, transform in enumerate(chain):
+        kind = transform["kind"]
+        if transform["random"] or any((kind, other) not in swaps for other in staying):
+            staying.append(kind)
+        else:
+            offline.append(place)
+    return offline

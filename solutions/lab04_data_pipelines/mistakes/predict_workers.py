@@ -41,3 +41,20 @@ def predict_workers(workers, machine):
     }
     limit = min(bounds, key=bounds.get)
     return bounds[limit], limit
+
+
+# %% mistake="step_divided_by_its_threads"
+# told: the step's time was divided by its threads
+def predict_workers(workers, machine):
+    batch_s = machine["cpu_s"] + machine["wait_s"] + machine["disk_s"]
+    if workers == 0:
+        return 1 / (batch_s + machine["step_s"]), "workers"
+    bounds = {
+        "workers": workers / batch_s,
+        "cores": machine["cores"]
+        / (machine["cpu_s"] + machine["step_threads"] * machine["step_s"]),
+        "disk": 1 / machine["disk_s"],
+        "step": max(1, machine["step_threads"]) / machine["step_s"],
+    }
+    limit = min(bounds, key=bounds.get)
+    return bounds[limit], limit

@@ -71,3 +71,10 @@ def format_cost_s(form, access, disk):
     cpu_s = reads * (form["opens_per_sample"] * disk["open_s"] + form["parse_s"])
     cached = access["samples"] * form["sample_bytes"] < disk["cache_bytes"]
     return access["epochs"] * cpu_s + disk_s * (1 if cached else access["epochs"])
+
+
+# %% mistake="picked_by_the_first_epoch"
+# told: lmdb is not the cheapest format
+def pick_format(forms, access, disk):
+    once = access | {"epochs": 1}
+    return min(forms, key=lambda form: format_cost_s(form, once, disk))["name"]

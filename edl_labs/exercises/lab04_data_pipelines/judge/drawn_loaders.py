@@ -51,7 +51,8 @@ def _ladder_case(rng: Any, *, two_files: bool) -> dict[str, Any]:
 def machines(rng: Any) -> list[Case]:
     """Machines on which each resource is scarce in turn."""
     kinds = ("cores", "disk", "step", "cpu step", "cores", "network", "cpu step", "disk", "step")
-    return [Case(given=_workers_case(rng, kind)) for kind in kinds]
+    # Drawn last, so that the other cases stay what they were.
+    return [Case(given=_workers_case(rng, kind)) for kind in (*kinds, "long cpu step")]
 
 
 def _workers_case(rng: Any, kind: str) -> dict[str, Any]:
@@ -73,6 +74,10 @@ def _workers_case(rng: Any, kind: str) -> dict[str, Any]:
     if kind == "cpu step":
         machine["step_threads"] = int(rng.integers(2, cores + 1))
         machine["step_s"] = round(cpu_s / cores * between(0.3, 0.8), 6)
+    if kind == "long cpu step":
+        # The cores that it leaves over have more time than a batch needs: the step itself is the bound.
+        machine["step_threads"] = int(rng.integers(2, cores // 2 + 1))
+        machine["step_s"] = round(cpu_s / (cores - machine["step_threads"]) * between(1.5, 3), 6)
     return {"machine": machine, "workers": [0, 1, 2, 3, cores // 2, cores, 2 * cores, 4 * cores]}
 
 
