@@ -45,3 +45,13 @@ def lower_bound(machine, work):
 # told: that is bytes per FLOP
 def ridge_point(machine, dtype, level):
     return machine["bandwidth_byte_per_s"][level] / machine["peak_flop_per_s"][dtype]
+
+
+# %% mistake="last_level_below_its_ridge"
+# told: 'HBM' does not limit this work
+def lower_bound(machine, work, *, rightly=lower_bound):  # noqa: F821
+    time_s, limiter = rightly(machine, work)[0], "compute"
+    for level, moved in work["moved_bytes"].items():
+        if work["flop"] < moved * ridge_point(machine, work["dtype"], level):
+            limiter = level
+    return time_s, limiter

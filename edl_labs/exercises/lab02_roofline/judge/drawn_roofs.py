@@ -24,7 +24,7 @@ def roofs(rng: Any) -> list[Case]:
     # What computes in the slower dtype tells who takes the faster peak, and the other way round.
     dtypes = [dtype for dtype in ("fp32", "fp16", "fp32") for _ in range(3)]
     drawn = [_bounded(rng, limiter, dtype) for limiter, dtype in zip(limiters, dtypes, strict=True)]
-    return [Case(given=one) for one in [deck, *drawn, _bounded(rng, "HBM", "fp16", flop=0.0)]]
+    return [Case(given=one) for one in [deck, *drawn, _bounded(rng, "HBM", "fp16", flop=0.0), _all_below(rng)]]
 
 
 def _bounded(rng: Any, limiter: str, dtype: str, *, flop: float | None = None) -> dict[str, Any]:
@@ -49,6 +49,13 @@ def _bounded(rng: Any, limiter: str, dtype: str, *, flop: float | None = None) -
         "dtype": str(rng.choice(_DTYPES)),
         "level": str(rng.choice(_LEVELS)),
     }
+
+
+def _all_below(rng: Any) -> dict[str, Any]:
+    """Work below the ridges of all levels, of which the first takes longest."""
+    case = _bounded(rng, _LEVELS[0], "fp32")
+    case["work"]["flop"] = tidy(case["work"]["flop"] / 8)
+    return case
 
 
 @case_source("minibatch_crossover")
