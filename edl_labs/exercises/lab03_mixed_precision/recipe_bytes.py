@@ -82,6 +82,10 @@ def _frozen_master_copy(case: Any) -> float:
     return -_master_copy(case) * (1 - case["trained"]) / _split(case, 1)
 
 
+def _master_copy_of_sgd(case: Any) -> float:
+    return _master_copy(case) * case["trained"] / _split(case, 1) if case["optimizer"] == "sgd" else 0.0
+
+
 # Each is (bytes that a mistake leaves out, below 0 where it counts too many; what is wrong; what to do).
 _LEFT_OUT = [
     (
@@ -108,6 +112,11 @@ _LEFT_OUT = [
         _frozen_master_copy,
         "weights that are not trained were given a master copy",
         "they need no gradients, no states and no master copy: take the trained share of it too",
+    ),
+    (
+        _master_copy_of_sgd,
+        "the master copy was left out where the optimizer keeps no states",
+        "it belongs to the precision, whatever the optimizer: sgd needs it too",
     ),
 ]
 

@@ -78,3 +78,11 @@ _right_bytes = bytes_per_parameter
 
 def bytes_per_parameter(recipe):
     return _right_bytes({**recipe, "zero_stage": 3 if recipe["zero_stage"] else 0})
+
+
+# %% mistake="master_copy_only_with_states"
+# told: the master copy was left out where the optimizer keeps no states
+# %% replace
+kept = 0 if recipe["offload"] else master + states
+# %% by
+kept = 0 if recipe["offload"] or not states else master + states

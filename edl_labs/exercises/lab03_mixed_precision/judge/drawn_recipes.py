@@ -66,6 +66,8 @@ def recipes(rng: Any) -> list[Case]:
         recipe["trained"] = float(rng.choice([0.5, 0.25, 0.125]))
     # Eight bits are a byte, whatever the precision of the other state is.
     apart = [_recipe("autocast", "adam", zero=3, gpus=4), *partly, _recipe("bf16", "adam 8 bit")]
+    # The master copy belongs to the precision: it is there where the optimizer keeps nothing.
+    apart += [_recipe("deck 002", "sgd"), _recipe("deck 000", "sgd", zero=1, gpus=4)]
     cases = [*(_recipe(*one) for one in plain), *spread, *apart]
     return [Case(given=one) for one in cases]
 
