@@ -260,8 +260,9 @@ with requires_solution("finish_times"):
 # %% [markdown]
 # Drag the sliders (in JupyterLab; a printed page shows three settings instead). The program copies 16 MB to the device
 # in chunks, runs a kernel on each chunk, and copies the result back, all in one stream. **Predict:** what limits the
-# speed when kernels are long, when they are short, and when chunks are small? Is there any setting at which two of the
-# three lower rows work at the same time?
+# speed when kernels are long, when they are short, and when chunks are small? The picture has a row for the host and,
+# below it, one each for copies in, kernels and copies out. Is there any setting at which two of these three lower rows
+# work at the same time?
 
 # %%
 predict("small_chunks", "With small chunks, the slowest is")
@@ -294,7 +295,7 @@ with reveal_prediction("small_chunks", "rows_at_once") as truth:
 # that steps every 0.1 ms, how many calls of 5 µs must run between two readings?
 
 # %%
-predict("calls_needed", "Between two readings there must lie at least", unit="calls")
+predict("calls_needed", "Between two readings, make at least", unit="calls")
 
 
 # %% solve="honest_timer"
@@ -515,8 +516,8 @@ axes = draw_timeline(axes, two_streams.timeline, title=title)
 
 # %% [markdown]
 # (`hasty` has two faults at once; the reports that you get have one at most.) For each fault, ask how the reported time
-# changes with the number of calls. Two faults may give the same time at one number of calls, but never at two.
-# **Predict:** with which single fault does each longer run report less time per call, but never less than the true
+# changes with the number of calls. Two faults may give the same time per call for one number of calls, but never for
+# two. **Predict:** with which single fault does each longer run report less time per call, but never less than the true
 # time?
 
 # %%
@@ -711,7 +712,7 @@ check("faster_than_light")
 
 # %%
 predict("one_row_more", "257 × 256 needs", unit="tiles")
-predict("tile_waste", "Of their work is wasted", unit="%")
+predict("tile_waste", "The share of their work that is wasted is", unit="%")
 
 # %%
 from edl_labs.plots import quantization
@@ -793,7 +794,7 @@ with (
 # tiles are 128 wide; how many teeth will there be up to n = 4096?
 
 # %%
-predict("teeth", "Up to n = 4096 there are, whole ones,", unit="teeth")
+predict("teeth", "The number of whole teeth up to n = 4096 is", unit="teeth")
 
 # %%
 with requires_solution("wave_quantization"):
@@ -880,8 +881,9 @@ with requires_solution("petabyte"), reveal_prediction("wrong_row") as truth:
     truth("SATA")
 
 # %% [markdown]
-# One letter, **b** for bits or **B** for bytes, is a factor of eight; the line code is the rest of the factor of ten.
-# And 1 PiB is 12.6 % more than 1 PB: at this size, the choice of prefix costs days.
+# One letter, **b** for bits or **B** for bytes, is a factor of eight; the rest of the factor of ten is the line code,
+# which sends 10 bits for 8 bits of data. And 1 PiB is 12.6 % more than 1 PB: at this size, the choice of prefix costs
+# days.
 
 # %% [markdown]
 # ## 9. Practice: the tiles of one matrix

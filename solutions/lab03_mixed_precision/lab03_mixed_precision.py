@@ -12,7 +12,7 @@
 # * build the loss scaler that you have only imported so far, and use it to train a network that fp16 alone cannot
 #   train;
 # * predict whether mixed precision makes a model faster;
-# * explain why two decks count different numbers of bytes for a training run.
+# * explain why two lecture decks count different numbers of bytes for a training run.
 #
 # **About 241 minutes (estimated)**, in two sittings: the first ends with section 5. Practice gives no points. It takes
 # another 113 minutes (estimated), in any order. In the practice you find where a format ends, compute a scale from a
@@ -127,8 +127,8 @@ FormatExplorer("fp16")
 #
 # Write `decode(code, fmt)`, which returns the float that an integer `code` represents, and `encode(value, fmt)`, which
 # returns the code of a float. `fmt` is a dict: `exponent_bits`, `mantissa_bits`, `bias`, `has_inf`, `rounding`. The
-# sign is the bit above the exponent field. Encode NaN as the pattern of all ones (choose either sign), infinity as
-# infinity or, where there is none, NaN, and keep the sign of `-0.0` both ways.
+# sign is the bit above the exponent field. Encode NaN as the pattern of all ones (either sign). Encode infinity as
+# infinity, or as NaN if the format has no infinity. Keep the sign of `-0.0` in both `encode` and `decode`.
 #
 # `math.frexp`, `math.ldexp` and `round`, which sends ties to even, are all that you need. The cell already splits a
 # code into fields, and handles the sign and, in `encode`, infinity and NaN. You write the formula with its special
@@ -362,7 +362,8 @@ with reveal_prediction("norm_cuda", "norm_cpu") as truth:
 #
 # The table shows GELU, softmax and the norms; where it names no difference, CPU and CUDA agree. Not shown above: on
 # CUDA, `sum` and `exp` are of the float32 kind, and `mean` is not cast. On CPU none of the three is cast. Losses are
-# float32 on both. Guessing earns nothing: points begin above the score of any single rule.
+# float32 on both. Guessing earns nothing: you get points only if you do better than any single rule for all operators,
+# such as "always float32".
 
 
 # %% solve="autocast_dtype"
@@ -720,13 +721,14 @@ with (
 # "You do not specify their usage manually!", deck [000] says about tensor cores: the library chooses, by dtype and
 # shape. Decks [000] and [002] have tables, and each table follows one rule. With older libraries (cuBLAS before 11,
 # cuDNN before 7.6.3), rows must be whole multiples of **16 bytes** for tensor cores to be used at all. On an A100 and
-# later, multiples of **128 bytes** are fastest. For fp16, these are 8 and 64 elements. **Predict** the rows for int8,
-# TF32 (its elements are stored in 32 bits) and fp64. And what would you do with a vocabulary of 33708 words in fp16?
+# later, multiples of **128 bytes** are fastest. For fp16, these are 8 and 64 elements. **Predict** the two multiples,
+# in elements, for int8, TF32 (its elements are stored in 32 bits) and fp64. And what would you do with a vocabulary of
+# 33708 words in fp16?
 
 # %%
 predict("int8_rule", "On an A100, int8 is fastest in multiples of", unit="elements")
 predict("fp64_rule", "On an A100, fp64 is fastest in multiples of", unit="elements")
-predict("padded_to", "Of the 33708 words I make", unit="words")
+predict("padded_to", "I would pad the 33708 words to", unit="words")
 
 # %% [markdown]
 # Write two functions. A matrix product has a `shape` `[m, k, n]`. It obeys a rule if all three sides do.
@@ -785,12 +787,12 @@ with requires_solution("aligned_shapes"), reveal_prediction(*asked) as truth:
 
 # %% [markdown]
 # (The rates are invented; section 8 measures some where it can.) Deck [002] has three more figures for fp16. A
-# sequence's length should be a multiple of 16, and a mini-batch a multiple of 8, also in a weight's gradient (where the
-# batch is the k of a product). On an A100, the figure is 64. The first two satisfy the rule of 16 bytes; only the third
-# is the rule of 128 bytes. The deck's multiples of 16 channels in fp16 and 32 in int8 are 32 bytes each. With newer
-# libraries the slowdown is gradual: unaligned products use tensor cores too, but run slower. The next cell shows your
-# own rates, if you recorded some on a GPU: run `edl-labs record --mine` there, and put the folder `my_recordings` next
-# to this notebook.
+# sequence's length should be a multiple of 16 and a mini-batch a multiple of 8; the latter also matters for a weight's
+# gradient, a product in which the batch is k. For an A100, the deck gives multiples of 64. The first two satisfy the
+# rule of 16 bytes; only the third is the rule of 128 bytes. The deck's multiples of 16 channels in fp16 and 32 in int8
+# are 32 bytes each. With newer libraries the slowdown is gradual: unaligned products use tensor cores too, but run
+# slower. The next cell shows your own rates, if you recorded some on a GPU: run `edl-labs record --mine` there, and put
+# the folder `my_recordings` next to this notebook.
 
 # %%
 from edl_labs.bench import measured_here
@@ -867,9 +869,9 @@ with reveal_prediction("bf16_here"):
     print("hardware. Most laptops convert to fp32 and back, and are often slower.")
 
 # %% [markdown]
-# On a processor, the gain depends on its instructions. If the figure above was measured on a processor and is not
-# inconclusive, it says which kind yours is. (Deck [000] has bf16, `Tensor.bfloat16()`, "on CPUs and TPUs": TPUs use it
-# by default, and GPUs have had it since Ampere. fp16, `Tensor.half()`, came to GPUs with CUDA 8.)
+# On a CPU, the gain depends on its instructions. If the speed-up above was measured on a CPU and is not inconclusive,
+# it shows whether yours has fast instructions for bf16. (Deck [000] has bf16, `Tensor.bfloat16()`, "on CPUs and TPUs":
+# TPUs use it by default, and GPUs have had it since Ampere. fp16, `Tensor.half()`, came to GPUs with CUDA 8.)
 #
 # The next cells show the ceiling itself: the time of a large product in each dtype. It is measured where there is CUDA;
 # otherwise it is what an H200 would need at its datasheet's peak.
@@ -933,8 +935,8 @@ for kernel in map(tensor_core_kernel, kernels):
     )
 
 # %% [markdown]
-# The deck's pattern for kernels on tensor cores, a letter of i, s, h followed by digits, finds the first name and
-# misses the second, which is what a Hopper chip runs.
+# The deck recognizes tensor-core kernels by a pattern in their names: one of the letters i, s and h, followed by
+# digits. It matches the first name and misses the second, which is the one that a Hopper GPU runs.
 
 # %% [markdown] explain="when_amp_helps"
 # **Explain (read by your instructor).** Choose a model of yours, or one of the two above, and a GPU. Predict whether
@@ -1110,7 +1112,7 @@ with requires_solution("where_it_breaks"), reveal_prediction(*asked) as truth:
 
 # %% [markdown]
 # Ties decide where a format ends. e4m3fn is different: the code of 448 is even, so 464 still becomes 448, and 465 is
-# NaN by the rules of section 1. (Hardware and libraries may *saturate* instead: torch 2.15 makes 448 of it.)
+# NaN by the rules of section 1. (Hardware and libraries may *saturate* instead: torch 2.15 converts 465 to 448.)
 
 # %% [markdown]
 # ## 11. Practice: one scale for a histogram
@@ -1194,7 +1196,7 @@ with requires_solution("static_scale"):
 # *look* right?
 
 # %%
-predict("crashes", "Of the five crash", unit="loops")
+predict("crashes", "The number of loops that crash is", unit="loops")
 
 
 # %% given

@@ -185,8 +185,8 @@ with reveal_prediction("one_batch") as truth:
 #         optimizer.step()
 # ```
 #
-# **Predict:** it runs with 10 batches and 4 accumulation steps. How far do the weights move, compared with an optimizer
-# that takes one step for each window as one large batch?
+# **Predict:** it runs with 10 batches and 4 accumulation steps. Call four batches in a row a window. How far do the
+# weights move, compared with training that takes one step for each window as one large batch?
 
 # %%
 how_far = ("just as far", "half as far", "four times as far", "not at all")
@@ -238,9 +238,10 @@ with reveal_prediction("weights_move") as truth:
 # micro-batches, in order, and one for those left over at the end. Each step must equal that of **one large batch**
 # whose loss is the **mean over all positions of the window that count**. Every window has some; a micro-batch may have
 # none. Memory holds one micro-batch at a time: each goes through the model once, alone, even if none of its positions
-# counts. The gradients may not be empty when your function is called. Return the mean loss of each window, as numbers
-# or one-element tensors. `sum_of_losses(scores, labels)` adds up the losses that count. Order, last window and counting
-# earn a third of the points each.
+# counts. There may already be gradients in `.grad` when your function is called. Return the mean loss of each window,
+# as numbers or one-element tensors. `sum_of_losses(scores, labels)` adds up the losses that count. A third of the
+# points is for the right order of `step` and `zero_grad`, a third for the shorter last window, and a third for counting
+# positions correctly.
 
 
 # %% solve="mend_accumulation"
@@ -323,7 +324,7 @@ moments_of_a_step = (
     "in the optimizer's step",
 )
 predict("holds_most", "The largest are", choices=parts_of_a_step)
-predict("fullest", "Most is there", choices=moments_of_a_step)
+predict("fullest", "The total is largest", choices=moments_of_a_step)
 
 # %%
 inputs, labels = examples(4 * batch)
@@ -425,8 +426,8 @@ with requires_solution("memory_timeline"):
 # how many with 32? And which of 4, 8, 16 and 32 segments holds the fewest?
 
 # %%
-predict("in_four", "With 4 segments are held at most", unit="tensors")
-predict("in_many", "With 32 segments are held at most", unit="tensors")
+predict("in_four", "With 4 segments, the most tensors held at once is", unit="tensors")
+predict("in_many", "With 32 segments, the most tensors held at once is", unit="tensors")
 middle = ("4 alone", "8 alone", "16 alone", "32 alone", "8 and 16", "16 and 32")
 predict("fewest", "The fewest are held with", choices=middle)
 
@@ -515,7 +516,7 @@ with requires_solution("best_segments"):
 # new mask for its dropout (50 %). For what share of the elements do both masks agree?
 
 # %%
-predict("same_masks", "The same in both runs are", unit="%")
+predict("same_masks", "The share of elements on which both masks agree is", unit="%")
 
 
 # %%
@@ -593,7 +594,8 @@ print(f"gradients of 10 * a * b at a = 2, b = 5: {a.grad.item():g}, {b.grad.item
 # else in its second run, as layers that keep statistics do: the output comes from the first run, the gradients from the
 # second. Hooks that compress a saved tensor may return it slightly changed; the second run uses what they return. The
 # check calls `backward(inputs=[x])`, which asks for the gradient of one input only. torch's reentrant checkpoint
-# refuses that, so write your own. Even then, it must fill the `.grad` of weights inside `run`.
+# refuses that, so write your own. With `inputs=[x]`, too, your Checkpoint must fill the `.grad` of the weights inside
+# `run`.
 
 
 # %% solve="own_checkpoint"
@@ -791,9 +793,9 @@ for expandable in (False, True):
 # %% [markdown]
 # ## 7. Four times the batch, in the same memory
 #
-# Now back to the step of section 1, in memory for twice its batch, with the class that you wrote in section 5. Its
-# checkpoints cost only time: less than a second forward pass. **Predict:** with how many segments will four times the
-# batch fit?
+# Now back to the step of section 1, with the class that you wrote in section 5. The memory has room for twice the bytes
+# that a step of `batch` examples saves. Its checkpoints cost only time: less than one additional forward pass.
+# **Predict:** with how many segments will four times the batch fit?
 
 # %%
 predict("fits_with", "It fits first with", choices=("1", "2", "4", "8"))
@@ -854,7 +856,7 @@ with (
 # %%
 explorer = BudgetExplorer(plan)
 print(f"at the peak of section 3: {byte_count(plan.peak_bytes)}")
-print(f"as the search counts, all kept: {byte_count(explorer.kept.peak_bytes)}")
+print(f"the search's own peak, all kept: {byte_count(explorer.kept.peak_bytes)}")
 print(f"there all the time: {byte_count(explorer.tape.resident_bytes)}")
 explorer
 
@@ -966,8 +968,8 @@ with requires_solution("merge_statistics"):
     print(f"merged from four parts:     {mean:.6f}, {variance:.6f}")
 
 # %% [markdown]
-# An average of variances misses the variance *between* the parts. `SyncBatchNorm` sends about as much: a mean and
-# `1/std` for each channel, and one count for all of them, 2C + 1 numbers a rank.
+# An average of variances misses the variance *between* the parts. `SyncBatchNorm` sends about as much as your function
+# needs: a mean and `1/std` for each channel, and one count for all of them, 2C + 1 numbers a rank.
 
 # %% [markdown]
 # ## 9. Practice: layers are not equal
@@ -1144,15 +1146,16 @@ with requires_solution("place_checkpoints"):
 #
 # | word | what differs from one large batch |
 # |---|---|
-# | `"update"` | the same gradients of micro-batches lead to different weights or another learning rate |
+# | `"update"` | the micro-batches' gradients are the same, but the weights or the learning rate become different |
 # | `"statistics"` | a layer normalises with other means and variances |
 # | `"noise only"` | other random numbers; the gradient is the same on average |
 # | `"no"` | nothing but rounding |
 #
-# `job["layers"]` holds dicts with a `kind`: `"layer_norm"`, `"group_norm"`; `"batch_norm"`, `"sync_batch_norm"` (across
-# ranks) with `running_statistics`, whether it keeps them; `"dropout"` with `p`; each with `training`, its mode.
-# `job["clip"]` (of the gradient's norm), `job["scaler"]` (`update()`) and `job["scheduler"]` (`step()`) say how often
-# each is done: once a `"micro-batch"`, once a `"window"`, or never (`""`). `job["optimizer"]` is `"sgd"` or `"adam"`.
+# `job["layers"]` is a list of dicts, each with a `kind` and `training` (whether the layer is in training mode). The
+# kinds are `"layer_norm"`, `"group_norm"`, `"batch_norm"`, `"sync_batch_norm"` (across ranks) and `"dropout"`. The
+# batch norms also have `running_statistics`, whether they keep them, and dropout has `p`. `job["clip"]` (of the
+# gradient's norm), `job["scaler"]` (`update()`) and `job["scheduler"]` (`step()`) say how often each is done: once a
+# `"micro-batch"`, once a `"window"`, or never (`""`). `job["optimizer"]` is `"sgd"` or `"adam"`.
 
 
 # %% solve="same_or_not"
@@ -1186,12 +1189,13 @@ check("same_or_not")
 # and fetch them in time. A copy costs nothing as long as it is hidden behind passes. A layer with many bytes and little
 # work is better run again.
 #
-# `issue(step, plan)` runs a step on a `VirtualTape` by a plan that has a word for each layer: `"keep"`; `"recompute"`,
-# of which only the output is kept (`forward(i, keep=False)`) and which runs again right before its backward pass
-# (`recompute(i)`); or `"offload"`: `offload(i)` starts the copy to the host, *after* layer `i + 1` has read it, and
-# `fetch(i)` the copy back. `backward(i)` and `recompute(i)` read layer `i - 1` as well. Copies run during the passes
-# that follow the call. Memory is freed when the copy to the host ends, and taken when the copy back starts. So fetch
-# one pass before the pass that reads the data: the copy then has a pass to hide behind.
+# `issue(step, plan)` runs a step on a `VirtualTape`. The plan has one word for each layer. `"keep"`: keep everything.
+# `"recompute"`: keep only the layer's output (`forward(i, keep=False)`), and run the layer again right before its
+# backward pass (`recompute(i)`). `"offload"`: call `offload(i)` *after* layer `i + 1` has read the output of layer `i`,
+# which starts the copy to the host; `fetch(i)` starts the copy back. `backward(i)` and `recompute(i)` read layer
+# `i - 1` as well. Copies run during the passes that follow the call. Memory is freed when the copy to the host ends,
+# and taken when the copy back starts. So fetch one pass before the pass that reads the data: the copy then has a pass
+# to hide behind.
 #
 # `do_step(step, budget_bytes)` runs the step with the plan that fits and takes the least time. `step.tape` is its tape,
 # from which you can make other steps to try plans on: `replay()` gives `peak_bytes` and `makespan_s`. There are five

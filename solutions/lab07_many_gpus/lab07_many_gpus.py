@@ -27,10 +27,10 @@
 # |---|---|---|---|
 # | minutes | 20 | 21 | 31 |
 #
-# Neither a GPU nor a second process is needed: results of modelled GPUs say that they are modelled. *Write your
-# prediction down* before you run the next cell. If there is a box, enter a number, with or without its unit, and press
-# Enter. Only then is the result shown next to it. Lecture slides are quoted by deck: [002] software perspective, [004]
-# deep learning, hopefully faster. `hint("ring")` gives the hints of an exercise, one at a time.
+# You need neither a GPU nor a second process: the GPUs are modelled, and results of modelled GPUs are labelled as such.
+# *Write your prediction down* before you run the next cell. If there is a box, enter a number, with or without its
+# unit, and press Enter. Only then is the result shown next to it. Lecture slides are quoted by deck: [002] software
+# perspective, [004] deep learning, hopefully faster. `hint("ring")` gives the hints of an exercise, one at a time.
 #
 # A check that fails shows the first wrong case and what your code returned; `case("ring")` gives that case's inputs as
 # Python values, to try your code on.
@@ -118,9 +118,9 @@ with reveal_prediction("at_one_rank") as truth:
 # * `P - 1` rounds *gather*: the finished chunks go around the ring and replace the unfinished ones.
 #
 # Every rank sends `2(P - 1)/P` of the buffer, however many ranks there are. Deck [004] asks how large the whole batch N
-# must be for two nodes to compute as long as they send. The intensity is `N/4` FLOP/B against its network ridge of
-# 1000, so N is 4000 samples, 2000 per node. With P ranks in a ring the intensity is `N/(4(P - 1))`: each additional
-# rank needs 4000 more samples.
+# must be so that two nodes spend as much time computing as sending. The intensity is `N/4` FLOP/B. In the deck, the
+# ridge of the network (peak FLOP/s over bandwidth) is 1000 FLOP/B, so N is 4000 samples, 2000 per node. With P ranks in
+# a ring the intensity is `N/(4(P - 1))`: each additional rank needs 4000 more samples.
 #
 # Two things go wrong in nearly every first attempt at a ring, and neither shows up on a single GPU. What does this
 # program do?
@@ -156,13 +156,14 @@ for race in VirtualCluster.flat(3).run(adds_at_once).races[:2]:
     print(race)
 
 # %% [markdown]
-# Write `all_reduce(dist, buffer)`, which one rank runs, for any number of ranks and any length. Of `dist` you need
+# Write `all_reduce(dist, buffer)`, the program that each rank runs, for any number of ranks and any length. Of `dist`
+# you need
 #
 # | call | does |
 # |---|---|
 # | `dist.get_rank()`, `dist.get_world_size()` | this rank's number, and the number of ranks |
 # | `dist.send(x, dst)`, `dist.recv(x, src)` | return when the message has been received |
-# | `dist.isend(x, dst)`, `dist.irecv(x, src)` | start it, and return a work whose `wait()` waits for it |
+# | `dist.isend(x, dst)`, `dist.irecv(x, src)` | start it, and return a handle whose `wait()` waits until it is done |
 # | `dist.empty(count, dtype=buffer.dtype)`, `dist.free(x)` | allocate and free memory of the rank's own |
 # | `dist.add(x, y)`, `dist.copy(x, y)` | `x += y` and `x = y`, for equally many elements |
 # | `buffer[start:stop]`, `len(buffer)` | a part of it (never an empty one), and its number of elements |
@@ -171,9 +172,9 @@ for race in VirtualCluster.flat(3).run(adds_at_once).races[:2]:
 # may send more than `2(P - 1)` chunks (chunks are rounded up), and the whole may take at most 2 % longer than a ring. A
 # chunk that is still being sent must not be touched on either side. Messages of a link go one by one, in the order in
 # which both their sides were ready (at the same instant, lower ranks first), and none overtakes another. If you post
-# all messages at once, they may wait in that order while another link is free, so post each message in its round. Wait
-# for every send and receive before `all_reduce` returns: the caller may change `buffer` at once. Do not use collectives
-# of `dist` here; they come in the next sections.
+# all messages at once, a message may be stuck in that queue behind an earlier one while another link is idle, so post
+# each message only in its own round. Wait for every send and receive before `all_reduce` returns: the caller may change
+# `buffer` at once. Do not use collectives of `dist` here; they come in the next sections.
 
 
 # %% solve="ring"
@@ -269,9 +270,9 @@ with requires_solution("ring"):
 # %% [markdown]
 # ## 2. Which algorithm?
 #
-# A ring is not the only algorithm. A **tree** adds up in pairs, then in pairs of pairs: `log2 P` rounds up the tree
-# (rounded up) and as many back down, each with the *whole* message. A gradient has megabytes, a loss or a norm has four
-# bytes.
+# A ring is not the only algorithm. A **tree** sums pairs, then pairs of pairs. It takes `log2 P` rounds (rounded up to
+# a whole number) up the tree and as many back down, each with the *whole* message. A gradient has megabytes, a loss or
+# a norm has four bytes.
 #
 # **Predict:** 8 ranks, links of 20 µs and 6 GB/s. Up to which size is the tree cheaper than the ring? And with 64
 # ranks, how long does each take for 1 kB?
@@ -315,7 +316,7 @@ with reveal_prediction("crossing", "ring_of_64", "tree_of_64") as truth:
 # `ALGORITHMS` (any of them if several cost the same). A job is a dict with `nodes`, `ranks_per_node` (P is their
 # product), `message_bytes` (n, of each rank), the links `inside` a node and `between` nodes, each with `alpha_s` and
 # `byte_per_s`, and `sum_byte_per_s`. In a round every message costs α + its bytes / rate, and all messages go at the
-# same time. Bytes that are *added up* on arrival cost an additional bytes / `sum_byte_per_s`.
+# same time. Bytes that are *added up* on arrival take an additional time: their number / `sum_byte_per_s`.
 #
 # | algorithm | first half, adding up what arrives | second half, not adding |
 # |---|---|---|
@@ -327,12 +328,13 @@ with reveal_prediction("crossing", "ring_of_64", "tree_of_64") as truth:
 # A round is as slow as its slowest message, and links between nodes are always the slower ones. In a ring over several
 # nodes some message crosses in every round, so every round is priced on the links between. In a tree and in
 # halving-doubling the distance to the partner doubles, 1, 2, 4, …, from the first round to the last (and halves in the
-# second half). Ranks of a node are neighbours, and if there are several nodes, each has a power of two of ranks. So a
-# round whose distance is below `ranks_per_node` stays inside; any other is priced on the links between.
+# second half). The ranks of a node have consecutive numbers, and if there are several nodes, the number of ranks in
+# each is a power of two. So a round whose distance is below `ranks_per_node` stays inside; any other is priced on the
+# links between.
 #
-# Only halving-doubling needs a power of two. If P is not one, take the next lower one, Q. First the ranks beyond Q send
-# everything to their partner at distance Q, which adds it; at the end they get the sum back. Both are a round of n. In
-# between, Q ranks take part.
+# Only halving-doubling needs a power of two. If P is not a power of two, let Q be the largest power of two below P.
+# First the ranks beyond Q send everything to their partner at distance Q, which adds it; at the end they get the sum
+# back. Both are a round of n. In between, Q ranks take part.
 #
 # You may call any function of `edl_labs.virtual.cluster`, but none of them includes the time for adding up.
 
@@ -424,19 +426,19 @@ with requires_solution("pick_collective"):
 # comes within 4 % for large messages and pays more α's inside. This is also why "the bandwidth of our network" has no
 # single value.
 #
-# NCCL chooses for you, from a table of latencies and bandwidths by size and topology, but among other algorithms. It
-# has no halving-doubling. It runs one ring for each channel, over all ports of a node at once: with eight ports, 16
-# GPUs take about 0.5 ms for 100 MB (modelled), not the 4 ms of your single ring over one port. Its tree consists of two
-# binary trees that send in pieces, not the whole message each round. Between two nodes it often uses that tree, or lets
-# the NVLink switch add up (NVLS).
+# NCCL chooses for you, from a table of latencies and bandwidths by size and topology, but its set of algorithms differs
+# from these four. It has no halving-doubling. It runs one ring for each channel, over all ports of a node at once: with
+# eight ports, 16 GPUs take about 0.5 ms for 100 MB (modelled), not the 4 ms of your single ring over one port. Its tree
+# consists of two binary trees that send in pieces, not the whole message each round. Between two nodes it often uses
+# that tree, or lets the NVLink switch add up (NVLS).
 
 # %% [markdown]
 # ## 3. Buckets: sums behind the backward pass
 #
 # The gradients of the *last* layer are ready first, long before those of the first layer. So they can be sent while the
 # rest is computed. Deck [004] draws its roofline as if everything overlapped: the step takes the *larger* of the times
-# for computing and sending. But its own slide sends the new weights, which no rank has before the update. Then nothing
-# overlaps, and the step takes the *sum* of both. Your step will lie in between, and you decide where.
+# for computing and sending. But what is sent on that slide is the new weights, which no rank has before the update.
+# Then nothing overlaps, and the step takes the *sum* of both. Your step will lie in between, and you decide where.
 #
 # **Predict:** a model of 400 tensors, 8 ranks in a ring, α = 20 µs. How much time do the α's alone cost if every
 # tensor's gradient is summed separately?
@@ -515,12 +517,12 @@ def run_step(dist, model, groups):
 check("buckets")
 
 # %% [markdown]
-# **Predict:** a model has `blocks` blocks, each with a layer of 8 MB and one of 32 kB. Its sums in one bucket would
-# take as long as its backward pass. How much of the sums is *exposed* (not hidden) with your groups, in per cent of the
-# backward pass?
+# **Predict:** a model has `blocks` blocks, each with a layer of 8 MB and one of 32 kB. If all gradients were summed in
+# one bucket, the sum would take as long as the backward pass. How much of the sums is *exposed* (not hidden) with your
+# groups, in per cent of the backward pass?
 
 # %%
-predict("exposed", "With my groups, exposed are", unit="%")
+predict("exposed", "With my groups, the exposed share is", unit="%")
 
 
 # %% given
@@ -651,10 +653,10 @@ with reveal_prediction("left_out") as truth:
     truth(said if stuck.hang else "a wrong b alone")
 
 # %% [markdown]
-# A collective has no name on the wire: the *n-th call of a group* meets the n-th call of every other member. So one
-# rank on another path first corrupts sums and hangs later, somewhere else. On a real cluster nothing is printed then:
-# the device is 100 % busy (it waits in a kernel), and after ten minutes or more a watchdog ends the job and logs what
-# each rank was last seen doing. Here you learn to read that log.
+# A collective has no name on the wire: within a group, a rank's *n-th call* is matched with the n-th call of every
+# other member. So one rank on another path first corrupts sums and hangs later, somewhere else. On a real cluster
+# nothing is printed then: the device is 100 % busy (it waits in a kernel), and after ten minutes or more a watchdog
+# ends the job and logs what each rank was last seen doing. Here you learn to read that log.
 #
 # Write `who_hangs(groups, ranks)` → `(answer, rank)`. `groups` maps names to members. `ranks` is a list of dicts with
 # `doing` (`"waits"`, `"computes"`, `"ended"` or `"no sign"`) and `calls`, the rank's most recent calls, latest last:
@@ -662,8 +664,9 @@ with reveal_prediction("left_out") as truth:
 # so in the last of its calls. Calls with the same group and the same number *meet*. Test these conditions in order; the
 # first that holds is the answer, and exactly one rank is at fault:
 #
-# 1. `"other call"`: in a meeting (then of at least three ranks), one rank makes another call than the rest.
-# 2. `"other size"`: in such a meeting, one rank makes the same call with another `numel`.
+# 1. `"other call"`: of the calls that meet, one rank's call is different from the others' (then at least three ranks
+#    meet).
+# 2. `"other size"`: of the calls that meet, one rank's call is the same as the others', but has another `numel`.
 # 3. `"lost"`: a rank that others wait for gives no sign.
 # 4. `"ended early"`: a rank that others wait for has reached the end of its program.
 # 5. `"only slow"`: a rank that others wait for still computes.
@@ -856,9 +859,9 @@ check("no_sync")
 #
 # * `normalise(x, running, comm, momentum=..., eps=...)` → `(y, running, kept)`. `x` is this rank's rows by channels, in
 #   float64; ranks may have unequal numbers of rows, one at least. `y` is `(x - mean) / sqrt(variance + eps)`, with mean
-#   and biased variance of the rows of *all* ranks. `running` is the previous pair `(mean, variance)`. It becomes `(1 -
-#   momentum) * old + momentum * new`, where the new variance is divided by the count minus one. `kept` is whatever
-#   `go_back` needs.
+#   and biased variance of the rows of *all* ranks. `running` is the previous pair `(mean, variance)`. It becomes
+#   `(1 - momentum) * old + momentum * new`, where the new variance is the unbiased one (sum of squared deviations
+#   divided by the count minus one). `kept` is whatever `go_back` needs.
 # * `go_back(gradient, kept, comm)` → the gradient of this rank's `x`, from that of its `y`. Each `y` depends on every
 #   `x` of all ranks, through mean and variance. With `Σ` over all N rows, and `s` the factor by which `x - mean` was
 #   multiplied, the gradient is `s * (g - Σg / N - y * Σ(g * y) / N)`, channel by channel.

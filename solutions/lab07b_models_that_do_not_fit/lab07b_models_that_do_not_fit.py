@@ -28,10 +28,11 @@
 # |---|---|---|
 # | minutes | 29 | 51 |
 #
-# Neither a GPU nor a second process is needed: results of modelled GPUs say that they are modelled. *Write your
-# prediction down* before you run the next cell. If there is a box, enter a number, with or without its unit, and press
-# Enter. Only then is the result shown next to it. Lecture slides are quoted by deck: [002] software perspective, [004]
-# deep learning, hopefully faster. `hint("sharded_step")` gives the hints of an exercise, one at a time.
+# You need neither a GPU nor a second process: the GPUs are modelled, and results of modelled GPUs are labelled as such.
+# *Write your prediction down* before you run the next cell. If there is a box, enter a number, with or without its
+# unit, and press Enter. Only then is the result shown next to it. Lecture slides are quoted by deck: [002] software
+# perspective, [004] deep learning, hopefully faster. `hint("sharded_step")` gives the hints of an exercise, one at a
+# time.
 #
 # A check that fails shows the first wrong case and what your code returned; `case("sharded_step")` gives that case's
 # inputs as Python values, to try your code on.

@@ -209,8 +209,8 @@ with (
     truth(token_bytes=token, sequence_bytes=4096 * token)
 
 # %% [markdown]
-# On a card of 80 GB 30 sequences of 4096 tokens fit (and 80 on one of 186 GB). With half as many kv heads, twice as
-# many fit. How many you *want* to run at once is the next question.
+# A card with 80 GB has room for 30 sequences of 4096 tokens; a card with 186 GB has room for 80. With half as many kv
+# heads, twice as many fit. How many you *want* to run at once is the next question.
 
 # %% [markdown]
 # ## 2. Reading to write one word
@@ -240,9 +240,10 @@ predict(
 # Each token needs 2 FLOP for each parameter, and 4 · layers · heads · head_size FLOP for each token that it looks back
 # at (including itself). Each *step* reads the weights once. A prompt's tokens move their own keys and values once, when
 # they are written. A decoding sequence moves those of its `context` tokens once each; writing the new one adds nothing.
-# The time of a step is the longer of computing and moving. The stub `step_parts`, FLOPs and bytes of a step, is
-# optional: `tokens` are computed, look back at `looked` tokens and move the keys and values of `moved` tokens, all
-# summed over the batch. You may change or delete it; only your code calls it.
+# The time of a step is the longer of computing and moving. The stub `step_parts`, which returns the FLOPs and bytes of
+# a step, is optional. Its arguments are sums over the batch: `tokens` are computed, `looked` are the tokens that they
+# look back at, and `moved` are those whose keys and values are moved. You may change or delete it; only your code calls
+# it.
 #
 # You may call `serving.ServerMachine`, which times a step by the same rules; it does not compute a ridge.
 
@@ -347,7 +348,7 @@ with reveal_prediction("filled") as truth:
 #
 # | of `server` | is |
 # |---|---|
-# | `waiting`, `running` | requests, in the order of arrival, and of admission |
+# | `waiting`, `running` | requests, in the order of arrival (`waiting`) or of admission (`running`) |
 # | `finished` | requests that have ended and still hold their blocks |
 # | `free_blocks` | blocks of the pool that are free |
 # | `allocate(request, blocks)` | gives it that many more blocks |
@@ -359,9 +360,9 @@ with reveal_prediction("filled") as truth:
 # A request has `number`, `arrival_s`, `prompt_tokens`, `generated_tokens`, `blocks` (how many it holds), and `needs`:
 # how many more it needs for its next step. A running request without them stalls. A value that you have read does not
 # change: read it again after a call. In the end every request must be answered and every block free, within 5 % of the
-# time of a good schedule, and with a p99 of the first token within 30 % of that schedule's. (Good is a schedule of a
-# dozen lines that holds no blocks in reserve; which request it preempts matters. The check serves ten loads, which
-# takes about 15 s.)
+# time of a good schedule, and with a p99 of the first token within 30 % of that schedule's. (The good schedule has a
+# dozen lines and holds no blocks in reserve; which request it preempts matters. The check serves ten loads, which takes
+# about 15 s.)
 
 
 # %% solve="continuous"
@@ -725,7 +726,7 @@ with reveal_prediction("mean") as truth:
 # second arrive at random; 32 may wait, for up to 0.2 s. If the model runs them one by one, what percentage gets a 503?
 
 # %%
-predict("turned_away", "Of the requests, one by one, a 503 goes to", unit="%")
+predict("turned_away", "One by one, the share that gets a 503 is", unit="%")
 
 # %% [markdown]
 # Write the three rules. They do not read a clock, so the check can run them on virtual time, and a real server can use

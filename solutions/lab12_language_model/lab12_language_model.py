@@ -298,9 +298,9 @@ with requires_solution("where_the_peak_is"):
 # ## 3. The loss in chunks
 #
 # The loss of a position needs only the logits of this position. So you can compute the head and the loss in *chunks* of
-# some rows: the chunk's logits, its share of the loss, and at once its share of both gradients, since the probabilities
-# are already in memory. Then the chunk's tensors are freed. **Predict:** 128,256 words, fp32 logits, 1,024 rows a
-# chunk. How many bytes has one chunk's tensor of logits?
+# a few rows: the chunk's logits, its share of the loss, and immediately its share of the gradients of the hidden states
+# and of the head's weight, since the probabilities are already in memory. Then the chunk's tensors are freed.
+# **Predict:** 128,256 words, fp32 logits, 1,024 rows a chunk. How many bytes has one chunk's tensor of logits?
 
 # %%
 predict("chunk", "The logits of one chunk have", unit="GB")
@@ -354,8 +354,9 @@ print(x.grad)
 # current chunk and a number for each position; a temporary of a gradient's shape is allowed, and `backward` may make a
 # new copy of each gradient. A function that computes the logits a second time in the backward pass earns 3 of the 5
 # points. The check does not use a clock: it records which operators your function runs, replays them on other values,
-# and counts. So no operator may depend on a value that the host has read (`.item()`). (PyTorch has
-# `F.linear_cross_entropy`, which does not support smoothing in chunks; the check does not accept it.)
+# and counts the memory and the matrix products. So no operator may depend on a value that the host has read
+# (`.item()`). (PyTorch has `F.linear_cross_entropy`, which does not support smoothing in chunks; the check does not
+# accept it.)
 
 
 # %% solve="chunked_loss"
@@ -434,9 +435,10 @@ with requires_solution("chunked_loss"):
 # %% [markdown]
 # ## 4. A step without waste
 #
-# On a GPU a small step waits more than it computes: for the host, which starts each kernel, and for reads of a value by
-# the host, which wait for everything before them ([000]). Here is a typical training loop of a project that has grown.
-# It trains a small model of blocks whose attention is a function that you can replace:
+# On a GPU a small step spends more time waiting than computing. It waits for the host to start each kernel. Each time
+# that the host reads a value, the read waits for everything that was issued before it ([000]). Here is a typical
+# training loop of a project that has grown. It trains a small model of blocks whose attention is a function that you
+# can replace:
 
 
 # %% given
@@ -528,7 +530,7 @@ with reveal_prediction("one_by_one", "fused") as truth:
 # * **the optimizer** does not update each parameter separately. It stays AdamW with a learning rate of 0.01. (On a CPU,
 #   PyTorch does it one by one unless you ask for `foreach=True` or `fused=True`.)
 # * **the mask**: no tensor has positions × positions as its last two dimensions;
-# * **conversions**: nothing is converted in a step that does not keep an accuracy;
+# * **conversions**: a step that does not keep an accuracy converts no tensor to another dtype;
 # * **the metric**: the accuracy is computed only in the steps that keep it, every third from the first one on.
 #
 # Each is worth a point, once losses, accuracies and weights are right. `step` must not depend on values: the check
@@ -630,14 +632,14 @@ with reveal_prediction("bf16_words", "int4_words") as truth:
 #
 # Write four functions for a weight of rows × columns, in fp32:
 #
-# * `quantize(weight, group)` → (packed, scale, zero). In each group of `group` neighbours of a row (the last group may
-#   be shorter), `lowest` is the smallest of its values and 0, `highest` the largest of its values and 0, so that 0 has
-#   an integer. `scale` is (highest − lowest) / 15, rounded to fp16; use the rounded scale from there on. `zero` is
-#   round(−lowest / scale). Every group has a value that is not 0; no rounding is a tie, and no scale becomes 0 in fp16.
-#   A weight's integer is round(w / scale) + zero, at least 0 and at most 15. `packed` holds two of them in a byte:
-#   column 0 in the low four bits, column 1 in the high ones, and so on; with an odd number of columns the last high
-#   bits are 0. `packed` and `zero` are torch.uint8, `scale` is torch.float16; `scale` and `zero` have one column a
-#   group.
+# * `quantize(weight, group)` → (packed, scale, zero). In each group of `group` neighbours in a row (the last group may
+#   be shorter), `lowest` is the smallest of 0 and the values, and `highest` the largest of 0 and the values, so that
+#   one of the integers represents exactly 0. `scale` is (highest − lowest) / 15, rounded to fp16; use the rounded scale
+#   from there on. `zero` is round(−lowest / scale). Every group has a value that is not 0; no rounding is a tie, and no
+#   scale becomes 0 in fp16. A weight's integer is round(w / scale) + zero, at least 0 and at most 15. `packed` holds
+#   two of them in a byte: column 0 in the low four bits, column 1 in the high ones, and so on; with an odd number of
+#   columns the last high bits are 0. `packed` and `zero` are torch.uint8, `scale` is torch.float16; `scale` and `zero`
+#   have one column a group.
 # * `dequantize(packed, scale, zero, columns, group)` → the weights in fp32, (integer − zero) · scale.
 # * `product(x, packed, scale, zero, columns, group)` → x times the transposed weights, in fp32: rows of x by rows of
 #   the weight.
@@ -929,9 +931,9 @@ def nvfp4_values(x, tensor_scale, block_scales):
 check("block_scales")
 
 # %% [markdown]
-# What do the formats do to the weights of your model? A block's largest value is above 448 · scale in about one block
-# in five, if its logarithm falls anywhere between two powers of two: log₂(512 / 448) is 0.19. The other rule makes the
-# steps of those blocks twice as large.
+# What do the formats do to the weights of your model? If the logarithm (base 2) of a block's largest value is spread
+# evenly between two integers, that value is above 448 · scale in about one block in five: log₂(512 / 448) is 0.19. The
+# other rule makes the steps of those blocks twice as large.
 
 # %%
 weight = model.layers[0].up.weight.detach()
@@ -977,8 +979,8 @@ with reveal_prediction("all_trained", "adapters_trained") as truth:
 # Write four functions; `x` is positions × columns, in fp32 like the other tensors.
 #
 # * `adapted(x, weight, down, up, alpha)` → y.
-# * `merged(weight, down, up, alpha)` → one weight of rows × columns that gives the same y as a plain linear layer, so
-#   that the adapter costs nothing when the model serves. The frozen weight stays as it is: others still need it.
+# * `merged(weight, down, up, alpha)` → one weight of rows × columns with which a plain linear layer gives the same y,
+#   so that the adapter costs nothing when the model serves. The frozen weight stays as it is: others still need it.
 # * `state_bytes(rows, columns, rank)` → bytes of weights, gradients and optimizer for this layer in training, with the
 #   numbers above.
 # * `step_flop(positions, rows, columns, rank)` → floating-point operations of the layer's matrix products in one

@@ -45,7 +45,7 @@ CORRECTED = [
     ("lab08c", "tries up to ten algorithms", "tries every algorithm"),
     ("lab08c", "then runs `lines`, and returns `y * 2`", "after `y = x * scale + shift`, as dicts"),
     ("lab09", "128 images (51 MB: more than its L2 cache holds)", "pixels, 32 images"),
-    ("lab09b", "On a card of 80 GB 30 sequences of 4096 tokens fit", "fill the largest memory"),
+    ("lab09b", "A card with 80 GB has room for 30 sequences of 4096 tokens", "fill the largest memory"),
     ("lab10", "twice that for 2:4 sparse weights", "says its datasheet, and 40 %"),
 ]
 # Short facts of the decks that no exercise asks for: lab, and what it says.
@@ -68,7 +68,7 @@ SAID = [
     ("lab08", "warp-level primitives"),
     ("lab08c", "TorchScript"),
     ("lab08c", "cudnn.version()"),
-    ("lab09b", "The stub `step_parts`, FLOPs and bytes of a step, is optional"),
+    ("lab09b", "The stub `step_parts`, which returns the FLOPs and bytes of a step, is optional"),
     ("lab10", "The factors of two fixes of one operation multiply"),
     ("lab09", "`torch.sparse.to_sparse_semi_structured`"),
 ]

@@ -64,7 +64,7 @@ def test_where_fp16_and_bf16_break():
 
 def test_e4m3fn_ends_on_an_even_neighbour():
     assert (448.0, True) == (E4M3FN.round(464.0), E4M3FN.round(465.0) != E4M3FN.round(465.0))
-    assert [] == says("so 464 still becomes 448, and 465 is NaN", "makes 448 of it")
+    assert [] == says("so 464 still becomes 448, and 465 is NaN", "converts 465 to 448")
     assert 448.0 == float(torch.tensor(465.0).to(torch.float8_e4m3fn))
 
 
@@ -143,7 +143,8 @@ def test_of_the_decks_figures_for_fp16_two_obey_the_older_rule_and_one_the_newer
     assert [True] * 3 == [n % alignment_multiple("fp16", rule_bytes=16) == 0 for n in (sequence, mini_batch, on_a100)]
     assert [False, False, True] == [n % 64 == 0 for n in (sequence, mini_batch, on_a100)]
     assert [] == says(
-        "length should be a multiple of 16, and a mini-batch a multiple of 8", "On an A100, the figure is 64"
+        "length should be a multiple of 16 and a mini-batch a multiple of 8",
+        "For an A100, the deck gives multiples of 64",
     )
 
 

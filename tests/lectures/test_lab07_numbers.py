@@ -30,7 +30,7 @@ def test_the_intensity_of_data_parallel_training_falls_with_the_ranks(ranks):
     assert {(0, rank): pytest.approx(sent) for rank in range(ranks)} == {
         port: share * 4 * m * k for port, share in ring.sent.items()
     }
-    assert [] == says("`N/4` FLOP/B against its network ridge of 1000", "`N/(4(P - 1))`", "6 GB/s")
+    assert [] == says("The intensity is `N/4` FLOP/B", "`N/(4(P - 1))`", "6 GB/s")
 
 
 def test_the_network_ridge_of_the_deck():

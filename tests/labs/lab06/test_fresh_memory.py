@@ -45,7 +45,7 @@ def test_one_answer_to_what_is_largest_is_clear(run_all, capsys, small):
     first, second, *_ = sorted(names["plan"].peak.held_bytes.values(), reverse=True)
 
     assert "The largest are … activations" in said
-    assert "Most is there … as backward begins" in said
+    assert "The total is largest … as backward begins" in said
     assert first > 1.5 * second
     assert {1: 128, 4: 35, 8: 23, 16: 23, 32: 35} == names["counts"]
     assert "The fewest are held with … 8 and 16" in said
