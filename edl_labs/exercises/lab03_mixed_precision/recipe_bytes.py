@@ -116,7 +116,7 @@ _LEFT_OUT = [
     (
         _master_copy_of_sgd,
         "the master copy was left out where the optimizer keeps no states",
-        "it belongs to the precision, whatever the optimizer: sgd needs it too",
+        "it belongs to the precision, not to the optimizer: sgd needs it too",
     ),
 ]
 
