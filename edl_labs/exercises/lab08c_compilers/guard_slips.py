@@ -78,6 +78,10 @@ SAID: dict[str, tuple[str, str]] = {
         "what was seen are all calls that made a version, not the last one",
         "what has changed once stays free in every version that is made later",
     ),
+    "old versions freed": (
+        "existing versions keep the numbers for which they were made",
+        "a number that changed is free only in versions that are made from then on",
+    ),
     "newest version alone": (
         "every version is asked, not only the newest one",
         "a call hits if any of the versions fits",

@@ -1183,3 +1183,14 @@ class Cache:
             if value < least:
                 known = [*known[:at], value, *known[at + 1 :]]
         return fixed, known
+
+
+# %% mistake="guards_old_versions_freed"
+# told: existing versions keep the numbers for which they were made
+# %% replace
+self.versions.append({name: self._guard(name, args[name]) for name in args})
+# %% by
+made = {name: self._guard(name, args[name]) for name in args}
+free = [name for name in made if made[name] == (None, [None])]
+self.versions = [{**one, **{n: made[n] for n in free}} for one in self.versions]
+self.versions.append(made)

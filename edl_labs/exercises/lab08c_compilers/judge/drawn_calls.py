@@ -36,6 +36,7 @@ SLIPS: dict[str, dict[str, Any]] = {
     "rank frees nothing": {"rank_frees_nothing": True},
     "seen of a dtype": {"seen_of_a_dtype": True},
     "last one seen": {"last_one_seen": True},
+    "old versions freed": {"frees_old": True},
     "newest version alone": {"newest_alone": True},
     "no limit": {"limit": 10**6},
     "another limit": {"limit": LIMIT + 1},
@@ -82,8 +83,16 @@ class Rules:
         version = {name: self._guard(name, value) for name, value in args.items()}
         if slip.get("one_a_kind"):
             self.versions = [one for one in self.versions if _kind(one) != _kind(version)]
+        if slip.get("frees_old"):
+            self._free_numbers_like(version)
         self.versions.append(version)
         return "break" if breaks else "recompile"
+
+    def _free_numbers_like(self, version: dict[str, Any]) -> None:
+        for name, guard in version.items():
+            if guard == FREE:
+                for old in self.versions:
+                    old[name] = FREE
 
     def _fits(self, guard: Any, value: Any) -> bool:
         if not isinstance(value, dict):
@@ -227,6 +236,9 @@ def _of_dtypes(rng: Any) -> list[dict[str, Any]]:
         _call([b, m], dtype=two),
         _call([c, m], dtype=three),
         _call([a, m], dtype=three),
+        # A number changes together with the type and layout: it is free in the new version, and not in older ones.
+        _call([a, m], dtype=two, layout="transposed", shift=5),
+        _call([a, m], dtype=three, shift=7),
     ]
 
 
