@@ -136,7 +136,10 @@ def _equal_symptom(case: Any, got: Any, counts: _Counts) -> Wrong:
     if claimed == {"one point"}:
         why = f"in {counts.equal_claimed} pairs a single point of one seed differs by more than rounding"
         raise Wrong("one point that differs is forgiven", why=why, next="equal means so at all points of all seeds")
-    if claimed == {"near"}:
+    if claimed == {"near, small"}:
+        then = "ROUNDING is relative: multiply it by the loss"
+        raise Wrong("small losses that differ by more than rounding are called equal", why=why, next=then)
+    if claimed and claimed <= {"near", "near, small"}:
         then = "ROUNDING, relative to the loss, and nothing absolute: numpy.allclose has an rtol and an atol of its own"
         raise Wrong("another tolerance than ROUNDING is taken", why=why, next=then)
     then = "a mend that changes nothing changes only last digits: ROUNDING, relative to the loss"

@@ -38,6 +38,7 @@ class RankGains(Exercise):
             "run_s": replayed_s(),
             "alone_s": [[name, replayed_s(name)] for name in given["mends"]],
             "both_s": replayed_s(first, second),
+            "twice_s": student.replayed_s(copy.deepcopy(given["spans"]), copy.deepcopy(given["twice"])),
             "ranked": [list(one) if isinstance(one, (tuple, list)) else one for one in ranked],
         }
 
@@ -50,6 +51,7 @@ class RankGains(Exercise):
         for name, with_s in got["alone_s"]:
             _judge_alone(case, name, got["run_s"], with_s)
         _judge_both(case, got)
+        _judge_twice(case, got)
         _judge_ranking(case, got["ranked"])
 
     def diagnose_all_cases(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
@@ -124,6 +126,24 @@ def _judge_both(case: Any, got: Any) -> None:
     raise Wrong(
         "the time with two mends together is wrong", why=why, next="shorten the spans of both, then replay once"
     )
+
+
+def _judge_twice(case: Any, got: Any) -> None:
+    """Two mends of the same operations: their factors multiply."""
+
+    def with_s(*mends: Any) -> float:
+        return run_s(case["step"], machine_of(case), count=COUNT, mends=mends)
+
+    whole_s, right_s = seconds_with(case, ()), with_s(*case["twice"])
+    if _near(case, got["run_s"] - got["twice_s"], whole_s - right_s):
+        return
+    factors = " and ".join(f"{mend['times']:g}" for mend in case["twice"])
+    named = ", ".join(case["twice"][0]["names"])
+    why = f"{named} by {factors}: {_said(got['twice_s'])} came back, and the run then takes {seconds(right_s)}"
+    then = "multiply the factors of all fixes that name an operation"
+    if any(close(got["twice_s"], with_s(mend), rtol=1e-3) for mend in case["twice"]):
+        raise Wrong("only one of two fixes of the same operation counts", why=why, next=then)
+    raise Wrong("the time with two fixes of the same operation is wrong", why=why, next=then)
 
 
 def _judge_ranking(case: Any, ranked: Any) -> None:

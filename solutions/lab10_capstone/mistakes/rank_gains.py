@@ -230,3 +230,11 @@ lasts_s, after = 0.0, after
 best = min(after_s, key=after_s.get)
 # %% by
 best = max(after_s, key=after_s.get)
+
+
+# %% mistake="last_factor"
+# told: only one of two fixes of the same operation counts
+# %% replace
+left[name] = left.get(name, 1.0) * mend["times"]
+# %% by
+left[name] = mend["times"]

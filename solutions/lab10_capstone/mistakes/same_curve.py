@@ -243,3 +243,24 @@ def same(curves_a, curves_b):
         return "equal"
     far = np.abs(curves_b / curves_a - 1).max()
     return "changed" if far > 0.03 else "noise"
+
+
+# %% mistake="absolute_rounding"
+# told: small losses that differ by more than rounding are called equal
+# %% replace
+if np.allclose(curves_a, curves_b, rtol=ROUNDING, atol=0.0):
+    return "equal"
+# %% by
+if np.allclose(curves_a, curves_b, rtol=0.0, atol=ROUNDING):
+    return "equal"
+
+
+# %% mistake="seeds_sorted"
+# told: seeds are not paired
+# like: seeds_apart
+# %% replace
+parts = np.array_split(curves_b - curves_a, 4, axis=1)
+# %% by
+before = curves_a[np.argsort(curves_a.mean(axis=1))]
+after = curves_b[np.argsort(curves_b[:, -1])]
+parts = np.array_split(after - before, 4, axis=1)

@@ -11,7 +11,7 @@ from edl_labs.exercises.lab10_capstone.curves_of_seeds import MOST_WRONG
 
 SEEDS, POINTS = 10, 16  # as the text says: ten agree on a sign by chance once in 512, and a quarter is four points
 _NOISE, _EQUAL = 24, 6  # pairs of each; changed ones are as many as noise
-_NEAR = ("near", "near", "one point", "one point")  # noise too, and no larger than what a careless tolerance forgives
+_NEAR = ("near", "near, small", "one point", "one point")  # noise too: below a careless tolerance
 _AGAIN = 10  # pairs of each kind that are looked at again: seeds in another order, a and b exchanged, seeds mixed up, …
 _SHAPES = ("all along", "late", "early", "crosses")
 # A change, in standard deviations of the noise at one point of one seed: in the quarter where it is seen best it is
@@ -20,6 +20,7 @@ _SIZES = (4.5, 6.5)
 # Relative to the loss: a fixed yardstick errs in five pairs of ten, since a small change is far below a large noise.
 _NOISES = (0.0005, 0.02)
 _SEED_SPREAD = 12.0  # of seeds, in units of the noise: a test that does not pair them sees no change
+_SMALL = 0.02  # times other losses, of some pairs: the largest difference then is below 1e-6
 _CARRIED = 0.4  # of the noise, from a point to the next
 _NEARLY = (4e-6, 1e-4)  # relative differences: of all points, or of one point of one seed; ROUNDING is 1e-6
 _MOST_ERRORS = 1  # of the quarters' test, of either kind: two may be made, and one draw in a hundred has three
@@ -69,12 +70,17 @@ def _pair(rng: Any, shape: str, number: int, relative: float) -> tuple[Any, Any]
     start, floor = rng.uniform(2.0, 8.0), rng.uniform(0.2, 2.0)
     curve = floor + (start - floor) * numpy.exp(-rng.uniform(2.5, 5.0) * at)
     sigma = curve * relative  # of the noise at each point
-    seeds = curve * numpy.exp(relative * _SEED_SPREAD * rng.normal(size=(SEEDS, 1)))
+    drawn = rng.normal(size=(SEEDS, 1))
+    # Seeds cross: their order by the last loss is not that by the mean.
+    place = ((1 - at) * drawn + at * numpy.roll(drawn, SEEDS // 2 - 1, axis=0)) / numpy.hypot(1 - at, at)
+    seeds = curve * numpy.exp(relative * _SEED_SPREAD * place)
     before = seeds + sigma * _noise(rng)
     if shape in ("equal", *_NEAR):
         after = before * (1 + 2e-8 * rng.normal(size=before.shape))
-        if shape == "near":
+        if shape in ("near", "near, small"):
             after = before * (1 + _NEARLY[0] * rng.choice([-1, 1], size=before.shape))
+        if shape == "near, small":  # no difference is as large as ROUNDING, and all are larger than it allows
+            before, after = _SMALL * before, _SMALL * after
         if shape == "one point":
             after[rng.integers(SEEDS), rng.integers(POINTS)] *= 1 + _NEARLY[1]
         return _rounded(before), _rounded(after)

@@ -10,6 +10,7 @@ from edl_labs.exercises.lab10_capstone.ranked_gains import COUNT, machine_of
 from edl_labs.virtual.operation_runs import run_spans
 
 _TRIES = 1500  # about one draw in twenty is asked
+_AGAIN = 0.5  # what a second mend of the same operations leaves of their seconds
 _MS = 1e-3  # seconds: times are drawn in milliseconds
 # Which resource is meant to be short first: each kind of run once.
 _SHORT = ("host", "copies", "gpu", "network")
@@ -34,7 +35,7 @@ def _decided(rng: Any, short: str, *, reordered: bool) -> dict[str, Any]:
         if _is_asked(case, reordered=reordered, hides=short not in _READ):
             spans, slips = run_spans(case["step"], machine_of(case), count=COUNT), slips_of(case)
             if all(_is_told(spans, case["mends"], slips[one]) for one in _TOLD.get(short, ())):
-                return {**case, "spans": spans, "slips": slips}
+                return {**case, "spans": spans, "slips": slips, "twice": _twice(spans, case["mends"])}
     raise AssertionError(f"no run short of {short} was decided; draw other times")
 
 
@@ -63,6 +64,20 @@ def _is_told(spans: Sequence[Any], mends: Any, slip: Any) -> bool:
     whole = _slipping(spans, {})
     rights = {name: whole - _slipping(spans, _left(mend)) for name, mend in mends.items()}
     return any(abs(slip[name] - right) > max(0.015 * whole, 0.15 * right) for name, right in rights.items())
+
+
+def _twice(spans: Sequence[Any], mends: Any) -> list[dict[str, Any]]:
+    """Two mends of the same operations, those whose product differs most from either factor."""
+
+    def apart_s(mend: Any) -> float:
+        both, *either = (
+            _slipping(spans, dict.fromkeys(mend["names"], times))
+            for times in (mend["times"] * _AGAIN, mend["times"], _AGAIN)
+        )
+        return min(either) - both
+
+    most = max((mend for mend in mends.values() if mend["times"]), key=apart_s)
+    return [{"names": list(most["names"]), "times": times} for times in (most["times"], _AGAIN)]
 
 
 def _left(mend: Any) -> dict[str, float]:
