@@ -145,3 +145,37 @@ return drafted[:i]
 tokens_a_pass = (1 - acceptance ** (length + 1)) / (1 - acceptance)
 # %% by
 tokens_a_pass = (1 - acceptance**length) / (1 - acceptance)
+
+
+# %% mistake="drafts_equal_is_accepted"
+# told: a uniform that equals the probability accepts the token
+# why: it was refused only where the uniform is above
+# next: a drafted token is accepted if its uniform is below the probability
+# %% replace
+if uniforms[i] >= accept_probability(large[i], small[i], token):
+    accepted, last = drafted[:i], residual(large[i], small[i])
+    break
+# %% by
+if uniforms[i] > accept_probability(large[i], small[i], token):
+    accepted, last = drafted[:i], residual(large[i], small[i])
+    break
+
+
+# %% mistake="drafts_sum_reaches_u"
+# told: a token of probability 0 is drawn
+# why: with the number 0, the sum of the first probability reaches it already
+# next: take the first token at which the sum is above the number
+# %% replace
+return [*accepted, int((np.cumsum(last) > uniforms[len(drafted)]).argmax())]
+# %% by
+return [*accepted, int((np.cumsum(last) >= uniforms[len(drafted)]).argmax())]
+
+
+# %% mistake="drafts_longer_of_equal"
+# told: of two lengths that are equally fast, the longer one is taken
+# why: with a cost that equals the acceptance, one drafted token gains nothing
+# next: take the shorter one
+# %% replace
+return max(range(most + 1), key=speed)
+# %% by
+return max(reversed(range(most + 1)), key=speed)

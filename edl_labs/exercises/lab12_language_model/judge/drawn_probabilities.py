@@ -19,8 +19,8 @@ def distributions(rng: Any) -> list[Case]:
 
 def _case(rng: Any, words: int) -> Case:
     p, q = _two_distributions(rng, words)
-    passes = [_pass(rng, words, end) for end in rng.permutation([*_ENDS, "all", "middle"])]
-    draftings = [_drafting(rng, kind) for kind in ("none", "some", "some", "many")]
+    passes = [_pass(rng, words, end) for end in rng.permutation([*_ENDS, "all", "middle"])] + [_equal_pass(rng, words)]
+    draftings = [_drafting(rng, kind) for kind in ("none", "some", "some", "many")] + [_equal_drafting(rng)]
     given = {"p": p, "q": q, "passes": passes, "draftings": draftings}
     return Case(given=given, hidden={"slips": _slips(given)})
 
@@ -59,6 +59,30 @@ def _pass(rng: Any, words: int, end: str) -> dict[str, Any]:
         if is_there and apart >= (1 if end == "all" else 3) and _is_clear(one):
             return one
     raise AssertionError(f"no pass ends {end}; draw other distributions")
+
+
+def _equal_pass(rng: Any, words: int) -> dict[str, Any]:
+    """A pass whose first uniform is exactly its token's probability 1/2, and whose last is exactly 0.
+
+    Token 0 is refused, since its uniform is not below; the residual gives it 0, so that a sum has to be above 0.
+    """
+    one = _pass(rng, words, "first")
+    for _ in range(_TRIES):
+        large, small = (_distribution(rng, words) for _ in range(2))
+        half = [large[0] * 2, *small[1:]]
+        rest = sum(round(10_000 * one) for one in half[:-1])
+        half[-1] = (10_000 - rest) / 10_000
+        if half[-1] > 0.01 and sum(a > b for a, b in zip(large, half, strict=True)) >= 2:
+            one["large"][0], one["small"][0], one["drafted"][0] = large, half, 0
+            one["uniforms"][0], one["uniforms"][-1] = 0.5, 0.0
+            return one
+    raise AssertionError("no distribution has a token at half of the other's; draw others")
+
+
+def _equal_drafting(rng: Any) -> list[float]:
+    """Lengths 0 and 1 are equally fast where a token costs what it is accepted with, exactly for these floats."""
+    acceptance = float(rng.choice([0.25, 0.5, 0.75]))
+    return [acceptance, acceptance, int(rng.integers(4, 13))]
 
 
 def _is_clear(one: Any) -> bool:
