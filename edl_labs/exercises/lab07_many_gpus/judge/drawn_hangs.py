@@ -1,4 +1,4 @@
-"""The cases of who_hangs: four states of eight ranks for each answer, with others that are on the way or apart."""
+"""The cases of who_hangs: four or five states of eight ranks for each answer, others on the way or apart."""
 
 from __future__ import annotations
 
