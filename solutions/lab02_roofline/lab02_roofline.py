@@ -78,9 +78,9 @@ Progress("lab02_roofline")
 # **Predict:** which of the two takes longer, and by what factor? How many GFLOP/s remain of 6000?
 
 # %%
-predict("longer", "Longer takes", choices=("memory", "arithmetic"))
+predict("longer", "The one that takes longer is", choices=("memory", "arithmetic"))
 predict("longer_by", "It takes longer than the other", unit="times")
-predict("remains", "Of 6000 GFLOP/s there remain", unit="GFLOP/s")
+predict("remains", "What remains of 6000 GFLOP/s is", unit="GFLOP/s")
 
 # %%
 rows, columns = 1024, 512
@@ -218,7 +218,7 @@ with (
 # ever reach the ceiling?
 
 # %%
-predict("rows_at_ceiling", "The ceiling is reached by", unit="rows")
+predict("rows_at_ceiling", "The number of rows that reach the ceiling is", unit="rows")
 
 # %% [markdown]
 # Write two functions. A `machine` is `{"peak_flop_per_s": {"fp16": ..., ...}, "bandwidth_byte_per_s": {"L2": ...,
@@ -375,7 +375,7 @@ print(measured_here("roofs"))
 # as one". **Predict:** what is the intensity if one kernel multiplies and a second kernel adds?
 
 # %%
-predict("two_kernels", "Two kernels have together", unit="FLOP/B")
+predict("two_kernels", "Two kernels together have", unit="FLOP/B")
 
 # %% [markdown]
 # A `chain` is a list of steps `{"op": ..., "reads": [names of tensors], "writes": name, "flop": ...}`. Each step writes
@@ -452,7 +452,9 @@ with requires_solution("fused_or_not"), reveal_prediction("two_kernels") as trut
 # gradient dY is known. What must be computed, and with how many products?
 
 # %%
-predict("back_over_forward", "Of the forward pass's FLOPs it needs", unit="times")
+predict(
+    "back_over_forward", "Compared with a forward pass, its FLOPs are", unit="times"
+)
 
 # %% [markdown]
 # `count_block(shape)` returns `(forward_flop, backward_flop)` within 1 %. Count products only (no norm, softmax or
@@ -493,7 +495,7 @@ with (
 # runs, forward and backward. **Predict:** which share of all its FLOPs are *not* in products?
 
 # %%
-predict("not_products", "Of its FLOPs are not in products", unit="%")
+predict("not_products", "The share of its FLOPs outside products is", unit="%")
 
 
 # %%
@@ -563,7 +565,7 @@ with requires_solution("count_a_model"):
 # operator of your own to the dict.
 
 # %%
-predict("product", "A large product has, of light,", unit="%")
+predict("product", "A large product reaches, of the speed of light,", unit="%")
 predict("small_product", "A product of 32 × 32 has", unit="%")
 predict("relu", "A ReLU has", unit="%")
 predict("gelu_by_hand", "GELU written by hand has", unit="%")
@@ -630,8 +632,8 @@ with reveal_prediction(*light_asked) as truth:
 # operators would be *at best*.
 
 # %%
-predict("on_a100", "On an A100, arithmetic limits", unit="operators")
-predict("on_h200", "On an H200, arithmetic limits", unit="operators")
+predict("on_a100", "Operators limited by arithmetic on an A100:", unit="operators")
+predict("on_h200", "Operators limited by arithmetic on an H200:", unit="operators")
 
 # %%
 from edl_labs.ui.roofline_widget import RooflineExplorer
@@ -991,7 +993,7 @@ with requires_solution("network_roofline"):
 # The slide says "about 64". And does a larger batch always get there, whatever N is?
 
 # %%
-predict("batch_1024", "With N = 1024 compute-bound from a batch of", unit="examples")
+predict("batch_1024", "N = 1024 is compute-bound from a batch of", unit="examples")
 for_which = ("for each N", "not for each N")
 predict("always", "A batch that is large enough exists", choices=for_which)
 
@@ -1101,8 +1103,8 @@ with requires_solution("minibatch_crossover"), reveal_prediction("best_batch") a
 # strongly and weakly?
 
 # %%
-predict("strongly", "Strongly, to", unit="nodes")
-predict("weakly", "Weakly, to", unit="nodes")
+predict("strongly", "With strong scaling, you would go up to", unit="nodes")
+predict("weakly", "With weak scaling, you would go up to", unit="nodes")
 
 # %% [markdown]
 # `plan(job, cluster)` returns `(scaling, nodes)`. A job has `weights`, `itemsize`, `buckets`, `batch` (what one node

@@ -100,9 +100,9 @@ Progress("lab04_data_pipelines")
 # in the order in which they are stored, and how long in random order? And on NVMe (80 µs, 3000 MB/s)?
 
 # %%
-predict("disk_in_order", "The disk takes in order", unit="s")
-predict("disk_scattered", "The disk takes in random order", unit="s")
-predict("nvme_scattered", "NVMe takes in random order", unit="ms")
+predict("disk_in_order", "In order, the disk takes", unit="s")
+predict("disk_scattered", "In random order, the disk takes", unit="s")
+predict("nvme_scattered", "In random order, an NVMe drive takes", unit="ms")
 
 
 # %%
@@ -243,7 +243,7 @@ with reveal_prediction("warm_gain") as truth:
 
 # %%
 stages_here = ("open", "read", "decode", "transform", "collate")
-predict("slowest_stage", "Longest takes", choices=stages_here)
+predict("slowest_stage", "The stage that takes longest is", choices=stages_here)
 
 # %%
 from edl_labs.pipeline import image_stages, measure_ladder
@@ -290,8 +290,8 @@ with reveal_prediction("slowest_stage") as truth:
 # 4 ms on a GPU. How many workers are enough? And which rate remains if the step takes 4 ms on 8 cores?
 
 # %%
-predict("enough", "More workers gain nothing from", unit="workers")
-predict("same_cores", "A step on the same cores leaves of the rate", unit="%")
+predict("enough", "More workers gain nothing beyond", unit="workers")
+predict("same_cores", "With the step on the same cores, the rate falls to", unit="%")
 
 
 # %% solve="predict_workers"
@@ -391,7 +391,7 @@ with (
 # step or the four cores?
 
 # %%
-predict("enough_here", "With 8 ms and 4 ms, enough are", unit="workers")
+predict("enough_here", "Workers that suffice with 8 ms and 4 ms:", unit="workers")
 
 # %%
 from edl_labs.ui.loader_widget import LoaderExplorer
@@ -450,7 +450,7 @@ with (
 # * A forked worker only *reads* a list of 200,000 numbers shared with its parent. What does that cost in memory?
 
 # %%
-predict("different", "Of the 64 numbers are different", unit="numbers")
+predict("different", "Different numbers among the 64:", unit="numbers")
 predict("spawn_start", "A spawned worker starts in", unit="s")
 predict("list_costs", "Reading the list costs a worker", unit="MB")
 
@@ -877,7 +877,7 @@ for name, why in missing_decoders().items():
 # examples of each kind. A pair that differs once does not count.
 
 # %%
-predict("pairs", "The same in either order are", unit="pairs of kinds")
+predict("pairs", "Pairs that give the same in either order:", unit="pairs of kinds")
 
 # %% given
 EXAMPLES = {
@@ -966,7 +966,7 @@ check("decode_once")
 # much faster is the plan?
 
 # %%
-predict("reads_left", "Of the 1024 reads are left", unit="reads")
+predict("reads_left", "Of the 1024 reads, the number left is", unit="reads")
 predict("plan_gain", "The plan is faster", unit="times")
 
 
@@ -1041,7 +1041,7 @@ with (
 # reading single samples in random order from a network store; a data set that fits into memory.
 
 # %%
-predict("winners", "What wins each is")
+predict("winners", "The winners are")
 
 
 # %% solve="storage_format"

@@ -194,8 +194,8 @@ check("self_times")
 
 
 # %%
-predict("largest_total", "The largest total time has")
-predict("largest_self", "The largest self time has")
+predict("largest_total", "The operator with the largest total time is")
+predict("largest_self", "The operator with the largest self time is")
 
 
 # %%
@@ -477,7 +477,7 @@ axes = draw_timeline(axes, as_timeline(waiting), title="Two waits (modelled A100
 
 # %%
 waits = {"train.py:21": "the long one", "train.py:23": "the short one"}
-predict("dearer", "Of the two waits, more is lost to", choices=tuple(waits.values()))
+predict("dearer", "The wait that costs more is", choices=tuple(waits.values()))
 
 # %% [markdown]
 # Write `blame(spans, pattern)` → the line that is charged most by that pattern (each pattern asked for charges some
@@ -706,7 +706,7 @@ with requires_solution("planted"):
 # %%
 bounds = ("data", "launch", "compute", "synchronisation")
 predict("loop_bound", "The loop is bound by", choices=bounds)
-predict("loop_share", "That has, of a step,", unit="%")
+predict("loop_share", "Its share of a step is", unit="%")
 
 
 # %%
@@ -979,7 +979,7 @@ check("read_a_sampler")
 # time does the loop below spend in `multiply`, and how far off will 100 samples a second be?
 
 # %%
-predict("in_multiply", "The sampler finds in `multiply`", unit="%")
+predict("in_multiply", "The share of samples in `multiply` is", unit="%")
 
 
 # %%
@@ -1255,8 +1255,10 @@ with reveal_prediction("no_wait") as truth:
 
 
 # %%
-predict("slowest_block", "Slowest is block", choices=("0", "1", "2"))
-predict("back_times", "The backward pass takes, of the forward pass,", unit="%")
+predict("slowest_block", "The slowest block is", choices=("0", "1", "2"))
+predict(
+    "back_times", "Compared with the forward pass, the backward pass takes", unit="%"
+)
 
 # %%
 with requires_solution("layer_profiler"), torch_threads(1):
@@ -1303,8 +1305,8 @@ with requires_solution("layer_profiler"):
 
 # %%
 predict("smi_says", "For one block, nvidia-smi says", unit="%")
-predict("at_work", "Of the SMs are at work", unit="%")
-predict("at_work_109", "With 109 blocks are at work", unit="%")
+predict("at_work", "The share of SMs at work is", unit="%")
+predict("at_work_109", "With 109 blocks, the share of SMs at work is", unit="%")
 
 # %% [markdown]
 # Write `utilisation(kernels, sm_count=..., window_s=...)` → `(utilisation, sm_share)`. A kernel is a dict with

@@ -387,7 +387,7 @@ check("pick_collective")
 # as the fastest of the four?
 
 # %%
-predict("two_nodes", "Of the fastest one's time the ring takes", unit="times")
+predict("two_nodes", "Compared with the fastest, the ring takes", unit="times")
 
 # %%
 with requires_solution("pick_collective"), reveal_prediction("two_nodes") as truth:

@@ -206,7 +206,7 @@ from edl_labs.roofline.network import tensor_calls
 
 # %%
 predict("summed", "Each all-reduce adds up", unit="MB")
-predict("sums", "All-reduces of the layer, forward and backward:", unit="sums")
+predict("sums", "The layer's all-reduces, forward and backward, number", unit="sums")
 
 
 # %%
@@ -643,8 +643,8 @@ def every_layout(job):
 # share a block in the best layout, if links between nodes have 25 GB/s? And if they had 400?
 
 # %%
-predict("tp_slow", "With 25 GB/s between nodes a block is shared by", unit="GPUs")
-predict("tp_fast", "With 400 GB/s between nodes a block is shared by", unit="GPUs")
+predict("tp_slow", "With 25 GB/s between nodes, a block is shared by", unit="GPUs")
+predict("tp_fast", "With 400 GB/s between nodes, a block is shared by", unit="GPUs")
 
 
 # %% solve="layout"

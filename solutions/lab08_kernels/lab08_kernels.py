@@ -275,9 +275,9 @@ with requires_solution("coalesced"), reveal_prediction("longer") as truth:
 # takes the host 5 µs. How long do the four take in one stream, and in four streams? And if each had 108 blocks?
 
 # %%
-predict("one_stream", "27 blocks each, one stream", unit="µs")
-predict("four_streams", "27 blocks each, four streams", unit="µs")
-predict("full_four", "108 blocks each, four streams", unit="µs")
+predict("one_stream", "With 27 blocks each in one stream, it takes", unit="µs")
+predict("four_streams", "With 27 blocks each in four streams, it takes", unit="µs")
+predict("full_four", "With 108 blocks each in four streams, it takes", unit="µs")
 
 
 # %%
@@ -335,8 +335,8 @@ for m, n, share, per_sm in ((256, 128, 0.9, 1), (128, 128, 0.8, 1), (64, 64, 0.5
 # faster is the best split than no split, for k = 1024 and for k = 65,536?
 
 # %%
-predict("short_k", "k = 1024: best split over none", unit="times")
-predict("long_k", "k = 65,536: best split over none", unit="times")
+predict("short_k", "For k = 1024, the best split is faster than none by", unit="times")
+predict("long_k", "For k = 65,536, the best split is faster than none by", unit="times")
 
 
 # %% solve="tile_choice"
@@ -406,7 +406,7 @@ def rounded(value, fmt):
 
 
 # %%
-predict("apart", "Between the largest and the smallest sum lie", unit="1")
+predict("apart", "The largest and the smallest sum differ by", unit="1")
 
 # %% [markdown]
 # Write two functions.

@@ -508,8 +508,8 @@ print(f"  of a library: {', '.join(run.library)}")
 # loops, then also with one layout (`channels_last`) from end to end?
 
 # %%
-predict("left_loops", "Without the loops there is left", unit="%")
-predict("left_copies", "With one layout, of that,", unit="%")
+predict("left_loops", "Without the loops, what is left is", unit="%")
+predict("left_copies", "With one layout as well, what is left of that is", unit="%")
 
 # %%
 predict(
@@ -597,7 +597,7 @@ with reveal_prediction("worse_reason") as truth:
 # loops?
 
 # %%
-predict("left_small", "On 16 x 16 pixels, without the loops there is left", unit="%")
+predict("left_small", "On 16 x 16 pixels, without the loops, what is left is", unit="%")
 
 # %%
 with reveal_prediction("left_small") as truth:
@@ -619,7 +619,7 @@ modelled_block(0, 16).timeline.plot(axes, title=title)
 # that stacks the results. **Predict:** how many kernels remain of its 30 operators, by the rules of section 2?
 
 # %%
-predict("kernels_left", "Of 30 operators there remain", unit="kernels")
+predict("kernels_left", "Kernels left of 30 operators:", unit="kernels")
 
 # %%
 with reveal_prediction("kernels_left") as truth:

@@ -495,9 +495,9 @@ print(f"torch.use_deterministic_algorithms: {everywhere}")
 # end to end. **Predict** for each step: how much of the previous time is left on this machine?
 
 # %%
-predict("left_checks", "Without the checks there is left", unit="%")
-predict("left_unfolds", "With the library's convolution, of that,", unit="%")
-predict("left_known", "Without loops and copies, of that,", unit="%")
+predict("left_checks", "Without the checks, what is left is", unit="%")
+predict("left_unfolds", "Also with the library's convolution, of that", unit="%")
+predict("left_known", "Also without loops and copies, of that", unit="%")
 
 # %%
 predict(
@@ -632,7 +632,7 @@ print(compare({"one by one": one_by_one, "yours": yours}, budget_s=compare_s / 4
 # without the checks: what percentage of a launched block's time does a replayed block take?
 
 # %%
-predict("replayed_loops", "Replayed, a block with its loops takes", unit="%")
+predict("replayed_loops", "When replayed, a block with its loops takes", unit="%")
 
 # %%
 with reveal_prediction("replayed_loops") as truth:
@@ -670,8 +670,8 @@ for function in (block, mended_block):
 # %%
 from edl_labs.bench.compiled_runs import compiled_run
 
-predict("warm_share", "Compiled and warm, the mended network takes", unit="%")
-predict("cold_paid", "The first call has paid after", unit="calls")
+predict("warm_share", "Compiled and warm, the repaired network takes", unit="%")
+predict("cold_paid", "The first call has paid off after", unit="calls")
 
 # %%
 with reveal_prediction("warm_share", "cold_paid") as truth:
@@ -703,7 +703,7 @@ with reveal_prediction("warm_share", "cold_paid") as truth:
 # costs as much as ten calls of the slow one. After how many calls has the trial paid for itself?
 
 # %%
-predict("paid_after", "The trial has paid after", unit="calls")
+predict("paid_after", "The trial has paid off after", unit="calls")
 
 # %%
 with reveal_prediction("paid_after") as truth:
@@ -762,7 +762,7 @@ check("autotuner")
 # the sign of the sum, and prints the largest value. **Predict:** in how many graphs does a call of it run?
 
 # %%
-predict("pieces", "A call of it runs", unit="graphs")
+predict("pieces", "A call to it runs", unit="graphs")
 
 
 # %% given

@@ -110,8 +110,8 @@ def kernel_s(flop, moved_bytes, *, rate="fp16", unit="tensor"):
 
 
 # %%
-predict("bn_flop", "Of the operations the batch norm has", unit="%")
-predict("bn_time", "Of the time the batch norm takes", unit="%")
+predict("bn_flop", "The batch norm's share of the operations is", unit="%")
+predict("bn_time", "The batch norm's share of the time is", unit="%")
 
 # %%
 with reveal_prediction("bn_flop", "bn_time") as truth:
@@ -289,9 +289,9 @@ for axes, method in zip(pair, ("max", "percentile"), strict=True):
 # are not rounded, what percentage of the images does the network get right?
 
 # %%
-predict("end_of_8_bits", "With 8 bits the best end is, of the largest, at", unit="%")
-predict("end_of_4_bits", "With 4 bits the best end is, of the largest, at", unit="%")
-predict("one_grid", "With one grid for each weight tensor are right", unit="%")
+predict("end_of_8_bits", "With 8 bits, best end / largest value is", unit="%")
+predict("end_of_4_bits", "With 4 bits, best end / largest value is", unit="%")
+predict("one_grid", "Share that is right with one grid a tensor:", unit="%")
 
 # %%
 with reveal_prediction("end_of_8_bits", "end_of_4_bits", "one_grid") as truth:
@@ -441,10 +441,10 @@ with requires_solution("calibrate"):
 # row?
 
 # %%
-predict("fits_16", "Products that an int16 surely holds the sum of:", unit="products")
-predict("many_rows", "4096 to 4096, 2048 rows, int8 is faster by", unit="times")
-predict("one_row", "4096 to 4096, one row, int8 is faster by", unit="times")
-predict("small_layer", "256 to 256, one row, int8 is faster by", unit="times")
+predict("fits_16", "Products whose sum surely fits an int16:", unit="products")
+predict("many_rows", "For 4096 to 4096 and 2048 rows, int8 is faster by", unit="times")
+predict("one_row", "For 4096 to 4096 and one row, int8 is faster by", unit="times")
+predict("small_layer", "For 256 to 256 and one row, int8 is faster by", unit="times")
 
 
 # %% given
@@ -551,9 +551,9 @@ with requires_solution("int8_product"), torch.no_grad():
 # values and two places of two bits for each four)?
 
 # %%
-predict("share", "In sparse products was, of the time,", unit="%")
-predict("sparse_many", "4096 to 4096, 2048 rows, sparse is faster by", unit="times")
-predict("sparse_one", "4096 to 4096, one row, sparse is faster by", unit="times")
+predict("share", "The share of the time in sparse products was", unit="%")
+predict("sparse_many", "4096 to 4096, 2048 rows: sparse is faster by", unit="times")
+predict("sparse_one", "For 4096 to 4096 and one row, sparse is faster by", unit="times")
 
 # %% [markdown]
 # Write, for a `weight` of inputs × outputs, as in `x @ weight`, with inputs a multiple of eight:
@@ -630,7 +630,7 @@ with requires_solution("two_of_four"):
 # directly after pruning.
 
 # %%
-predict("pruned", "Straight after pruning are right", unit="%")
+predict("pruned", "Right after pruning, the share that is right is", unit="%")
 
 # %% given
 from edl_labs.inference import two_of_four_mask
@@ -706,7 +706,7 @@ for one in kernels:
 # **Predict:** what percentage of the bytes of all these tensors does the arena need?
 
 # %%
-predict("arena", "Of all tensors' bytes the arena needs", unit="%")
+predict("arena", "The arena needs, of all tensors' bytes,", unit="%")
 
 # %% [markdown]
 # Kernels run in the order of a list. Each is a dict of `reads` (names of tensors), `writes` (one name) and `in_place`:

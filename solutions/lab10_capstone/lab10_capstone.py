@@ -69,7 +69,7 @@ Progress("lab10_capstone")
 
 # %%
 predict("one_node", "On one node it trains for", unit="h")
-predict("idle", "Of the bill, idle GPUs have", unit="%")
+predict("idle", "The idle GPUs' share of the bill is", unit="%")
 
 # %% [markdown]
 # Write three functions. A `run` has `parameters`, `tokens`, `batch`, `recompute` (True or False), `state_bytes` (bytes
@@ -332,7 +332,7 @@ for span in spans[:10]:
     print(f"{told:<52} after {span['after']}")
 
 # %%
-predict("decode_gain", "Decoding in a tenth of its time gains", unit="ms")
+predict("decode_gain", "Decoding ten times as fast gains", unit="ms")
 predict(
     "first_mend",
     "The mend that gains most is",

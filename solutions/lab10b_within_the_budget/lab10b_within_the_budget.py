@@ -135,7 +135,7 @@ def naive(trainer):
 # What is it, in percent?
 
 # %%
-predict("naive_share", "Of the speed of light, the naive job has", unit="%")
+predict("naive_share", "The naive job reaches, of the speed of light,", unit="%")
 
 # %%
 with reveal_prediction("naive_share") as truth:
@@ -445,7 +445,7 @@ in_torch(scaled_in_torch, ranks=2, told=recorded)
 # how many times as much does light cost on four GPUs as on one?
 
 # %%
-predict("dearer", "On four GPUs the job costs, of its price on one,", unit="times")
+predict("dearer", "The price on four GPUs over that on one is", unit="times")
 
 # %%
 with reveal_prediction("dearer") as truth:

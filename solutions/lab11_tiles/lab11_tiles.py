@@ -126,8 +126,8 @@ def double(x):
 
 # %%
 predict("programs", "The launch runs", unit="programs")
-predict("masked", "In the last program are masked", unit="lanes")
-predict("moved", "Together it reads and writes", unit="B")
+predict("masked", "In the last program, the number of masked lanes is", unit="lanes")
+predict("moved", "It reads and writes, in total,", unit="B")
 
 # %%
 with reveal_prediction("programs", "masked", "moved") as truth:
@@ -161,7 +161,7 @@ except TileError as error:
 # times as many bytes do the three kernels move?
 
 # %%
-predict("three", "Three kernels move", unit="times")
+predict("three", "Compared with one kernel, three kernels move", unit="times")
 
 # %%
 with reveal_prediction("three") as truth:
@@ -412,7 +412,7 @@ with (
 
 # %%
 predict("shrink", "The first tile is multiplied by", unit="1")
-predict("first_share", "Of the final sum the first tile has", unit="%")
+predict("first_share", "The first tile's share of the final sum is", unit="%")
 
 # %%
 with reveal_prediction("shrink", "first_share") as truth:
@@ -684,7 +684,7 @@ check("causal")
 # would the weights be?
 
 # %%
-predict("kept", "The weights are", unit="times as many numbers as lse")
+predict("kept", "Compared to lse, the weights are", unit="times as many numbers as lse")
 
 # %%
 with reveal_prediction("kept") as truth:

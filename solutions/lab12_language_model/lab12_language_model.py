@@ -514,7 +514,7 @@ class SlowTraining:
 # optimizer, which has one operator for all of them?
 
 # %%
-predict("one_by_one", "One parameter at a time it starts about", unit="kernels")
+predict("one_by_one", "One parameter at a time, it starts about", unit="kernels")
 predict("fused", "A fused optimizer starts", unit="kernels")
 
 # %%
