@@ -111,9 +111,9 @@ with reveal_prediction("pan") as truth:
 # host return from the tenth launch? When is the device done? What are both answers if the kernel runs for 2 µs?
 
 # %%
-predict("host_back", "Kernels of 200 µs: the host is back after", unit="µs")
-predict("device_done", "Kernels of 200 µs: the device is done after", unit="µs")
-predict("short_done", "Kernels of 2 µs: the device is done after", unit="µs")
+predict("host_back", "With kernels of 200 µs, the host is free after", unit="µs")
+predict("device_done", "With kernels of 200 µs, the device is done after", unit="µs")
+predict("short_done", "With kernels of 2 µs, the device is done after", unit="µs")
 
 # %% [markdown]
 # Now write these rules as code. A program is a list of operations. Each is a pair, a name and a duration in seconds:
@@ -178,7 +178,7 @@ with requires_solution("finish_times"), reveal_prediction(*asked) as truth:
 # than the 5 µs above.)
 
 # %%
-predict("at_once", "After many launches, read at once, a call takes", unit="µs")
+predict("at_once", "Read right after many launches, a call seems to take", unit="µs")
 predict("drained", "After waiting for the device, a call takes", unit="µs")
 
 
@@ -623,7 +623,7 @@ with reveal_prediction("backward_gain") as truth:
 # **Predict:** an A100 has 108 SMs at 1.41 GHz. What is its FP16 peak?
 
 # %%
-predict("a100_peak", "The table gives an A100 in FP16 a peak of", unit="TFLOP/s")
+predict("a100_peak", "According to the table, an A100's FP16 peak is", unit="TFLOP/s")
 
 # %% [markdown]
 # Write `peak_flop_per_s(row, dtype, sm_count=..., clock_mhz=...)`. A `row` is one architecture, `{"cuda": {"fp32": 64,
@@ -711,7 +711,7 @@ check("faster_than_light")
 # 256 need, and how much of their work is wasted?
 
 # %%
-predict("one_row_more", "257 × 256 needs", unit="tiles")
+predict("one_row_more", "A 257 × 256 output needs", unit="tiles")
 predict("tile_waste", "The share of their work that is wasted is", unit="%")
 
 # %%
@@ -988,7 +988,7 @@ with reveal_prediction("pinned_gain") as truth:
 # rehearse: `VirtualGPU(gpu.machine)` is a fresh machine of the same kind, and its time does not count.)
 
 # %%
-predict("chunks", "For 32 MB on an A100 the best number is", unit="chunks")
+predict("chunks", "For 32 MB on an A100, the best number of chunks is", unit="chunks")
 
 
 # %% solve="transfer_overlap"

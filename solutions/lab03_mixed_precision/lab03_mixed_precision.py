@@ -326,8 +326,8 @@ with requires_solution("accumulate_sum"):
 
 # %%
 types = ("bf16", "fp32")
-predict("norm_cuda", "LayerNorm comes out, on CUDA, in", choices=types)
-predict("norm_cpu", "LayerNorm comes out, on CPU, in", choices=types)
+predict("norm_cuda", "On CUDA, LayerNorm's result is in", choices=types)
+predict("norm_cpu", "On a CPU, LayerNorm's result is in", choices=types)
 
 # %%
 from edl_labs.numerics import autocast_differences, autocast_table
@@ -394,8 +394,8 @@ check("autocast_dtype")
 # the slider ends? The training takes about five seconds, and up to a minute on a busy machine.
 
 # %%
-predict("lost_unscaled", "Unscaled, fp16 makes 0 of", unit="%")
-predict("lost_scaled", "With a scale of 2^16 it makes 0 of", unit="%")
+predict("lost_unscaled", "Without scaling, fp16 turns into 0 a share of", unit="%")
+predict("lost_scaled", "With a scale of 2^16, that share is", unit="%")
 
 # %%
 from edl_labs.numerics import training_gradients
@@ -1360,7 +1360,7 @@ with reveal_prediction("crashes") as truth:
 # happens to delayed scaling when a tensor suddenly becomes ten times as large?
 
 # %%
-predict("jump", "At the jump its error is large for", unit="steps")
+predict("jump", "At the jump, its error is large for", unit="steps")
 
 
 # %%

@@ -429,7 +429,7 @@ with requires_solution("memory_timeline"):
 predict("in_four", "With 4 segments, the most tensors held at once is", unit="tensors")
 predict("in_many", "With 32 segments, the most tensors held at once is", unit="tensors")
 middle = ("4 alone", "8 alone", "16 alone", "32 alone", "8 and 16", "16 and 32")
-predict("fewest", "The fewest are held with", choices=middle)
+predict("fewest", "The fewest tensors are held with", choices=middle)
 
 
 # %%
@@ -889,8 +889,8 @@ explorer
 # after one batch of 64? And after the same 64 in four micro-batches? Give both in per cent of the batch's mean.
 
 # %%
-predict("after_one", "After one batch the running mean has got to", unit="%")
-predict("after_four", "After four micro-batches it has got to", unit="%")
+predict("after_one", "After one batch, the running mean has reached", unit="%")
+predict("after_four", "After four micro-batches, it has reached", unit="%")
 
 # %%
 values = torch.randn(64, 1, generator=torch.Generator().manual_seed(2))
@@ -1014,7 +1014,7 @@ for name, keep in (("keeps all", True), ("runs each again", False)):
 # runs again? And how much after its first forward pass?
 
 # %%
-predict("run_again", "While it runs again it holds at most", unit="MB")
+predict("run_again", "While it runs again, it holds at most", unit="MB")
 predict("waiting", "After its first forward pass it holds", unit="MB")
 
 # %%

@@ -104,8 +104,8 @@ def served(policy, per_s, **options):
 
 
 # %%
-predict("wait_half", "At 0.5 requests a second the first word takes, at p99,", unit="s")
-predict("wait_one", "At 1 a second", unit="s")
+predict("wait_half", "At 0.5 requests/s, p99 of the first word is", unit="s")
+predict("wait_one", "At 1 request a second, it is", unit="s")
 
 # %%
 with reveal_prediction("wait_half", "wait_one") as truth:
@@ -562,7 +562,7 @@ def scored(policy, per_s):
 
 
 # %%
-predict("night", "By night half of the requests wait for more than", unit="ms")
+predict("night", "At night, half of the requests wait longer than", unit="ms")
 predict(
     "day",
     "By day, at 600 a second, full batches have a p99",

@@ -48,4 +48,4 @@ def test_one_answer_to_what_is_largest_is_clear(run_all, capsys, small):
     assert "The total is largest … as backward begins" in said
     assert first > 1.5 * second
     assert {1: 128, 4: 35, 8: 23, 16: 23, 32: 35} == names["counts"]
-    assert "The fewest are held with … 8 and 16" in said
+    assert "The fewest tensors are held with … 8 and 16" in said
