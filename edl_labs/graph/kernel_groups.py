@@ -315,9 +315,7 @@ def _broken_reduction(
             return "across a reduction", f"{node.name} moves elements to other rows before {reduction.name}"
         again = node.loop.elements == loop.elements and node.loop.elements > loop.rows
         if row_bytes > on_chip_bytes and again and (is_behind if reduction.gives_rows else is_before):
-            why = (
-                f"{reduction.name} has to be through a row of {byte_count(row_bytes)} before {node.name} reads it again"
-            )
+            why = f"{reduction.name} must have read a row of {byte_count(row_bytes)} before {node.name} reads it again"
             if is_before:
                 why = (
                     f"{reduction.name} reads a row of {byte_count(row_bytes)} twice, and {node.name} would make it once"

@@ -97,9 +97,9 @@ def _explain(case: Any, count: int, pair: Any, *, before: Any, right: Any) -> Wr
         )
     name, duration_s = case["program"][count - 1]
     what, then = _symptom(name, duration_s, case["launch_s"], pair=pair, before=before, right=right)
-    place = f"the operations before it come out right; the first wrong time is after operation {count}, a {name}"
+    place = f"the operations before it come out right; the first wrong time is after operation {count}, {name!r}"
     if count == 1:
-        place = f"the very first operation, a {name}, comes out wrong"
+        place = f"the very first operation, {name!r}, comes out wrong"
     return Wrong(what, why=place, next=then)
 
 

@@ -283,7 +283,7 @@ _OTHER_TIMES: tuple[tuple[Callable[[Any], float], str, str, str], ...] = (
 _BARE_UNITS = ("B", "bit", "B/s", "bit/s")
 
 
-_BYTES_CODED = "the line code was left out of a rate in bytes"
+_BYTES_CODED = "you did not apply efficiency to a rate in bytes"
 
 
 def _transfer_mistake(case: Any, got: float, want: float) -> Wrong:
@@ -295,7 +295,7 @@ def _transfer_mistake(case: Any, got: float, want: float) -> Wrong:
         (1 / 8 * efficiency, "bit" in case["rate"], "a rate in bits was read as bytes", "bit or B?"),
         (8.0, "bit" not in case["rate"], "a rate in bytes was read as bits", "which letter follows the prefix?"),
         (efficiency, "bit" not in case["rate"], _BYTES_CODED, "does the line care how its rate is written?"),
-        (efficiency, True, "the line code was left out", "only part of the line's bits carry data"),
+        (efficiency, True, "you did not apply efficiency", "only part of the line's bits carry data"),
         (efficiency**2, True, "the line code was applied the wrong way", "does it make a link faster?"),
         (decimal, True, "a binary prefix was read as a decimal one", "1 PiB is how many bytes?"),
         (1e3, True, "milliseconds came back", "return seconds; text is made elsewhere"),

@@ -131,8 +131,8 @@ def _say_cold(timed: list[Timed]) -> Wrong | None:
         return None
     cold_s = next(one.tight[0].elapsed_s for one in timed if one.has_too_few)
     why = (
-        f"before that run only a first call was timed, which took {seconds(cold_s)}, most of it to set up the machine: "
-        "as a measure of later calls it asks for far too few of them; a fixed number does not know the clock either"
+        f"before that run you timed only a first call. It took {seconds(cold_s)}, most of it to set up the machine, so "
+        "a number of calls that follows from it is far too small; a fixed number does not depend on the clock either"
     )
     then = "warm up, then time longer and longer runs until one step of the clock no longer matters"
     return Wrong("too few calls: their number follows from a cold call, or is fixed", why=why, next=then)

@@ -103,26 +103,26 @@ _SLIPS: tuple[tuple[Callable[[list[_Row]], bool], str, str, str], ...] = (
         "a wait for another stream was not seen",
         "every 'wrong stream' was called 'no sync', and all else is right: the host did wait there before its last "
         "reading, and timed kernels end after it",
-        "look for that wait, and not for two streams: the loader's copy overlaps the kernels in sound reports too, "
-        "and in a row that is no 'stream'",
+        "look for that wait, and not for two streams: the loader's copy overlaps the kernels in reports of correct "
+        "timers, too, and has a row of its own",
     ),
     (
         _all_that_waited("wrong stream"),
-        "every timer that waited was called 'wrong stream'",
-        "also where all timed kernels end before the last reading: 'check' and the loader's copy, which has a stream "
-        "of its own, are in every timeline, for each fault",
+        "you called every timer that waited 'wrong stream'",
+        "you did so even where all timed kernels end before the last reading: 'check' and the loader's copy, in a "
+        "stream of its own, are in every timeline, for every fault",
         "only 'kernel' is timed; a wrong stream is one that was waited for while timed kernels ran on",
     ),
     (
         _all_that_waited("no sync"),
-        "every timer that waited was called 'no sync'",
-        "also where the host waits before the last reading and all timed kernels end before it: 'check' and the "
-        "loader's copy are in every timeline, for each fault",
+        "you called every timer that waited 'no sync'",
+        "you did so even where the host waits before the last reading and all timed kernels end before it: 'check' "
+        "and the loader's copy are in every timeline, for every fault",
         "only 'kernel' is timed; look for a wait between its last call and the last 'read clock'",
     ),
     (
         _counts_all_waits,
-        "every report but a coarse clock's was called 'sync per call'",
+        "you called every report but a coarse clock's 'sync per call'",
         "in all, each timeline has as many waits, and those after the last 'read clock' belong to the check of the "
         "results",
         "look at the waits before that reading; one of those may still be for another stream: do kernels run on?",

@@ -153,7 +153,7 @@ def _batch_mistake(case: Any, got: float, want: float) -> Wrong:
     elif close(ratio, 2.0, rtol=1e-3):
         what, why = "a multiply-add was counted as one operation, or half of the bytes", at
     elif close(ratio, 1 / itemsize, rtol=1e-3):
-        what, why = "elements were counted, not bytes", at
+        what, why = "you counted elements, not bytes", at
     elif itemsize != 4 and close(ratio, 4 / itemsize, rtol=1e-3):
         what, why = "4 bytes an element were assumed for the batch", at
     else:

@@ -182,7 +182,7 @@ _UNFUSED: tuple[_Count, ...] = (
         "what do the kernels in the middle read, and where do they leave their results?",
     ),
 )
-_ONE_KERNEL = "fused, there is one kernel for the whole chain; this count gives all fused intensities"
+_ONE_KERNEL = "fused, there is one kernel for the whole chain; this count gives all of your fused intensities"
 _FUSED: tuple[_Count, ...] = (
     (
         lambda case: _bytes_of(case, _outside(case), _made(case)),
@@ -196,7 +196,7 @@ _FUSED: tuple[_Count, ...] = (
     ),
     (
         lambda case: _bytes_of(case, _outside(case), case["keep"], {*_reads(case)} & {*case["keep"]}),
-        "fused, a kept result was read back",
+        "fused: you counted reading a kept result back",
         "it is written, and the fused kernel still has it in registers",
     ),
     (

@@ -58,7 +58,7 @@ class Diagnose(Exercise):
             return Wrong(what, why=why, next=then)
         if all(answer == _per_element(case, right) for case, answer, right in rows):
             why = "FLOPs per element were compared with a ridge in FLOP/B, which gives all answers"
-            return Wrong("elements were counted, not bytes", why=why, next="an element has itemsize bytes")
+            return Wrong("you counted elements, not bytes", why=why, next="an element has itemsize bytes")
         if all(answer == _half_as_many(case, right) for case, answer, right in rows):
             why = "half of each product's FLOP/B was compared with the ridge, which gives all answers"
             then = "2·m·n·k operations: a·b + c is two of them"

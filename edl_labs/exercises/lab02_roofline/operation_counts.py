@@ -9,6 +9,7 @@ from edl_labs.checks import Exercise, close, exercise
 from edl_labs.checks.evidence_form import answer_text
 from edl_labs.errors import Wrong
 from edl_labs.exercises.lab02_roofline.answer_forms import say, two_numbers
+from edl_labs.units import counted
 
 _CONTRACTIONS = ("gemm", "matvec", "linear", "conv")
 
@@ -194,10 +195,10 @@ def _other_windows(case: Any, places: float) -> list[tuple[float, bool, str, str
     ]
 
 
-_ELEMENTS = "elements were counted, not bytes"
-_WIDE = "weights were given the bytes of other elements"
-_ALL_NARROW = "every element was given the bytes of weights"
-_FOUR = "every element was given 4 bytes"
+_ELEMENTS = "you counted elements, not bytes"
+_WIDE = "you gave weights the bytes of other elements"
+_ALL_NARROW = "you gave every element the bytes of a weight"
+_FOUR = "you gave every element 4 bytes"
 _ONCE = "the elements of a {} were counted once: each is read, and one is written for each"
 _PADDING = "the padding was counted as input"
 _AN_EXAMPLE = "the weights were read again for each example"
@@ -214,7 +215,7 @@ def _byte_mistake(case: Any, got: float, *, total: float) -> Wrong:
     once = forgotten == ["input", "result"]
     padded = bool(case.get("padding")) and close(got, (total + _padding(case)) * size, rtol=1e-9)
     windows = any(close(got, (total + more) * size, rtol=1e-9) for more in _windows(case, total))
-    of_weights = f"they have {case.get('weight_itemsize', size)} bytes here, other elements {size}"
+    of_weights = f"weights have {counted(case.get('weight_itemsize', size), 'byte')} each here, other elements {size}"
     narrow = case.get("weight_itemsize", size)
     weights_alone = narrow != size and close(got, elements * narrow, rtol=1e-9)
     weights = parts.get("weights", 0.0)
@@ -223,7 +224,7 @@ def _byte_mistake(case: Any, got: float, *, total: float) -> Wrong:
     an_element = "features" in case and close(got, (total - weights + 2 * parts["input"]) * size, rtol=1e-9)
     known = [
         (close(got, elements, rtol=1e-9), _ELEMENTS, f"an element has {size} bytes here", "use itemsize"),
-        (weights_alone, _ALL_NARROW, of_weights, "which tensor is the weights?"),
+        (weights_alone, _ALL_NARROW, of_weights, "use weight_itemsize for the weights alone"),
         (close(got, elements * size, rtol=1e-9), _WIDE, of_weights, "is there a weight_itemsize?"),
         (size != 4 and close(got, 4 * elements, rtol=1e-9), _FOUR, f"it has {size} here", "use itemsize"),
         (once, same, "input and result have equally many elements", "add what is written to what is read"),

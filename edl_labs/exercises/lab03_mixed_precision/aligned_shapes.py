@@ -176,8 +176,8 @@ def _wrong_padding(case: Any, mine: list[int], right: list[int]) -> Wrong:
     if mine == shape:
         return Wrong("leaving it as it is takes longer", why=why, next="try every rule, and compare work / rate")
     if all(side % per_wide == 0 for side in mine):
-        then = "the largest rule is not always the best: the added work is paid for"
-        return Wrong("more was padded than pays", why=why, next=then)
+        then = "the largest rule is not always the best: the added work takes time, too"
+        return Wrong("you padded more than is worth it", why=why, next=then)
     if right == shape:
         return Wrong("the padding costs more than it gains", why=why, next="not padding is one of the choices")
     if close(mine[0] * mine[1] * mine[2], right[0] * right[1] * right[2]):

@@ -76,7 +76,7 @@ def _next(case: Any, got: str) -> str:
     if len(set(case["inputs"])) > 1:
         return "when nothing is cast, two dtypes meet as they do without autocast: the wider one wins"
     if case["op"] == "scaled_dot_product_attention":
-        return "it is one of the short ones, on both device types; does your list have it under this very name?"
+        return "it runs in the short dtype on both device types; is it on your list under exactly this name?"
     if case["op"] in _IN_THE_TABLE:
         return "look the operator up in the table above, on this device, with a short and with a float32 input"
     if case["device_type"] == "cuda":

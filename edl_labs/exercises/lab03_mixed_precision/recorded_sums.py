@@ -72,7 +72,7 @@ class Tape:
     def record(self, operation: int, left: Number, right: object) -> Number:
         """The rounded result of an operation on two numbers of this tape."""
         if type(right) is not Number or right.tape is not self:
-            raise TypeError("only numbers of the short format, and a plain 0, can be added or taken off")
+            raise TypeError("only numbers of the short format and a plain 0 can be added or subtracted")
         if len(self.operations) >= 40 * self.first:
             raise RuntimeError(f"more than {40 * self.first} operations for {self.first} values")
         index = self.first + len(self.operations)
@@ -183,7 +183,7 @@ def _off(case: Any, got: Any, mine: float, exact: float, error: float) -> Wrong:
     longest = _longest_chain(case, got)
     if longest >= 0.9 * len(case["values"]) and len(got["operations"]) < 1.5 * len(case["values"]):
         then = (
-            "what happens to a small number that is added to a large one? Keep the partial sums small, or what is lost"
+            "what happens to a small number that is added to a large one? Keep the sums small, or add back what is lost"
         )
         why = f"each sum is added to the next value at once, {longest} times in a row; {why}"
         return Wrong("the running sum grew until it swallowed what was added", why=why, next=then)
@@ -191,8 +191,8 @@ def _off(case: Any, got: Any, mine: float, exact: float, error: float) -> Wrong:
         then = "how long may a run of additions be before its sum is much larger than the next value?"
         return Wrong("the partial sums still grow too large", why=why, next=then)
     if not _differences(case, got, got["result"]):
-        then = "is it 0 again, or another value, when the next value is added?"
-        return Wrong("the lost part is computed, and never added back", why=why, next=then)
+        then = "when you add the next value, is the lost part still there, or was it set to 0 or overwritten?"
+        return Wrong("you compute the lost part, but never add it back", why=why, next=then)
     if _losses_are_zero(case, got):
         then = "take total off new first, then added: each of the two differences is rounded separately"
         why = f"new - (total + added) rounds the same sum twice; {why}"

@@ -187,7 +187,7 @@ def _refuse_known(got: Any, loss: float, start: float, why: str, left_out: str) 
         raise Wrong("gradients are zeroed between backward() and the step", why=why, next=then)
     if loss == start and not left_out and _BACKWARD in calls and _STEPPED in calls:
         then = "call backward() on scaler.scale(loss) as it is: what is small before backward() is 0 in fp16 after it"
-        raise Wrong("the network did not learn: its loss was not scaled, or divided again", why=why, next=then)
+        raise Wrong("the network did not learn: you did not scale its loss, or divided it again", why=why, next=then)
     if math.isfinite(loss) and loss > 1e3 * start:
         then = "train what model.loss gives, its loss_weight included, and let scaler.step() divide by the scale"
         raise Wrong("steps are far too large: gradients lack the loss_weight, or keep the scale", why=why, next=then)
@@ -225,7 +225,7 @@ def _losses_mistake(case: Any, got: Any) -> tuple[str, str, str] | None:
         why = f"the first is {got['losses'][0]:.7g}; model.loss gave {first:.7g} on that batch before its step"
         if close(got["losses"][0], first, rtol=1e-3):
             at, mine = unseen[0]
-            why = f"number {at}, counted from 0, is {mine:.7g}: model.loss gave it on no batch before its step"
+            why = f"loss number {at}, from 0, is {mine:.7g}; model.loss returned that for no batch before its step"
         return "the returned losses are not those that were trained on", why, "neither scaled nor weighted: " + then
     return None
 

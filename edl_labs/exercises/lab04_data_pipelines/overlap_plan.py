@@ -199,8 +199,8 @@ def _missing_order(program: Any, first: int, second: int) -> str:
     foreign = [entry for entry in behind if entry["stream"] != program[first].get("stream")]
     if foreign and len(foreign) == len(behind) and awaited & _events(foreign):
         return (
-            f"the event behind {_in_words(program, first)} was recorded in another stream than that one is in, and "
-            "says nothing of its end: record it inside the same `with gpu.stream(...)`"
+            f"the event after {_in_words(program, first)} was recorded in a different stream, so it does not say when "
+            "that ends: record it inside the same `with gpu.stream(...)`"
         )
     early = [entry for entry in _recorded_just_before(program, first) if entry["event"] in awaited - _events(behind)]
     if early:

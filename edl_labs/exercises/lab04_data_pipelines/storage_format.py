@@ -184,21 +184,21 @@ def _one_seek_in_all(form: Any, access: Any, disk: Any) -> float:
 _CACHE = "the whole data set, as it is stored, has to fit: all samples, with all of their columns"
 _UNIT = "unit_bytes is the least that a random read fetches: less than that becomes a unit, more stays what it is"
 _SLIPS: dict[tuple[str, str], _Slip] = {
-    ("only the columns that are read had to fit into the page cache", _CACHE): _slip(
+    ("you required only the columns that are read to fit into the page cache", _CACHE): _slip(
         cached=lambda form, access: _stored(form, access) * _share(form, access)
     ),
-    ("only the samples that an epoch reads had to fit into the page cache", _CACHE): _slip(
+    ("you required only the samples that an epoch reads to fit into the page cache", _CACHE): _slip(
         cached=lambda form, access: _reads(access) * form["sample_bytes"]
     ),
-    ("only the bytes that an epoch fetches had to fit into the page cache", _CACHE): _slip(
+    ("you required only the bytes that an epoch fetches to fit into the page cache", _CACHE): _slip(
         cached=lambda form, access: _reads(access) * _fetched(form, access)
     ),
     (
-        "opening and parsing were paid once where the data set is cached",
+        "you paid for opening and parsing once where the data set is cached",
         "the page cache spares the disk alone: every epoch opens and parses again",
     ): _slip(total=lambda io_s, cpu_s, cold, all_: cold * (io_s + cpu_s)),
     (
-        "a sequential read paid for one seek in all",
+        "you paid for one seek in all for a sequential read",
         "every epoch that reads from the disk begins with a seek",
     ): _one_seek_in_all,
     ("the share of columns was taken after rounding up to a unit, so that less than a unit was fetched", _UNIT): _slip(

@@ -27,8 +27,8 @@ def known_criterion(cases: list[Any], got: list[Any], want: list[Any]) -> Wrong 
         found = [(what, then) for what, then, picks in known if _explains(picks, asked, answers)]
         said = list(dict.fromkeys(what for what, _ in found))
         if said:
-            where = "all cases" if len(asked) > 1 else f"both cases of {asked[0]!r}, the only ones that are wrong"
-            return Wrong(", or ".join(said[:2]), why=f"that picks your lines in {where}", next=found[0][1])
+            where = "all cases" if len(asked) > 1 else f"both cases of {asked[0]!r}, the only cases that you have wrong"
+            return Wrong(", or ".join(said[:2]), why=f"this rule gives your lines in {where}", next=found[0][1])
     return None
 
 
@@ -179,19 +179,19 @@ def _first_span(spans: Any, pattern: str, charges: Charges, own: Any, *, device:
 _ONE = "take the charges of the pattern that blame is given, and no others; then the line with the most seconds"
 _SECONDS = "compare the lines' seconds: max of a dict gives its largest key, unless `key=` says what to compare"
 _MOVES = "a running maximum has to move along with its line: remember the largest seconds so far, too"
-_LAST = "the last line that charges has for the pattern came back, whatever it is charged with"
-_FIRST = "the first line that charges has for the pattern came back, whatever it is charged with"
+_LAST = "you returned the last line that charges has for the pattern, whatever it is charged with"
+_FIRST = "you returned the first line that charges has for the pattern, whatever it is charged with"
 _DOWNWARDS = "sorted goes upwards: take the last of it, or max"
 _NOT_THE_NUMBER = "add up the seconds with which a line is charged; a line of many short spans may cost little"
 _HIDDEN = "what runs while the device works costs nothing: charge each stretch of the window to one line, then add up"
 _OTHERS = "the pattern did not decide: that line is charged most by all patterns together, or by the step's largest one"
 _ALL_OF_A_LINE = (
-    "a line's seconds of all patterns were added up: of the lines that the pattern charges, that one has most"
+    "you added up each line's seconds over all patterns; of the lines that this pattern charges, yours has most"
 )
-_LONGEST = "the longest is not the guilty one: the line of the pattern's longest span came back"
-_ADDED = "the lengths of a line's spans were added up, hidden or not"
-_COUNTED = "spans were counted, not seconds: that line has the most of them"
-RAN_DRY = "the line that ran while the device was idle was blamed, not what had let it run dry"
+_LONGEST = "you returned the line of the pattern's longest span, which is not always the one to blame"
+_ADDED = "you added up the lengths of each line's spans, hidden or not"
+_COUNTED = "you counted spans, not seconds: your line has the most of them"
+RAN_DRY = "you blamed the line that ran while the device was idle, not the one that had let it run dry"
 TO_THE_WAIT = "where a wait ended as the gap began, the gap's calls and Python are charged to the line of that wait"
 _HIDDEN_ONES: tuple[tuple[str, str, Picks], ...] = (
     *((_LONGEST, _HIDDEN, partial(_longest, python=python)) for python in (True, False)),
@@ -200,9 +200,9 @@ _HIDDEN_ONES: tuple[tuple[str, str, Picks], ...] = (
     *((RAN_DRY, TO_THE_WAIT, partial(_in_the_gaps, loads=loads)) for loads in (True, False)),
 )
 _CRITERIA: tuple[tuple[str, str, Picks], ...] = (
-    ("the line that is charged least came back, not the one that is charged most", _DOWNWARDS, _least),
-    ("the last line in the order of the text came back, whatever it is charged with", _SECONDS, _last_name),
-    ("the first line in the order of the text came back, whatever it is charged with", _SECONDS, _first_name),
+    ("you returned the line that is charged least, not the one that is charged most", _DOWNWARDS, _least),
+    ("you returned the last line in the order of the text, whatever it is charged with", _SECONDS, _last_name),
+    ("you returned the first line in the order of the text, whatever it is charged with", _SECONDS, _first_name),
     *((_LAST, _MOVES, partial(_last_charged, least_s=least_s)) for least_s in (0.0, _SOME_S)),
     *((_FIRST, _SECONDS, partial(_first_charged, least_s=least_s)) for least_s in (0.0, _SOME_S)),
     *((_OTHERS, _ONE, picks) for picks in (_of_all_patterns, _largest_charge, _largest_pattern)),
@@ -210,5 +210,5 @@ _CRITERIA: tuple[tuple[str, str, Picks], ...] = (
     *_HIDDEN_ONES,
     (_COUNTED, _NOT_THE_NUMBER, _most_often),
     *((_COUNTED, _NOT_THE_NUMBER, partial(_most_of_a_kind, python=python)) for python in (True, False)),
-    *(("the line of the first span came back", _HIDDEN, partial(_first_span, device=one)) for one in (True, False)),
+    *(("you returned the line of the first span", _HIDDEN, partial(_first_span, device=one)) for one in (True, False)),
 )

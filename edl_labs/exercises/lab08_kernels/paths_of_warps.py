@@ -69,7 +69,7 @@ def _unsorted(case: Any, order: list[int]) -> Wrong:
         return Wrong("that is each element's place in the order, not the order", why=why, next=then)
     own = [order[at : at + block] for at in range(0, len(order), block)]
     if all(min(mine) // block == max(mine) // block == at for at, mine in enumerate(own)) and order != sorted(order):
-        then = "elements may go to another block: they are threads of one list"
+        then = "you may move elements to other blocks: all blocks take their threads from one list"
         return Wrong("elements are sorted within their blocks alone", why=why, next=then)
     lengths = [case["lengths"][case["paths"][number]] for number in order]
     if all(len(set(lengths[at : at + LANES])) == 1 for at in range(0, len(lengths), LANES)):

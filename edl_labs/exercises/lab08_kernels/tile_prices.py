@@ -47,7 +47,7 @@ class TileChoice(Exercise):
     def compare(self, case: Any, got: Any, want: Any) -> None:
         for part, (_, words) in PARTS.items():
             self._judge_prices(
-                case, got["parts"][part], want["parts"][part], f"a part is priced otherwise: {words}", part
+                case, got["parts"][part], want["parts"][part], f"one part of your time is wrong: {words}", part
             )
         self._judge_prices(case, got["seconds"], want["seconds"], "the parts are not added up", "")
         chosen, every = tuple(got["chosen"]), choices(case)
@@ -67,7 +67,7 @@ class TileChoice(Exercise):
         for (tile, split), found, right in zip(choices(case), got, want, strict=True):
             if not close(found, right, atol=_CLOSEST):
                 one = case["chip"]["tiles"][tile]
-                why = f"{found:.4g} s for {right:.4g} s with tiles of {one['m']} x {one['n']} in {split} part(s)"
+                why = f"tiles of {one['m']} x {one['n']}, sum in {split} part(s): {found:.4g} s; {right:.4g} s is right"
                 raise Wrong(what, why=why, next=_NEXT.get(part, "waves, and with a split what comes after them"))
 
     def format_case(self, case: Any) -> str:

@@ -195,7 +195,7 @@ def _symptom(graph: Any, plan: Partition) -> tuple[str, str]:
     if any(copied.moved_bytes < needed.moved_bytes for copied in _changed(needed, _copied_nodes)):
         return (
             "a node would be cheaper to compute again",
-            "one input, two kernels that read the result and cannot be joined: what does writing it save?",
+            "compare writing and reading its result with computing it again in the kernel that reads it",
         )
     return "other kernels move fewer bytes", "which tensor travels most often between kernels?"
 

@@ -71,7 +71,7 @@ class Guards(Exercise):
             if all(case["slips"].get(name) == one for case, one in zip(cases, mine, strict=True)):
                 return Wrong(
                     what,
-                    why="a program with only this mistake gives your decisions in all cases",
+                    why="a program with this one mistake makes your decisions in all cases",
                     next=then,
                 )
         return None

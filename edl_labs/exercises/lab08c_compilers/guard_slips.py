@@ -75,7 +75,7 @@ SAID: dict[str, tuple[str, str]] = {
         "a size seen in float32 counts when float64 is compiled",
     ),
     "last one seen": (
-        "what was seen are all calls that made a version, not the last one",
+        "you compare sizes and numbers only with the last call that made a version",
         "what has changed once stays free in every version that is made later",
     ),
     "old versions freed": (
@@ -83,7 +83,7 @@ SAID: dict[str, tuple[str, str]] = {
         "a number that changed is free only in versions that are made from then on",
     ),
     "newest version alone": (
-        "every version is asked, not only the newest one",
+        "you ask only the newest version",
         "a call hits if any of the versions fits",
     ),
     "no limit": (
@@ -91,12 +91,12 @@ SAID: dict[str, tuple[str, str]] = {
         "what fits none of them runs eagerly from then on",
     ),
     "another limit": (
-        "a ninth version is made, and the limit is 8",
-        "a call that fits none of 8 runs eagerly, and adds none",
+        "you make a ninth version, and the limit is 8",
+        "if a call fits none of the 8 versions, run it eagerly and add no version",
     ),
     "a version less": ("the eighth version is still made", "count the versions before one is added"),
     "limit before hits": (
-        "the versions that are there are still used at the limit",
+        "you stop using the existing versions at the limit",
         "ask for a hit first; only a call that fits none runs eagerly",
     ),
     "eager is a recompile": (

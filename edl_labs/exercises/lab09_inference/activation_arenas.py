@@ -158,7 +158,7 @@ _LEAST = {
 
 
 def _told_least(case: Any, found: Any, right: int) -> Wrong:
-    why = f"{found} came for {right}"
+    why = f"you returned {found}, {right} is right"
     for name, (what, then) in _LEAST.items():
         if found == case["slips"][name]:
             return Wrong(what, why=why, next=then)

@@ -216,9 +216,9 @@ def _come_round(found: list[float], right: list[float]) -> bool:
 
 def _first_off(found: list[float], right: list[float]) -> str:
     if len(found) != len(right):
-        return f"{len(found)} numbers came for {len(right)}"
+        return f"you returned {len(found)} numbers; {len(right)} is right"
     off = [(a, b) for a, b in zip(found, right, strict=True) if not close(a, b, rtol=_SAME)]
-    return f"{off[0][0]:.6g} came for {off[0][1]:.6g}; {len(off)} of {len(right)} differ"
+    return f"you returned {off[0][0]:.6g}, {off[0][1]:.6g} is right; {len(off)} of {len(right)} differ"
 
 
 def _judge_before(case: Any, got: Any, want: Any) -> None:
@@ -266,7 +266,7 @@ def _told_bias(case: Any, found: list[float], right: list[float]) -> Wrong:
     for name, step in steps.items():
         if found == [float(round(value / step)) for value in case["bias"]]:
             what = f"the bias is rounded {name}, and not in steps of the sums"
-            return Wrong(what, why=f"{why}; recomputed so, it is yours", next="what is a sum's step worth?")
+            return Wrong(what, why=f"{why}; this gives your result", next="what is a sum's step worth?")
     return Wrong(what, why=why, next="what is a sum's step worth, in each column?")
 
 
@@ -312,7 +312,7 @@ def _told(name: str, case: Any, found: list[float], right: list[float]) -> Wrong
         then = "how large can a sum of products of int8 be? Which type does the product itself have?"
         bits, what = _WRAPS[name]
         if found == _with_wrapped_sums(case, name, bits):
-            return Wrong(what, why=f"{why}; recomputed in {bits} bits, it is yours", next=then)
+            return Wrong(what, why=f"{why}; sums in {bits} bits give your result", next=then)
         return Wrong("large sums are wrong, though small ones are right", why=why, next=then)
     what, then = _SAYS[name]
     if name == "rounding" and not whole:
@@ -320,7 +320,7 @@ def _told(name: str, case: Any, found: list[float], right: list[float]) -> Wrong
     if name == "rounding" and found == _floored(case):
         return Wrong("outputs are rounded down", why=why, next="to the nearest: -3.2 becomes -3, and not -4")
     if name == "ends" and _come_round(found, right):
-        return Wrong("outputs beyond int8 come round at its other end", why=why, next="clamp before int8")
+        return Wrong("your outputs beyond int8 wrap around", why=why, next="clamp before int8")
     if name == "ends" and found == [max(one, -127.0) for one in right]:
         then = "the output's grid has 256 numbers: clamp to -128 and 127"
         return Wrong("an affine grid begins at -128", why=why, next=then)
@@ -365,8 +365,8 @@ def _with_row_sums(case: Any, bits: int) -> list[float]:
 
 
 _WRAPS = {
-    "sums of bytes": (8, "sums are kept in int8: beyond 127 they come round at -128"),
-    "large sums": (16, "16 bits are too few for sums: beyond 32767 they come round"),
+    "sums of bytes": (8, "you keep sums in int8: beyond 127 they wrap around to -128"),
+    "large sums": (16, "16 bits are too few for your sums: beyond 32767 they wrap around"),
 }
 _SAYS = {
     "weight zeros": (

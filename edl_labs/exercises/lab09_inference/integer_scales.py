@@ -220,7 +220,7 @@ def _judge_integers(asked: Any, found: list[float], right: list[float]) -> None:
         return
     lowest = -127 if asked["symmetric"] else -128
     off = [(a, b) for a, b in zip(found, right, strict=True) if a != b]
-    why = f"{off[0][0]:g} came for {off[0][1]:g}; {len(off)} of {len(right)} differ"
+    why = f"you returned {off[0][0]:g}, {off[0][1]:g} is right; {len(off)} of {len(right)} differ"
     if any(one != round(one) for one in found if math.isfinite(one)):
         raise Wrong("these are not integers", why=why, next="round")
     if all(b in (lowest, 127) for _, b in off):
@@ -232,7 +232,7 @@ def _judge_integers(asked: Any, found: list[float], right: list[float]) -> None:
         if any(not lowest <= a <= 127 or (a < 0) == (b < 0) for a, b in off):
             raise Wrong("values beyond the grid are not brought to its ends", why=why, next="clamp")
         then = "clamp before the type becomes int8: what does 130 become as an int8?"
-        raise Wrong("values beyond the grid come round at its other end", why=why, next=then)
+        raise Wrong("your values beyond the grid wrap around", why=why, next=then)
     if asked["axis"] is not None:
         then = f"scale i belongs to index i of dimension {asked['axis']}: give the scales a shape that says so"
         what = "scales and zero points are along another dimension"
@@ -243,7 +243,7 @@ def _judge_integers(asked: Any, found: list[float], right: list[float]) -> None:
     scale, zero = asked["scale"], asked["zero_point"]
     if found == [float(max(lowest, min(127, round((one + zero) / scale)))) for one in values]:
         then = "value / scale, and then the zero point: it counts steps, not units"
-        raise Wrong("the zero point is added before the division", why=f"{why}; recomputed so, it is yours", next=then)
+        raise Wrong("the zero point is added before the division", why=f"{why}; this gives your result", next=then)
     raise Wrong("other integers belong to these values", why=why, next="value / scale, and then the zero point")
 
 

@@ -41,7 +41,7 @@ def told_least(seen: Any, found: Any, right: Any, ratio: float) -> Wrong:
         return Wrong("the finest grid of all was taken for the least error's", why=why, next=then)
     for name, (what, then) in _LEAST.items():
         if name in slips and is_grid(mine, slips[name]):
-            return Wrong(what, why=f"{why}; recomputed so, it is yours", next=then)
+            return Wrong(what, why=f"{why}; this gives your result", next=then)
     then = "price your range and a narrower one by the text's rule, by hand, for three bins: which costs less?"
     return Wrong("another range has a smaller error", why=why, next=then)
 
@@ -79,7 +79,7 @@ _LEAST = {
 }
 _RANGES = {
     "max": {
-        "whole": ("empty bins at the ends count for nothing", "where are the first and last counts?"),
+        "whole": ("you let empty bins at the ends widen the range", "where are the first and last counts?"),
         "last bin": ("the last bin with a count is cut off", "bin i ends at edges[i + 1]"),
     },
     "percentile": {

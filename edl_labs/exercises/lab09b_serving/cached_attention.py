@@ -213,7 +213,7 @@ def _symptom(every: list[_Look], wrong: list[_Look]) -> Wrong:
         return Wrong("an output is not a number", why=one.where, next=then)
     if all(look.has_turned_values() for look in wrong):
         then = "positions are in the scores alone: which of q, k and v are in those?"
-        return Wrong("values are rotated as well", why=f"{one.where}; recomputed so, it is yours", next=then)
+        return Wrong("you rotate the values as well", why=f"{one.where}; this gives your result", next=then)
     for rule in (_of_rows, _of_cells, _of_heads, _of_masks):
         found = rule(every, wrong)
         if found is not None:
@@ -283,7 +283,7 @@ def _of_scores(wrong: list[_Look]) -> Wrong:
     long = [one for one in wrong if one.alike and one.length >= _PAIRS]
     for positions, what, then in _MISPLACED:
         if long and all(one.stands(*positions(one.length)) for one in long):
-            return Wrong(what, why=f"{look.where}; recomputed so, it is yours", next=then)
+            return Wrong(what, why=f"{look.where}; this gives your result", next=then)
     for shift, what in ((1, "one place later"), (-1, "one place earlier")):
         if long and all(_is_shifted(one, shift) for one in long):
             why = f"{look.where}: the query is as far from the tokens as if it were {what}"

@@ -61,8 +61,11 @@ class DecodeBound(Exercise):
         for what in ("prefill", "one", "decode"):
             if not close(got["both"][what], want["both"][what]):
                 came, true = _told_apart(got["both"][what], want["both"][what])
-                why = f"{came} for {true}; computing and reading are right"
-                raise Wrong("computing and reading overlap", why=why, next="the longer of the two is the time")
+                why = f"{came} came back, {true} is right; your times for computing and for reading are right"
+                wrong = "your time for computing and reading together is wrong"
+                if close(got["both"][what], got["computing"][what] + got["reading"][what]):
+                    wrong = "you added the times for computing and reading, but the two overlap"
+                raise Wrong(wrong, why=why, next="the longer of the two is the time")
         for context, found, right in zip(case["contexts"], got["ridge"], want["ridge"], strict=True):
             if found != right:
                 raise _ridge_symptom(case, context, found, right, got["ridge"], want["ridge"])
@@ -124,7 +127,7 @@ def _time_symptom(case: Any, side: str, what: str, got: Any, want: Any) -> Wrong
     found, right = got[what], want[what]
     told = "prefill" if what == "prefill" else f"a decoding step of {1 if what == 'one' else case['batch']}"
     came, true = _told_apart(found, right)
-    why = f"{told}: {came} of {side}, and it is {true}"
+    why = f"{told}: {came} of {side} came back; {true} is right"
     if found < 1e-6 * right:  # of a chip that does the other part in no time
         other = "reads" if side == "computing" else "computes"
         why = f"{told}: on a chip that {other} in no time next to nothing came, and it is {true}"

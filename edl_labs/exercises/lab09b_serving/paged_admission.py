@@ -111,7 +111,7 @@ def _judge_end(run: ServerReplay) -> None:
 
 
 def _slow(run: ServerReplay, best_s: float) -> Wrong:
-    why = f"the load takes {seconds(run.makespan_s)}, and {seconds(best_s)} are possible"
+    why = f"the load takes {seconds(run.makespan_s)}; {seconds(best_s)} is possible"
     if run.mean_batch < 1.05:
         return Wrong("one request runs at a time", why=why, next="the weights are read once for all that run")
     if run.filled_share < _FILLED:
@@ -149,14 +149,15 @@ def _wasted(run: ServerReplay, why: str) -> Wrong | None:
         return Wrong("running requests wait for blocks of one another", why=why, next=then)
     if not groups:
         return None
-    why += f"; {counted(sum(groups), 'preemption')} throw {run.recomputed_tokens:,} cached tokens away"
+    why += f"; {counted(sum(groups), 'preemption')} throw away {run.recomputed_tokens:,} cached tokens"
     if sum(groups) > _AT_ONCE * len(groups):
-        why += f", {sum(groups) / len(groups):.1f} at a time"
-        return Wrong("more is thrown away than blocks are missing", why=why, next="how many have to go for one block?")
+        why += f", {sum(groups) / len(groups):.1f} requests at a time"
+        then = "how many requests must you preempt to free one block?"
+        return Wrong("you preempt more requests than the missing blocks need", why=why, next=then)
     if older > sum(groups) / 2:
-        why += f"; {older} of those taken out had run for longer than others who stay"
+        why += f"; {older} of those preempted had run for longer than others that stay"
         then = "whose loss is smallest, and who has waited longest already?"
-        return Wrong("requests that came early are taken out for later ones", why=why, next=then)
+        return Wrong("you preempt requests that came early, and later ones stay", why=why, next=then)
     return None
 
 
@@ -211,7 +212,7 @@ def _is_static(run: ServerReplay) -> bool:
 
 
 def _late(run: ServerReplay, best_s: float) -> Wrong:
-    why = f"first tokens: p99 {seconds(run.time_to_first_token_s(_SHARE))}, and {seconds(best_s)} are possible"
+    why = f"first tokens: p99 is {seconds(run.time_to_first_token_s(_SHARE))}; {seconds(best_s)} is possible"
     told = _wasted(run, why) or _passed(run, why)
     if told is not None:
         return told

@@ -34,7 +34,7 @@ def judge_fits(case: Any, found: Any, right: Any) -> None:
 
     for slip, (what, then) in _SLIPS.items():
         if digest([found]) in case["slips"][slip]:
-            raise Wrong(what, why=f"{why}; recomputed so, it is yours", next=then)
+            raise Wrong(what, why=f"{why}; this gives your result", next=then)
     weights = model["parameters"] * model["number_bytes"]
     if 0 < found - right <= 1:
         raise Wrong("the last sequence does not fit whole", why=why, next="round down")

@@ -205,7 +205,7 @@ def _batches_left_out(rows: list[Any]) -> Wrong | None:
         return Wrong("one sample a GPU is not tried", why=why, next="begin with a batch of `gpus`")
     shares = [said / gpus for _, gpus, said, _ in rows]
     if all(one >= 1 and math.log2(one).is_integer() for one in shares):
-        why = "in all cases each GPU's samples are a power of two"
+        why = "in all cases the samples per GPU in your answer are a power of two"
         return Wrong("a batch need not be a power of two", why=why, next="try every number of samples that fits")
     return None
 

@@ -167,14 +167,14 @@ def _follow_the_size(case: Any, got: Any, *, of: str) -> bool:
 
 
 def _alarm_symptom(case: Any, got: Any, counts: _Counts) -> Wrong:
-    why = f"{counts.false_alarms} of {counts.noise} pairs of mere noise are called changed, {MOST_WRONG} may be"
+    why = f"{counts.false_alarms} of the {counts.noise} pairs of noise are called changed; at most {MOST_WRONG} may be"
     if counts.false_alarms >= _MANY * counts.noise:
         then = "two runs never agree point by point: does the difference have the same sign for all seeds?"
         return Wrong("all noise is reported as a change", why=why, next=then)
     if _follow_the_size(case, got, of="noise"):
         then = "how far apart are curves of different seeds here? A fixed distance does not fit all"
         return Wrong("noise is measured by a yardstick that does not fit it", why=why, next=then)
-    then = "who looks in several places finds something in one: each may only be wrong so much more seldom"
+    then = "the more points you test, the more differ by chance: lower the rate of false alarms of each single test"
     return Wrong("false alarms are too frequent", why=why, next=then)
 
 

@@ -45,9 +45,9 @@ class RankGains(Exercise):
     def compare(self, case: Any, got: Any, want: Any) -> None:
         run_s = seconds_with(case, ())
         if not close(got["run_s"], run_s, rtol=_OF_RUN):
-            why = f"{_said(got['run_s'])} with no mend at all, and the timeline ends at {seconds(run_s)}"
+            why = f"{_said(got['run_s'])} with no fix at all, and the timeline ends at {seconds(run_s)}"
             then = "replay the timeline as it is: when does each span start? The run ends with the latest of all ends"
-            raise Wrong("with no mend the run does not take as long as its timeline", why=why, next=then)
+            raise Wrong("with no fix, your run does not take as long as its timeline", why=why, next=then)
         for name, with_s in got["alone_s"]:
             _judge_alone(case, name, got["run_s"], with_s)
         _judge_both(case, got)
@@ -224,7 +224,7 @@ def _said(value: Any) -> str:
 
 
 _SHARES = (
-    "shares are read as gains",
+    "you read shares as gains",
     "each gain is the time that the mended spans take, whatever else ran at that time",
     "replay the run without them: the work that overlapped them still has to be done",
 )
@@ -232,17 +232,17 @@ _SLIPS = {
     "shares": _SHARES,
     "shares of work": _SHARES,
     "waits": (
-        "a wait is replayed as if it were work",
+        "you replay a wait as if it were work",
         "it lasted until something else was over, and when that ends sooner, so does the wait",
         "a wait lasts no time of its own: it ends when what it comes after has ended",
     ),
     "rows": (
-        "spans of one row run at the same time",
+        "you run spans of one row at the same time",
         "a host, a stream and a link do one thing after another",
         "a span also starts no sooner than the one before it in its row has ended",
     ),
     "after": (
-        "spans start before what they need is over",
+        "you start spans before what they need is over",
         "rows are replayed each for itself, as if none waited for another",
         "a span starts no sooner than all spans of its `after` have ended",
     ),
@@ -252,27 +252,27 @@ _SLIPS = {
         "take nothing from `start_s` and `end_s` but how long a span lasts",
     ),
     "turned": (
-        "the remaining time is taken as the removed time",
+        "you took the remaining time as the removed time",
         "`times` 0.1 leaves a tenth of the seconds",
         "multiply by `times`",
     ),
     "gone": (
-        "what becomes shorter is replayed as if it were gone",
+        "you replay what becomes shorter as if it were gone",
         "`times` is what is left of the seconds, and it is 0 only where nothing is",
         "multiply by `times`",
     ),
     "calls": (
-        "calls become shorter with their kernels",
+        "you shorten the host's calls together with their kernels",
         "the host takes as long to issue a short kernel as a long one, unless it issues none",
         "leave a call as it is while `times` is above 0",
     ),
     "issued": (
-        "an operation that is not issued is still waited for",
+        "you still wait for an operation that is not issued",
         "with `times` 0 the host does not call for it either, and its next work begins sooner",
         "a call is gone where `times` is 0",
     ),
     "kept": (
-        "a reading that is gone is still waited for",
+        "you still wait for a reading that is gone",
         "with `times` 0 nothing is issued, so nothing waits",
         "drop the `after` of such a wait, too",
     ),

@@ -98,7 +98,7 @@ def _race(run: TrainingRun) -> Wrong:
         then = "record an event on the copies' stream, after the copy, and let the stream that computes wait for it"
         return Wrong(what, why=str(race), next=then)
     if race.tensor.startswith("gradients") and "backward" in calls:
-        then = "a layer's sum after its backward pass of the last micro-batch"
+        then = "start a layer's sum only after its backward pass for the last micro-batch"
         return Wrong("gradients are summed while a backward pass adds to them", why=str(race), next=then)
     known = {
         "gradients": (

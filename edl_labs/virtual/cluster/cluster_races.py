@@ -38,8 +38,8 @@ class ClusterRace(Value):
 
     def __str__(self) -> str:
         return (
-            f"rank {self.rank}: {self.kind} of {self.tensor}[{self.start}:{self.stop}] by {self.calls[0]} (operation "
-            f"{self.first}) and {self.calls[1]} (operation {self.second}) without a wait between them"
+            f"rank {self.rank}: {self.calls[0]} (operation {self.first}) and {self.calls[1]} (operation {self.second}) "
+            f"use {self.tensor}[{self.start}:{self.stop}] without a wait between them ({self.kind})"
         )
 
 

@@ -29,7 +29,7 @@ def transfer_s(size, rate, *, efficiency=1.0):
 
 
 # %% mistake="line_code_left_out"
-# told: the line code was left out
+# told: you did not apply efficiency
 def transfer_s(size, rate, *, efficiency=1.0):
     def amount(text):
         number, unit = text.removesuffix("/s").split()
@@ -54,7 +54,7 @@ def transfer_s(size, rate, *, efficiency=1.0):
 
 
 # %% mistake="only_bits_are_coded"
-# told: the line code was left out of a rate in bytes
+# told: you did not apply efficiency to a rate in bytes
 def transfer_s(size, rate, *, efficiency=1.0):
     def amount(text):
         number, unit = text.removesuffix("/s").split()

@@ -1,5 +1,5 @@
 # %% mistake="elements_for_bytes"
-# told: elements were counted, not bytes
+# told: you counted elements, not bytes
 def work_of(op, *, rightly=work_of):  # noqa: F821
     flop, moved_bytes = rightly(op)
     return flop, moved_bytes / op["itemsize"]
@@ -65,7 +65,7 @@ def work_of(op, *, rightly=work_of):  # noqa: F821
 
 
 # %% mistake="weights_as_wide_as_the_rest"
-# told: weights were given the bytes of other elements
+# told: you gave weights the bytes of other elements
 def work_of(op, *, rightly=work_of):  # noqa: F821
     return rightly(
         {name: value for name, value in op.items() if name != "weight_itemsize"}

@@ -1,5 +1,5 @@
 # %% mistake="elements_move"
-# told: elements were counted, not bytes
+# told: you counted elements, not bytes
 import math
 
 

@@ -53,6 +53,6 @@ def alignment(shape, bits):
 
 
 # %% mistake="pads_to_the_widest"
-# told: more was padded than pays
+# told: you padded more than is worth it
 def best_padding(shape, bits, *, rates):
     return [-(-side // (1024 // bits)) * (1024 // bits) for side in shape]

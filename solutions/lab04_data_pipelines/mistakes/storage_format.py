@@ -31,7 +31,7 @@ def format_cost_s(form, access, disk):
 
 
 # %% mistake="only_columns_that_are_read_are_kept"
-# told: only the columns that are read had to fit into the page cache
+# told: you required only the columns that are read to fit into the page cache
 def format_cost_s(form, access, disk, *, rightly=format_cost_s):  # noqa: F821
     share = access["column_share"] if form["columnar"] else 1
     kept = access["samples"] * form["sample_bytes"] * share <= disk["cache_bytes"]

@@ -1,5 +1,5 @@
 # %% mistake="first_span"
-# told: the line of the first span came back
+# told: you returned the line of the first span
 def blame(spans, pattern):
     return min(
         (span for span in spans if span["row"] != "host"),
@@ -25,7 +25,7 @@ def blame(spans, pattern):
 
 
 # %% mistake="longest_span"
-# told: the longest is not the guilty one
+# told: you returned the line of the pattern's longest span
 def blame(spans, pattern):
     kinds = {
         "gpu": "kernel",

@@ -364,7 +364,7 @@ class Cache:
 
 
 # %% mistake="guards_limit_first"
-# told: the versions that are there are still used at the limit
+# told: you stop using the existing versions at the limit
 import torch
 
 

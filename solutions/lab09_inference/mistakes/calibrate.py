@@ -24,7 +24,7 @@ counts, edges = seen, torch.tensor(edges, dtype=torch.float64)
 
 
 # %% mistake="comes_round"
-# told: values beyond the grid come round at its other end
+# told: your values beyond the grid wrap around
 # %% replace
 return steps.clamp(-127 if symmetric else -128, 127).to(torch.int8)
 # %% by
@@ -40,7 +40,7 @@ return float((cost).sum())
 
 
 # %% mistake="empty_bins_count"
-# told: empty bins at the ends count for nothing
+# told: you let empty bins at the ends widen the range
 # %% replace
 ends = edges.tolist()
 # %% by

@@ -100,7 +100,7 @@ out = torch.round((sums + out_zero) * multiplier)
 
 
 # %% mistake="outputs_come_round"
-# told: outputs beyond int8 come round at its other end
+# told: your outputs beyond int8 wrap around
 # %% replace
 return out.clamp(out_zero if relu else -128, 127).to(torch.int8)
 # %% by
@@ -133,7 +133,7 @@ return out.clamp(0 if relu else -128, 127).to(torch.int8)
 
 
 # %% mistake="sums_in_int16"
-# told: 16 bits are too few for sums: beyond 32767 they come round
+# told: 16 bits are too few for your sums: beyond 32767 they wrap around
 # %% replace
 sums = x.int() @ weight.int() + offset
 # %% by
@@ -141,7 +141,7 @@ sums = (x.short() @ weight.short()).int() + offset
 
 
 # %% mistake="sums_in_int8"
-# told: sums are kept in int8: beyond 127 they come round at -128
+# told: you keep sums in int8: beyond 127 they wrap around to -128
 # %% replace
 sums = x.int() @ weight.int() + offset
 # %% by

@@ -98,7 +98,7 @@ if server.running or is_full:
 
 
 # %% mistake="preempts_all"
-# told: more is thrown away than blocks are missing
+# told: you preempt more requests than the missing blocks need
 # %% replace
 while sum(one.needs for one in server.running) > server.free_blocks:
     server.preempt(server.running[-1])

@@ -15,7 +15,7 @@ kept = 2 * model["layers"] * model["heads"] * model["head_size"]
 
 
 # %% mistake="computes_then_reads"
-# told: computing and reading overlap
+# told: you added the times for computing and reading, but the two overlap
 def decode_s(chip, model, batch, context):
     """One after the other."""
     flops, moved = step_parts(model, batch, batch * context, batch * context)

@@ -181,7 +181,7 @@ beyond = torch.arange(keys.shape[2]) > at[:, None, None] + 1
 
 
 # %% mistake="values_rotated"
-# told: values are rotated as well
+# told: you rotate the values as well
 # %% replace
 cache["v"][rows, :, at] = v
 # %% by

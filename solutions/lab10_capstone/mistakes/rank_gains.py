@@ -8,7 +8,7 @@ def rank(spans, mends):
 
 
 # %% mistake="calls_shrink"
-# told: calls become shorter with their kernels
+# told: you shorten the host's calls together with their kernels
 # %% replace
 lasts_s = lasts_s if times else 0.0
 # %% by
@@ -16,7 +16,7 @@ lasts_s = lasts_s * times
 
 
 # %% mistake="calls_stay"
-# told: an operation that is not issued is still waited for
+# told: you still wait for an operation that is not issued
 def replayed_s(spans, mends):
     """A call is a call."""
     left = {name: mend["times"] for mend in mends for name in mend["names"]}
@@ -106,7 +106,7 @@ def rank(spans, mends):
 
 
 # %% mistake="nobody_waits"
-# told: spans start before what they need is over
+# told: you start spans before what they need is over
 # %% replace
 rows[span["row"]] = max([row_s, *(ends[at] for at in after)]) + lasts_s
 # %% by
@@ -122,7 +122,7 @@ left[name] = mend["times"] if mend is mends[-1] else 1.0
 
 
 # %% mistake="rows_at_once"
-# told: spans of one row run at the same time
+# told: you run spans of one row at the same time
 # %% replace
 row_s = rows.get(span["row"], 0.0)
 # %% by
@@ -144,7 +144,7 @@ done = [*done, mends[best]]
 
 
 # %% mistake="shares_for_gains"
-# told: shares are read as gains
+# told: you read shares as gains
 def replayed_s(spans, mends):
     """What the mended spans take is taken off."""
     left = {name: mend["times"] for mend in mends for name in mend["names"]}
@@ -156,7 +156,7 @@ def replayed_s(spans, mends):
 
 
 # %% mistake="shares_of_work"
-# told: shares are read as gains
+# told: you read shares as gains
 # like: shares_for_gains
 def replayed_s(spans, mends):
     """What work, kernels and copies take."""
@@ -170,7 +170,7 @@ def replayed_s(spans, mends):
 
 
 # %% mistake="shorter_is_gone"
-# told: what becomes shorter is replayed as if it were gone
+# told: you replay what becomes shorter as if it were gone
 # %% replace
 times = left.get(span["name"], 1.0)
 # %% by
@@ -187,7 +187,7 @@ row_s = max(rows.get(span["row"], 0.0), span["start_s"])
 
 
 # %% mistake="times_taken_off"
-# told: the remaining time is taken as the removed time
+# told: you took the remaining time as the removed time
 # %% replace
 left[name] = left.get(name, 1.0) * mend["times"]
 # %% by
@@ -209,7 +209,7 @@ def rank(spans, mends):
 
 
 # %% mistake="waits_are_work"
-# told: a wait is replayed as if it were work
+# told: you replay a wait as if it were work
 # %% replace
 lasts_s, after = 0.0, after if times else []
 # %% by
@@ -217,7 +217,7 @@ lasts_s, after = lasts_s * times, after if times else []
 
 
 # %% mistake="waits_for_nothing"
-# told: a reading that is gone is still waited for
+# told: you still wait for a reading that is gone
 # %% replace
 lasts_s, after = 0.0, after if times else []
 # %% by

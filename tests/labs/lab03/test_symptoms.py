@@ -28,7 +28,7 @@ def told(batch: str, *, loss: float = START, left_out: str = "") -> str:
     [
         ("lzbsodou", float("nan"), "optimizer.step() is called in addition to scaler.step()"),
         ("lbzsodu", START, "gradients are zeroed between backward() and the step"),
-        ("lzbsodu", START, "the network did not learn: its loss was not scaled, or divided again"),
+        ("lzbsodu", START, "the network did not learn: you did not scale its loss, or divided it again"),
         ("lzbsodu", 1e12, "steps are far too large: gradients lack the loss_weight, or keep the scale"),
     ],
 )

@@ -169,7 +169,7 @@ def test_the_longest_wait_is_told_where_the_waits_alone_are_wrong(blamed):
 
     outcome = blamed(picks)
 
-    assert "the longest is not the guilty one" in outcome.what
+    assert "you returned the line of the pattern's longest span" in outcome.what
     assert "both cases of 'synchronisation'" in outcome.why
 
 
