@@ -26,7 +26,7 @@ def test_finish_times_names_the_first_operation_that_goes_wrong(judged):
 
     assert 0 == outcome.points
     assert "two operations of one stream overlapped" == outcome.what
-    assert "a launch" in outcome.why
+    assert "'launch'" in outcome.why
 
 
 def test_finish_times_may_come_as_a_list_or_a_tuple(judged, solution):

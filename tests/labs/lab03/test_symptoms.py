@@ -44,7 +44,7 @@ def test_what_has_another_reason_is_left_to_it():
 
 
 def test_zeroing_between_the_loss_and_backward_is_no_mistake():
-    assert "not scaled" in told("lzbsodu")
+    assert "did not scale" in told("lzbsodu")
     assert "zeroed" not in told("lzbsodu")
 
 

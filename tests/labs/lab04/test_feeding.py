@@ -74,8 +74,8 @@ def feeding(
     ("slip", "told"),
     [
         ({"to": lambda slot, slots: 0}, "one buffer of the device is used for all batches"),
-        ({"copied_in": "default"}, "the event behind copying batch 0 was recorded in another stream"),
-        ({"done_in": "copies"}, "the event behind the step of batch 0 was recorded in another stream"),
+        ({"copied_in": "default"}, "the event after copying batch 0 was recorded in a different stream"),
+        ({"done_in": "copies"}, "the event after the step of batch 0 was recorded in a different stream"),
         ({"waits_for": -1}, "copies wait for steps that use other buffers"),
         ({"swapped": True}, "batches are copied from the device to the host"),
         ({"on_host": True}, "step works on the host's buffer"),

@@ -151,9 +151,12 @@ def most_of_all(charges, pattern):
 @pytest.mark.parametrize(
     ("criterion", "told"),
     [
-        (lambda c, p: min(of_the_pattern(c, p), key=of_the_pattern(c, p).get), "the line that is charged least came"),
-        (lambda c, p: max(of_the_pattern(c, p)), "the last line in the order of the text came back"),
-        (lambda c, p: list(of_the_pattern(c, p))[-1], "the last line that charges has for the pattern came back"),
+        (
+            lambda c, p: min(of_the_pattern(c, p), key=of_the_pattern(c, p).get),
+            "you returned the line that is charged least",
+        ),
+        (lambda c, p: max(of_the_pattern(c, p)), "you returned the last line in the order of the text"),
+        (lambda c, p: list(of_the_pattern(c, p))[-1], "you returned the last line that charges has for the pattern"),
         (most_of_all, "the pattern did not decide"),
     ],
 )
@@ -195,4 +198,4 @@ def test_who_ran_in_the_gap_of_a_wait_is_told_of_the_wait(blamed):
         later = (s for s in case["spans"] if s["kind"] == "python" and abs(s["start_s"] - end_s) < 1e-9)
         return next(later)["line"]
 
-    assert blamed(picks).what.startswith("the line that ran while the device was idle was blamed")
+    assert blamed(picks).what.startswith("you blamed the line that ran while the device was idle")
