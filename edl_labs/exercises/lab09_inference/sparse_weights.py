@@ -223,7 +223,7 @@ def _judge_packed(case: Any, got: Any, want: Any) -> None:
             raise Wrong("places do not fill their bytes", why=why, next=then)
         raise Wrong("the places have the wrong shape", why=why, next="a byte for eight inputs, in each column")
     if got["places"] != want["places"]:
-        why = f"{int(got['places'][0][0]):08b} came for {int(want['places'][0][0]):08b}"
+        why = f"you returned {int(got['places'][0][0]):08b}, {int(want['places'][0][0]):08b} is right"
         turned = [[(int(one) >> 4) | (int(one) & 15) << 4 for one in row] for row in want["places"]]
         if got["places"] == turned:
             raise Wrong("the two groups of a byte have changed places", why=why, next="the first has the lowest bits")
