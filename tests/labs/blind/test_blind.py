@@ -57,6 +57,16 @@ PASSED = {
     "calibrate.less_than_the_share": "open: sums of shares in fp64 would decide whether exactly 0.05 % are too many",
     "row_softmax.difference_in_fp16": "right: tl.max of fp16 values is fp32 in Triton, and so is the difference",
     "single.two_units_always": "right by the bar: two units reach 91 % of light in all jobs of six draws",
+    "honest_timer.mean_of_five_runs": "right: all runs take equally long here, so the number is that of two readings",
+    "autocast_dtype.first_of_two": "open: loses a tenth on secret draws, nothing on the public one",
+    "dynamic_scale.steps_with_zeros": "open: a step with gradients of 0 is not seen",
+    "train_it.tensors_returned": "accepted: a tensor of one number is taken for the number",
+    "buckets.whenever_the_link_is_free": "open: within 3 % of the best groups in the cases that are drawn",
+    "ring.last_chunk_takes_the_rest": "open: no short buffer with a large rest is drawn",
+    "who_hangs.group_without_number": "right: calls that are not done have the same number in all ranks of a group",
+    "who_hangs.largest_size_is_at_fault": "open: the odd size is always the larger one",
+    "fuse.contraction_fed_through_others": "open: no case has it",
+    "fuse.reductions_computed_twice": "open: no case has it",
     "micro_batch.requests_instead_of_numbers": "right: a request of the queue is read as its number",
 }
 
@@ -78,7 +88,9 @@ def _code(answer: dict[str, Any], base: str) -> str:
     return str(code)
 
 
-@pytest.mark.parametrize("path", BATCHES + SECOND, ids=lambda path: f"{path.parent.name}-{path.stem}")
+@pytest.mark.parametrize(
+    "path", BATCHES + SECOND, ids=lambda path: f"{path.parent.parent.name}-{path.parent.name}-{path.stem}"
+)
 def test_an_exercise_has_eleven_wrong_answers_and_three_right_ones(path: Path) -> None:
     for kind, least in (("mistake", 11), ("honest", 3)):
         names = [one.name for one in answers(path, kind)]
@@ -87,7 +99,9 @@ def test_an_exercise_has_eleven_wrong_answers_and_three_right_ones(path: Path) -
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("path", BATCHES, ids=lambda path: f"{path.parent.name}-{path.stem}")
+@pytest.mark.parametrize(
+    "path", BATCHES + SECOND, ids=lambda path: f"{path.parent.parent.name}-{path.parent.name}-{path.stem}"
+)
 def test_wrong_answers_lose_points_and_right_ones_none(path: Path) -> None:
     lab, exercise = path.parent.name, path.stem
     points = {
