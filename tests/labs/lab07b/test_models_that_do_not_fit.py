@@ -246,9 +246,24 @@ def test_a_part_of_the_gradient_that_is_only_written_earns_nothing(judged, solut
     assert "a rank adds something else to the sum than its part of the input's gradient" == outcome.what
 
 
-@pytest.mark.parametrize("share", [lambda rank, ranks: 1 / ranks, lambda rank, ranks: float(rank == 0)])
-@pytest.mark.parametrize("is_transposed", [False, True])
-def test_a_part_may_carry_a_share_of_the_bias_and_be_summed_transposed(judged, solution, share, is_transposed):
+def test_parts_may_be_summed_transposed(judged, solution):
+    def forward(shard, x, comm):
+        name = "down_bias" if shard["kind"] == "mlp" else "out_bias"
+        part = solution["whole_block"](shard | {name: 0 * shard[name]}, solution["ToRanks"].apply(x, comm))
+        return solution["FromRanks"].apply(part.T, comm).T + shard[name]
+
+    names = {name: solution[name] for name in ("ToRanks", "FromRanks", "shards")}
+    assert 1 == judged("split_a_block", forward=forward, **names).points
+
+
+@pytest.mark.parametrize(
+    ("share", "what"),
+    [
+        (lambda rank, ranks: 1 / ranks, "the output's bias is shared out among the ranks"),
+        (lambda rank, ranks: float(rank == 0), "a rank's part of the output's bias is not the block's"),
+    ],
+)
+def test_the_outputs_bias_is_whole_on_every_rank(judged, solution, share, what):
     names = {name: solution[name] for name in ("ToRanks", "FromRanks")}
 
     def shards(block, rank, ranks):
@@ -256,8 +271,8 @@ def test_a_part_may_carry_a_share_of_the_bias_and_be_summed_transposed(judged, s
         return solution["shards"](block, rank, ranks) | {name: block[name] * share(rank, ranks)}
 
     def forward(shard, x, comm):
-        part = solution["whole_block"](shard, solution["ToRanks"].apply(x, comm))
-        sums = solution["FromRanks"].apply
-        return sums(part.T, comm).T if is_transposed else sums(part, comm)
+        return solution["FromRanks"].apply(solution["whole_block"](shard, solution["ToRanks"].apply(x, comm)), comm)
 
-    assert 1 == judged("split_a_block", shards=shards, forward=forward, **names).points
+    outcome = judged("split_a_block", shards=shards, forward=forward, **names)
+
+    assert (0, what) == (outcome.points, outcome.what)
