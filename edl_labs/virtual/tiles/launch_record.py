@@ -51,7 +51,8 @@ class LaunchRecord(Value):
 
     `other_flops` counts one FLOP for each element of floating-point arithmetic, functions included. `live_bytes` is the
     largest sum of block values that one program still needs, where a loop may end after any iteration. `tf32_lines` are
-    lines with a product of fp32 blocks that a GPU rounds to TF32.
+    lines with a product of fp32 blocks that a GPU rounds to TF32. `dtype` is that of the blocks that are multiplied;
+    without a product, that of the tensors. Where they differ, it is fp32.
     """
 
     kernel: str

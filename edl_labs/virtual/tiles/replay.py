@@ -12,7 +12,7 @@ from edl_labs.virtual.tiles.kernel_parameters import bind
 from edl_labs.virtual.tiles.kernel_source import KernelFunction, KernelModule
 from edl_labs.virtual.tiles.language import KernelTracer
 from edl_labs.virtual.tiles.launch_record import LaunchRecord
-from edl_labs.virtual.tiles.program import Symbol, TileProgram
+from edl_labs.virtual.tiles.program import Symbol, TileProgram, operations_of
 from edl_labs.virtual.tiles.tile_errors import TileError, refuse
 from edl_labs.virtual.tiles.tile_memory import Storage
 from edl_labs.virtual.tiles.tile_types import (
@@ -93,13 +93,23 @@ def evaluate(
     traffic = tuple(one.traffic() for one in storages) if records else ()
     return LaunchRecord(
         kernel_name, shape, traffic, races, engine.dot_flops, engine.other_flops, program.peak_live_bytes(),
-        program.tf32_lines, _dtype(tensors),
+        program.tf32_lines, _dtype(program, tensors),
     )  # fmt: skip
 
 
-def _dtype(tensors: Mapping[str, TensorArgument]) -> str:
-    names = {"float16": "fp16", "bfloat16": "bf16", "float8e4nv": "fp8", "float8e5": "fp8", "int8": "int8"}
-    kinds = {names.get(one.scalar.name, "fp32") for one in tensors.values() if one.scalar.is_float}
+def _dtype(program: TileProgram, tensors: Mapping[str, TensorArgument]) -> str:
+    """That of the blocks that are multiplied; without a product, of the tensors. Where they differ, fp32."""
+    factors = {op.options["source"] for op in operations_of(program.body) if op.name == "dot"}
+    names = {
+        "float16": "fp16",
+        "bfloat16": "bf16",
+        "float8e4nv": "fp8",
+        "float8e5": "fp8",
+        "int8": "int8",
+        "uint8": "int8",
+    }
+    scalars = factors or {one.scalar for one in tensors.values() if one.scalar.is_float}
+    kinds = {names.get(one.name, "fp32") for one in scalars}
     return kinds.pop() if len(kinds) == 1 else "fp32"
 
 

@@ -237,6 +237,15 @@ def test_a_launch_is_work_for_the_roofline() -> None:
     assert "memory" == bound(Machine.simple("GPU", peak_flop_per_s=1e12, bandwidth_byte_per_s=1e11), both).limiter
 
 
+@pytest.mark.parametrize(("kinds", "dtype"), [(("float16", "float32"), "fp16"), (("float32", "float16"), "fp32")])
+def test_the_dtype_of_a_launch_is_that_of_its_products_factors(kinds: tuple[str, str], dtype: str) -> None:
+    text = "n = tl.arange(0, 16)\nat = n[:, None] * 16 + n[None, :]\nx = tl.load(a + at)"
+    body = (text + "\ntl.store(y + at, tl.dot(x, x))").replace("\n", "\n    ")
+    arrays = dict(zip("ay", (np.zeros((16, 16), kind) for kind in kinds), strict=True))
+
+    assert dtype == evaluate(parse_kernels(f"@jit\ndef f(a, y):\n    {body}"), "f", (1,), arrays).dtype
+
+
 def test_a_parameter_that_is_not_passed_has_its_default() -> None:
     y = np.zeros(1, np.int32)
     evaluate(parse_kernels("@jit\ndef f(y, n=3, N: tl.constexpr = 4):\n    tl.store(y, n + N)"), "f", (1,), {"y": y})
