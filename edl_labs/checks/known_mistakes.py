@@ -45,9 +45,7 @@ def digests(records: Iterable[dict[str, Any]]) -> tuple[tuple[str, ...], ...]:
     >>> one[0] == other[0], one[1] == other[1]
     (True, False)
     """
-    return tuple(
-        tuple(_parts(record["value"])) if isinstance(record, dict) and "value" in record else () for record in records
-    )
+    return tuple(tuple(f"{mark}{_digest(part)}" for mark, part in parts_of(record)) for record in records)
 
 
 def named(outcome: Outcome, known: Sequence[KnownMistake], got: Any, want: list[Any]) -> Outcome:
@@ -93,17 +91,23 @@ def _wrong_parts(got: _Digests, right: _Digests) -> set[int]:
     return {at for pair in pairs for at, (one, other) in enumerate(pair) if one != other}
 
 
-def _parts(value: Any) -> Iterator[str]:
-    """The digests of the entries of a dict, with those of `parts` one by one; of another value, its own."""
+def parts_of(record: Any) -> Iterator[tuple[str, Any]]:
+    """What gets a digest each, with the mark before it: the entries of a dict, those of `parts` one by one, else all.
+
+    A record without evidence has no part.
+    """
+    if not isinstance(record, dict) or "value" not in record:
+        return
+    value = record["value"]
     if not isinstance(value, dict) or not value:
-        yield _digest(value)
+        yield "", value
         return
     for key in sorted(value, key=str):
         entry = value[key]
         if key == _PARTS and isinstance(entry, dict):
-            yield from (f"{_INNER}{_digest(entry[name])}" for name in sorted(entry, key=str))
+            yield from ((_INNER, entry[name]) for name in sorted(entry, key=str))
         else:
-            yield _digest(entry)
+            yield "", entry
 
 
 def _digest(value: Any) -> str:

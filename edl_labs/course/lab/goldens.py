@@ -6,12 +6,13 @@ import json
 import math
 import random
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from edl_labs.checks import RegisteredExercise, judge, plain_data
 from edl_labs.checks._exercise import PUBLIC_SEED
-from edl_labs.checks.known_mistakes import KnownMistake, digests
+from edl_labs.checks.known_mistakes import KnownMistake, digests, parts_of
 from edl_labs.checks.lab_exercises import forget, load_lab
 from edl_labs.checks.lab_facts import SCHEMA
 from edl_labs.checks.probe_process import ProbeProcess
@@ -46,12 +47,13 @@ def goldens(course: Course, lab: Lab, *, locked: dict[str, str]) -> str:
     """The text of `goldens/<lab>.json`. `locked` holds the digests of the release's locked cells.
 
     An exercise's golden that differs from the committed one by no more than its floats' last digits stays as it is, so
-    that the build makes the same bytes on every processor.
+    that the build makes the same bytes on every processor. So does a mistake's digest of a part that holds a float.
     """
+    committed = _committed(course.goldens / f"{lab.name}.json")
     with course.activated():
         registered = exercises_of(course, lab)
         wants = _wants(course, lab, registered)
-        mistakes = _mistakes(course, lab, registered)
+        mistakes = _mistakes(course, lab, registered, committed.get("mistakes", {}))
     listed = [_public(lab, one.name, registered.get(one.name)) for one in lab.exercises]
     data = {
         "schema": SCHEMA,
@@ -59,7 +61,7 @@ def goldens(course: Course, lab: Lab, *, locked: dict[str, str]) -> str:
         "title": lab.title,
         "minutes": lab.minutes,
         "exercises": listed,
-        "goldens": {**wants, **_kept(course.goldens / f"{lab.name}.json", wants)},
+        "goldens": {**wants, **_kept(committed.get("goldens", {}), wants)},
         "locked": locked,
         **({"mistakes": mistakes} if mistakes else {}),
     }
@@ -117,12 +119,19 @@ def _wide(array: Any) -> Any:
     return array.astype("float64") if array.dtype.kind == "f" else array
 
 
-def _kept(path: Path, made: dict[str, Any]) -> dict[str, Any]:
+def _committed(path: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _kept(committed: Any, made: dict[str, Any]) -> dict[str, Any]:
     """The committed goldens that say what those just made say; whole, since a want belongs to its case."""
     try:
-        committed = json.loads(path.read_text(encoding="utf-8"))["goldens"]
         return {name: committed[name] for name in made if name in committed and _says(committed[name], made[name])}
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, PlainDataError):
+    except (ValueError, KeyError, TypeError, AttributeError, PlainDataError):
         return {}
 
 
@@ -195,7 +204,9 @@ def _wants(course: Course, lab: Lab, registered: dict[str, RegisteredExercise]) 
     return found
 
 
-def _mistakes(course: Course, lab: Lab, registered: dict[str, RegisteredExercise]) -> dict[str, Any]:
+def _mistakes(
+    course: Course, lab: Lab, registered: dict[str, RegisteredExercise], committed: dict[str, Any]
+) -> dict[str, Any]:
     """Of each exercise, the mistakes that are recognized by their answers to its public cases."""
     known = [one for one in lab.mistakes if one.next and one.exercise in registered]
     cases = {name: registered[name].draw_cases(PUBLIC_SEED) for name in {one.exercise for one in known}}
@@ -210,8 +221,39 @@ def _mistakes(course: Course, lab: Lab, registered: dict[str, RegisteredExercise
             with origin.fork([(one.label, one.code)]) as process:
                 records = process.collect(one.exercise, cases[one.exercise], timeout_s=exercise.timeout_s)
             entry = KnownMistake(one.told, one.why, one.next, digests(records))
-            found.setdefault(one.exercise, []).append(entry.to_json())
+            listed = found.setdefault(one.exercise, [])
+            old = committed.get(one.exercise, [])[len(listed) :][:1]
+            listed.append((as_committed(entry, KnownMistake.from_json(*old), records) if old else entry).to_json())
     return found
+
+
+def as_committed(new: KnownMistake, old: KnownMistake, records: list[dict[str, Any]]) -> KnownMistake:
+    """`new` with the old digests of parts with a float, whose last digits differ between processors.
+
+    Where the mistake changed in nothing else, its proof tells that the old digest recognizes it no more.
+    """
+    if replace(new, digests=()) != replace(old, digests=()):
+        return new
+    parts = [[part for _, part in parts_of(record)] for record in records]
+    if [len(one) for one in old.digests] != [len(one) for one in parts]:
+        return new
+    kept = tuple(
+        tuple(was if _holds_float(part) else now for was, now, part in zip(*case, strict=True))
+        for case in zip(old.digests, new.digests, parts, strict=True)
+    )
+    return replace(new, digests=kept)
+
+
+def _holds_float(value: Any) -> bool:
+    """Whether a number in it is not whole."""
+    if isinstance(value, dict):
+        return any(map(_holds_float, value.values()))
+    if isinstance(value, list | tuple):
+        return any(map(_holds_float, value))
+    if hasattr(value, "dtype"):
+        wide = _wide(value)
+        return wide.dtype == "float64" and bool((wide % 1 != 0).any())
+    return type(value) is float and value % 1 != 0
 
 
 def _check_can_be_recognized(mistake: Mistake, exercise: RegisteredExercise) -> None:

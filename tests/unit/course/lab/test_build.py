@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy
@@ -15,14 +16,14 @@ import pytest
 from traitlets.config import Config
 
 from edl_labs.checks import plain_data
-from edl_labs.checks.known_mistakes import digests
+from edl_labs.checks.known_mistakes import KnownMistake, digests
 from edl_labs.checks.lab_facts import facts
 from edl_labs.checks.spec import cases_of
 from edl_labs.course.assignment import load_assignment
 from edl_labs.course.course_folder import Course
 from edl_labs.course.lab import build as build_module
 from edl_labs.course.lab.build import build
-from edl_labs.course.lab.goldens import alike, rounded
+from edl_labs.course.lab.goldens import alike, as_committed, rounded
 from edl_labs.course.lab.parsed_lab import Lab
 from edl_labs.course.lab.prove import prove
 from edl_labs.course.own_course import configure
@@ -310,6 +311,22 @@ def test_structure_order_and_signs_of_zero_count() -> None:
 
     assert [False] * len(pairs) == [alike(old, new) for old, new in pairs]
     assert alike({"a": [float("nan"), None, True, "x", 7, -0.0]}, {"a": [float("nan"), None, True, "x", 7, -0.0]})
+
+
+def test_a_mistakes_digest_of_floats_stays_as_committed_and_another_does_not() -> None:
+    def made(sums: list[float], count: int, why: str = "one too many") -> tuple[KnownMistake, list[dict[str, object]]]:
+        records: list[dict[str, object]] = [{"value": {"count": count, "sums": sums}}]
+        return KnownMistake("Wrong.", why, "count", digests(records)), records
+
+    old, _ = made([0.1234565], 3)
+    near, here = made([0.1234565001], 3)
+    counted, there = made([0.1234565001], 4)
+
+    assert old.digests != near.digests
+    assert old == as_committed(near, old, here)
+    assert (counted.digests[0][0], old.digests[0][1]) == as_committed(counted, old, there).digests[0]
+    assert near == as_committed(near, replace(old, why="other"), here)
+    assert near == as_committed(near, replace(old, digests=()), here)
 
 
 def test_the_library_reads_the_goldens_of_a_course(built: Course) -> None:
