@@ -206,8 +206,8 @@ def _judge_links(case: Any, run: ClusterReplay) -> None:
     if sent[0] < sent[-1] and sent[-1] >= (ranks - 1) * whole > 2 * whole:
         then = "in a ring every rank adds up one chunk, and all links are busy all the time"
         raise Wrong("one rank does the work of all", why=f"{why}, and so does each other rank", next=then)
-    total_s = sum(sent) / case["byte_per_s"]
-    if sent[0] < sent[-1] and run.makespan_s < 0.9 * total_s:
+    all_sends_s = sum(sent) / case["byte_per_s"]
+    if sent[0] < sent[-1] and run.makespan_s < 0.9 * all_sends_s:
         why = f"{why}; the rank that sends least sends {byte_count(sent[0])}"
         raise Wrong("some ranks send more than a ring does", why=why, next="every rank sends a chunk in every round")
     if sent[0] < sent[-1]:
