@@ -82,10 +82,10 @@ def workloads() -> list[Workload]:
 
 
 def predictions(loads: Sequence[Workload], machine: str) -> list[OwnStep]:
-    """Each model eager and compiled, from its example on meta: nothing runs on the device."""
+    """All models eager, then compiled, from examples on meta: nothing runs on the device."""
     found = []
-    for name, make, example in loads:
-        for compiled in (False, True):
+    for compiled in (False, True):
+        for name, make, example in loads:
             step = OwnStep(name, compiled)
             try:
                 told = predict_step(
@@ -140,7 +140,7 @@ def own_steps(loads: Sequence[Workload], machine: str, out: Path, *, device: str
             f"[{at + 1}/{len(steps)}] {step.model}{', compiled' if step.compiled else ''}", file=sys.stderr, flush=True
         )
         if not step.why_not:
-            measured(step, loads[at // 2], device, budget_s)
+            measured(step, loads[at % len(loads)], device, budget_s)
         write(out, steps, machine, describe(device))
     return steps
 
