@@ -192,7 +192,7 @@ with (
 ):
     has = {}
     for name, op in table.items():
-        flop, moved_bytes = work_of(op)
+        flop, moved_bytes = work_of(dict(op))
         has[name] = flop / moved_bytes
         print(f"{name:<20} {has[name]:8.2f} FLOP/B")
     large, single = has["linear, batch 512"], has["linear, batch 1"]
@@ -268,7 +268,7 @@ with (
     print(f"computed for a V100, ridge: {ridge_point(v100, 'fp16', 'HBM'):.1f} FLOP/B")
     by_compute = 0
     for name, op in table.items():
-        flop, moved_bytes = work_of(op)
+        flop, moved_bytes = work_of(dict(op))
         bound_s, limiter = lower_bound(
             v100, {"flop": flop, "dtype": "fp16", "moved_bytes": {"HBM": moved_bytes}}
         )
@@ -294,7 +294,7 @@ slide_machine = Machine.simple(
 with requires_solution("intensity"):
     at_best = []
     for name, op in table.items():
-        flop, moved_bytes = work_of(op)
+        flop, moved_bytes = work_of(dict(op))
         needed = work.Work(flop, 0, moved_bytes, "fp16", name)
         best_s = roofline.bound(slide_machine, needed).time_s
         at_best.append(Point(name, needed, best_s, best_s, best_s))

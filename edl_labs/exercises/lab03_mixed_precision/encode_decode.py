@@ -47,7 +47,8 @@ class EncodeDecode(Exercise):
             value, kind, mine, right = cut[0]
         came = _bits(mine, fmt) if type(mine) is int else repr(mine)
         why = f"{value!r} in {fmt['name']} is {_bits(right, fmt)}, and {came} came back"
-        raise Wrong(_encode_mistake(kind, mine, right, fmt), why=why, next=_encode_next(kind, fmt))
+        then = _TOO_LARGE if _is_largest(mine, right, fmt) else _encode_next(kind, fmt)
+        raise Wrong(_encode_mistake(kind, mine, right, fmt), why=why, next=then)
 
     def format_answer(self, case: Any, got: Any) -> str:
         """Nothing: of all codes and values the message shows the one that is wrong, and what came back."""
@@ -146,11 +147,18 @@ def _encode_mistake(kind: str, mine: Any, right: int, fmt: dict[str, Any]) -> st
         return "a value was not cut off toward zero"
     if type(mine) is int and kind == "near" and mine == right - 1:
         return "a value was cut off toward zero, or rounded to decimal digits, and this format rounds to the nearest"
-    if type(mine) is int and kind == "edge" and mine == right - 1 and right % (1 << fmt["mantissa_bits"]) == 0:
+    if kind == "edge" and _is_largest(mine, right, fmt):
         return "a value that is rounded beyond the largest number became that number"
     if type(mine) is int and kind in ("tie", "subnormal", "edge") and abs(mine - right) == 1 and right % 2 == 0:
         return "a tie went to its odd neighbour"
     return _ENCODE_WHAT[kind]
+
+
+def _is_largest(mine: Any, right: int, fmt: dict[str, Any]) -> bool:
+    """Whether the largest number came back for infinity, or for NaN where there is no infinity."""
+    size = (2 << fmt["exponent_bits"] + fmt["mantissa_bits"] >> 1) - 1
+    largest = (size >> fmt["mantissa_bits"] << fmt["mantissa_bits"]) - 1 if fmt["has_inf"] else size - 1
+    return type(mine) is int and mine == right - 1 and mine & size == largest
 
 
 def _half_significand(mine: int, right: int, fmt: dict[str, Any]) -> bool:
@@ -176,6 +184,7 @@ def _decode_next(code: int, fmt: dict[str, Any], mine: Any, right: float) -> str
     return "cut the code into sign, exponent field and mantissa field, then ask: is the exponent field 0, or all ones?"
 
 
+_TOO_LARGE = "too large is infinity, or NaN where the format has no infinity"
 _ENCODE_WHAT = {
     "exact": "a number that the format has was changed",
     "tie": "a tie was not rounded to one of its neighbours",

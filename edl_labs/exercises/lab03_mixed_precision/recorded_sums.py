@@ -191,6 +191,10 @@ def _off(case: Any, got: Any, mine: float, exact: float, error: float) -> Wrong:
         then = "how long may a run of additions be before its sum is much larger than the next value?"
         return Wrong("the partial sums still grow too large", why=why, next=then)
     if not _differences(case, got, got["result"]):
+        if _SUBTRACT not in got["operations"]:
+            why = f"the result comes from additions alone, up to {longest} in a row; {why}"
+            then = "each of these sums outgrows the next value too, and so does a sum of values that were set aside"
+            return Wrong("the partial sums still grow too large", why=why, next=then)
         then = "when you add the next value, is the lost part still there, or was it set to 0 or overwritten?"
         return Wrong("you compute the lost part, but never add it back", why=why, next=then)
     if _losses_are_zero(case, got):
@@ -204,6 +208,10 @@ def _off(case: Any, got: Any, mine: float, exact: float, error: float) -> Wrong:
     if _losses_apart(case, got):
         then = "give each loss back to the next value, while it is still of its size"
         return Wrong("the losses are summed separately, and that sum swallows them too", why=why, next=then)
+    plain = _uncorrected(case, got)
+    if plain > len(case["values"]).bit_length():  # as many in a row as a sum of pairs takes, which is right
+        why = f"the result comes from {plain} additions in a row of which no difference is taken; {why}"
+        return Wrong("part of the additions are not corrected", why=why, next="correct them too, or add up in pairs")
     then = (
         "try one addition by hand in which something is lost: added is the value without the old loss; the new loss is "
         "(new − old) − added, and it is taken off the next value"
@@ -277,6 +285,16 @@ def _losses_apart(case: Any, got: Any) -> bool:
     sides = (got["left"][last], got["right"][last])
     counts = sorted(_differences(case, got, side) for side in sides)
     return counts[0] == 0 and counts[1] > len(case["values"])
+
+
+def _uncorrected(case: Any, got: Any) -> int:
+    """How many additions in a row end in the result, and are never looked at again by a subtraction."""
+    first, depth = len(case["values"]), [0] * len(case["values"])
+    steps = list(zip(got["operations"], got["left"], got["right"], strict=True))
+    checked = {side for operation, *sides in steps if operation == _SUBTRACT for side in sides}
+    for index, (operation, left, right) in enumerate(steps, first):
+        depth.append(1 + max(depth[left], depth[right]) if operation == _ADD and index not in checked else 0)
+    return depth[got["result"]]
 
 
 def _longest_chain(case: Any, got: Any) -> int:

@@ -27,7 +27,10 @@ def known_criterion(cases: list[Any], got: list[Any], want: list[Any]) -> Wrong 
         found = [(what, then) for what, then, picks in known if _explains(picks, asked, answers)]
         said = list(dict.fromkeys(what for what, _ in found))
         if said:
-            where = "all cases" if len(asked) > 1 else f"both cases of {asked[0]!r}, the only cases that you have wrong"
+            count = sum(pattern == asked[0] for _, pattern, *_ in answers)
+            some = "both" if count == 2 else f"all {count}"
+            of_one = f"{some} cases of {asked[0]!r}, the only cases that you have wrong"
+            where = "all cases" if len(asked) > 1 else of_one
             return Wrong(", or ".join(said[:2]), why=f"this rule gives your lines in {where}", next=found[0][1])
     return None
 
@@ -171,6 +174,12 @@ def idle_s(spans: Any, *, loads: bool = False) -> dict[str, float]:
     )
 
 
+def _average(spans: Any, pattern: str, charges: Charges, own: Any) -> set[str]:
+    """The line with the largest charge for each of its spans."""
+    mine = _of(charges, pattern)
+    return _most({line: spent_s / max(1, sum(one["line"] == line for one in spans)) for line, spent_s in mine.items()})
+
+
 def _first_span(spans: Any, pattern: str, charges: Charges, own: Any, *, device: bool = False) -> set[str]:
     mine = [span for span in spans if span["row"] != "host"] if device else spans
     return {min(mine, key=lambda span: span["start_s"])["line"]}
@@ -183,6 +192,7 @@ _LAST = "you returned the last line that charges has for the pattern, whatever i
 _FIRST = "you returned the first line that charges has for the pattern, whatever it is charged with"
 _DOWNWARDS = "sorted goes upwards: take the last of it, or max"
 _NOT_THE_NUMBER = "add up the seconds with which a line is charged; a line of many short spans may cost little"
+_NOT_AVERAGED = "a line costs the step all that it is charged with: add up, and do not divide"
 _HIDDEN = "what runs while the device works costs nothing: charge each stretch of the window to one line, then add up"
 _OTHERS = "the pattern did not decide: that line is charged most by all patterns together, or by the step's largest one"
 _ALL_OF_A_LINE = (
@@ -190,6 +200,7 @@ _ALL_OF_A_LINE = (
 )
 _LONGEST = "you returned the line of the pattern's longest span, which is not always the one to blame"
 _ADDED = "you added up the lengths of each line's spans, hidden or not"
+_AVERAGED = "you divided each line's charge by the number of its spans"
 _COUNTED = "you counted spans, not seconds: your line has the most of them"
 RAN_DRY = "you blamed the line that ran while the device was idle, not the one that had let it run dry"
 TO_THE_WAIT = "where a wait ended as the gap began, the gap's calls and Python are charged to the line of that wait"
@@ -197,6 +208,7 @@ _HIDDEN_ONES: tuple[tuple[str, str, Picks], ...] = (
     *((_LONGEST, _HIDDEN, partial(_longest, python=python)) for python in (True, False)),
     (_LONGEST, _HIDDEN, lambda spans, pattern, charges, own: {longest_line(spans, pattern)}),
     *((_ADDED, _HIDDEN, partial(_lengths, python=python)) for python in (True, False)),
+    (_AVERAGED, _NOT_AVERAGED, _average),
     *((RAN_DRY, TO_THE_WAIT, partial(_in_the_gaps, loads=loads)) for loads in (True, False)),
 )
 _CRITERIA: tuple[tuple[str, str, Picks], ...] = (

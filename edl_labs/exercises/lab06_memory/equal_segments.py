@@ -67,7 +67,7 @@ class BestSegments(Exercise):
             then = "first the fewest tensors; of numbers that hold equally few, the least time"
             return Wrong("time was minimised first, and memory second", why=why, next=then)
         if all(0 < k <= n and held == checkpointed_peak(n, k, saved_per_layer=saved) for n, saved, k, held, _ in asked):
-            return None
+            return _square_root(asked, [k != right[0] for (_, _, k, _, _), right in zip(asked, want, strict=True)])
         for known, what, why, then in _OTHER_SUMS:
             if all(0 < k <= n and held == known(n, saved, k) for n, saved, k, held, _ in asked):
                 return Wrong(what, why=why, next=then)
@@ -133,10 +133,17 @@ def _held_symptom(layers: int, saved: int, segments: int, held: int) -> Wrong:
 
 def _choice_symptom(layers: int, segments: int, held: int) -> Wrong:
     why = f"{segments} segments of {layers} layers hold {held}, which is right, and another number holds fewer"
-    if abs(segments - layers**0.5) <= 1:
-        then = "the square root is for layers that save one tensor each, and that divide evenly"
-        return Wrong("the square root of the layers is not always best", why=why, next=then)
-    return Wrong("another number of segments holds fewer tensors", why=why, next="try them all: there are few")
+    then = "try them all, from 1 to `layers`: a segment for each layer is allowed too"
+    return Wrong("another number of segments holds fewer tensors", why=why, next=then)
+
+
+def _square_root(asked: list[Any], wrong: list[bool]) -> Wrong | None:
+    """All numbers of segments are next to the square root of the layers, and some are not the best."""
+    if not any(wrong) or any(abs(segments - layers**0.5) > 1 for layers, _, segments, _, _ in asked):
+        return None
+    why = f"all your numbers of segments are within 1 of it, and {sum(wrong)} of {len(wrong)} are not the best"
+    then = "the square root is for layers that save one tensor each, and that divide evenly"
+    return Wrong("the square root of the layers is not always best", why=why, next=then)
 
 
 def _again_symptom(layers: int, segments: int, again: int) -> Wrong:

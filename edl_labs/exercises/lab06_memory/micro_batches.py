@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 from typing import Any, ClassVar
 
@@ -66,9 +66,9 @@ class MendAccumulation(Exercise):
         return {"model": model, "batches": _batches(case), "optimizer": optimizer, "window": case["window"]}
 
     def compare(self, case: Any, got: Any, want: Any) -> None:
-        _judge_passes(case, got["rows"])
-        _judge_steps(case, len(got["weights"]) - 1, len(want["weights"]) - 1)
         mine, right = _gradients(got["weights"]), _gradients(want["weights"])
+        _judge_passes(case, got["rows"], mine, right)
+        _judge_steps(case, len(mine), len(right))
         for step, (said, wanted) in enumerate(zip(mine, right, strict=True)):
             if not _equal(said, wanted):
                 differs = _differing_weight(got["weights"][step + 1], want["weights"][step + 1])
@@ -182,15 +182,21 @@ def _gradients(weights: list[list[float]]) -> list[list[float]]:
     return found
 
 
-def _judge_passes(case: Any, rows: list[int]) -> None:
+def _judge_passes(case: Any, rows: list[int], mine: list[list[float]], right: list[list[float]]) -> None:
     sizes = [len(labels) for labels in case["labels"]]
     why = f"{len(rows)} forward passes of up to {max(rows, default=0)} rows, for {len(sizes)} micro-batches"
     if max(rows, default=0) > max(sizes):
         then = "memory holds one micro-batch at a time: only gradients may be added up"
         raise Wrong("several micro-batches went through the model at once", why=why, next=then)
-    if rows == sizes[: len(sizes) // case["window"] * case["window"]] and rows != sizes:
+    whole = len(sizes) // case["window"]
+    if rows == sizes[: whole * case["window"]] and rows != sizes and len(mine) == whole:
         why = f"{len(rows)} of {len(sizes)} micro-batches went through the model: whole windows of {case['window']}"
         raise _tail_lost(why)
+    empty = [number for number, labels in enumerate(case["labels"], 1) if not _counted([labels])]
+    if len(sizes) - len(rows) == len(empty) > 0 and len(mine) == len(right) and all(map(_equal, mine, right)):
+        why = f"{why}; all gradients are right, so it is micro-batch {empty[0]}, where no position counts"
+        then = "each micro-batch goes forward and backward once, whatever its labels are"
+        raise Wrong("a micro-batch never went through the model", why=why, next=then)
     if sorted(rows) != sorted(sizes):
         then = "each micro-batch: one forward pass, one backward pass"
         raise Wrong("not every micro-batch goes through the model exactly once", why=why, next=then)
@@ -291,7 +297,7 @@ def _gradient_symptom(
             why=why,
             next="a mean of means is not the mean: what must each sum be divided by?",
         )
-    return _scale_symptom(case, step, ratio, place)
+    return _scale_symptom(case, step, _ratios(case, mine, said["weights"]), place)
 
 
 def _window(case: Any, step: int) -> list[list[int]]:
@@ -313,28 +319,62 @@ def _gradients_of_sums(case: Any, step: int, weights: list[float]) -> list[list[
     return found
 
 
-def _scale_symptom(case: Any, step: int, ratio: float, place: str) -> Wrong:
-    """The gradient has the right direction and the wrong length."""
-    part = _window(case, step)
-    counted, until = _counted(part), _counted(case["labels"][: (step + 1) * case["window"]])
+def _ratios(case: Any, mine: list[list[float]], weights: list[list[float]]) -> list[float | None]:
+    """How many times as long each step's gradient is as that of its window's mean, with the weights before it."""
+    found = []
+    for step, gradient in enumerate(mine):
+        sums = _gradients_of_sums(case, step, weights[step])
+        count = max(1, _counted(_window(case, step)))
+        found.append(_ratio(gradient, [sum(values) / count for values in zip(*sums, strict=True)]))
+    return found
+
+
+# Each is (the ratio that a mistake gives in a step, by its number and the windows; what is wrong; next).
+_Windows = list[list[list[int]]]
+_SCALES: tuple[tuple[Callable[[int, _Windows], float], str, str], ...] = (
+    (
+        lambda step, windows: len(windows[step]) / len(windows[0]),
+        "a shorter window was divided as if it were complete",
+        "how many micro-batches does this window have?",
+    ),
+    (
+        lambda step, windows: _counted(windows[step]) / sum(map(len, windows[step])),
+        "positions that are ignored count in the divisor",
+        "what does the label of padding say, and does it count in the divisor?",
+    ),
+    (
+        lambda step, windows: _counted(windows[step]) / sum(map(_counted, windows)),
+        "positions of all windows count in the divisor of each",
+        "a window's mean is over its own positions",
+    ),
+    (
+        lambda step, windows: _counted(windows[step]) / sum(map(_counted, windows[: step + 1])),
+        "positions of earlier windows are still in the divisor",
+        "begin to count anew with each window",
+    ),
+    (
+        lambda step, windows: _counted(windows[step]),
+        "the losses of a window were added up, not averaged",
+        "a large batch has a mean",
+    ),
+    (
+        lambda step, windows: len(windows[step]),
+        "the means of a window's micro-batches were added up",
+        "the means of micro-batches add up to more than a mean",
+    ),
+)
+
+
+def _scale_symptom(case: Any, step: int, ratios: list[float | None], place: str) -> Wrong:
+    """The gradient has the right direction and the wrong length: a rule that gives the length in every step, if any."""
+    windows = [_window(case, number) for number in range(len(ratios))]
+    ratio, counted = ratios[step], _counted(windows[step])
     why = f"{place}: its gradient is {ratio:.4g} times as long as it should be"
-    if close(ratio, len(part) / case["window"], rtol=1e-4):
-        then = "how many micro-batches does this window have?"
-        return Wrong("a shorter window was divided as if it were complete", why=why, next=then)
-    if close(ratio, counted / sum(map(len, part)), rtol=1e-4):
-        then = "what does the label of padding say, and does it count in the divisor?"
-        return Wrong("positions that are ignored count in the divisor", why=why, next=then)
-    if not step and close(ratio, counted / _counted(case["labels"]), rtol=1e-4):
-        then = "a window's mean is over its own positions"
-        return Wrong("positions of all windows count in the divisor of each", why=why, next=then)
-    if step and close(ratio, counted / until, rtol=1e-4):
-        then = "begin to count anew with each window"
-        return Wrong("positions of earlier windows are still in the divisor", why=why, next=then)
-    if close(ratio, counted, rtol=1e-4):
-        return Wrong("the losses of a window were added up, not averaged", why=why, next="a large batch has a mean")
-    if close(ratio, len(part), rtol=1e-4):
-        then = "the means of micro-batches add up to more than a mean"
-        return Wrong("the means of a window's micro-batches were added up", why=why, next=then)
+    for rule, what, then in _SCALES:
+        if all(one is not None and close(one, rule(at, windows), rtol=1e-4) for at, one in enumerate(ratios)):
+            return Wrong(what, why=why, next=then)
+    if ratio:
+        why = f"{why}, as if divided by {counted / ratio:.4g}; {counted} positions count in its window"
     return Wrong("the gradient of a window is scaled wrongly", why=why, next="by what is the sum of losses divided?")
 
 

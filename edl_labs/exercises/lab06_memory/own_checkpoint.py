@@ -205,7 +205,8 @@ def _judge_gradients(case: Any, got: Any, want: Any, within: float) -> None:
             then = "the second run must begin at its inputs: cut them off what made them"
             raise Wrong("gradients flow through the first run's inputs as well", why=why, next=then)
         why = f"the gradient of {words} is {off:.1%} off: {_differing(mine, right)}"
-        raise Wrong("a gradient differs from a plain run", why=why, next="hand the output's gradient to the second run")
+        then = "the second run needs its inputs as ctx.saved_tensors gives them back, and the output's gradient"
+        raise Wrong("a gradient differs from a plain run", why=why, next=then)
 
 
 def _differing(got: list[float], want: list[float]) -> str:

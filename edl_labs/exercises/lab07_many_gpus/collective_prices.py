@@ -36,23 +36,13 @@ class PickCollective(Exercise):
         for name in ALGORITHMS:
             if close(got["seconds"][name], want["seconds"][name]):
                 continue
-            for part in _PARTS:
-                found, right = got["parts"][part][name], want["parts"][part][name]
-                if not close(found, right, atol=_NOTHING):
-                    totals = {what: [_both_levels(one["parts"], what, name) for one in (got, want)] for what in _MOVED}
-                    raise _part_symptom(case, name, part, found, right, totals)
-            why = f"{name}: {seconds(got['seconds'][name])}; each part alone is right"
-            raise Wrong("the parts of a price are not added up", why=why, next="rounds, bytes and sums take turns")
+            raise _price_symptom(case, name, got, want)
         prices, chosen = want["seconds"], got["pick"]
         if chosen not in prices:
             raise Wrong("no algorithm is called that", why=f"{str(chosen)[:40]!r}", next=f"one of {', '.join(prices)}")
         if prices[chosen] > min(prices.values()) * (1 + 1e-6):
-            why = f"{chosen} takes {seconds(prices[chosen])}, which is not the least of your four prices"
-            rounds = [
-                sum(want["parts"][part][name] for part in _PARTS[:2]) for name in (chosen, min(prices, key=prices.get))
-            ]
-            if rounds[0] <= rounds[1]:
-                raise Wrong("the fewest rounds are not always the fastest", why=why, next="bytes take time as well")
+            best = min(prices, key=prices.get)
+            why = f"{chosen} takes {prices[chosen]:.7g} s, and {best} {prices[best]:.7g} s; your prices are right"
             raise Wrong("another algorithm is cheaper", why=why, next="compare the seconds of all four")
 
     def diagnose_all_cases(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
@@ -66,16 +56,14 @@ class PickCollective(Exercise):
         if all(close(prices[pick], max(prices.values())) for pick, prices in pairs):
             then = "the least of the four: min, not max"
             return Wrong("the dearest algorithm is picked", why="in all cases; the prices are right", next=then)
+        rounds = [{name: _both_levels(right["parts"], "rounds", name) for name in ALGORITHMS} for right in want]
+        if all(close(one[pick], min(one.values())) for one, (pick, _) in zip(rounds, pairs, strict=True)):
+            why = "the prices are right, and in all cases the one with the fewest rounds is picked"
+            return Wrong("the fewest rounds are not always the fastest", why=why, next="bytes take time as well")
         for never in ALGORITHMS:
-            least = [min(prices[name] for name in ALGORITHMS if name != never) for _, prices in pairs]
-            if all(
-                pick != never and close(prices[pick], best) for (pick, prices), best in zip(pairs, least, strict=True)
-            ):
-                count = sum(prices[never] < best for (_, prices), best in zip(pairs, least, strict=True))
-                why = (
-                    f"it is the cheapest in {count} of {len(pairs)} cases; in each the cheapest of the other three came"
-                )
-                return Wrong(f"{never} is never picked", why=why, next="compare all names in ALGORITHMS")
+            for where, others in (("", [True] * len(cases)), (" where P is no power of two", _no_power_of_two(cases))):
+                if found := _never_picked(never, where, others, pairs):
+                    return found
         return None
 
     def format_answer(self, case: Any, got: Any) -> str:
@@ -95,6 +83,27 @@ class PickCollective(Exercise):
         )
 
 
+def _no_power_of_two(cases: list[Any]) -> list[bool]:
+    counts = [case["nodes"] * case["ranks_per_node"] for case in cases]
+    return [count & (count - 1) > 0 for count in counts]
+
+
+def _never_picked(
+    never: str, where: str, without: list[bool], pairs: list[tuple[str, dict[str, float]]]
+) -> Wrong | None:
+    """Whether every pick is the cheapest, but for one algorithm that is left out in some cases, and cheapest in one."""
+    missed = 0
+    for (pick, prices), is_out in zip(pairs, without, strict=True):
+        least = min(price for name, price in prices.items() if not is_out or name != never)
+        if (is_out and pick == never) or not close(prices[pick], least):
+            return None
+        missed += is_out and prices[never] < least * (1 - 1e-6)
+    if not missed:
+        return None
+    why = f"it is the cheapest there in {missed} of {sum(without)} cases; in each the cheapest of the others came"
+    return Wrong(f"{never} is never picked{where}", why=why, next="compare all names in ALGORITHMS")
+
+
 def _copied(job: Any) -> Any:
     return {**job, "inside": {**job["inside"]}, "between": {**job["between"]}}
 
@@ -112,6 +121,33 @@ def _alone(case: Any, part: str) -> Any:
     return job
 
 
+def _price_symptom(case: Any, name: str, got: Any, want: Any) -> Wrong:
+    """The sentence for a price: for a part of it where that part, or all that differ, make up the difference."""
+    price_s, right_s = got["seconds"][name], want["seconds"][name]
+    parts = [(part, got["parts"][part][name], want["parts"][part][name]) for part in _PARTS]
+    off = [one for one in parts if not close(*one[1:], atol=_NOTHING)]
+    costs_s = {part: (found - right) * _unit_s(case, part) for part, found, right in off}
+    totals = {what: [_both_levels(one["parts"], what, name) for one in (got, want)] for what in _MOVED}
+    alone = [one for one in off if close(costs_s[one[0]], price_s - right_s)]
+    if alone or (off and close(sum(costs_s.values()), price_s - right_s)):
+        return _part_symptom(case, name, *(alone or off)[0], totals)
+    why = f"{name} on {case['nodes']} x {case['ranks_per_node']} ranks: {price_s:.7g} s; {right_s:.7g} s is right"
+    if not off:
+        why = f"{why}, and so is each part alone"
+        return Wrong("the parts of a price are not added up", why=why, next="rounds, bytes and sums take turns")
+    then = "add up its rounds by hand: α, bytes / rate and, in the first half, bytes / sum_byte_per_s"
+    return Wrong("a price is not right", why=why, next=then)
+
+
+def _unit_s(case: Any, part: str) -> float:
+    """What a round, or a whole message, costs in a case."""
+    what, _, where = part.partition(" ")
+    size = float(case["message_bytes"])
+    if where == "added":
+        return size / float(case["sum_byte_per_s"])
+    return float(case[where]["alpha_s"]) if what == "rounds" else size / float(case[where]["byte_per_s"])
+
+
 def _both_levels(parts: Any, what: str, name: str) -> float:
     """What an algorithm has of rounds or bytes, inside nodes and between them together."""
     return sum(parts[f"{what} {where}"][name] for where in ("inside", "between"))
@@ -120,7 +156,7 @@ def _both_levels(parts: Any, what: str, name: str) -> float:
 def _part_symptom(case: Any, name: str, part: str, found: float, right: float, both: Any) -> Wrong:
     """The sentence about one part; `both` has the rounds and bytes, found and right, of both levels together."""
     what, _, where = part.partition(" ")
-    found = 0.0 if abs(found) < _NOTHING else found
+    found, right = (0.0 if abs(one) < _NOTHING else one for one in (found, right))
     amount = f"{found:g} rounds" if what == "rounds" else f"{found:g} of the message"
     why = f"{name} on {case['nodes']} x {case['ranks_per_node']} ranks: {amount} {where}"
     if where == "added":

@@ -233,8 +233,8 @@ def _time_symptom(case: Any, run: ClusterReplay, groups: list[list[int]], best_s
         return Wrong("a bucket is waited for while there is still something to compute", why=why, next=then)
     if len(groups) == 1:
         then = (
-            "what could travel while the first layers' gradients are computed? A search that likes one bucket best "
-            "lets sums begin before their layers have run: none begins before its last layer's backward pass has ended"
+            "what could travel while the first layers' gradients are computed? In a search, no sum begins before the "
+            "backward pass of its last layer has ended"
         )
         return Wrong(_ONE, why=why, next=then)
     if 0 in groups[0] or (groups[0][0] != last and last not in groups[0]):
@@ -248,8 +248,8 @@ def _time_symptom(case: Any, run: ClusterReplay, groups: list[list[int]], best_s
     if len(groups) == last + 1:
         why += f"; each of {len(groups)} sums costs {rounds} x {seconds(link['alpha_s'])} at least"
         then = (
-            "put small ones together. A search that likes a sum a layer best lets sums overlap: each begins when the "
-            "one before it has ended, and then takes its seconds"
+            "put small ones together. In a search, a sum begins when the one before it has ended, and then takes the "
+            "seconds of all its rounds: summing_s(link, bytes)"
         )
         return Wrong(_MANY, why=why, next=then)
     compute_s = sum(layer["backward_s"] for layer in case["layers"]) + case["update_s"]

@@ -36,9 +36,9 @@ def wave_report(tiles, *, sm_count):
 
 
 # %% mistake="shares_added"
-# told: the share of the tiles and that of the waves were added
-# why: half-full tiles in half-full waves use a quarter of the machine, and a sum says that they use as much as before
-# next: multiply the two shares, or compare the wanted elements with what all waves could compute
+# told: shares of tiles and waves were added, or only multiples of tile_n were tried
+# why: either gives all your widths: one is a multiple of tile_n where the bound itself, which is none, is better
+# next: try every n from 1 to the bound, and compare the wanted elements with what all waves could compute
 def best_width(m, *, bound, tile_m, tile_n, sm_count):
     def share(n):
         tiles = -(-m // tile_m) * -(-n // tile_n)
@@ -125,3 +125,15 @@ def best_width(m, *, bound, tile_m, tile_n, sm_count):
         return n / wave_report(tiles, sm_count=sm_count)[0]
 
     return max(range(1, bound + 1), key=share)
+
+
+# %% mistake="multiples_of_tile_n"
+# told: shares of tiles and waves were added, or only multiples of tile_n were tried
+# why: either gives all your widths: one is a multiple of tile_n where the bound itself, which is none, is better
+# next: try every n from 1 to the bound, and compare the wanted elements with what all waves could compute
+def best_width(m, *, bound, tile_m, tile_n, sm_count):
+    def share(n):
+        tiles = -(-m // tile_m) * -(-n // tile_n)
+        return n / wave_report(tiles, sm_count=sm_count)[0]
+
+    return max(range(tile_n, bound + 1, tile_n), key=share, default=bound)

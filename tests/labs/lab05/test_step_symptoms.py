@@ -173,7 +173,7 @@ def test_the_longest_wait_is_told_where_the_waits_alone_are_wrong(blamed):
     outcome = blamed(picks)
 
     assert "you returned the line of the pattern's longest span" in outcome.what
-    assert "both cases of 'synchronisation'" in outcome.why
+    assert "all 3 cases of 'synchronisation'" in outcome.why
 
 
 def test_one_other_line_is_told_what_it_is_charged_with(blamed):

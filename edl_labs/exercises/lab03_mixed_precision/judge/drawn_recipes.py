@@ -28,6 +28,10 @@ _FLOAT64_BESIDE = (("low", False), ("float32", False), ("low", True))
 _FROM_THE_OTHER = ("linear", "matmul", "conv2d", "scaled_dot_product_attention", "relu", "gelu", "max_pool2d")
 
 
+# Not cast, and of two dtypes: who takes the first one is right by luck where float32 comes first.
+_WIDENED = ("add", "cat")
+
+
 _LOW = ("float16", "bfloat16")
 
 
@@ -51,7 +55,8 @@ def operators(rng: Any) -> list[Case]:
             found += [_asked(rng, op, kind, device_type) for kind in _kinds(rng, op)]
     mixed = [found[int(i)] for i in rng.permutation(len(found))]
     mixed += [_beside_float64(rng, op, other, first) for op in _PROMOTED for other, first in _FLOAT64_BESIDE]
-    return [Case(given=one) for one in (mixed + [_in_the_other_short_type(rng, op) for op in _FROM_THE_OTHER])]
+    mixed += [_in_the_other_short_type(rng, op) for op in _FROM_THE_OTHER]
+    return [Case(given=one) for one in (mixed + [_wider_comes_second(rng, op) for op in _WIDENED])]
 
 
 @case_source("bytes_per_parameter")
@@ -114,6 +119,11 @@ def _in_the_other_short_type(rng: Any, op: str) -> dict[str, Any]:
     other, dtype = (_LOW[int(i)] for i in rng.permutation(2))
     device_type = str(rng.choice(["cpu", "cuda"]))
     return {"op": op, "inputs": [other] * (2 if op in BINARY else 1), "device_type": device_type, "dtype": dtype}
+
+
+def _wider_comes_second(rng: Any, op: str) -> dict[str, Any]:
+    dtype, device_type = str(rng.choice(_LOW)), str(rng.choice(["cpu", "cuda"]))
+    return {"op": op, "inputs": [dtype, "float32"], "device_type": device_type, "dtype": dtype}
 
 
 def _recipe(precision: str, optimizer: str, *, zero: int = 0, gpus: int = 1, offload: bool = False) -> dict[str, Any]:

@@ -54,7 +54,10 @@ def blamed(rng: Any) -> list[Case]:
         cases.append({"pattern": pattern, "spans": _spans(draw_blamed(rng, pattern, machine), machine)})
     of_gpu = cases[PATTERNS.index("gpu")]
     of_gpu["spans"] = _with_a_second_stream(of_gpu["spans"])
-    return [Case(given=cases[i]) for i in rng.permutation(len(cases))]
+    mixed = [cases[i] for i in rng.permutation(len(cases))]
+    machine = draw_machine(rng)
+    twice = {"pattern": "synchronisation", "spans": _spans(draw_waits_twice(rng, machine), machine)}
+    return [Case(given=one) for one in (*mixed, twice)]
 
 
 @case_source("most_to_gain")
@@ -159,6 +162,20 @@ def draw_step(rng: Any, pattern: str, machine: dict[str, Any], *, mixed: bool) -
 def draw_blamed(rng: Any, pattern: str, machine: dict[str, Any]) -> Step:
     """A step in which one line is to blame for `pattern`, at any place, and another one looks worse."""
     return _BLAMED[pattern](Draw(rng, machine))
+
+
+def draw_waits_twice(rng: Any, machine: dict[str, Any]) -> Step:
+    """A step in which one line waits twice and is to blame; another one has the longest gap, a short one, and less."""
+    draw = Draw(rng, machine)
+    lines = [draw.new_line() for _ in range(3)]
+
+    def part(line: str, behind: tuple[float, float]) -> Step:
+        wait = {"op": str(rng.choice(["item", "sync"])), "line": line}
+        return [*draw.kernels(2, 5, 9), wait, *draw.python(*behind)]
+
+    gaps = ((9, 10), (9, 10), (12.5, 14), (0.5, 1), (3, 6))
+    lines = [lines[i] for i in rng.permutation(3)]
+    return _shuffled(draw, [partial(part, lines[place], gap) for place, gap in zip((0, 0, 1, 1, 2), gaps, strict=True)])
 
 
 def draw_surprise(rng: Any, machine: dict[str, Any]) -> Step:
