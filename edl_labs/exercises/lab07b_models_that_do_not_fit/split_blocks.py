@@ -88,6 +88,7 @@ class SplitABlock(Exercise):
         if _counts(got, "forward") != [1] * case["ranks"]:
             why = f"the output is right, with {max(_counts(got, 'forward'))} all-reduces in the forward pass of a rank"
             raise Wrong("one sum forward is enough", why=why, next="columns first, then rows: what has to be summed?")
+        _judge_places(got["gradients"], want["gradients"])
         judge_parts(case, got, "forward")
         _judge_gradients(case, got, want)
         if _counts(got, "backward") != [1] * case["ranks"]:
@@ -290,6 +291,20 @@ def _judge_output(case: Any, got: Any, want: Any) -> None:
         raise Wrong("the output is not that of the whole block", why=why, next=then)
 
 
+def _judge_places(gradients: Any, want: Any) -> None:
+    """Gradients of the whole block in another order: of columns that are not where the ranks' order puts them."""
+    for name in want:
+        if name not in _AXES:
+            continue
+        for part, row in zip(gradients[name], want[name], strict=False):
+            if len(gradients[name]) == 1 and distance(sorted(part), sorted(row)) <= SAME < distance(part, row):
+                why = f"the gradients of {name} are those of the whole block, in another order"
+                then = (
+                    "parts are neighbouring columns, or heads, in the order of the ranks: compare shards with the block"
+                )
+                raise Wrong("a rank has other columns than those that are its own", why=why, next=then)
+
+
 def _judge_gradients(case: Any, got: Any, want: Any) -> None:
     ranks, right = case["ranks"], want["input_gradients"][0]
     last = _LAST[case["kind"]]
@@ -313,10 +328,6 @@ def _judge_gradients(case: Any, got: Any, want: Any) -> None:
     for name, rows in want["gradients"].items():
         parts = got["gradients"][name]
         for row in rows if name in _AXES else rows[:1]:
-            if parts and all(distance(sorted(part), sorted(row)) <= SAME < distance(part, row) for part in parts):
-                why = f"the gradients of {name} are those of the whole block, in another order"
-                then = "parts are neighbouring columns, or heads, in the order of the ranks"
-                raise Wrong("a rank has other columns than those that are its own", why=why, next=then)
             if not parts or any(distance(part, row) > SAME for part in parts):
                 why = f"the gradients of {name} from all ranks do not make that of the whole"
                 raise Wrong("a weight's gradient is wrong", why=why, next="which path does it come along?")

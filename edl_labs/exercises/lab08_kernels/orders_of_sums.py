@@ -131,7 +131,9 @@ def _judge_beginning(run: WarpReplay) -> None:
     if strange:
         array, place = min(strange)
         why = f"{array}[{place}] was added as it was before the first launch"
-        raise Wrong("atomics add to memory that was never set", why=why, next="write it first, or do not read it")
+        atomic = any(one.op == "atomic_add" and one.array == array for one in run.requests)
+        what = "atomics add to memory that was never set" if atomic else "memory that was never set is added"
+        raise Wrong(what, why=why, next="write it first, or do not read it")
 
 
 def _judge_arrivals(case: Any, text: str, run: WarpReplay) -> None:
@@ -141,7 +143,8 @@ def _judge_arrivals(case: Any, text: str, run: WarpReplay) -> None:
         again = replayed_kernels(text, _arrays(case), arrival_seed=seed)
         if again.shape_of(again.origins("out")[0]) != first:
             adds = sum(one.op == "atomic_add" for one in run.requests)
-            why = f"with another order of arrival, other sums are rounded; {adds} request(s) add atomically"
+            why = "with another order of arrival, other sums are rounded"
+            why += f"; {adds} request(s) add atomically" if adds else ""
             then = "let each block write its sum to a place of its own, and add these in an order that you choose"
             raise Wrong("the order of additions is the order of arrival", why=why, next=then)
 

@@ -25,10 +25,12 @@ class WarpPaths(Exercise):
 
     def compare(self, case: Any, got: Any, want: Any) -> None:
         if got["issued"] != want["issued"]:
-            why = f"{got['issued']} for {want['issued']}"
-            raise Wrong(
-                "warps issue another number of instructions", why=why, next="each warp: its different paths, once each"
-            )
+            last = min(case["block"], len(case["paths"]))
+            warps = [(at, min(at + LANES, last)) for at in range(0, last, LANES)]
+            parts = " and ".join(_issued_by(case, *one) for one in dict.fromkeys((warps[0], warps[-1])))
+            why = f"{got['issued']} for {want['issued']}; of the first block, {parts}"
+            then = "count such a warp by hand: its different paths, once each; a block's last warp ends with the block"
+            raise Wrong("warps issue another number of instructions", why=why, next=then)
         if not case["can_be_sorted"]:
             return
         if sorted(got["order"]) != list(range(len(case["paths"]))):
@@ -52,6 +54,12 @@ class WarpPaths(Exercise):
         paths = case["paths"]
         counts = ", ".join(f"{name}: {paths.count(name)} of {length}" for name, length in case["lengths"].items())
         return f"{len(paths)} elements in blocks of {case['block']}; {counts} instructions"
+
+
+def _issued_by(case: Any, first: int, stop: int) -> str:
+    """What one warp issues, in words."""
+    count = sum(case["lengths"][name] for name in {*case["paths"][first:stop]})
+    return f"threads {first} to {stop - 1} issue {count}"
 
 
 def _mixed(case: Any, order: list[int]) -> list[int]:

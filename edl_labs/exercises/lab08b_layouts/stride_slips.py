@@ -83,9 +83,9 @@ COPIED: dict[str, tuple[str, str, str]] = {
         "add the bytes of all forms of a tensor",
     ),
     "layout alone": (
-        "two readers of one layout may want other numbers of channels",
-        "one copy for each layout was counted, with the channels that a convolution wants",
-        "an output takes the channels as they are, and cannot use a padded copy",
+        "of two copies of a tensor, one is missing in your sum",
+        "one was counted for each layout, with the channels that a convolution wants; or one took the other's place",
+        "an output takes the channels as they are, and cannot use a padded copy: add the bytes of all forms",
     ),
     "one side of 1": (
         "an image of one row has two layouts",

@@ -154,7 +154,7 @@ def conversions(net, layouts):
 
 
 # %% mistake="strides_layout_alone"
-# told: two readers of one layout may want other numbers of channels
+# told: of two copies of a tensor, one is missing in your sum
 # %% replace
 forms = {
     (
