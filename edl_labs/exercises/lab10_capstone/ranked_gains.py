@@ -164,7 +164,7 @@ def _judge_ranking(case: Any, ranked: Any) -> None:
         total_s += gains[name]
         if not _near(case, said_s, gains[name]):
             raise _wrong_gain(
-                case, place, said_s, {"here": gains[name], "alone": alone[name], "total": total_s, "now": now_s}
+                case, name, place, said_s, {"here": gains[name], "alone": alone[name], "total": total_s, "now": now_s}
             )
 
 
@@ -181,7 +181,7 @@ def _wrong_pick(names: list[str], place: int, gains: dict[str, float], alone: di
     return Wrong("another mend gains more at this place", why=why, next="compare the gains of all that are left")
 
 
-def _wrong_gain(case: Any, place: int, said_s: Any, gains: dict[str, float]) -> Wrong:
+def _wrong_gain(case: Any, name: str, place: int, said_s: Any, gains: dict[str, float]) -> Wrong:
     run_s = seconds_with(case, ())
     why = f"mend {place + 1}: {_said(said_s)} came back, and on top of those before it gains {seconds(gains['here'])}"
     if place and _near(case, said_s, gains["alone"]):
@@ -202,6 +202,8 @@ def _wrong_gain(case: Any, place: int, said_s: Any, gains: dict[str, float]) -> 
     then = "a gain is how much sooner the run ends, on top of the mends before: replay with and without it"
     if any(_near(case, said_s, took_s) for took_s in (left_s, gains["now"], run_s)):
         return Wrong("this is the time of a run, and not a gain", why=why, next=then)
+    if any(close(said_s, case["slips"][slip][name]) for slip in ("shares", "shares of work")):
+        return Wrong(_SHARES[0], why=f"{why}; its own spans become shorter by as much", next=_SHARES[2])
     return Wrong("the gain of a ranked mend is wrong", why=why, next="replay with and without it, and subtract")
 
 
