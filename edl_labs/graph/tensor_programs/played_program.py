@@ -3,8 +3,22 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """One operator that ran; memory is known by the number of the first tensor that lay in it."""
+
+    name: str
+    reads: frozenset[int]
+    writes: frozenset[int]
+    takes_lists: bool
+    """Whether it works on lists of tensors, as a fused optimizer does."""
+    is_read: bool = False
+    """Whether the host learns something of its result: it has a use then, though no output follows from it."""
 
 
 @dataclass
@@ -15,9 +29,12 @@ class Section:
     operators: Counter[str] = field(default_factory=Counter)
     """Kernels by the operator's name (`add`, `mm`); views are none."""
     host_reads: int = 0
-    """Values of tensors that follow from inputs, brought to the host; an optimizer's own count of steps is none."""
+    """Values of tensors that follow from inputs, brought to the host, or sizes of results that follow from values; an
+    optimizer's own count of steps is none."""
     read_values: list[float] = field(default_factory=list)
     """What these reads brought, on these inputs."""
+    conversions: int = 0
+    """Kernels that read one dtype and write another, whatever they do besides."""
     moved_bytes: int = 0
     """Read and written by all kernels, each of its own."""
     contraction_flops: int = 0
@@ -40,11 +57,29 @@ class Played:
     """Whether the host read a number that is another one here: its result is that of the recording."""
     made_since_input: dict[str, int] = field(default_factory=dict)
     """Elements that kernels made from the first use of an input on, by its name."""
+    trace: list[Kernel] = field(default_factory=list)
+    """Every kernel and every value brought to the host, in the order in which they ran."""
+    inputs_at: dict[str, int] = field(default_factory=dict)
+    """The memory of each input."""
+    outputs_at: dict[str, int] = field(default_factory=dict)
+    """The memory of each output."""
 
     @property
     def kernels(self) -> int:
         """Operators that compute, views left out."""
         return sum(section.operators.total() for section in self.sections)
+
+    def dead(self, names: Iterable[str]) -> set[int]:
+        """The kernels, by their place in `trace`, from whose results none of these outputs follows."""
+        needed = {self.outputs_at[name] for name in names if name in self.outputs_at}
+        found = set()
+        for at in range(len(self.trace) - 1, -1, -1):
+            kernel = self.trace[at]
+            if needed.isdisjoint(kernel.writes) and not kernel.is_read:
+                found.add(at)
+            else:
+                needed |= kernel.reads
+        return found
 
     @property
     def host_reads(self) -> int:

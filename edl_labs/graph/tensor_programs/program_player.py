@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from edl_labs.graph.tensor_programs.argument_checks import check_arguments
@@ -15,7 +15,7 @@ from edl_labs.graph.tensor_programs.operator_table import (
     may_be_large,
     operator,
 )
-from edl_labs.graph.tensor_programs.played_program import Played, Section
+from edl_labs.graph.tensor_programs.played_program import Kernel, Played, Section
 from edl_labs.graph.tensor_programs.program_text import (
     MOST_DEPTH,
     ProgramError,
@@ -45,7 +45,12 @@ def play(text: str, inputs: Mapping[str, Any]) -> Played:
         for at, step in enumerate(program.steps):
             player.run(at, step)
     outputs = {name: player.tensor(number) for name, number in program.outputs.items()}
-    return Played(outputs, player.sections, player.peak, player.has_changed_reads, player.made_since_input())
+    return Played(
+        *(outputs, player.sections, player.peak, player.has_changed_reads, player.made_since_input()),
+        trace=player.trace,
+        inputs_at={name: number for number, (name, *_) in enumerate(program.inputs)},
+        outputs_at={name: player.memory_of(tensor) for name, tensor in outputs.items()},
+    )
 
 
 class _Player:
@@ -55,6 +60,7 @@ class _Player:
         self.sections = [Section()]
         self.peak = 0
         self.has_changed_reads = False
+        self.trace: list[Kernel] = []
         self._tensors: dict[int, Any] = {}
         self._owner: dict[int, int] = {}  # storage → its first tensor's number
         self._members: dict[int, list[int]] = {}
@@ -83,6 +89,10 @@ class _Player:
                 next="run the cell again, and check again",
             )
         return self._tensors[number]
+
+    def memory_of(self, tensor: Any) -> int:
+        """The number of the first tensor in this one's memory; below 0 for a constant's."""
+        return self._owner.get(tensor.untyped_storage()._cdata, _OF_CONSTANTS)
 
     def made_since_input(self) -> dict[str, int]:
         """Elements that kernels made from the first use of an input on."""
@@ -133,15 +143,23 @@ class _Player:
                 why="what it gives depends on values",
                 next="let shapes follow from the arguments alone",
             )
-        self._count(op, args, kwargs, given, result, made)
+        reads = frozenset(map(self.memory_of, given))
+        is_kernel = self._count(op, args, kwargs, given, result, made)
         for number, tensor in zip(numbers, made, strict=True):
             self._hold(number, tensor)
+        if is_kernel:
+            writes = frozenset(map(self.memory_of, [*made, *_written(op, args, kwargs)]))
+            has_lists = any(isinstance(one, list) and tensors_of(one) for one in args)
+            self.trace.append(Kernel(base_name(name), reads, writes, has_lists, is_read=_waits(op, args)))
         if not self._from_inputs.isdisjoint(storages):
+            self.sections[-1].host_reads += _waits(op, args)
             self._from_inputs.update(one.untyped_storage()._cdata for one in made)
             self._from_inputs.update(storages if is_mutable(op) else ())
 
     def _read_on_host(self, args: list[Any], value: Any) -> None:
         tensor = args[0] if args else None
+        if tensor is not None:
+            self.trace.append(Kernel(HOST_READ, frozenset({self.memory_of(tensor)}), frozenset(), False, is_read=True))
         if tensor is None or tensor.untyped_storage()._cdata not in self._from_inputs:
             return
         self.sections[-1].host_reads += 1
@@ -183,16 +201,18 @@ class _Player:
             self._tensors.pop(number, None)
         self._live -= self._sizes.pop(owner)
 
-    def _count(self, op: Any, args: Any, kwargs: Any, given: list[Any], result: Any, made: list[Any]) -> None:
+    def _count(self, op: Any, args: Any, kwargs: Any, given: list[Any], result: Any, made: list[Any]) -> bool:
+        """Whether the operator is a kernel; then it is counted."""
         known = {one.untyped_storage()._cdata for one in given}
         fresh = [one for one in made if one.untyped_storage()._cdata not in known]
         if not fresh and not is_mutable(op):
-            return  # a view
+            return False  # a view
         section, name = self.sections[-1], base_name(op._schema.name.partition("::")[2])
         if name in UNFILLED:
-            return
+            return False
         before = section.moved_bytes
         section.operators[name] += 1
+        section.conversions += name == "_to_copy" or len({one.dtype for one in [*given, *made] if _has_digits(one)}) > 1
         section.moved_bytes += sum(map(_distinct_bytes, [*given, *made]))
         self._made += sum(one.numel() for one in made)
         section.shapes += [(name, tuple(one.shape)) for one in made]
@@ -202,6 +222,7 @@ class _Player:
         self._moved += section.moved_bytes - before
         if self._flops > MOST_FLOPS or self._moved > MOST_MOVED_BYTES:
             raise _too_large(f"{self._flops:.0e} FLOPs and {self._moved:.0e} bytes moved")
+        return True
 
     def _refuse_if_large(self, name: str, op: Any, args: Any, kwargs: Any) -> None:
         """Ask for the results' sizes on tensors without values, before any memory is taken."""
@@ -294,10 +315,45 @@ def _distinct_bytes(tensor: Any) -> int:
     return int(count * tensor.element_size())
 
 
+def _has_digits(tensor: Any) -> bool:
+    """Whether it holds floats, and more than one: a lone number takes on the dtype of what it meets."""
+    return bool(tensor.is_floating_point()) and tensor.numel() > 1
+
+
+def _written(op: Any, args: list[Any], kwargs: dict[str, Any]) -> list[Any]:
+    """The tensors of the arguments that an operator writes into."""
+    named = {one.name: one for one in op._schema.arguments}
+    pairs = [*zip(op._schema.arguments, args, strict=False), *((named[key], value) for key, value in kwargs.items())]
+    return tensors_of([value for one, value in pairs if one.alias_info is not None and one.alias_info.is_write])
+
+
+def _waits(op: Any, args: list[Any]) -> bool:
+    """Whether the size of its result follows from values, so that a host has to know them before it goes on."""
+    import torch
+
+    name = base_name(op._schema.name.partition("::")[2])
+    masks = args[1] if name == "index" and len(args) > 1 else []
+    return name in ("nonzero", "masked_select") or any(one is not None and one.dtype == torch.bool for one in masks)
+
+
 def _flops(op: Any, args: Any, kwargs: Any, result: Any) -> int:
     from torch.utils.flop_counter import flop_registry
 
     count = flop_registry.get(op.overloadpacket)
     if count is None:
-        return 0
+        own = _PRODUCTS.get(base_name(op._schema.name.partition("::")[2]))
+        return 0 if own is None else int(2 * own(*tensors_of(args)))
     return int(count(*args, **kwargs, out_val=result))
+
+
+_PRODUCTS: dict[str, Callable[..., int]] = {
+    "mv": lambda a, b: a.numel(),
+    "addmv": lambda start, a, b: a.numel(),
+    "dot": lambda a, b: a.numel(),
+    "vdot": lambda a, b: a.numel(),
+    "addr": lambda start, a, b: a.numel() * b.numel(),
+    "addbmm": lambda start, a, b: a.numel() * b.shape[-1],
+    "_addmm_activation": lambda start, a, b: a.numel() * b.shape[-1],
+}
+"""Multiplications of products that torch's own counter of FLOPs does not know, by the tensors of their arguments."""
+_OF_CONSTANTS = -1

@@ -152,7 +152,12 @@ class Recorder(TorchDispatchMode):
 class _HostReads(TorchFunctionMode):
     """Notes the ways to a tensor's values that are no operators."""
 
-    _WAYS = frozenset({torch.Tensor.tolist, torch.Tensor.numpy, torch.Tensor.__array__})
+    _WAYS = frozenset(
+        {
+            *(torch.Tensor.tolist, torch.Tensor.numpy, torch.Tensor.__array__, torch.Tensor.__repr__),
+            torch.Tensor.__dlpack__,
+        }
+    )
 
     def __init__(self, note: Callable[[torch.Tensor], None]) -> None:
         super().__init__()

@@ -109,6 +109,55 @@ def test_reads_by_the_host_count_where_they_follow_from_inputs() -> None:
     assert played.outputs["y"].tolist() == [3 * 2 + 2, 5 * 2 + 2]
 
 
+def test_what_waits_for_values_or_shows_them_is_a_read_by_the_host() -> None:
+    def reads(x: torch.Tensor) -> Tensors:
+        repr(x)
+        return {"y": x[x > 3].sum() + x.nonzero().sum()}
+
+    assert play(record(reads, {"x": torch.ones(2)}), {"x": torch.ones(2)}).host_reads == 3
+
+
+def test_every_product_counts() -> None:
+    def products(x: torch.Tensor, w: torch.Tensor) -> Tensors:
+        zeros = torch.zeros(4, 2)
+        return {"y": torch.addbmm(zeros, x[None], w[None]) + torch.mv(w.t(), x[0]) + x[0].dot(x[1])}
+
+    inputs = {"x": torch.ones(4, 8), "w": torch.ones(8, 2)}
+
+    assert play(record(products, inputs), inputs).contraction_flops == 2 * (4 * 8 * 2 + 8 * 2 + 8)
+
+
+@pytest.mark.parametrize(
+    ("convert", "count"),
+    [
+        (lambda x: x.double(), 1),
+        (lambda x: torch.zeros(3, dtype=torch.float64).add_(x), 1),
+        (lambda x: torch.empty(3, dtype=torch.float64).copy_(x), 1),
+        (lambda x: x[None].sum(0, dtype=torch.float64), 1),
+        (lambda x: x * torch.tensor(2.0, dtype=torch.float64), 0),
+        (lambda x: x.exp(), 0),
+    ],
+)
+def test_a_kernel_that_writes_another_dtype_converts(convert: Callable[..., torch.Tensor], count: int) -> None:
+    x = {"x": torch.ones(3)}
+
+    assert play(record(lambda x: {"y": convert(x)}, x), x).sections[0].conversions == count
+
+
+def test_what_no_output_follows_from_is_dead_unless_the_host_reads_it() -> None:
+    def function(x: torch.Tensor) -> Tensors:
+        out = torch.zeros(3)
+        x.sin()
+        x.cos().sum().item()
+        out += x.exp()
+        return {"y": out.view(1, 3), "z": x.tan()}
+
+    x = {"x": torch.ones(3)}
+    played = play(record(function, x), x)
+
+    assert [played.trace[at].name for at in sorted(played.dead(["y"]))] == ["sin", "tan"]
+
+
 def test_sections_are_counted_apart() -> None:
     x = {"x": torch.ones(3)}
     recorder = Recorder(x)
