@@ -529,9 +529,10 @@ with reveal_prediction("one_by_one", "fused") as truth:
 #   reads no value;
 # * **the optimizer** does not update each parameter separately. It stays AdamW with a learning rate of 0.01. (On a CPU,
 #   PyTorch does it one by one unless you ask for `foreach=True` or `fused=True`.)
-# * **the mask**: no tensor has positions × positions as its last two dimensions;
+# * **the mask**: no tensor has a number for each pair of positions;
 # * **conversions**: a step that does not keep an accuracy converts no tensor to another dtype;
-# * **the metric**: the accuracy is computed only in the steps that keep it, every third from the first one on.
+# * **the metric**: the accuracy is computed only in the steps that keep it, every third from the first one on. In the
+#   other steps nothing is computed from which no loss, accuracy or weight follows.
 #
 # Each is worth a point, once losses, accuracies and weights are right. `step` must not depend on values: the check
 # records it on one set of weights and texts, and judges it on another.

@@ -16,7 +16,9 @@ STEPS, EVERY = 6, 3  # accuracies are wanted at steps 0 and 3
 _SAME = 1e-4  # of a loss or a weight's length: orders of adding differ by 1e-6
 # What one parameter's update takes one of, without foreach or fused, however Adam is written.
 _OF_AN_OPTIMIZER = ("addcdiv", "addcmul", "lerp", "sqrt", "rsqrt")
-_OF_A_METRIC = ("argmax", "eq", "topk", "max", "sort", "argsort", "ge")  # one of them finds the largest logits
+_OF_A_METRIC = ("argmax", "topk", "max", "sort", "argsort")  # one of them finds the largest logits
+_NOT_KEPT = 2  # kernels of a step from which nothing follows: the least that an accuracy takes; a slip of one is none
+_NOISE = "qkv.bias"  # of all keys changes no attention: its gradient is rounding, which Adam makes large
 
 
 @exercise("mend_the_step")
@@ -52,14 +54,14 @@ class MendTheStep(Exercise):
         found = {f"loss {at}": one for at, one in enumerate(training.losses)}
         found |= {f"accuracy {at}": one for at, one in enumerate(training.accuracies)}
         floats = [name for name, one in found.items() if not isinstance(one, torch.Tensor)]
-        # A bias of all keys changes no attention: its gradient is rounding, which Adam makes large.
-        trained = {name: one.detach() for name, one in model.named_parameters() if not name.endswith("qkv.bias")}
+        trained = {name: one.detach() for name, one in model.named_parameters()}
         outputs = {name: one for name, one in found.items() if name not in floats} | trained
         return {"program": recorder.text(outputs), "floats": floats}
 
     def public_want(self, case: Any, want: Any) -> Any:
         """Losses, accuracies and lengths of the weights that the reference's program gives: not the program itself."""
-        return {"facts": _facts(_played(case, want["program"]).outputs)}
+        facts = _facts(_played(case, want["program"]).outputs)
+        return {"facts": {name: one for name, one in facts.items() if not name.endswith(_NOISE)}}
 
     def student_inputs(self, case: Any) -> Any:
         """Sizes of the model, and the texts of all steps."""
@@ -75,7 +77,7 @@ class MendTheStep(Exercise):
             raise Wrong("This is not a recorded training.", why=why, next="run the cell again, and check again")
         _judge_order(played.sections)
         _judge_values(_facts(played.outputs), right, got["floats"], played)
-        left = _costs_left(case, played.sections, got["floats"])
+        left = _costs_left(case, played, got["floats"], list(right))
         if left:
             what, why, then = next(iter(left.values()))
             also = f"; also left: {', '.join(list(left)[1:])}" if len(left) > 1 else ""
@@ -189,40 +191,90 @@ def _other_value(name: str, shown: str, *, stale: bool) -> Wrong:
     return Wrong(f"The weights of {name} are wrong after training.", why=f"their length: {shown}", next=_ALL_OF_IT)
 
 
-def _costs_left(case: Any, sections: list[Any], floats: list[str]) -> dict[str, tuple[str, str, str]]:
+def _costs_left(case: Any, played: Any, floats: list[str], outputs: list[str]) -> dict[str, tuple[str, str, str]]:
     """What, why and next of each cost that is still there, by its name; the dearest on a GPU first.
 
     Where a section ends is a claim. Nothing of a step comes before the step's text, so sums over this and all later
-    sections hold, wherever their ends are.
+    sections hold, wherever their ends are. Names of kernels are not enough, either: each cost is looked for in what
+    kernels read and write as well.
     """
     left: dict[str, tuple[str, str, str]] = {}
+    sections = played.sections
     steps, later = sections[1:-1], sections[1:]
     reads = sum(step.host_reads for step in later)
     if reads or floats:
         why = f"{reads} reads in {STEPS} steps; each waits until the GPU has done all work"
         left["host reads"] = ("The host reads a value in the step.", why, "keep losses and accuracies as tensors")
+    kernels = _in_steps(played)
     updates = max(_total(later, name) for name in _OF_AN_OPTIMIZER) // STEPS
-    if updates > case["blocks"] + 1:
-        why = f"a step has {updates} updates of a single parameter each"
+    kept = _of_what_is_kept(played, kernels) // (STEPS - 1)
+    if updates > case["blocks"] + 1 or kept > sum(name.endswith((".weight", ".bias")) for name in outputs):
+        why = f"a step has {max(updates, kept)} updates of a single parameter each"
+        if updates <= case["blocks"] + 1:
+            why = f"a step has {kept} kernels for single tensors that are kept from step to step, as averages are"
         left["the optimizer"] = ("Every parameter is updated separately.", why, "AdamW(…, fused=True) or foreach=True")
-    square = (case["tokens"], case["tokens"])
-    masked = [name for step in later for name, shape in step.shapes if shape[-2:] == square]
+    masked = [(name, shape) for step in later for name, shape in step.shapes if _has_all_pairs(case, shape)]
     if masked:
-        why = f"{masked[0]} makes a tensor whose last dimensions are {square[0]} × {square[1]}, position by position"
+        why = f"{masked[0][0]} makes a tensor of {' × '.join(map(str, masked[0][1]))}: one number for each pair of "
+        why += f"{case['tokens']} positions"
         left["the mask"] = ("Scores of all pairs of positions are written.", why, _SDPA)
     in_each = [name for name in _OF_A_METRIC if _total(later, name) >= STEPS]
-    has_metric = bool(in_each) or steps[EVERY].operators.total() <= steps[EVERY - 1].operators.total()
+    wasted = _not_kept(played, kernels, outputs)
+    has_metric = bool(in_each or wasted) or steps[EVERY].operators.total() <= steps[EVERY - 1].operators.total()
     if has_metric:
         why = f"step {EVERY - 1}, whose accuracy is not kept, has as many kernels as step {EVERY}"
+        if wasted:
+            at, names = next(iter(wasted.items()))
+            why = f"step {at} runs {', '.join(names[:4])}, and no loss, accuracy or weight follows from it"
         why = f"{in_each[0]} runs {_total(later, in_each[0])} times in {STEPS} steps" if in_each else why
         left["the metric"] = ("The accuracy is computed in every step.", why, "compute it in the steps that keep it")
     training = [step for number, step in enumerate(steps) if number % EVERY]
-    casts = sum(step.operators["_to_copy"] for step in training) - has_metric * len(training)  # of the metric itself
-    casts = max(casts, _total(sections, "_to_copy") - STEPS * (1 + has_metric))  # moved out of the steps
+    casts = sum(step.conversions for step in training) - has_metric * len(training)  # of the metric itself
+    casts = max(casts, sum(step.conversions for step in sections) - STEPS * (1 + has_metric))  # moved out of the steps
     if casts > 0:
         why = f"{casts} in {len(training)} steps; the table of positions is the same in all of them"
         left["conversions"] = ("Tensors are converted in every step.", why, "convert once, in __init__")
     return left
+
+
+def _in_steps(played: Any) -> list[int]:
+    """The step of each kernel, by the texts that were read up to it; -1 before the first."""
+    number_of = {played.inputs_at[f"text {number}"]: number for number in range(STEPS)}
+    step, found = -1, []
+    for kernel in played.trace:
+        step = max([step, *(number_of[one] for one in kernel.reads if one in number_of)])
+        found.append(step)
+    return found
+
+
+def _of_what_is_kept(played: Any, steps: list[int]) -> int:
+    """The kernels for single tensors that read or write what an earlier step made, but for inputs of the program."""
+    made = dict.fromkeys(played.inputs_at.values(), STEPS)  # texts, weights and positions are no averages
+    count = 0
+    for kernel, step in zip(played.trace, steps, strict=True):
+        touched = kernel.reads | kernel.writes
+        is_single = not (kernel.takes_lists or kernel.is_read)
+        count += step > 0 and is_single and any(made.get(one, step) < step for one in touched)
+        for one in kernel.writes:
+            made.setdefault(one, step)
+    return count
+
+
+def _not_kept(played: Any, steps: list[int], outputs: list[str]) -> dict[int, list[str]]:
+    """The kernels in steps that keep no accuracy from which no output follows, where they are more than a slip."""
+    noise = [name for name in played.outputs if name.endswith(_NOISE)]
+    found: dict[int, list[str]] = {}
+    for at in sorted(played.dead([*outputs, *noise])):
+        if steps[at] >= 0 and steps[at] % EVERY:
+            found.setdefault(steps[at], []).append(played.trace[at].name)
+    return {step: names for step, names in found.items() if len(names) >= _NOT_KEPT}
+
+
+def _has_all_pairs(case: Any, shape: tuple[int, ...]) -> bool:
+    """Whether a tensor has a number for each pair of positions: by two of its dimensions, or by one that holds both."""
+    tokens = case["tokens"]  # odd, and no other size of the model
+    pairs = [size for size in shape if size % tokens**2 == 0 and size != case["words"]]
+    return shape.count(tokens) > 1 or (tokens in shape and tokens + 1 in shape) or bool(pairs)
 
 
 def _total(sections: list[Any], name: str) -> int:

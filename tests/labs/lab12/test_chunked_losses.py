@@ -43,3 +43,24 @@ def test_gradients_that_are_scaled_in_several_steps_are_made_once(judged, soluti
             return *[one.clone() for one in made], None, None, None, None
 
     assert 1 == judged("chunked_loss", chunked_loss=Scaled.apply).points
+
+
+@pytest.mark.parametrize(
+    "product",
+    [
+        lambda part, weight: torch.addbmm(part.new_zeros(len(part), len(weight)), part[None], weight.T[None]),
+        lambda part, weight: torch.stack([torch.mv(weight, row) for row in part]),
+        lambda part, weight: part @ weight.T,
+    ],
+)
+def test_logits_that_are_computed_twice_in_the_forward_pass_cost_as_much_by_any_product(judged, solution, product):
+    class Twice(solution["ChunkedLoss"]):
+        @staticmethod
+        def forward(ctx, hidden, weight, *others):
+            for at in range(0, len(hidden), 8):
+                product(hidden[at : at + 8], weight)
+            return solution["ChunkedLoss"].forward(ctx, hidden, weight, *others)
+
+    outcome = judged("chunked_loss", chunked_loss=Twice.apply)
+
+    assert (0.6, "The logits are computed twice.") == (outcome.points, outcome.what)

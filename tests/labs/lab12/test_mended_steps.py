@@ -6,6 +6,7 @@ import sys
 from typing import Any
 
 import pytest
+import torch
 
 
 @pytest.fixture(scope="module")
@@ -92,3 +93,170 @@ def test_an_optimizer_by_hand_that_takes_parameters_one_by_one_is_no_fused_one(j
     outcome = judged("mend_the_step", Training=Training)
 
     assert (0.8, "Every parameter is updated separately.") == (outcome.points, outcome.what)
+
+
+class RenamedAdam(AdamByHand):
+    """The same, with no operator that only an optimizer has."""
+
+    def step(self):
+        self.count += 1
+        for one, (mean, square) in zip(self.parameters, self.averages, strict=True):
+            mean.mul_(0.9).add_(one.grad * 0.1)
+            square.mul_(0.999).add_(one.grad * one.grad * 0.001)
+            root = (square / (1 - 0.999**self.count)).pow(0.5) + 1e-8
+            one.data.mul_(1 - 1e-4).sub_(0.01 * (mean / (1 - 0.9**self.count)) / root)
+
+
+def renamed_optimizer(solution):
+    class Training(solution["Training"]):
+        def __init__(self, model):
+            super().__init__(model)
+            self.optimizer = RenamedAdam(model.parameters())
+
+    return Training
+
+
+def attending(solution, attend):
+    class Training(solution["Training"]):
+        def attend(self, qkv):
+            q, k, v = qkv.unflatten(2, (3, 4, -1)).permute(2, 0, 3, 1, 4)
+            return attend(q / q.shape[3] ** 0.5, k, v).transpose(1, 2).flatten(2)
+
+    return Training
+
+
+def scores_in_the_middle(solution):
+    def attend(q, k, v):
+        scores = (q[:, :, :, None] * k[:, :, None]).sum(-1, keepdim=True)
+        later = torch.full((q.shape[2],) * 2, -torch.inf).triu(1)[:, :, None]
+        return ((scores + later).softmax(3) * v[:, :, None]).sum(3)
+
+    return attending(solution, attend)
+
+
+def scores_with_one_more(solution):
+    def attend(q, k, v):
+        k, v = (torch.nn.functional.pad(one, (0, 0, 0, 1)) for one in (k, v))
+        later = torch.full((q.shape[2], k.shape[2]), -torch.inf).triu(1)
+        return (q @ k.transpose(2, 3) + later).softmax(3) @ v
+
+    return attending(solution, attend)
+
+
+def scores_in_one_row(solution):
+    def attend(q, k, v):
+        scores = torch.einsum("bhqd,bhkd->bhqk", q, k).flatten(2)
+        later = torch.full((q.shape[2],) * 2, -torch.inf).triu(1).flatten()
+        return (scores + later).unflatten(2, (q.shape[2], -1)).softmax(3) @ v
+
+    return attending(solution, attend)
+
+
+def with_steps(solution, positions=lambda self: self.positions, extra=lambda self, logits, following: None):
+    class Training(solution["Training"]):
+        def step(self, text):
+            x, following = self.model.embedding(text[:, :-1]), text[:, 1:].flatten()
+            for block, where in zip(self.model.blocks, [positions(self)] * len(self.model.blocks), strict=True):
+                x = block(x + where, self.attend)
+            logits = self.model.head(x).flatten(0, 1)
+            loss = solution["F"].cross_entropy(logits, following)
+            self.optimizer.zero_grad()
+            loss.backward()
+            solution["nn"].utils.clip_grad_norm_(self.model.parameters(), 0.5)
+            self.optimizer.step()
+            kept = extra(self, logits.detach(), following)
+            if len(self.losses) % 3 == 0:
+                kept = (logits.argmax(1) == following).float().mean() if kept is None else (kept + 0) * 1
+                self.accuracies.append(kept)
+            self.losses.append(loss.detach())
+
+    return Training
+
+
+def copied_positions(solution):
+    return with_steps(solution, positions=lambda self: torch.empty_like(self.positions).copy_(self.model.positions))
+
+
+def added_positions(solution):
+    return with_steps(solution, positions=lambda self: torch.zeros_like(self.positions).add_(self.model.positions))
+
+
+def summed_positions(solution):
+    return with_steps(solution, positions=lambda self: self.model.positions[None].sum(0, dtype=torch.float32))
+
+
+def renamed_metric(solution):
+    def accuracy(self, logits, following):
+        return ((logits.gather(1, following[:, None])[:, 0] - logits.amax(1)).sign() + 1).mean()
+
+    return with_steps(solution, extra=accuracy)
+
+
+def shown_loss(solution):
+    return with_steps(solution, extra=lambda self, logits, following: repr(logits[0]) and None)
+
+
+def counted_loss(solution):
+    return with_steps(solution, extra=lambda self, logits, following: len(logits.nonzero()) < 0 or None)
+
+
+@pytest.mark.parametrize(
+    ("training", "what"),
+    [
+        (renamed_optimizer, "Every parameter is updated separately."),
+        (scores_in_the_middle, "Scores of all pairs of positions are written."),
+        (scores_with_one_more, "Scores of all pairs of positions are written."),
+        (scores_in_one_row, "Scores of all pairs of positions are written."),
+        (copied_positions, "Tensors are converted in every step."),
+        (added_positions, "Tensors are converted in every step."),
+        (summed_positions, "Tensors are converted in every step."),
+        (renamed_metric, "The accuracy is computed in every step."),
+        (shown_loss, "The host reads a value in the step."),
+        (counted_loss, "The host reads a value in the step."),
+    ],
+)
+def test_a_cost_by_other_operators_is_the_same_cost(judged, solution, training, what):
+    outcome = judged("mend_the_step", Training=training(solution))
+
+    assert (pytest.approx(0.8), what) == (outcome.points, outcome.what), outcome.why
+
+
+def test_a_mask_with_a_comparison_is_not_taken_for_the_metric(judged, solution):
+    def attend(q, k, v):
+        at = torch.arange(q.shape[2])
+        return (q @ k.transpose(2, 3)).masked_fill(~(at[:, None] >= at), -torch.inf).softmax(3) @ v
+
+    outcome = judged("mend_the_step", Training=attending(solution, attend))
+
+    assert "also left" not in outcome.why
+    assert (pytest.approx(0.8), "Scores of all pairs of positions are written.") == (outcome.points, outcome.what)
+
+
+class FlatAdam(AdamByHand):
+    """AdamW by hand on one row of all parameters: a few kernels, however many parameters there are."""
+
+    def __init__(self, parameters):
+        super().__init__(parameters)
+        self.row = torch.cat([one.detach().flatten() for one in self.parameters])
+        self.averages = [(self.row * 0, self.row * 0)]
+
+    def step(self):
+        of_all = torch.cat([one.grad.flatten() for one in self.parameters])
+        ((mean, square),) = self.averages
+        self.count += 1
+        mean.mul_(0.9).add_(of_all * 0.1)
+        square.mul_(0.999).add_(of_all * of_all * 0.001)
+        root = (square / (1 - 0.999**self.count)).sqrt() + 1e-8
+        self.row.mul_(1 - 1e-4).sub_(0.01 * (mean / (1 - 0.9**self.count)) / root)
+        parts = self.row.split([one.numel() for one in self.parameters])
+        shapes = [part.view_as(one) for part, one in zip(parts, self.parameters, strict=True)]
+        torch._foreach_copy_([one.data for one in self.parameters], shapes)
+
+
+def test_an_optimizer_by_hand_on_one_row_is_a_fused_one(judged, solution):
+    class Training(solution["Training"]):
+        def __init__(self, model):
+            super().__init__(model)
+            self.optimizer = FlatAdam(model.parameters())
+
+    assert 1 == judged("mend_the_step", Training=Training).points
