@@ -30,12 +30,14 @@ class DynamicScale(Exercise):
         parameters = [torch.nn.Parameter(torch.zeros(size)) for size in given["sizes"]]
         idle = torch.nn.Parameter(torch.zeros(2))
         groups = [{"params": [idle, parameters[0]]}, {"params": parameters[1:]}]
-        optimizer = torch.optim.SGD(groups, lr=_LEARNING_RATE)
+        optimizer = _remembering_optimizer(groups)
         through = getattr(torch, given["through"])
         done: list[dict[str, Any]] = []
-        for step in given["steps"]:
-            earlier = done[-1] if done else None
-            done.append(_step(scaler, optimizer, parameters, step, earlier=earlier, through=through))
+        with _without_torchs_scaler() as torchs:
+            for step in given["steps"]:
+                earlier = done[-1] if done else None
+                found = _step(scaler, optimizer, parameters, step, earlier=earlier, through=through)
+                done.append({**found, "borrowed": found["borrowed"] or torchs.is_used})
         return done
 
     def stand_in(self) -> dict[str, Any]:
@@ -67,6 +69,43 @@ class DynamicScale(Exercise):
     def format_answer(self, case: Any, got: Any) -> str:
         """Nothing: of all steps the message shows the first that is wrong."""
         return ""
+
+
+def _remembering_optimizer(groups: list[dict[str, Any]]) -> Any:
+    """SGD that never forgets a bad gradient, as averages of gradients do not: who puts weights back is seen later."""
+    import torch
+
+    class Remembering(torch.optim.SGD):
+        def __init__(self) -> None:
+            super().__init__(groups, lr=_LEARNING_RATE)
+            self.spoiled = torch.zeros(())  # NaN after one
+
+        def step(self, closure: Any = None) -> Any:
+            result = super().step(closure)
+            with torch.no_grad():
+                weights = [one for group in self.param_groups for one in group["params"] if one.grad is not None]
+                self.spoiled = sum([(0 * one.grad).sum() for one in weights], self.spoiled)
+                for one in weights:
+                    one.add_(self.spoiled)
+            return result
+
+    return Remembering()
+
+
+def _without_torchs_scaler() -> Any:
+    """A mode in which the operators of torch's own scaler do nothing, whoever calls them, and are noticed."""
+    from torch.utils._python_dispatch import TorchDispatchMode
+
+    class Without(TorchDispatchMode):
+        is_used = False
+
+        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            if func._schema.name.startswith("aten::_amp_"):
+                self.is_used = True
+                return args[0] if func._schema.returns else None
+            return func(*args, **(kwargs or {}))
+
+    return Without()
 
 
 def _only_nan_is_seen(case: Any, got: Any, want: Any) -> bool:
@@ -203,6 +242,9 @@ def _mistake(mine: Any, right: Any, *, case: Any, step: Any, clean: int) -> tupl
 
 def _wrong_move(mine: float, right: float, *, scale: float) -> tuple[str, str]:
     ratio = mine / right if right else math.inf
+    if mine != mine:
+        then = "this optimizer remembers its gradients: after one bad step it is too late to put the weights back"
+        return "weights are NaN after a step whose gradients are finite", then
     if scale != 1 and close(ratio, scale, rtol=1e-3):
         return "the weights moved by scaled gradients", "step() unscales first, when unscale_ was not called"
     if scale != 1 and close(ratio, 1 / scale, rtol=1e-3):

@@ -51,28 +51,54 @@ def test_the_solution_and_torch_agree_on_a_thousand_sequences(solution):
         assert expected == driven(solution["LossScaler"](**settings), script)
 
 
+TORCHS = (0, "the scaler is torch's GradScaler, not yours")
+
+
 class Delegating:
-    """A scaler that is not torch's and does what torch's does."""
+    """A scaler of one's own, in which torch's works; only the limit is not torch's."""
 
     def __init__(self, *, max_scale, **settings):
-        self.inner = torch.amp.GradScaler("cpu", **settings)
+        self.inner, self.limit = torch.amp.GradScaler("cpu", **settings), max_scale
 
     def __getattr__(self, name):
         return getattr(self.inner, name)
 
+    def update(self):
+        self.inner.update()
+        if self.inner.get_scale() > self.limit:
+            self.inner.update(float(self.limit))
 
-def test_what_torchs_scaler_does_lacks_the_limit(judged):
-    assert "the scale grew beyond max_scale" == judged("dynamic_scale", LossScaler=Delegating).what
+
+def test_torchs_scaler_inside_of_another_class_is_refused(judged):
+    outcome = judged("dynamic_scale", LossScaler=Delegating)
+
+    assert TORCHS == (outcome.points, outcome.what)
 
 
-def test_torchs_own_scaler_is_refused(judged):
+def test_torchs_own_scaler_is_refused_by_any_name(judged, monkeypatch):
     class LossScaler(torch.amp.GradScaler):
         def __init__(self, *, max_scale, **settings):
             super().__init__("cpu", **settings)
+            monkeypatch.setattr(torch.amp, "GradScaler", dict)
 
     outcome = judged("dynamic_scale", LossScaler=LossScaler)
 
-    assert (0, "the scaler is torch's GradScaler, not yours") == (outcome.points, outcome.what)
+    assert TORCHS == (outcome.points, outcome.what)
+
+
+def test_weights_that_are_put_back_after_a_bad_step_are_no_skipped_step(judged, solution):
+    def step(self, optimizer):
+        if not self.is_unscaled:
+            self.unscale_(optimizer)
+        before = [one.detach().clone() for one in weights_of(optimizer)]
+        optimizer.step()
+        if self.has_overflow:
+            for one, old in zip(weights_of(optimizer), before, strict=True):
+                one.data.copy_(old)
+
+    outcome = judged("dynamic_scale", LossScaler=changed(solution, step=step))
+
+    assert (0, "weights are NaN after a step whose gradients are finite") == (outcome.points, outcome.what)
 
 
 def changed(solution, **methods):
