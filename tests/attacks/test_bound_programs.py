@@ -14,6 +14,7 @@ import pytest
 from edl_labs.checks import Outcome, RegisteredExercise, judge
 from edl_labs.checks.evidence import collect
 from edl_labs.checks.lab_exercises import load_lab
+from edl_labs.checks.probe_process import run_cell
 from edl_labs.checks.spec import given_halves
 from edl_labs.course.lab.source import parse
 
@@ -50,7 +51,7 @@ def solved(lab: str) -> dict[str, Any]:
     names: dict[str, Any] = {}
     for cell in parse((SOLUTIONS / lab / f"{lab}.py").read_text(encoding="utf-8"), file=lab):
         if cell.role in _RUN:
-            exec(compile(cell.source, cell.label, "exec"), names)
+            run_cell(cell.label, cell.source, names)
     return names
 
 

@@ -76,6 +76,7 @@ class SplitABlock(Exercise):
         if got["stuck"]:
             then = "all ranks make the same calls, with parts of one shape"
             raise Wrong("the ranks do not call together", why=got["stuck"], next=then)
+        _judge_record(case, got)
         _judge_shapes(case, got["shapes"])
         _judge_biases(case, got["shapes"])
         _judge_heads(case, got)
@@ -153,6 +154,22 @@ def _assembled(name: str, parts: list[Any]) -> list[list[float]]:
         return [listed(torch.cat(found, dim=_AXES[name]))]
     except (RuntimeError, IndexError):
         return [listed(one) for one in found]
+
+
+def _judge_record(case: Any, got: Any) -> None:
+    """Wrong where a rank is missing: what is not there would be compared with nothing."""
+    of_ranks = [got[name] for name in ("attached", "output_shapes", "outputs", "input_gradients", "heads", "biases")]
+    of_ranks += [*got["sums"].values(), *got["shapes"].values()]
+    counts = {len(one) for one in of_ranks}
+    bias = BIASES[case["kind"]]
+    held = [bool(shape) for shape in got["shapes"][bias]]
+    if (
+        counts != {case["ranks"]}
+        or [bool(one) for one in got["biases"]] != held
+        or (got["gradients"][bias] and len(got["gradients"][bias]) != sum(held))
+    ):
+        why = f"there are {case['ranks']} ranks; the record has {', '.join(map(str, sorted(counts)))}"
+        raise Wrong("This is no record of all ranks.", why=why, next="run the cell again, and check again")
 
 
 def _judge_shapes(case: Any, shapes: Any) -> None:

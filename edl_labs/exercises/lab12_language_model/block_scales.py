@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 from edl_labs.checks import Exercise, close, exercise
 from edl_labs.errors import Wrong
+from edl_labs.exercises.lab12_language_model.plain_tables import have_one_shape, plain_table, shapes
 from edl_labs.exercises.slip_digests import Sentence, digest
 
 _SAME = 2e-6  # relatively: a few roundings of fp32, in any order
@@ -40,14 +41,13 @@ class BlockScales(Exercise):
             "scales": of_blocks,
             "nvfp4": student.nvfp4_values(x.clone(), given["tensor_scale"], block_scales.clone()),
         }
-        return {name: _table(value) for name, value in made.items()}
+        return {name: plain_table(value) for name, value in made.items()}
 
     def compare(self, case: Any, got: Any, want: Any) -> None:
         for name, called in _PARTS.items():
             mine, right = got[name], want[name]
-            if name != "tensor" and mine["shape"] != right["shape"]:
-                why = f"it has the shape {mine['shape']}, expected {right['shape']}"
-                raise Wrong(f"{called}: another shape.", why=why, next=_SHAPES[name])
+            if name != "tensor" and not have_one_shape(mine, right):
+                raise Wrong(f"{called}: another shape.", why=shapes(mine, right), next=_SHAPES[name])
             pairs = list(zip(mine["values"], right["values"], strict=False))
             at = next((i for i, pair in enumerate(pairs) if not close(*pair, rtol=_SAME)), None)
             if at is not None or not pairs:
@@ -75,13 +75,6 @@ def _tensors(given: Any) -> Any:
 
     x, block_scales = torch.tensor(given["x"]), torch.tensor(given["block_scales"])
     return x, torch.tensor(given["exponents"], dtype=torch.int32), block_scales
-
-
-def _table(value: Any) -> dict[str, Any]:
-    import torch
-
-    table = torch.as_tensor(value).detach().to(torch.float64)
-    return {"shape": list(table.shape), "values": [float(one) for one in table.reshape(-1)]}
 
 
 _OF_32, _OF_16, _OF_X = "one column for each 32", "one column for each 16", "rows × columns, as x"

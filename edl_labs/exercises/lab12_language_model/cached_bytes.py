@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 from edl_labs.checks import Exercise, close, exercise
 from edl_labs.errors import Wrong
+from edl_labs.exercises.lab12_language_model.plain_tables import have_one_shape, plain_table, shapes
 
 _SAME = 1e-5  # of the largest value: fp32, in another order of sums
 _STORED = ("keys", "key_scales", "recent", "values", "value_scales")
@@ -43,11 +44,11 @@ class KvInt8(Exercise):
     def probe(self, student: Any, given: Any) -> Any:
         lines = [student.int8_along(_floats(given["tables"][dim]), dim) for dim in (0, 1)]
         grown = _grown(student, given)
-        attended = _table(student.attended_int8(_floats(given["queries"]), _cache(given["cache"]), given["block"]))
+        attended = plain_table(student.attended_int8(_floats(given["queries"]), _cache(given["cache"]), given["block"]))
         parts = {
-            "integers": [_table(integers) for integers, _ in lines],
-            "scales": [_table(scales) for _, scales in lines],
-            **{name: [_table(grown[name])] for name in _STORED},
+            "integers": [plain_table(integers) for integers, _ in lines],
+            "scales": [plain_table(scales) for _, scales in lines],
+            **{name: [plain_table(grown[name])] for name in _STORED},
             "rounded": [_rounded(attended["values"])],  # by which a mistake is recognized in any order of sums
             "cache_bytes": [_numbers(student.cache_bytes(*one) for one in given["models"])],
             "latent_bytes": [_numbers(student.latent_bytes(*one) for one in given["latents"])],
@@ -88,9 +89,8 @@ class KvInt8(Exercise):
 
 def _require_same(case: Any, name: str, called: str, at: int, mine: Any, right: Any) -> None:
     where = f" (dim = {at})" if name in ("integers", "scales") else ""
-    if mine["shape"] != right["shape"]:
-        why = f"it has the shape {mine['shape']}, expected {right['shape']}"
-        raise Wrong(f"{called}{where}: wrong shape.", why=why, next=_NEXT[name])
+    if not have_one_shape(mine, right):
+        raise Wrong(f"{called}{where}: wrong shape.", why=shapes(mine, right), next=_NEXT[name])
     atol = _SAME * max(map(abs, right["values"])) if name == "attended" else 0.0
     pairs = list(zip(mine["values"], right["values"], strict=True))
     off = next((i for i, pair in enumerate(pairs) if not close(*pair, atol=atol)), None)
@@ -133,13 +133,6 @@ def _cache(drawn: Any, size: int | None = None) -> dict[str, Any]:
         name: torch.tensor(drawn[name], dtype=dtype).reshape(-1, columns[name])
         for name, dtype in zip(_STORED, types, strict=True)
     }
-
-
-def _table(value: Any) -> dict[str, Any]:
-    import torch
-
-    table = torch.as_tensor(value).detach().to(torch.float64)
-    return {"shape": list(table.shape), "values": [float(one) for one in table.reshape(-1)]}
 
 
 def _numbers(values: Any) -> dict[str, Any]:

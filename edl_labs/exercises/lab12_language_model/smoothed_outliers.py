@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 from edl_labs.checks import Exercise, close, exercise
 from edl_labs.errors import Wrong
+from edl_labs.exercises.lab12_language_model.plain_tables import have_one_shape, plain_table, shapes
 
 _SAME = 2e-6  # relatively: a few roundings of fp32, in any order
 _CALLED = {
@@ -52,16 +53,15 @@ class SmoothOutliers(Exercise):
             "norm_bias": norm_bias,
             "weight": weight,
         }
-        return {"parts": {name: _table(value) for name, value in parts.items()}, "type": _type(integers)}
+        return {"parts": {name: plain_table(value) for name, value in parts.items()}, "type": _type(integers)}
 
     def compare(self, case: Any, got: Any, want: Any) -> None:
         for name, called in _CALLED.items():
             mine, right = got["parts"][name], want["parts"][name]
-            if mine["shape"] != right["shape"]:
-                why = f"it has the shape {mine['shape']}, expected {right['shape']}"
-                raise Wrong(f"{called}: wrong shape.", why=why, next=_NEXT[name])
+            if not have_one_shape(mine, right):
+                raise Wrong(f"{called}: wrong shape.", why=shapes(mine, right), next=_NEXT[name])
             atol = _SAME * max(map(abs, right["values"])) if name == "product" else 0.0
-            pairs = zip(mine["values"], right["values"], strict=False)
+            pairs = zip(mine["values"], right["values"], strict=True)
             at = next((i for i, pair in enumerate(pairs) if not close(*pair, rtol=_SAME, atol=atol)), None)
             if at is not None:
                 seen = f"number {at}: {mine['values'][at]:.6g} came back, and {right['values'][at]:.6g} is right"
@@ -97,13 +97,6 @@ def _tensors(given: Any) -> dict[str, Any]:
     floats = ("x", "table", "left_scales", "right_scales", *_FOLDED)
     integers = {name: torch.tensor(given[name], dtype=torch.int8) for name in ("left", "right")}
     return {name: torch.tensor(given[name]) for name in floats} | integers
-
-
-def _table(value: Any) -> dict[str, Any]:
-    import torch
-
-    table = torch.as_tensor(value).detach().to(torch.float64)
-    return {"shape": list(table.shape), "values": [float(one) for one in table.reshape(-1)]}
 
 
 def _type(value: Any) -> str:
