@@ -47,7 +47,7 @@ class Kept:
 
     def judge(self, exercise: RegisteredExercise, cases: bytes, evidence: bytes, wants: bytes, **_: Any) -> Any:
         self.evidence[exercise.name] = evidence
-        outcome = Outcome(exercise.name, exercise.lab, "wrong", 0.0, 1.0)
+        outcome = Outcome(exercise.name, exercise.lab, "passed", 1.0, 1.0)
         return SimpleNamespace(outcome=outcome, all_values=True, has_errors=False, cpu_s=0.0)
 
     def judged(self, **_: Any) -> None:
