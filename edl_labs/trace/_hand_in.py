@@ -8,7 +8,6 @@ import tempfile
 import uuid
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from pathlib import Path
 from statistics import median
 from typing import Any, ClassVar
@@ -16,8 +15,11 @@ from typing import Any, ClassVar
 from edl_labs.arguments import checked_arguments, require_amount
 from edl_labs.device import describe
 from edl_labs.errors import UsageError
+from edl_labs.trace._read_trace import read_trace
+from edl_labs.trace.analysed_trace import AnalysedTrace, step_times_s
 from edl_labs.trace.loops import TorchLoop, recorded_by_profiler
 from edl_labs.trace.packed_trace import FILES, LEAST_STEPS, packed, scrubber
+from edl_labs.trace.trace_table import Trace
 from edl_labs.units import counted, seconds
 from edl_labs.values import Value
 
@@ -27,7 +29,9 @@ _SOURCE_LETTERS = 20_000  # a loop of 400 lines
 
 @dataclass(frozen=True, repr=False)
 class HandedIn(Value):
-    """The two files that `hand_in` wrote. `step_s` are seconds a step by the trace, before and after."""
+    """The two files that `hand_in` wrote. `step_s` are the median seconds of a step, before and after.
+
+    A step of a GPU ends when the device is done with it, however far the host has run ahead."""
 
     ROWS: ClassVar[str] = "files"
     name: str
@@ -74,7 +78,7 @@ def hand_in(
         [_recorded(loop, steps, which, name, pair) for loop, which in zip(loops, ("before", "after"), strict=True)]
         for _ in range(_ROUNDS)
     ]
-    found = [min(recordings, key=lambda one: one[-1])[:-1] for recordings in zip(*rounds, strict=True)]
+    found = [min(recordings, key=lambda one: one[-1]) for recordings in zip(*rounds, strict=True)]
     for file, (data, _, _) in zip(FILES, found, strict=True):
         (place / file).write_bytes(data)
     sizes, counts, times = zip(*((len(data), count, step_s) for data, count, step_s in found), strict=True)
@@ -94,14 +98,14 @@ def as_torch_loop(loop: Any) -> TorchLoop:
     return TorchLoop(loop, name=getattr(loop, "__name__", "loop"))
 
 
-def _recorded(loop: TorchLoop, steps: int, which: str, name: str, pair: str) -> tuple[bytes, int, float, float]:
-    """The bytes of one file, how many steps it keeps, and seconds a step: the mean, and the median."""
+def _recorded(loop: TorchLoop, steps: int, which: str, name: str, pair: str) -> tuple[bytes, int, float]:
+    """The bytes of one file, how many steps it keeps, and the median seconds a step."""
     seen = _Shapes()
     watched = loop if loop.data is None else replace(loop, data=_Watched(loop.data, seen))
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "trace.json"
         sampled = watched.record_to(path, steps, record_shapes=True)
-        tree = json.loads(path.read_text(encoding="utf-8"))
+        tree, trace = json.loads(path.read_text(encoding="utf-8")), read_trace(path)
     kind = loop.device.split(":")[0]
     timed_s = None if kind in recorded_by_profiler() else loop.times_s(steps, (None,))[None]
     about = {
@@ -115,14 +119,12 @@ def _recorded(loop: TorchLoop, steps: int, which: str, name: str, pair: str) -> 
         "stamp": describe(loop.device).to_json(),
         "source": _source(loop.step),
     }
-    return (*packed(tree, about, sampled, scrub=scrubber()), _median_step_s(tree))
+    return (*packed(tree, about, sampled, scrub=scrubber()), step_s(trace) if timed_s is None else timed_s)
 
 
-def _median_step_s(tree: dict[str, Any]) -> float:
-    """By the marks of the steps, from each to the next: what a device still does after a mark is in the next one."""
-    marks = [event for event in tree["traceEvents"] if event.get("cat") == "user_annotation"]
-    starts = sorted(mark["ts"] for mark in marks if mark["name"].startswith("ProfilerStep#"))
-    return median(later - earlier for earlier, later in pairwise(starts)) * 1e-6
+def step_s(trace: Trace) -> float:
+    """The median seconds of a recorded step, the first one left out; a step ends when the device is done with it."""
+    return median(step_times_s(AnalysedTrace(trace).step_bounds(skip=1)))
 
 
 def _source(step: Callable[..., Any]) -> str:

@@ -36,8 +36,8 @@ _ANYBODY = ("root", "user", "jovyan", "colab", "kaggle", "host", "localhost")
 
 def packed(
     tree: dict[str, Any], about: dict[str, Any], sampled: Iterable[tuple[float, str]], *, scrub: Callable[[str], str]
-) -> tuple[bytes, int, float]:
-    """A trace as the bytes to hand in, with what is known `about` it; how many steps it keeps, and seconds a step.
+) -> tuple[bytes, int]:
+    """A trace as the bytes to hand in, with what is known `about` it, and how many steps it keeps.
 
     What no share depends on is left out: unread events, arguments and strides. Above MOST_BYTES the last steps go.
     """
@@ -66,7 +66,7 @@ def packed(
         # Level 6 and no time stamp: the same trace gives the same bytes.
         data = gzip.compress(json.dumps(whole, separators=(",", ":")).encode(), 6, mtime=0)
         if len(data) <= MOST_BYTES and len(whole["traceEvents"]) <= MOST_EVENTS:
-            return data, count, _mean_s(marks[1:count])
+            return data, count
     raise UsageError(
         f"{LEAST_STEPS} steps take {len(data) / 1e6:.1f} MB, and at most {MOST_BYTES / 1e6:.0f} MB are handed in",
         why="a step has too many operators",
@@ -107,11 +107,6 @@ def _first_steps(events: list[dict[str, Any]], marks: list[dict[str, Any]], coun
     }
     late = [e for e in events if e.get("ph") == "X" and float(e["ts"]) >= end]
     return begun + [e for e in late if "stream" in e.get("args", {}) and e["args"].get("correlation") in issued]
-
-
-def _mean_s(marks: list[dict[str, Any]]) -> float:
-    first, last = marks[0], marks[-1]
-    return (float(last["ts"]) + float(last["dur"]) - float(first["ts"])) * 1e-6 / len(marks)
 
 
 def _short_path(line: str) -> str:

@@ -158,7 +158,7 @@ def _tree(step: Step, which: str, steps: int) -> Tree:
         step.write(sheet, number)
     tree = {"schemaVersion": 1, "deviceProperties": [{"name": STAMP["device_name"]}], "traceEvents": sheet.events}
     about = {"which": which, "pair": "a pair", "input_shapes": [[[step.rows, 256]]], "stamp": dict(STAMP)}
-    data, _, _ = packed(tree, about, (), scrub=str)
+    data, _ = packed(tree, about, (), scrub=str)
     return unpacked(data)
 
 

@@ -61,11 +61,11 @@ def test_of_three_recordings_in_turn_each_sides_quietest_is_kept(
     taken: list[str] = []
     real = _hand_in._recorded
 
-    def recorded(loop: TorchLoop, steps: int, which: str, name: str, pair: str) -> tuple[bytes, int, float, float]:
+    def recorded(loop: TorchLoop, steps: int, which: str, name: str, pair: str) -> tuple[bytes, int, float]:
         taken.append(which)
-        _, kept, step_s, median_s = real(loop, steps, which, name, pair)
-        assert median_s > 0
-        return f"{which} {len(taken)}".encode(), kept, step_s, next(medians_s)
+        _, kept, step_s = real(loop, steps, which, name, pair)
+        assert step_s > 0
+        return f"{which} {len(taken)}".encode(), kept, next(medians_s)
 
     monkeypatch.setattr(_hand_in, "_recorded", recorded)
     hand_in(product_step, product_step, steps=4, folder=tmp_path)
@@ -96,7 +96,7 @@ def test_nothing_of_the_user_or_the_host_is_in_a_file(tmp_path: Path, monkeypatc
 @pytest.mark.parametrize("name", ["small_kernels", "host_reads", "slow_loader", "pageable_copies"])
 def test_thinning_changes_no_share_of_a_real_trace(name: str) -> None:
     tree = tree_of(H200 / f"{name}.json.gz")
-    data, steps, _ = packed_trace.packed(tree, {}, (), scrub=unchanged)
+    data, steps = packed_trace.packed(tree, {}, (), scrub=unchanged)
     thinned = json.loads(gzip.decompress(data))
 
     assert len(data) < (H200 / f"{name}.json.gz").stat().st_size
@@ -107,9 +107,9 @@ def test_thinning_changes_no_share_of_a_real_trace(name: str) -> None:
 
 def test_a_trace_above_the_limit_keeps_its_first_steps_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     tree = tree_of(H200 / "small_kernels.json.gz")
-    whole, steps, _ = packed_trace.packed(tree, {}, (), scrub=unchanged)
+    whole, steps = packed_trace.packed(tree, {}, (), scrub=unchanged)
     monkeypatch.setattr(packed_trace, "MOST_BYTES", len(whole) - 1)
-    data, kept, _ = packed_trace.packed(tree, {}, (), scrub=unchanged)
+    data, kept = packed_trace.packed(tree, {}, (), scrub=unchanged)
     cut = read_trace(json.loads(gzip.decompress(data)))
     device = cut.select("kernel", "copy")
     links = set(cut.link[cut.select("launch", "copy call")].tolist())
