@@ -6,6 +6,7 @@ import hashlib
 import importlib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from typing import Any
 
 from edl_labs.checks.spec import Case, Exercise, copied_cases, defines
@@ -14,6 +15,8 @@ from edl_labs.errors import EdlError, place_of
 KINDS = ("code", "explain")
 PUBLIC_SEED = 1  # known to all; class runs draw from secret ones
 _A_CASE = "a list of Case(given={...}, hidden={...}) with plain data"
+_HOOKS = sorted(part for part in vars(Exercise) if not part.startswith("_"))
+_ALIKE = 0.8  # of difflib's measure: slips of some letters, or a piece too many
 FORMER_HOOKS = {
     "show": "format_case",
     "yours": "format_answer",
@@ -149,6 +152,14 @@ def _of_this_version(name: str, cls: type) -> type[Exercise]:
             why="under the former name it would never be called",
             next=f"rename it to {FORMER_HOOKS[former[0]]}; a helper gets another name, such as _{former[0]}",
         )
+    for part in sorted({part for base in cls.__mro__ for part in vars(base)} - vars(Exercise).keys()):
+        meant = [] if part.startswith("_") else get_close_matches(part, _HOOKS, n=1, cutoff=_ALIKE)
+        if meant:
+            raise EdlError(
+                f"exercise {name} defines {part}, which nothing calls",
+                why=f"the name is nearly {meant[0]}, an optional part",
+                next=f"rename it to {meant[0]}; a helper gets another name, such as _{part}",
+            )
     missing = [part for part in ("probe", "compare") if not defines(cls, part)]
     if missing:
         raise EdlError(

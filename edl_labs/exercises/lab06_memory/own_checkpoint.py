@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 from edl_labs.checks import Exercise, exercise
 from edl_labs.errors import Wrong
+from edl_labs.exercises.lab06_memory.checkpoint_programs import facts, judge_program, recorded
 from edl_labs.exercises.lab06_memory.checkpointed_blocks import (
     WIDTH,
     CheckpointedBlock,
@@ -19,6 +20,7 @@ from edl_labs.units import counted
 _SAME, _SAME_SHORT = 1e-6, 2e-2  # float64 against another order of adding; bf16 has 8 bits
 _MOST_TEXT = 300  # characters of an exception: its first sentence
 _OTHER_MASK = 0.2  # of a gradient's length: a mask drawn anew changes far more than rounding
+_UNRECORDED = "not recorded: "
 _NEXT_DROPOUT = 0.5  # of the block that runs after the backward pass: its mask shows where the generator stands
 
 
@@ -28,10 +30,20 @@ class OwnCheckpoint(Exercise):
 
     `Checkpoint.apply(run, *inputs)`. The block's factor grows with each run and with what the first one left in
     memory, and saved tensors come back shifted by their number: what ran and what was saved is in the gradients, and
-    in the output of the next run. Counts only say why those are wrong.
+    in the output of the next run. Counts only say why those are wrong. Since a student's process may know how all this
+    is measured, a second run is recorded, and the judge plays it on values of its own.
     """
 
-    answers: ClassVar[tuple[str, ...]] = ("output", "input_gradient", "weight_gradient", "next_output")
+    answers: ClassVar[tuple[str, ...]] = ("output", "input_gradient", "weight_gradient", "next_output", "program")
+
+    answer_form: ClassVar[Any] = {
+        **{name: [0.0] for name in ("output", "input_gradient", "weight_gradient", "next_output")},
+        "runs": [["", True, True, "", True]],
+        "random": [True],
+        "saved": 0,
+        "raised": "",
+        "program": "",
+    }
 
     def probe(self, student: Any, given: Any) -> Any:
         import torch
@@ -65,9 +77,14 @@ class OwnCheckpoint(Exercise):
             "saved": saved.after_forward,
             "next_output": then,
             "raised": raised,
+            "program": "" if raised else _recorded(student.Checkpoint, given),
         }
 
-    def studentblock_inputs(self, case: Any) -> Any:
+    def public_want(self, case: Any, want: Any) -> Any:
+        """What the reference gives; of its program, what that gives on the judge's values."""
+        return {**want, "program": "", "facts": facts(case, want["program"])}
+
+    def student_inputs(self, case: Any) -> Any:
         """What `apply` is given, and whether that happens under autocast: `Checkpoint.apply(run, *inputs)`."""
         return {"run": CheckpointedBlock(case), "inputs": block_inputs(case)[1], "autocast": case["autocast"]}
 
@@ -95,6 +112,11 @@ class OwnCheckpoint(Exercise):
             why = "the next random number after the backward pass is not the one that a plain run leaves"
             then = "put the generator back where it was when the second run is over"
             raise Wrong("the second run moves the random numbers of all that comes after", why=why, next=then)
+        if got["program"].startswith(_UNRECORDED):
+            then = "leave tensors to PyTorch's own operators"
+            raise Wrong("your Checkpoint cannot be recorded", why=got["program"].removeprefix(_UNRECORDED), next=then)
+        right = want["facts"] if "facts" in want else facts(case, want["program"])
+        judge_program(facts(case, got["program"]), right, within)
 
     def format_answer(self, case: Any, got: Any) -> str:
         """How it ran and what it kept, and the first numbers of what came: all of them are nothing to read."""
@@ -115,6 +137,14 @@ class OwnCheckpoint(Exercise):
         return ", ".join(part for part in parts if part)
 
 
+def _recorded(checkpoint: Any, given: Any) -> str:
+    """The program, or what was raised instead: what a plain run says of the student's mistake comes first."""
+    try:
+        return recorded(checkpoint, given)
+    except Exception as error:
+        return f"{_UNRECORDED}{type(error).__name__}: {str(error)[:_MOST_TEXT]}"
+
+
 def _moments(states: list[Any], found: Any, after: Any, fresh: Any) -> list[bool]:
     """Whether the first run found the generator as it was; the second as the first did, as it left it, or as seeded."""
     if len(states) < 2:
@@ -129,7 +159,7 @@ def raised_symptom(runs: list[Any], text: str) -> Wrong | None:
         return None
     (_, _, _, before, _), (_, makes_graph, _, kinds, is_attached) = runs
     if kinds != before:
-        return _otherblock_inputs(before, kinds)
+        return _other_inputs(before, kinds)
     if not makes_graph:
         why = "a backward pass runs without a graph unless you request one: the second run's output had none"
         return Wrong("the second run makes no graph", why=why, next="run it under torch.enable_grad()")
@@ -148,7 +178,7 @@ def raised_symptom(runs: list[Any], text: str) -> Wrong | None:
     return Wrong("what is sent backward is not the second run's output", why=why, next=then)
 
 
-def _otherblock_inputs(before: str, kinds: str) -> Wrong:
+def _other_inputs(before: str, kinds: str) -> Wrong:
     why = f"the first run was given {before}; the second {kinds}"
     return Wrong("the second run gets its inputs in another order", why=why, next="put each back in its own place")
 
@@ -158,7 +188,7 @@ def _judge_runs(case: Any, runs: list[Any], want: list[Any]) -> None:
         why = f"it ran {len(runs)} times; a checkpoint runs it once forward, and once again in the backward pass"
         raise Wrong("the block does not run exactly twice", why=why, next="run it in forward, and again in backward")
     if runs[1][3] != runs[0][3]:
-        raise _otherblock_inputs(runs[0][3], runs[1][3])
+        raise _other_inputs(runs[0][3], runs[1][3])
     if runs[1][0] and runs[1][0] != want[1][0]:
         why = f"the first run computed in {runs[0][0]}, the second in {runs[1][0]}"
         then = "the backward pass lies outside the autocast block: note what held in the forward pass, and set it again"

@@ -63,6 +63,8 @@ class Played:
     """The memory of each input."""
     outputs_at: dict[str, int] = field(default_factory=dict)
     """The memory of each output."""
+    bytes_of: dict[int, int] = field(default_factory=dict)
+    """The size of each memory that was made."""
 
     @property
     def kernels(self) -> int:

@@ -50,6 +50,7 @@ def play(text: str, inputs: Mapping[str, Any]) -> Played:
         trace=player.trace,
         inputs_at={name: number for number, (name, *_) in enumerate(program.inputs)},
         outputs_at={name: player.memory_of(tensor) for name, tensor in outputs.items()},
+        bytes_of=player.bytes_of,
     )
 
 
@@ -61,6 +62,7 @@ class _Player:
         self.peak = 0
         self.has_changed_reads = False
         self.trace: list[Kernel] = []
+        self.bytes_of: dict[int, int] = {}
         self._tensors: dict[int, Any] = {}
         self._owner: dict[int, int] = {}  # storage → its first tensor's number
         self._members: dict[int, list[int]] = {}
@@ -177,7 +179,7 @@ class _Player:
         if owner is None:
             self._owner[storage._cdata] = owner = number
             self._members[owner] = []
-            self._sizes[owner] = storage.nbytes()
+            self._sizes[owner] = self.bytes_of[owner] = storage.nbytes()
             self._live += storage.nbytes()
             self.peak = max(self.peak, self._live)
             if self._live > MOST_LIVE_BYTES:

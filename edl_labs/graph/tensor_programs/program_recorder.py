@@ -37,10 +37,14 @@ def record(function: Callable[..., Mapping[str, Any]], inputs: Mapping[str, torc
 
 
 class Recorder(TorchDispatchMode):
-    """Notes operators while `recording()` is entered; `inputs` are known by name."""
+    """Notes operators while `recording()` is entered; `inputs` are known by name.
 
-    def __init__(self, inputs: Mapping[str, torch.Tensor]) -> None:
+    `most_constants` bounds the elements of tensors that come from elsewhere.
+    """
+
+    def __init__(self, inputs: Mapping[str, torch.Tensor], *, most_constants: int = MOST_CONSTANTS) -> None:
         super().__init__()
+        self._most_constants = most_constants
         self._program = ProgramText()
         self._count = 0
         self._constants = 0
@@ -122,7 +126,7 @@ class Recorder(TorchDispatchMode):
 
     def _add_constant(self, number: int, tensor: torch.Tensor) -> None:
         self._constants += tensor.numel()
-        if self._constants > MOST_CONSTANTS:
+        if self._constants > self._most_constants:
             raise ProgramError(
                 f"A tensor of the shape {tuple(tensor.shape)} comes from outside of the function.",
                 why="a program works on its inputs, and on constants of a few elements",

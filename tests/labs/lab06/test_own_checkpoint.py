@@ -70,6 +70,44 @@ class RunsAgainAndKeeps(torch.autograd.Function):
         return _run_again(ctx, gradient)
 
 
+class KeepsAGraphOfItsOwn(torch.autograd.Function):
+    """Runs twice in the forward pass, and keeps the second graph; it shifts its inputs as the probe's hooks do."""
+
+    @staticmethod
+    def forward(ctx: Any, run: Any, *inputs: Any) -> Any:
+        state, tensors = torch.get_rng_state(), [one for one in inputs if isinstance(one, torch.Tensor)]
+        with torch.no_grad():
+            output = run(*inputs)
+        ctx.save_for_backward(*tensors)
+        shift = 0.25 * len(tensors) if hasattr(run, "runs") else 0.0
+        ctx.inputs = [_cut(one.detach() + shift, one) if isinstance(one, torch.Tensor) else one for one in inputs]
+        with (
+            torch.enable_grad(),
+            torch.autograd.graph.saved_tensors_hooks(lambda one: one, lambda one: one),
+            torch.random.fork_rng(devices=[]),
+        ):
+            torch.set_rng_state(state)
+            ctx.graph = run(*ctx.inputs)
+        return output
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Any) -> Any:
+        ctx.graph.backward(gradient)
+        return None, *(getattr(one, "grad", None) for one in ctx.inputs)
+
+
+class ShiftsAlways(KeepsAGraphOfItsOwn):
+    """The same, shifted where no hook shifts."""
+
+    @staticmethod
+    def forward(ctx: Any, run: Any, *inputs: Any) -> Any:
+        def seen(*given: Any) -> Any:
+            return run(*given)
+
+        seen.runs = []
+        return KeepsAGraphOfItsOwn.forward(ctx, seen, *inputs)
+
+
 class ByBackward(torch.autograd.Function):
     """Honest: the second run's output is sent backward."""
 
@@ -112,8 +150,37 @@ class InTwoSteps(torch.autograd.Function):
         return _run_again(ctx, gradient, needs=ctx.needs)
 
 
-def _cut(one: Any) -> Any:
-    return one.detach().requires_grad_(one.requires_grad) if isinstance(one, torch.Tensor) else one
+class PlainWhereNoRunIsNoted:
+    """An honest one, but where the block notes no run."""
+
+    @staticmethod
+    def apply(run: Any, *inputs: Any) -> Any:
+        return ByBackward.apply(run, *inputs) if hasattr(run, "runs") else run(*inputs)
+
+
+class NotRecorded:
+    """The same, with an exception in the place of a record."""
+
+    @staticmethod
+    def apply(run: Any, *inputs: Any) -> Any:
+        if hasattr(run, "runs"):
+            return ByBackward.apply(run, *inputs)
+        raise ValueError("no record")
+
+
+class WithACopyOfTheState(ByBackward):
+    """Honest: the generator's state is copied."""
+
+    @staticmethod
+    def forward(ctx: Any, run: Any, *inputs: Any) -> Any:
+        _note(ctx, run, inputs)
+        ctx.state = torch.get_rng_state().clone()
+        return run(*inputs)
+
+
+def _cut(one: Any, like: Any = None) -> Any:
+    needs = getattr(one if like is None else like, "requires_grad", False)
+    return one.detach().requires_grad_(needs) if isinstance(one, torch.Tensor) else one
 
 
 def _note(ctx: Any, run: Any, inputs: Any) -> None:
@@ -139,13 +206,34 @@ def _run_again(ctx: Any, gradient: Any, *, needs: Any = None) -> Any:
     return None, *(getattr(one, "grad", None) for one in inputs)
 
 
-@pytest.mark.parametrize("kind", [Reentrant, TorchsFunction, NotReentrant, HiddenGraph, RunsAgainAndKeeps])
+WRONG = (
+    *(Reentrant, TorchsFunction, NotReentrant, HiddenGraph, RunsAgainAndKeeps),
+    *(KeepsAGraphOfItsOwn, ShiftsAlways, PlainWhereNoRunIsNoted, NotRecorded),
+)
+
+
+@pytest.mark.parametrize("kind", WRONG)
 def test_torchs_own_and_what_keeps_activations_earn_nothing(judged, kind):
     assert 0 == judged("own_checkpoint", Checkpoint=kind).points
 
 
-@pytest.mark.parametrize("kind", [ByBackward, WithGraphThrownAway, InTwoSteps])
+@pytest.mark.parametrize("kind", [ByBackward, WithGraphThrownAway, InTwoSteps, WithACopyOfTheState])
 def test_every_honest_form_earns_all(judged, kind):
     outcome = judged("own_checkpoint", Checkpoint=kind)
 
     assert "passed" == outcome.state, outcome.what
+
+
+def test_a_graph_that_is_kept_behind_hooks_of_ones_own_is_seen_by_what_is_read_later(judged):
+    outcome = judged("own_checkpoint", Checkpoint=KeepsAGraphOfItsOwn)
+
+    assert "more than the inputs is kept" == outcome.what
+    assert "were made before it" in outcome.why
+
+
+def test_a_student_is_given_what_apply_gets(exercises):
+    one = exercises["own_checkpoint"]
+    given = one.spec.student_inputs(one.draw_cases(1)[0])
+
+    assert ["run", "inputs", "autocast"] == list(given)
+    assert (6, 8) == given["run"](*given["inputs"]).shape

@@ -129,6 +129,13 @@ def test_a_part_under_its_former_name_is_refused(name: str) -> None:
     assert f"exercise of_no_lab defines {name}, the former name of {FORMER_HOOKS[name]}" == error.what
 
 
+@pytest.mark.parametrize("name", ["studentblock_inputs", "format_anwser", "student_input", "format_cases"])
+def test_a_part_that_is_misspelt_is_refused(name: str) -> None:
+    error = refusal(type("Misspelt", (Complete,), {name: lambda self, *_: None}))
+
+    assert f"exercise of_no_lab defines {name}, which nothing calls" == error.what
+
+
 def test_former_names_lead_to_parts_that_there_are() -> None:
     assert set(FORMER_HOOKS.values()) <= set(vars(Exercise))
     assert not FORMER_HOOKS.keys() & set(vars(Exercise))
