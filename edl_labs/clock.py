@@ -256,7 +256,7 @@ def _torch() -> ModuleType:
         import torch
     except ImportError as error:
         raise UsageError(
-            "an accelerator's clock needs torch",
+            "the clock of an accelerator needs torch",
             why=f"torch cannot be imported here: {error}",
             next="install torch, or use HostClock() or a VirtualGPU's clock",
         ) from error
@@ -274,6 +274,6 @@ def _accelerator_device(torch: Any, device: object) -> Any:
     wanted = torch.device(current.type if device is None else str(device))
     if wanted.type != current.type:
         raise UsageError(
-            f"{wanted} cannot be timed here", why=f"this machine's accelerator is {current.type}", next="name that one"
+            f"{wanted} cannot be timed here", why=f"this machine's accelerator is {current.type}", next="use that one"
         )
     return wanted if wanted.index is not None else torch.device(wanted.type, torch.accelerator.current_device_index())

@@ -112,7 +112,7 @@ def describe(device: object = None, *, load_torch: bool = True) -> Device:
     kind = name.split(":")[0]
     if kind != "cpu" and kind != best_device():
         raise UsageError(
-            f"there is no {name} here", why=f"the best device of this machine is {best_device()}", next="name that one"
+            f"there is no {name} here", why=f"the best device of this machine is {best_device()}", next="use that one"
         )
     facts = {**_machine(), **_torch_facts()}
     if kind == "cpu":

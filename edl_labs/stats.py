@@ -305,11 +305,15 @@ def _samples(values: Sequence[float]) -> np.ndarray:
     x = np.asarray(values, dtype=float)
     if x.ndim != 1 or not np.all(np.isfinite(x)):
         raise UsageError(
-            "samples must be one row of finite numbers", why="a sample is missing or infinite", next="drop it"
+            "samples must be one row of finite numbers", why="a sample is NaN or infinite", next="remove that sample"
         )
     return x
 
 
 def _check_level(level: float) -> None:
     if not 0.5 <= level < 1:
-        raise UsageError(f"a level of {level}", why="an interval's level lies from 0.5 to below 1", next="say 0.95")
+        raise UsageError(
+            f"a level of {level}",
+            why="the level of an interval must be at least 0.5 and below 1",
+            next="use, for example, 0.95",
+        )

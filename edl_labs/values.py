@@ -181,7 +181,7 @@ def rebuilt(build: Callable[[], Any], *, kind: str) -> Any:
 
 
 def _not(kind: str, why: str) -> UsageError:
-    return UsageError(f"this JSON is not a {kind}", why=why, next=f"write one with .to_json() of a {kind}")
+    return UsageError(f"this JSON is not a {kind}", why=why, next=f"write one with the .to_json() method of a {kind}")
 
 
 def _fields(value: Any) -> tuple[dataclasses.Field[Any], ...]:

@@ -131,7 +131,7 @@ def _check(candidates: Mapping[str, Callable[..., Any]], *, band: float, precisi
     if len(candidates) < 2:
         raise UsageError(
             f"compare() needs two functions or more, got {len(candidates)}.",
-            why="A ratio has two sides.",
+            why="compare() returns the ratio of two times.",
             next='Pass functions by name: compare({"eager": f, "compiled": g}).',
         )
     for name, value in (("band", band), ("precision", precision)):

@@ -119,12 +119,16 @@ def _places(grid: Mapping[str, Iterable[Any]] | Iterable[Mapping[str, Any]]) -> 
     else:
         places = [dict(place) for place in grid]
     if not places:
-        raise UsageError("the grid is empty", why="a sweep measures at least one place", next='give {"n": [256, 512]}')
+        raise UsageError(
+            "the grid is empty", why="a sweep needs at least one point to measure", next='pass {"n": [256, 512]}'
+        )
     try:
         json.dumps(places)
     except (TypeError, ValueError) as error:
         raise UsageError(
-            "a grid may hold plain values only", why=str(error), next="give numbers and text, and build tensors in fn"
+            "a grid may contain only plain values",
+            why=str(error),
+            next="pass numbers and text, and build tensors in fn",
         ) from None
     return places
 
@@ -158,7 +162,7 @@ def _saved(file: Path | None, label: str, settings: Mapping[str, Any]) -> dict[s
 
 def _other(file: Path, why: str) -> UsageError:
     return UsageError(
-        f"{file.name} belongs to another sweep", why=why, next="give another path=, or delete that file to measure anew"
+        f"{file.name} belongs to another sweep", why=why, next="use another path=, or delete that file to measure again"
     )
 
 

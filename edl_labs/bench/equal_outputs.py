@@ -38,7 +38,7 @@ def compare_outputs(calls: dict[str, Callable[[], Any]], equal: Any) -> str:
         return "not compared (equal=False)"
     if equal is not None and not callable(equal):
         raise UsageError(
-            f"equal={equal!r}", why="it says how outputs are compared", next="give a function of two, or False"
+            f"equal={equal!r}", why="it says how outputs are compared", next="pass a function of two, or False"
         )
     judge = equal if callable(equal) else outputs_equal
     (first, call), *others = calls.items()
@@ -180,7 +180,7 @@ def _different(first: str, name: str, expected: Any, actual: Any) -> DifferentOu
     return DifferentOutputs(
         f"{name} and {first} give different results",
         why=f"{_short(actual)} instead of {_short(expected)}",
-        next="fix the wrong one; or say with equal= what counts as equal, or compare times alone with equal=False",
+        next="fix the wrong one; or define with equal= which outputs are equal, or pass equal=False to compare only times",
     )
 
 

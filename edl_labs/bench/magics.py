@@ -38,7 +38,7 @@ def measure_line(line: str, space: dict[str, Any], *, cell: str | None = None) -
     options, statement = _options("measure", line)
     source = statement if cell is None else "\n".join(filter(None, [statement, cell]))
     if not source.strip():
-        raise UsageError("there is nothing to measure", why="no statement was given", next=_USAGE["measure"])
+        raise UsageError("there is nothing to measure", why="the line contains no statement", next=_USAGE["measure"])
     name = " ".join(source.split())
     return measure(
         _function(source, space),
@@ -120,7 +120,7 @@ def _function(source: str, space: dict[str, Any]) -> Callable[[], Any]:
             f"line {error.lineno}: {error.msg}", why="this is not Python", next="try it in a cell first"
         ) from None
     if not body:
-        raise UsageError("there is nothing to time", why="a part holds no statement", next="write one, or `pass`")
+        raise UsageError("there is nothing to time", why="a part contains no statement", next="write one, or `pass`")
     if isinstance(body[-1], ast.Expr):
         body[-1] = ast.copy_location(ast.Return(body[-1].value), body[-1])
     module = ast.parse("def timed():\n    pass")

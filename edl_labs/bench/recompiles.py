@@ -127,7 +127,7 @@ def _dynamo() -> Any:
         torch._dynamo.config.fail_on_recompile_limit_hit  # noqa: B018  (an older one has another name)
     except (ImportError, AttributeError, RuntimeError) as error:
         raise UsageError(
-            "torch.compile's decisions cannot be watched here",
+            "torch.compile's decisions cannot be observed here",
             why=f"{type(error).__name__}: {str(error)[:_MOST_TEXT]}",
             next="install torch 2.7 or later for a Python that it supports",
         ) from error

@@ -240,7 +240,7 @@ class Comparison(Value, Plottable):
             if row.name == name:
                 return row
         names = ", ".join(row.name for row in self.rows)
-        raise UsageError(f"no row is called {name!r}", why=f"there are {names}", next="name one of these")
+        raise UsageError(f"no row is called {name!r}", why=f"there are {names}", next="use one of these")
 
     def __repr__(self) -> str:
         return comparison_text(self)

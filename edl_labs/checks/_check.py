@@ -109,7 +109,7 @@ def _judged(name: str, names: dict[str, Any], printed: Printed, *, alone: bool) 
         return Outcome(
             *(name, lab.lab, "not attempted", 0.0, known.points),
             what="this exercise is marked by hand",
-            why="it asks for an explanation in words",
+            why="this question asks for an explanation in words",
             next="write it in the cell; your instructor reads it",
         )
     exercise, cases, wants = lab.public(name)

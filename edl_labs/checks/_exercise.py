@@ -81,7 +81,7 @@ class RegisteredExercise:
         if not isinstance(cases, list) or not cases or not all(isinstance(case, Case) for case in cases):
             raise EdlError(
                 f"exercise {self.name}: cases() gave no list of cases",
-                why="a case says which half of it the student's process gets",
+                why="a case declares which part the student's process receives",
                 next=f"return {_A_CASE}",
             )
         if seed != PUBLIC_SEED:
@@ -149,7 +149,7 @@ def _of_this_version(name: str, cls: type) -> type[Exercise]:
     if former:
         raise EdlError(
             f"exercise {name} defines {former[0]}, the former name of {FORMER_HOOKS[former[0]]}",
-            why="under the former name it would never be called",
+            why="a method with the former name is never called",
             next=f"rename it to {FORMER_HOOKS[former[0]]}; a helper gets another name, such as _{former[0]}",
         )
     for part in sorted({part for base in cls.__mro__ for part in vars(base)} - vars(Exercise).keys()):
@@ -164,13 +164,13 @@ def _of_this_version(name: str, cls: type) -> type[Exercise]:
     if missing:
         raise EdlError(
             f"exercise {name} has no {' and no '.join(missing)}",
-            why="the judge needs both",
+            why="the judge needs all of them",
             next="write them as docs/authoring.md shows",
         )
     if not cls.answers:
         raise EdlError(
             f"exercise {name} does not declare its answers",
-            why="without them, requested answers and mere claims of the student's process look alike",
+            why="without this declaration, the answers that the text asks for cannot be told apart from other evidence",
             next='write `answers = "all"` in the class, or the requested fields: `answers = ("scale",)`',
         )
     return cls
@@ -206,7 +206,7 @@ def _judges_drawing(exercise: RegisteredExercise) -> Drawing:
     if exercise.name not in DRAWINGS:
         raise EdlError(
             f"the hidden cases of {exercise.name} are not in this install",
-            why="what students install holds no draws: they are in the lab's judge/ folder",
+            why="the wheel for students does not contain the code that draws hidden cases; it is in the lab's judge/ folder",
             next="use a checkout of the course, or the wheel that `edl-labs wheel --judge` makes; "
             f'an author writes @case_source("{exercise.name}") in judge/, or a method `cases`',
         )

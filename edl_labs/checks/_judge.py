@@ -118,7 +118,7 @@ def judge_case(exercise: RegisteredExercise, case: Any, record: Any, want: Any) 
             problem=problem,
         )
     except MemoryError:
-        return 0.0, _wrong(INCOMPARABLE, why="comparing it took too much memory", next="return less data")
+        return 0.0, _wrong(INCOMPARABLE, why="comparing the results took too much memory", next="return less data")
     except Exception as error:
         return 0.0, _wrong(
             INCOMPARABLE,
@@ -200,13 +200,13 @@ def _value(exercise: RegisteredExercise, case: Any, record: Any) -> Any:
     if "interrupted" in record:
         raise _wrong(
             "the check was interrupted",
-            why="it was stopped while your code ran",
+            why="it was stopped while your code was running",
             next="look for a loop that never ends, then check again",
         )
     if "too_long" in record:
         raise _wrong(
             "your code was still running after {limit} s, and was stopped",
-            why="that is the limit for all cases together; the cases after this one were not run",
+            why="this limit applies to all cases together; the cases after this one were not run",
             next="look for a loop that never ends, or for a wait that never ends; try it on the inputs shown",
             limit=f"{exercise.timeout_s:g}",
         )
@@ -229,7 +229,7 @@ def _not_plain_data(text: str, kind: str) -> Wrong:
     if kind == "Exception" or kind.endswith("Error"):
         return _wrong(
             "your function returned an exception",
-            why="the caller cannot know that something failed",
+            why="the caller cannot tell that something failed",
             next="write `raise`, not `return`",
         )
     return _wrong(

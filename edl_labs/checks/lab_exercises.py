@@ -152,6 +152,9 @@ def _put_in_order(lab: str, listed: Iterable[type]) -> None:
     found = [known for known in REGISTERED.values() if known.lab == lab]
     strangers = [known.name for known in found if type(known.spec) not in places]
     if strangers:
-        raise EdlError(f"EXERCISES of {lab} lacks {', '.join(strangers)}", next="list the class there, in its place")
+        raise EdlError(
+            f"EXERCISES of {lab} lacks {', '.join(strangers)}",
+            next="add the class to that list, in the order of the lab",
+        )
     for known in sorted(found, key=lambda known: places[type(known.spec)]):
         REGISTERED[known.name] = REGISTERED.pop(known.name)

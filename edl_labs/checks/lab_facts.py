@@ -65,7 +65,7 @@ class LabFacts:
         for found in self.exercises:
             if found.name == name:
                 return found
-        raise UsageError(f"{self.lab} has no exercise called {name!r}", next="edl-labs build writes what it knows")
+        raise UsageError(f"{self.lab} has no exercise called {name!r}", next="run `edl-labs build`")
 
     def public(self, name: str) -> tuple[RegisteredExercise, list[Case], list[Any]]:
         """An exercise with its public cases and the reference's values for them."""

@@ -40,8 +40,8 @@ class Case(Mapping[str, Any]):
         for key in self.given.keys() & self.hidden.keys():
             raise EdlError(
                 f"{key!r} is in both halves of a case",
-                why="what the student's process is given is not hidden",
-                next="leave it in hidden, unless the student's function needs it",
+                why="the student's process receives everything in given, so nothing in it is hidden",
+                next="keep it in hidden only, unless the student's function needs it",
             )
 
     @classmethod

@@ -63,7 +63,7 @@ def not_installed(module: str) -> UsageError:
     extra = next((one for one in _EXTRAS if one in brings), None)
     return UsageError(
         f"{module} is not installed",
-        why="this command needs it" if extra is None else f"this command needs it; it comes with the extra `{extra}`",
+        why="this command uses it" if extra is None else f"this command needs it; it comes with the extra `{extra}`",
         next=f"pip install {package}" if extra is None else f'pip install "edl-labs[{extra}]"',
     )
 

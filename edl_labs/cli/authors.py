@@ -93,7 +93,7 @@ def edit(
 
     course = Course.find()
     if to_notebook is not None and from_notebook is not None:
-        raise UsageError("--to-notebook and --from-notebook exclude each other", next="give one of them")
+        raise UsageError("--to-notebook and --from-notebook cannot be used together", next="use only one of them")
     if to_notebook is not None:
         said: dict[str, object] = {"notebook": str(editing.to_notebook(course, lab, to_notebook))}
     elif from_notebook is not None:
@@ -259,7 +259,7 @@ def leaks(
     course = Course.find()
     for path in paths or []:
         if not path.exists():
-            raise UsageError(f"there is no {path}", next="name a folder or a file")
+            raise UsageError(f"there is no {path}", next="pass a folder or a file")
     labs = read_labs(course)
     known, functions = secrets(labs), secret_functions(course, labs)
     found = scan(paths, known, functions=functions) if paths else scan_course(course, known, functions=functions)

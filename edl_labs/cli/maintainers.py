@@ -41,7 +41,7 @@ def run(
     from edl_labs.course.run.run_report import RunLimits
 
     if smoke and full:
-        raise UsageError("--smoke and --full exclude each other", next="give one of them, or neither for --full")
+        raise UsageError("--smoke and --full cannot be used together", next="use one of them, or neither for --full")
     with ProgressLines(quiet=as_json) as progress:
         report = run_labs(
             labs or (),

@@ -117,15 +117,15 @@ def _loaded(what: str, batch: int) -> tuple[Any, Any]:
     if not source or not name:
         raise UsageError(
             f"{what!r} names no model",
-            why="a model comes from torchvision, or from a function in a file",
-            next="say torchvision:resnet50, or my_model.py:make with def make(): return model, example",
+            why="a model must come from torchvision or from a function in a file",
+            next="write torchvision:resnet50, or my_model.py:make with def make(): return model, example",
         )
     if source == "torchvision":
         return _of_torchvision(name, batch or 32)
     path = Path(source)
     if not path.is_file():
         raise UsageError(
-            f"there is no file {source}", next="give the path of a Python file, and the function after a colon"
+            f"there is no file {source}", next="pass the path of a Python file, and the function after a colon"
         )
     sys.path.insert(0, str(path.resolve().parent))
     spec = importlib.util.spec_from_file_location(path.stem, path)
@@ -200,6 +200,6 @@ def _prices(given: list[str] | None) -> dict[str, float]:
             prices[_card(name).key] = float(value)
         except ValueError:
             raise UsageError(
-                f"{one!r} is no price", why="a price is a GPU and a number", next="--price H100=2.5"
+                f"{one!r} is no price", why="a price consists of a GPU and a number", next="--price H100=2.5"
             ) from None
     return prices

@@ -195,7 +195,7 @@ def record(
 
     if not mine:
         then = "edl-labs record --mine"
-        raise UsageError("nothing to record", why="only your own recordings are written so far", next=then)
+        raise UsageError("nothing to record", why="without --mine, there is nothing to record", next=then)
     paths = record_mine(folder, device=device)
     if as_json:
         emit({"schema": 1, "files": [path.as_posix() for path in paths]})
@@ -218,7 +218,7 @@ def _diagnosed(files: list[Path], rank: int | None) -> tuple[list[Diagnosis], Ra
     chosen = [report for report, of in zip(across.reports, across.ranks, strict=True) if rank in (None, of.rank)]
     if not chosen:
         known = ", ".join(str(summary.rank) for summary in across.ranks)
-        raise UsageError(f"no file is of rank {rank}", why=f"the ranks are {known}", next="give one of these")
+        raise UsageError(f"no file is of rank {rank}", why=f"the ranks are {known}", next="use one of these")
     return chosen, across if rank is None else None
 
 

@@ -103,7 +103,7 @@ def read_course_file(root: Path) -> CourseFile:
     except FileNotFoundError:
         return CourseFile()
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise UsageError(f"{FILE} cannot be read", why=str(error), next="correct the line") from None
+        raise UsageError(f"{FILE} cannot be read", why=str(error), next="fix that line") from None
     try:
         return msgspec.convert(data, CourseFile)
     except msgspec.ValidationError as error:

@@ -74,7 +74,7 @@ def labs_folder(course: str | None = None) -> Path:
     courses = {name: exercises.parent / "labs" for name, exercises in installed_courses().items()}
     known = ", ".join((*courses, _OURS))
     if course not in (None, _OURS, *courses):
-        raise UsageError(f"no course is called {course!r}", why=f"installed are {known}", next="name one of them")
+        raise UsageError(f"no course is called {course!r}", why=f"installed are {known}", next="use one of them")
     if course is None and not here and len(courses) > 1:
         then = f"edl-labs start --course {next(iter(courses))}"
         raise UsageError("several courses are installed", why=f"there are {known}", next=then)
@@ -83,8 +83,8 @@ def labs_folder(course: str | None = None) -> Path:
         if folder.is_dir() and any(folder.glob("lab*/*.ipynb")):
             return folder
     raise UsageError(
-        "there are no labs here",
-        why="neither the installed package nor its folder holds them",
+        "no labs were found",
+        why="neither the installed package nor its folder contains any",
         next="install the wheel that your course gives you; in a checkout: edl-labs build",
     )
 
@@ -109,7 +109,7 @@ def _need_jupyterlab() -> None:
         raise UsageError(
             "JupyterLab is not installed",
             why=f"the Python at {sys.executable} does not have it",
-            next='pip install "edl-labs[lab]", or start with --no-open and open the notebooks in an editor of your own',
+            next='pip install "edl-labs[lab]", or start with --no-open and open the notebooks in your own editor',
         )
 
 
@@ -134,7 +134,7 @@ def _make(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError):
-        raise UsageError(f"{folder} is not a folder", next="name a folder for your labs") from None
+        raise UsageError(f"{folder} is not a folder", next="choose a folder for your labs") from None
     except OSError as error:
         raise UsageError(
             f"{folder} cannot be created", why=str(error.strerror), next="choose a folder that you may write to"

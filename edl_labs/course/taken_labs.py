@@ -56,14 +56,14 @@ def chosen_labs(names: str) -> list[str]:
     if not offered:
         raise UsageError(
             "this installation has no labs to copy",
-            why="their solutions are in a checkout and in the instructors' wheel, not in the wheel of students",
+            why="the solutions are in a checkout and in the instructors' wheel, but not in the students' wheel",
             next='edl-labs wheel --judge in a checkout, then pip install "FILE.whl[instructor,lab]" here',
         )
     chosen = list(offered) if names == "all" else [name.strip() for name in names.split(",") if name.strip()]
     for name in chosen:
         if name not in offered:
             then = did_you_mean(name, offered, cutoff=0.4) or f"choose from {', '.join(offered)}"
-            raise UsageError(f"edl_labs has no lab called {name!r}", next=then)
+            raise UsageError(f"edl_labs has no lab named {name!r}", next=then)
     return chosen
 
 

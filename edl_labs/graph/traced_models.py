@@ -35,7 +35,7 @@ def traced(model: Any, example: Any, keywords: Any, *, training: bool, dynamic: 
     """The operators of a model; EdlError where neither way can trace it."""
     if not callable(model):
         raise UsageError(
-            f"a {type(model).__name__} cannot be traced", why="it cannot be called", next="give an nn.Module"
+            f"a {type(model).__name__} cannot be traced", why="it cannot be called", next="pass an nn.Module"
         )
     model = getattr(model, "_orig_mod", model)
     name = type(model).__name__ if isinstance(model, torch.nn.Module) else getattr(model, "__name__", "function")
@@ -49,7 +49,7 @@ def traced(model: Any, example: Any, keywords: Any, *, training: bool, dynamic: 
             failures.append(f"torch.export: {_first_line(error)}")
     if dynamic:
         raise EdlError(
-            f"{name} cannot be traced with open sizes",
+            f"{name} cannot be traced with dynamic sizes",
             why="; ".join(failures) or "a backward pass is traced with the example's sizes",
             next="leave dynamic out",
         )
@@ -60,7 +60,9 @@ def traced(model: Any, example: Any, keywords: Any, *, training: bool, dynamic: 
         except Exception as error:
             failures.append(f"make_fx: {_first_line(error)}")
     why = "; ".join(dict.fromkeys(failures))
-    raise EdlError(f"{name} cannot be traced", why=why, next="does model(*example) run? Inputs go in as tensors")
+    raise EdlError(
+        f"{name} cannot be traced", why=why, next="check that model(*example) runs; the inputs must be tensors"
+    )
 
 
 @contextmanager

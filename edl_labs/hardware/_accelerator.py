@@ -83,8 +83,8 @@ def accelerator(name: str) -> Accelerator:
         keys = [entry.key for entry in found]
         raise EdlError(
             f"{name[:60]!r} may be {' or '.join(keys)}",
-            why="they share what the name says, and differ in their figures",
-            next=f"say which: {keys[0]!r}, or give the full name that the driver prints",
+            why="the name fits both, and their figures differ",
+            next=f"choose one: {keys[0]!r}, or give the full name that the driver prints",
         )
     return found[0]
 
@@ -254,7 +254,7 @@ def _refuse_twice_the_same_name(entries: tuple[Accelerator, ...]) -> None:
         if twice:
             raise EdlError(
                 f"the hardware table has the {kind} {twice[0]!r} twice",
-                why="a name must lead to one accelerator",
+                why="a name must identify a single accelerator",
                 next="remove one of the two from edl_labs/hardware/accelerators.toml",
             )
 

@@ -44,8 +44,8 @@ def flop_rate(*, sm_count: int, fma_per_clock_per_sm: float, clock_hz: float) ->
         if not (math.isfinite(value) and value > 0):
             raise EdlError(
                 f"{name} is {value!r}",
-                why="a peak rate is a product of three positive numbers",
-                next="give the count per chip, per clock and SM, and the clock in Hz",
+                why="a peak rate is the product of three positive numbers",
+                next="pass the count per chip, the count per clock and SM, and the clock in Hz",
             )
     return sm_count * fma_per_clock_per_sm * 2 * clock_hz
 
@@ -131,7 +131,7 @@ class Accelerator:
             raise EdlError(
                 f"no unit is called {unit!r}",
                 why="an SM has CUDA cores and tensor cores",
-                next="say 'cuda' or 'tensor'",
+                next="use 'cuda' or 'tensor'",
             )
         short = dtype_name(dtype)
         found = [rate for rate in self.rates if rate.dtype == short and unit in (None, rate.unit)]

@@ -23,9 +23,11 @@ class ActivationHistogram:
 
     def __init__(self, *, bins: int = 2048, width: float = 2.0**-20, decay: float = 1.0) -> None:
         if not isinstance(bins, int) or bins < 4 or bins % 4:
-            raise UsageError(f"{bins!r} bins", why="halves around 0 are joined in pairs", next="a multiple of four")
+            raise UsageError(
+                f"{bins!r} bins", why="the bins on both sides of 0 are merged in pairs", next="use a multiple of four"
+            )
         if not width > 0 or not 0 < decay <= 1:
-            raise UsageError("bins have a width, and decay is above 0 and at most 1", next="leave both out")
+            raise UsageError("bin width must be positive, and decay above 0 and at most 1", next="omit both arguments")
         self.width, self.decay, self.counts = float(width), decay, [0.0] * bins
 
     @property
@@ -40,7 +42,7 @@ class ActivationHistogram:
 
         values = torch.as_tensor(values).detach().to(torch.float64).flatten()
         if not bool(values.isfinite().all()):
-            raise UsageError("activations are counted where they are numbers", why="some are NaN or infinite")
+            raise UsageError("activations must be finite numbers", why="some are NaN or infinite")
         if not values.numel():
             return
         half = len(self.counts) // 2
@@ -54,7 +56,7 @@ class ActivationHistogram:
         """(counts, edges) of about `bins` bins that span what was seen, for a picture or a slow search."""
         seen = [at for at, count in enumerate(self.counts) if count]
         if not seen:
-            raise UsageError("nothing was counted yet", next="add() a batch first")
+            raise UsageError("no activations were counted yet", next="call add() with a batch first")
         first, last = seen[0], seen[-1] + 1
         step = max(1, math.ceil((last - first) / bins))
         starts = list(range(first, last, step))

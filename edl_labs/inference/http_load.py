@@ -49,7 +49,7 @@ def load_over_http(url: str, asked: Sequence[Any], arrivals_s: Sequence[float], 
     thread.start()
     thread.join(limit_s + 10 * _ENDED_S)
     if not found:
-        raise UsageError("the load did not end", why=f"{limit_s:g} s have passed", next="run the cell again")
+        raise UsageError("the load test did not finish", why=f"{limit_s:g} s have passed", next="run the cell again")
     if isinstance(found[0], BaseException):
         raise found[0]
     return found[0]

@@ -131,7 +131,7 @@ def served(
     """
     missing = missing_for_http()
     if missing:
-        raise UsageError("no server can run here", why=missing, next="ask missing_for_http() first")
+        raise UsageError("no server can run here", why=missing, next="call missing_for_http() first")
     started: dict[str, Any] = {}
     ready = threading.Event()
 

@@ -61,7 +61,7 @@ class IntegerGrid(Value):
         if not -dims <= self.axis < dims:
             raise UsageError(
                 f"a grid along dimension {self.axis} for a tensor of {dims}",
-                why="it has a scale for each index of that dimension",
+                why="the grid has one scale for each index of that dimension",
                 next="make the grid for tensors of this shape, or with axis=None",
             )
         shape = [1] * dims
@@ -147,11 +147,17 @@ def _tensor(values: Any) -> Any:
 
 def _check(method: str, bits: int, share: float) -> None:
     if method not in METHODS:
-        raise UsageError(f"{method!r} is no calibration", why=f"there are {', '.join(METHODS)}", next="name one")
+        raise UsageError(
+            f"{method!r} is no calibration", why=f"there are {', '.join(METHODS)}", next="use one of these"
+        )
     if not isinstance(bits, int) or not _BITS[0] <= bits <= _BITS[1]:
         raise UsageError(f"a grid of {bits!r} bits", why=f"{_BITS[0]} to {_BITS[1]} are supported", next="bits=8")
     if not 0 < share <= 1:
-        raise UsageError(f"a share of {share:g}", why="it is of the values, and some are kept", next="share=0.999")
+        raise UsageError(
+            f"a share of {share:g}",
+            why="share is the share of values to keep, so it must be above 0 and at most 1",
+            next="share=0.999",
+        )
 
 
 def _fitted(values: Any, method: str, symmetric: bool, lowest: int, highest: int, share: float) -> tuple[float, int]:

@@ -82,7 +82,7 @@ def _checked(weight: Any, *, multiple: int) -> torch.Tensor:
     if weight.ndim != 2 or weight.shape[1] % multiple or not weight.numel():
         raise UsageError(
             f"a weight of shape {tuple(weight.shape)}",
-            why=f"it is outputs x inputs, and inputs come in whole groups: a multiple of {multiple}",
+            why=f"a weight is outputs × inputs, and the number of inputs must be a multiple of {multiple}",
             next="flatten a convolution's kernel behind its inputs, and pad",
         )
     return weight

@@ -88,7 +88,7 @@ def alignment_multiple(dtype: Any, *, rule_bytes: int = 16) -> int:
         raise UsageError(
             f"there is no alignment rule of {rule_bytes!r} bytes",
             why="tensor cores need 16 bytes, and run best with 128 since the A100",
-            next="say rule_bytes=16 or rule_bytes=128",
+            next="use rule_bytes=16 or rule_bytes=128",
         )
     return max(1, rule_bytes // element_bytes(dtype))
 
@@ -105,8 +105,8 @@ def alignment(sizes: Mapping[str, int], dtype: Any, *, rule_bytes: int = 16) -> 
         if isinstance(size, bool) or not isinstance(size, Integral) or size < 1:
             raise UsageError(
                 f"{name} is {size!r}",
-                why="a size is a whole number, at least 1",
-                next='give sizes such as {"outputs": 4096}',
+                why="a size must be a whole number of at least 1",
+                next='pass sizes such as {"outputs": 4096}',
             )
     return Alignment(_short(dtype), rule_bytes, tuple(AlignedSize(str(n), int(s), multiple) for n, s in sizes.items()))
 

@@ -112,8 +112,8 @@ def _device_rates(device_type: str, dtype: Any) -> Rates:
     if chip is None:
         raise UsageError(
             f"no figures for {name}",
-            why="the hardware table does not have it, and a neighbour's would be wrong",
-            next='give machine=Rates(name, {"fp32": ..., "fp16": ...}, ...)',
+            why="it is not in the hardware table, and the figures of a similar GPU would be wrong",
+            next='pass machine=Rates(name, {"fp32": ..., "fp16": ...}, ...)',
         )
     return Rates.of(chip)
 

@@ -71,7 +71,7 @@ class AutocastTable(Value):
         raise UsageError(
             f"no operator called {str(operator)[:40]!r} has run",
             why=f"there were {', '.join(dict.fromkeys(row.operator for row in self.rows))}",
-            next="name one of these",
+            next="use one of these",
         )
 
     def __repr__(self) -> str:
@@ -122,9 +122,9 @@ def lower_dtype(device_type: str, dtype: Any) -> torch.dtype:
         chosen = torch_dtype(dtype)
     if chosen not in (torch.float16, torch.bfloat16):
         raise UsageError(
-            f"autocast to {chosen} lowers nothing",
+            f"autocast to {chosen} does not lower the precision",
             why="autocast lowers to fp16 or bf16",
-            next="give torch.float16 or torch.bfloat16",
+            next="pass torch.float16 or torch.bfloat16",
         )
     return chosen
 

@@ -67,24 +67,26 @@ class Recipe:
             object.__setattr__(self, name, _ALIASES.get(given, given))
             if getattr(self, name) not in known:
                 raise UsageError(
-                    f"no {name} is called {given[:40]!r}", why=f"the known ones are {', '.join(known)}", next="name one"
+                    f"no {name} is called {given[:40]!r}",
+                    why=f"the known ones are {', '.join(known)}",
+                    next="use one of these",
                 )
         if self.zero_stage not in (0, 1, 2, 3) or isinstance(self.zero_stage, bool):
             raise UsageError(
                 f"there is no ZeRO stage {self.zero_stage!r}",
                 why="ZeRO has stages 1, 2 and 3",
-                next="name one, or 0 to shard nothing",
+                next="use one of these, or 0 to shard nothing",
             )
         if type(self.gpus) is not int or self.gpus < 1:
             raise UsageError(
                 f"{self.gpus!r} GPUs",
                 why="state is sharded over a whole number of them",
-                next="give a number such as gpus=8",
+                next="pass a number such as gpus=8",
             )
         object.__setattr__(self, "offload", (self.offload,) if isinstance(self.offload, str) else tuple(self.offload))
         if not set(self.offload) <= set(PARTS):
             raise UsageError(
-                f"cannot offload {self.offload!r}", why=f"the parts are {', '.join(PARTS)}", next="name some of these"
+                f"cannot offload {self.offload!r}", why=f"the parts are {', '.join(PARTS)}", next="choose from these"
             )
 
 
@@ -176,7 +178,7 @@ def _recipe(recipe: Recipe | str, changes: dict[str, Any]) -> Recipe:
         raise UsageError(
             f"a recipe has no {', '.join(sorted(set(changes) - known))}",
             why=f"it has {', '.join(sorted(known))}",
-            next="change only these",
+            next="change only fields that a recipe has",
         )
     if isinstance(recipe, Recipe):
         return Recipe(**{**asdict(recipe), **changes})
@@ -185,7 +187,7 @@ def _recipe(recipe: Recipe | str, changes: dict[str, Any]) -> Recipe:
         raise UsageError(
             f"{str(recipe)[:60]!r} is not a recipe",
             why="a recipe names a precision and an optimiser",
-            next="say 'amp adam', or give a Recipe(...)",
+            next="use 'amp adam', or pass a Recipe(...)",
         )
     named = dict(zip(("precision", "optimizer"), words, strict=False))
     return Recipe(**{**named, **changes})

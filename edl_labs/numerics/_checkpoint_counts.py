@@ -19,8 +19,8 @@ def checkpointed_peak(layers: int, segments: int, *, saved_per_layer: int = 1) -
     if not 1 <= segments <= layers:
         raise UsageError(
             f"{layers} layers in {segments} segments",
-            why="a segment holds at least one layer",
-            next="call it like checkpointed_peak(64, 8)",
+            why="each segment needs at least one layer",
+            next="use, for example, checkpointed_peak(64, 8)",
         )
     # checkpoint_sequential gives each segment layers // segments and what is left over to the last one.
     return int(segments - 1 + saved_per_layer * (layers // segments + layers % segments))

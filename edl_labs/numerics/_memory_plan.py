@@ -178,7 +178,7 @@ def _recorded(
         raise EdlError(
             f"{type(model).__name__} cannot be planned",
             why=f"{type(error).__name__}: {str(error).strip()[:200]}",
-            next="give inputs that model(*example) takes, and a loss= of its output that needs a gradient",
+            next="pass inputs that model(*example) takes, and a loss= of its output that needs a gradient",
         ) from error
     finally:
         for parameter, gradient in gradients:

@@ -88,7 +88,7 @@ def check_rates(rates: Any) -> Rates:
     raise UsageError(
         f"{str(rates)[:40]!r} is not a machine",
         why="a prediction needs a machine's rates",
-        next='say machine="A100-80GB", or give Rates(...) of your own',
+        next='use machine="A100-80GB", or pass your own Rates(...)',
     )
 
 

@@ -140,9 +140,9 @@ def saved_activations(
 def _backward(value: torch.Tensor, parameters: list[torch.nn.Parameter], inputs: Any) -> None:
     if not value.requires_grad:
         raise UsageError(
-            "nothing here needs a gradient",
+            "nothing in this model needs a gradient",
             why="autograd saves tensors only for outputs that depend on something with requires_grad",
-            next="give a model with trainable parameters, outside torch.no_grad()",
+            next="pass a model with trainable parameters, outside torch.no_grad()",
         )
     kept = [(leaf, leaf.grad) for leaf in [*parameters, *_tensors(inputs)] if leaf.is_leaf]
     # backward() would add to a gradient in place: what is kept must be out of its reach.

@@ -122,8 +122,8 @@ def underflow_report(tensors: Any, fmt: Any, *, scale: float = 1.0) -> Underflow
     if not (math.isfinite(scale) and scale > 0):
         raise UsageError(
             f"a scale of {scale!r}",
-            why="gradients are multiplied by it: it is positive and finite",
-            next="give a number such as 65536.0, where torch starts",
+            why="gradients are multiplied by the scale, so it must be positive and finite",
+            next="pass a number such as 65536.0, torch's initial scale",
         )
     named = [(name, arrays.float64(values).ravel()) for name, values in named_tensors(tensors)]
     fates = tuple(_fate(name, values, fmt, float(scale)) for name, values in named)
@@ -143,7 +143,7 @@ def named_tensors(tensors: Any) -> list[tuple[str, Any]]:
     else:
         pairs = [("values", tensors)]
     if not pairs:
-        raise UsageError("no tensors were given", why="a report needs numbers", next="give a tensor, a list or a dict")
+        raise UsageError("no tensors were given", why="the report needs values", next="pass a tensor, a list or a dict")
     return pairs
 
 

@@ -66,7 +66,7 @@ def like(given: Any, result: np.ndarray, *, wide: bool = True) -> Any:
 
 def _not_numbers(values: Any, why: str) -> UsageError:
     return UsageError(
-        f"these are not real numbers: {str(values)[:60]}", why=why, next="give numbers, an array or a tensor"
+        f"these are not real numbers: {str(values)[:60]}", why=why, next="pass numbers, an array or a tensor"
     )
 
 
@@ -74,5 +74,5 @@ def _no_pattern(bits: Any, width: int, why: str) -> UsageError:
     return UsageError(
         f"not a pattern of {width} bits: {str(bits)[:60]}",
         why=why,
-        next="give whole numbers, such as 0b0_01111_0000000000",
+        next="pass whole numbers, such as 0b0_01111_0000000000",
     )

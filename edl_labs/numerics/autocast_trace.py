@@ -112,7 +112,7 @@ def trace(model: Any, inputs: Any, *, device_type: str = "cuda", autocast: Any =
         raise UsageError(
             f"{type(model).__name__} cannot be traced for {device_type}",
             why=f"{type(error).__name__}: {str(error).splitlines()[0][:160] if str(error) else 'no message'}",
-            next="give inputs that fit, and a model that does not look at values (.item(), if x > 0)",
+            next="pass inputs that fit, and a model that does not look at values (.item(), if x > 0)",
         ) from error
     return functions.all_calls()
 
@@ -218,12 +218,12 @@ def _check(model: Any, device_type: str) -> None:
         raise UsageError(
             f"autocast cannot be followed on {str(device_type)[:30]!r}",
             why="it can be on cpu and cuda",
-            next="name one of them",
+            next="use one of them",
         )
     if not isinstance(model, torch.nn.Module):
         raise UsageError(
             f"a {type(model).__name__} is not a torch.nn.Module",
-            why="its weights have to be known, to be put on the device",
+            why="its weights must be known, so that they can be put on the device",
             next="wrap the function in a module",
         )
 

@@ -46,13 +46,15 @@ class BlockFormat:
     def __post_init__(self) -> None:
         if type(self.block) is not int or self.block < 1:
             raise UsageError(
-                f"a block of {self.block!r} values", why="each block has one scale", next="give a whole number from 1"
+                f"a block of {self.block!r} values",
+                why="a block needs at least one value, because the values of a block share a scale",
+                next="pass a whole number from 1",
             )
         if self.scale not in (E8M0FNU, E4M3FN):
             raise UsageError(
                 f"{self.name} has scales in {getattr(self.scale, 'name', self.scale)!r}",
                 why="the rules for a scale are those of the MX formats (E8M0) and of NVFP4 (E4M3)",
-                next="give scale=E8M0FNU or scale=E4M3FN",
+                next="pass scale=E8M0FNU or scale=E4M3FN",
             )
 
     @property
@@ -154,9 +156,9 @@ def _finite_fp32(values: Any) -> np.ndarray:
     given = arrays.float64(values)
     if given.ndim == 0 or given.size == 0:
         raise UsageError(
-            f"values of shape {given.shape} make no block",
+            f"values of shape {given.shape} cannot be divided into blocks",
             why="blocks are neighbours along the last dimension",
-            next="give a list, an array or a tensor with at least one value",
+            next="pass a list, an array or a tensor with at least one value",
         )
     with np.errstate(over="ignore"):
         given = given.astype(np.float32)
@@ -164,7 +166,7 @@ def _finite_fp32(values: Any) -> np.ndarray:
     if lost:
         raise UsageError(
             f"{lost} of {given.size} values are NaN, inf or beyond fp32",
-            why="one such value spoils the scale of its whole block",
+            why="one such value makes the scale of its whole block useless",
             next="find where they come from, or clip the values first",
         )
     return given

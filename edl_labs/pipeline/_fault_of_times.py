@@ -96,7 +96,9 @@ def fault_of_times(
     loop_s = [wait + work for wait, work in zip(wait_s, work_s, strict=True)]
     if min(len(loader_s), len(step_s), len(loop_s)) == 0:
         raise UsageError(
-            "a kind of times is empty", why="a verdict rests on all four", next="give one time or more of each kind"
+            "one of the four lists of times is empty",
+            why="a verdict needs all four lists",
+            next="pass at least one time in each list",
         )
     load, work, loop = (_period(times, level) for times in (loader_s, step_s, loop_s))
     low, high = _over(load.low, work.high), _over(load.high, work.low)

@@ -108,7 +108,7 @@ def collate(samples: Sequence[Any]) -> torch.Tensor:
     if len(shapes) != 1:
         raise UsageError(
             f"the samples of a batch have the shapes {sorted(shapes)}",
-            why="a tensor has one shape",
+            why="all samples of a batch must have the same shape",
             next="crop to one size, or pad in your own collate",
         )
     return torch.from_numpy(np.stack(samples))

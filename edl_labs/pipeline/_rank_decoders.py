@@ -91,7 +91,9 @@ def rank_decoders(
     chosen = decoders() if chosen is None else chosen
     if rounds < 1 or not chosen:
         raise UsageError(
-            "there is nothing to rank", why="ranks need a decoder and a round", next="rank_decoders(samples, rounds=3)"
+            "there is nothing to rank",
+            why="ranking needs at least one decoder and one round",
+            next="rank_decoders(samples, rounds=3)",
         )
     checked = agreement(samples[: min(8, len(samples))], chosen)
     refused = {a.name: f"mean difference {a.mean_difference:.2f} levels" for a in checked if not a.agrees}

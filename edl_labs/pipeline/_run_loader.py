@@ -50,8 +50,8 @@ def run_loader(
     if not len(dataset) or batch_size < 1:
         raise UsageError(
             f"run_loader on {len(dataset)} samples with batch_size={batch_size}",
-            why="a batch holds one sample or more",
-            next="give a data set that is not empty, and a batch_size of 1 or more",
+            why="a batch needs at least one sample",
+            next="pass a data set that is not empty, and a batch_size of 1 or more",
         )
     warm = max(4, 2 * workers * prefetch)
     begin = time.perf_counter()

@@ -84,7 +84,9 @@ def pad_collate(samples: Sequence[Sequence[int]], *, pad: int = 0, multiple: int
 
     if not len(samples):
         raise UsageError(
-            "an empty batch cannot be padded", why="it is padded to its longest sample", next="leave empty batches out"
+            "an empty batch cannot be padded",
+            why="a batch is padded to the length of its longest sample",
+            next="leave empty batches out",
         )
     sizes = checked_lengths(len(sample) for sample in samples)
     width = -(-max(sizes) // positive(multiple, "multiple")) * multiple
@@ -189,7 +191,7 @@ def checked_lengths(lengths: Iterable[Any]) -> list[int]:
         if whole is None or whole < 1:
             raise UsageError(
                 f"sample {sample} has length {length!r}",
-                why="a sample has at least one token, counted in whole numbers",
+                why="a length must be a whole number of at least 1",
                 next="drop empty samples, or fix what counts them",
             )
         found.append(whole)
@@ -203,14 +205,14 @@ def checked_batches(batches: Iterable[Iterable[Any]], samples: int) -> list[list
         rows = [_whole(row) for row in batch]
         if not rows:
             raise UsageError(
-                f"batch {number} is empty", why="a batch holds at least one sample", next="leave empty batches out"
+                f"batch {number} is empty", why="a batch needs at least one sample", next="leave empty batches out"
             )
         for row in rows:
             if row is None or not 0 <= row < samples:
                 raise UsageError(
                     f"batch {number} asks for sample {row!r}",
                     why=f"there are samples 0 to {samples - 1}",
-                    next="let batches hold positions in `lengths`",
+                    next="fill batches with positions in `lengths`",
                 )
         found.append([row for row in rows if row is not None])
     return found
@@ -230,7 +232,7 @@ def refuse_longer(lengths: Sequence[int], budget: int, *, what: str) -> None:
         if length > budget:
             raise UsageError(
                 f"sample {sample} of {length:,} tokens does not fit {what} of {budget:,}",
-                why="batching does not cut samples",
+                why="batching does not split samples",
                 next=f"raise {what}, or cut or drop that sample first",
             )
 

@@ -21,7 +21,9 @@ class BrokenSample(EdlError):
     def __init__(
         self, sample: str, problem: str, *, next: str = "drop it from the data set, or write it again"
     ) -> None:
-        super().__init__(f"{sample} cannot be used: {problem}", why="its bytes are not what was written", next=next)
+        super().__init__(
+            f"{sample} cannot be used: {problem}", why="its bytes differ from those that were written", next=next
+        )
         self.sample, self.problem = sample, problem
 
     def __reduce__(self) -> tuple[type[BrokenSample], tuple[str, str]]:

@@ -82,7 +82,7 @@ def _again(loader: Iterable[Any]) -> Callable[[], Iterable[Any]]:
         raise UsageError(
             "an iterator can be used once only",
             why="whose_fault runs the loader alone and in the loop",
-            next="give the loader itself, or a function that makes the iterator",
+            next="pass the loader itself, or a function that makes the iterator",
         )
     return lambda: loader
 
@@ -135,7 +135,7 @@ class _Run:
         if len(times) < 2:
             raise UsageError(
                 f"the loader gave {len(times)} batch" + ("" if len(times) == 1 else "es"),
-                why="what counts is the time between two of them",
+                why="the measurement needs the time between two batches",
                 next="use a data set with more batches",
             )
         return times[1:], times[0], first

@@ -116,7 +116,7 @@ def _members(shard: Path) -> list[tarfile.TarInfo]:
     if not found:
         raise EmptyShard(
             f"the shard {shard.name} is empty",
-            why="a loader that gets it alone would wait for a batch that never comes",
+            why="a loader that reads only this shard would wait for a batch that never comes",
             next="write the store again with fewer shards",
         )
     return found

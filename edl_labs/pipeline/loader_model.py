@@ -71,8 +71,8 @@ class LoaderModel(Value, Plottable):
         if not 0 <= self.waited_s <= self.worker_s:
             raise UsageError(
                 f"waited_s is {self.waited_s!r} of worker_s {self.worker_s!r}",
-                why="waiting is a part of what a batch takes in a worker",
-                next="give both in seconds a batch, waited_s from 0 to worker_s",
+                why="waiting is part of the time that a worker spends on a batch",
+                next="pass both in seconds a batch, waited_s from 0 to worker_s",
             )
 
     def bounds(self, workers: int) -> dict[str, float]:
@@ -154,8 +154,8 @@ def fit_contention(rates: Mapping[int, float], *, cores: int | None = None, wait
     cores = usable_cores() if cores is None else cores
     if 1 not in rates or min(rates.values(), default=0) <= 0:
         raise UsageError(
-            "the rate of one process alone is missing, or a rate is not positive",
-            why="slowdowns are relative to it",
+            "the rate of a single process is missing, or a rate is not positive",
+            why="slowdowns are relative to the rate of a single process",
             next="measure 1, 2, ... processes",
         )
     pairs = [(min(n, cores) - 1, min(n, cores) * rates[1] / rate - 1) for n, rate in rates.items() if 1 < n <= cores]
@@ -271,7 +271,7 @@ def measure_handoff(batch: Any, *, batches: int = 120) -> tuple[float, float]:
     if batches < 4:
         raise UsageError(
             f"batches must be 4 or more, got {batches}.",
-            why="A run with a quarter of the batches is subtracted, so that starting does not count.",
+            why="A run with a quarter of the batches is subtracted to exclude the start-up time.",
             next="Pass batches=120.",
         )
     short, long = (_handoff_cpu_s(batch, count) for count in (batches // 4, batches))

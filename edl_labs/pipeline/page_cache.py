@@ -87,8 +87,9 @@ def require_cold(paths: Path | str | Iterable[Path | str]) -> CacheState:
         return state
     raise UsageError(
         "these files cannot be made cold here",
-        why=str(state) + "; tmpfs and some network file systems keep their pages, and so does a process that maps them",
-        next="put the files on a disk, close what maps them, or report the figure as warm",
+        why=str(state)
+        + "; tmpfs and some network file systems keep the pages, and so does a process that has mapped the files",
+        next="put the files on a disk, end the process that maps them, or report the measurement as warm",
     )
 
 

@@ -46,7 +46,7 @@ def start_cost_s(method: str, *, imports: str = "torch", limit_s: float = 60.0) 
         raise UsageError(
             f"a worker did not start with {method}",
             why=f"it failed, or did not end within {limit_s:g} s (exit code {child.exitcode})",
-            next="run the same in a script of its own to see the worker's error",
+            next="run the same code in a separate script to see the worker's error",
         )
     return float(queue.get() - begin)
 
@@ -162,7 +162,9 @@ def private_growth_bytes(items: Sequence[Any], *, limit_s: float = 60.0) -> int:
     """
     if not Path("/proc/self/smaps_rollup").exists() or "fork" not in multiprocessing.get_all_start_methods():
         raise UsageError(
-            "private memory cannot be read here", why="Linux tells it in /proc", next="run this cell on Linux"
+            "private memory cannot be read here",
+            why="it is read from /proc, which only Linux has",
+            next="run this cell on Linux",
         )
     context = multiprocessing.get_context("fork")
     queue: Any = context.SimpleQueue()
@@ -182,7 +184,7 @@ def private_growth_bytes(items: Sequence[Any], *, limit_s: float = 60.0) -> int:
     child.join(limit_s)
     if child.exitcode != 0:
         child.kill()
-        raise UsageError("the worker did not end", why=f"its limit was {limit_s:g} s", next="give fewer items")
+        raise UsageError("the worker did not end", why=f"its limit was {limit_s:g} s", next="pass fewer items")
     return max(0, int(queue.get()))
 
 
@@ -219,7 +221,7 @@ def shared_memory(batch_bytes: int, *, workers: int, prefetch: int = 2) -> Share
     """
     if batch_bytes < 0 or workers < 0 or prefetch < 1:
         raise UsageError(
-            "sizes cannot be negative", why="they describe the queue of a loader", next="give bytes and workers"
+            "sizes cannot be negative", why="the numbers describe the queue of a loader", next="pass bytes and workers"
         )
     needed = batch_bytes * (workers * (prefetch + 1) + 1) if workers else 0
     usage = shutil.disk_usage(_SHARED) if _SHARED.is_dir() else None

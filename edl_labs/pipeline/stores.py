@@ -124,7 +124,9 @@ class Store:
         except TypeError:
             number = -1
         if not 0 <= number < len(self):
-            raise UsageError(f"there is no sample {sample!r}", why=f"the store has {len(self)}", next="count from 0")
+            raise UsageError(
+                f"there is no sample {sample!r}", why=f"the store has {len(self)}", next="use a number from 0"
+            )
         return number
 
     def _name(self, sample: int) -> str:
@@ -159,7 +161,7 @@ def write(data: DataSet, folder: Path | str, *, format: str = "raw", shard_bytes
         if format == "tar" and len(payload) > shard_bytes:
             raise UsageError(
                 f"sample {sample} of {len(payload):,} bytes does not fit a shard of {shard_bytes:,}",
-                why="a sample lies in one shard",
+                why="a sample cannot be split over shards",
                 next="raise shard_bytes, or make the sample smaller",
             )
     if folder.exists() and _whole(data, folder, format):
@@ -194,7 +196,7 @@ def _whole(data: DataSet, folder: Path, format: str) -> bool:
     meta = _read_meta(folder)
     if (meta["format"], meta["checksum"]) != (format, data.checksum):
         raise UsageError(
-            f"{folder} already holds something else",
+            f"{folder} already contains something else",
             why=f"it is a {meta['format']} store of other data",
             next="choose another folder, or delete that one",
         )
@@ -240,7 +242,7 @@ def _read_meta(folder: Path) -> dict[str, Any]:
     except (OSError, ValueError, KeyError, TypeError) as error:
         problem = f"{type(error).__name__}: {error}"
     raise UsageError(
-        f"{folder} does not hold a store",
+        f"{folder} does not contain a store",
         why=problem,
         next="write(data, folder, format=...) makes one in a new folder",
     )

@@ -50,7 +50,7 @@ def draw_bytes(axes: Axes, moved: Mapping[str, float], least: Mapping[str, float
     if set(names) != set(least):
         raise UsageError(
             f"bytes are moved of {', '.join(names)}, and the least is known of {', '.join(least)}",
-            why="each tensor is drawn with both",
+            why="each tensor is drawn with both numbers",
             next="give both mappings the same names",
         )
     rows = range(len(names))

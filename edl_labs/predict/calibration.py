@@ -64,9 +64,9 @@ def calibrate(bench: Bench | None = None, *, progress: Callable[[int, int, str],
 def _sane(seconds: float, what: str) -> float:
     if not 1e-7 < seconds < 60:
         raise EdlError(
-            f"{what} took {seconds:.3g} s, which cannot be",
-            why="the clock did not wait for the GPU, or another program had it",
-            next="close what else uses the GPU, and calibrate again",
+            f"{what} took {seconds:.3g} s, which is impossible",
+            why="the clock did not wait for the GPU, or another program was using it",
+            next="stop other programs that use the GPU, and calibrate again",
         )
     return seconds
 
@@ -77,7 +77,7 @@ def _cuda_bench() -> Bench:
     if not torch.cuda.is_available():
         raise EdlError(
             "there is no CUDA GPU here to calibrate",
-            why="a card's figures are measured on the GPU itself",
+            why="the figures of a card are measured on the GPU itself",
             next="run `edl-labs calibrate --out card.json` on the machine with the GPU, and give predict_step its file",
         )
     return CudaBench(torch)

@@ -111,7 +111,7 @@ class Prediction(Value, Plottable):
         if self.source is None:
             raise UsageError(
                 "this prediction has no timeline",
-                why="it was read from JSON, which holds results alone",
+                why="it was read from JSON, which contains only the results",
                 next="predict the step again, or write its timeline too",
             )
         return self.source.timeline()

@@ -56,9 +56,9 @@ class MachineCard(Value):
             machine = _found(machine)
         if not isinstance(machine, Accelerator):
             raise UsageError(
-                f"a {type(machine).__name__} is no machine",
-                why="a prediction needs a GPU's figures",
-                next='name one, as "H100", or give a MachineCard',
+                f"a {type(machine).__name__} is not a machine",
+                why="a prediction needs the figures of a GPU",
+                next='use a name such as "H100", or pass a MachineCard',
             )
         peaks = tuple(
             (rate.unit, rate.dtype, machine.peak_flop_per_s(rate.dtype, unit=rate.unit)) for rate in machine.rates

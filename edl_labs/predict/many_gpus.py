@@ -71,7 +71,7 @@ class ParallelLayout:
                     if strange
                     else "a cluster needs its number of gpus",
                     why=f"there are {', '.join(sorted(known))}",
-                    next='say cluster={"gpus": 8, "zero": 3}',
+                    next='use cluster={"gpus": 8, "zero": 3}',
                 )
             spread = cls(**given)
         else:

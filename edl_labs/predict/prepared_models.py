@@ -89,8 +89,8 @@ def made_optimizer(model: torch.nn.Module, wanted: Any) -> torch.optim.Optimizer
     if not callable(make):
         raise UsageError(
             f"no optimizer is called {str(wanted)[:40]!r}",
-            why="its traffic is part of the step",
-            next=f"say one of {', '.join(OPTIMIZERS)}, give an optimizer, or a function that makes one",
+            why="the optimizer's memory traffic is part of the step",
+            next=f"use one of {', '.join(OPTIMIZERS)}, or pass an optimizer or a function that makes one",
         )
     return make(trained)
 
@@ -133,14 +133,14 @@ def checkpointed(model: torch.nn.Module, semantics: CudaSemantics, way: bool | s
     if way not in CHECKPOINTS:
         raise UsageError(
             f"nothing is checkpointed {str(way)[:40]!r}",
-            why="what runs again decides both time and memory",
-            next=f"say checkpoint=True, or one of {', '.join(repr(one) for one in CHECKPOINTS if one is not True)}",
+            why="what is recomputed changes both time and memory",
+            next=f"use checkpoint=True, or one of {', '.join(repr(one) for one in CHECKPOINTS if one is not True)}",
         )
     blocks = repeated_blocks(model)
     if not blocks:
         raise UsageError(
             f"{type(model).__name__} has no stack of equal blocks to checkpoint",
-            why="checkpointing keeps the input of each block, and nothing here says what a block is",
+            why="checkpointing keeps the input of each block, and this model does not show what a block is",
             next="use torch.utils.checkpoint in the model itself, and predict that",
         )
     blocks = blocks[:: 2 if way == "half" else 1]

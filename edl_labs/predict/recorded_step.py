@@ -247,9 +247,9 @@ def _recording(
     kernels = step_kernels(made, tf32=dtype == "tf32")
     if not any(kernel.moved_bytes or kernel.flops for kernel in kernels) or is_empty:
         raise EdlError(
-            f"{type(model).__name__} does nothing on this example that takes a GPU's time",
+            f"{type(model).__name__} does no work on the GPU for this example",
             why="it has no operation that computes or moves values, or its tensors are empty",
-            next="give the model that does the work, and an example with at least one sample",
+            next="pass the model that does the work, and an example with at least one sample",
         )
     history = timeline(found, 0, len(found.operations))
     at, held = max(history, key=lambda state: state[1].total())
@@ -323,18 +323,18 @@ def _explained(model: Any, error: Exception) -> EdlError:
     values = any(word in f"{kind} {text}" for word in ("DataDependent", "GuardOn", "_local_scalar_dense", "nonzero"))
     if values:
         return EdlError(
-            f"{name} looks at values while it runs, which a prediction does not have",
+            f"{name} reads tensor values while it runs, but a prediction has no values",
             why=f"{kind}: {text}",
             next="predict the part without `.item()`, `if x > 0` or `nonzero`, or give it a fixed shape there",
         )
     if "numpy" in text:
         return EdlError(
-            f"{name} leaves torch while it runs, and a prediction cannot follow it there",
+            f"{name} leaves torch while it runs, so it cannot be predicted",
             why=f"{kind}: {text}",
-            next="predict the part before or after it, or do that work with torch's own functions",
+            next="predict the part before or after that call, or use torch's own functions instead",
         )
     return EdlError(
         f"{name} cannot be run on this example",
         why=f"{kind}: {text}",
-        next="give an example that model(*example) takes (a dict for keywords); try model(*example) itself first",
+        next="pass an example that model(*example) takes (a dict for keywords); try model(*example) itself first",
     )

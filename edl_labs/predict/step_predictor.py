@@ -214,7 +214,7 @@ def _with_batch(asked: _Asked, batch: int) -> Any:
         raise UsageError(
             f"the batch cannot become {batch!r}",
             why="a batch is a whole number, at least 1, and the first dimension of the example's tensors",
-            next="give a number, or an example whose tensors begin with the batch",
+            next="pass a number, or an example whose tensors begin with the batch",
         )
 
     def resized(one: torch.Tensor) -> torch.Tensor:

@@ -206,7 +206,7 @@ def _check_machine_and_work(machine: Any, work: Any) -> None:
     if not isinstance(machine, Machine):
         raise UsageError(
             f"a {type(machine).__name__} is not a Machine",
-            why="a bound needs ceilings",
+            why="a bound needs a machine's ceilings",
             next="use ceilings(), Machine.of('H200') or Machine.simple(...)",
         )
     if not isinstance(work, Work):

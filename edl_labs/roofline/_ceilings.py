@@ -100,7 +100,9 @@ def _wanted(kind: str, dtypes: Iterable[object] | None) -> tuple[str, ...]:
     chosen = tuple(dict.fromkeys(dtype_name(dtype) for dtype in dtypes))
     if not chosen:
         raise UsageError(
-            "no dtype to measure", why="a roofline has a flat part", next="give dtypes=['fp32'], or nothing"
+            "no dtype to measure",
+            why="a roofline needs at least one compute ceiling",
+            next="pass dtypes=['fp32'], or omit dtypes",
         )
     return chosen
 

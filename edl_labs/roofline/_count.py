@@ -97,7 +97,9 @@ class Count(Value, Plottable):
         """The 'forward' or the 'backward' rows alone."""
         if direction not in ("forward", "backward"):
             raise UsageError(
-                f"no direction is called {direction!r}", why="a step has two", next="say 'forward' or 'backward'"
+                f"no direction is called {direction!r}",
+                why="a step has two directions",
+                next="use 'forward' or 'backward'",
             )
         kept = tuple(row for row in self.rows if row.direction == direction)
         return dataclasses.replace(self, rows=kept)

@@ -38,8 +38,8 @@ class Ceiling(Value):
         if not self.low <= self.rate <= self.high:
             raise UsageError(
                 f"a ceiling of {self.rate:g} between {self.low:g} and {self.high:g}",
-                why="an interval contains its value",
-                next="give low <= rate <= high",
+                why="the interval must contain the rate",
+                next="pass low <= rate <= high",
             )
 
     @property
@@ -62,7 +62,7 @@ class MemoryLevel(Value):
             raise UsageError(
                 f"memory {self.name!r} has rates for {sorted(self.bandwidth) or 'nothing'}",
                 why=f"access patterns are {', '.join(PATTERNS)}",
-                next="give a Ceiling for at least one of them",
+                next="pass a Ceiling for at least one of them",
             )
 
     @property
@@ -77,7 +77,7 @@ class MemoryLevel(Value):
             raise UsageError(
                 f"{self.name} has no rate for {pattern!r}",
                 why=f"it has {', '.join(self.bandwidth)}",
-                next="name one of these, or leave it out for the highest",
+                next="use one of these, or omit it for the highest",
             )
         return found
 
@@ -111,7 +111,7 @@ class Machine(Value):
         if not self.levels or not self.matmul:
             raise UsageError(
                 f"machine {self.name!r} lacks {'memory' if not self.levels else 'arithmetic'}",
-                why="a roofline has a slope and a flat part",
+                why="a roofline needs both a memory and a compute ceiling",
                 next="use Machine.simple(name, peak_flop_per_s=..., bandwidth_byte_per_s=...)",
             )
 
@@ -183,12 +183,12 @@ class Machine(Value):
             raise UsageError(
                 f"{name} of {self.name} was not measured",
                 why=self.settings.get(str(name), "this machine does not say"),
-                next=f"name one of {', '.join(level.name for level in self.levels)}",
+                next=f"use one of {', '.join(level.name for level in self.levels)}",
             )
         raise UsageError(
             f"{self.name} has no memory level {name!r}",
             why=f"it has {', '.join(level.name for level in self.levels)}",
-            next="name one of these",
+            next="use one of these",
         )
 
     def level_of(self, working_set_bytes: float) -> MemoryLevel:

@@ -44,7 +44,7 @@ def zero_calls(
         raise UsageError(
             f"no stage {str(stage)[:20]} of ZeRO",
             why="0 shards nothing, 1 the optimizer's state, 2 gradients too, 3 weights too",
-            next="give stage 0, 1, 2 or 3",
+            next="pass stage 0, 1, 2 or 3",
         )
     check_rate("parameters", parameters)
     check_rate("item_bytes", item_bytes)

@@ -12,7 +12,9 @@ def pair(name: str, value: int | tuple[int, int], *, least: int = 1) -> tuple[in
     """A height and a width from one number or two."""
     both = (value, value) if isinstance(value, int) else tuple(value)
     if len(both) != 2:
-        raise UsageError(f"{name} is {value!r}", why="it has a height and a width", next="give one number or two")
+        raise UsageError(
+            f"{name} is {value!r}", why="the size has a height and a width", next="pass one number, or two"
+        )
     for size in both:
         check_size(name, size, least=least)
     return both[0], both[1]
@@ -31,7 +33,7 @@ def check_size(name: str, size: object, *, least: int = 1) -> None:
         raise UsageError(
             f"{name} is {repr(size)[:40]}",
             why=f"a size is a whole number, at least {least}",
-            next=f"give {name} as a number of elements",
+            next=f"pass {name} as a number of elements",
         )
 
 
@@ -53,5 +55,5 @@ def check_rate(name: str, value: object) -> None:
         raise UsageError(
             f"{name} is {repr(value)[:40]}",
             why="a rate or a time is a positive, finite number",
-            next=f"give {name} in SI units, such as 300e9 for 300 GB/s",
+            next=f"pass {name} in SI units, such as 300e9 for 300 GB/s",
         )

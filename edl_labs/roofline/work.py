@@ -75,7 +75,7 @@ class Work(Value):
             raise UsageError(
                 f"{self.dtype} work and {other.dtype} work cannot be added",
                 why="each dtype has a ceiling of its own",
-                next="bound them one by one and add the times",
+                next="compute the bound of each and add the times",
             )
         return dataclasses.replace(
             self,
@@ -111,7 +111,7 @@ def total(works: Iterable[Work], *, name: str = "") -> Work:
     """The sum of works of one dtype; UsageError for an empty sum, or where dtypes differ."""
     listed = list(works)
     if not listed:
-        raise UsageError("an empty sum of work", why="it would have no dtype", next="give at least one Work")
+        raise UsageError("an empty sum of work", why="an empty sum has no dtype", next="pass at least one Work")
     summed = listed[0]
     for work in listed[1:]:
         summed = summed + work
@@ -199,7 +199,7 @@ def conv2d(
     if in_channels % groups or out_channels % groups:
         raise UsageError(
             f"{in_channels} to {out_channels} channels in {groups} groups",
-            why="each group has the same number of channels",
+            why="each group must have the same number of channels",
             next="choose a number of groups that divides both",
         )
     size = {"kernel": kernel, "stride": stride, "padding": padding, "dilation": dilation}
@@ -230,7 +230,7 @@ def pooling(
     taps = math.prod(pair("kernel", kernel))
     per_output = {"max": taps - 1, "mean": taps}.get(kind)
     if per_output is None:
-        raise UsageError(f"no pooling is called {kind!r}", why="there are two kinds", next="say 'max' or 'mean'")
+        raise UsageError(f"no pooling is called {kind!r}", why="there are two kinds", next="use 'max' or 'mean'")
     out_height, out_width = window_outputs(height, width, kernel=kernel, stride=stride, padding=padding)
     outputs, inputs = batch * channels * out_height * out_width, batch * channels * height * width
     return Work(0, per_output * outputs, item_bytes(dtype) * (inputs + outputs), dtype_name(dtype), f"{kind} pooling")
@@ -263,7 +263,7 @@ def reduction(elements: int, *, outputs: int = 1, dtype: object = "fp32") -> Wor
     if outputs > elements:
         raise UsageError(
             f"{elements} values cannot be reduced to {outputs}",
-            why="a reduction leaves fewer values",
+            why="a reduction must return fewer values than it reads",
             next="swap the two",
         )
     return Work(0, elements, item_bytes(dtype) * (elements + outputs), dtype_name(dtype), "reduction")
@@ -286,7 +286,7 @@ def norm(
     check_sizes(rows=rows, features=features)
     if kind not in NORMS:
         raise UsageError(
-            f"no norm is called {kind!r}", why="there are three kinds", next="say 'layer', 'rms' or 'batch'"
+            f"no norm is called {kind!r}", why="there are three kinds", next="use 'layer', 'rms' or 'batch'"
         )
     cost, statistics, vectors = NORMS[kind]
     elements = rows * features
@@ -377,8 +377,8 @@ def window_outputs(
     if min(found) < 1:
         raise UsageError(
             f"a window of {kernel} does not fit on {height} × {width}",
-            why="nothing would come out",
-            next="give a larger image, more padding or a smaller kernel",
+            why="the output would be empty",
+            next="pass a larger image, more padding or a smaller kernel",
         )
     return found[0], found[1]
 

@@ -71,9 +71,9 @@ class Diagnosis(Value):
         """The trace as analysed; UsageError where only the report was kept."""
         if self.analysed is None:
             raise UsageError(
-                "this diagnosis has lost its trace",
-                why="it was read from JSON, which keeps the report alone",
-                next="diagnose the trace file again for pictures",
+                "this diagnosis has no trace",
+                why="it was read from JSON, which contains only the report",
+                next="to see pictures, diagnose the trace file again",
             )
         return self.analysed
 
@@ -210,7 +210,7 @@ def _of_function(step: Callable[..., Any]) -> Loop:
     raise UsageError(
         f"{name} takes {wanted} arguments",
         why="a step takes none (on this machine), a gpu, or a gpu and a state (on a VirtualGPU)",
-        next="wrap it in a function that takes just those",
+        next="wrap it in a function with these arguments",
     )
 
 

@@ -131,7 +131,9 @@ def diagnose_ranks(sources: _Source | Iterable[_Source], *, skip: int | None = N
         sources = [sources]
     named = [pair for source in sources for pair in _traces(source)]
     if not named:
-        raise UsageError("no trace is given", why="a report over ranks needs them all", next="give each rank's file")
+        raise UsageError(
+            "no trace is given", why="a report on all ranks needs the trace of each rank", next="give each rank's file"
+        )
     numbers = _numbers([trace for _, trace in named])
     order = sorted(range(len(named)), key=lambda place: numbers[place])
     traces = [named[place][1] for place in order]

@@ -35,7 +35,7 @@ def read_trace(source: _Source, *, rank: int | None = None) -> Trace:
         label = "the given value" if isinstance(source, (dict, list)) else Path(source).name
         raise TraceError(
             f"{label} holds {counted(len(ranks), 'rank')}" + ("" if rank is None else f", none of them {rank}"),
-            why="each has its own host and device; in one table they would hide each other",
+            why="each rank has its own host and device, so they cannot share one table",
             next="read_trace(path, rank=0) for one of them, read_ranks(path) for all",
         )
     return ranks[rank]
@@ -76,7 +76,7 @@ def _readable(path: Path) -> Iterator[None]:
         raise truncated(path.name, f"the compressed data break off: {error}") from error
     except UnicodeDecodeError as error:
         raise TraceError(
-            f"{path.name} is not text", why=f"{_not_text(path)} is not UTF-8", next="give the .json or .json.gz file"
+            f"{path.name} is not text", why=f"{_not_text(path)} is not UTF-8", next="pass the .json or .json.gz file"
         ) from error
     except OSError as error:
         raise TraceError(

@@ -95,9 +95,7 @@ def _answers(
 ) -> list[WhatIf]:
     for cause in causes:
         if cause not in CAUSES:
-            raise UsageError(
-                f"{cause!r} is not a cause", why=f"causes are {', '.join(CAUSES)}", next="name one of them"
-            )
+            raise UsageError(f"{cause!r} is not a cause", why=f"causes are {', '.join(CAUSES)}", next="use one of them")
     graph = analysed.graph
     first = _skipped(graph.steps, skip)
     times_s = step_times_s(analysed.lasting_bounds(skip=first))
@@ -176,7 +174,7 @@ def ablate(loop: Loop, cause: str, *, steps: int = 12) -> Ablation:
     if cause not in loop.ablations():
         raise UsageError(
             f"{loop.name} cannot run without {cause!r}",
-            why=f"what it can leave out: {', '.join(loop.ablations()) or 'nothing so far'}",
+            why=f"it can run without: {', '.join(loop.ablations()) or 'nothing so far'}",
             next="give the loop a step for it: TorchLoop(..., without={cause: step})",
         )
     predicted = what_if(loop.record(steps), cause)

@@ -181,7 +181,7 @@ class AnalysedTrace:
         if not bounds[-1] > bounds[0]:
             raise TraceError(
                 "the steps take no time",
-                why="every event in them lasts 0 s, so that no cause has a share",
+                why="every event in them lasts 0 s, so no cause has a share",
                 next="record a loop that does something, with times in the trace",
             )
         return bounds

@@ -71,11 +71,11 @@ class ChromeEvents:
             raise TraceError(
                 f"{label} holds {counted(len(self._backwards), 'event')} of negative duration",
                 why=f"{self._backwards[0]} ends before it begins: without these times no share would be right",
-                next="record it again; clocks that were set during the run, and cut files, give such times",
+                next="record it again; a clock that was set during the run or a truncated file causes such times",
             )
         if not len(self._table):
             raise TraceError(
-                f"{label} holds nothing of a training loop",
+                f"{label} contains no training loop",
                 why=f"none of its {self.seen:,} events is an operator, a runtime call, a kernel or an annotation",
                 next="record it with torch.profiler, VirtualGPU or nsys, and export while the profiler has data",
             )

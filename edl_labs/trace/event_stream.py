@@ -106,8 +106,8 @@ class EventStream:
             what = "holds two documents" if mark in "[{" else "goes on after its end"
             raise TraceError(
                 f"{self._label} {what}",
-                why=f"after the first document more text begins at {self._place(self._at)}",
-                next="give each trace as a file of its own",
+                why=f"more text follows the first document at {self._place(self._at)}",
+                next="put each trace into a separate file",
             )
 
     def _objects(self, take: Take) -> None:
@@ -227,7 +227,7 @@ def foreign(label: str, why: str) -> TraceError:
     return TraceError(
         f"{label} is not a trace",
         why=why,
-        next="give the JSON of torch.profiler's export_chrome_trace, of VirtualGPU, or nsys export --type sqlite",
+        next="pass the JSON of torch.profiler's export_chrome_trace, of VirtualGPU, or nsys export --type sqlite",
     )
 
 

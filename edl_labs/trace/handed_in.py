@@ -83,7 +83,7 @@ def read_handed_in(data: bytes, *, name: str = "the trace") -> OwnTrace:
     try:
         file = _decode(text)
     except (RecursionError, ValueError) as error:
-        raise TraceError(f"{name} is not a trace of hand_in", why=str(error)[:200], next=_AGAIN) from None
+        raise TraceError(f"{name} was not written by hand_in", why=str(error)[:200], next=_AGAIN) from None
     trace = _table(file, name)
     marks = [e for e in file.events if e.get("cat") == "user_annotation" and _is_step(e.get("name"))]
     if min(len(trace.steps), len(marks)) < LEAST_STEPS:
@@ -157,9 +157,11 @@ def _unpacked(data: bytes, name: str) -> bytes:
         raise TraceError(f"{name} is not a gzip file", why=str(error), next=_AGAIN) from None
     if len(text) > MOST_UNPACKED_BYTES:
         most = f"{MOST_UNPACKED_BYTES / 1e6:.0f} MB"
-        raise TraceError(f"{name} unpacks to more than {most}", why="no trace of hand_in does", next=_AGAIN)
+        raise TraceError(
+            f"{name} unpacks to more than {most}", why="files from hand_in are never that large", next=_AGAIN
+        )
     if not unpacker.eof:
-        raise TraceError(f"{name} is cut off", why="the compressed data end too early", next="hand it in again")
+        raise TraceError(f"{name} is cut off", why="the compressed data ends too early", next="hand it in again")
     return text
 
 

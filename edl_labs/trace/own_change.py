@@ -49,12 +49,14 @@ class OwnPair:
                 next="record both on one machine",
             )
         if "VirtualGPU" in (self.before.origin, self.after.origin):
-            raise Wrong("this is a trace of a VirtualGPU", why="the loop must really have run", next=_RECORD)
+            raise Wrong(
+                "this is a trace of a VirtualGPU", why="the trace must come from a loop that really ran", next=_RECORD
+            )
         if self.before.input_shapes != self.after.input_shapes:
             raise Wrong(
-                "the batches before and after have different shapes",
-                why="a step of fewer samples is faster without any change",
-                next="keep the batch as it was in both loops",
+                "the batches before and after the change have different shapes",
+                why="a step with fewer samples is faster without any change",
+                next="use the same batch in both loops",
             )
         self._require_same_flop()
 
@@ -72,7 +74,7 @@ class OwnPair:
     def require_cause(self, cause: object) -> str:
         """The cause that was named; Wrong unless it is one of the two largest before the change."""
         if not isinstance(cause, str) or cause not in CAUSES:
-            raise Wrong(f"{cause!r} is not a cause", why=f"causes are {', '.join(CAUSES)}", next="name one of them")
+            raise Wrong(f"{cause!r} is not a cause", why=f"causes are {', '.join(CAUSES)}", next="use one of them")
         shares = self.before.shares
         if cause not in self.before.bounds_s:
             raise Wrong(
@@ -88,7 +90,7 @@ class OwnPair:
         names = [text.lower() for text in self.before.places.get(cause, ())]
         if len(said) < _LEAST_LETTERS or not any(_is_place(said, name) for name in names):
             raise Wrong(
-                "that line or operator is not what the trace charges with this cause",
+                "the trace does not charge this cause to that line or operator",
                 why=f"{place!r} is in none of the places that {cause} is blamed on",
                 next="copy the line next to the cause's bar in the report",
                 keeps=0.5,

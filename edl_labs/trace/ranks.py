@@ -37,8 +37,8 @@ def by_rank(trace: Trace, processes: Sequence[Any], *, label: str) -> tuple[Trac
         if count < _MOST * votes.total():
             raise TraceError(
                 f"{label} holds {len(ranks)} ranks that cannot be separated",
-                why=f"work that {len(votes)} of their processes issued is on the one row {trace.rows[row]}",
-                next="give a file for each rank",
+                why=f"work issued by {len(votes)} of their processes is on the same row {trace.rows[row]}",
+                next="use one file for each rank",
             )
         owners[row] = owner
     owner_of = np.array([ranks.index(owner) if owner in ranks else -1 for owner in owners])

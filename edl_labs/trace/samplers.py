@@ -140,7 +140,9 @@ def attach(pid: int | None = None, *, duration_s: float = 2.0, rate_hz: int = 10
     """
     if duration_s <= 0 or rate_hz < 1:
         raise UsageError(
-            f"cannot sample for {duration_s} s at {rate_hz} Hz", why="both must be positive", next="say duration_s=2.0"
+            f"cannot sample for {duration_s} s at {rate_hz} Hz",
+            why="both must be positive",
+            next="use, for example, duration_s=2.0",
         )
     tool = find_tool("py-spy")
     if tool is None:
@@ -241,7 +243,7 @@ def side_by_side(script: str | os.PathLike[str], *, rate_hz: int = 200, timeout_
     """Run a program plainly and under each available tool; a tool that is not says why in `missing`."""
     path = Path(script).resolve()
     if not path.is_file():
-        raise UsageError(f"cannot find {path.name}", why="the file is missing", next="give a .py file's path")
+        raise UsageError(f"cannot find {path.name}", why="the file is missing", next="pass the path of a .py file")
     shares: dict[str, dict[str, float]] = {}
     missing: dict[str, str] = {}
     took_s = {"plain": _plain_s(path, timeout_s)}

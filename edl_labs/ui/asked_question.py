@@ -47,7 +47,7 @@ class Question:
         said = " ".join(said.split())[:MOST_LETTERS]
         if self.choices and said not in self.choices:
             raise UsageError(
-                f"{said[:40]!r} is none of the choices", why="expected one of them", next=" or ".join(self.choices)
+                f"{said[:40]!r} is not one of the choices", why="expected one of them", next=" or ".join(self.choices)
             )
         if self.unit:
             typed_number(said, self.unit)

@@ -77,7 +77,7 @@ class BucketExplorer(LiveOrStill):
         if not 1 <= len(layers) <= _MOST_LAYERS or any(size <= 0 or time_s < 0 for size, time_s in layers):
             raise UsageError(
                 f"{counted(len(layers), 'layer')}, from {min(layers, default=None)}",
-                why=f"1 to {_MOST_LAYERS} layers with gradients can be sent, and no pass takes negative time",
+                why=f"use 1 to {_MOST_LAYERS} layers with gradients, and no negative times",
                 next="BucketExplorer([(4e6, 1e-3)] * 12)",
             )
         _ring(ranks, alpha_s, byte_per_s)  # refuses what is no cluster

@@ -28,7 +28,7 @@ class FormatExplorer(LiveOrStill):
         if self.fmt.bits > _MOST_BITS:
             raise UsageError(
                 f"{self.fmt.name} has {self.fmt.bits} bits",
-                why=f"a page has room for {_MOST_BITS} buttons",
+                why=f"the page has room for only {_MOST_BITS} buttons",
                 next='FormatExplorer("fp32"), or a smaller format',
             )
         self.bits = int(self.fmt.encode(float(value)))
@@ -42,7 +42,7 @@ class FormatExplorer(LiveOrStill):
         """Flip one bit, counted from 0 at the right, and return the new value."""
         if not 0 <= place < self.fmt.bits:
             raise UsageError(
-                f"no bit {place!r}",
+                f"there is no bit {place!r}",
                 why=f"{self.fmt.name} has bits 0 to {self.fmt.bits - 1}",
                 next="count from the right",
             )
@@ -229,7 +229,7 @@ def _checked(power: Any) -> int:
     if not (isinstance(power, int) and math.isfinite(2.0 ** max(-1000, min(1000, power))) and abs(power) <= 1000):
         raise UsageError(
             f"a scale of 2**{power!r}",
-            why="the power is a whole number from -1000 to 1000",
-            next="16 is torch's first scale",
+            why="the power must be a whole number from -1000 to 1000",
+            next="use, for example, 16, torch's initial scale",
         )
     return power

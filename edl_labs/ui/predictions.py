@@ -47,10 +47,10 @@ def predict(name: str, question: str, *, unit: str = "", choices: Sequence[str] 
     """Shows a box for a prediction: a number in `unit`, one of `choices`, or words. It is kept under `name`.
 
     Where no box can be shown, `mine="3 ms"` says the same. Once it is filled, the box gives way to text; running the
-    cell once more brings it back. UsageError for a question that asks for a number and a choice.
+    cell once more brings it back. UsageError for a question that asks for both a number and a choice.
     """
     if unit and choices:
-        raise UsageError(f"{name} asks for a number and a choice", next="give unit= or choices=, not both")
+        raise UsageError(f"{name} asks for both a number and a choice", next="pass unit= or choices=, not both")
     mine = str(mine)
     asked = Question(name, question, unit, tuple(choices))
     again = _ASKED.get(name) == asked
@@ -109,7 +109,7 @@ class Truth:
             raise UsageError(
                 f"{sorted(strange)[0]} is revealed but was never predicted",
                 why=f"this block reveals {', '.join(self.names)}",
-                next="use the name that predict() has",
+                next="use the name given to predict()",
             )
         self.values.update(told)
 

@@ -38,7 +38,9 @@ class TimelineExplorer(LiveOrStill):
     def __init__(self, chip: str = "A100", *, total_bytes: int = 16_000_000) -> None:
         if total_bytes < MAX_CHUNKS:
             raise UsageError(
-                f"{total_bytes} bytes are too few to cut", why="a chunk has at least a byte", next="give some megabytes"
+                f"{total_bytes} bytes are too few to cut",
+                why="a chunk needs at least one byte",
+                next="use some megabytes",
             )
         self.chip, self.total_bytes = chip, total_bytes
 

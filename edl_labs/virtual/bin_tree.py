@@ -34,7 +34,7 @@ class BinTree:
             raise UsageError(
                 f"cannot make a tree of {bins} bins of {capacity}",
                 why=f"there are 1 to {MAX_LEAVES:,} bins, and a bin holds something",
-                next="give positive numbers",
+                next="pass positive numbers",
             )
         self._room = [capacity] * (2 * self.leaves)
         self._recorded: list[list[int]] = []
@@ -43,7 +43,9 @@ class BinTree:
         """The most room of any bin below `node`: one comparison."""
         if type(node) is not int or not 0 < node < 2 * self.leaves:
             raise UsageError(
-                f"the tree has no node {node!r}", why=f"nodes run from 1 to {2 * self.leaves - 1}", next="1 is the root"
+                f"the tree has no node {node!r}",
+                why=f"nodes run from 1 to {2 * self.leaves - 1}",
+                next="use node 1 for the root",
             )
         self._recorded.append([node])
         return self._room[node]
@@ -54,14 +56,14 @@ class BinTree:
             raise UsageError(
                 f"cannot put a length of {length!r} into bin {place!r}",
                 why=f"bins run from 0 to {self.leaves - 1}, lengths from 0",
-                next="give whole numbers",
+                next="pass whole numbers",
             )
         node = self.leaves + place
         if length > self._room[node]:
             raise UsageError(
                 f"a length of {length} does not fit into bin {place}",
                 why=f"it has room for {self._room[node]}",
-                next="look before you put",
+                next="call look before put",
             )
         self._recorded.append([place, length])
         self._room[node] -= length
@@ -122,8 +124,8 @@ def replay_bins(program: Any, capacity: int, *, bins: int) -> PackedBins:
         except (UsageError, TypeError, ValueError, LookupError) as error:
             raise ReplayError(
                 f"action {index} cannot be done: {getattr(error, 'what', 'it is malformed')}",
-                why="only what a BinTree recorded can be replayed",
-                next="look and put through the tree alone",
+                why="only a program that a BinTree recorded can be replayed",
+                next="call look and put on the tree only",
             ) from None
         for fault in faults:
             first[fault] = puts if first[fault] is None else first[fault]

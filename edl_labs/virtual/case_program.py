@@ -143,5 +143,5 @@ def _changed(index: int, owner: str, problem: str) -> ProgramChanged:
     return ProgramChanged(
         "the program was changed",
         why=f"operation {index} of {owner} {problem}",
-        next="use the objects that your function is given through their own calls, and leave their record alone",
+        next="use only the calls of the objects that your function receives, and do not change their records",
     )

@@ -24,7 +24,7 @@ class ReplayDisagreement(ReplayError):
         super().__init__(
             f"operation {index} of the program, {operation}, says {shown(recorded)}",
             why=f"replaying the operations before it gives {shown(replayed)}",
-            next="return the readings as the device gave them, with every operation issued between them",
+            next="return the readings unchanged, together with every operation issued between them",
         )
         self.index, self.operation, self.recorded, self.replayed = index, operation, recorded, replayed
 

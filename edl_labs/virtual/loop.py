@@ -163,7 +163,7 @@ def _first_start(operations: Sequence[Operation]) -> int:
     starts = [operation.start for operation in operations if operation.engine != NO_ENGINE]
     if not starts:
         raise VirtualGPUError(
-            "the step does not use the device", why="it has neither a launch nor a copy", next="give it a launch"
+            "the step does not use the device", why="the step has neither a launch nor a copy", next="give it a launch"
         )
     return min(starts)
 

@@ -119,7 +119,7 @@ class _Run:
         else:
             raise VirtualGPUError(
                 f"there is no operation {shown(kind)}",
-                why="there are host, kernel, copy, read",
+                why="the operations are host, kernel, copy and read",
                 next="use one of these",
             )
         self._keep(name, row, after, issued, waited)

@@ -38,7 +38,7 @@ def picoseconds(seconds: object, what: str) -> int:
     raise VirtualGPUError(
         f"{what} is {shown(seconds)}",
         why=f"a duration is a number of seconds from 0 to {MAX_SECONDS:g}",
-        next="give seconds, not a time stamp or a difference that may be negative",
+        next="pass seconds, not a time stamp or a difference that may be negative",
     )
 
 
@@ -60,7 +60,7 @@ def flop_count(flops: object) -> float:
     raise VirtualGPUError(
         f"a kernel of {shown(flops)} FLOPs",
         why=f"work is a number from 0 to {MAX_FLOPS:g}",
-        next="count it, 2MNK for a GEMM",
+        next="count it: 2MNK for a GEMM",
     )
 
 
@@ -70,6 +70,6 @@ def label(name: object) -> str:
         return name
     raise VirtualGPUError(
         "a kernel needs a name",
-        why=f"a name is a text of 1 to {MAX_NAME} characters",
+        why=f"a name must be text of 1 to {MAX_NAME} characters",
         next='launch("relu", duration_s=...)',
     )

@@ -99,7 +99,7 @@ class SmallTraining:
             raise VirtualGPUError(
                 f"there is no batch {number!r}",
                 why=f"batches run from 0 to {self.plan.batches - 1}",
-                next="take numbers of job.order",
+                next="use numbers from job.order",
             )
         buffer = self.gpu.host_empty(self.plan.batch_bytes, pin_memory=pin_memory, name=f"batch{number}")
         self.gpu.host_work(self.plan.read_s, writes=buffer)
@@ -194,7 +194,7 @@ class SmallTraining:
         if name not in self._gradients:
             raise VirtualGPUError(
                 f"{name} has no gradient",
-                why="there has been no backward pass yet",
+                why="no backward pass has run yet",
                 next="call job.backward(loss) first",
             )
         self._weights[name] = self._weights[name] - _RATE * self._gradients[name]

@@ -228,13 +228,13 @@ def test_trouble_of_our_own_is_no_students_zero(graded: Course, monkeypatch: pyt
     def no_kernel(self: object, **_: object) -> None:
         from edl_labs.errors import EdlError
 
-        raise EdlError("the kernels' parent process is gone")
+        raise EdlError("the kernels' parent process has ended")
 
     monkeypatch.setattr(kernel_pool.KernelPool, "kernel", no_kernel)
     (bad,) = run(graded, fresh=True, only=["s00"]).rows
 
     assert "failed" == bad.state
-    assert "parent process is gone" in bad.remarks[0]
+    assert "parent process has ended" in bad.remarks[0]
     assert FULL == sum(score or 0 for score in stored_marks(graded)["s00"])
 
 

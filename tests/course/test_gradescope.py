@@ -121,7 +121,7 @@ def test_what_course_toml_says_of_grading_goes_along_and_the_files_that_it_names
 def test_a_course_of_ones_own_is_told_which_wheel_it_needs(folder: Repository, tmp_path: Path):
     own = shutil.copytree(folder.root, tmp_path / "own")
     shutil.copytree(own / "exercises", own / "edl_labs" / "exercises")
-    with pytest.raises(UsageError, match="the wheel that grades is missing") as caught:
+    with pytest.raises(UsageError, match="the wheel for grading is missing") as caught:
         gradescope_zip(LAB, tmp_path / "out.zip", course=Repository(own))
 
     assert "--wheel FILE" in caught.value.next

@@ -25,10 +25,10 @@ BEFORE, AFTER = FILES
 FORMS = ("zip", "uploads", "moodle", "canvas", "dir")
 READ_LATER = {  # collected as they are; what the process that reads them says
     "bomb": ("a bomb", "unpacks to more than 200 MB"),
-    "deep": ("deep", "is not a trace of hand_in"),
+    "deep": ("deep", "was not written by hand_in"),
     "events": ("objects without end", "too many events"),
-    "plain": ("no gzip", "is not a trace of hand_in"),  # as a browser unpacks: it is packed again
-    "text": ("no JSON", "is not a trace of hand_in"),
+    "plain": ("no gzip", "was not written by hand_in"),  # as a browser unpacks: it is packed again
+    "text": ("no JSON", "was not written by hand_in"),
     "short": ("cut off", "is cut off"),
 }
 

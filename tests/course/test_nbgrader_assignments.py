@@ -172,7 +172,7 @@ def test_a_hand_in_that_is_no_notebook_gets_one_sentence(course: CourseFolder):
     row = grade_nbgraders(course, PS, only=["bad"]).row("bad")
 
     assert ("unreadable", 1) == (row.state, len(row.remarks))
-    assert "Git's conflict markers" in row.remarks[0]
+    assert "Git conflict markers" in row.remarks[0]
 
 
 def test_other_commands_say_in_one_sentence_that_it_is_no_lab(course: CourseFolder):

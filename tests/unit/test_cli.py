@@ -91,7 +91,7 @@ def test_h_is_help(verb: str) -> None:
         (["leaks"], "this is not a course"),
         (["run"], "course"),
         (["grade", "lab01_gpu_basics"], "course"),
-        (["run", "--smoke", "--full"], "exclude each other"),
+        (["run", "--smoke", "--full"], "cannot be used together"),
         (["check", "no_such.ipynb"], "no_such.ipynb"),
         (["check", "."], "notebook"),
     ],

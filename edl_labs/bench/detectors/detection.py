@@ -186,9 +186,9 @@ class Detection:
         kind = used_up(feed.pool[:sets]) if feed is not None else ""
         if kind:
             raise UsageError(
-                f"an input is a {kind}, and nothing is left in it",
-                why="a call takes out what it reads, and later calls are timed with nothing to do",
-                next="give what it is made from, such as the list, and make the iterator inside the function",
+                f"an input is a {kind}with nothing left in it",
+                why="each call removes what it reads, so the later calls would have nothing to do",
+                next="pass what it is made from, such as the list, and make the iterator inside the function",
             )
 
     def _look_at_calls(self) -> bool:

@@ -162,7 +162,7 @@ def bound_s(work: Any, machine: Any) -> float:
     if isinstance(work, (int, float)) and not isinstance(work, bool):
         return float(work)
     if machine is None:
-        raise UsageError("work= without machine=", why="a bound needs both", next="give machine=, or work= in seconds")
+        raise UsageError("work= needs machine=", why="a bound needs both", next="pass machine=, or work= in seconds")
     if callable(getattr(machine, "least_s", None)) and hasattr(work, "dtype"):
         return float(machine.least_s(work))
     flops = _number(work, _FLOPS, work) or 0.0

@@ -102,8 +102,8 @@ def _made(factory: Callable[[], Any], fill_bytes: int, fill_s: float) -> list[tu
         if len(more) != len(pool[0]):
             raise UsageError(
                 f"the inputs factory gave {len(pool[0])} arguments, then {len(more)}",
-                why="each call takes the same number of arguments",
-                next="return a tuple of one length each time",
+                why="each call must get the same number of arguments",
+                next="return a tuple of the same length each time",
             )
         pool.append(more)
     return pool
@@ -117,8 +117,8 @@ def _checked(value: Any) -> tuple[Any, ...]:
     if not isinstance(value, (tuple, list)):
         raise UsageError(
             f"inputs is a {type(value).__name__}",
-            why="it says which arguments each call gets",
-            next="give a tuple such as inputs=(x, y), or a function that returns one",
+            why="inputs defines the arguments of each call",
+            next="pass a tuple such as inputs=(x, y), or a function that returns one",
         )
     return tuple(value)
 
@@ -260,8 +260,8 @@ def failed(name: str, error: BaseException) -> FunctionFailed:
     text = str(error).strip().splitlines()
     return FunctionFailed(
         f"{name} raised {type(error).__name__}" + (f": {text[0][:200]}" if text else ""),
-        why="it was called to be timed, and no time can be given for a call that fails",
-        next="call it once, fix it, then measure again",
+        why="a call that fails cannot be timed",
+        next="call it once by hand, fix the error, then measure again",
     )
 
 

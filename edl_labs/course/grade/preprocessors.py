@@ -146,7 +146,7 @@ def _where(step: NbGraderPreprocessor, resources: dict[str, Any]) -> tuple[Cours
     if about["notebook"] != about["assignment"] and not is_nbgraders(course, about["assignment"]):
         raise EdlError(
             f"{about['notebook']} is not a notebook of {about['assignment']}",
-            why="a lab has one notebook, which is called like the lab",
+            why="a lab has one notebook, with the same name as the lab",
             next=f"rename it to {about['assignment']}.ipynb",
         )
     return course, about["assignment"], about["student"]

@@ -177,16 +177,16 @@ def _refuse_conflict(data: bytes) -> None:
     if begin and middle and _CONFLICT[2].search(data, middle.end()):
         line = data.count(b"\n", 0, begin.start()) + 1
         raise Unreadable(
-            "the notebook holds Git's conflict markers",
+            "the notebook contains Git conflict markers",
             why=f"line {line} begins with <<<<<<<: a merge was not finished",
-            next="keep one of the two versions of each such place, save the notebook in JupyterLab, hand it in again",
+            next="keep one version of each conflict, save the notebook in JupyterLab and hand it in again",
         )
 
 
 def _utf8(data: bytes, notes: list[str]) -> bytes:
     """The file as UTF-8, whatever it was saved in; what was not UTF-8 is noted, and no cell is lost by it."""
     if not data.strip():
-        raise Unreadable("the notebook is empty", why="the file holds nothing", next="ask the student for it again")
+        raise Unreadable("the notebook is empty", why="the file has no content", next="ask the student for it again")
     for start, called in _ARCHIVES.items():
         if data.startswith(start):
             raise Unreadable(f"the notebook is {called}", why="its first bytes say so", next="unpack it")
@@ -201,7 +201,7 @@ def _utf8(data: bytes, notes: list[str]) -> bytes:
         return text.encode("utf-8", "replace")
     data = data.removeprefix(codecs.BOM_UTF8)
     if b"\0" in data[:4096]:
-        raise Unreadable("the notebook is not text", why="there are zero bytes in it", next=_SAVE_AGAIN)
+        raise Unreadable("the notebook is not text", why="it contains zero bytes", next=_SAVE_AGAIN)
     try:
         data.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -230,7 +230,7 @@ def _from_windows(data: bytes, at: int, notes: list[str]) -> bytes:
 def _lenient(data: bytes, error: BaseException, limits: Limits) -> list[msgspec.Raw]:
     """The cells by way of Python's json: it takes the NaN and the half emoji that Jupyter itself may have written."""
     if isinstance(error, RecursionError):
-        raise Unreadable("the notebook is nested too deeply", why="no notebook is") from None
+        raise Unreadable("the notebook is nested too deeply", why="no real notebook is nested this deeply") from None
     if isinstance(error, msgspec.ValidationError):
         raise _not_a_notebook(error)
     if len(data) > limits.lenient_bytes:

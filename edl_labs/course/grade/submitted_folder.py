@@ -19,7 +19,7 @@ _SUFFIXES = (".zip", ".gz", ".tgz", ".tar", ".bz2", ".xz", ".7z", ".rar")
 def find_notebook(folder: Path, name: str) -> tuple[Path, tuple[str, ...]]:
     """The notebook in a submission's folder, and what was odd about it. Links and other names are distinguished."""
     if folder.is_symlink() or not folder.is_dir():
-        raise Unreadable(f"{folder.name} is not a folder", why="a submission is a folder with a notebook in it")
+        raise Unreadable(f"{folder.name} is not a folder", why="a submission must be a folder that contains a notebook")
     expected = folder / f"{name}.ipynb"
     entries = sorted(entry for entry in folder.iterdir() if not entry.name.startswith("."))
     notebooks = [entry for entry in entries if entry.suffix == ".ipynb"]
@@ -29,11 +29,15 @@ def find_notebook(folder: Path, name: str) -> tuple[Path, tuple[str, ...]]:
         return notebooks[0], (f"the notebook was renamed to {notebooks[0].name}",)
     if notebooks:
         found = ", ".join(n.name for n in notebooks[:5])
-        raise Unreadable(f"there is no {expected.name}", why=f"there are {found}", next="rename the one that counts")
+        raise Unreadable(
+            f"there is no {expected.name}", why=f"there are {found}", next="rename the notebook that should be graded"
+        )
     archive = next((e.name for e in entries if e.name.lower().endswith(_SUFFIXES)), None)
     if archive:
         raise Unreadable(f"there is an archive, {archive}, and no notebook", next="unpack it into this folder")
-    raise Unreadable(f"there is no {expected.name}", why="the folder holds no notebook", next="ask the student for it")
+    raise Unreadable(
+        f"there is no {expected.name}", why="the folder contains no notebook", next="ask the student for it"
+    )
 
 
 def read_submission(folder: Path, name: str, *, limits: Limits = DEFAULTS) -> Submission:

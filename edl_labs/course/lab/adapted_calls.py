@@ -95,9 +95,9 @@ def _asked(origin: Worker, request: dict[str, Any], limit_s: float) -> dict[str,
 
 def _tried_in_part(why: str) -> EdlError:
     return EdlError(
-        "library functions were tried behind adapters in part only, so nothing is proved",
+        "only some library functions were tried with adapters, so nothing is proved",
         why=why,
-        next="run it again on a machine that has less to do",
+        next="run it again on a machine that is less busy",
     )
 
 

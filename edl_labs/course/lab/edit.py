@@ -81,7 +81,7 @@ def to_notebook(course: Course, lab: str, target: Path | str | None = None) -> P
     if path.exists() and not _is_in_text(course, path, text):
         raise EdlError(
             f"{course.shown(path)} holds work that is not in {course.shown(source)}",
-            why="an earlier edit was not written back, or the text changed since",
+            why="an earlier edit was not written back, or the text has changed since then",
             next=f"edl-labs edit {lab} --from-notebook {course.shown(path)}, or remove that notebook",
         )
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -137,7 +137,7 @@ def as_text(notebook: str) -> str:
         why = f"one begins with {raw[0][:40]!r}"
         raise EdlError("a lab has no raw cells", why=why, next="make it a code or markdown cell")
     if not read.cells:
-        raise EdlError("the notebook has no cells", next="your lab's text is as it was; edit again")
+        raise EdlError("the notebook has no cells", next="the lab's text was not changed; edit it again")
     read.metadata = nbformat.NotebookNode()
     return str(jupytext.writes(read, PERCENT))
 

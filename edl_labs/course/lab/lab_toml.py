@@ -184,7 +184,9 @@ class _Reader:
         table = self.data["exercise"][at[1]]
         others = [key for kind, keys in _OF_ONE_KIND.items() if kind != one.kind for key in keys if key in table]
         if others:
-            raise self.error(f"unknown key {others[0]}", *at, others[0], next=f"no exercise of kind {one.kind} has it")
+            raise self.error(
+                f"unknown key {others[0]}", *at, others[0], next=f"exercises of kind {one.kind} do not have this key"
+            )
 
     def check_hints(self, one: _ExerciseTable, *at: str | int) -> None:
         count = len(one.hints)
@@ -217,7 +219,7 @@ class _Reader:
         for index, one in enumerate(exercises):
             if one.name in seen:
                 why = f"the first is at line {seen[one.name].line}"
-                raise self.error(f"there is a second exercise called {one.name}", "exercise", index, "name", why=why)
+                raise self.error(f"there is a second exercise named {one.name}", "exercise", index, "name", why=why)
             seen[one.name] = one
 
     def check_minutes(self, minutes: int, graded: list[LabExercise]) -> None:

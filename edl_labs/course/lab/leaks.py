@@ -60,8 +60,8 @@ class LeakError(EdlError):
         more = f" (and {len(leaks) - 1} more)" if len(leaks) > 1 else ""
         super().__init__(
             f"a solution leaks: {leaks[0]}{more}",
-            why="students can read that place",
-            next="remove it there; if the line gives nothing away, list it in lab.toml: public_lines = [...]",
+            why="students can read this file",
+            next="remove it from that file; if the line gives nothing away, add it to public_lines in lab.toml",
         )
         self.leaks = leaks
 

@@ -148,7 +148,7 @@ def _check_goldens(course: Course, lab: Lab, names: list[str]) -> None:
     try:
         built = [e["name"] for e in json.loads(path.read_text(encoding="utf-8"))["exercises"]]
     except (ValueError, KeyError, TypeError):
-        raise SourceError("not what the build writes", file=file, line=1, next="edl-labs build") from None
+        raise SourceError("this is not what the build writes", file=file, line=1, next="edl-labs build") from None
     if sorted(built) != sorted(names):
         raise SourceError(
             f"the goldens are of {', '.join(sorted(built))}",

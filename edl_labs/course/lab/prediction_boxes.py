@@ -90,7 +90,7 @@ def _check_hidden(cells: Sequence[Cell], box: PredictionBox, text: str) -> None:
                 f"the answer of the box {box.name} is given away",
                 line=cell.first,
                 why=f"{text!r} can be read here while the answer is still hidden",
-                next="move it into the reveal, or take it out of gives_away in lab.toml",
+                next="move it into the reveal, or remove it from gives_away in lab.toml",
             )
 
 

@@ -79,7 +79,7 @@ def publish(course: Course, target: Path | str, *, progress: Progress | None = N
     if not stale.ok:
         raise EdlError(
             f"labs/ is stale: {', '.join(stale.changed)}",
-            why="what is published must be what the sources make",
+            why="the published files must match the sources",
             next="edl-labs build, then publish again",
         )
     folder.parent.mkdir(parents=True, exist_ok=True)
@@ -151,7 +151,7 @@ def _refuse_inside(course: Course, folder: Path) -> None:
         raise UsageError(
             f"{folder.name} cannot be the target",
             why="it is part of the course itself",
-            next="name a folder outside the course, or a new one in build/",
+            next="choose a folder outside the course, or a new one in build/",
         )
 
 
@@ -160,7 +160,7 @@ def _published_before(folder: Path) -> list[str]:
     if not folder.exists():
         return []
     if not folder.is_dir():
-        raise UsageError(f"{folder.name} is a file", next="name a folder")
+        raise UsageError(f"{folder.name} is a file", next="choose a folder")
     present = {p.name for p in folder.iterdir() if p.name != ".git"}
     if not present:
         return []
@@ -171,8 +171,8 @@ def _published_before(folder: Path) -> list[str]:
         named = ", ".join(foreign[:3]) + (" ..." if len(foreign) > 3 else "")
         raise UsageError(
             f"{folder.name} holds files that publish did not write: {named}",
-            why="publishing must not mix with other files, nor remove them",
-            next="name an empty folder, or move these files away",
+            why="publish neither mixes its files with others nor removes them",
+            next="choose an empty folder, or move these files elsewhere",
         )
     return before
 

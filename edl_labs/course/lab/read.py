@@ -130,7 +130,7 @@ def _check_said(lab: Lab) -> None:
     heading = cell.source.split("\n")[0]
     if lab.title not in heading:
         why = f"lab.toml calls the lab {lab.title!r}"
-        raise cell.error(f"the heading is {heading!r}", line=cell.first, why=why, next="make one say the other")
+        raise cell.error(f"the heading is {heading!r}", line=cell.first, why=why, next="make the two agree")
     said = re.findall(r"(\d+)\W*min", cell.source)
     if str(lab.minutes) not in said:
         what = (
@@ -141,7 +141,7 @@ def _check_said(lab: Lab) -> None:
     if len(lab.sittings) > 1 and "sittings" not in cell.source:
         why = f"exercises of lab.toml have pause_after, which makes {len(lab.sittings)}"
         raise cell.error(
-            "the first cell says nothing of sittings", why=why, next="say which sections make each of them"
+            "the first cell does not mention the sittings", why=why, next="list the sections of each sitting"
         )
     _check_points_said(lab, cell, lab.points)
     _check_headings(lab)
@@ -220,7 +220,7 @@ def _check_stray(course: Course, lab: Lab) -> None:
                 file=course.shown(path),
                 line=1,
                 why=f'a lab is {lab.name}.py, lab.toml, mistakes/*, handed_in/* and its data = ["..."]',
-                next="list it as data if students need it, else remove it",
+                next="list it under data if students need it; otherwise remove it",
             )
     for name in lab.toml.data:
         if not (lab.folder / name).is_file():

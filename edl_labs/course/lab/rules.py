@@ -80,7 +80,9 @@ def _check_opening(cells: list[Cell]) -> None:
             at = cells[min(index, len(cells) - 1)]
             raise at.error(f"the lab has no {role} cell", next=f"make cell {index + 1} a cell marked # %% {role}")
         if len(having) > 1:
-            raise having[1].error(f"there is a second {role} cell", next=f"join it with the one at {having[0].line}")
+            raise having[1].error(
+                f"there is a second {role} cell", next=f"merge it with the cell at line {having[0].line}"
+            )
         if cells.index(having[0]) != index:
             raise having[0].error(f"the {role} cell is not cell {index + 1}", next=f"move it to be cell {index + 1}")
 
@@ -153,7 +155,7 @@ def _check_solve(cell: Cell) -> None:
                 "a solve cell defines functions or classes, never answers",
                 line=line,
                 why=f"the line is {ast.unparse(node).splitlines()[0]!r}",
-                next="make the answer a function of a drawn instance; a given constant is named in CAPITALS",
+                next="make the answer a function of a drawn case; name a given constant in CAPITALS",
             )
     if not defined_names(cell):
         raise cell.error("a solve cell defines no function or class", next="define what the exercise's probe calls")
@@ -196,7 +198,7 @@ def _check_stub(cell: Cell) -> None:
         lost = [n for n in defined_names(cell) if n not in names]
         raise cell.error(
             f"the stub does not define {', '.join(lost)}",
-            why="students could not know which names the exercise asks for",
+            why="students could not tell which names the exercise asks for",
             next=f"put {BEGIN} below the line with def or class",
         )
 

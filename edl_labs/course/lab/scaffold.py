@@ -110,7 +110,7 @@ def _reserved(name: str) -> bool:
 def _lab_texts(course: Course, lab: str, name: str, kind: str) -> dict[Path, str]:
     if kind == "explain":
         why, then = "what is marked by hand alone has nothing to build", f"edl-labs new {lab}, then add the question"
-        raise UsageError("a lab begins with an exercise in code", why=why, next=then)
+        raise UsageError("the first exercise of a lab must be answered in code", why=why, next=then)
     module = course.exercise_module(lab)
     for path in (module, course.goldens / f"{lab}.json", course.labs / lab):
         if path.exists():

@@ -200,7 +200,9 @@ def _cell(lines: list[str], line: int, file: str) -> Cell:
         raise cell.error("the cell is empty", next="write something into it, or remove its marker")
     if len(read) > 1:
         why = f"jupytext reads {len(read)} cells"
-        raise cell.error("a line of this cell starts another", why=why, next='start no comment with "In["')
+        raise cell.error(
+            "a line of this cell looks like the start of another cell", why=why, next='start no comment with "In["'
+        )
     if kind == "markdown":
         _check_prose(cell, lines[written[0] : written[-1] + 1])
     _check_text(cell)
@@ -223,9 +225,9 @@ def _check_text(cell: Cell) -> None:
         found = _FOREIGN.search(text)
         if found:
             raise cell.error(
-                f"{found[0]!r} has a meaning to nbgrader that labs do not use",
+                f"{found[0]!r} has a special meaning in nbgrader that labs do not use",
                 line=cell.first + offset,
-                why="nothing hidden is put into a notebook: exercises are checked by edl_labs/exercises",
+                why="notebooks contain nothing hidden: the exercises are checked by edl_labs/exercises",
                 next="remove it, or word it differently",
             )
         if _like_region(text) and (cell.role != "solve" or text.strip() not in (BEGIN, END)):

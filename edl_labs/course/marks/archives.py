@@ -134,7 +134,11 @@ def _checked(infos: list[zipfile.ZipInfo], name: str, most_bytes: int, *, leave_
         if info.flag_bits & 0x1:
             refused = "it is locked with a password"
         if refused and not leave_out:
-            raise BadArchive(f"{name} was refused: {path}", why=refused, next="nothing was collected; ask who made it")
+            raise BadArchive(
+                f"{name} was refused: {path}",
+                why=refused,
+                next="nothing was collected; ask the person who made the archive",
+            )
         if info.file_size > MAX_FILE_BYTES:
             refused = _OVERSIZED
         found.append(Entry(path, b"", _order(info), refused))
@@ -209,4 +213,4 @@ def _noise(path: str) -> bool:
 
 
 def _too_large(name: str) -> BadArchive:
-    return BadArchive(f"{name} is too large when unpacked", why="it may be a bomb", next="look at it by hand")
+    return BadArchive(f"{name} is too large when unpacked", why="it may be a zip bomb", next="inspect it by hand")

@@ -151,11 +151,17 @@ def _enter(there: Any, points: dict[str, str], wait: Callable[[float], object]) 
             return
         if progress.workflow_state == "failed":
             why = str(getattr(progress, "message", "") or "it gives no reason")
-            raise EdlError("Canvas did not enter the marks", why=why, next="the same command again: it enters all anew")
+            raise EdlError(
+                "Canvas did not enter the marks", why=why, next="run the same command again; it enters all marks again"
+            )
         wait(_LOOK_S)
         progress = progress.query()
     why = "it was still at work after five minutes"
-    raise EdlError("Canvas has not said that the marks are in", why=why, next="look there, then the same command again")
+    raise EdlError(
+        "Canvas has not confirmed that the marks were entered",
+        why=why,
+        next="check in Canvas, then run the same command again",
+    )
 
 
 @contextmanager
@@ -169,16 +175,14 @@ def _told(url: str) -> Iterator[None]:
         kind, why = type(error).__name__, str(error)[:300]
         if kind == "RateLimitExceeded" or "rate limit exceeded" in why.casefold():  # the second with status 403
             then = "wait for a minute, then the same command again"
-            raise EdlError("Canvas takes no more requests for now", why=why, next=then) from None
+            raise EdlError("Canvas accepts no more requests for now", why=why, next=then) from None
         if kind in ("InvalidAccessToken", "Unauthorized", "Forbidden"):
-            raise UsageError("Canvas refuses the token", why=why, next=f"make a new one, and export {_TOKEN}") from None
+            raise UsageError("Canvas rejects the token", why=why, next=f"make a new one, and export {_TOKEN}") from None
         if kind == "ResourceDoesNotExist":
             then = "both numbers stand in the assignment's address: /courses/NUMBER/assignments/NUMBER"
             raise UsageError("Canvas has no such course or assignment", why=why, next=then) from None
         if kind in ("ConnectionError", "ValueError", "MissingSchema", "InvalidURL", "JSONDecodeError", "Timeout"):
-            raise UsageError(
-                f"{url} does not answer as Canvas does", why=why, next="give --url without /api/v1"
-            ) from None
+            raise UsageError(f"{url} does not respond like Canvas", why=why, next="use --url without /api/v1") from None
         raise EdlError(
-            "Canvas did not do what it was asked", why=f"{kind}: {why}", next="the same command again"
+            "Canvas did not do what was requested", why=f"{kind}: {why}", next="run the same command again"
         ) from None

@@ -115,7 +115,7 @@ def collect(
     if known is not None:
         _enter_students(course, known)
     if not owners.files and not (owners.unmatched or unnamed):
-        raise NothingToDo(f"{source.name} holds nothing to collect", next="check that it is the right download")
+        raise NothingToDo(f"{source.name} contains nothing to collect", next="check that it is the right download")
     collector = _Collector(course, assignment, graded, names, policy, moments)
     wanted, work = _asked_files(graded), partial(_work, graded, course)
     chosen = collector.shared(
@@ -271,7 +271,7 @@ class _Collector:
     def _put(self, path: Path, data: bytes | None, student: str) -> str:
         """Write a file, or remove it where there is none any more; what was there before is kept."""
         if path.is_symlink() or (path.exists() and not path.is_file()):
-            raise UsageError(f"{path.name} of {student} is not a file", next="move it away, then collect again")
+            raise UsageError(f"{path.name} of {student} is not a file", next="move it elsewhere, then collect again")
         old = path.read_bytes() if path.exists() else None
         if old == data:
             return KEPT
@@ -342,7 +342,7 @@ def _entries(source: Path) -> Iterator[Entry]:
     if source.is_dir():
         return read_folder(source)
     if not source.is_file():
-        raise UsageError(f"there is no {source}", next="name the zip that was downloaded, or a folder")
+        raise UsageError(f"there is no {source}", next="pass the downloaded zip, or a folder")
     return read_zip(source, source.name)
 
 

@@ -58,7 +58,7 @@ def export(
     if system.FILLS_A_FILE and template is None:
         raise UsageError(
             f"the file downloaded from {kind} is missing",
-            why="marks are filled into it, so that ids and names stay those of the learning system",
+            why="the marks are written into that file, so ids and names stay as the learning system has them",
             next="--file DOWNLOADED.csv",
         )
     table = read_list(template) if system.FILLS_A_FILE and template else None

@@ -262,7 +262,7 @@ def _read(path: Path) -> Any:
 def pack(archive: Path, pages: dict[str, Path], course: Course, assignment: str) -> None:
     """Pack pages, by student, under the names that the learning system wants back; UsageError for another suffix."""
     if archive.suffix.lower() != ".zip":
-        raise UsageError(f"{archive.name} does not end in .zip", next="call it feedback.zip, for example")
+        raise UsageError(f"{archive.name} does not end in .zip", next="use a name such as feedback.zip")
     known, data = hand_ins(course, assignment), io.BytesIO()
     with zipfile.ZipFile(data, "w", zipfile.ZIP_DEFLATED) as packed:
         for student, path in pages.items():

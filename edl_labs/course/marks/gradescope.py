@@ -79,7 +79,7 @@ def gradescope_zip(
     if wheel is None and is_own_course(course.root):
         why = "the autograder installs edl_labs with the judge's parts, and your own course does not hold them"
         then = f"edl-labs wheel --judge in a checkout of it, then edl-labs gradescope {assignment} --wheel FILE here"
-        raise UsageError("the wheel that grades is missing", why=why, next=then)
+        raise UsageError("the wheel for grading is missing", why=why, next=then)
     draws = class_draws(course.grading(assignment), count=course.limits.draws)
     with tempfile.TemporaryDirectory(prefix="edl-gradescope-") as folder:
         packed = wheel or build_wheel(Course(course.root), Path(folder), judge=True)

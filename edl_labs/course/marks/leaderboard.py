@@ -195,7 +195,7 @@ def found_entry(boards: Iterable[Leaderboard], name: str) -> tuple[Leaderboard, 
     found = next(((board, row) for board, row in rows if row.name == name), None)
     if found is None:
         some = ", ".join(row.name for _, row in rows[:_NAMES_TOLD])
-        raise UsageError(f"no entry is called {name}", why=f"there are {some}", next="--named takes students' ids")
+        raise UsageError(f"no entry is called {name}", why=f"there are {some}", next="with --named, use students' ids")
     timelines = entry_timelines(found[1].timelines)
     if timelines is None:
         then = f"edl-labs grade {found[0].assignment} --fresh"

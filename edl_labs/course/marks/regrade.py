@@ -74,11 +74,13 @@ def regrade(
             raise UsageError(
                 f"{assignment} has no exercise {name!r} that is judged",
                 why=f"it has {', '.join(sorted(judged))}",
-                next="name one of those",
+                next="use one of those",
             )
     students = course.students(assignment)
     if not students or not wanted:
-        raise NothingToDo("there is nothing to grade again", next="name exercises, and collect submissions first")
+        raise NothingToDo(
+            "there is nothing to grade again", next="collect submissions first, and name the exercises to grade"
+        )
     with Grader(course, known) as grader:
         results, failed = _results(grader, students, jobs or 1, progress)
         attempted = {s: r for s, r in results.items() if _attempted(r, wanted)}

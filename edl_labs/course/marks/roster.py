@@ -74,7 +74,7 @@ def _safe_id(text: str, where: str) -> str:
         other = re.sub(r"[^\w.@-]|^[\W_]+", "", text)[:64].rstrip(".")
         raise UsageError(
             f"{text[:80]!r} in {where} cannot name a student",
-            why="an id names folders: letters, digits and . @ - _ inside, at most 64",
+            why="ids are used as folder names: at most 64 letters, digits and . @ - _",
             next=f"write another id for this student, such as {other}"
             if names_folders(other)
             else "write another id there",
@@ -90,7 +90,7 @@ def _distinct(students: list[ClassMember], where: str) -> Roster:
         other = seen.setdefault(student.id.casefold(), student)
         if other is not student and (other.name, other.lms_id) != (student.name, student.lms_id):
             why = f"{other.name} and {student.name} would share one folder"
-            raise UsageError(f"{where} has the id {student.id} twice", why=why, next="make ids distinct")
+            raise UsageError(f"{where} has the id {student.id} twice", why=why, next="give each student a different id")
     return Roster(tuple(seen.values()))
 
 
@@ -179,7 +179,7 @@ def _moment(text: str, where: str) -> datetime:
     if found is None:
         raise UsageError(
             f"{where}: {text[:60]!r} is not a time",
-            why="a wrong time would cost points, so it is not guessed",
+            why="a wrong time would cost points, so edl-labs does not guess it",
             next="write it like 2026-10-01T23:59:00",
         )
     return found

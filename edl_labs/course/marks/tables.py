@@ -42,7 +42,7 @@ class Table:
             raise UsageError(
                 f"{self.name} has no column {' or '.join(names)}",
                 why=f"its columns are {', '.join(h or '(unnamed)' for h in self.header[:12])}",
-                next="name a column so, or download the file again with its header line and the site in English",
+                next="rename a column, or set the site to English and download the file again with its header line",
             )
         return place
 
@@ -69,7 +69,7 @@ def read_table(path: Path) -> Table:
             raise UsageError(f"{path.name} has more than {MAX_BYTES >> 20} MiB", next="check that it is the right file")
         data = path.read_bytes()
     except OSError as error:
-        raise UsageError(f"{path} cannot be read", why=error.strerror or str(error), next="name a CSV file") from None
+        raise UsageError(f"{path} cannot be read", why=error.strerror or str(error), next="use a CSV file") from None
     return parse_table(data, path.name)
 
 

@@ -128,9 +128,9 @@ def lab_of_notebook(notebook: Any, path: Path) -> LabFacts:
         if isinstance(candidate, str) and candidate in known:
             return known[candidate]
     raise UsageError(
-        f"{path.name} does not belong to a lab that is known here",
+        f"{path.name} does not belong to a lab that is installed here",
         why=f"it has no check of {', '.join(known) or 'any lab'}",
-        next="name a lab's notebook; a newer lab needs a newer edl_labs: pip install --upgrade edl-labs",
+        next="pass the notebook of a lab; a newer lab needs a newer edl_labs: pip install --upgrade edl-labs",
     )
 
 

@@ -105,9 +105,11 @@ _RESTORE = "restore it from .ipynb_checkpoints next to it, or take a fresh copy:
 
 def _text(path: Path) -> str:
     if path.is_dir():
-        raise UsageError(f"{path.name} is a folder", why="a notebook file was expected", next="name the .ipynb in it")
+        raise UsageError(
+            f"{path.name} is a folder", why="a notebook file was expected", next="pass the .ipynb file in it"
+        )
     if not path.is_file():
-        raise UsageError(f"there is no file {path.name}", next="look at the name and the folder you are in")
+        raise UsageError(f"there is no file {path.name}", next="check the name and the current folder")
     try:
         size = path.stat().st_size
         if size > MOST_BYTES:
@@ -129,7 +131,7 @@ def _json(path: Path, text: str) -> Any:
         return json.loads(text)
     except json.JSONDecodeError as error:
         why = f"its JSON breaks at line {error.lineno}: {error.msg}"
-        raise UsageError(f"{path.name} is not a notebook, or only half of one", why=why, next=_RESTORE) from error
+        raise UsageError(f"{path.name} is not a notebook, or is only part of one", why=why, next=_RESTORE) from error
     except (RecursionError, ValueError) as error:
         why = f"its JSON cannot be read: {type(error).__name__}"
         raise UsageError(f"{path.name} is not a notebook", why=why, next=_RESTORE) from error

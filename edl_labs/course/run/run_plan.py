@@ -50,7 +50,7 @@ def plan_runs(
     names = [plan.lab for plan in plans]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice:
-        raise UsageError(f"{twice} was named twice", why="both would write the same files", next="name it once")
+        raise UsageError(f"{twice} was named twice", why="both runs would write the same files", next="list it once")
     return plans
 
 
@@ -80,7 +80,7 @@ def _plan(lab: str | Path, *, mode: str, device: str, overrides: Mapping[str, An
     if path.suffix == ".ipynb":
         return _plan_path(path, device, overrides)
     if course is None:
-        raise UsageError(f"there is no notebook {lab}", why="and this is not a course", next="name a .ipynb file")
+        raise UsageError(f"there is no notebook {lab}", why="this folder is not in a course", next="pass a .ipynb file")
     return _plan_lab(course, str(lab), mode=mode, device=device, overrides=overrides)
 
 

@@ -53,7 +53,9 @@ class RunLimits:
         for field_ in fields(self):
             value = getattr(self, field_.name)
             if not (math.isfinite(value) and value > 0):
-                raise UsageError(f"{field_.name} is {value:g}", why="a limit is a positive number", next="raise it")
+                raise UsageError(
+                    f"{field_.name} is {value:g}", why="a limit must be a positive number", next="use a positive number"
+                )
 
 
 @dataclass(frozen=True, repr=False)

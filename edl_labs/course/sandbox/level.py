@@ -48,7 +48,7 @@ def best_level() -> Level:
         if not problem:
             return level
     raise UsageError(
-        "this machine cannot fence in students' code",
+        "this machine cannot isolate students' code",
         why="; ".join(f"{level.value}: {problem}" for level, problem in problems.items()),
         next="install bubblewrap and libseccomp (Debian: apt-get install bubblewrap libseccomp2), "
         "or grade with --unsafe, which marks every result untrusted",

@@ -81,7 +81,7 @@ def operator(name: str) -> Any:
             return found
     raise ProgramError(
         f"The operator {name[:60]!r} cannot be played again.",
-        why="operators that are random, need a device or come from outside of aten have no result that follows",
+        why="results are not reproducible for operators that are random, need a device or come from outside aten",
         next="write it with PyTorch's own functions for products, sums, elements and indices",
     )
 

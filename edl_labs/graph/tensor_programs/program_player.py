@@ -87,8 +87,8 @@ class _Player:
         if number not in self._tensors:
             raise ProgramError(
                 "The program uses a tensor that no operator made.",
-                why=f"there is none with the number {number} at this point",
-                next="run the cell again, and check again",
+                why=f"no tensor has the number {number} at this point",
+                next="run the cell again, then the check",
             )
         return self._tensors[number]
 
@@ -134,7 +134,7 @@ class _Player:
             raise ProgramError(
                 f"The operator {name} does not run on these inputs.",
                 why=first[:200],
-                next="shapes and types may follow from the arguments alone",
+                next="shapes and types must depend on the arguments alone",
             ) from None
         if base_name(name) in UNFILLED:
             result.fill_(math.nan if result.is_floating_point() else 0)
@@ -142,8 +142,8 @@ class _Player:
         if len(made) != len(numbers):
             raise ProgramError(
                 f"The operator {name} gives {len(made)} tensors where {len(numbers)} were recorded.",
-                why="what it gives depends on values",
-                next="let shapes follow from the arguments alone",
+                why="the number of its results depends on values",
+                next="make shapes depend on the arguments alone",
             )
         reads = frozenset(map(self.memory_of, given))
         is_kernel = self._count(op, args, kwargs, given, result, made)
@@ -238,7 +238,7 @@ def _too_large(what: str) -> ProgramError:
     return ProgramError(
         "The program is too large to be played.",
         why=what,
-        next="compute in parts: nothing here needs that much",
+        next="compute in parts: no exercise needs that much memory",
     )
 
 
@@ -264,9 +264,9 @@ def _numbers(plain: Any, depth: int = MOST_DEPTH) -> Iterator[int]:
 def _matching(name: str, dtype: object, shape: object, tensor: Any) -> Any:
     if tensor is None or str(tensor.dtype) != f"torch.{dtype}" or list(tensor.shape) != shape:
         raise ProgramError(
-            f"The program's input {name[:40]!r} is not the one of this case.",
+            f"The program's input {name[:40]!r} does not match the input of this case.",
             why=f"it was recorded with the type {str(dtype)[:20]} and the shape {str(shape)[:60]}",
-            next="leave the inputs of the check as they are",
+            next="do not change the inputs of the check",
         )
     return tensor
 
@@ -281,7 +281,7 @@ def _constant(dtype: object, shape: Any, values: Any) -> Any:
         raise ProgramError(
             "A constant of the program cannot be read.",
             why="its values do not fit its type and shape",
-            next="run the cell again, and check again",
+            next="run the cell again, then the check",
         ) from None
 
 

@@ -72,7 +72,7 @@ class Recorder(TorchDispatchMode):
             kind = type(outputs[missing[0]]).__name__
             raise ProgramError(
                 f"{missing[0]} is a {kind}, not a tensor.",
-                why="what a program gives is tensors",
+                why="a program must return tensors",
                 next="return the tensor itself, without .item() or float()",
             )
         self._program.outputs = {name: self._number(tensor.detach()) for name, tensor in outputs.items()}
@@ -90,7 +90,7 @@ class Recorder(TorchDispatchMode):
         if len(self._program.steps) >= MOST_OPERATORS:
             raise ProgramError(
                 f"More than {MOST_OPERATORS} operators ran.",
-                why="a program of that size is not recorded",
+                why="a program of that size cannot be recorded",
                 next="work on whole tensors, not on their elements",
             )
         plain = [plain_argument(one, self._number) for one in args]
@@ -128,9 +128,9 @@ class Recorder(TorchDispatchMode):
         self._constants += tensor.numel()
         if self._constants > self._most_constants:
             raise ProgramError(
-                f"A tensor of the shape {tuple(tensor.shape)} comes from outside of the function.",
-                why="a program works on its inputs, and on constants of a few elements",
-                next="make it inside the function, from its arguments",
+                f"A tensor of the shape {tuple(tensor.shape)} comes from outside the function.",
+                why="a program may use its inputs, and constants with a few elements",
+                next="create it inside the function from the arguments",
             )
         self._kept.append(tensor)
         values = [plain_argument(value, self._number) for value in tensor.detach().reshape(-1).tolist()]

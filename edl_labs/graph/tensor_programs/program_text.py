@@ -65,7 +65,7 @@ class ProgramText:
 
 
 def _no_program(why: str) -> ProgramError:
-    return ProgramError("This is not a recorded program.", why=why, next="run the cell again, and check again")
+    return ProgramError("This is not a recorded program.", why=why, next="run the cell again, then the check")
 
 
 def _is_number(value: object) -> bool:
@@ -108,8 +108,8 @@ def plain_argument(value: Any, number_of: Callable[[Any], int]) -> Any:
         return [plain_argument(one, number_of) for one in value]
     raise ProgramError(
         f"An operator has an argument of the type {type(value).__name__}.",
-        why="a program holds tensors, numbers and lists of them",
-        next="convert it before you compute with it",
+        why="a program may contain only tensors, numbers and lists of them",
+        next="convert it before you use it",
     )
 
 

@@ -215,7 +215,7 @@ def fastest_products(
         raise EdlError(
             f"{device} multiplied no matrices",
             why="; ".join(f"{dtype}: {why}" for dtype, why in refused.items()),
-            next="give dtypes= that torch has kernels for here, such as ['fp32']",
+            next="pass dtypes= that torch has kernels for here, such as ['fp32']",
         )
     return found, refused
 

@@ -142,9 +142,9 @@ def replay_training(programs: Any, job: TrainingJob) -> TrainingRun:
         flow = TrainingFlow(job, run.engine, run.programs)
     except (NotATraining, LookupError, ValueError, TypeError):
         raise ReplayError(
-            "the program holds something that no Trainer records",
-            why="its loads, passes, sums and updates are known, with what each of them takes",
-            next="use the trainer through its own calls, and leave its record alone",
+            "the program contains an operation that a Trainer never records",
+            why="a Trainer records only loads, passes, sums and updates, with their known durations",
+            next="use only the trainer's own calls, and do not change its record",
         ) from None
     return TrainingRun(
         makespan_s=run.makespan_s,

@@ -194,7 +194,7 @@ class Trainer:
         raise VirtualClusterError(
             f"{role} is wanted, and this is {found}",
             why="forward gives activations, loss and backward give gradients, each of one layer; data counts as -1",
-            next="keep what each call returns under a name of its own",
+            next="give the result of each call its own name",
         )
 
     def _whole(self, what: str, value: Any, end: int, *, lowest: int = 0, told: str = "") -> int:
@@ -206,7 +206,7 @@ class Trainer:
         return found
 
     def _refused(self, what: str, value: object, want: str) -> VirtualClusterError:
-        return VirtualClusterError(f"{what} is {shown(value)}", why=f"here it is {want}", next="look at the call")
+        return VirtualClusterError(f"{what} is {shown(value)}", why=f"here it is {want}", next="correct the call")
 
 
 def record_training(job: TrainingJob, program: Callable[[Trainer], Any]) -> ClusterProgram:

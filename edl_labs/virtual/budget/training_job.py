@@ -135,4 +135,6 @@ class TrainingJob:
 
 
 def _refused(what: str, value: object, want: str) -> VirtualClusterError:
-    return VirtualClusterError(f"{what} of a training job is {shown(value)}", why=f"it must be {want}", next="mend it")
+    return VirtualClusterError(
+        f"{what} of a training job is {shown(value)}", why=f"it must be {want}", next="correct it"
+    )

@@ -85,14 +85,16 @@ class ClusterContents:
     def of(self, rank: int, tensor: int | str) -> tuple[ClusterPart, ...]:
         """The parts of a tensor, by its number or its name (the last one of that name)."""
         if type(rank) is not int or not 0 <= rank < len(self._sides):
-            raise ReplayError(f"there is no rank {rank!r}", why=f"there are {len(self._sides)}", next="count from 0")
+            raise ReplayError(
+                f"there is no rank {rank!r}", why=f"there are {len(self._sides)}", next="use a number from 0"
+            )
         forms = self._sides[rank].tensors
         named = [number for number, form in enumerate(forms) if tensor in (number, form.name)]
         if not named:
             raise ReplayError(
                 f"rank {rank} has no tensor {tensor!r}",
                 why=f"it made {len(forms)}: {', '.join(form.name for form in forms)[:80]}",
-                next="name one of these, or count them from 0",
+                next="use one of these names, or a number from 0",
             )
         found = self.memory[rank][named[-1]]
         return tuple(ClusterPart(start, stop, tuple(map(_term, total))) for start, stop, total in found)
@@ -189,7 +191,7 @@ class ClusterContents:
         if self._visits > _MAX_VISITS:
             raise ReplayError(
                 "the programs cut their tensors into too many parts to follow",
-                why="every part that is written separately is tracked, with all that is in it",
+                why="every part that is written separately is tracked with its contents",
                 next="use fewer ranks, steps or chunks",
             )
 

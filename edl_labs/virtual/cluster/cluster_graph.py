@@ -159,7 +159,7 @@ class ClusterGraph:
             raise LookupError
         if side.streams >= MAX_STREAMS:
             why = f"a device runs {MAX_STREAMS} at once"
-            raise VirtualClusterError(f"more than {MAX_STREAMS} streams", why=why, next="use streams again")
+            raise VirtualClusterError(f"more than {MAX_STREAMS} streams", why=why, next="reuse streams")
         side.streams += 1
 
     def _event(self, side: RankSide, index: int, entry: Entry) -> None:
@@ -219,8 +219,8 @@ class ClusterGraph:
         if len(parts) != 1 or peer >= self.machine.ranks or peer == side.rank:
             raise VirtualClusterError(
                 f"a {entry['op']} of {len(parts)} parts with rank {peer}",
-                why="one part of one tensor travels between two ranks",
-                next="record it anew",
+                why="a message between two ranks contains one part of one tensor",
+                next="record it again",
             )
         side.require_live(parts[0])
         form, count = side.tensors[parts[0][0]], elements(parts)
@@ -231,7 +231,7 @@ class ClusterGraph:
     def _collective(self, side: RankSide, entry: Entry) -> Plan:
         ranks = side.groups[entry["group"]] if entry["group"] else self.everyone
         if side.rank not in ranks:
-            why = "only members of a group call its collectives"
+            why = "only members of a group may call its collectives"
             raise VirtualClusterError(
                 f"{entry['op']} in a group without this rank", why=why, next="ask get_rank(group)"
             )

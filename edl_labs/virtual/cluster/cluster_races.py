@@ -50,8 +50,8 @@ def rank_races(rank: int, program: Sequence[Entry], forms: Sequence[TensorForm])
         device.take(index, entry)
     if len(device.program) * device.lanes > _MAX_VISITS:
         raise ReplayError(
-            f"rank {rank}'s program has too many calls with too many peers to look for races",
-            why="each call is held against each lane",
+            f"rank {rank}'s program has too many calls with too many peers to check for races",
+            why="each call is compared with each lane",
             next="use fewer ranks or steps",
         )
     texts = _texts(program)

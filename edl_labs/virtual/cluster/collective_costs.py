@@ -184,7 +184,7 @@ class CollectiveCosts:
                 f"no {kind} of {len(ranks)} ranks by {shown(algorithm)}",
                 why=f"this group can use {', '.join(plans)} (halving-doubling wants a power of two, hierarchical "
                 "several whole nodes)",
-                next=f"say algorithm={next(iter(plans))!r}, or leave it out for the cheapest",
+                next=f"use algorithm={next(iter(plans))!r}, or leave it out for the cheapest",
             )
         return plans[algorithm]
 

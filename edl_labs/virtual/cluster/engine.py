@@ -198,6 +198,6 @@ def _known_links(faults: Faults, numbers: dict[str, int]) -> dict[tuple[str, int
             raise VirtualClusterError(
                 f"no level is called {name!r}",
                 why=f"this cluster has {', '.join(numbers)}",
-                next="name a level and a rank: slow_links={(level, rank): 4.0}",
+                next="use a level and a rank: slow_links={(level, rank): 4.0}",
             )
     return dict(faults.slow_links)

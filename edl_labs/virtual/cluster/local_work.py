@@ -64,7 +64,7 @@ def _engine(side: RankSide, entry: Entry, read: Any, written: Any) -> int:
     in_place = op == "copy" or (bool(read) and bool(written) and read[0] == written[0])
     if (len(read), len(written), len(forms)) != (wanted, 1, 1) or not in_place:
         why = "it reads and writes parts of one size and dtype"
-        raise VirtualClusterError(f"{op} has parts that do not fit", why=why, next="record it anew")
+        raise VirtualClusterError(f"{op} has parts that do not fit", why=why, next="record it again")
     places = side.tensors[read[-1][0]].where, side.tensors[written[0][0]].where
     if op != "copy" and "host" in places:
         why = "only a copy reaches the host's memory"

@@ -83,7 +83,7 @@ class ClusterMachine:
             raise VirtualClusterError(
                 f"levels that join {', '.join(map(str, spans))} ranks do not make a cluster of {self.ranks}",
                 why=why,
-                next="give spans that divide each other, the last one at least the number of ranks",
+                next="pass spans that divide each other, the last one at least the number of ranks",
             )
 
     @classmethod
@@ -187,8 +187,8 @@ class Faults:
             good = False
         if not good:
             raise VirtualClusterError(
-                "these faults cannot be",
-                why="ranks are whole numbers, factors lie from 1e-6 to 1e6, and times are seconds from 0",
+                "these faults are not valid",
+                why="ranks are whole numbers, factors are between 1e-6 and 1e6, and times are seconds from 0",
                 next='Faults(slow_ranks={3: 1.5}, slow_links={("NDR", 3): 4.0}, lost={5: 0.2}, skipped=((2, 7),))',
             )
 

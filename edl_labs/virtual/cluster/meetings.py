@@ -126,7 +126,7 @@ class RankSide:
         form = self.tensors[number]
         if not 0 <= start < stop <= form.numel or number in self.freed:
             fault = "it has been freed" if number in self.freed else f"it has {form.numel} elements"
-            raise VirtualClusterError(f"{form.name}[{start}:{stop}] cannot be used", why=fault, next="record it anew")
+            raise VirtualClusterError(f"{form.name}[{start}:{stop}] cannot be used", why=fault, next="record it again")
 
 
 def signature(entry: Entry, dtype: str, count: int) -> Signature:

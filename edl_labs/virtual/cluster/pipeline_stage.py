@@ -126,7 +126,7 @@ class PipelineStage:
             made = "the data's gradients are not needed" if stage < 0 else "its output is what the loss reads"
         then = f"call it on every stage but the {which}: if stage.stage {'> 0' if stage < 0 else '< stage.stages - 1'}"
         raise VirtualClusterError(
-            f"stage {self.stage} {does} a stage that there is not: {call}",
+            f"stage {self.stage} {does} a stage that does not exist: {call}",
             why=f"it is the {which} of {self.stages} stages: {made}",
             next=then,
         )

@@ -147,15 +147,15 @@ class Rank(RankDevice):
         if self.rank not in joined.ranks:
             raise VirtualClusterError(
                 f"rank {self.rank} calls {kind} in a group of ranks {str(list(joined.ranks))[:60]}",
-                why="only members of a group call its collectives",
-                next="call it where get_rank(group) is not -1",
+                why="only members of a group may call its collectives",
+                next="call it only if get_rank(group) is not -1",
             )
         if "root" in more:
             if more["root"] not in joined.ranks:
                 raise VirtualClusterError(
                     f"{kind} with rank {shown(more['root'])}, which the group does not have",
-                    why="the rank that gives or gets is a member",
-                    next=f"name one of {str(list(joined.ranks))[:60]}",
+                    why="the root must be a member of the group",
+                    next=f"use one of {str(list(joined.ranks))[:60]}",
                 )
             more["root"] = joined.ranks.index(more["root"])
         touched = [*several(reads), *several(writes)]
@@ -178,7 +178,7 @@ class Rank(RankDevice):
         if not isinstance(group, ClusterGroup) or group not in self._groups:
             raise VirtualClusterError(
                 f"{type(group).__name__} is not a group of rank {self.rank}",
-                why="each rank makes its own handle of every group",
+                why="each rank must create its own handle for every group",
                 next="make it with new_group(ranks) on this rank, or leave it out for all ranks",
             )
         return group

@@ -50,7 +50,7 @@ class RankTensor:
             raise VirtualClusterError(
                 f"this does not name a part of {self!r}",
                 why=f"a part is x[start:stop] with 0 <= start < stop <= {len(self)}, in elements",
-                next="round bounds to whole numbers, and mind a last chunk that is smaller or empty",
+                next="round bounds to whole numbers, and check whether the last chunk is smaller or empty",
             )
         return RankTensor(self.rank, self.index, self.form, self.start + low, self.start + high)
 
@@ -67,9 +67,9 @@ class RankTensor:
     def item(self) -> NoReturn:
         """Not here: tensors of a VirtualCluster hold no data."""
         raise VirtualClusterError(
-            f"{self!r} holds no data",
-            why="programs are recorded rank by rank, and what is received is known by its origin alone",
-            next="branch on ranks and sizes, not on values; replay.contents(rank, name) says what is in it",
+            f"{self!r} has no data",
+            why="programs are recorded rank by rank, and for received data only the origin is known",
+            next="branch on ranks and sizes, not on values; replay.contents(rank, name) shows the contents",
         )
 
     __bool__ = __float__ = __int__ = __iter__ = item
@@ -189,7 +189,9 @@ class RankDevice:
         """A new compute stream."""
         if self._counts["stream"] >= MAX_STREAMS:
             raise VirtualClusterError(
-                f"rank {self.rank} has {MAX_STREAMS} streams", why="a device runs as many", next="use streams again"
+                f"rank {self.rank} has {MAX_STREAMS} streams",
+                why="a device has at most that many",
+                next="reuse streams",
             )
         made = ClusterStream(self, self._number("stream"))
         self.note({"op": "stream", "stream": made.number})
@@ -216,11 +218,11 @@ class RankDevice:
             PROGRAM.checked(len(self.program), entry)
         except ReplayError as error:
             what = f"rank {self.rank} cannot {entry['op']}: {error.what.split(' of the program ')[-1]}"
-            raise VirtualClusterError(what, why="the call has a value that it cannot have", next="correct it") from None
+            raise VirtualClusterError(what, why="the call has an invalid value", next="correct it") from None
         if len(self.program) >= _MOST_RECORDED:
             raise VirtualClusterError(
                 f"rank {self.rank} has issued more than {_MOST_RECORDED:,} operations",
-                why="every one is kept for the replay",
+                why="every operation is kept for the replay",
                 next="fix the loop that issues them, or record fewer steps",
             )
         self.program.append(entry)
@@ -231,11 +233,13 @@ class RankDevice:
             owner = f" of rank {given.rank.rank}" if isinstance(given, RankTensor) else ""
             raise VirtualClusterError(
                 f"{role} is a {type(given).__name__}{owner}, not a tensor of rank {self.rank}",
-                why="a rank reaches its own memory alone",
+                why="a rank can use only its own memory",
                 next="make it with tensor(numel), zeros(numel) or empty(numel) on this rank",
             )
         if given.index in self._freed:
-            raise VirtualClusterError(f"{given!r} has been freed", why="its memory is gone", next="free it after use")
+            raise VirtualClusterError(
+                f"{given!r} has been freed", why="its memory was released", next="free it after its last use"
+            )
         return given.plain()
 
     def parts(self, given: object, role: str) -> list[list[int]]:
@@ -282,8 +286,8 @@ class RankDevice:
             raise VirtualClusterError(
                 f"cannot {op} {reads[-1]!r} and {into!r}: {len(reads[-1])} elements of {reads[-1].dtype}, "
                 f"{len(into)} of {into.dtype}",
-                why="both sides have one size and one dtype",
-                next="cut both to the same part",
+                why="both sides must have the same size and dtype",
+                next="slice both to the same size",
             )
         self.note({"op": op, "stream": self.current, "reads": read, "writes": written, **more})
 
@@ -298,6 +302,8 @@ def _dtype(dtype: object) -> str:
     short = _DTYPES.get(plain, plain)
     if short not in ITEM_BYTES:
         raise VirtualClusterError(
-            f"no dtype is called {str(dtype)[:40]!r} here", why=f"known are {', '.join(ITEM_BYTES)}", next="use one"
+            f"no dtype is called {str(dtype)[:40]!r} here",
+            why=f"known are {', '.join(ITEM_BYTES)}",
+            next="use one of these",
         )
     return short

@@ -116,7 +116,7 @@ def check_backend(backend: str, ranks: int) -> None:
             next='cluster.run(program, backend="gloo", ranks=2), or leave backend out for virtual time alone',
         )
     if importlib.util.find_spec("torch") is None:
-        raise VirtualClusterError("there is no torch here", why="a real run needs it", next="pip install torch")
+        raise VirtualClusterError("torch is not installed", why="a real run needs it", next="pip install torch")
     import torch
     import torch.distributed as dist
 
@@ -128,8 +128,8 @@ def check_backend(backend: str, ranks: int) -> None:
     if backend == "nccl" and torch.cuda.device_count() < ranks:
         raise VirtualClusterError(
             f"nccl needs {ranks} GPUs, and there are {torch.cuda.device_count()}",
-            why="each rank has one to itself",
-            next='say backend="gloo", which needs none, or fewer ranks',
+            why="each rank needs its own GPU",
+            next='use backend="gloo", which needs none, or fewer ranks',
         )
 
 
@@ -210,7 +210,7 @@ def _processes(folder: Path, ranks: int, backend: str, timeout_s: float) -> None
             if time.monotonic() > deadline:
                 waiting = [str(rank) for rank, one in enumerate(started) if one.poll() is None]
                 raise VirtualClusterError(
-                    f"ranks {', '.join(waiting)} did not come to an end within {_START_S + timeout_s:.0f} s",
+                    f"ranks {', '.join(waiting)} did not finish within {_START_S + timeout_s:.0f} s",
                     why="the machine is very busy, or their hosts wait for each other where streams would not",
                     next="run it again with a larger timeout_s, or on fewer ranks",
                 )
@@ -229,7 +229,7 @@ def _raise_failure(folder: Path, codes: list[int | None], backend: str) -> None:
             text = told.read_text(encoding="utf-8") if told.exists() else f"the process ended with {code}"
             raise VirtualClusterError(
                 f"rank {rank} failed on {backend}: {text[:300]}",
-                why=f"{backend} has not every operation and dtype that the virtual cluster has",
+                why=f"{backend} does not support every operation and dtype of the virtual cluster",
                 next="use another operation or dtype for the real run; in virtual time the program runs",
             )
 
@@ -251,7 +251,7 @@ def _compared(
                 at = int(np.argmin(close))
                 raise VirtualClusterError(
                     f"rank {rank}'s {form.name} holds {got[at]:g} at {at}, and the replay says {want[at]:g}",
-                    why=f"{int((~close).sum())} of {form.numel} elements differ from what was followed",
+                    why=f"{int((~close).sum())} of {form.numel} elements differ from the replay",
                     next="look for a race (replay.races), or for sums beyond what the dtype holds",
                 )
             elements += int(known.sum())

@@ -122,8 +122,8 @@ def replay_cluster(
         found = f"{len(programs)} programs" if type(programs) is list else shown(programs)
         raise ReplayError(
             f"{found} for a cluster of {built.ranks} ranks",
-            why="each rank has one program, a list of its operations",
-            next="return what cluster.record(program) gave",
+            why="each rank needs one program, which is a list of its operations",
+            next="return the result of cluster.record(program)",
         )
     wrong = faults or Faults()
     _require_ranks(wrong, built.ranks)
@@ -148,7 +148,7 @@ def _require_ranks(faults: Faults, ranks: int) -> None:
     strange = sorted(rank for rank in named if not 0 <= rank < ranks)
     if strange:
         raise VirtualClusterError(
-            f"faults of rank {strange[0]}", why=f"this cluster has ranks 0 to {ranks - 1}", next="name one of them"
+            f"faults of rank {strange[0]}", why=f"this cluster has ranks 0 to {ranks - 1}", next="use one of them"
         )
 
 

@@ -35,8 +35,8 @@ class ShardedLayers:
         """Start to gather the weights of layer `i`: memory for all of them is taken at once."""
         if i in self._weights:
             raise VirtualClusterError(
-                f"the weights of layer {i} are here already",
-                why="they were gathered, and have not been freed since",
+                f"the weights of layer {i} are already in memory",
+                why="they were gathered and have not been freed since then",
                 next="gather once before the forward pass, and again where they were freed",
             )
         self._weights[i] = self._dist.empty(self._elements[i], name=f"whole weights {i}")

@@ -26,9 +26,9 @@ class Region:
         low, high, step = _bounds(part, self.nbytes)
         if step != 1 or not 0 <= low < high <= self.nbytes:
             raise VirtualGPUError(
-                f"bytes {low} to {high} do not lie within these {self.nbytes} bytes",
+                f"bytes {low} to {high} are outside these {self.nbytes} bytes",
                 why="a part is buffer[start:stop] with 0 <= start < stop <= its size, in bytes",
-                next="count in bytes, and mind a last chunk that is smaller than the others",
+                next="count in bytes, and check whether the last chunk is smaller than the others",
             )
         return Region(self.buffer, self.start + low, self.start + high)
 
@@ -70,7 +70,7 @@ def checked(gpu: object, given: object, *, role: str) -> Region:
     if not isinstance(given, Region):
         raise VirtualGPUError(
             f"{role} is {type(given).__name__}, not a buffer",
-            why="a VirtualGPU knows only memory that it gave out",
+            why="a VirtualGPU can use only memory that it allocated",
             next="make it with gpu.empty(nbytes) on the device, or gpu.host_empty(nbytes, pin_memory=True)",
         )
     if given.buffer.gpu is not gpu:
@@ -81,7 +81,7 @@ def checked(gpu: object, given: object, *, role: str) -> Region:
         )
     if given.buffer.freed:
         raise VirtualGPUError(
-            f"{role} {given!r} has been freed", why="its memory is gone", next="free a buffer after its last use"
+            f"{role} {given!r} has been freed", why="its memory was released", next="free a buffer after its last use"
         )
     return given
 
@@ -96,8 +96,8 @@ def declare(entry: dict[str, Any], read: tuple[Region, ...], written: tuple[Regi
     if len(read) + len(written) > MAX_REGIONS:
         raise VirtualGPUError(
             f"one operation touches {len(read) + len(written)} regions",
-            why=f"at most {MAX_REGIONS} are followed",
-            next="name whole buffers instead of many parts",
+            why=f"at most {MAX_REGIONS} can be tracked",
+            next="pass whole buffers instead of many parts",
         )
     if read:
         entry["reads"] = [plain(part) for part in read]

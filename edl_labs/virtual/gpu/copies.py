@@ -43,7 +43,7 @@ def planned(machine: VirtualMachine, dst: Region, src: Region, *, non_blocking: 
     if dst.nbytes != src.nbytes:
         raise VirtualGPUError(
             f"cannot copy {src!r} to {dst!r}: {src.nbytes} bytes do not fit {dst.nbytes}",
-            why="both sides of a copy have the same size",
+            why="both sides of a copy must have the same size",
             next="cut both sides to the same size",
         )
     entry = {"op": "copy", "dst": plain(dst), "src": plain(src), "stream": stream.index, "non_blocking": non_blocking}

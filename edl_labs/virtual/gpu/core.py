@@ -74,7 +74,7 @@ class Core:
         if len(self.recorded) >= self.most_recorded:
             raise VirtualGPUError(
                 f"the program has more than {self.most_recorded:,} operations",
-                why="every one of them is kept, for the replay",
+                why="every operation is kept for the replay",
                 next="fix the loop that issues them, or measure with fewer calls",
             )
         self.recorded.append(entry)

@@ -40,7 +40,9 @@ def contents(program: Sequence[Entry], buffer: int) -> tuple[Piece, ...]:
         flow.follow(entry)
     if not 0 <= buffer < len(flow.memory):
         raise ReplayError(
-            f"the program has no buffer {buffer}", why=f"it made {len(flow.memory)}", next="count allocations from 0"
+            f"the program has no buffer {buffer}",
+            why=f"it allocated {len(flow.memory)} buffers",
+            next="count allocations from 0",
         )
     return tuple(
         Piece(start, stop, f"{digest}{list(offsets)}", flow.texts[digest])
@@ -118,7 +120,7 @@ class _Flow:
         if self._visits > _MAX_VISITS:
             raise ReplayError(
                 "the program cuts its buffers into too many parts to follow",
-                why="every part with an origin of its own is tracked",
+                why="every part with its own origin is tracked separately",
                 next="use larger chunks",
             )
 

@@ -43,8 +43,8 @@ class CUDAGraph:
         gpu, stream = self.gpu, self.gpu.current_stream()
         if self.index is None:
             raise VirtualGPUError(
-                "the graph holds nothing to replay",
-                why="no capture of it came to its end",
+                "the graph contains nothing to replay",
+                why="no capture into this graph was completed",
                 next="fill it first: with gpu.graph(g): ...",
             )
         gone = [buffer for buffer in self._used if buffer.freed]
@@ -52,7 +52,7 @@ class CUDAGraph:
             raise VirtualGPUError(
                 f"the graph uses {gone[0].name}, which has been freed",
                 why="a replay uses the addresses of the capture",
-                next="keep its buffers as long as the graph",
+                next="keep these buffers as long as the graph",
             )
         core: Core = gpu.core
         core.keep({"op": "replay_graph", "graph": self.index, "stream": stream.index})
@@ -131,7 +131,7 @@ class Capturing:
         elif len(self.nodes) >= _MOST_NODES:
             raise VirtualGPUError(
                 f"the graph has more than {_MOST_NODES:,} nodes",
-                why="all are kept",
+                why="all nodes are kept",
                 next="capture one step, and replay it",
             )
         else:
@@ -149,8 +149,8 @@ class Capturing:
         if awaits is not None and awaits not in self._at_mark:
             raise VirtualGPUError(
                 f"stream {lane.index} waits for an event from outside the capture",
-                why="a graph knows only what was captured with it",
-                next="let the stream in which you replay wait for it",
+                why="a graph contains only operations that were captured with it",
+                next="make the stream in which you replay wait for that event",
             )
         if lane not in self._known:
             if awaits is None:
@@ -305,11 +305,11 @@ def _refused(what: str) -> VirtualGPUError:
     if what in _ASKED:
         return VirtualGPUError(
             f"{_ASKED[what]} while a graph is captured",
-            why="a replay uses the addresses of the capture, and asks for none",
+            why="a replay uses the addresses of the capture and cannot allocate memory",
             next="make static buffers before the capture, and free them after the last replay",
         )
     return VirtualGPUError(
         f"{what.replace('_', ' ')} cannot be captured in a graph",
-        why="it makes the host wait for or ask the device, and nothing runs during a capture",
+        why="it makes the host wait for the device, but nothing runs during a capture",
         next="do it before the capture, or after a replay; copy with non_blocking=True and pinned memory",
     )

@@ -108,7 +108,7 @@ def _launched(
         raise VirtualGPUError(
             f"{entry['name']} has {shown(blocks_per_sm)} blocks per SM, but no blocks",
             why="a kernel without blocks takes the whole device",
-            next="give blocks= too",
+            next="pass blocks= too",
         )
     return LaunchedKernel(entry, cost, entry.get("duration_s"), tuple(part.buffer for part in written))
 
@@ -123,9 +123,9 @@ def _blocks(entry: dict[str, Any], cost: Cost, blocks: int, per_sm: int) -> Bloc
             )
     if not isinstance(cost, int):
         raise VirtualGPUError(
-            f"{entry['name']} has blocks and an amount of work",
-            why="blocks on SMs take a known time each; work is priced for the device as a whole",
-            next="give duration_s, the time of one block",
+            f"{entry['name']} has both blocks and an amount of work",
+            why="each block on an SM takes a given time, but the time of work is computed for the whole device",
+            next="pass duration_s, the time of one block",
         )
     entry["blocks"], entry["blocks_per_sm"] = blocks, per_sm
     return Blocks(count=blocks, per_sm=per_sm, block_ps=cost)

@@ -209,9 +209,9 @@ def kernel_cost(
         return _work(machine, entry["name"], flops=flops, moved_bytes=size, dtype=short, touched=touched)
     if flops or moved_bytes is not None:
         raise VirtualGPUError(
-            f"{entry['name']} has a duration and an amount of work",
-            why="the machine computes the price of work",
-            next="give duration_s, or flops and moved_bytes",
+            f"{entry['name']} has both a duration and an amount of work",
+            why="the machine computes the duration of work itself",
+            next="pass duration_s, or flops and moved_bytes",
         )
     ps, entry["duration_s"] = picoseconds(duration_s, "duration_s"), float(duration_s)
     return ps

@@ -83,7 +83,7 @@ class TwoTowers:
         if self.gpu.is_current_stream_capturing():
             raise VirtualGPUError(
                 "the libraries are set up by a model's first call, which cannot be captured",
-                why="they ask for memory and choose kernels then, and a graph cannot hold that",
+                why="that call allocates memory and chooses kernels, which a graph cannot contain",
                 next="warm up: run a step without the graph before you capture one",
             )
         self.gpu.host_work(self.plan.init_s)

@@ -234,13 +234,13 @@ class VirtualGPU:
         if type(priority) is not int:
             raise VirtualGPUError(
                 f"a stream of priority {shown(priority)}",
-                why="priorities are whole numbers, 0 for most streams, less for those that go first",
+                why="priorities are whole numbers: 0 for most streams, lower numbers for those that go first",
                 next="use priority=-1",
             )
         if len(self.streams) >= MAX_STREAMS:
             raise VirtualGPUError(
                 f"a device has at most {MAX_STREAMS} streams here",
-                why="it has few hardware queues, which further streams would share",
+                why="a device has few hardware queues, which further streams would share",
                 next="make a few streams and use them in turn",
             )
         rank = max(HIGHEST_PRIORITY, min(priority, 0))

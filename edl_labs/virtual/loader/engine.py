@@ -69,7 +69,7 @@ class LoaderEngine:
                 raise VirtualWorkersError(
                     "the main process waits for something that never comes",
                     why="no worker, disk or device has anything left to do",
-                    next="ask a loader for no more batches than it has",
+                    next="do not ask a loader for more batches than it has",
                 )
         return done[0]
 

@@ -84,7 +84,7 @@ def loader_machine(model: LoaderMachine | Mapping[str, Any] | None = None, **par
         return dataclasses.replace(base, **parameters) if parameters else base
     except (TypeError, ValueError) as error:
         raise VirtualWorkersError(
-            "these are not the parameters of a loader's machine",
+            "these are not parameters of a loader's machine",
             why=str(error),
             next=f"it has {', '.join(field.name for field in dataclasses.fields(LoaderMachine))}",
         ) from None
@@ -95,7 +95,9 @@ def _disks(disks: Any) -> tuple[Disk, ...]:
     names = [disk.name for disk in found]
     if not 0 < len(set(names)) == len(names):
         raise VirtualWorkersError(
-            f"the disks are called {', '.join(names) or 'nothing'}", why="each needs a name of its own", next="rename"
+            f"the disks are called {', '.join(names) or 'nothing'}",
+            why="each disk needs its own name",
+            next="rename the disks",
         )
     return found
 
@@ -108,7 +110,7 @@ def _check_fields(value: Any) -> None:
             raise VirtualWorkersError(
                 f"{name} is {shown(given)}",
                 why=f"a {type(value).__name__} has {_range(name)} there",
-                next="give SI: seconds, bytes, bytes per second",
+                next="pass SI: seconds, bytes, bytes per second",
             )
 
 

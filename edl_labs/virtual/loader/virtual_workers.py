@@ -190,7 +190,7 @@ class VirtualWorkers:
         if type(disk) is str and disk in names:
             return names.index(disk)
         raise VirtualWorkersError(
-            f"there is no disk {shown(disk)}", why=f"the machine has {', '.join(names)}", next="name one of these"
+            f"there is no disk {shown(disk)}", why=f"the machine has {', '.join(names)}", next="use one of these"
         )
 
     def _file(self, file: object) -> int:
@@ -200,7 +200,7 @@ class VirtualWorkers:
         raise VirtualWorkersError(
             f"{shown(file)} is not a file of this machine",
             why=f"it has {len(self.engine.files)} files",
-            next="make it with file(nbytes), and give what that returned",
+            next="create it with file(nbytes), and pass the returned value",
         )
 
     def _checked_read(self, index: int, offset: object, nbytes: object) -> int:
@@ -211,7 +211,7 @@ class VirtualWorkers:
         if not fits:
             raise VirtualWorkersError(
                 f"a read of {shown(nbytes)} bytes at {shown(offset)} of {facts.name}",
-                why=f"the file has {facts.nbytes:,} bytes, and a read lies inside it",
+                why=f"the file has {facts.nbytes:,} bytes, and a read must stay inside the file",
                 next="check offset and size",
             )
         assert type(nbytes) is int
@@ -221,7 +221,7 @@ class VirtualWorkers:
     def _batches(self, batches: Any) -> list[list[list[Any]]]:
         if not isinstance(batches, (list, tuple)):
             raise VirtualWorkersError(
-                f"batches are {shown(batches)}", why="a loader needs a list of batches", next="list(...) them"
+                f"batches are {shown(batches)}", why="a loader needs a list of batches", next="pass list(batches)"
             )
         plain, count = [], 0
         for number, batch in enumerate(batches):
@@ -265,12 +265,14 @@ def _whole(value: object, what: str, *, highest: int, lowest: int = 0) -> int:
     if type(value) is int and lowest <= value <= highest:
         return value
     raise VirtualWorkersError(
-        f"{what}: {shown(value)}", why=f"it is a whole number from {lowest} to {highest:,}", next="give such a number"
+        f"{what}: {shown(value)}", why=f"it is a whole number from {lowest} to {highest:,}", next="pass such a number"
     )
 
 
 def _name(value: object) -> None:
     if type(value) is not str or not 0 < len(value) <= MAX_NAME:
         raise VirtualWorkersError(
-            f"{shown(value)} is not a name", why=f"a name is a text of 1 to {MAX_NAME} characters", next='say "decode"'
+            f"{shown(value)} is not a name",
+            why=f"a name must be text of 1 to {MAX_NAME} characters",
+            next='use a name such as "decode"',
         )

@@ -53,8 +53,8 @@ def segment_starts(layers: int, segments: int) -> tuple[int, ...]:
     if not (type(layers) is int and type(segments) is int and 1 <= segments <= layers):
         raise VirtualMemoryError(
             f"{shown(layers)} layers in {shown(segments)} segments",
-            why="a segment holds at least one layer, and both are whole numbers",
-            next="ask for 1 segment or more, at most one a layer",
+            why="each segment needs at least one layer, and both must be whole numbers",
+            next="use at least 1 segment, and at most one per layer",
         )
     return tuple(range(0, layers // segments * segments, layers // segments))
 
@@ -118,7 +118,7 @@ def best_placement(tape: Tape, budget_bytes: int, *, offload: bool = False) -> P
         raise VirtualMemoryError(
             f"no placement keeps the step of {tape.name} within {budget_bytes:,} bytes",
             why=f"{tape.resident_bytes:,} bytes are resident, and each layer needs its activations and its input",
-            next="give a larger budget, a smaller batch, or cut the layers finer",
+            next="use a larger budget or a smaller batch, or split the layers into smaller ones",
         )
     return min(fitting, key=lambda one: (one.replay.makespan_s, one.replay.peak_bytes))
 
@@ -211,7 +211,7 @@ def _require_chain(tape: Tape) -> Tape:
     if tape.is_chain:
         return tape
     raise VirtualMemoryError(
-        f"{tape.name} is no chain",
-        why="some layer reads others than the one before it, and stretches are cut between neighbours",
+        f"{tape.name} is not a chain",
+        why="some layer reads from a layer other than the one before it, but checkpoints split a model between neighbours",
         next="merge its branches first with as_chain(tape)",
     )

@@ -190,7 +190,9 @@ def _past_kind(until_s: float, now_s: float, queue: Sequence[QueuedRequest], lim
 def _positive(took_s: float) -> float:
     if took_s > 0:
         return took_s
-    raise VirtualServerError(f"a batch takes {shown(took_s)} s", why="a model takes time", next="a number above 0")
+    raise VirtualServerError(
+        f"a batch takes {shown(took_s)} s", why="the time of a batch must be positive", next="return a number above 0"
+    )
 
 
 def given_up(numbers: Any, queue: Sequence[QueuedRequest]) -> list[int]:
@@ -208,7 +210,7 @@ def batch_or_time(chosen: Any, now_s: float, queue: Sequence[QueuedRequest], lim
         raise RefusedDecision(
             _past_kind(until_s, now_s, queue, limits),
             f"due waits until {until_s:g} s, and it is {now_s:g} s",
-            why="such a time would be asked for again at once, and for ever",
+            why="the server would ask again immediately, forever",
             next="what is to happen at the very moment at which the wait is over?",
         )
     numbers = _of_queue("due", chosen, queue)
@@ -216,15 +218,15 @@ def batch_or_time(chosen: Any, now_s: float, queue: Sequence[QueuedRequest], lim
         raise RefusedDecision(
             "empty",
             "due gives an empty batch",
-            why="nothing would run, and nothing says when to ask again",
-            next="give the time until which to wait",
+            why="nothing would run, and the server would not know when to ask again",
+            next="return the time until which to wait",
         )
     if len(numbers) > limits.max_batch:
         raise RefusedDecision(
             "large",
             f"due gives a batch of {len(numbers)}",
             why=f"max_batch is {limits.max_batch}",
-            next="the others stay in the queue for the next batch",
+            next="leave the others in the queue for the next batch",
         )
     return numbers
 
@@ -236,7 +238,7 @@ def _of_queue(rule: str, numbers: Any, queue: Sequence[QueuedRequest]) -> list[i
         raise RefusedDecision(
             "form",
             f"{rule} gives {shown(numbers)}",
-            why="requests are named by a list of their numbers",
+            why="a batch must be a list of the numbers of its requests",
             next="[one.number for one in queue]",
         ) from None
     waiting = {one.number for one in queue}
@@ -245,8 +247,8 @@ def _of_queue(rule: str, numbers: Any, queue: Sequence[QueuedRequest]) -> list[i
             raise RefusedDecision(
                 "unknown",
                 f"{rule} gives {number}" + (" twice" if number in waiting else ", and no such request waits"),
-                why=f"the first that waits is number {queue[0].number}",
-                next="[one.number for one in queue], not their places in the queue",
+                why=f"the first waiting request has the number {queue[0].number}",
+                next="use [one.number for one in queue], not positions in the queue",
             )
     return found
 

@@ -86,7 +86,7 @@ class ServerEngine:
             raise VirtualServerError(
                 f"request {number} is one too many for the batch",
                 why=f"this server runs at most {self.machine.most_sequences} at a time",
-                next="let it wait until another one has finished",
+                next="keep it waiting until another request has finished",
             )
         self.waiting.remove(number)
         self.running.append(number)
@@ -100,14 +100,14 @@ class ServerEngine:
         if one.state not in (WAITING, RUNNING):
             raise VirtualServerError(
                 f"blocks for request {number}, which is {_SAYS[one.state]}",
-                why="keys and values are kept for requests that run, or will soon",
-                next="look at server.waiting and server.running",
+                why="only requests that run, or will run soon, can hold keys and values",
+                next="check server.waiting and server.running",
             )
         if blocks > self.free_blocks:
             raise VirtualServerError(
                 f"{blocks} blocks for request {number}, and {self.free_blocks} are free",
-                why=f"the pool has {self.machine.blocks} in all",
-                next="look at server.free_blocks first; free what has finished, or preempt a request",
+                why=f"the pool has {self.machine.blocks} blocks in total",
+                next="check server.free_blocks first; free the blocks of finished requests, or preempt a request",
             )
         one.held += blocks
         self.free_blocks -= blocks
@@ -120,7 +120,7 @@ class ServerEngine:
             raise VirtualServerError(
                 f"the blocks of request {number} cannot be freed",
                 why=state,
-                next="free what has finished, once; preempt(request) takes a running one out and frees its blocks",
+                next="free the blocks of a finished request once; preempt(request) stops a running request and frees its blocks",
             )
         if number in self.done:
             self.done.remove(number)
@@ -141,8 +141,8 @@ class ServerEngine:
         if until_ps is not None and until_ps <= self.now:
             raise VirtualServerError(
                 f"wait until {until_ps / PER_SECOND:.9g} s, and it is {self.now / PER_SECOND:.9g} s already",
-                why="that time has come, and nothing else was said: the device would wait for it for ever",
-                next="once the time has come, say who runs",
+                why="that time has passed and the policy gave no other instruction, so the device would wait forever",
+                next="when the time has come, say which requests run",
             )
         coming = self.requests[self._come].arrival_ps if self._come < len(self.requests) else None
         times = [one for one in (coming, until_ps) if one is not None]
@@ -155,7 +155,7 @@ class ServerEngine:
         """A token for every running request that has its blocks; the seconds are those of the machine (ps)."""
         if not self.running:
             raise VirtualServerError(
-                "a step, and nothing runs", why="no request was admitted", next="admit(request) first, or wait()"
+                "a step, and nothing runs", why="no request has been admitted", next="admit(request) first, or wait()"
             )
         able = [number for number in self.running if not self.needs(number)]
         self.stalls += len(self.running) - len(able)
@@ -229,7 +229,7 @@ class ServerEngine:
         one = self.requests[number]
         if one.state != state:
             raise VirtualServerError(
-                f"{verb} request {number}, which is {_SAYS[one.state]}", why=why, next="look at server.waiting"
+                f"{verb} request {number}, which is {_SAYS[one.state]}", why=why, next="check server.waiting"
             )
         return one
 

@@ -83,7 +83,7 @@ def load_curve(
     if not rates or sorted(rates) != list(rates) or rates[0] <= 0:
         raise UsageError(
             f"rates of {list(rates)}",
-            why="a curve needs loads that grow",
+            why="a curve needs increasing loads",
             next="rates=[1, 2, 4, 8], in requests a second",
         )
     served = [(rate, replay(VirtualServer(machine, load(rate)).run(policy))) for rate in rates]

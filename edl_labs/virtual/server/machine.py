@@ -40,8 +40,8 @@ class DecoderShape:
         if self.heads % self.kv_heads:
             raise VirtualServerError(
                 f"{self.heads} heads share {self.kv_heads} of keys and values",
-                why="each head of keys and values serves a group of the same size",
-                next="give kv_heads that divide heads",
+                why="each key-value head must serve the same number of heads",
+                next="use a kv_heads that divides heads",
             )
 
     @property
@@ -122,7 +122,7 @@ class ServerMachine:
             raise VirtualServerError(
                 f"{shape.name} leaves no room for keys and values on {chip.key}",
                 why=f"its weights have {shape.weight_bytes:,} bytes, the memory {chip.memory_bytes:,}",
-                next="take a smaller decoder, numbers of fewer bytes, or a larger accelerator",
+                next="use a smaller decoder, numbers with fewer bytes, or a larger accelerator",
             )
         rates = {"flop_per_s": chip.peak_flop_per_s("fp16"), "memory_byte_per_s": chip.memory_bandwidth_byte_per_s}
         given = {"blocks": blocks, "block_tokens": block_tokens, **rates, **parameters}
@@ -171,7 +171,7 @@ def server_machine(model: ServerMachine | Mapping[str, Any], **parameters: Any) 
         return dataclasses.replace(base, **parameters) if parameters else base
     except (TypeError, ValueError) as error:
         raise VirtualServerError(
-            "these are not the parameters of a server",
+            "these are not parameters of a server",
             why=str(error),
             next=f"it has {', '.join(one.name for one in dataclasses.fields(ServerMachine))}",
         ) from None
@@ -179,4 +179,4 @@ def server_machine(model: ServerMachine | Mapping[str, Any], **parameters: Any) 
 
 def _require(fits: bool, name: str, given: object, form: str) -> None:
     if not fits:
-        raise VirtualServerError(f"{name} is {shown(given)}", why=f"it is {form}", next="give SI: bytes, seconds, B/s")
+        raise VirtualServerError(f"{name} is {shown(given)}", why=f"it is {form}", next="pass SI: bytes, seconds, B/s")

@@ -56,7 +56,7 @@ class VirtualServer:
             raise VirtualServerError(
                 f"a request has an answer of {longest:,} tokens",
                 why=f"this server ends answers at {self.machine.most_output_tokens:,}",
-                next="give the machine more most_output_tokens, or draw shorter answers",
+                next="raise the machine's most_output_tokens, or draw shorter answers",
             )
         self.engine = self._engine()
         self._recorded: list[Entry] = []
@@ -107,8 +107,8 @@ class VirtualServer:
         if type(blocks) is not int or blocks < 1:
             raise VirtualServerError(
                 f"{shown(blocks)} blocks for request {number}",
-                why="blocks are counted: 1, 2, …",
-                next="allocate(request, request.needs), where it needs some",
+                why="the number of blocks must be 1 or more",
+                next="call allocate(request, request.needs) if the request needs blocks",
             )
         self._keep({"op": "allocate", "request": number, "blocks": blocks})
         self.engine.allocate(number, blocks)
@@ -182,7 +182,7 @@ class VirtualServer:
         if len(self._recorded) >= MAX_REPLAYED:
             raise VirtualServerError(
                 f"more than {MAX_REPLAYED:,} decisions",
-                why="no load of this size needs so many: the policy goes round in circles",
+                why="no load of this size needs that many: the policy repeats the same decisions forever",
                 next="look for a request that is admitted and preempted again and again",
             )
         self._recorded.append(entry)
@@ -196,9 +196,9 @@ class VirtualServer:
         if type(number) is int and 0 <= number < len(requests) and requests[number].state != FUTURE:
             return number
         raise VirtualServerError(
-            f"{shown(number)} is no request that has come",
-            why="a policy decides about requests of waiting, running and finished",
-            next="take one from server.waiting",
+            f"{shown(number)} is not a request that has arrived",
+            why="a policy can only use requests in waiting, running and finished",
+            next="choose one from server.waiting",
         )
 
 
@@ -229,8 +229,8 @@ def _require_waiting(server: VirtualServer, chosen: list[int]) -> None:
         if number not in numbers or number in chosen[:at]:
             raise VirtualServerError(
                 f"next_batch gives {number}, " + ("twice" if number in numbers else "and no such request waits"),
-                why=f"what runs next is numbers of requests that wait, each once: queue[0].number is {numbers[0]}",
-                next="[one.number for one in queue[:8]], not their places in the queue",
+                why=f"next_batch must return numbers of waiting requests, each once: queue[0].number is {numbers[0]}",
+                next="use [one.number for one in queue[:8]], not positions in the queue",
             )
 
 
@@ -245,8 +245,8 @@ def _numbers(chosen: Any) -> float | list[int]:
     except TypeError:
         raise VirtualServerError(
             f"next_batch gives {shown(chosen)}",
-            why="what runs next is a list of numbers of requests; a time waits until then",
-            next="[one.number for one in queue[:8]], or [] to wait for the next arrival",
+            why="next_batch must return a list of request numbers, or a time until which to wait",
+            next="return [one.number for one in queue[:8]], or [] to wait for the next arrival",
         ) from None
 
 

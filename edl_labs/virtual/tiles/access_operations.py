@@ -58,9 +58,9 @@ class AccessOperations(Running):
     def check_defined(self, verb: str, pointer: Tile, mask: Tile | None) -> None:
         """TileError where an address or a mask is undefined."""
         if pointer.undefined is not None and np.any(pointer.undefined & (True if mask is None else mask.array)):
-            raise refuse(f"A {verb} at an undefined address.", next="give the load an `other`", kind="undefined")
+            raise refuse(f"A {verb} at an undefined address.", next="pass `other` to the load", kind="undefined")
         if mask is not None and mask.undefined is not None and np.any(mask.undefined):
-            raise refuse(f"A {verb} with an undefined mask.", next="give the load an `other`", kind="undefined")
+            raise refuse(f"A {verb} with an undefined mask.", next="pass `other` to the load", kind="undefined")
 
     def check_bounds(self, verb: str, storage: Storage, index: Array, own: Array) -> None:
         """TileError for the first access outside of the tensor."""
@@ -75,7 +75,7 @@ class AccessOperations(Running):
         shown = program[: 3 if program[2] else 2 if program[1] else 1]
         raise TileError(
             f"Program {shown} {verb}s element {element:,} of `{storage.name}`, which has {size:,}.",
-            why="on a GPU that is another tensor's memory, or a crash",
+            why="on a GPU, this reads or writes another tensor's memory, or crashes",
             next="mask the lanes that are outside",
             kind=verb, tensor=storage.name, element=element, size=size, program=program,
         )  # fmt: skip
@@ -95,9 +95,9 @@ class AccessOperations(Running):
         if value.undefined is None or not np.any(value.undefined & own):
             return
         raise TileError(
-            f"An undefined value is stored into `{storage.name}`.",
-            why="a load with a mask and without `other` has no value in masked lanes (and x // 0 has none)",
-            next="give the load an `other`, or mask the store with the same mask",
+            f"An undefined value is stored in `{storage.name}`.",
+            why="a load with a mask but without `other` has no value in masked lanes (nor has x // 0)",
+            next="pass `other` to the load, or use the same mask for the store",
             kind="undefined",
             tensor=storage.name,
         )

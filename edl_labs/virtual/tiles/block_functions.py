@@ -19,9 +19,11 @@ from edl_labs.virtual.tiles.tile_types import (
 def arange(t: Builder, start: Any, end: Any) -> Symbol:
     """start, start + 1, ..., end - 1."""
     if type(start) is not int or type(end) is not int:
-        raise refuse("tl.arange of a value of the run.", why="shapes are known at compile time", next="use a constexpr")
+        raise refuse(
+            "tl.arange of a run-time value.", why="shapes must be known at compile time", next="use a constexpr"
+        )
     if end <= start or (end - start) & (end - start - 1) or max(abs(start), abs(end)) >= 2**31:
-        raise refuse(f"tl.arange({start}, {end}): its length is no power of two.", next="round up and use a mask")
+        raise refuse(f"tl.arange({start}, {end}): its length is not a power of two.", next="round up and use a mask")
     return t.emit("arange", (), TileType(INT32, (end - start,)), start=start, end=end)
 
 
@@ -31,9 +33,11 @@ def shape_of(t: Builder, shape: Any) -> tuple[int, ...]:
     for extent in shape:
         if type(extent) is not int:
             why = "a name that is assigned in the kernel is a value of the run"
-            raise refuse("A shape with a value of the run.", why=why, next="use a constexpr: N: tl.constexpr = ...")
+            raise refuse(
+                "A shape that depends on a run-time value.", why=why, next="use a constexpr: N: tl.constexpr = ..."
+            )
         if extent < 1 or extent & (extent - 1):
-            raise refuse(f"A shape with {extent}, which is no power of two.", next="round up and use a mask")
+            raise refuse(f"A shape with {extent}, which is not a power of two.", next="round up and use a mask")
     return tuple(shape)
 
 
@@ -46,7 +50,7 @@ def type_of(value: Any) -> Scalar:
     if isinstance(value, TileType) and not value.pointer and not value.shape:
         return value.scalar
     if not isinstance(value, Scalar):
-        raise refuse("A type is missing.", next="pass tl.float32, or x.dtype")
+        raise refuse("The dtype is missing.", next="pass tl.float32, or x.dtype")
     return value
 
 
@@ -78,9 +82,11 @@ def zeros_like(t: Builder, input: Any) -> Symbol:
 def to(t: Builder, input: Any, dtype: Any, fp_downcast_rounding: Any = None, bitcast: Any = False) -> Symbol:
     """A value in another type."""
     if fp_downcast_rounding not in (None, "rtne"):
-        raise refuse("Only rounding to nearest is evaluated.", next="leave fp_downcast_rounding out")
+        raise refuse("Only rounding to nearest is supported.", next="omit fp_downcast_rounding")
     if isinstance(dtype, TileType) and dtype.pointer:
-        raise refuse("A cast to a pointer.", why="addresses are a tensor and an offset", next="add to a pointer")
+        raise refuse(
+            "A cast to a pointer.", why="an address consists of a tensor and an offset", next="add to a pointer"
+        )
     value, scalar = t.symbol(input), type_of(dtype)
     if not bitcast:
         return t.cast(value, scalar)
@@ -93,7 +99,11 @@ def reshape(t: Builder, input: Any, *shape: Any, can_reorder: Any = False) -> Sy
     """The same elements in another shape."""
     value, new = t.symbol(input), _shapes(t, shape)
     if TileType(INT1, new).elements != value.type.elements:
-        raise refuse(f"{list(value.type.shape)} has no {list(new)}.", why="the elements differ", next="count them")
+        raise refuse(
+            f"{list(value.type.shape)} has no {list(new)}.",
+            why="the number of elements differs",
+            next="use a shape with the same number of elements",
+        )
     return t.view("reshape", value, new)
 
 
@@ -146,7 +156,7 @@ def trans(t: Builder, input: Any, *dims: Any) -> Symbol:
     value = t.symbol(input)
     rank = len(value.type.shape)
     if rank < 2 and not dims:
-        raise refuse("tl.trans of less than two axes.", next="add an axis with x[:, None]")
+        raise refuse("tl.trans of fewer than two axes.", next="add an axis with x[:, None]")
     return permute(t, value, *(dims or (*range(rank - 2), rank - 1, rank - 2)))
 
 
@@ -180,10 +190,12 @@ def cat(t: Builder, input: Any, other: Any, can_reorder: Any = False, dim: Any =
     rank = len(a.type.shape)
     if a.type != b.type or a.type.pointer or type(dim) is not int or not -rank <= dim < rank:
         raise refuse(
-            f"tl.cat of {a.type} and {b.type}.", why="it takes two equal blocks", next="convert, or use tl.join"
+            f"tl.cat of {a.type} and {b.type}.",
+            why="it needs two blocks of the same type",
+            next="convert, or use tl.join",
         )
     if can_reorder and rank != 1:
-        raise refuse("tl.cat with can_reorder takes one axis.", next="leave can_reorder out")
+        raise refuse("tl.cat with can_reorder works on blocks with one axis only.", next="omit can_reorder")
     shape = list(a.type.shape)
     shape[dim] *= 2
     return t.emit("cat", (a, b), a.type.shaped(tuple(shape)), axis=dim % rank)
@@ -194,7 +206,7 @@ def where(t: Builder, condition: Any, x: Any, y: Any) -> Symbol:
     condition = t.cast(t.symbol(condition), INT1)
     if isinstance(x, Symbol) and isinstance(y, Symbol) and x.type.pointer and y.type.pointer:
         if x.type.scalar != y.type.scalar:
-            raise refuse("tl.where of two kinds of pointers.", next="load first")
+            raise refuse("tl.where of pointers to different types.", next="load first")
         pair, origin = (x, y), x.origin if x.origin == y.origin else ""
         t.mixed_origins |= x.origin != y.origin
     else:

@@ -96,7 +96,7 @@ class Builder:
         if isinstance(value, Symbol):
             return value
         if not isinstance(value, bool | int | float):
-            raise refuse(f"A {_kind(value)} is no value of the run.", next="use a number or a block")
+            raise refuse(f"A {_kind(value)} is not a run-time value.", next="use a number or a block")
         scalar = scalar or scalar_of_constant(value)
         if not scalar.is_float and isinstance(value, float) and value != int_or_zero(value):
             raise refuse(f"The number {value} does not fit {scalar}.", next="write an integer, or use tl.float32")
@@ -138,7 +138,9 @@ class Builder:
         kinds = [scalar_of_constant(_number(v)) if w else v.type.scalar for v, w in zip((a, b), weak, strict=True)]
         for one in (a, b):
             if isinstance(one, Symbol) and one.type.pointer:
-                raise refuse("Arithmetic on a pointer.", why="a pointer takes only + and -", next="compute the offset")
+                raise refuse(
+                    "Arithmetic on a pointer.", why="a pointer supports only + and -", next="compute the offset"
+                )
         common = promote(kinds[0], kinds[1], weak=weak, division=division)
         return self.in_type(a, common), self.in_type(b, common)
 
@@ -151,7 +153,9 @@ class Builder:
     def cast(self, value: Symbol, scalar: Scalar) -> Symbol:
         """A value in another type."""
         if value.type.pointer:
-            raise refuse("A pointer is no number.", why="addresses are a tensor and an offset", next="use offsets")
+            raise refuse(
+                "A pointer is not a number.", why="an address consists of a tensor and an offset", next="use offsets"
+            )
         if value.type.scalar == scalar:
             return value
         return self.emit("cast", (value,), value.type.of(scalar), source=value.type.scalar, target=scalar)
@@ -159,7 +163,7 @@ class Builder:
     def elementwise(self, name: str, values: Sequence[Symbol], scalar: Scalar, /, **options: Any) -> Symbol:
         """An operation element by element, with broadcasting."""
         if any(one.type.pointer for one in values):
-            raise refuse("A pointer is no number.", why="a pointer takes only + and -", next="compute the offset")
+            raise refuse("A pointer is not a number.", why="a pointer supports only + and -", next="compute the offset")
         aligned, shape = self.aligned(*values)
         return self.emit(name, aligned, TileType(scalar, shape), scalar=values[-1].type.scalar, **options)
 

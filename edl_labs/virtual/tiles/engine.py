@@ -53,7 +53,7 @@ class Engine(ValueOperations, AccessOperations):
 
     def do_if(self, op: Operation, inputs: list[Tile], env: dict[int, Tile]) -> list[Tile]:
         if inputs[0].undefined is not None and inputs[0].undefined.any():
-            raise refuse("`if` on an undefined value.", next="give the load an `other`", kind="undefined")
+            raise refuse("`if` on an undefined value.", next="pass `other` to the load", kind="undefined")
         test = inputs[0].array
         if test.all() or not test.any():
             return self.region(op.regions[0 if test.all() else 1], dict(env))
@@ -95,7 +95,7 @@ class Engine(ValueOperations, AccessOperations):
             0, -((wide[1] - wide[0]) // -wide[2])
         )  # fmt: skip
         if not op.options["negative"] and (wide[2] < 0).any():
-            raise refuse("A loop with a negative step of the run.", next="use a constexpr step", kind="budget")
+            raise refuse("A loop with a negative run-time step.", next="use a constexpr step", kind="budget")
 
         def index(turn: int, kept: Array | None) -> Tile:
             value = wide[0] + turn * wide[2]
@@ -111,7 +111,7 @@ class Engine(ValueOperations, AccessOperations):
             inner = self.inner(test, env, kept) | dict(zip(test.arguments, state, strict=True))
             result = self.region(test, inner)[0]
             if result.undefined is not None and result.undefined.any():
-                raise refuse("`while` on an undefined value.", next="give the load an `other`", kind="undefined")
+                raise refuse("`while` on an undefined value.", next="pass `other` to the load", kind="undefined")
             return result.array
 
         return self.loop(body, inputs, env, going, None)

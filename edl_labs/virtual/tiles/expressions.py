@@ -93,7 +93,7 @@ class Expressions(Builder):
         if name in self.functions:
             return Bound(name)
         if name in HINTS:
-            raise refuse(f"tl.{name} is not evaluated.", next=HINTS[name])
+            raise refuse(f"tl.{name} is not supported.", next=HINTS[name])
         near = did_you_mean(name, self.functions)
         raise refuse(f"There is no tl.{name[:40]}.", next=near or "see the list in docs/library/tiles.md")
 
@@ -121,7 +121,7 @@ class Expressions(Builder):
         if isinstance(owner, tuple):
             index = self.value(parts[0])
             if type(index) is not int or len(parts) != 1 or not -len(owner) <= index < len(owner):
-                raise refuse("A part that a tuple does not have.", next="use a constant index")
+                raise refuse("A tuple index that does not exist.", next="use a constant index")
             return owner[index]
         if not isinstance(owner, Symbol):
             raise refuse(f"A part of a {type(owner).__name__}.", next="index a block with : and None")
@@ -132,7 +132,7 @@ class Expressions(Builder):
             return ":"
         if isinstance(node, ast.Constant) and node.value is None:
             return "None"
-        raise refuse("A block is indexed with : and None alone.", next="select with tl.where and tl.sum")
+        raise refuse("A block can be indexed only with : and None.", next="select with tl.where and tl.sum")
 
     def indexed(self, owner: Symbol, parts: list[str]) -> Symbol:
         """A block with new axes."""
@@ -140,7 +140,7 @@ class Expressions(Builder):
         try:
             shape = [1 if part == "None" else next(old) for part in parts]
         except StopIteration:
-            raise refuse("More indices than axes.", next="use one `:` for each axis") from None
+            raise refuse("More indices than axes.", next="use at most one `:` for each axis") from None
         return self.view("reshape", owner, (*shape, *old))
 
     def of_unaryop(self, node: ast.UnaryOp) -> Any:
@@ -184,9 +184,9 @@ class Expressions(Builder):
         if op in _BITS:
             a, b = self.numbers(left, right)
             if a.type.scalar.is_float:
-                raise refuse(f"`{_BITS[op]}` of {a.type.scalar}.", next="combine comparisons, or integers")
+                raise refuse(f"`{_BITS[op]}` of {a.type.scalar}.", next="combine comparisons or integers only")
             return self.elementwise("bits", [a, b], a.type.scalar, kind=_BITS[op])
-        raise refuse("`**` and `@` of values of the run.", next="multiply, use tl.exp2(y * tl.log2(x)), or tl.dot")
+        raise refuse("`**` and `@` of run-time values.", next="multiply, use tl.exp2(y * tl.log2(x)), or tl.dot")
 
     def arithmetic(self, kind: str, left: Any, right: Any) -> Symbol:
         """+ - * / // % of numbers and blocks."""
@@ -246,7 +246,7 @@ class Expressions(Builder):
             return (a and b) if kind == "&" else (a or b)
         a, b = self.symbol(a), self.symbol(b)
         if a.type.scalar != INT1 or b.type.scalar != INT1:
-            raise refuse("`and` or `or` of numbers.", why="it needs truth values", next="compare with 0 first")
+            raise refuse("`and` or `or` of numbers.", why="this needs truth values", next="compare with 0 first")
         return self.elementwise("bits", [a, b], INT1, kind=kind)
 
     def of_ifexp(self, node: ast.IfExp) -> Any:
@@ -272,7 +272,7 @@ class Expressions(Builder):
         given = [self.value(one) for one in node.args]
         named = {one.arg: self.value(one.value) for one in node.keywords if one.arg}
         if len(named) != len(node.keywords):
-            raise refuse("`**` in a call.", next="write the arguments")
+            raise refuse("`**` in a call.", next="write the arguments out")
         self.line = node.lineno
         if isinstance(function, KernelFunction):
             return self.call_kernel(function, given, named)

@@ -29,5 +29,5 @@ def bind(
         raise refuse(f"`{function.name}` needs `{missing[0]}`.", next="pass it")
     for name in sorted(function.constants):
         if isinstance(scope[name], Symbol):
-            raise refuse(f"`{name}` is a constexpr, and its value is known only in the run.", next="pass a number")
+            raise refuse(f"`{name}` is a constexpr, but its value is known only at run time.", next="pass a number")
     return {name: scope[name] for name in function.parameters}

@@ -106,9 +106,11 @@ def _tree(source: str) -> ast.Module:
         tree = ast.parse(source)
     except SyntaxError as error:
         line = error.lineno or 0
-        raise refuse(f"The source is not Python: {error.msg}.", next="correct the line").at(line) from None
+        raise refuse(f"The source is not Python: {error.msg}.", next="fix that line").at(line) from None
     except (ValueError, RecursionError, MemoryError):
-        raise refuse("The source cannot be parsed.", why="it is nested too deeply", next="use more names") from None
+        raise refuse(
+            "The source cannot be parsed.", why="it is nested too deeply", next="split it into parts with names"
+        ) from None
     return tree
 
 
@@ -117,7 +119,7 @@ def _is_kernel(node: ast.FunctionDef) -> bool:
     for name in names:
         word = name.partition("(")[0].rpartition(".")[2]
         if word in _TUNERS:
-            raise refuse(f"@{word} is not evaluated.", next=_TUNERS[word]).at(node.lineno)
+            raise refuse(f"@{word} is not supported.", next=_TUNERS[word]).at(node.lineno)
     is_kernel = [name.partition("(")[0] in _DECORATORS for name in names]
     if any(is_kernel) and not all(is_kernel):
         other = names[is_kernel.index(False)][:40]
@@ -142,7 +144,7 @@ def _walk(top: ast.AST) -> Iterator[tuple[Any, int]]:
 def _function(node: ast.FunctionDef) -> KernelFunction:
     given = node.args
     if given.vararg or given.kwarg:
-        raise refuse("A kernel has no *args or **kwargs.", next="name each parameter").at(node.lineno)
+        raise refuse("A kernel cannot have *args or **kwargs.", next="name each parameter").at(node.lineno)
     for part in [*node.body, *given.defaults, *filter(None, given.kw_defaults)]:
         _check(part)
     every = [*given.posonlyargs, *given.args, *given.kwonlyargs]
@@ -159,7 +161,7 @@ def _function(node: ast.FunctionDef) -> KernelFunction:
 def check_name(name: str, line: int) -> None:
     """TileError where a name would hide a name of the language."""
     if name in RESERVED:
-        raise refuse(f"The name `{name}` is reserved.", why="it would hide the language's own", next="rename it").at(
+        raise refuse(f"The name `{name}` is reserved.", why="the language uses this name itself", next="rename it").at(
             line
         )
 
@@ -177,14 +179,14 @@ def _check(top: ast.AST) -> None:
     for node, depth in _walk(top):
         line = getattr(node, "lineno", getattr(top, "lineno", 0))
         if depth > MAX_NESTING:
-            raise refuse(f"More than {MAX_NESTING} levels of nesting.", next="give parts a name").at(line)
+            raise refuse(f"More than {MAX_NESTING} levels of nesting.", next="assign parts to names").at(line)
         if not isinstance(node, _ALLOWED):
             what, then = _ALTERNATIVES.get(type(node), (type(node).__name__, "see the list in docs/library/tiles.md"))
             raise refuse(f"{what} is not part of the language.", next=then).at(line)
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             check_name(node.id, line)
         if isinstance(node, ast.For | ast.While) and node.orelse:
-            raise refuse("A loop has no `else`.", next="write it after the loop").at(line)
+            raise refuse("A loop cannot have an `else`.", next="write that code after the loop").at(line)
 
 
 def _constant(node: ast.stmt) -> tuple[str, ast.expr] | None:

@@ -52,7 +52,9 @@ def known(op: type[ast.AST], left: Any, right: Any) -> Any:
     try:
         return bounded(_CONSTANT_OPERATIONS[op](left, right))
     except (ArithmeticError, ValueError, TypeError):
-        raise refuse("Arithmetic on constants that has no result.", next="check for zeros and signs") from None
+        raise refuse(
+            "Arithmetic on constants without a defined result.", next="check for division by zero and for signs"
+        ) from None
 
 
 def bounded(value: Any) -> Any:

@@ -61,7 +61,7 @@ def fma(t: Expressions, x: Any, y: Any, z: Any) -> Symbol:
 def _extreme(kind: str) -> Callable[..., Any]:
     def call(t: Expressions, x: Any, y: Any, propagate_nan: Any = None) -> Any:
         if propagate_nan is not None:
-            raise refuse("propagate_nan is not evaluated.", next="test for NaN with x != x")
+            raise refuse("propagate_nan is not supported.", next="test for NaN with x != x")
         x, y = t.numbers(x, y)
         return t.elementwise("arithmetic", [x, y], x.type.scalar, kind=kind)
 
@@ -102,17 +102,17 @@ def softmax(t: Expressions, x: Any, dim: Any = None, keep_dims: Any = None, ieee
 def constexpr(t: Expressions, value: Any) -> Any:
     """A known value."""
     if isinstance(value, Symbol):
-        raise refuse("tl.constexpr of a value of the run.", next="use a parameter with : tl.constexpr")
+        raise refuse("tl.constexpr of a run-time value.", next="use a parameter with : tl.constexpr")
     return value
 
 
 def static_assert(t: Expressions, cond: Any, msg: Any = "") -> None:
     """TileError unless a known condition holds."""
     if isinstance(cond, Symbol):
-        raise refuse("tl.static_assert of a value of the run.", next="use constexpr parameters")
+        raise refuse("tl.static_assert of a run-time value.", next="use constexpr parameters")
     if not cond:
         said = f": {str(msg)[:80]}" if msg else "."
-        raise refuse(f"tl.static_assert fails{said}", next="call the kernel with other constants")
+        raise refuse(f"tl.static_assert fails{said}", next="call the kernel with different constants")
 
 
 def assume(t: Expressions, cond: Any) -> None:
@@ -120,7 +120,7 @@ def assume(t: Expressions, cond: Any) -> None:
     if isinstance(cond, Symbol):
         t.effect("assume", [cond])
     elif not cond:
-        raise refuse("tl.assume of what is false.", next="remove it")
+        raise refuse("tl.assume of a false condition.", next="remove it")
 
 
 def hint(t: Expressions, x: Any, values: Any) -> Any:
@@ -153,27 +153,27 @@ def python_float(t: Expressions, value: Any) -> float:
     try:
         return float(value)
     except (TypeError, ValueError):
-        raise refuse("float() of a value of the run.", next="convert with .to(tl.float32)") from None
+        raise refuse("float() of a run-time value.", next="convert with .to(tl.float32)") from None
 
 
 def python_int(t: Expressions, value: Any) -> int:
     """A known integer."""
     if not isinstance(value, bool | int | float) or value - value != 0:
-        raise refuse("int() of a value of the run.", next="convert with .to(tl.int32)")
+        raise refuse("int() of a run-time value.", next="convert with .to(tl.int32)")
     return int(value)
 
 
 def python_len(t: Expressions, value: Any) -> int:
     """Parts of a tuple."""
     if not isinstance(value, tuple):
-        raise refuse("len() of something else than a tuple.", next="use x.shape[0]")
+        raise refuse("len() of something other than a tuple.", next="use x.shape[0]")
     return len(value)
 
 
 def next_power_of_2(t: Expressions, n: Any) -> int:
     """The least power of two that is at least n."""
     if type(n) is not int or n > 2**40:
-        raise refuse("next_power_of_2 of a value of the run.", next="compute it on the host")
+        raise refuse("next_power_of_2 of a run-time value.", next="compute it on the host")
     return 1 << max(0, n - 1).bit_length()
 
 
@@ -212,7 +212,7 @@ class KernelTracer(Tracer):
     def call_language(self, name: str, given: list[Any], named: dict[str, Any], *, unused: bool) -> Any:
         """A call of a function of tl."""
         if name in _RANGES or name not in self.functions:
-            raise refuse(f"`{name.removeprefix('python ')}` outside of a `for`.", next="use it in `for i in range(n)`")
+            raise refuse(f"`{name.removeprefix('python ')}` outside a `for`.", next="use it in `for i in range(n)`")
         function = self.functions[name]
         if name.startswith("atomic_"):
             named["used"] = not unused
@@ -226,11 +226,11 @@ class KernelTracer(Tracer):
         """The kind and the bounds of a `for`."""
         kind = getattr(self.value(node.func), "name", "") if isinstance(node, ast.Call) else ""
         if kind not in _RANGES or not isinstance(node, ast.Call):
-            raise refuse("A loop over something else than a range.", next="use range, tl.range or tl.static_range")
+            raise refuse("A loop over something other than a range.", next="use range, tl.range or tl.static_range")
         given = [self.value(one) for one in node.args]
         extra = {one.arg for one in node.keywords} - (_PIPELINE if kind == "range" else frozenset())
         if extra or not 1 <= len(given) <= 3:
-            raise refuse("A range has 1 to 3 numbers.", next="range(first, end, step)")
+            raise refuse("A range needs 1 to 3 numbers.", next="range(first, end, step)")
         low, high = (0, given[0]) if len(given) == 1 else given[:2]
         step = given[2] if len(given) == 3 else 1
         return ("static" if kind == "static_range" else "run"), (low, high, step)

@@ -45,7 +45,9 @@ class Kernel:
 
     def __call__(self, *args: Any, **named: Any) -> Any:
         then = f"{self.__name__}[grid](...) launches it"
-        raise refuse(f"`{self.__name__}` is a kernel and cannot be called.", why="it runs on the device", next=then)
+        raise refuse(
+            f"`{self.__name__}` is a kernel and cannot be called.", why="a kernel runs on the device", next=then
+        )
 
     def texts(self) -> dict[str, str]:
         """The source of this kernel and of those that it calls, by name, and the constexprs that they use."""
@@ -93,7 +95,9 @@ class _Language:
         if name.startswith("_"):
             raise AttributeError(name)
         raise refuse(
-            f"tl.{name} works in a kernel alone.", why="the host has no program", next="call it in a function with @jit"
+            f"tl.{name} works only in a kernel.",
+            why="the host has no program id",
+            next="call it inside a function with @jit",
         )
 
 

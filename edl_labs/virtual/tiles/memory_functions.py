@@ -20,7 +20,7 @@ _HINTS = {
 def _check_hints(**given: Any) -> None:
     for name, value in given.items():
         if value not in _HINTS[name]:
-            raise refuse(f"{name}={str(value)[:20]!r}.", next="leave it out: it changes no value")
+            raise refuse(f"{name}={str(value)[:20]!r}.", next="omit it: it changes no value")
 
 
 def _pointer(value: Any, what: str) -> Symbol:
@@ -32,7 +32,7 @@ def _pointer(value: Any, what: str) -> Symbol:
 def _mask(t: Builder, mask: Any, shape: tuple[int, ...]) -> Symbol:
     mask = t.symbol(mask)
     if mask.type.scalar.kind != BOOLEAN:
-        raise refuse(f"A mask of {mask.type.scalar}.", why="it needs truth values", next="use a comparison")
+        raise refuse(f"A mask of {mask.type.scalar}.", why="this needs truth values", next="use a comparison")
     return _fitted(t, mask, shape, "mask")
 
 
@@ -60,7 +60,7 @@ def load(
     _check_hints(cache_modifier=cache_modifier, eviction_policy=eviction_policy)
     pointer = _pointer(pointer, "load")
     if mask is None and other is not None:
-        raise refuse("`other` without `mask`.", why="every lane is loaded", next="give a mask")
+        raise refuse("`other` without `mask`.", why="without a mask, every lane is loaded", next="pass a mask")
     scalar = pointer.type.scalar
     inputs = [pointer]
     if mask is not None:

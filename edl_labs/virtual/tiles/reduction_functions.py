@@ -103,7 +103,7 @@ def histogram(t: Builder, input: Any, num_bins: Any, mask: Any = None) -> Symbol
         raise refuse(f"tl.histogram of {value.type}.", next="pass int32 values with one axis")
     inputs = [value] if mask is None else [value, t.broadcast(t.symbol(mask), value.type.shape)]
     if any(one.type.scalar.kind != BOOLEAN for one in inputs[1:]):
-        raise refuse("A mask that is no truth value.", next="use a comparison")
+        raise refuse("A mask that does not consist of truth values.", next="use a comparison")
     return t.emit("histogram", inputs, TileType(INT32, (bins,)), bins=bins)
 
 
@@ -149,7 +149,9 @@ def _check_dot(a: Symbol, b: Symbol) -> None:
         raise refuse(f"tl.dot of {shapes}: the inner lengths differ.", next="use tl.trans")
     least = {8: 32, 16: 16, 32: 8, 64: 4}[kinds[0].bits]
     if a.type.shape[-1] < least:
-        raise refuse(f"tl.dot of {shapes}: K is below {least}.", why="a tensor core needs it", next="use larger tiles")
+        raise refuse(
+            f"tl.dot of {shapes}: K is below {least}.", why="a tensor core needs at least that", next="use larger tiles"
+        )
 
 
 def _dot_type(source: Scalar, out: Scalar | None, acc: Any) -> Scalar:

@@ -116,7 +116,7 @@ def _dtype(program: TileProgram, tensors: Mapping[str, TensorArgument]) -> str:
 def _grid(grid: Any) -> tuple[int, int, int]:
     parts = list(grid) if isinstance(grid, tuple | list) else [grid]
     if not 1 <= len(parts) <= 3 or not all(isinstance(one, int | np.integer) and one >= 0 for one in parts):
-        raise refuse("A grid is one to three numbers of programs.", next="kernel[(cdiv(n, BLOCK),)](...)")
+        raise refuse("A grid must have one to three numbers of programs.", next="kernel[(cdiv(n, BLOCK),)](...)")
     full = tuple(int(one) for one in [*parts, 1, 1][:3])
     if full[0] * full[1] * full[2] > _MOST_PROGRAMS:
         raise refuse(f"More than {_MOST_PROGRAMS:,} programs.", next="try a smaller input", kind="budget")
@@ -173,7 +173,7 @@ def _traced(
     try:
         return tracer.trace(function, scope)
     except RecursionError:
-        raise refuse("The kernel is nested too deeply.", next="use more names") from None
+        raise refuse("The kernel is nested too deeply.", next="split it into parts with names") from None
 
 
 def compiled_for(module: KernelModule, kernel_name: str, parameters: Mapping[str, Any]) -> TileProgram:

@@ -70,7 +70,7 @@ class Statements(Expressions):
     def do_return(self, node: ast.Return) -> None:
         """Ends the function."""
         if self.loops:
-            raise refuse("`return` inside of a loop.", next="use `while` with a condition")
+            raise refuse("`return` inside a loop.", next="use `while` with a condition")
         raise Returned(None if node.value is None else self.value(node.value))
 
     def do_assign(self, node: ast.Assign) -> None:
@@ -82,13 +82,13 @@ class Statements(Expressions):
     def do_annassign(self, node: ast.AnnAssign) -> None:
         """`NAME: tl.constexpr = value` keeps a value known to the tracer."""
         if node.value is None:
-            raise refuse("An annotation without a value.", next="assign in the same statement")
+            raise refuse("An annotation without a value.", next="assign a value in the same statement")
         value = self.value(node.value)
         if not is_constexpr(node.annotation) or not isinstance(node.target, ast.Name):
             return self.assign(node.target, value)
         if node.target.id in self.scope:
             raise refuse(
-                f"`{node.target.id}` is defined already.", why="a constexpr is assigned once", next="rename it"
+                f"`{node.target.id}` is already defined.", why="a constexpr can be assigned only once", next="rename it"
             )
         self.scope[node.target.id] = value
         return None
@@ -96,7 +96,7 @@ class Statements(Expressions):
     def do_augassign(self, node: ast.AugAssign) -> None:
         """`name += value`."""
         if not isinstance(node.target, ast.Name):
-            raise refuse("An assignment to a part of a value.", next="build the value with tl.where")
+            raise refuse("An assignment to part of a value.", next="build the value with tl.where")
         left = self.name(node.target.id)
         self.assign(node.target, self.binary(type(node.op), left, self.value(node.value)))
 
@@ -106,11 +106,13 @@ class Statements(Expressions):
             self.scope[target.id] = self.materialized(value)
         elif isinstance(target, ast.Tuple | ast.List):
             if not isinstance(value, tuple) or len(value) != len(target.elts):
-                raise refuse(f"{len(target.elts)} names and another number of values.", next="use as many names")
+                raise refuse(
+                    f"{len(target.elts)} names and a different number of values.", next="use as many names as values"
+                )
             for one, part in zip(target.elts, value, strict=True):
                 self.assign(one, part)
         else:
-            raise refuse("An assignment to a part of a value.", next="build the value with tl.where")
+            raise refuse("An assignment to part of a value.", next="build the value with tl.where")
 
     def materialized(self, value: Any) -> Any:
         """A value of the run for a number; everything else as it is."""
@@ -127,7 +129,7 @@ class Statements(Expressions):
             self.statements([*(node.body if condition else node.orelse), *rest])
             return True
         if self.loops:
-            raise refuse("`return` inside of a loop.", next="use `while` with a condition").at(node.lineno)
+            raise refuse("`return` inside a loop.", next="use `while` with a condition").at(node.lineno)
         kept = self.scope.keys() | (assigned_names(node.body) & assigned_names(node.orelse))
         branches = [self.branch([*body, Forget(kept), *rest]) for body in (node.body, node.orelse)]
         values = [self.materialized(value) for _, value in branches]
@@ -200,7 +202,7 @@ class Statements(Expressions):
                 shown = " and ".join(sorted(map(str, types)))
                 raise refuse(
                     f"`{name}` has different types after the `if`: {shown}.",
-                    why="a value has one type, whichever branch runs",
+                    why="a value must have the same type, whichever branch runs",
                     next="convert with .to(...) in the branches",
                 ).at(node.lineno)
             names.append(name)
@@ -211,7 +213,7 @@ class Statements(Expressions):
         value = self.value(test)
         if isinstance(value, Symbol):
             if value.type.elements != 1:
-                raise refuse("A block of values is no condition.", next="use tl.where, or reduce it with tl.max")
+                raise refuse("A block of values cannot be a condition.", next="use tl.where, or reduce it with tl.max")
             if value.type.shape:
                 value = self.view("reshape", value, ())
             return self.cast(value, INT1)
@@ -237,7 +239,7 @@ def assigned_names(statements: Sequence[ast.stmt]) -> frozenset[str]:
 def _parts(value: Any) -> list[Symbol]:
     parts = value if isinstance(value, tuple) else (() if value is None else (value,))
     if not all(isinstance(one, Symbol) for one in parts):
-        raise refuse("A function that returns something else than values.", next="return blocks or scalars")
+        raise refuse("A function that returns something other than values.", next="return blocks or scalars")
     return list(parts)
 
 

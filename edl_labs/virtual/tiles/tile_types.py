@@ -149,5 +149,5 @@ def promote(a: Scalar, b: Scalar, *, weak: tuple[bool, bool] = (False, False), d
     if a.is_float or b.is_float:
         raise refuse(f"{a} and {b} have no common type.", next="convert one with .to(tl.float32)")
     if division and a.signed != b.signed:
-        raise refuse(f"A division of {a} by {b}.", why="one has a sign", next="convert one with .to(...)")
+        raise refuse(f"A division of {a} by {b}.", why="only one of them is signed", next="convert one with .to(...)")
     return promote_integers(a, b)

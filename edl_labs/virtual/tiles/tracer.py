@@ -24,7 +24,7 @@ class Tracer(Statements):
         self.calls = [function.name]
         returned = self.call_body(function, scope)
         if returned is not None:
-            raise refuse("A kernel returns no value.", next="store it with tl.store").at(function.line)
+            raise refuse("A kernel cannot return a value.", next="store it with tl.store").at(function.line)
         find_captures(self.region)
         written = frozenset(self.origins if self.mixed_origins else self.written)
         lines = tuple(sorted(self.tf32_lines))
@@ -36,7 +36,7 @@ class Tracer(Statements):
         """`for` over range, tl.range or tl.static_range."""
         kind, bounds = self.range_of(node.iter)
         if not isinstance(node.target, ast.Name):
-            raise refuse("A loop over several names.", next="use one name and compute the others")
+            raise refuse("A loop with several loop variables.", next="use one name and compute the others")
         if kind == "static":
             return self.unrolled(node, bounds)
         low, high, step = bounds
@@ -56,7 +56,7 @@ class Tracer(Statements):
     def unrolled(self, node: ast.For, bounds: tuple[Any, Any, Any]) -> None:
         """One copy of the body for each value."""
         if not all(type(one) is int for one in bounds) or not bounds[2]:
-            raise refuse("tl.static_range over values of the run.", next="use range, or constexpr bounds")
+            raise refuse("tl.static_range over run-time values.", next="use range, or constexpr bounds")
         values = range(*bounds)
         if len(values) > _MOST_UNROLLED:
             raise refuse(f"tl.static_range with {len(values):,} iterations.", next="use range")
@@ -124,7 +124,7 @@ class Tracer(Statements):
             elif not isinstance(new, Symbol) or new.type != before[name].type:
                 raise refuse(
                     f"The loop changes the type of `{name}`: {before[name].type} before, {shown_type(new)} after.",
-                    why="a value that a loop carries has one type",
+                    why="a value that a loop updates must keep its type",
                     next="start with the right type, or convert with .to(...) in the loop",
                 )
             else:

@@ -91,9 +91,9 @@ class Register:
 
     def _unknown(self, *_: Any) -> NoReturn:
         raise VirtualWarpError(
-            "a kernel asks for the value of what it loaded",
-            why="threads are recorded one after the other, so what memory will hold is not known yet",
-            next="load, add, subtract, multiply, divide and store it; branch and index by thread numbers",
+            "a kernel reads the value of what it loaded",
+            why="threads are recorded one after the other, so the contents of memory are not known yet",
+            next="only load, add, subtract, multiply, divide and store values; branch and index by thread numbers",
         )
 
     __bool__ = __float__ = __int__ = __index__ = __abs__ = __round__ = _unknown
@@ -134,8 +134,8 @@ class KernelArray:
     def __iter__(self) -> NoReturn:
         raise VirtualWarpError(
             f"a kernel goes through {self.name} as a whole",
-            why="a thread touches one element at a time",
-            next="index it in a loop, in which each thread takes elements of its own",
+            why="a thread accesses one element at a time",
+            next="index it in a loop in which each thread handles its own elements",
         )
 
     def place(self, index: Any, thread: KernelThread, does: str) -> int:
@@ -144,8 +144,8 @@ class KernelArray:
         if len(asked) != len(self.shape):
             raise VirtualWarpError(
                 f"{thread} {does} {self.name} with {len(asked)} index(es)",
-                why=f"its shape is {self.shape}, and a thread touches one element",
-                next=f"give {len(self.shape)} whole number(s)",
+                why=f"its shape is {self.shape}, and a thread accesses one element",
+                next=f"pass {len(self.shape)} whole number(s)",
             )
         flat = 0
         for one, extent in zip(asked, self.shape, strict=True):
@@ -156,8 +156,8 @@ class KernelArray:
         if isinstance(one, bool) or not hasattr(type(one), "__index__"):
             raise VirtualWarpError(
                 f"{thread} {does} {self.name} at {shown(one)}",
-                why="an index is a whole number",
-                next="use // where an index is a quotient",
+                why="an index must be a whole number",
+                next="use // if an index is a quotient",
             )
         number = operator.index(one)
         if not 0 <= number < extent:
@@ -176,8 +176,8 @@ class KernelArray:
         thread = self._of.running
         if thread is None:
             raise VirtualWarpError(
-                f"{self.name} is {what} outside of a kernel",
-                why="an array on the device holds nothing until a launch is replayed",
+                f"{self.name} is {what} outside a kernel",
+                why="an array on the device has no values until a launch is replayed",
                 next="launch a kernel; replay().contents(name) and .values(name) show the result",
             )
         assert isinstance(thread, KernelThread)
@@ -275,7 +275,7 @@ class KernelThread:
                 raise VirtualWarpError(
                     f"{self} uses a value that {value._thread} loaded",
                     why="a register belongs to its thread",
-                    next="hand it over through shared memory and a barrier, or with a shuffle within the warp",
+                    next="pass it on through shared memory and a barrier, or with a shuffle within the warp",
                 )
             return value.number
         if isinstance(value, int | float) and not isinstance(value, bool):
@@ -284,7 +284,7 @@ class KernelThread:
             return float(value)
         raise VirtualWarpError(
             f"{self} stores or computes with {shown(value)}",
-            why="a thread works with what it loaded, and with numbers",
+            why="a thread can compute only with values that it loaded and with numbers",
             next="load the element first",
         )
 
@@ -292,13 +292,13 @@ class KernelThread:
         self._whole(mask)
         if isinstance(lane, bool) or not isinstance(lane, int) or not 0 <= lane < LANES:
             why = f"a warp has lanes 0 to {LANES - 1}"
-            raise VirtualWarpError(f"{self} shuffles with {shown(lane)}", why=why, next="give a number of lanes")
+            raise VirtualWarpError(f"{self} shuffles with {shown(lane)}", why=why, next="pass a number of lanes")
         return self._valued((op, self._pc(), lane, self.source(value)))
 
     def _whole(self, mask: int) -> None:
         if mask not in (_FULL, -1):
             why = "the lanes of a mask must all take part, and only whole warps are modelled"
-            raise VirtualWarpError(f"{self} synchronises a part of its warp", why=why, next="give 0xFFFFFFFF")
+            raise VirtualWarpError(f"{self} synchronises a part of its warp", why=why, next="pass 0xFFFFFFFF")
 
     def _valued(self, step: Step) -> Register:
         self._did(step)
@@ -309,8 +309,8 @@ class KernelThread:
         if self.record.running is not self:
             raise VirtualWarpError(
                 f"{self} does something after it has ended",
-                why="another thread runs now, or none",
-                next="keep nothing of a thread beyond its kernel",
+                why="by then, another thread runs, or none",
+                next="do not use a thread after its kernel has returned",
             )
         self.steps.append(step)
         self.record.charge()

@@ -133,7 +133,9 @@ class WarpReplay(Value, Plottable):
     def _memory(self, array: str) -> tuple[Memory, tuple[int, ...], Callable[[int], Any]]:
         if array not in self._memories:
             known = ", ".join(self._memories) or "none"
-            raise VirtualWarpError(f"there is no array {shown(array)}", why=f"there are: {known}", next="name one")
+            raise VirtualWarpError(
+                f"there is no array {shown(array)}", why=f"there are: {known}", next="use one of these"
+            )
         return self._memories[array]
 
 

@@ -47,8 +47,8 @@ class LaunchRecord:
         if self._machine.steps > MAX_REPLAYED:
             raise VirtualWarpError(
                 f"the kernels do more than {MAX_REPLAYED:,} steps",
-                why="a loop may have no end, or the grid is larger than the data",
-                next="look at the loops' bounds and at grid and block",
+                why="a loop may be endless, or the grid is larger than the data",
+                next="check the bounds of the loops, the grid and the block",
             )
 
     def shared_array(self, thread: KernelThread, shape: Any, dtype: str) -> KernelArray:
@@ -62,13 +62,15 @@ class LaunchRecord:
             held = sum(elements_of(one) * ITEMSIZES[name] for one, name in self._shared)
             if held > MAX_SHARED_BYTES:
                 why = f"a block has {MAX_SHARED_BYTES // 1024} KiB unless it asks for more at launch"
-                raise VirtualWarpError(f"the block's shared arrays have {held:,} bytes", why=why, next="smaller tiles")
+                raise VirtualWarpError(
+                    f"the block's shared arrays have {held:,} bytes", why=why, next="use smaller tiles"
+                )
         if self._shared[number] != (size, dtype):
             before = self._shared[number]
             raise VirtualWarpError(
                 f"{thread} has a shared array of {size} {dtype}, others one of {before[0]} {before[1]}",
-                why="shared arrays belong to the block: all its threads have the same ones",
-                next="call cuda.shared.array with constants, before anything that depends on the thread",
+                why="shared arrays belong to the block, so all its threads must declare the same ones",
+                next="call cuda.shared.array with constants, before any code that depends on the thread",
             )
         return KernelArray(f"shared{number}", size, dtype, number=-1 - number, of=self._machine)
 
@@ -154,7 +156,7 @@ class VirtualWarp:
         """Run a kernel in every thread of every block. `grid` counts blocks, `block` threads: numbers, or (x, y, z)."""
         if self.running is not None:
             why = "kernels are launched by the host"
-            raise VirtualWarpError("a kernel launches a kernel", why=why, next="launch one after the other")
+            raise VirtualWarpError("a kernel launches a kernel", why=why, next="launch the kernels one after the other")
         if not callable(kernel):
             raise VirtualWarpError(
                 f"a kernel is a function, not {shown(kernel)}",
@@ -164,11 +166,15 @@ class VirtualWarp:
         blocks, threads = _dim3(grid, "grid"), _dim3(block, "block")
         if threads.x * threads.y * threads.z > MAX_BLOCK_THREADS:
             why = f"a block has at most {MAX_BLOCK_THREADS} threads"
-            raise VirtualWarpError(f"a block of {tuple(threads)} threads", why=why, next="more blocks of fewer threads")
+            raise VirtualWarpError(
+                f"a block of {tuple(threads)} threads", why=why, next="use more blocks with fewer threads"
+            )
         count = blocks.x * blocks.y * blocks.z * threads.x * threads.y * threads.z
         if count > MAX_LAUNCHED:
             why = f"each thread is recorded, and a launch has at most {MAX_LAUNCHED:,} here"
-            raise VirtualWarpError(f"a grid of {count:,} threads", why=why, next="cut the data into blocks, not more")
+            raise VirtualWarpError(
+                f"a grid of {count:,} threads", why=why, next="use only as many blocks as the data needs"
+            )
         record = LaunchRecord(self, kernel, blocks, threads)
         for at in _every(blocks):
             for thread in _every(threads):
@@ -209,7 +215,9 @@ def _shape(given: Any, what: str) -> tuple[int, ...]:
 
 def _require_dtype(dtype: Any) -> None:
     if type(dtype) is not str or dtype not in ITEMSIZES:
-        raise VirtualWarpError(f"there is no dtype {shown(dtype)}", why="it is a name", next=", ".join(ITEMSIZES))
+        raise VirtualWarpError(
+            f"there is no dtype {shown(dtype)}", why="a dtype is given by its name", next=", ".join(ITEMSIZES)
+        )
 
 
 __all__ = ["LaunchRecord", "VirtualWarp"]

@@ -15,7 +15,7 @@ def own_change(asked):
 
 
 # %% mistake="own_place_of_another_cause"
-# told: that line or operator is not what the trace charges with this cause
+# told: the trace does not charge this cause to that line or operator
 def own_change(asked):
     return {
         "cause": "data",

@@ -51,7 +51,7 @@ def test_gathering_what_is_there_is_refused():
         layers.all_gather(0)
         layers.all_gather(0)
 
-    with pytest.raises(VirtualClusterError, match="are here already"):
+    with pytest.raises(VirtualClusterError, match="are already in memory"):
         VirtualCluster.flat(2).run(program)
 
 

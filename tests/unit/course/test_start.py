@@ -201,5 +201,5 @@ def test_without_any_labs_the_way_out_is_said(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setattr(starting, "_PACKAGE", tmp_path / "edl_labs")
     monkeypatch.chdir(tmp_path)
 
-    with pytest.raises(UsageError, match="there are no labs here"):
+    with pytest.raises(UsageError, match="no labs were found"):
         labs_folder()

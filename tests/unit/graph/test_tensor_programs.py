@@ -244,7 +244,7 @@ def test_memory_that_nothing_filled_holds_no_values_of_the_judge() -> None:
 def test_inputs_of_another_shape_are_refused() -> None:
     text = record(lambda x: {"y": x.exp()}, {"x": torch.ones(3)})
 
-    with pytest.raises(ProgramError, match="is not the one of this case"):
+    with pytest.raises(ProgramError, match="does not match the input of this case"):
         play(text, {"x": torch.ones(4)})
 
 

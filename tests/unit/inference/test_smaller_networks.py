@@ -152,9 +152,9 @@ def test_old_batches_decay_and_bad_input_is_told():
     seen.add([0.5])
 
     assert [0.0, 0.0, 1.0, 0.5] == seen.counts
-    with pytest.raises(UsageError, match="counted where they are numbers"):
+    with pytest.raises(UsageError, match="must be finite numbers"):
         seen.add([float("nan")])
-    with pytest.raises(UsageError, match="nothing was counted"):
+    with pytest.raises(UsageError, match="no activations were counted"):
         ActivationHistogram().trimmed(4)
     with pytest.raises(UsageError, match="6 bins"):
         ActivationHistogram(bins=6)

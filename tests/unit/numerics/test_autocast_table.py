@@ -177,7 +177,7 @@ class Peeks(nn.Module):
         (lambda: autocast_table(nn.Linear(3, 3), X), "cannot be traced"),
         (lambda: autocast_table(lambda x: x, X), "not a torch.nn.Module"),
         (lambda: autocast_table(nn.ReLU(), X, device_type="tpu"), "cpu and cuda"),
-        (lambda: autocast_table(nn.ReLU(), X, dtype=torch.float32), "lowers nothing"),
+        (lambda: autocast_table(nn.ReLU(), X, dtype=torch.float32), "does not lower"),
         (lambda: autocast_table(nn.Linear(8, 8), X)["conv2d"], "there were linear"),
     ],
 )

@@ -124,7 +124,7 @@ def test_a_nan_scale_makes_its_block_nan_and_no_other():
     "empty", [[], 1.0, np.zeros((0, 32)), np.zeros((4, 0))], ids=["list", "number", "rows", "columns"]
 )
 def test_nothing_makes_no_block(empty):
-    with pytest.raises(UsageError, match="make no block"):
+    with pytest.raises(UsageError, match="cannot be divided into blocks"):
         MXFP8.quantize(empty)
 
 

@@ -192,7 +192,7 @@ def test_what_a_folder_of_other_data_holds_is_left_alone_however_damaged(
     store = write(images, tmp_path / "s", format="npy")
     cut(store.paths[0])
     before = store.paths[0].read_bytes()
-    with pytest.raises(UsageError, match="already holds something else"):
+    with pytest.raises(UsageError, match="already contains something else"):
         write(rows, tmp_path / "s", format="npy")
 
     assert before == store.paths[0].read_bytes()
@@ -209,7 +209,7 @@ def test_a_store_that_another_process_wrote_in_the_meantime_is_not_moved_away(
         raw(data, folder, shard_bytes)
 
     monkeypatch.setitem(format_writers.WRITERS, "raw", late)
-    with pytest.raises(UsageError, match="already holds something else"):
+    with pytest.raises(UsageError, match="already contains something else"):
         write(images, tmp_path / "s")
 
     assert list(rows.samples) == list(Store(tmp_path / "s").scan())

@@ -92,7 +92,7 @@ def test_a_store_of_other_data_that_was_there_first_is_refused(
     images, tokens, _ = sets(cache)
     other_writer_first(tokens)
 
-    with pytest.raises(UsageError, match="already holds something else"):
+    with pytest.raises(UsageError, match="already contains something else"):
         write(images, tmp_path / "s")
 
 

@@ -30,14 +30,14 @@ class LeavesTorch(nn.Module):
 
 
 REFUSED = {
-    "control flow on values": (LooksAtValues(), X, {}, "looks at values", "without `.item()`"),
-    "shapes from values": (Picks(), X, {}, "looks at values", "fixed shape"),
+    "control flow on values": (LooksAtValues(), X, {}, "reads tensor values", "without `.item()`"),
+    "shapes from values": (Picks(), X, {}, "reads tensor values", "fixed shape"),
     "numpy": (LeavesTorch(), X, {}, "leaves torch", "the part before or after"),
     "an example that does not fit": (nn.Linear(9, 8), X, {}, "cannot be run on this example", "model(*example)"),
     "an example that is no tensor": (nn.Linear(9, 8), "hello", {}, "cannot be run on this example", "model(*example)"),
     "weights in half, inputs not": (nn.Linear(8, 8).half(), X, {}, "cannot be run", "model(*example)"),
-    "no layers": (nn.Sequential(), X, {}, "does nothing", "the model that does the work"),
-    "no samples": (nn.Linear(8, 8), torch.empty(0, 8), {}, "does nothing", "at least one sample"),
+    "no layers": (nn.Sequential(), X, {}, "does no work", "the model that does the work"),
+    "no samples": (nn.Linear(8, 8), torch.empty(0, 8), {}, "does no work", "at least one sample"),
     "a dtype of torch": (
         nn.Linear(8, 8),
         X,
@@ -47,7 +47,7 @@ REFUSED = {
     ),
     "an unknown dtype": (nn.Linear(8, 8), X, {"dtype": "int3"}, "no dtype is called", "amp_bf16"),
     "an unknown GPU": (nn.Linear(8, 8), X, {"machine": "RTX 9999"}, "no accelerator", "one of these keys"),
-    "no GPU": (nn.Linear(8, 8), X, {"machine": None}, "is no machine", "H100"),
+    "no GPU": (nn.Linear(8, 8), X, {"machine": None}, "is not a machine", "H100"),
     "no GPUs": (nn.Linear(8, 8), X, {"cluster": 0}, "0 GPUs", "change one"),
     "an unknown optimizer": (nn.Linear(8, 8), X, {"optimizer": "lion"}, "no optimizer is called", "fused_adamw"),
     "an unknown way to checkpoint": (nn.Linear(8, 8), X, {"checkpoint": "all"}, "checkpointed", "selective"),

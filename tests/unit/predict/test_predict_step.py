@@ -249,7 +249,7 @@ def test_bad_input_is_told_in_a_sentence():
         (lambda: predict_step(mlp(), empty(8, 1024), dtype="fp12"), "no dtype"),
         (lambda: predict_step(mlp(), empty(8, 1024), optimizer="adan"), "no optimizer"),
         (lambda: predict_step(mlp(), empty(8, 1000)), "cannot be run on this example"),
-        (lambda: predict_step(Looks().eval(), empty(8)), "looks at values"),
+        (lambda: predict_step(Looks().eval(), empty(8)), "reads tensor values"),
         (lambda: predict_step(mlp(), empty(8, 1024), cluster={"gpus": 8, "tp": 3}), "8 GPUs are not"),
         (lambda: predict_step(mlp(), empty(8, 1024), accumulate=0), "accumulate"),
     ):

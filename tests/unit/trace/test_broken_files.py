@@ -99,7 +99,7 @@ def test_two_documents_are_not_one(tmp_path: Path, between: str, second: str) ->
         error = refused(tmp_path, first + between + second)
 
         assert "trace.json holds two documents" == error.what
-        assert f"begins at {place(first + between, len(first + between))}" in error.why
+        assert f"document at {place(first + between, len(first + between))}" in error.why
 
 
 def test_text_after_the_end_is_refused(tmp_path: Path) -> None:

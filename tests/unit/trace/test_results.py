@@ -44,5 +44,5 @@ def test_a_diagnosis_from_json_has_its_text_and_says_why_it_has_no_pictures() ->
     kept = Diagnosis.from_json(found.to_json())
 
     assert found.text() == kept.text()
-    with pytest.raises(UsageError, match="lost its trace"):
+    with pytest.raises(UsageError, match="has no trace"):
         kept.figure()

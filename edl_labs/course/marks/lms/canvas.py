@@ -36,7 +36,7 @@ def upload(entry: Entry) -> Upload | None:
     if _ANONYMOUS.fullmatch(entry.name):
         raise UsageError(
             f"{entry.name} names no student",
-            why="the assignment is graded anonymously, and Canvas hides who handed in what",
+            why="the assignment is graded anonymously, so Canvas hides the students' names",
             next="turn off Anonymous Grading in the assignment's settings, download again; nothing was collected",
         )
     found = _FILE.fullmatch(entry.name)

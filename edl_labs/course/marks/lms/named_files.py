@@ -31,7 +31,7 @@ class NamedFiles:
         try:
             pattern = re.compile(text)
         except re.error as error:
-            raise UsageError(f"--pattern is no regular expression: {error}", next=_EXAMPLE) from None
+            raise UsageError(f"--pattern is not a regular expression: {error}", next=_EXAMPLE) from None
         unknown = pattern.groupindex.keys() - set(_GROUPS)
         if unknown or not pattern.groupindex.keys() & {"user", "name"}:
             what = f"has a group {sorted(unknown)[0]}" if unknown else "does not say whose a file is"
@@ -54,7 +54,7 @@ class NamedFiles:
 def _time(text: str, path: str) -> datetime:
     found = read_time(text)
     if found is None:
-        why = "a wrong time would cost points, so it is not guessed"
+        why = "a wrong time would cost points, so edl-labs does not guess it"
         then = "leave the group time out, and give --times a table"
         raise UsageError(f"{text!r} in {path} is not a time", why=why, next=then)
     return found

@@ -102,7 +102,7 @@ class KernelPool:
         if new:
             said = self._running().call({"do": "import", "names": new})[0]
             if said["why"]:
-                raise UsageError("the kernels' parent process cannot import what it should", why=said["why"])
+                raise UsageError("the kernels' parent process cannot import a module that it needs", why=said["why"])
             self.preload += tuple(new)
 
     def close(self) -> None:
@@ -204,7 +204,7 @@ class _ZygoteLink:
             text, given = b"", []
         if not text:
             self.gone = True
-            raise EdlError("the kernels' parent process is gone", next="grade again: finished marks are kept")
+            raise EdlError("the kernels' parent process has ended", next="grade again: finished marks are kept")
         answer = json.loads(text)
         if "error" in answer:
             raise EdlError("the sandbox refused a request", why=answer["error"], next="edl-labs doctor --sandbox")
@@ -282,7 +282,7 @@ def _packed(files: Mapping[str, bytes], limits: Limits) -> _Packed:
     for name in files:
         path = PurePosixPath(name)
         if path.is_absolute() or ".." in path.parts or "\0" in name or not path.parts:
-            raise UsageError(f"{name!r} is not in the working folder", next="give names relative to the notebook")
+            raise UsageError(f"{name!r} is not in the working folder", next="use names relative to the notebook")
     if len(files) > _FILES_AT_MOST or sum(map(len, files.values())) > limits.home_bytes // 2:
         raise UsageError(
             "too many or too large files next to the notebook", why=f"{len(files)} files", next="send fewer"

@@ -44,7 +44,7 @@ class AllocatorSettings(Value):
         if not odd and self.large_segment_bytes < SMALL_SEGMENT:
             odd, why = ["large_segment_bytes"], "a large segment holds more than a small one, 2 MiB"
         if odd:
-            raise VirtualMemoryError(f"{odd[0]} of {shown(getattr(self, odd[0]))}", why=why, next="give another")
+            raise VirtualMemoryError(f"{odd[0]} of {shown(getattr(self, odd[0]))}", why=why, next="pass another")
 
 
 @dataclass(eq=False)

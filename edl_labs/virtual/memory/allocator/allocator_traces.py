@@ -103,5 +103,5 @@ def _not_a_trace(why: str) -> VirtualMemoryError:
     return VirtualMemoryError(
         "this is not a whole allocator trace",
         why=why,
-        next="call torch.cuda.memory._record_memory_history() before the first allocation, then _snapshot()",
+        next="call torch.cuda.memory._record_memory_history() before the first allocation, then take the _snapshot()",
     )

@@ -102,7 +102,7 @@ class AllocatorEngine:
             raise VirtualMemoryError(
                 f"allocation {number} is not in use",
                 why="it was never made, did not fit, or was freed before",
-                next="free and use what malloc returned, once",
+                next="use what malloc returned, and free it once",
             )
         return self.blocks[number]
 

@@ -15,7 +15,9 @@ _NUMBER, _STREAM = {"number": INDEX}, {"stream": whole(MOST_STREAMS)}
 
 def _malloc(engine: AllocatorEngine, entry: Entry) -> bool:
     if entry["number"] in engine.blocks:
-        raise VirtualMemoryError("a number is given twice", why="its first block is in use", next="free it before")
+        raise VirtualMemoryError(
+            "two allocations have the same number", why="the first of them is still in use", next="free it first"
+        )
     return engine.malloc(entry["number"], entry["bytes"], entry["stream"], entry.get("segment_at"))
 
 

@@ -96,7 +96,7 @@ class VirtualAllocator:
             f"out of memory: {nbytes:,} bytes asked for on stream {stream}, {left:,} left on the device",
             why=f"{held.allocated_bytes:,} bytes are in use, {held.reserved_bytes - held.allocated_bytes:,} more are "
             "reserved in holes too small or of other streams",
-            next="look at replay(): free more, ask for less at once, or use expandable segments",
+            next="look at replay(): free more, allocate less at once, or use expandable segments",
         )
 
 

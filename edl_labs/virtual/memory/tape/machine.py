@@ -39,7 +39,7 @@ class TapeLayer(Value):
 
     def __post_init__(self) -> None:
         if type(self.name) is not str or not 0 < len(self.name) <= MAX_NAME:
-            raise _refused("a layer", "needs a name", f"a name is a text of 1 to {MAX_NAME} characters", "'conv1'")
+            raise _refused("a layer", "needs a name", f"a name must be text of 1 to {MAX_NAME} characters", "'conv1'")
         for part in ("activation_bytes", "output_bytes", "gradient_bytes"):
             if type(getattr(self, part)) is not int or not 0 <= getattr(self, part) <= MAX_BYTES:
                 found = f"has {part} of {shown(getattr(self, part))}"

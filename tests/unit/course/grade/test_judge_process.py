@@ -90,8 +90,8 @@ def judged(
     ("kind", "judge_s", "why"),
     [
         ("stall", 1.0, "took too long"),
-        ("fill", 120.0, "comparing it took too much memory"),
-        ("late fill", 120.0, "comparing it took too much memory"),
+        ("fill", 120.0, "comparing the results took too much memory"),
+        ("late fill", 120.0, "comparing the results took too much memory"),
     ],
 )
 def test_evidence_that_holds_up_the_judge_earns_nothing_and_the_next_is_judged(

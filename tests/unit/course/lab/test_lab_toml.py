@@ -57,7 +57,7 @@ REFUSALS = {
     "no exercise": (kit.TOML[kit.TOML.index("[[exercise]]") :], "", 1, "the lab has no exercise"),
     "no name": ('name = "doubled_time"\n', "", 13, "name is missing or empty"),
     "a bad name": ('"doubled_time"', '"Doubled"', 14, "'Doubled' is not an exercise's name"),
-    "an exercise twice": ('"why_twice"', '"doubled_time"', 22, "there is a second exercise called doubled_time"),
+    "an exercise twice": ('"why_twice"', '"doubled_time"', 22, "there is a second exercise named doubled_time"),
     "no points": ("points = 2\n", "", 13, "doubled_time: points is not a number above 0"),
     "zero points": ("points = 2", "points = 0", 15, "doubled_time: points is not a number above 0"),
     "negative points": ("points = 2", "points = -1", 15, "doubled_time: points is not a number above 0"),

@@ -108,7 +108,7 @@ def test_a_kind_that_there_is_not_is_refused(built: Course, kind: str, said: str
 
     with pytest.raises(UsageError, match=said):
         new(built, kit.LAB, "step_time", kind=kind)
-    with pytest.raises(UsageError, match="a lab begins with an exercise in code"):
+    with pytest.raises(UsageError, match="the first exercise of a lab must be answered in code"):
         new(built, "lab81_other", kind="explain")
     assert before == files(built)
 

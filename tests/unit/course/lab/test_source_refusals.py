@@ -139,9 +139,14 @@ REFUSALS = {
         "print(size)",
         "### BEGIN HIDDEN TESTS\nprint(size)",
         32,
-        "'BEGIN HIDDEN TESTS' has a meaning to nbgrader that labs do not use",
+        "'BEGIN HIDDEN TESTS' has a special meaning in nbgrader that labs do not use",
     ),
-    "autotests": ("print(size)", "### AUTOTEST size", 32, "'AUTOTEST' has a meaning to nbgrader that labs do not use"),
+    "autotests": (
+        "print(size)",
+        "### AUTOTEST size",
+        32,
+        "'AUTOTEST' has a special meaning in nbgrader that labs do not use",
+    ),
     "an answer": (
         "    ### END SOLUTION\n",
         "    ### END SOLUTION\n### BEGIN SOLUTION\nanswer = 42\n### END SOLUTION\n",

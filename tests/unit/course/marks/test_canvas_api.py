@@ -154,7 +154,7 @@ def test_times_of_submission_are_written_as_collect_reads_them(canvas: Canvas, t
 @pytest.mark.parametrize(
     ("changed", "kind", "told"),
     [
-        ({"token": "bad"}, UsageError, "refuses the token"),
+        ({"token": "bad"}, UsageError, "rejects the token"),
         ({"token": ""}, UsageError, "there is no token"),
         ({"number": 9}, UsageError, "no such course or assignment"),
         ({"number": 5}, UsageError, "no points in Canvas"),

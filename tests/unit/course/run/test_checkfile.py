@@ -173,7 +173,7 @@ def test_a_renamed_notebook_of_another_kernel_without_ids_is_checked_all_the_sam
 
 
 def test_a_notebook_of_no_lab_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="does not belong to a lab that is known here") as error:
+    with pytest.raises(UsageError, match="does not belong to a lab that is installed here") as error:
         check_notebook(raw(tmp_path / "mine.ipynb", nbformat.writes(notebook(code("1")))))
     assert 2 == error.value.exit_code
 

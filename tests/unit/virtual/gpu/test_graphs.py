@@ -210,7 +210,7 @@ def test_what_no_graph_can_hold_is_told_and_leaves_the_device_as_it_was(name, wh
     assert what == caught.value.what
     assert caught.value.why
     assert caught.value.next
-    with pytest.raises(VirtualGPUError, match="the graph holds nothing to replay"):
+    with pytest.raises(VirtualGPUError, match="the graph contains nothing to replay"):
         graph.replay()
     device.launch("k", duration_s=US)
     device.synchronize()

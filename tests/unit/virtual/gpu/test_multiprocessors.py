@@ -133,7 +133,7 @@ MISUSES = {
     "half a block": ({"duration_s": MS, "blocks": 1.5}, "k has 1.5 blocks"),
     "too many per SM": ({"duration_s": MS, "blocks": 1, "blocks_per_sm": 33}, "k has 33 blocks per SM"),
     "per SM alone": ({"duration_s": MS, "blocks_per_sm": 2}, "k has 2 blocks per SM, but no blocks"),
-    "work": ({"flops": 1e9, "blocks": 1}, "k has blocks and an amount of work"),
+    "work": ({"flops": 1e9, "blocks": 1}, "k has both blocks and an amount of work"),
 }
 
 

@@ -99,7 +99,7 @@ def test_a_rule_that_gives_up_who_does_not_wait_is_refused():
 
 
 def test_a_batch_takes_time():
-    with pytest.raises(EdlError, match="a model takes time"):
+    with pytest.raises(EdlError, match="the time of a batch must be positive"):
         serve_micro_batches([0.0], BatchLimits(), RULES, lambda size: 0.0)
 
 

@@ -140,7 +140,7 @@ def test_a_policy_sees_nothing_of_what_comes_and_no_length_of_an_answer():
 
     assert [0] == [one.number for one in server.waiting]
     assert not any("output" in name for name in server.waiting[0]._fields)
-    with pytest.raises(VirtualServerError, match="no request that has come"):
+    with pytest.raises(VirtualServerError, match="not a request that has arrived"):
         server.admit(1)
 
 
@@ -157,8 +157,8 @@ def test_a_policy_sees_nothing_of_what_comes_and_no_length_of_an_answer():
         ([("step",)], "a step, and nothing runs"),
         ([("wait", 0.0)], "wait until 0 s"),
         ([("wait", float("nan"))], "until_s is nan"),
-        ([("admit", "0")], "is no request that has come"),
-        ([("admit", True)], "is no request that has come"),
+        ([("admit", "0")], "is not a request that has arrived"),
+        ([("admit", True)], "is not a request that has arrived"),
     ],
 )
 def test_what_no_server_could_do_is_refused(calls, said):
@@ -219,7 +219,7 @@ def _by_step(server):
         ({"blocks": 0}, "blocks is 0"),
         ({"flop_per_s": float("inf")}, "flop_per_s is inf"),
         ({"padded": 1}, "padded is 1"),
-        ({"speed": 2}, "not the parameters of a server"),
+        ({"speed": 2}, "not parameters of a server"),
         ({"shape": {"heads": 3, "kv_heads": 2}}, "3 heads share 2"),
     ],
 )

@@ -87,7 +87,7 @@ def test_an_access_outside_is_refused_before_it_happens() -> None:
 def test_an_undefined_lane_is_refused_where_it_is_stored() -> None:
     text = "at = tl.arange(0, 8)\nv = tl.load(x + at, mask=at < 5{})\ntl.store(y + at, v)"
     x, y = np.ones(5, np.float32), np.zeros(8, np.float32)
-    with pytest.raises(TileError, match="undefined value is stored into `y`"):
+    with pytest.raises(TileError, match="undefined value is stored in `y`"):
         run(text.format(""), {"x": x, "y": y})
     run(text.format(", other=7.0"), {"x": x, "y": y})
 
@@ -190,8 +190,8 @@ def test_host_code_can_be_recorded_instead() -> None:
     ("text", "sentence"),
     [
         ("for i in range(3):\n    break", "break is not part"),
-        ("s = 4\nb = tl.arange(0, s)", "value of the run"),
-        ("b = tl.arange(0, 12)", "no power of two"),
+        ("s = 4\nb = tl.arange(0, s)", "run-time value"),
+        ("b = tl.arange(0, 12)", "not a power of two"),
         ("v = tl.exp(tl.load(h))", "computes in float32"),
         ("if tl.program_id(0) > 0:\n    v = 1\ntl.store(y, v)", "`v` is not defined"),
         ("v = 0\nfor i in range(3):\n    v = v + 0.5", "changes the type of `v`"),
@@ -208,10 +208,10 @@ def test_host_code_can_be_recorded_instead() -> None:
         ("tl.static_assert(1 == 2)", "static_assert fails."),
         ("del n", "del is not part"),
         ("p = n.to(tl.pointer_type(tl.int32))", "no tl.pointer_type"),
-        ("tl.store(y, y.to(tl.int64))", "A pointer is no number"),
+        ("tl.store(y, y.to(tl.int64))", "A pointer is not a number"),
         ("print(n)", "`print` is not defined"),
         ("getattr(tl, 'store')(y, 1)", "`getattr` is not defined"),
-        ("tl.store = 3", "assignment to a part"),
+        ("tl.store = 3", "assignment to part"),
     ],
 )
 def test_what_is_refused_has_a_line_and_an_alternative(text: str, sentence: str) -> None:

@@ -314,8 +314,8 @@ def test_arrivals_are_drawn_and_the_same_for_one_seed():
         (lambda cuda, a: a[1.5], "reads a at 1.5"),
         (lambda cuda, a: a[True], "reads a at True"),
         (lambda cuda, a: a[0:2], "reads a at a slice"),
-        (lambda cuda, a: a[a[0]], "asks for the value of what it loaded"),
-        (lambda cuda, a: a[0] > 1 or a[1], "asks for the value"),
+        (lambda cuda, a: a[a[0]], "reads the value of what it loaded"),
+        (lambda cuda, a: a[0] > 1 or a[1], "reads the value"),
         (lambda cuda, a: sum(a), "goes through a as a whole"),
         (lambda cuda, a: a.__setitem__(0, "one"), "stores or computes with 'one'"),
         (lambda cuda, a: cuda.shared.array(20_000), "shared arrays have 80,000 bytes"),
@@ -365,7 +365,7 @@ def test_a_launch_that_cannot_be_is_told(sizes, said):
 
 
 def test_an_array_outside_of_a_kernel_holds_nothing():
-    with pytest.raises(VirtualWarpError, match="is read outside of a kernel"):
+    with pytest.raises(VirtualWarpError, match="is read outside a kernel"):
         VirtualWarp().array("a", 4)[0]
 
 

@@ -12,7 +12,7 @@ from edl_labs.errors import UsageError
 @pytest.mark.parametrize(
     ("pattern", "said"),
     [
-        ("(", "no regular expression"),
+        ("(", "not a regular expression"),
         ("(?P<file>.+)", "does not say whose a file is"),
         ("(?P<user>.+)_(?P<student_id>.+)", "has a group student_id"),
     ],
