@@ -180,7 +180,7 @@ def _different(first: str, name: str, expected: Any, actual: Any) -> DifferentOu
     return DifferentOutputs(
         f"{name} and {first} give different results",
         why=f"{_short(actual)} instead of {_short(expected)}",
-        next="fix the wrong one; or define with equal= which outputs are equal, or pass equal=False to compare only times",
+        next="fix the wrong one, define equality with equal=, or pass equal=False to compare only times",
     )
 
 

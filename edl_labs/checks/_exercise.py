@@ -206,7 +206,7 @@ def _judges_drawing(exercise: RegisteredExercise) -> Drawing:
     if exercise.name not in DRAWINGS:
         raise EdlError(
             f"the hidden cases of {exercise.name} are not in this install",
-            why="the wheel for students does not contain the code that draws hidden cases; it is in the lab's judge/ folder",
+            why="the students' wheel lacks the code that draws hidden cases; it is in the lab's judge/ folder",
             next="use a checkout of the course, or the wheel that `edl-labs wheel --judge` makes; "
             f'an author writes @case_source("{exercise.name}") in judge/, or a method `cases`',
         )

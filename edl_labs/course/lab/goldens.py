@@ -279,7 +279,7 @@ def steady_cases(lab: Lab, exercise: RegisteredExercise) -> list[Case]:
     if plain_data.encode(plain_cases(first)) != plain_data.encode(plain_cases(again)):
         raise EdlError(
             f"{lab.name}: cases() of {exercise.name} gives other cases for the same seed",
-            why="something in it depends on a clock, a global generator, the order of a set or state from an earlier call",
+            why="it depends on a clock, a global generator, the order of a set or state from an earlier call",
             next="draw everything from its rng argument",
         )
     return first

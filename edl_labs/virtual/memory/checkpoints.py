@@ -212,6 +212,6 @@ def _require_chain(tape: Tape) -> Tape:
         return tape
     raise VirtualMemoryError(
         f"{tape.name} is not a chain",
-        why="some layer reads from a layer other than the one before it, but checkpoints split a model between neighbours",
+        why="a layer reads from a layer other than the one before it, but checkpoints split between neighbours",
         next="merge its branches first with as_chain(tape)",
     )

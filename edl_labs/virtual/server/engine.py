@@ -120,7 +120,7 @@ class ServerEngine:
             raise VirtualServerError(
                 f"the blocks of request {number} cannot be freed",
                 why=state,
-                next="free the blocks of a finished request once; preempt(request) stops a running request and frees its blocks",
+                next="free blocks of a finished request once; preempt(request) stops a running one and frees its own",
             )
         if number in self.done:
             self.done.remove(number)
