@@ -87,7 +87,7 @@ class OffloadOrRecompute(Exercise):
             raise Wrong("the step is not done", why=why, next="to find a plan is half of it: now issue it on `step`")
         if run.missing:
             why = f"{', '.join(run.missing[:3])} never ran"
-            raise Wrong("the step is not whole", why=why, next="every layer runs forward once and backward once")
+            raise Wrong("the step is incomplete", why=why, next="every layer runs forward once and backward once")
         if run.peak_bytes > case["budget_bytes"]:
             why = (
                 f"{byte_count(run.peak_bytes)} at {run.peak.operation}, most of it {run.peak_owner}; the budget is "

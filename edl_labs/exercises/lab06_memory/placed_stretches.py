@@ -242,7 +242,7 @@ def _summed(case: Any) -> list[float]:
 
 def _not_whole(run: TapeReplay) -> Wrong:
     why = f"{', '.join(run.missing[:3])} never ran"
-    return Wrong("the step is not whole", why=why, next="every layer runs forward once and backward once")
+    return Wrong("the step is incomplete", why=why, next="every layer runs forward once and backward once")
 
 
 def _step_symptom(program: list[Any], stopped: str) -> Wrong | None:

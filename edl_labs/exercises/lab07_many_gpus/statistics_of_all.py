@@ -53,7 +53,7 @@ class SyncBatchNorm(Exercise):
             raise Wrong("what the ranks send has another shape on each", why=got["stuck"], next=then)
         if got["stuck"]:
             then = "all ranks make the same calls, in the same order"
-            raise Wrong("the ranks do not call together", why=got["stuck"], next=then)
+            raise Wrong("the ranks do not make the same calls", why=got["stuck"], next=then)
         if short := [dtype for dtype in got["dtypes"] if dtype != "float64"]:
             why = f"comm was given {short[0]}, and x is float64"
             then = "torch.zeros and torch.tensor make float32 unless they are given dtype=x.dtype"

@@ -53,7 +53,7 @@ def judge_parts(case: Any, got: Any, phase: str) -> None:
                 f"results are right, but rank {rank}'s tensor in the {phase} all-reduce is {off:.2g} of its length off"
             )
             then = f"pass comm.all_reduce the part {what} that comes from the rank's own shard"
-            raise Wrong(f"a rank adds something else to the sum than its part {what}", why=why, next=then)
+            raise Wrong(f"a rank contributes something other than its part {what}", why=why, next=then)
 
 
 def _with_share(mine: list[float], part: list[float], bias: list[float]) -> list[float]:

@@ -95,22 +95,22 @@ class LayoutOfAJob(Exercise):
                 if not close(found, right):
                     why = f"{found:.4g} {unit} for {right:.4g} at {_named(layout)}; each part alone is right"
                     then = _together(layout, less=found < right)
-                    raise Wrong("the parts of a layout are not put together", why=why, next=then)
+                    raise Wrong("the parts of a layout's price are combined wrongly", why=why, next=then)
         self._judge_choice(case, got["chosen"], want)
 
     def _judge_choice(self, case: Any, chosen: Any, want: Any) -> None:
         every = list(every_layout(case))
         if chosen not in every:
-            raise Wrong("that is not a layout of this job", why=_named(chosen), next="one of every_layout(job)")
+            raise Wrong("that is not a layout of this job", why=_named(chosen), next="return one of every_layout(job)")
         held = want["bytes"][every.index(chosen)]
         if held > case["memory_bytes"]:
             why = f"{_named(chosen)}: {byte_count(held)} of {byte_count(case['memory_bytes'])}"
-            raise Wrong("this layout does not fit", why=why, next="leave out what needs more than memory_bytes")
+            raise Wrong("this layout does not fit", why=why, next="leave out layouts that need more than memory_bytes")
         rates = useful_rates(case, want)
         best = max(rate for rate, held in zip(rates, want["bytes"], strict=True) if held <= case["memory_bytes"])
         if rates[every.index(chosen)] < WITHIN * best:
             why = f"{_named(chosen)} has {rates[every.index(chosen)] / best:.0%} of the best one's sequences a second"
-            raise Wrong("another layout that fits trains faster", why=why, next="price all of them, and compare")
+            raise Wrong("another layout that fits trains faster", why=why, next="compute the time of each, and compare")
 
     def format_answer(self, case: Any, got: Any) -> str:
         """The choice, with its price."""
@@ -143,16 +143,16 @@ _NEXT = {
     "hand-overs": "one message forward and one back in each slot",
     "data sums": "how many bytes of gradients and weights, how often, over which links?",
     "rounds": "how many messages follow one another?",
-    "hiding": "what is left of the data sums after the part that computing hides?",
+    "hiding": "how much of the data sums is left after the part that computation hides?",
 }
 
 
 def _together(layout: Any, *, less: bool) -> str:
     """What to look at where parts alone are right: they were asked with one stage, or without replicas."""
     if layout["pp"] > 1 and layout["zero"] == 3 and layout["dp"] > 1 and less:
-        return "data sums hide behind what is computed, micro_batches times; the bubble hides nothing"
+        return "computation hides data sums, in micro_batches slots; the bubble hides nothing"
     if layout["pp"] > 1 and layout["tp"] > 1 and not less:
-        return "with one stage sums are right: a stage has blocks / pp of them, and pays for its own alone"
+        return "the sums are right with one stage; a stage has blocks / pp blocks and pays only for its own"
     return "which part hides which, and how often in a step does each come?"
 
 

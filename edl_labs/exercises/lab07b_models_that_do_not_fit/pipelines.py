@@ -106,15 +106,15 @@ def _call_all(stage: PipelineStage) -> None:
 
 def _judge_waiting(case: Any, run: ClusterReplay) -> None:
     if run.hang is not None and sum(wait.call.startswith("send") for wait in run.hang.waits) > 1:
-        then = "isend goes on, so that the stage comes to its own recv"
-        raise Wrong("two stages send to each other, and neither receives", why=run.hang.what, next=then)
+        then = "isend returns at once, so that the stage can reach its own recv"
+        raise Wrong("two stages send to each other, but neither receives", why=run.hang.what, next=then)
     if run.hang is not None:
         _judge_whole(case, run)
         calls = {wait.rank: wait.call for wait in run.hang.waits}
         crossed = any("(backward" in calls.get(at, "") and "(forward" in calls.get(at + 1, "") for at in calls)
         if case["schedule"] == "1f1b" and crossed and _is_warmed_up_too_long(case, run):
-            what = "a stage waits for a gradient, and the next one for more inputs before it goes back"
-            then = "a stage warms up with as many forward passes as there are stages after it: the last with none"
+            what = "a stage waits for a gradient, but the next stage waits for more inputs before its backward pass"
+            then = "a stage warms up with one forward pass for each stage after it; the last stage needs none"
             raise Wrong(what, why=run.hang.what, next=then)
     require_end(run)
 
@@ -126,8 +126,8 @@ def _judge_whole(case: Any, run: ClusterReplay) -> None:
         wanted = {f"{kind} {i} of stage {stage}" for kind in ("forward", "backward") for i in range(case["micro"])}
         missing = sorted(wanted - passes)
         if missing:
-            then = "every micro-batch goes forward once and back once, on every stage"
-            raise Wrong("the step is not whole", why=f"{missing[0]} never ran", next=then)
+            then = "on every stage, every micro-batch needs one forward and one backward pass"
+            raise Wrong("the step is incomplete", why=f"{missing[0]} never ran", next=then)
 
 
 def _judge_passes(case: Any, run: ClusterReplay) -> None:
@@ -138,7 +138,7 @@ def _judge_passes(case: Any, run: ClusterReplay) -> None:
         wanted = {f"{kind} {i} of stage {stage}" for kind in ("forward", "backward") for i in range(case["micro"])}
         if len(passes) > len(wanted) or sum(entry["op"] == "launch" for entry in program) > len(wanted):
             why = f"stage {stage} runs more than {len(wanted)} passes"
-            raise Wrong("a pass runs more than once", why=why, next="once forward, once back")
+            raise Wrong("a pass runs more than once", why=why, next="run each forward once and each backward once")
         _judge_forgery(case, stage, program, run)
         for name, entry in passes.items():
             _judge_reads(case, stage, name, entry, run)
@@ -152,9 +152,11 @@ def _judge_forgery(case: Any, stage: int, program: Any, run: ClusterReplay) -> N
         if entry["op"] == "launch":
             good = good and entry.get("duration_s") == took[entry["name"].split()[0]]
     if not good or run.races:
-        then = "use forward, backward and the four kinds of messages of the stage, and nothing else"
+        then = "use only the stage's forward, backward and four kinds of messages"
         raise Wrong(
-            "this is not what a stage's calls record", why=f"stage {stage}'s program was made otherwise", next=then
+            "the program was not recorded by the stage's calls",
+            why=f"stage {stage}'s program contains other operations",
+            next=then,
         )
 
 
@@ -173,7 +175,9 @@ def _judge_reads(case: Any, stage: int, name: str, entry: Any, run: ClusterRepla
             _judge_turns(case, run)
             read = ", ".join(source.partition("(")[0] for source in found)
             why = f"{name} reads what these gave: {read or 'nothing'}"
-            raise Wrong("a pass reads another micro-batch than its own", why=why, next="send and receive in one order")
+            raise Wrong(
+                "a pass reads a different micro-batch than its own", why=why, next="send and receive in the same order"
+            )
 
 
 def _judge_turns(case: Any, run: ClusterReplay) -> None:
@@ -187,8 +191,8 @@ def _judge_turns(case: Any, run: ClusterReplay) -> None:
             elif number in held:
                 if held[0] != number and case["schedule"] == "1f1b":
                     why = f"stage {stage} goes back with {number}, and has held {held[0]} for longer"
-                    then = "its gradient is the first to come back: the oldest micro-batch goes back first"
-                    raise Wrong("another micro-batch goes back than the one whose turn it is", why=why, next=then)
+                    then = "gradients come back in order: run the backward pass of the oldest micro-batch first"
+                    raise Wrong("a backward pass runs for the wrong micro-batch", why=why, next=then)
                 held.remove(number)
 
 
@@ -197,7 +201,7 @@ def _judge_order(case: Any, run: ClusterReplay) -> None:
         kinds = [entry["name"].split()[0] for entry in program if entry["op"] == "launch"]
         if case["schedule"] == "gpipe" and kinds != sorted(kinds, reverse=True):
             why = f"stage {stage} goes back before its last micro-batch has gone forward"
-            raise Wrong("GPipe runs all forward passes first", why=why, next="that is what 1F1B changes")
+            raise Wrong("GPipe runs all forward passes first", why=why, next="going back earlier is what 1F1B does")
 
 
 def _in_flight(program: Any) -> int:
@@ -226,16 +230,18 @@ def _judge_memory(case: Any, run: ClusterReplay, best: list[int]) -> None:
         flying, fewest = _in_flight(run.programs[stage]), min(case["micro"], case["stages"] - stage)
         why = f"stage {stage} holds {byte_count(mine)} with {flying} micro-batches in flight; {fewest} are enough"
         if case["schedule"] == "1f1b" and flying == case["micro"]:
-            then = "go back as soon as a gradient is there: forward and back take turns"
+            then = "run the backward pass as soon as a gradient arrives: forward and backward take turns"
             raise Wrong("all micro-batches are in flight at once, as in GPipe", why=why, next=then)
         if case["schedule"] == "1f1b" and stage and flying >= min(case["micro"], case["stages"]):
             then = "how many stages come after this one?"
             raise Wrong("every stage warms up as long as the first", why=why, next=then)
         if case["schedule"] == "1f1b" and flying > fewest:
-            then = "after the warm-up comes a forward pass, and then its turn to go back"
+            then = "after the warm-up, run one forward pass, then one backward pass"
             raise Wrong("the warm-up is too long", why=why, next=then)
         raise Wrong(
-            "a stage holds more than its micro-batches in flight", why=why, next="receive right before the pass"
+            "a stage holds more than its micro-batches in flight",
+            why=why,
+            next="receive right before the pass that needs the data",
         )
 
 
@@ -243,12 +249,12 @@ def _time_symptom(case: Any, run: ClusterReplay, best_s: float) -> Wrong:
     why = f"the step takes {seconds(run.makespan_s)}, and this schedule {seconds(best_s)}"
     flying = [_in_flight(program) for program in run.programs]
     if max(flying) == 1:
-        then = "while a micro-batch is on later stages, the first one can begin the next: warm up with more than one"
+        then = "while later stages work on a micro-batch, the first can begin the next: warm up with more than one"
         return Wrong("one micro-batch after the other goes through the whole pipeline", why=why, next=then)
     if case["schedule"] == "1f1b" and any(
         one < min(case["micro"], case["stages"] - stage) for stage, one in enumerate(flying)
     ):
-        then = "until the first gradient can be back, how many micro-batches go forward?"
+        then = "how many micro-batches can go forward until the first gradient comes back?"
         return Wrong("the warm-up is too short", why=f"{why}; {flying} are in flight", next=then)
     return Wrong("stages wait for each other", why=why, next="in which order do gradients come back?")
 
@@ -259,32 +265,38 @@ def _idle_symptom(case: Any, said: float) -> Wrong:
     why = f"{case['schedule']} with {stages} stages and {micro} micro-batches; {said:.4g} came back"
     if math.isclose(said, (stages - 1) * case["forward_s"] / case["chunks"], rel_tol=_SAME):
         return Wrong(
-            "the pipeline drains, too", why=why, next="p - 1 forward passes to fill, p - 1 backward ones to drain"
+            "the time in which the pipeline drains is missing",
+            why=why,
+            next="filling takes p - 1 forward passes, draining p - 1 backward passes",
         )
     if math.isclose(said, (stages - 1) / (micro + stages - 1) * micro * pair_s / case["chunks"], rel_tol=_SAME):
-        then = "the step has the bubble in it: m + p - 1 passes forward and back, and not m"
-        return Wrong("the bubble's share is one of the whole step, and not of the work", why=why, next=then)
+        then = "the step includes the bubble: m + p - 1 forward and backward passes, not m"
+        return Wrong("the bubble's share must be a share of the whole step, not of the work", why=why, next=then)
     if math.isclose(said, right_s * stages, rel_tol=_SAME):
-        then = "p - 1 passes forward and back: neither all stages nor all micro-batches are added up"
+        then = "a stage idles for p - 1 forward and backward passes; do not add up all stages or micro-batches"
         if stages == micro:
             return Wrong("the bubble does not grow with the micro-batches", why=why, next=then)
-        return Wrong("that is what all stages idle together", why=why, next=then)
+        return Wrong("that is the idle time of all stages together", why=why, next=then)
     if case["schedule"] == "1f1b" and any(
         math.isclose(said, right_s * part, rel_tol=_SAME) for part in (0, 1 / stages, 1 / micro, stages / micro)
     ):
-        then = "fill and drain are the same in both: what does 1F1B make smaller instead?"
+        then = "both schedules fill and drain alike: what does 1F1B reduce instead?"
         return Wrong("1F1B does not shrink the bubble", why=why, next=then)
     if case["schedule"] == "interleaved" and math.isclose(said, right_s * case["chunks"], rel_tol=_SAME):
-        then = "with v chunks a stage, a micro-batch reaches the last stage after how much of a pass?"
+        then = "with v chunks per stage, after what part of a pass does a micro-batch reach the last stage?"
         return Wrong("interleaved chunks shrink the bubble", why=why, next=then)
     if math.isclose(said, (stages - 1) / (micro + stages - 1), rel_tol=_SAME):
-        return Wrong("that is a share of the step, and seconds are wanted", why=why, next="of how many seconds?")
+        return Wrong(
+            "that is a share of the step, but the text asks for seconds", why=why, next="what time is it a share of?"
+        )
     if math.isclose(said, stages * pair_s / case["chunks"], rel_tol=_SAME):
         return Wrong(
-            "a stage idles while the others fill, and not for itself", why=why, next="p stages: how many others?"
+            "a stage idles while the other stages fill, not while it fills itself",
+            why=why,
+            next="how many other stages are there?",
         )
     if said > right_s * 1.5 and math.isclose(said, right_s * micro, rel_tol=_SAME):
-        then = "the pipeline fills once and drains once a step"
+        then = "the pipeline fills once and drains once in each step"
         return Wrong("the bubble does not grow with the micro-batches", why=why, next=then)
-    then = "how long until its first pass, and after its last?"
+    then = "how long does it wait before its first pass and after its last one?"
     return Wrong("the idle time of a stage is wrong", why=f"{why}; {right_s:.4g} is right", next=then)

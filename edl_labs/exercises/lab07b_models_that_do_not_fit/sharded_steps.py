@@ -42,7 +42,7 @@ class ShardedStep(Exercise):
         if error != "IndexError":
             return None
         why = "your code raised IndexError; there is no such layer"
-        return Wrong("layers are numbered from 0 to layers.count - 1", why=why, next="look at your ranges")
+        return Wrong("layers are numbered from 0 to layers.count - 1", why=why, next="check the bounds of your ranges")
 
     def public_want(self, case: Any, want: Any) -> Any:
         """The time of the best step: its program would be the answer."""
@@ -103,7 +103,7 @@ def _judge_passes(case: Any, rank: int, program: Any) -> None:
     missing = [name for name in wanted if name not in ran]
     if missing:
         why = f"{missing[0]} never runs on rank {rank}"
-        raise Wrong("the step is not whole", why=why, next="each layer: forward, backward, update")
+        raise Wrong("the step is incomplete", why=why, next="each layer: forward, backward, update")
     if len(ran) > len(wanted):
         twice = next((name for name in ran if ran.count(name) > 1), ran[-1])
         why = f"{twice} runs {ran.count(twice)} times on rank {rank}"
@@ -114,7 +114,11 @@ def _judge_passes(case: Any, rank: int, program: Any) -> None:
         at = next(at for at, pair in enumerate(zip(passes, due, strict=True)) if pair[0] != pair[1])
         before = f"after {passes[at - 1]} " if at else "first "
         why = f"{before}rank {rank} does {passes[at]}; {due[at]} is due"
-        raise Wrong("layers run in an order that cannot be", why=why, next="forward from the first, back from the last")
+        raise Wrong(
+            "layers run in an impossible order",
+            why=why,
+            next="run forward from the first layer, backward from the last",
+        )
     calls = _named(program, "launch", "reduce_scatter")
     for i in range(count):
         if f"reduce_scatter gradients {i}" not in calls:
@@ -124,26 +128,30 @@ def _judge_passes(case: Any, rank: int, program: Any) -> None:
             raise Wrong("a shard is updated without a sum over the ranks", why=why, next=then)
         if calls.index(f"launch update {i}") < calls.index(f"reduce_scatter gradients {i}"):
             why = f"update {i} comes before its sum has begun"
-            raise Wrong("a shard is updated before its sum is there", why=why, next="sum, wait, update")
+            raise Wrong(
+                "a shard is updated before its sum has arrived", why=why, next="start the sum, wait for it, then update"
+            )
     good = all(
         entry["duration_s"] == took[entry["name"].split()[0]][int(entry["name"].split()[1])]
         for entry in program
         if entry["op"] == "launch"
     )
     if not good or any(entry["op"] in ("add", "copy", "scale", "send", "recv", "all_reduce") for entry in program):
-        why = "something else was recorded than the calls of the layers"
-        raise Wrong("this is not what the layers' calls record", why=why, next="use the layers through their calls")
+        why = "the record contains other operations than the calls of the layers"
+        raise Wrong(
+            "the program was not recorded by the layers' calls", why=why, next="use only the calls of the layers"
+        )
 
 
 def _judge_races(run: ClusterReplay) -> None:
     for race in run.races:
         if race.tensor.startswith("whole weights"):
-            then = "all_gather gives back a work: wait() for it before the pass"
+            then = "all_gather returns a work handle: call wait() on it before the pass"
             raise Wrong("a layer runs before its weights have arrived", why=str(race), next=then)
         if race.tensor.startswith("gradients"):
-            then = "reduce_scatter gives back a work: wait() for it before the update"
-            raise Wrong("a shard is updated before its sum is there", why=str(race), next=then)
-        then = "its memory is free when the work is over: wait() first"
+            then = "reduce_scatter returns a work handle: call wait() on it before the update"
+            raise Wrong("a shard is updated before its sum has arrived", why=str(race), next=then)
+        then = "its memory is free when the work has finished: call wait() first"
         raise Wrong("memory is used again while it is still being sent", why=str(race), next=then)
 
 
@@ -157,13 +165,19 @@ def _judge_contents(case: Any, run: ClusterReplay) -> None:
                 starts = sorted(f"backward {i}(batch of rank {one}" for one in ranks)
                 if len(sources) != len(starts) or not all(map(str.startswith, sources, starts)):
                     why = f"rank {rank}'s gradients of layer {i} are {str(part)[:120]}"
-                    raise Wrong("a sum lacks some ranks' gradients", why=why, next="sum after the backward pass")
+                    raise Wrong(
+                        "a sum lacks some ranks' gradients", why=why, next="start the sum after the backward pass"
+                    )
         for entry in program:
             if entry["op"] == "launch" and not entry["name"].startswith("update"):
                 used = [names[part[0]] for part in entry.get("reads", ())]
                 if f"whole weights {entry['name'].split()[1]}" not in used:
                     why = f"{entry['name']} on rank {rank} does not read its weights"
-                    raise Wrong("this is not what the layers' calls record", why=why, next="use the layers' calls")
+                    raise Wrong(
+                        "the program was not recorded by the layers' calls",
+                        why=why,
+                        next="use only the calls of the layers",
+                    )
 
 
 def _held(program: Any, kind: str) -> tuple[int, int]:
@@ -204,31 +218,33 @@ def _peak_symptom(case: Any, run: ClusterReplay) -> Wrong:
     why += "; there is room for two of each"
     if not freed:
         return Wrong(
-            "gathered weights are never freed", why=why, next="a shard is kept, the rest can be gathered again"
+            "gathered weights are never freed",
+            why=why,
+            next="free the gathered weights; the shard stays, and the rest can be gathered again",
         )
     if weights == count and calls.index(f"all_gather weights {count - 1}") < calls.index("launch forward 0"):
         then = "gather a layer while the one before it runs"
         return Wrong("all layers are gathered before the first one runs", why=why, next=then)
     if weights == count and _freed_going_forward(program) >= count - 1:
-        then = "free(i) after backward(i): nothing reads them any more"
-        return Wrong("weights stay after the backward pass", why=why, next=then)
+        then = "call free(i) after backward(i): nothing reads these weights any more"
+        return Wrong("weights stay in memory after the backward pass", why=why, next=then)
     if weights == count:
         then = "free them after the forward pass, and gather them again for the backward pass"
         return Wrong("weights stay in memory from the forward to the backward pass", why=why, next=then)
     if gradients == count:
-        then = "sum a layer's gradients as soon as they are there, and update it as soon as the sum is: that frees them"
-        return Wrong("the gradients of all layers wait for the end", why=why, next=then)
+        then = "sum a layer's gradients as soon as they are ready, and update as soon as the sum is: that frees them"
+        return Wrong("the gradients of all layers stay until the end", why=why, next=then)
     if gradients > 2:
-        then = "while a layer runs backward, the one after it is summed: then update that one"
-        return Wrong("gradients are let go too late", why=why, next=then)
+        then = "while a layer runs backward, the layer after it is summed: update that layer next"
+        return Wrong("gradients are freed too late", why=why, next=then)
     if weights > 2:
-        return Wrong("too many layers are gathered ahead", why=why, next="the next one is enough")
+        return Wrong("too many layers are gathered ahead", why=why, next="gather only the next layer ahead")
     return Wrong("weights are freed too late", why=why, next="free them before the next ones are gathered")
 
 
 def _time_symptom(run: ClusterReplay, best_s: float) -> Wrong:
     program = run.programs[0]
-    why = f"the step takes {seconds(run.makespan_s)}, and {seconds(best_s)} are possible"
+    why = f"the step takes {seconds(run.makespan_s)}, but {seconds(best_s)} is possible"
     weights, _ = _held(program, "whole weights")
     gradients, _ = _held(program, "whole gradients")
     if weights == 1:
@@ -239,11 +255,11 @@ def _time_symptom(run: ClusterReplay, best_s: float) -> Wrong:
     if early:
         layer, after = early[0]
         why = f"{why}; layer {layer} is gathered and waited for, and then comes {after}"
-        then = "wait for a layer's weights right before its own pass, and let the pass before it run meanwhile"
-        return Wrong("a gather is waited for before the pass that could hide it", why=why, next=then)
+        then = "wait for a layer's weights right before its own pass, so that the pass before it runs meanwhile"
+        return Wrong("the program waits for a gather before the pass that could hide it", why=why, next=then)
     if len(bare) > 1:  # the first layer's has nothing to hide behind
         why = f"{why}; no pass is issued between the start of layer {bare[1][0]}'s gather and the wait for it"
-        then = "a collective starts when the stream has done what it was given before: issue it first"
+        then = "a collective starts after the operations issued before it in the stream: issue it first"
         return Wrong("the next layer is gathered after the pass that should hide it", why=why, next=then)
     if gradients == 1:
         then = "let the sum overlap the next layer's backward pass, and update afterwards"
@@ -252,7 +268,7 @@ def _time_symptom(run: ClusterReplay, best_s: float) -> Wrong:
     if len(bare) > 1:  # the last layer's has nothing to hide behind
         why = f"{why}; no pass is issued between the start of layer {bare[0][0]}'s sum and the wait for it"
         return Wrong("compute waits for sums", why=why, next="let a sum overlap the next layer's backward pass")
-    then = "in which order are sums and gathers started, and what does each wait wait for?"
+    then = "in which order do sums and gathers start, and what does each wait() wait for?"
     return Wrong("the step takes longer than it may", why=why, next=then)
 
 

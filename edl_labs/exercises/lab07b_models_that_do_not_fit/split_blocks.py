@@ -74,21 +74,25 @@ class SplitABlock(Exercise):
 
     def _judge(self, case: Any, got: Any, want: Any) -> None:
         if got["stuck"]:
-            then = "all ranks make the same calls, with parts of one shape"
-            raise Wrong("the ranks do not call together", why=got["stuck"], next=then)
+            then = "all ranks must make the same calls, with parts of the same shape"
+            raise Wrong("the ranks do not make the same calls", why=got["stuck"], next=then)
         _judge_record(case, got)
         _judge_shapes(case, got["shapes"])
         _judge_biases(case, got["shapes"])
         _judge_heads(case, got)
         if not all(got["attached"]):
-            why = "what all_reduce gives back is a new tensor, and autograd does not know where it came from"
-            then = "put it into the forward of a torch.autograd.Function, and say in its backward what comes back"
-            raise Wrong("no gradient comes through the sum", why=why, next=then)
+            why = "all_reduce returns a new tensor, and autograd does not know how it was computed"
+            then = "call it in the forward of a torch.autograd.Function, and return the gradient in its backward"
+            raise Wrong("no gradient passes through the sum", why=why, next=then)
         _judge_output(case, got, want)
         _judge_bias_values(case, got["biases"], want["biases"][0])
         if _counts(got, "forward") != [1] * case["ranks"]:
             why = f"the output is right, with {max(_counts(got, 'forward'))} all-reduces in the forward pass of a rank"
-            raise Wrong("one sum forward is enough", why=why, next="columns first, then rows: what has to be summed?")
+            raise Wrong(
+                "one sum forward is enough",
+                why=why,
+                next="if the first matrix is cut by columns and the second by rows, what must be summed?",
+            )
         _judge_places(got["gradients"], want["gradients"])
         judge_parts(case, got, "forward")
         _judge_gradients(case, got, want)
@@ -96,7 +100,7 @@ class SplitABlock(Exercise):
             why = (
                 f"everything is right, with {max(_counts(got, 'backward'))} all-reduces in the backward pass of a rank"
             )
-            raise Wrong("one sum backward is enough", why=why, next="where do the ranks' paths part?")
+            raise Wrong("one sum backward is enough", why=why, next="at which tensor do the ranks' paths split?")
         judge_parts(case, got, "backward")
 
     def student_inputs(self, case: Any) -> Any:
@@ -115,9 +119,7 @@ class SplitABlock(Exercise):
         """What a shape that does not fit means where heads do not divide by the ranks."""
         if case["kind"] == "attention" and case["heads"] % case["ranks"] and error == "RuntimeError":
             why = f"{case['heads']} heads on {case['ranks']} ranks, and torch refuses a shape"
-            then = (
-                "parts differ by one head at most, and a head is never cut: which heads does a rank begin and end with?"
-            )
+            then = "parts differ by at most one head, and no head is cut: with which heads does a rank begin and end?"
             return Wrong("heads do not divide evenly", why=why, next=then)
         return None
 
@@ -179,14 +181,16 @@ def _judge_shapes(case: Any, shapes: Any) -> None:
     for name in (first, last):
         if [] in shapes[name]:
             why = f"a shard has no {name!r}"
-            raise Wrong("a shard has other names than the block", why=why, next="keep the names, with a part each")
+            raise Wrong(
+                "a shard has different names than the block", why=why, next="keep the names, each with its part"
+            )
     if any(shape[0] < width for shape in shapes[first]):
         why = f"{first} of {width} x {inner} is cut into {shapes[first]}"
-        then = "which cut leaves every rank with whole sums before the nonlinearity?"
+        then = "with which cut does every rank have complete sums before the nonlinearity?"
         raise Wrong("the first matrix is cut by rows", why=why, next=then)
     if all(shape[1] == inner for shape in shapes[first]):
         why = f"each of {ranks} ranks has {first} as a whole"
-        raise Wrong("every rank holds the whole block", why=why, next="a rank keeps its columns alone")
+        raise Wrong("every rank holds the whole block", why=why, next="keep only the rank's own columns")
     if any(shape[1] < width for shape in shapes[last]):
         why = f"{last} of {inner} x {width} is cut into {shapes[last]}"
         then = "the inputs of this matrix are on different ranks: which of its rows do they meet?"
@@ -194,13 +198,13 @@ def _judge_shapes(case: Any, shapes: Any) -> None:
     for name in ("up", "query", "key", "value"):
         if name in shapes and sum(shape[1] for shape in shapes[name]) != inner:
             why = f"{name} of {inner} columns is cut into {[shape[1] for shape in shapes[name]]}"
-            raise Wrong("columns are lost, or held twice", why=why, next="where does a rank's part end?")
+            raise Wrong("columns are missing, or exist twice", why=why, next="check where each rank's part ends")
     if case["kind"] == "attention":
         size = width // case["heads"]
         if any(shape[1] % size for shape in shapes["query"]):
             why = f"heads have {size} channels, and ranks have {[shape[1] for shape in shapes['query']]}"
             then = "a softmax belongs to one head: cut between heads, even if some ranks get one more"
-            raise Wrong("a head is on two ranks", why=why, next=then)
+            raise Wrong("a head is split over two ranks", why=why, next=then)
     most = -(-inner // ranks) if case["kind"] == "mlp" else -(-case["heads"] // ranks) * (width // case["heads"])
     unit = 1 if case["kind"] == "mlp" else width // case["heads"]
     widest, narrowest = (pick(shape[1] for shape in shapes[first]) for pick in (max, min))
@@ -229,10 +233,10 @@ def _judge_biases(case: Any, shapes: Any) -> None:
             continue
         why = f"a rank has {name} of {off[0][0]} and {matrix} of {off[0][1]}"
         if name == "up_bias":
-            then = "an element of this bias belongs to a column of up, and goes where that goes"
-            raise Wrong("the bias of the hidden channels is not cut as their columns are", why=why, next=then)
+            then = "each element of this bias belongs to a column of up and must be on the same rank"
+            raise Wrong("the bias of the hidden channels is not cut like their columns", why=why, next=then)
         then = f"{matrix} is cut by rows, so every rank's part has all columns: leave this bias whole"
-        raise Wrong("the bias of the output is cut, though all ranks have all of its channels", why=why, next=then)
+        raise Wrong("the bias of the output is cut, although every rank has all output channels", why=why, next=then)
 
 
 def _judge_bias_values(case: Any, biases: Any, right: Any) -> None:
@@ -243,7 +247,7 @@ def _judge_bias_values(case: Any, biases: Any, right: Any) -> None:
         why = (
             f"outputs are right; {name} begins with {mine[0]:.6g} on rank {rank}, and in the block with {right[0]:.6g}"
         )
-        then = "what belongs to the block's output is whole on every rank: add it once, after the sum"
+        then = "keep the output's bias whole on every rank, and add it once, after the sum"
         if distance([case["ranks"] * value for value in mine], right) <= SAME:
             raise Wrong("the output's bias is shared out among the ranks", why=why, next=then)
         raise Wrong("a rank's part of the output's bias is not the block's", why=why, next=then)
@@ -253,7 +257,7 @@ def _judge_heads(case: Any, got: Any) -> None:
     if case["kind"] != "attention":
         return
     if any(mine is None for mine in got["heads"]):
-        raise Wrong("a shard has no 'heads'", why="heads_of reads it", next="keep the block's names")
+        raise Wrong("a shard has no 'heads'", why="heads_of needs this entry", next="keep the block's names")
     size = case["width"] // case["heads"]
     held = [shape[1] // size for shape in got["shapes"]["query"]]
     if held != got["heads"]:
@@ -261,8 +265,8 @@ def _judge_heads(case: Any, got: Any) -> None:
         why = (
             f"rank {rank} has the columns of {held[rank]} heads of {size} channels, and 'heads' is {got['heads'][rank]}"
         )
-        then = "count a shard's heads again: what divides columns into heads reads that number"
-        raise Wrong("a shard's number of heads is not that of its columns", why=why, next=then)
+        then = "count the shard's heads again: this number is used to divide columns into heads"
+        raise Wrong("a shard's number of heads does not match its columns", why=why, next=then)
 
 
 def _judge_output(case: Any, got: Any, want: Any) -> None:
@@ -270,18 +274,18 @@ def _judge_output(case: Any, got: Any, want: Any) -> None:
     for rank, mine in enumerate(got["output_shapes"]):
         if mine != shape:
             why = f"rank {rank}'s output has the shape {mine}; the whole block's has {shape}"
-            raise Wrong("the output has another shape than the block's", why=why, next="keep tokens × channels")
+            raise Wrong("the output's shape differs from the block's", why=why, next="return tokens × channels")
     for rank, mine in enumerate(got["outputs"]):
         if told := unreadable(mine, len(right)):
             raise Wrong(
-                "the output is no output of the block", why=f"rank {rank}'s {told}", next="run it with one rank"
+                "the output is not an output of the block", why=f"rank {rank}'s {told}", next="run it with one rank"
             )
         if distance(mine, right) <= SAME:
             continue
         why = f"rank {rank}'s output is {distance(mine, right):.2g} of its length off"
         bias = listed(drawn_block(case)[0][BIASES[case["kind"]]]) * case["tokens"]
         if not any(_counts(got, "forward")):
-            then = "each rank has a part of every sum; who adds the parts up?"
+            then = "each rank has a part of every sum: where are the parts added up?"
             raise Wrong("the outputs of the ranks are never summed", why=why, next=then)
         for times, what in (
             (case["ranks"], "every rank adds the bias before the sum"),
@@ -291,19 +295,19 @@ def _judge_output(case: Any, got: Any, want: Any) -> None:
             if distance(mine, [a + (times - 1) * b for a, b in zip(right, bias, strict=True)]) <= SAME:
                 raise Wrong(what, why=f"{why}: the bias is in it {times:g} times", next="add it once, after the sum")
         if distance(mine, [(a - b) / case["ranks"] + b for a, b in zip(right, bias, strict=True)]) <= SAME:
-            raise Wrong("the parts were averaged", why=why, next="parts of a sum are added")
+            raise Wrong("the parts were averaged", why=why, next="add the parts of a sum")
         if any(distance(other, mine) > SAME for other in got["outputs"]):
             times = max(_counts(got, "forward"))
             why = f"all_reduce was called {times} times forward, and outputs still differ between ranks"
-            then = "sum what each rank has a part of, where the output's parts come together; x is whole on every rank"
-            raise Wrong("something else than the parts of the output is summed", why=why, next=then)
+            then = "sum the parts of the output where they meet; x is complete on every rank"
+            raise Wrong("something other than the parts of the output is summed", why=why, next=then)
         if max(_counts(got, "forward")) > 1:
             why = f"{why}, with {max(_counts(got, 'forward'))} all-reduces forward"
-            then = "hidden channels and heads belong to one rank each; only the output's parts are parts of a sum"
-            raise Wrong("something is summed that is no part of a sum", why=why, next=then)
+            then = "each hidden channel and each head belongs to one rank; only the output consists of parts of a sum"
+            raise Wrong("values are summed that are not parts of a sum", why=why, next=then)
         if case["kind"] == "attention":
-            then = "a head's width is the same on every rank: what does it say below the root?"
-            raise Wrong("the heads give something else than in the whole block", why=why, next=then)
+            then = "the width of a head is the same on every rank: which number is under the square root?"
+            raise Wrong("the heads compute something different than in the whole block", why=why, next=then)
         then = "compare one token's output on one rank and on two: which term differs?"
         raise Wrong("the output is not that of the whole block", why=why, next=then)
 
@@ -328,15 +332,15 @@ def _judge_gradients(case: Any, got: Any, want: Any) -> None:
     mine = got["gradients"][last][0] if got["gradients"][last] else []
     if distance(mine, [ranks * value for value in want["gradients"][last][0]]) <= SAME:
         why = f"the gradient of {last} is {ranks} times what it should be"
-        then = "every rank has the output's whole gradient already: what is left to do for the sum's backward pass?"
+        then = "every rank already has the whole gradient of the output: what must the sum's backward pass still do?"
         raise Wrong("the gradient of the sum is summed again", why=why, next=then)
     for rank, found in enumerate(got["input_gradients"]):
         if distance(found, right) <= SAME:
             continue
         if not found and not any(_counts(got, "backward")):
             why = f"outputs are right, and rank {rank}'s x gets no gradient at all"
-            then = "what all_reduce gives back is unknown to autograd: call it inside a torch.autograd.Function alone"
-            raise Wrong("no gradient comes through the sum", why=why, next=then)
+            then = "autograd does not know the result of all_reduce: call it only inside a torch.autograd.Function"
+            raise Wrong("no gradient passes through the sum", why=why, next=then)
         why = f"outputs are right, and rank {rank}'s gradient of x is {distance(found, right):.2g} of its length off"
         if not any(_counts(got, "backward")):
             then = "x goes into every rank's part, so its gradient is the sum over the ranks"
@@ -347,4 +351,6 @@ def _judge_gradients(case: Any, got: Any, want: Any) -> None:
         for row in rows if name in _AXES else rows[:1]:
             if not parts or any(distance(part, row) > SAME for part in parts):
                 why = f"the gradients of {name} from all ranks do not make that of the whole"
-                raise Wrong("a weight's gradient is wrong", why=why, next="which path does it come along?")
+                raise Wrong(
+                    "a weight's gradient is wrong", why=why, next="which operations lead from the loss to this weight?"
+                )

@@ -45,7 +45,9 @@ class Zero(Exercise):
                         raise _symptom(case, name, stage, part, found, right)
                 if not close(got["bytes"][name][stage], want["bytes"][name][stage]):
                     why = f"stage {stage}: {got['bytes'][name][stage]:g} B {name}; each part alone is right"
-                    raise Wrong("the parts of a stage are not added up", why=why, next="weights, gradients, optimizer")
+                    raise Wrong(
+                        "the parts of a stage are not added up", why=why, next="add weights, gradients and optimizer"
+                    )
 
     def format_answer(self, case: Any, got: Any) -> str:
         """The bytes of each stage."""
@@ -73,13 +75,13 @@ def _symptom(case: Any, name: str, stage: str, part: str, found: Any, right: Any
     )
     if name == "held" and found and found in (sum(range(len(layers))), sum(range(1, len(layers) + 1))):
         then = "a layer's number of parameters is the entry of the list"
-        return Wrong("the places of the layers were taken for their parameters", why=why, next=then)
+        return Wrong("positions of layers were used as numbers of parameters", why=why, next=then)
     if name == "held":
-        then = "which layers have it, and is it whole here or a shard of each layer?"
+        then = "which layers have this part, and is it whole or a shard in this stage?"
         return Wrong(f"a stage holds a wrong number of bytes of its {part}", why=why, next=then)
     if not right:
         what = "the optimizer's state is never sent" if part == "optimizer" else f"{part} are not sent in this stage"
-        return Wrong(what, why=why, next="what has no GPU but one that holds it?")
+        return Wrong(what, why=why, next="which part does every GPU lack except the one that holds it?")
     if not found:
         then = "after the update, or before a pass: which GPUs hold full tensors, and which need them?"
         return Wrong(f"{part} must be communicated in this stage", why=why, next=then)

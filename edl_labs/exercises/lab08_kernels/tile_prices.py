@@ -60,8 +60,8 @@ class TileChoice(Exercise):
             raise Wrong("that is not a tile and split of this chip", why=why, next=then)
         took, best = want["seconds"][every.index(chosen)], min(want["seconds"])
         if took > _GOOD * best:
-            why = f"tile {chosen[0]} in {chosen[1]} part(s) takes {seconds(took)}, and {seconds(best)} are possible"
-            raise Wrong("another tile or split is quicker", why=why, next="price all of them, and compare")
+            why = f"tile {chosen[0]} in {chosen[1]} part(s) takes {seconds(took)}, but {seconds(best)} is possible"
+            raise Wrong("another tile or split is faster", why=why, next="compute the time of each, and compare")
 
     def _judge_prices(self, case: Any, got: list[Any], want: list[Any], what: str, part: str) -> None:
         for (tile, split), found, right in zip(choices(case), got, want, strict=True):

@@ -47,7 +47,7 @@ class Fuse(Exercise):
         if plan.moved_bytes > WITHIN * case["least_bytes"]:
             what, then = _symptom(case["graph"], plan)
             why = f"{counted(plan.launches, 'kernel')} move {byte_count(plan.moved_bytes)}, "
-            raise Wrong(what, why=why + f"and {byte_count(case['least_bytes'])} are possible", next=then)
+            raise Wrong(what, why=why + f"but {byte_count(case['least_bytes'])} is possible", next=then)
 
     def format_answer(self, case: Any, got: Any) -> str:
         """The kernels, with what they write."""
@@ -114,44 +114,47 @@ def _listed(kernels: Any, names: list[str]) -> Any:
 
 # What is told first where several rules are broken, each with its sentence and what to look at.
 _RULES = {
-    "unknown": ("a kernel has a node that the graph does not have", "take names from graph['nodes']"),
-    "empty": ("a kernel has no nodes", "leave it out"),
-    "repeated": ("a kernel names one node twice", "each node once in a kernel"),
-    "missing": ("a node is in no kernel", "each node is computed somewhere"),
+    "unknown": ("a kernel has a node that the graph does not have", "use names from graph['nodes']"),
+    "empty": ("a kernel has no nodes", "leave this kernel out"),
+    "repeated": ("a kernel names one node twice", "list each node once in a kernel"),
+    "missing": ("a node is in no kernel", "put each node into at least one kernel"),
     "before a product": (
         "a contraction's kernel computes what the contraction reads",
-        "a product reads its inputs many times, in tiles: nodes that feed them, directly or not, come before it",
+        "a product reads its inputs many times, in tiles: nodes that compute these inputs need an earlier kernel",
     ),
     "two products": (
         "contractions of different inputs are in one kernel",
-        "side by side only weights can lie, and they need one and the same input",
+        "only weights can be placed side by side, and only if they have the same input",
     ),
     "reduction after a product": (
         "a reduction is in a contraction's kernel",
-        "a tile of the product holds a part of each row, and the reduction wants all of it",
+        "a tile of the product holds part of each row, but the reduction needs the whole row",
     ),
     "other loops": (
-        "nodes of one kernel go through different loops",
+        "nodes of one kernel need different loops",
         "compare their elements, and the rows of the reductions",
     ),
     "across a reduction": (
         "a kernel goes on after a reduction whose row it cannot keep",
-        "the result is there once the whole row was read; then the row is needed again: is it still on the chip?",
+        "the result is ready when the whole row has been read; then the row is needed again: is it still on the chip?",
     ),
     "computed twice": (
         "a contraction or a reduction is computed in several kernels",
         "only pointwise nodes are cheap enough to be computed again",
     ),
-    "writes another's": ("a kernel writes what it does not compute", "writes are names of its own nodes"),
+    "writes another's": (
+        "a kernel writes a result that it does not compute",
+        "list only the kernel's own nodes in its writes",
+    ),
     "circle": (
         "kernels wait for each other in a circle",
-        "one of them needs a result that is made from another of its own: split it there",
+        "one of them needs a result that depends on another of its own results: split it there",
     ),
     "never written": (
-        "a kernel reads what no kernel writes",
+        "a kernel reads a result that no kernel writes",
         "values computed in a kernel are lost when it ends, unless they are written",
     ),
-    "not kept": ("an output of the graph is not written", "outputs are read later, by others"),
+    "not kept": ("an output of the graph is not written", "the caller reads the outputs: write them"),
 }
 _ORDER = list(_RULES)
 
@@ -159,8 +162,8 @@ _ORDER = list(_RULES)
 def _broken(graph: Any, problem: Any) -> Wrong:
     what, then = _RULES[problem.rule]
     if problem.rule == "not kept" and problem.why.split()[0] in graph["saved"]:
-        what = "what the backward pass needs is not written"
-        then = "graph['saved'] names what it reads: fused or not, these results have to be in memory"
+        what = "a result that the backward pass needs is not written"
+        then = "graph['saved'] lists what it reads: these results must be written to memory, fused or not"
     why = re.sub(
         r" of [\d.]+ \w*B\b", "", problem.why if problem.kernel < 0 else str(problem)
     )  # rows are elements here
@@ -173,20 +176,23 @@ def _symptom(graph: Any, plan: Partition) -> tuple[str, str]:
     if saving and not any(_are_neighbours(plan.graph, *pair) for pair in saving):
         return (
             "only kernels that are neighbours in the order of nodes are joined",
-            "nodes of another part may be between two that belong together: try every pair",
+            "unrelated nodes may stand between two that belong together: try every pair",
         )
     if all(len(one.nodes) == 1 for one in plan.kernels):
-        return "every node is still a kernel of its own", "which two read the same, or one what the other makes?"
+        return (
+            "every node is still a kernel of its own",
+            "which two kernels read the same tensor, or which one reads the other's result?",
+        )
     needed = Partition(plan.graph, tuple(Kernel(one.nodes) for one in plan.kernels), plan.on_chip_bytes)
     if needed.moved_bytes < plan.moved_bytes:
         return (
             "results are written that are never read",
-            "a kernel writes what another kernel, an output or saved needs",
+            "write only results that another kernel, an output or saved needs",
         )
     if any(once.moved_bytes < needed.moved_bytes for once in _changed(needed, _without)):
         return (
             "computing a node again costs more than reading its result",
-            "again means: all of its inputs are read again; compare them with one write and one read of the result",
+            "computing a node again reads all its inputs again; compare this with one write and one read of the result",
         )
     for one, other in saving:
         return _apart(plan, one, other)
@@ -197,7 +203,7 @@ def _symptom(graph: Any, plan: Partition) -> tuple[str, str]:
             "a node would be cheaper to compute again",
             "compare writing and reading its result with computing it again in the kernel that reads it",
         )
-    return "other kernels move fewer bytes", "which tensor travels most often between kernels?"
+    return "other kernels move fewer bytes", "which tensor is written and read most often between kernels?"
 
 
 def _changed(plan: Partition, changes: Any) -> list[Partition]:
@@ -278,7 +284,7 @@ def _apart(plan: Partition, one: Kernel, other: Kernel) -> tuple[str, str]:
     kinds = [{graph.by_name[name].kind for name in kernel.nodes} for kernel in (one, other)]
     if all("contraction" in kind for kind in kinds):
         then = "q, k and v multiply the same input: with their weights side by side it is read once"
-        return "contractions of the same input are kernels of their own", then
+        return "contractions of the same input are in separate kernels", then
     if any("contraction" in kind for kind in kinds):
         return _LEFT_OUT
     if _just_fits(plan, one, other):
@@ -289,14 +295,14 @@ def _apart(plan: Partition, one: Kernel, other: Kernel) -> tuple[str, str]:
         return "rows of exactly longest_row elements are not kept on the chip", then
     if any("reduction" in kind for kind in kinds):
         then = "a reduction may end any kernel of its loop, and go on where its row stays on the chip"
-        return "a reduction is apart from nodes with the same loop", then
+        return "a reduction is separate from nodes with the same loop", then
     makes = {name for name in one.nodes for name in graph.by_name[name].makes}
     reads = {name for name in other.nodes for name in graph.by_name[name].reads}
     back = {name for name in one.nodes for name in graph.by_name[name].reads}
     if makes & reads or back & {name for node in other.nodes for name in graph.by_name[node].makes}:
-        then = "one may read what the other makes, even if others read it too"
-        return "pointwise nodes that follow one another are apart", then
-    return "two kernels read the same tensor and could be one", "joined, they read it once"
+        then = "a node may read another node's result in the same kernel, even if other kernels read it too"
+        return "consecutive pointwise nodes are in separate kernels", then
+    return "two kernels read the same tensor and could be one", "a joint kernel reads it once"
 
 
 def _just_fits(plan: Partition, one: Kernel, other: Kernel) -> bool:

@@ -57,12 +57,12 @@ class Strides(Exercise):
         every = list(placements(net))
         chosen = dict(chosen)
         if chosen not in every:
-            raise Wrong("that is not a placement of this net", why=_no_placement(net, chosen), next=_PLACE)
+            raise Wrong("that is not a placement for this network", why=_no_placement(net, chosen), next=_PLACE)
         bytes_of = [sum(_all_copies(one).values()) for one in want["copied"]]
         found, best = bytes_of[every.index(chosen)], min(bytes_of)
         if found > best:
-            why = f"it copies {byte_count(found)}, and {byte_count(best)} are possible"
-            then = "where does the layout have to change at all, and which tensor on the way is the smallest?"
+            why = f"it copies {byte_count(found)}, but {byte_count(best)} is possible"
+            then = "where must the layout change, and which tensor on the way is the smallest?"
             raise Wrong("another placement copies fewer bytes", why=why, next=then)
 
     def diagnose_all_cases(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
@@ -169,13 +169,13 @@ def _misread(found: Any, right: str, why: str) -> Wrong:
     if found not in _ANSWERS:
         return Wrong("that is not a layout", why=why, next=f"one of {', '.join(_ANSWERS)}")
     if right == "both":
-        then = "a stride is multiplied by an index: what does it matter where the only index is 0?"
-        return Wrong("a tensor that has both layouts is taken for one of them, or none", why=why, next=then)
+        then = "a stride is multiplied by an index: does it matter if the only index is 0?"
+        return Wrong("a tensor that has both layouts is reported with one of them, or none", why=why, next=then)
     if right == "neither":
         then = "in a layout, each stride is the product of all sizes further in: no gaps, and nothing expanded"
-        return Wrong("a tensor with gaps, or another order, is taken for a layout", why=why, next=then)
+        return Wrong("a tensor with gaps or another order is reported as having a layout", why=why, next=then)
     then = "innermost is W in NCHW, C in NHWC, with stride 1; each other stride is the product of all sizes further in"
-    return Wrong("a layout is read wrongly from the strides", why=why, next=then)
+    return Wrong("a layout is derived wrongly from the strides", why=why, next=then)
 
 
 def _miscounted(net: Any, layouts: Any, found: dict[str, int], right: dict[str, int]) -> Wrong:
@@ -186,16 +186,16 @@ def _miscounted(net: Any, layouts: Any, found: dict[str, int], right: dict[str, 
             continue
         why = f"{name}: {mine} bytes for {due}" + at
         if not due and _is_alike(net, name):
-            then = "with one channel or one pixel the other layout is there already: only padding makes a copy"
-            return Wrong("a tensor is copied to a layout that it has", why=why, next=then)
+            then = "a tensor with one channel or one pixel has both layouts already: only padding needs a copy"
+            return Wrong("a tensor is copied to a layout that it already has", why=why, next=then)
         if not due:
-            then = "who reads it, in which form, and is it there already?"
-            return Wrong("a tensor is copied that need not be", why=why, next=then)
+            then = "which nodes read it, in which form, and does that form exist already?"
+            return Wrong("a tensor is copied unnecessarily", why=why, next=then)
         if not mine:
             what = "a tensor that has to be copied is missing"
             if name.endswith(".weight"):
                 what = "a weight that has to be copied is missing"
-            return Wrong(what, why=why, next="which form is wanted, and which is there?")
+            return Wrong(what, why=why, next="which form is needed, and which exists?")
         then = "a copy reads the existing form and writes the wanted one, with padding, once for each form"
         return Wrong("the bytes of a copy are wrong", why=why, next=then)
-    return Wrong("the copies are wrong", next="name tensors after their node, weights 'conv1.weight'")
+    return Wrong("the copies are wrong", next="name tensors after their node, and weights like 'conv1.weight'")

@@ -49,9 +49,9 @@ class EngineOfTactics(Exercise):
         """What a ValueError says: somewhere there was nothing to take the least of."""
         if error != "ValueError":
             return None
-        why = "your code raised ValueError, as min() of nothing does"
-        then = "after a tactic comes layer last + 1: is there a way to every layer, in every format?"
-        return Wrong("the search reaches a place that nothing leads to", why=why, next=then)
+        why = "your code raised ValueError, as min() of an empty list does"
+        then = "a tactic is followed by layer last + 1: can every layer be reached, in every format?"
+        return Wrong("the search reaches a layer that no tactic leads to", why=why, next=then)
 
     def format_case(self, case: Any) -> str:
         """The network in a line or two."""
@@ -80,46 +80,50 @@ def asked(case: Any, problem: str) -> tuple[int, list[dict[str, Any]], list[floa
 
 
 def _told_time(times_s: list[float], found: float, right: float) -> Wrong:
-    why = f"{seconds(found)} came for {seconds(right)}, of {', '.join(seconds(one) for one in times_s)}"
+    why = f"got {seconds(found)}, expected {seconds(right)}, from {', '.join(seconds(one) for one in times_s)}"
     warm = times_s[1:]
     every = sorted(times_s)
     if any(
         close(found, one) for one in (sum(times_s) / len(times_s), every[len(every) // 2], times_s[0], max(times_s))
     ) or (close(found, (every[len(every) // 2] + every[len(every) // 2 - 1]) / 2)):
-        return Wrong("the first run counts, which loads the kernel", why=why, next="leave it out")
+        return Wrong("the first run is counted, though it loads the kernel", why=why, next="exclude the first run")
     if close(found, sum(warm) / len(warm)):
         then = "a mean goes up with every interruption; the median does not"
         return Wrong("the mean of the runs was taken, interrupted ones included", why=why, next=then)
     if close(found, min(warm)):
-        return Wrong("the fastest run was taken, not a typical one", why=why, next="the median")
+        return Wrong("the fastest run was taken, not a typical one", why=why, next="take the median")
     if close(found, times_s[1 + len(warm) // 2]):
-        return Wrong("the run in the middle of the list was taken", why=why, next="a median is of the sorted times")
-    return Wrong("that is not the median of the warm runs", why=why, next="sorted, the one in the middle")
+        return Wrong(
+            "the run in the middle of the list was taken", why=why, next="sort the times before you take the median"
+        )
+    return Wrong(
+        "that is not the median of the warm runs", why=why, next="sort the warm runs and take the one in the middle"
+    )
 
 
-_BEHIND = ("each choice was made without those after it", "what is best here depends on what follows")
+_BEHIND = ("each choice ignores the choices after it", "which tactic is best depends on what follows")
 _UNFUSED = (
     "no layers are fused",
-    "a tactic with first < last computes several layers in one kernel: after it comes layer last + 1",
+    "a tactic with first < last computes several layers in one kernel and is followed by layer last + 1",
 )
 _UNPAID = {
-    "fastest": ("conversions were left out of the price", "where formats do not meet, one more kernel runs"),
-    "no output": ("the conversion of the output was left out of the price", "the last format has to be `wanted`"),
+    "fastest": ("conversions were left out of the price", "if two formats differ, one more kernel runs"),
+    "no output": ("the conversion of the output was left out of the price", "the last format must be `wanted`"),
     "no input": ("the conversion of the input was left out of the price", "the first layer gets the format `given`"),
-    "one": ("the engine stays in one format", "a conversion pays where what follows is faster by more"),
+    "one": ("the engine stays in one format", "a conversion pays if the layers after it gain more than it costs"),
     "greedy": _BEHIND,
 }
 _SLIPS = {
     "one format": {
-        "first runs": ("the engine was chosen by first runs", "typical_s is for every tactic that is compared"),
-        "means": ("the engine was chosen by means", "typical_s is for every tactic that is compared"),
-        "slowest": ("the slowest tactics were chosen", "the least time"),
+        "first runs": ("the engine was chosen by first runs", "use typical_s for every tactic that you compare"),
+        "means": ("the engine was chosen by means", "use typical_s for every tactic that you compare"),
+        "slowest": ("the slowest tactics were chosen", "choose the least time"),
     },
     "fusions": {
         "none": _UNFUSED,
         "longest": ("layers are fused wherever they can be", "a fused kernel may be slower: compare the times"),
         "greedy": _BEHIND,
-        "always": ("a conversion was paid where formats are the same", "it costs only where they differ"),
+        "always": ("a conversion was counted where the formats are the same", "it costs time only where they differ"),
     },
     "formats": _UNPAID,
     "all": {**_UNPAID, "none": _UNFUSED},
@@ -137,7 +141,7 @@ def _judge_plan(case: Any, problem: str, got: Any, want: Any, time_s: Any) -> No
     for name, (what, then) in _SLIPS[problem].items():
         if got == case["slips"][problem][name]:
             raise Wrong(what, why=why, next=then)
-    raise Wrong(_OTHER[problem], why=why, next="the least sum of typical times and conversions")
+    raise Wrong(_OTHER[problem], why=why, next="minimise the sum of typical times and conversions")
 
 
 _WITH = {
@@ -148,8 +152,8 @@ _WITH = {
 }
 _OTHER = {
     "one format": "not even the fastest tactic of each layer is found",
-    "fusions": "layers are fused otherwise than is fastest",
-    "formats": "formats change otherwise than is fastest",
+    "fusions": "another choice of fused layers is faster",
+    "formats": "another choice of formats is faster",
     "all": "fusions and formats are not chosen together",
 }
 
@@ -160,18 +164,24 @@ def _judge_cover(layers: int, known: Any, names: Any, problem: str) -> None:
     for name in names:
         if name not in known:
             why = f"{name!r}, with {_WITH[problem]}"
-            raise Wrong("that is not one of the tactics", why=why, next="their names, as texts")
+            raise Wrong("that is not one of the tactics", why=why, next="return the names of tactics, as text")
         first, last = known[name]["first"], known[name]["last"]
         if first < due:
-            why = f"{name} begins with layer {first}, and layers to {due - 1} are done"
+            why = f"{name} begins with layer {first}, but layers up to {due - 1} are already computed"
             raise Wrong("a layer is computed twice", why=why, next="go on with layer last + 1")
         if first > due:
             raise Wrong(
-                "a layer is left out", why=f"{name} begins with layer {first}, and {due} is next", next="in order"
+                "a layer is left out",
+                why=f"{name} begins with layer {first}, but layer {due} is next",
+                next="compute the layers in order",
             )
         due = last + 1
     if due < layers:
-        raise Wrong("the engine ends before the network", why=f"layer {due} is next of {layers}", next="all layers")
+        raise Wrong(
+            "the engine ends before the network",
+            why=f"layer {due} of {layers} would be next",
+            next="compute all layers",
+        )
 
 
 def price_s(case: Any, plan: list[Any], reformat_s: list[float], time_s: Any) -> float:

@@ -67,9 +67,13 @@ class TwoOfFourWeights(Exercise):
         if len(found) != len(right) or not all(
             close(a, b, atol=_SAME * size) for a, b in zip(found, right, strict=True)
         ):
-            why = f"{found[0] if found else 'nothing':.6g} came for {right[0]:.6g} first" if found else "it is empty"
-            then = "values 2 g and 2 g + 1 of a column are of inputs 4 g to 4 g + 3, and their places say which two"
-            raise Wrong("the product from packed weights is another one", why=why, next=then)
+            why = (
+                f"{found[0] if found else 'nothing':.6g} is the first value, expected {right[0]:.6g}"
+                if found
+                else "it is empty"
+            )
+            then = "values 2 g and 2 g + 1 of a column belong to inputs 4 g to 4 g + 3; their places say which two"
+            raise Wrong("the product from packed weights is wrong", why=why, next=then)
         _judge_shares(case, got["shares"], want["shares"])
 
     def student_inputs(self, case: Any) -> Any:
@@ -131,43 +135,51 @@ def _rows(given: Any) -> list[list[float]]:
 def _told_mask(case: Any, got: Any, want: Any) -> Wrong:
     inputs, outputs = case["inputs"], case["outputs"]
     if [len(got), len(got[0]) if got else 0] != [inputs, outputs]:
-        why = f"{len(got)}×{len(got[0]) if got else 0} came for {inputs}×{outputs}"
-        return Wrong("the mask does not have the weight's shape", why=why, next="True or False for each weight")
+        why = f"got {len(got)}×{len(got[0]) if got else 0}, expected {inputs}×{outputs}"
+        return Wrong("the mask does not have the weight's shape", why=why, next="return True or False for each weight")
     weight, _ = drawn_weight(case)
     columns = [[got[at][column] for at in range(inputs)] for column in range(outputs)]
     kept = sum(map(sum, columns))
     why = f"{kept:g} of {inputs * outputs} weights are kept"
     if [[1 - one for one in row] for row in got] == want:
-        return Wrong("the mask says what is left out", why="it is the right one upside down", next="True is kept")
+        return Wrong(
+            "the mask says what is left out",
+            why="True and False are exchanged",
+            next="True means that a weight is kept",
+        )
     if got == _best(weight, 4, by=lambda value: value):
         return Wrong(
-            "negative weights count as small", why="recomputed without signs taken off, it is yours", next="abs"
+            "negative weights count as small",
+            why="the largest signed values give your mask",
+            next="compare absolute values",
         )
     if all(sum(column[at : at + 4]) == 2 for column in columns for at in range(0, inputs, 4)):
         if got == _first_of_order(weight):
-            then = "an entry of argsort says who comes there, not which rank this weight has"
+            then = "an entry of argsort says which weight comes at that rank, not which rank a weight has"
             return Wrong("the order of weights was taken for their ranks", why=f"{why}, two in each group", next=then)
-        return Wrong("other weights of a group are larger", why=f"{why}, two in each group", next="the two largest")
+        return Wrong(
+            "other weights of a group are larger", why=f"{why}, two in each group", next="keep the two largest"
+        )
     if got == _best(weight, inputs, by=abs):
-        then = "the unit looks at four inputs at a time: what if all four of a group are large?"
+        then = "the hardware looks at four inputs at a time: what if all four weights of a group are large?"
         return Wrong("the largest half of each column is kept, whatever its groups are", why=why, next=then)
     flat = [one for row in got for one in row]
     if all(sum(flat[at : at + 4]) == 2 for at in range(0, len(flat) - 3, 4)):
         if all(sum(row[at : at + 4]) == min(2, len(row) - at) for row in got for at in range(0, outputs, 4)):
             return Wrong(_WRONG_SIDE, why=_ALONG, next=_SUMMED)
         why = "groups of four were counted through all rows, one after the other"
-        return Wrong("groups go on across rows", why=why, next="a group belongs to one output")
+        return Wrong("groups go on across rows", why=why, next="form the groups within one output")
     if all(sum(row[at : at + 4]) == min(2, len(row) - at) for row in got for at in range(0, outputs, 4)):
         return Wrong(_WRONG_SIDE, why=_ALONG, next=_SUMMED)
     if abs(kept - inputs * outputs / 2) < 1:
-        then = "two in each group of four inputs, in every column"
+        then = "keep two in each group of four inputs, in every column"
         return Wrong("the largest half of the tensor is kept, whatever its groups are", why=why, next=then)
-    return Wrong("a group of four does not keep two", why=why, next="four neighbours of one column: two are kept")
+    return Wrong("a group of four does not keep two", why=why, next="keep two of every four neighbours in a column")
 
 
 _WRONG_SIDE = "groups run along the outputs"
 _ALONG = "each row of the mask keeps two of four columns"
-_SUMMED = "the product sums over inputs, so the two are chosen of four inputs: down a column"
+_SUMMED = "the product sums over inputs, so choose two of four inputs, down a column"
 
 
 def _best(weight: Any, size: int, *, by: Any) -> list[list[float]]:
@@ -191,10 +203,14 @@ def _judge_tied(case: Any, got: list[list[float]]) -> None:
             kept = [value for at, value in enumerate(given) if got[start + at][column]] if len(got) == len(tied) else []
             why = f"of magnitudes {', '.join(f'{one:g}' for one in given)} you keep {len(kept)}"
             if len(kept) != 2:
-                then = "a threshold keeps all that reach it: exactly two stay, of equal ones whichever you like"
-                raise Wrong("where magnitudes are equal not two are kept", why=why, next=then)
+                then = (
+                    "a threshold keeps all values that reach it; keep exactly two, and choose freely among equal ones"
+                )
+                raise Wrong("groups with equal magnitudes do not keep two", why=why, next=then)
             if sorted(kept) != sorted(given)[2:]:
-                raise Wrong("where magnitudes are equal other weights are larger", why=why, next="the two largest")
+                raise Wrong(
+                    "in groups with equal magnitudes, other weights are larger", why=why, next="keep the two largest"
+                )
 
 
 def _judge_packed(case: Any, got: Any, want: Any) -> None:
@@ -202,49 +218,63 @@ def _judge_packed(case: Any, got: Any, want: Any) -> None:
         [len(one), len(one[0]) if one else 0] for one in (got["values"], want["values"], got["places"], want["places"])
     ]
     if shapes[0] != shapes[1]:
-        why = f"{shapes[0][0]}×{shapes[0][1]} came for {shapes[1][0]}×{shapes[1][1]}"
-        raise Wrong("the kept values have the wrong shape", why=why, next="half as many rows as the weight")
+        why = f"got {shapes[0][0]}×{shapes[0][1]}, expected {shapes[1][0]}×{shapes[1][1]}"
+        raise Wrong("the kept values have the wrong shape", why=why, next="return half as many rows as the weight has")
     if got["values"] != want["values"]:
         why = _first_group_off(got["values"], want["values"])
         if [sorted(row) for row in _pairs(got["values"])] == [sorted(row) for row in _pairs(want["values"])]:
-            raise Wrong("the two of a group are in the wrong order", why=why, next="the one with the lower place first")
+            raise Wrong(
+                "the two of a group are in the wrong order", why=why, next="put the one with the lower place first"
+            )
         if got["values"] == [[abs(value) for value in row] for row in want["values"]]:
-            raise Wrong("the signs of the kept values are lost", why=why, next="magnitudes choose, values are kept")
+            raise Wrong(
+                "the signs of the kept values are lost", why=why, next="choose by magnitude, but keep the values"
+            )
         if sorted(one for row in got["values"] for one in row) == sorted(one for row in want["values"] for one in row):
-            then = "each column of the weight gives a column, group after group downwards"
+            then = "each column of the weight gives one column, with its groups from top to bottom"
             raise Wrong("kept values are packed in the wrong order", why=why, next=then)
-        then = "where mask(weight) is True, and nothing else"
-        raise Wrong("other values are packed than those that are kept", why=why, next=then)
+        then = "pack the values where mask(weight) is True, and no others"
+        raise Wrong("values are packed that the mask does not keep", why=why, next=then)
     if shapes[2] != shapes[3]:
         each = case["inputs"] // 2
-        why = f"{shapes[2][0]}×{shapes[2][1]} came for {shapes[3][0]}×{shapes[3][1]}"
+        why = f"got {shapes[2][0]}×{shapes[2][1]}, expected {shapes[3][0]}×{shapes[3][1]}"
         if shapes[2][0] in (each, each // 2):
-            then = "two bits hold a place, so that a byte holds four: two groups"
+            then = "a place needs two bits, so a byte has room for four places: two groups"
             raise Wrong("places do not fill their bytes", why=why, next=then)
-        raise Wrong("the places have the wrong shape", why=why, next="a byte for eight inputs, in each column")
+        raise Wrong("the places have the wrong shape", why=why, next="use one byte for eight inputs, in each column")
     if got["places"] != want["places"]:
         why = f"you returned {int(got['places'][0][0]):08b}, {int(want['places'][0][0]):08b} is right"
         turned = [[(int(one) >> 4) | (int(one) & 15) << 4 for one in row] for row in want["places"]]
         if got["places"] == turned:
-            raise Wrong("the two groups of a byte have changed places", why=why, next="the first has the lowest bits")
+            raise Wrong(
+                "the two groups of a byte have changed places", why=why, next="put the first group into the lowest bits"
+            )
         swapped = [[_swapped(int(one)) for one in row] for row in want["places"]]
         if got["places"] == swapped:
             raise Wrong(
-                "the two places of a group are in the wrong order", why=why, next="the lower one in the lower bits"
+                "the two places of a group are in the wrong order",
+                why=why,
+                next="put the lower place into the lower bits",
             )
         if got["places"] == [[_backwards(int(one)) for one in row] for row in want["places"]]:
-            raise Wrong("places fill a byte from its top", why=why, next="the first place has the lowest two bits")
+            raise Wrong("places fill a byte from its top", why=why, next="put the first place into the lowest two bits")
         if got["places"] == [[_of_inputs(int(one), 8 * at) for one in row] for at, row in enumerate(want["places"])]:
-            then = "a place has two bits, 0 to 3: the input's number in its group"
+            then = "a place is the input's number in its group, 0 to 3, in two bits"
             raise Wrong("inputs are packed, and not their places in a group", why=why, next=then)
-        raise Wrong("places are packed otherwise", why=why, next="the first place in the lowest two bits, and so on up")
+        raise Wrong(
+            "places are packed otherwise",
+            why=why,
+            next="put the first place into the lowest two bits, the next one above it, and so on",
+        )
     if got["place_bytes"] != case["inputs"] * case["outputs"] // 8:
         if got["place_bytes"] < 0:
             raise Wrong(
-                "the places are not a tensor", why="a list of lists came", next="torch.tensor(…, dtype=torch.uint8)"
+                "the places are not a tensor",
+                why="got a list of lists",
+                next="return torch.tensor(…, dtype=torch.uint8)",
             )
         why = f"{got['place_bytes']} bytes for {case['inputs'] * case['outputs'] // 8}"
-        raise Wrong("places take more bytes than they need", why=why, next="their type is torch.uint8")
+        raise Wrong("places take more bytes than they need", why=why, next="use the type torch.uint8")
 
 
 def _first_group_off(got: list[list[float]], want: list[list[float]]) -> str:
@@ -254,7 +284,7 @@ def _first_group_off(got: list[list[float]], want: list[list[float]]) -> str:
             found, right = ([rows[at + i][column] for i in range(2)] for rows in (got, want))
             if found != right:
                 pairs = [" and ".join(f"{one:.6g}" for one in pair) for pair in (found, right)]
-                return f"group {at // 2} of output {column} has {pairs[0]}, and {pairs[1]} are kept"
+                return f"group {at // 2} of output {column} has {pairs[0]}, expected {pairs[1]}"
     return ""
 
 
@@ -287,7 +317,7 @@ def _judge_shares(case: Any, got: Any, want: Any) -> None:
     if all(close(a, b) for a, b in zip(got, want, strict=True)):
         return
     (faster, peak), found, right = asked[0], got[0], want[0]
-    why = f"{found:.4g} came for {right:.4g}, at {faster:g} times as fast in all with products {peak:g} times as fast"
+    why = f"got {found:.4g}, expected {right:.4g}, for a {faster:g}× speed-up with products {peak:g}× as fast"
 
     def fits(rule: Any) -> bool:
         return all(close(a, rule(*one)) for a, one in zip(got, asked, strict=True))
@@ -299,12 +329,16 @@ def _judge_shares(case: Any, got: Any, want: Any) -> None:
         then = "at s times the speed, the time is 1 / s"
         raise Wrong("30 % faster was taken for 30 % less time", why=why, next=then)
     if fits(lambda s, p: 1 - 1 / s):
-        then = "the products still take some of their time: which part of it did they save?"
+        then = "the products still take part of their time: which share of it did they save?"
         raise Wrong("the time that was saved was taken for the share", why=why, next=then)
     if fits(lambda s, p: 1 / (1 - 1 / s + 1 / (s * p))) or fits(lambda s, p: s / p):
-        raise Wrong("a share is of the time before", why=why, next="which part of it becomes how much shorter?")
+        raise Wrong(
+            "a share is of the time before", why=why, next="which part of that time becomes shorter, and by how much?"
+        )
     if all(close(a, 1 - b) for a, b in zip(got, want, strict=True)):
-        raise Wrong("that is the share of all else", why=why, next="the share of products that become faster")
+        raise Wrong("that is the share of everything else", why=why, next="the share of products that become faster")
     if all(close(a, 100 * b) for a, b in zip(got, want, strict=True)):
-        raise Wrong("a share is a fraction, not per cent", why=why, next="0.46 for 46 %")
-    raise Wrong("another share of the time explains this speed-up", why=why, next="write the time before, and after")
+        raise Wrong("a share is a fraction, not a percentage", why=why, next="return 0.46 for 46 %")
+    raise Wrong(
+        "a different share of the time explains this speed-up", why=why, next="write down the time before and after"
+    )

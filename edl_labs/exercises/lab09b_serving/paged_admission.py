@@ -111,7 +111,7 @@ def _judge_end(run: ServerReplay) -> None:
 
 
 def _slow(run: ServerReplay, best_s: float) -> Wrong:
-    why = f"the load takes {seconds(run.makespan_s)}; {seconds(best_s)} is possible"
+    why = f"the load takes {seconds(run.makespan_s)}, but {seconds(best_s)} is possible"
     if run.mean_batch < 1.05:
         return Wrong("one request runs at a time", why=why, next="the weights are read once for all that run")
     if run.filled_share < _FILLED:
@@ -212,7 +212,7 @@ def _is_static(run: ServerReplay) -> bool:
 
 
 def _late(run: ServerReplay, best_s: float) -> Wrong:
-    why = f"first tokens: p99 is {seconds(run.time_to_first_token_s(_SHARE))}; {seconds(best_s)} is possible"
+    why = f"first tokens: p99 is {seconds(run.time_to_first_token_s(_SHARE))}, but {seconds(best_s)} is possible"
     told = _wasted(run, why) or _passed(run, why)
     if told is not None:
         return told

@@ -50,8 +50,8 @@ class Streams(Exercise):
         if mean_s > MOST_TIME * best["mean_s"]:
             raise _late(case, run, mean_s, best, streams)
         if not run.readings or not run.readings[-1].drained:
-            why = "the function returns while kernels run"
-            raise Wrong("the answers are not there yet", why=why, next="synchronize once, in the end")
+            why = "the function returns while kernels are still running"
+            raise Wrong("the answers are not ready yet", why=why, next="call synchronize() once, at the end")
 
     def format_answer(self, case: Any, got: Any) -> str:
         """What the program reached."""
@@ -106,7 +106,9 @@ def _judge_kernels(case: Any, run: Replay) -> None:
     if any(entry["op"] not in ("launch", "stream", "synchronize", "sync_stream", "now", "event", "record", "wait",
                                "sync_event", "query_stream", "query_event") for entry in run.program):  # fmt: skip
         raise Wrong(
-            "something else than kernels was issued", why="requests consist of kernels only", next="launch, streams"
+            "something other than kernels was issued",
+            why="requests consist of kernels only",
+            next="use only launch and streams",
         )
     for number, one in enumerate(case["requests"]):
         mine = [entry for entry in _launches(run) if entry["name"].split(" ")[0] == f"request{number}"]
@@ -115,22 +117,26 @@ def _judge_kernels(case: Any, run: Replay) -> None:
         fused = [f"request{number} loop"]
         if names not in (steps, fused):
             why = f"request {number} launches {counted(len(names), 'kernel')}: {', '.join(names[:3]) or 'none'} …"
-            then = 'all its steps in order, "request0 step0", "request0 step1", …, or "request0 loop" alone'
-            raise Wrong("a request is not computed once", why=why, next=then)
+            then = 'launch all its steps in order, "request0 step0", "request0 step1", …, or only "request0 loop"'
+            raise Wrong("a request is not computed exactly once", why=why, next=then)
         took_s = one["block_s"] * (one["steps"] if names == fused else 1)
         if names == fused and not one["fusible"]:
-            why = f"request {number} has fusible False: the state of its loop fits into no SM"
-            raise Wrong("this loop cannot be one kernel", why=why, next="launch its steps one by one")
+            why = f"request {number} has fusible False: the state of its loop does not fit into an SM"
+            raise Wrong("this loop cannot be a single kernel", why=why, next="launch its steps one by one")
         if any(entry.get("blocks") != one["blocks"] or abs(entry["duration_s"] - took_s) > 1e-12 for entry in mine):
             why = f"request {number} has {one['blocks']} blocks of {seconds(one['block_s'])} a step"
             raise Wrong("a kernel does not have its request's size", why=why, next="use one_step and whole_loop")
         if len({entry["stream"] for entry in mine}) > 1:
             why = f"steps of request {number} are in {len({entry['stream'] for entry in mine})} streams"
-            then = "each step reads what the one before wrote: a request belongs in one stream"
+            then = "each step reads what the step before wrote, so a request must stay in one stream"
             raise Wrong("the steps of a request may overtake one another", why=why, next=then)
     require_bound(run, CaseProgram(named=_kernels(case)))
     if len(_launches(run)) > sum(one["steps"] for one in case["requests"]):
-        raise Wrong("there are kernels of no request", why="more were launched", next="use one_step and whole_loop")
+        raise Wrong(
+            "some kernels belong to no request",
+            why="more kernels were launched than the requests have",
+            next="use one_step and whole_loop",
+        )
 
 
 def _answers(case: Any, run: Replay) -> tuple[float, float, int]:
@@ -149,38 +155,46 @@ def _is_unfused(case: Any, run: Replay) -> bool:
 
 
 def _slow(case: Any, run: Replay, last_s: float, best: Any, streams: int) -> Wrong:
-    why = f"the last answer comes after {seconds(last_s)}, and {seconds(best['last_s'])} are possible"
+    why = f"the last answer comes after {seconds(last_s)}, but {seconds(best['last_s'])} is possible"
     if _is_unfused(case, run):
-        why += f"; {len(_launches(run))} launches, where {len(case['requests'])} do"
+        why += f"; {len(_launches(run))} launches, but {len(case['requests'])} are enough"
         return Wrong("every time step pays for a launch", why=why, next="which requests may loop within one kernel?")
     if run.blocking > 1:
         why += f"; the host waits {run.blocking} times"
-        return Wrong("the host waits before all is launched", why=why, next="synchronize once, in the end")
+        return Wrong("the host waits before all is launched", why=why, next="call synchronize() once, at the end")
     if streams == 1:
         why += f"; a kernel has {case['requests'][0]['blocks']} blocks, and there are {case['sm_count']} SMs"
-        return Wrong("one stream leaves most SMs idle", why=why, next="requests in other streams overlap it")
+        return Wrong("one stream leaves most SMs idle", why=why, next="use more streams, so that requests overlap")
     if streams < best["streams"]:
-        why += f"; {streams} streams, and more kernels fit side by side"
-        return Wrong("too few streams to fill the chip", why=why, next="how many kernels of so many blocks fit?")
+        why += f"; {streams} streams, but more kernels fit at the same time"
+        return Wrong(
+            "there are too few streams to fill the chip",
+            why=why,
+            next="how many kernels with that many blocks fit at once?",
+        )
     if streams > best["streams"]:
         return _crowded(case, why, streams)
     names = [entry["name"].split(" ")[0] for entry in _launches(run)]
     if len(names) > len(set(names)) == 1 + sum(a != b for a, b in pairwise(names)):
-        why += "; all of a request is launched before the next one's first step"
-        return Wrong("the host feeds one stream at a time", why=why, next="take turns: a step of each, then the next")
-    return Wrong("the chip is not kept busy", why=why, next="which stream waits for the host, and which for SMs?")
+        why += "; each request is launched completely before the next one's first step"
+        return Wrong(
+            "the host feeds one stream at a time",
+            why=why,
+            next="take turns: launch one step of each request, then the next step of each",
+        )
+    return Wrong("the chip is not kept busy", why=why, next="which streams wait for the host, and which for SMs?")
 
 
 def _late(case: Any, run: Replay, mean_s: float, best: Any, streams: int) -> Wrong:
-    why = f"answers come after {seconds(mean_s)} on average, and {seconds(best['mean_s'])} are possible"
+    why = f"answers come after {seconds(mean_s)} on average, but {seconds(best['mean_s'])} is possible"
     if run.blocking > 1:
         why += f"; the host waits {run.blocking} times"
-        return Wrong("the host waits before all is launched", why=why, next="synchronize once, in the end")
+        return Wrong("the host waits before all is launched", why=why, next="call synchronize() once, at the end")
     if streams > best["streams"]:
         return _crowded(case, why, streams)
     if _takes_turns_within(run):
-        why += "; within a stream, requests begin before those in front of them have ended"
-        then = "a stream has one request at a time: which steps are launched before the next one begins?"
+        why += "; within a stream, requests begin before the requests ahead of them have ended"
+        then = "a stream runs one request at a time: which steps are launched before the next request begins?"
         return Wrong("all requests take turns, and all end late", why=why, next=then)
     return Wrong("answers come late on average", why=why, next="finish some requests before others begin")
 
@@ -188,8 +202,8 @@ def _late(case: Any, run: Replay, mean_s: float, best: Any, streams: int) -> Wro
 def _crowded(case: Any, why: str, streams: int) -> Wrong:
     """What more streams than fit do to one another."""
     why += f"; {streams} streams, of kernels with {case['requests'][0]['blocks']} blocks, on {case['sm_count']} SMs"
-    then = "fewer requests would fill the SMs too, and all end late: streams only help where SMs are idle"
-    return Wrong("requests in more streams than fit make each other late", why=why, next=then)
+    then = "fewer requests would also fill the SMs, so all end late: more streams help only if SMs are idle"
+    return Wrong("requests in more streams than fit delay each other", why=why, next=then)
 
 
 def _takes_turns_within(run: Replay) -> bool:

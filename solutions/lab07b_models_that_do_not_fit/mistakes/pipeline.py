@@ -45,14 +45,14 @@ def order(schedule, stage, stages, micro):
 
 
 # %% mistake="idles_for_itself"
-# told: a stage idles while the others fill, and not for itself
+# told: a stage idles while the other stages fill, not while it fills itself
 def idle_seconds(schedule, stages, micro, *, forward_s, backward_s, chunks):
     """A pass of every stage."""
     return stages * (forward_s + backward_s) / chunks
 
 
 # %% mistake="newest_first"
-# told: a pass reads another micro-batch than its own
+# told: a pass reads a different micro-batch than its own
 def order(schedule, stage, stages, micro):
     """In GPipe the last micro-batch goes back first, on all stages but the last."""
     if schedule == "gpipe":

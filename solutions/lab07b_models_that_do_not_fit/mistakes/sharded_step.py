@@ -1,5 +1,5 @@
 # %% mistake="first_layer_is_forgotten"
-# told: the step is not whole
+# told: the step is incomplete
 # %% replace
 reducing.wait()
 layers.update(0)
@@ -126,7 +126,7 @@ if i < last:
 
 
 # %% mistake="sums_at_the_end"
-# told: the gradients of all layers wait for the end
+# told: the gradients of all layers stay until the end
 def sharded_step(layers):
     """Sums after the whole backward pass."""
     last = layers.count - 1
@@ -179,7 +179,7 @@ def sharded_step(layers):
 
 
 # %% mistake="updates_before_the_sum"
-# told: a shard is updated before its sum is there
+# told: a shard is updated before its sum has arrived
 def sharded_step(layers):
     """Never waits for a sum."""
     last = layers.count - 1
@@ -206,7 +206,7 @@ def sharded_step(layers):
 
 
 # %% mistake="updates_one_layer_later"
-# told: gradients are let go too late
+# told: gradients are freed too late
 def sharded_step(layers):
     """Sums have two passes to hide behind."""
     last = layers.count - 1

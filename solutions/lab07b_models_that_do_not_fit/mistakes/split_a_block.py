@@ -69,7 +69,7 @@ def shards(block, rank, ranks):
 
 
 # %% mistake="flattened_output"
-# told: the output has another shape than the block's
+# told: the output's shape differs from the block's
 def _flat(exact):
     def forward(shard, x, comm):
         return exact(shard, x, comm).flatten()
@@ -94,7 +94,7 @@ return ctx.comm.all_reduce(gradient), None
 
 
 # %% mistake="head_on_two_ranks"
-# told: a head is on two ranks
+# told: a head is split over two ranks
 def shards(block, rank, ranks):
     """Channels are cut, wherever heads end."""
 
@@ -183,7 +183,7 @@ return part.view_as(part)
 
 
 # %% mistake="rest_of_columns_lost"
-# told: columns are lost, or held twice
+# told: columns are missing, or exist twice
 def shards(block, rank, ranks):
     """Parts of a whole number of columns, and the rest is forgotten."""
     if block["kind"] == "mlp":
@@ -201,7 +201,7 @@ def shards(block, rank, ranks):
 
 
 # %% mistake="root_of_the_whole_width"
-# told: the heads give something else than in the whole block
+# told: the heads compute something different than in the whole block
 # %% replace
 part = heads_of(shard, x) @ shard["out"]
 # %% by
@@ -307,7 +307,7 @@ def forward(shard, x, comm):
 
 
 # %% mistake="without_a_function"
-# told: no gradient comes through the sum
+# told: no gradient passes through the sum
 def forward(shard, x, comm):
     """Sums with the call itself."""
     x = ToRanks.apply(x, comm)

@@ -57,7 +57,7 @@ waves = ceil(blocks / (chip["sm_count"] * tile["per_sm"]))
 
 
 # %% mistake="tiles_by_waves"
-# told: another tile or split is quicker
+# told: another tile or split is faster
 def best_tile(m, n, k, chip):
     """The fullest last wave."""
 

@@ -161,7 +161,7 @@ def is_one_loop(graph, names):
 
 
 # %% mistake="fuse_nothing_for_others"
-# told: a kernel reads what no kernel writes
+# told: a kernel reads a result that no kernel writes
 # %% replace
 needed |= {one for names in groups for one in reads_of(graph, names)}
 # %% by
@@ -201,7 +201,7 @@ def is_one_loop(graph, names):
 
 
 # %% mistake="fuse_qkv_apart"
-# told: contractions of the same input are kernels of their own
+# told: contractions of the same input are in separate kernels
 def is_one_loop(graph, names):
     """Whether nodes may be one kernel, by rules 2 to 4."""
     nodes = [node for node in graph["nodes"] if node["name"] in names]
@@ -255,7 +255,7 @@ def is_one_loop(graph, names):
 
 
 # %% mistake="fuse_reductions_alone"
-# told: a reduction is apart from nodes with the same loop
+# told: a reduction is separate from nodes with the same loop
 def is_one_loop(graph, names):
     """Whether nodes may be one kernel, by rules 2 to 4."""
     nodes = [node for node in graph["nodes"] if node["name"] in names]
@@ -284,7 +284,7 @@ def is_one_loop(graph, names):
 
 
 # %% mistake="fuse_rows_and_columns"
-# told: nodes of one kernel go through different loops
+# told: nodes of one kernel need different loops
 def is_one_loop(graph, names):
     """Whether nodes may be one kernel, by rules 2 to 4."""
     nodes = [node for node in graph["nodes"] if node["name"] in names]
@@ -311,7 +311,7 @@ def is_one_loop(graph, names):
 
 
 # %% mistake="fuse_saved_dropped"
-# told: what the backward pass needs is not written
+# told: a result that the backward pass needs is not written
 # %% replace
 needed = {*graph["outputs"], *graph["saved"]}
 # %% by

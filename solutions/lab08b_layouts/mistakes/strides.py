@@ -1,5 +1,5 @@
 # %% mistake="strides_alike_copied"
-# told: a tensor is copied to a layout that it has
+# told: a tensor is copied to a layout that it already has
 # %% replace
 alike = channels == 1 or high * wide == 1
 # %% by
@@ -286,7 +286,7 @@ return 4 if channels <= 4 else channels + channels % 8
 
 
 # %% mistake="strides_rows_by_height"
-# told: a layout is read wrongly from the strides
+# told: a layout is derived wrongly from the strides
 def layout_of(shape, stride):
     """The layout of a tensor; a row of NHWC takes the height for the width."""
     n, c, h, w = shape

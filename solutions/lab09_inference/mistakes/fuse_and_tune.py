@@ -7,7 +7,7 @@ after_s = spent_s + one["times_s"][0]
 
 
 # %% mistake="cold_run_counts"
-# told: the first run counts, which loads the kernel
+# told: the first run is counted, though it loads the kernel
 # %% replace
 warm = sorted(times_s[1:])
 # %% by
@@ -23,7 +23,7 @@ reached(at, form, spent_s, names)
 
 
 # %% mistake="converted_every_time"
-# told: a conversion was paid where formats are the same
+# told: a conversion was counted where the formats are the same
 # %% replace
 after_s = spent_s + typical_s(one["times_s"])
 # %% by
@@ -52,7 +52,7 @@ def fuse_and_tune(layers, tactics, reformat_s, *, given, wanted):
 
 
 # %% mistake="greedy_engine"
-# told: each choice was made without those after it
+# told: each choice ignores the choices after it
 def fuse_and_tune(layers, tactics, reformat_s, *, given, wanted):
     """The names of the fastest engine's tactics."""
     at, form, names = 0, given, []

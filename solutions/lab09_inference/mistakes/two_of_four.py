@@ -96,7 +96,7 @@ bits = (place << torch.tensor([6, 4, 2, 0])).sum(2)
 
 
 # %% mistake="product_of_the_first_group"
-# told: the product from packed weights is another one
+# told: the product from packed weights is wrong
 # %% replace
 group = torch.arange(len(values)).view(-1, 1) // 2
 return (x[:, 4 * group + place] * values).sum(1)
@@ -135,7 +135,7 @@ values = weight.abs().T[kept].view(len(kept), -1).T
 
 
 # %% mistake="ties_keep_three"
-# told: where magnitudes are equal not two are kept
+# told: groups with equal magnitudes do not keep two
 def mask(weight):
     """Which weights are kept."""
     groups = weight.abs().unflatten(0, (-1, 4))

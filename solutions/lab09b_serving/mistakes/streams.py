@@ -1,5 +1,5 @@
 # %% mistake="a_stream_for_each"
-# told: requests in more streams than fit make each other late
+# told: requests in more streams than fit delay each other
 # %% replace
 side_by_side = max(1, gpu.machine.sm_count // requests[0]["blocks"])
 # %% by
@@ -38,7 +38,7 @@ def serve(gpu, requests):
 
 
 # %% mistake="fuses_all"
-# told: this loop cannot be one kernel
+# told: this loop cannot be a single kernel
 def serve(gpu, requests):
     """Loops."""
     side_by_side = max(1, gpu.machine.sm_count // requests[0]["blocks"])
@@ -80,7 +80,7 @@ side_by_side = 1
 
 
 # %% mistake="returns_early"
-# told: the answers are not there yet
+# told: the answers are not ready yet
 # %% replace
 gpu.synchronize()
 # %% by
@@ -102,7 +102,7 @@ def serve(gpu, requests):
 
 
 # %% mistake="two_streams"
-# told: too few streams to fill the chip
+# told: there are too few streams to fill the chip
 # %% replace
 side_by_side = max(1, gpu.machine.sm_count // requests[0]["blocks"])
 # %% by

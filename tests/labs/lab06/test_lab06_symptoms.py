@@ -212,7 +212,7 @@ def test_run_step_is_looked_at_before_place_is_written(exercises, solution):
 
     assert "run_step is right, and place is not written yet" == _told_alone(exercises, solution["run_step"])
     assert "outputs inside a stretch are never let go" == _told_alone(exercises, outputs_stay)
-    assert "the step is not whole" == _told_alone(exercises, stops)
+    assert "the step is incomplete" == _told_alone(exercises, stops)
 
 
 def test_a_stub_of_both_is_a_stub(exercises):

@@ -188,7 +188,7 @@ def test_an_output_that_is_no_number_is_told_so(judged, solution):
     names = {name: solution[name] for name in ("shards", "ToRanks", "FromRanks")}
     outcome = judged("split_a_block", forward=lambda *given: solution["forward"](*given) * float("nan"), **names)
 
-    assert "the output is no output of the block" == outcome.what
+    assert "the output is not an output of the block" == outcome.what
     assert "has nan among its values" in outcome.why
 
 
@@ -222,7 +222,7 @@ def test_sums_that_are_only_written_into_the_record_earn_nothing(judged, solutio
     outcome = judged("split_a_block", shards=shards, forward=lying_forward(solution["whole_block"], kept))
 
     assert 0 == outcome.points
-    assert "a rank adds something else to the sum than its part of the output" == outcome.what
+    assert "a rank contributes something other than its part of the output" == outcome.what
 
 
 def test_a_part_of_the_gradient_that_is_only_written_earns_nothing(judged, solution):
@@ -243,7 +243,7 @@ def test_a_part_of_the_gradient_that_is_only_written_earns_nothing(judged, solut
     )
     outcome = judged("split_a_block", forward=forward, ToRanks=ToRanks, **names)
 
-    assert "a rank adds something else to the sum than its part of the input's gradient" == outcome.what
+    assert "a rank contributes something other than its part of the input's gradient" == outcome.what
 
 
 def test_parts_may_be_summed_transposed(judged, solution):
