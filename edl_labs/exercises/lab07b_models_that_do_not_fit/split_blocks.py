@@ -321,9 +321,9 @@ def _judge_places(gradients: Any, want: Any) -> None:
             if len(gradients[name]) == 1 and distance(sorted(part), sorted(row)) <= SAME < distance(part, row):
                 why = f"the gradients of {name} are those of the whole block, in another order"
                 then = (
-                    "parts are neighbouring columns, or heads, in the order of the ranks: compare shards with the block"
+                    "a part has neighbouring columns or heads, in the order of the ranks: compare shards with the block"
                 )
-                raise Wrong("a rank has other columns than those that are its own", why=why, next=then)
+                raise Wrong("a rank has columns that are not its own", why=why, next=then)
 
 
 def _judge_gradients(case: Any, got: Any, want: Any) -> None:
