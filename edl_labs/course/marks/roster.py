@@ -179,7 +179,7 @@ def _moment(text: str, where: str) -> datetime:
     if found is None:
         raise UsageError(
             f"{where}: {text[:60]!r} is not a time",
-            why="a wrong time would cost points, so edl-labs does not guess it",
+            why="a wrong time would cost points, so no time is guessed",
             next="write it like 2026-10-01T23:59:00",
         )
     return found

@@ -154,9 +154,9 @@ def test_a_layout_within_three_per_cent_of_the_best_is_right_and_no_other(exerci
 @pytest.mark.parametrize(
     ("call", "said"),
     [
-        ("send_forward", "stage 1 sends to a stage that there is not"),
+        ("send_forward", "stage 1 sends to a stage that does not exist"),
         ("isend_forward", "its output is what the loss reads"),
-        ("recv_backward", "stage 1 receives from a stage that there is not"),
+        ("recv_backward", "stage 1 receives from a stage that does not exist"),
     ],
 )
 def test_the_last_stage_is_told_that_nobody_comes_after_it(call, said):

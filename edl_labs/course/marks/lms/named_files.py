@@ -54,7 +54,7 @@ class NamedFiles:
 def _time(text: str, path: str) -> datetime:
     found = read_time(text)
     if found is None:
-        why = "a wrong time would cost points, so edl-labs does not guess it"
+        why = "a wrong time would cost points, so no time is guessed"
         then = "leave the group time out, and give --times a table"
         raise UsageError(f"{text!r} in {path} is not a time", why=why, next=then)
     return found
