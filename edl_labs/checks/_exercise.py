@@ -170,7 +170,7 @@ def _of_this_version(name: str, cls: type) -> type[Exercise]:
     if not cls.answers:
         raise EdlError(
             f"exercise {name} does not declare its answers",
-            why="without this declaration, the answers that the text asks for cannot be told apart from other evidence",
+            why="without this declaration, answers cannot be distinguished from other evidence",
             next='write `answers = "all"` in the class, or the requested fields: `answers = ("scale",)`',
         )
     return cls
