@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from pathlib import Path
 
 import pytest
 
@@ -11,7 +12,10 @@ from edl_labs.exercises.lab10_capstone import ranked_gains
 from edl_labs.exercises.lab10_capstone.judge import drawn_curves
 from edl_labs.virtual import VirtualGPUError, VirtualMachine
 from edl_labs.virtual.operation_runs import as_picture, run_s, run_spans
+from tests.labs.blind.test_blind import answers
 from tests.sampling import few
+
+BLIND = Path(__file__).parents[1] / "blind"
 
 MACHINE = VirtualMachine(launch_overhead_s=1e-3, copy_overhead_s=1e-3, link_byte_per_s=1e9, sm_count=108)
 STEP = [
@@ -184,6 +188,20 @@ def test_every_draw_tells_four_looks_at_five_percent_from_sound_tests(solution, 
 
     assert (0, "false alarms are too frequent") == (careless.points, careless.what)
     assert [1, 1, 1, 1] == sound
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", sorted(BLIND.glob("**/lab10/same_curve.toml")), ids=lambda path: path.parts[-3])
+def test_no_draw_refuses_right_answers_of_the_blind_batches(solution, judged, path):
+    """Each has its own statistics: one that errs in one pair of fifty has three errors in some draws of plain noise."""
+    refused = []
+    for one in answers(path, "honest"):
+        names = {name: solution[name] for name in ("np", "itertools", "ALPHA", "ROUNDING", "TINY")}
+        exec(one.code, names)
+        own = {name: names[name] for name in ("same", "sign_flip_p")}
+        refused += [(one.name, seed) for seed in range(24) if judged("same_curve", seed=seed, **own).points < 1]
+
+    assert [] == refused
 
 
 @pytest.mark.slow
