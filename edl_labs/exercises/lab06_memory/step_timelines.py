@@ -120,6 +120,9 @@ def _live_symptom(case: Any, place: int, said: Any, want: list[int]) -> Wrong:
             then = "the optimizer makes its state when it is first needed"
             return Wrong("the optimizer's state is there before its first step", why=why, next=then)
         return Wrong("the optimizer's state is missing", why=why, next="it stays from one step to the next")
+    if place == (2 * count if case["first"] else 0) and state and off == state // WORD - state:
+        then = f"each of its values has {WORD} bytes, as a parameter has"
+        return Wrong("the optimizer's state was counted in values, not in bytes", why=why, next=then)
     if place < count and abs(off) == parameters:
         if case["set_to_none"] or case["first"]:
             return Wrong(
@@ -168,4 +171,7 @@ def _backward_symptom(case: Any, index: int, off: int, why: str) -> Wrong:
     if off == WORD * layer["parameters"]:
         then = "a gradient that is there already is added to in place"
         return Wrong("gradients that were there are made a second time", why=why, next=then)
+    if layer["inplace"] and off == -layer["activation_bytes"]:
+        then = "an operation in place added nothing in the forward pass, so nothing of it can go"
+        return Wrong("bytes were freed that were never added", why=why, next=then)
     return Wrong("the backward pass leaves something else", why=why, next="one thing goes and one thing comes")
