@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 from edl_labs.checks import Exercise, exercise
 from edl_labs.errors import Wrong
+from edl_labs.exercises.judged_in_turn import plain_before_record
 from edl_labs.exercises.lab06_memory.checkpoint_programs import facts, judge_program, recorded
 from edl_labs.exercises.lab06_memory.checkpointed_blocks import (
     WIDTH,
@@ -89,34 +90,12 @@ class OwnCheckpoint(Exercise):
         return {"run": CheckpointedBlock(case), "inputs": block_inputs(case)[1], "autocast": case["autocast"]}
 
     def compare(self, case: Any, got: Any, want: Any) -> None:
-        within = _SAME_SHORT if case["autocast"] else _SAME
-        if got["random"] and not got["random"][0]:
-            why = "the block's first run found the generator in another state than a plain run does"
-            then = "a new seed gives other masks: save the generator's state, and leave it unchanged"
-            raise Wrong("the random numbers were changed before the first run", why=why, next=then)
-        if _distance(got["output"], want["output"]) > within:
-            why = "the forward pass of the checkpointed block gives something else than that of the block: "
-            why += _differing(got["output"], want["output"])
-            raise Wrong("the output differs from a plain run", why=why, next="return what run(*inputs) returns")
-        if got["saved"] > want["saved"]:
-            why = f"{got['saved']} tensors are saved after the forward pass; the block's inputs are {want['saved']}"
-            raise Wrong("more than the inputs is kept", why=why, next="inside, the first run needs no graph")
-        if got["saved"] < want["saved"]:
-            why = f"{got['saved']} of {want['saved']} were saved by it; hooks cannot count or move what else is held"
-            raise Wrong("input tensors are kept without save_for_backward", why=why, next="attributes are for the rest")
-        _judge_runs(case, got["runs"], want["runs"])
-        if got["raised"]:
-            raise raised_symptom(got["runs"], got["raised"]) or Wrong("your code raised an exception in backward")
-        _judge_gradients(case, got, want, within)
-        if _distance(got["next_output"], want["next_output"]) > within:
-            why = "the next random number after the backward pass is not the one that a plain run leaves"
-            then = "put the generator back where it was when the second run is over"
-            raise Wrong("the second run moves the random numbers of all that comes after", why=why, next=then)
-        if got["program"].startswith(_UNRECORDED):
-            then = "leave tensors to PyTorch's own operators"
-            raise Wrong("your Checkpoint cannot be recorded", why=got["program"].removeprefix(_UNRECORDED), next=then)
-        right = want["facts"] if "facts" in want else facts(case, want["program"])
-        judge_program(facts(case, got["program"]), right, within)
+        _judge_plain_run(case, got, want)
+        _judge_record(case, got, want)
+
+    def diagnose_all_cases(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
+        """What a plain run shows in a later case, where the first cases fail by their records alone."""
+        return plain_before_record(_judge_plain_run, _judge_record, zip(cases, got, want, strict=True))
 
     def format_answer(self, case: Any, got: Any) -> str:
         """How it ran and what it kept, and the first numbers of what came: all of them are nothing to read."""
@@ -135,6 +114,44 @@ class OwnCheckpoint(Exercise):
         parts += ["and a factor that is a plain number" if case["factor"] else ""]
         parts += ["(the number before the offset)" if case["is_between"] else ""]
         return ", ".join(part for part in parts if part)
+
+
+def _within(case: Any) -> float:
+    return _SAME_SHORT if case["autocast"] else _SAME
+
+
+def _judge_plain_run(case: Any, got: Any, want: Any) -> None:
+    within = _within(case)
+    if got["random"] and not got["random"][0]:
+        why = "the block's first run found the generator in another state than a plain run does"
+        then = "a new seed gives other masks: save the generator's state, and leave it unchanged"
+        raise Wrong("the random numbers were changed before the first run", why=why, next=then)
+    if _distance(got["output"], want["output"]) > within:
+        why = "the forward pass of the checkpointed block gives something else than that of the block: "
+        why += _differing(got["output"], want["output"])
+        raise Wrong("the output differs from a plain run", why=why, next="return what run(*inputs) returns")
+    if got["saved"] > want["saved"]:
+        why = f"{got['saved']} tensors are saved after the forward pass; the block's inputs are {want['saved']}"
+        raise Wrong("more than the inputs is kept", why=why, next="inside, the first run needs no graph")
+    if got["saved"] < want["saved"]:
+        why = f"{got['saved']} of {want['saved']} were saved by it; hooks cannot count or move what else is held"
+        raise Wrong("input tensors are kept without save_for_backward", why=why, next="attributes are for the rest")
+    _judge_runs(case, got["runs"], want["runs"])
+    if got["raised"]:
+        raise raised_symptom(got["runs"], got["raised"]) or Wrong("your code raised an exception in backward")
+    _judge_gradients(case, got, want, within)
+    if _distance(got["next_output"], want["next_output"]) > within:
+        why = "the next random number after the backward pass is not the one that a plain run leaves"
+        then = "put the generator back where it was when the second run is over"
+        raise Wrong("the second run moves the random numbers of all that comes after", why=why, next=then)
+
+
+def _judge_record(case: Any, got: Any, want: Any) -> None:
+    if got["program"].startswith(_UNRECORDED):
+        then = "leave tensors to PyTorch's own operators"
+        raise Wrong("your Checkpoint cannot be recorded", why=got["program"].removeprefix(_UNRECORDED), next=then)
+    right = want["facts"] if "facts" in want else facts(case, want["program"])
+    judge_program(facts(case, got["program"]), right, _within(case))
 
 
 def _recorded(checkpoint: Any, given: Any) -> str:
