@@ -56,6 +56,17 @@ def judge_parts(case: Any, got: Any, phase: str) -> None:
             raise Wrong(f"a rank contributes something other than its part {what}", why=why, next=then)
 
 
+def whole_pass(block: dict[str, Any], x: Any, upstream: Any) -> tuple[Any, Any, dict[str, Any]]:
+    """The output of the whole block, and the gradients of its input and of all of its tensors."""
+    import torch
+
+    leaves = {name: one.clone().requires_grad_() for name, one in block.items() if isinstance(one, torch.Tensor)}
+    entered, columns = x.clone().requires_grad_(), leaves[_FIRST[block["kind"]]].shape[1]
+    output = _output({**block, **leaves}, entered, slice(0, columns)) + leaves[BIASES[block["kind"]]]
+    (output * upstream).sum().backward()
+    return output.detach(), entered.grad, {name: one.grad for name, one in leaves.items()}
+
+
 def _with_share(mine: list[float], part: list[float], bias: list[float]) -> list[float]:
     """A part with the share of the bias that comes nearest to what a rank added."""
     if len(mine) != len(part) or not all(map(math.isfinite, mine)):

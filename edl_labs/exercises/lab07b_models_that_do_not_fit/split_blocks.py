@@ -9,7 +9,9 @@ from edl_labs.checks import Exercise, exercise
 from edl_labs.checks.plain_forms import whole
 from edl_labs.errors import Wrong
 from edl_labs.exercises.input_guard import InputGuard, explained_by_changes
+from edl_labs.exercises.judged_in_turn import plain_before_record
 from edl_labs.exercises.lab07b_models_that_do_not_fit.block_parts import BIASES, SAME, drawn_block, judge_parts
+from edl_labs.exercises.lab07b_models_that_do_not_fit.split_programs import judge_programs, recorded_ranks
 from edl_labs.exercises.ranks_in_turn import distance, listed, run_in_turn, unreadable
 
 _AXES = {"up": 1, "up_bias": 0, "down": 0, "query": 1, "key": 1, "value": 1, "out": 0}
@@ -22,10 +24,14 @@ class SplitABlock(Exercise):
     """A transformer's two blocks over the ranks of a group, with what the whole ones give.
 
     `shards(block, rank, ranks)` gives a rank's part, `forward(shard, x, comm)` its output. The tensors
-    that ranks pass to `comm` are evidence: the judge works out what each has to add, and the output is their sum.
+    that ranks pass to `comm` are evidence: the judge works out what each has to add, and the output is their sum. How
+    often ranks call is a claim, so each rank is recorded, too, and played on the judge's values with two sums in all.
     """
 
-    answers = ("outputs", "input_gradients", "gradients", "heads", "shapes", "output_shapes", "sums", "biases")
+    answers = (
+        *("outputs", "input_gradients", "gradients", "heads", "shapes", "output_shapes", "sums", "biases"),
+        "programs",
+    )
 
     returns: ClassVar[Mapping[str, Any]] = {"shards": dict}
 
@@ -66,13 +72,24 @@ class SplitABlock(Exercise):
             "gradients": {name: _assembled(name, parts) for name in tensors},
             "biases": [listed(part.get(BIASES[given["kind"]])) for part in parts],
             "modified": guard.changed(),
+            "programs": [] if stuck else recorded_ranks(student, given),
         }
+
+    def public_want(self, case: Any, want: Any) -> Any:
+        """All but the programs: what they must give follows from the case."""
+        return {**want, "programs": []}
 
     def compare(self, case: Any, got: Any, want: Any) -> None:
         with explained_by_changes(got["modified"]):
-            self._judge(case, got, want)
+            self._judge_plain_run(case, got, want)
+            judge_programs(case, got, want)
 
-    def _judge(self, case: Any, got: Any, want: Any) -> None:
+    def diagnose_all_cases(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
+        """What a plain run shows in a later case, where the first cases fail by their records alone."""
+        rows = zip(cases, got, want, strict=True)
+        return None if got[0]["modified"] else plain_before_record(self._judge_plain_run, judge_programs, rows)
+
+    def _judge_plain_run(self, case: Any, got: Any, want: Any) -> None:
         if got["stuck"]:
             then = "all ranks must make the same calls, with parts of the same shape"
             raise Wrong("the ranks do not make the same calls", why=got["stuck"], next=then)
