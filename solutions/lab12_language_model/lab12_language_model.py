@@ -337,8 +337,8 @@ print(x.grad)
 
 # %% [markdown]
 # Write `chunked_loss(hidden, weight, targets, rows, smoothing, mean)` → the loss, a tensor without dimensions.
-# `hidden` is positions × width, `weight` words × width, and the logits are `hidden @ weight.T`. With p the
-# probabilities that the softmax of a row of logits gives, the loss of a position is
+# `hidden` is positions × width, `weight` words × width, and the logits are `hidden @ weight.T`; some are above 1,000.
+# With p the probabilities that the softmax of a row of logits gives, the loss of a position is
 #
 # (1 − smoothing) · (−log p of its target) + smoothing · (mean of −log p over all words).
 #

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, ClassVar
@@ -84,9 +85,11 @@ class ChunkedLoss(Exercise):
     def format_case(self, case: Any) -> str:
         """Sizes and the kind of loss."""
         kind = "mean" if case["mean"] else "sum"
+        large = f", hidden times {case['scale']}" * (case["scale"] > 1)
         return (
             f"{case['positions']} positions, {case['words']} words, width {case['width']}, chunks of {case['rows']}, "
             f"{kind}, smoothing {case['smoothing']:g}, {case['dtype']}, {case['ignored']} targets ignored"
+            f"{large}"
         )
 
     def format_answer(self, case: Any, got: Any) -> str:
@@ -108,7 +111,7 @@ def drawn_inputs(case: Any, *, seed: int) -> dict[str, Any]:
     def normal(*shape: int) -> Any:
         return torch.randn(shape, generator=drawn, dtype=torch.float64).to(dtype)
 
-    hidden = normal(case["positions"], case["width"])
+    hidden = case["scale"] * normal(case["positions"], case["width"])
     weight = normal(case["words"], case["width"])
     factor = (1 + torch.rand((), generator=drawn, dtype=torch.float64)).to(dtype)
     return {"hidden": hidden, "weight": weight, "targets": torch.tensor(case["targets"]), "factor": factor}
@@ -132,7 +135,7 @@ def _once(program: str, case: str) -> Any:
 
 def _entries(case: Any) -> dict[str, Any]:
     """What the tensors of a case follow from."""
-    return {name: case[name] for name in ("positions", "words", "width", "dtype", "targets", "seed")}
+    return {name: case[name] for name in ("positions", "words", "width", "dtype", "scale", "targets", "seed")}
 
 
 def _sums(outputs: Mapping[str, Any]) -> dict[str, list[float]]:
@@ -163,10 +166,24 @@ def _judge_values(case: Any, played: Any, right: Mapping[str, list[float]]) -> N
         largest = max(map(abs, wanted)) or 1.0
         at = max(range(len(wanted)), key=lambda row: _apart(found[row], wanted[row]))
         if _apart(found[at], wanted[at]) > within * largest:
+            if name == "loss" and not math.isfinite(found[0]):
+                raise _overflow(case, found[0])
             if name == "loss":
                 why = f"{found[0]:.9g} came back, {wanted[0]:.9g} is right{_stale(played)}"
                 raise Wrong("The loss is wrong.", why=why, next="compare with F.cross_entropy on all logits")
             raise _gradient_symptom(case, words, found, wanted, at, played)
+
+
+def _overflow(case: Any, loss: float) -> Wrong:
+    import torch
+
+    drawn = drawn_inputs(case, seed=case["seed"])
+    most = float((drawn["hidden"] @ drawn["weight"].T).max())
+    limit = math.log(torch.finfo(drawn["hidden"].dtype).max)
+    why = f"{loss} came back; the largest logit of this case is {most:.0f}, and exp is inf above {limit:.0f}"
+    return Wrong(
+        "The loss is not finite.", why=why, next="subtract each row's largest logit first, as log_softmax does"
+    )
 
 
 def _gradient_symptom(case: Any, words: str, found: list[float], wanted: list[float], at: int, played: Any) -> Wrong:
@@ -293,6 +310,21 @@ _SAID: dict[str, Sentence] = {
         "Smoothing is spread over the other words alone.",
         "the losses of all cases are those with smoothing / (words - 1) for each word but the target",
         "the mean over all words, the target's own among them, has the weight `smoothing`",
+    ),
+    "smoothed_ignored": (
+        "Ignored positions add their smoothing part to the loss.",
+        "the losses of all cases are those where -100 drops the target's part alone",
+        "a position whose target is -100 adds nothing: multiply both parts by 0",
+    ),
+    "word_0_ignored": (
+        "Word 0 is ignored as well.",
+        "the losses of all cases are those of targets above 0",
+        "only -100 is ignored: 0 is the number of a word",
+    ),
+    "last_chunk_unseen": (
+        "The last, shorter chunk is left out.",
+        "the losses of all cases are the sums of whole chunks over the number of all targets that count",
+        "range(0, positions, rows) has it, and a slice may end early",
     ),
     "last_chunk_lost": (
         "The last, shorter chunk is left out.",

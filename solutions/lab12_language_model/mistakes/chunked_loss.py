@@ -230,7 +230,7 @@ smoothing = 0
 
 
 # %% mistake="chunk_no_target"
-# told: The gradient of hidden has another value
+# told: The gradient of hidden is wrong
 # %% replace
 grad.scatter_add_(1, targets[chunk], torch.full_like(picked, smoothing - 1))
 # %% by

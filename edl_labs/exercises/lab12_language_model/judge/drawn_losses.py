@@ -9,13 +9,13 @@ import numpy as np
 from edl_labs.checks import Case, case_source
 from edl_labs.exercises.lab12_language_model.chunked_losses import IGNORED, drawn_inputs
 
-# (dtype, smoothing, mean)
+# (dtype, smoothing, mean, scale)
 _KINDS = (
-    ("float64", 0.0, True),
-    ("float64", 0.1, True),
-    ("float64", 0.2, False),
-    ("float32", 0.0, False),
-    ("float32", 0.1, True),
+    ("float64", 0.0, True, 1),
+    ("float64", 0.1, True, 1),
+    ("float64", 0.2, False, 400),  # logits of more than 709, where exp is inf
+    ("float32", 0.0, False, 1),
+    ("float32", 0.1, True, 1),
 )
 
 
@@ -24,12 +24,13 @@ def losses(rng: Any) -> list[Case]:
     return [_case(rng, *kind) for kind in _KINDS]
 
 
-def _case(rng: Any, dtype: str, smoothing: float, mean: bool) -> Case:
+def _case(rng: Any, dtype: str, smoothing: float, mean: bool, scale: int) -> Case:
     rows = int(rng.integers(5, 9))
     positions = rows * int(rng.integers(18, 23)) + int(rng.integers(1, rows - 1))  # the last chunk is ragged
     words, width = int(rng.integers(80, 100)), int(rng.integers(3, 7))
     targets = rng.integers(words, size=positions)
     targets[rng.permutation(positions)[: int(rng.integers(5, positions // 4))]] = IGNORED
+    targets[np.flatnonzero(targets != IGNORED)[0]] = 0  # word 0 counts as any other
     given = {
         "positions": positions,
         "words": words,
@@ -38,6 +39,7 @@ def _case(rng: Any, dtype: str, smoothing: float, mean: bool) -> Case:
         "dtype": dtype,
         "smoothing": smoothing,
         "mean": mean,
+        "scale": scale,
         "ignored": int((targets == IGNORED).sum()),
         "targets": targets.tolist(),
     }
@@ -49,6 +51,7 @@ def _slips(case: Any) -> dict[str, float]:
     """The losses that known slips give on the case's values."""
     inputs = drawn_inputs(case, seed=case["seed"])
     logits = inputs["hidden"].double().numpy() @ inputs["weight"].double().numpy().T
+    logits -= logits.max(1, keepdims=True)
     logs = logits - np.log(np.exp(logits).sum(1, keepdims=True))
     targets, smoothing, rows = np.array(case["targets"]), case["smoothing"], case["rows"]
     used = targets != IGNORED
@@ -68,6 +71,9 @@ def _slips(case: Any) -> dict[str, float]:
         "always_sum": each[used].sum(),
         "always_mean": each[used].sum() / used.sum(),
         "smoothed_others": others[used].sum() / count,
+        "smoothed_ignored": ((1 - smoothing) * picked * used - smoothing * logs.mean(1)).sum() / count,
+        "word_0_ignored": each[targets > 0].sum() / ((targets > 0).sum() if case["mean"] else 1),
+        "last_chunk_unseen": each[:whole][used[:whole]].sum() / count,
         "last_chunk_lost": each[:whole][used[:whole]].sum() / (used[:whole].sum() if case["mean"] else 1),
     }
     return {name: float(value) for name, value in found.items()}
