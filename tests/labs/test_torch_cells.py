@@ -13,7 +13,7 @@ import torch
 from edl_labs.course.course_folder import Course
 from edl_labs.course.lab.read import read_labs
 from edl_labs.course.lab.source import Cell
-from edl_labs.device import QUICK
+from edl_labs.device import QUICK, torch_threads
 from tests.fake_cuda import NAME, fake_cuda
 from tests.labs.conftest import SOLUTIONS
 
@@ -88,7 +88,8 @@ def test_in_a_run_for_marks_it_is_not_here_within_a_second(
 def test_it_is_measured_where_torch_says_there_is_a_gpu(
     lab: str, program: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with fake_cuda() as device:
+    # Two threads of torch wait for each other in each operator where something else runs.
+    with torch_threads(1), fake_cuda() as device:
         run(lab, program, small=True)
 
     assert f"measured on {NAME}: " in capsys.readouterr().out
