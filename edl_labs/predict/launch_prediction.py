@@ -16,6 +16,19 @@ from edl_labs.values import Value
 from edl_labs.virtual.tiles import LaunchRecord
 from edl_labs.virtual.warp import SECTOR_BYTES
 
+# Measured on an H100 with Triton 3.6 (benchmarks/README.md, "Launches on a GPU"), with kernels of 4 warps.
+_START_S = 2.4e-6  # the start and the end of a launch, in a row of launches that a graph makes
+_ROUND_S = 1.27e-6  # a program that loads, computes a little and stores: 65,536 of them with 64 elements each
+_DOT_S = 0.2e-6  # beside its arithmetic, of a product that waits for its factors: loops of 16 to 96 products
+_WAIT_S = 0.56e-6  # an access that waits for the one before, where a program's values do not fit in registers
+_THREADS, _ACCESS_BYTES = 128, 16  # of a program: 4 warps, as Triton has it by default, with 16 bytes a thread
+_PROGRAMS_AT_ONCE = 16  # on one SM: 2048 threads
+_REGISTERS_BYTES, _MOST_OF_A_PROGRAM = 256 << 10, 255 * 4 * _THREADS  # of one SM; 255 registers a thread
+_L2_SPEEDUP = 3.3  # of tiles that are read again, against DRAM: products in tiles of 32 and 64
+_PARTIAL_WRITE = 5.5  # sectors read in the time in which one is written in part: a transposition by rows
+# Streams over large tensors as a share of the datasheet: 3.06 TB/s on an H100, 4.05 on a H200 (steps' shares are lower,
+# since they hold whatever else slows their kernels).
+_STREAMS = {"HBM3": 0.91, "HBM3e": 0.84}
 _SHARES_OF_MEMORY = 2  # of an even share that one SM can draw: about half of a GPU's SMs draw all that memory gives
 
 
@@ -23,9 +36,10 @@ _SHARES_OF_MEMORY = 2  # of an even share that one SM can draw: about half of a 
 class LaunchPrediction(Value):
     """Launches of tile programs on a GPU that need not be here.
 
-    `low_s` to `high_s` hold the time in four cases of five, as far as steps of models tell (no tile program was
-    measured for it); `high_s` also holds the case that nothing that is read again is found in the L2 cache. `bound_s`
-    is the datasheet's roofline with each element moved once; `light` is the share of it that the launches reach.
+    `low_s` to `high_s` hold the time in four cases of five, as far as steps of models tell; `high_s` holds the case too
+    that nothing that is read again is found in the L2 cache. `bound_s` is the datasheet's roofline with each element
+    moved once; `light` is the share of it that the launches reach. `limiter` is "compute", "memory", "L2 cache",
+    "latency" or "launch".
     """
 
     DERIVED = ("light",)
@@ -61,9 +75,10 @@ def predict_launch(
 ) -> LaunchPrediction:
     """What launches of `virtual.tiles` take on `machine`, one after the other, and which share of light they reach.
 
-    Each element comes from memory once and is found in the L2 cache when it is read again; every access moves whole
-    sectors of 32 bytes. Programs fill the multiprocessors in waves, and a few of them do not draw all of the memory's
-    rate. UsageError without a launch, or for an unknown GPU.
+    Each sector of 32 bytes comes from memory once and is found in the L2 cache when it is read again. Programs fill the
+    multiprocessors in waves, a few of them do not draw all of the memory's rate, and many small ones are limited by
+    latency: a program takes a microsecond, however little it does. Tensors are taken to be in memory, not in the L2
+    cache, when a launch begins. UsageError without a launch, or for an unknown GPU.
 
     >>> import torch
     >>> from edl_labs.virtual.tiles import jit, tl
@@ -94,32 +109,77 @@ def predict_launch(
 def _predicted(launch: LaunchRecord, timer: KernelTimer) -> LaunchPrediction:
     card, e = timer.card, timer.efficiencies
     compute_s, unit = _compute_s(launch, timer)
-    once = sum(one.item_bytes * (one.read_once_elements + one.written_once_elements) for one in launch.tensors)
+    once = SECTOR_BYTES * sum(one.read_once_sectors + one.written_once_sectors for one in launch.tensors)
     touched = SECTOR_BYTES * sum(one.read_sectors + one.written_sectors for one in launch.tensors)
+    needed = sum(one.item_bytes * (one.read_once_elements + one.written_once_elements) for one in launch.tensors)
     drawn = min(1.0, _SHARES_OF_MEMORY * launch.programs / card.sm_count)
-    rate = card.stream_byte_per_s(e) * drawn
-    memory_s, cache_s, missed_s = once / rate, touched / (rate * e.l2_speedup), max(touched, once) / rate
-    floor_s = card.kernel_floor_s or e.kernel_s
-    body_s = together(compute_s, max(memory_s, cache_s), e.overlap)
-    total_s = body_s + floor_s
-    works = {"product" if launch.dot_flops else "bytes": body_s, "launch": floor_s}
+    rate = _stream_byte_per_s(card, e) * drawn
+    at_cache = touched + (_PARTIAL_WRITE - 1) * _written_in_part(launch)
+    memory_s, cache_s = (once + _filled(launch)) / rate, at_cache / (rate * _L2_SPEEDUP)
+    missed_s = max(touched, once) / rate
+    rounds_s, rounds = _rounds_s(launch, timer, compute_s)
+    start_s = (card.kernel_floor_s or _START_S) + _ROUND_S
+    waiting_s = max(0.0, rounds_s - _ROUND_S)
+    body_s = max(together(compute_s, max(memory_s, cache_s), e.overlap), waiting_s)
+    total_s = body_s + start_s
+    works = {"product" if launch.dot_flops else "bytes": body_s, "launch": start_s}
     low_s, high_s = interval(total_s, works)
-    high_s = max(high_s, together(compute_s, missed_s, e.overlap) + floor_s)
+    high_s = max(high_s, together(compute_s, missed_s, e.overlap) + start_s)
     limits = [
         (compute_s, "compute", f"{counted(launch.programs, 'program')} on {card.sm_count} SMs, {unit} cores"),
-        (memory_s, "memory", f"{byte_count(once)}, each byte once{_few(drawn)}"),
-        (cache_s, "L2 cache", f"{byte_count(touched)} in sectors, {touched / max(once, 1):.3g} times what is needed"),
-        (floor_s, "launch", "shorter than a kernel's own start and end"),
+        (memory_s, "memory", f"{byte_count(once)}, each sector once{_few(drawn)}"),
+        (cache_s, "L2 cache", f"{byte_count(touched)} in sectors, {touched / max(needed, 1):.3g} times what is needed"),
+        (waiting_s - compute_s, "latency", rounds),
+        (start_s, "launch", "shorter than a kernel's own start and end"),
     ]
     _, limiter, reason = max(limits)
     return LaunchPrediction(
         kernel=launch.kernel, machine=card.key, dtype=launch.dtype, total_s=total_s, low_s=low_s, high_s=high_s,
-        bound_s=_bound_s(launch, card, once), limiter=limiter, reason=reason,
+        bound_s=_bound_s(launch, card, needed), limiter=limiter, reason=reason,
     )  # fmt: skip
 
 
 def _few(drawn: float) -> str:
     return f"; too few programs draw {percent(drawn)} of the rate" if drawn < 1 else ""
+
+
+def _stream_byte_per_s(card: MachineCard, efficiencies: Efficiencies) -> float:
+    share = _STREAMS.get(card.memory_kind)
+    if share is None or card.stream_measured_byte_per_s:
+        return card.stream_byte_per_s(efficiencies)
+    return card.memory_byte_per_s * share
+
+
+def _written_in_part(launch: LaunchRecord) -> float:
+    """Bytes of sectors of which a store writes a part, beyond those of whole sectors."""
+    return sum(
+        max(0, SECTOR_BYTES * one.written_sectors - one.item_bytes * one.written_elements) for one in launch.tensors
+    )
+
+
+def _filled(launch: LaunchRecord) -> int:
+    """Bytes of sectors of which the whole launch writes a part: the rest of each is read from memory."""
+    whole = [(one, one.written_once_sectors * SECTOR_BYTES // one.item_bytes) for one in launch.tensors]
+    gaps = [(one.written_once_sectors, elements - one.written_once_elements) for one, elements in whole]
+    return SECTOR_BYTES * sum(max(0, min(sectors, missing)) for sectors, missing in gaps)
+
+
+def _rounds_s(launch: LaunchRecord, timer: KernelTimer, compute_s: float) -> tuple[float, str]:
+    """Seconds for programs that each wait for memory and for their own products, as many at once as fit."""
+    sm_count = timer.card.sm_count
+    held = max(launch.live_bytes, _REGISTERS_BYTES // _PROGRAMS_AT_ONCE)
+    at_once = max(1, _REGISTERS_BYTES // held)
+    rounds = max(1.0, launch.programs / (sm_count * at_once))
+    said = f"{rounds:.3g} rounds of programs, {at_once} at once on an SM"
+    dots = launch.dots / launch.programs
+    alone_s = _ROUND_S + _DOT_S * dots + compute_s / launch.waves(sm_count)
+    # Factors of a product lie in shared memory, and it is added up in place: half of what is live is in registers.
+    if launch.live_bytes > _MOST_OF_A_PROGRAM * (2 if launch.dot_flops else 1):
+        alone_s += launch.moved_bytes / launch.programs / (_THREADS * _ACCESS_BYTES) * _WAIT_S
+        held_text = f"a program holds {byte_count(launch.live_bytes)}, its registers {byte_count(_MOST_OF_A_PROGRAM)}"
+        said = f"{held_text}: it accesses memory bit by bit"
+    # A program with more products than the others may be the last to begin.
+    return max(rounds, launch.most_dots / dots if dots else 1.0) * alone_s, said
 
 
 def _dot_dtype(launch: LaunchRecord) -> str:
@@ -134,9 +194,8 @@ def _compute_s(launch: LaunchRecord, timer: KernelTimer) -> tuple[float, str]:
     dot_s = waves * launch.dot_flops / (rate * (e.ordinary if unit == "tensor" else e.ordinary_fp32))
     # A rate counts a multiply-add as two operations; other arithmetic is one operation an instruction.
     other_s = waves * 2 * launch.other_flops / timer.rate("fp32")[0]
-    if unit == "tensor":
-        return (dot_s, unit) if dot_s >= other_s else (other_s, "CUDA")
-    return dot_s + other_s, "CUDA"
+    # The next product waits for what the arithmetic makes of the one before.
+    return dot_s + other_s, unit if dot_s >= other_s else "CUDA"
 
 
 def _bound_s(launch: LaunchRecord, card: MachineCard, once_bytes: int) -> float:

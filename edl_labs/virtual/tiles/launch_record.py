@@ -12,7 +12,8 @@ from edl_labs.values import Value
 class TensorTraffic(Value):
     """What all programs of a launch read and wrote of one tensor: elements in total, and each counted once.
 
-    `read_sectors` and `written_sectors` sum, over each load or store of each program, the distinct sectors of 32 bytes.
+    `read_sectors` and `written_sectors` sum, over each load or store of each program, the distinct sectors of 32 bytes;
+    `read_once_sectors` and `written_once_sectors` are those of the whole launch.
     """
 
     name: str
@@ -24,6 +25,8 @@ class TensorTraffic(Value):
     read_before_write_elements: int = 0
     read_sectors: int = 0
     written_sectors: int = 0
+    read_once_sectors: int = 0
+    written_once_sectors: int = 0
 
     @property
     def moved_bytes(self) -> int:
@@ -52,7 +55,8 @@ class LaunchRecord(Value):
     `other_flops` counts one FLOP for each element of floating-point arithmetic, functions included. `live_bytes` is the
     largest sum of block values that one program still needs, where a loop may end after any iteration. `tf32_lines` are
     lines with a product of fp32 blocks that a GPU rounds to TF32. `dtype` is that of the blocks that are multiplied;
-    without a product, that of the tensors. Where they differ, it is fp32.
+    without a product, that of the tensors. Where they differ, it is fp32. `dots` counts
+    the products of all programs, `most_dots` those of the program with the most.
     """
 
     kernel: str
@@ -64,6 +68,8 @@ class LaunchRecord(Value):
     live_bytes: int
     tf32_lines: tuple[int, ...] = ()
     dtype: str = "fp32"
+    dots: int = 0
+    most_dots: int = 0
 
     @property
     def programs(self) -> int:

@@ -93,7 +93,7 @@ def evaluate(
     traffic = tuple(one.traffic() for one in storages) if records else ()
     return LaunchRecord(
         kernel_name, shape, traffic, races, engine.dot_flops, engine.other_flops, program.peak_live_bytes(),
-        program.tf32_lines, _dtype(program, tensors),
+        program.tf32_lines, _dtype(program, tensors), int(engine.dots.sum()), int(engine.dots.max(initial=0)),
     )  # fmt: skip
 
 

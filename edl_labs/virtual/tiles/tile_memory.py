@@ -72,8 +72,17 @@ class Storage:
             full = np.broadcast_to(lanes, (count, lanes.shape[1]))
             self._note_order(kind, full, programs, index.shape[1:])
 
+    def _sectors_once(self, name: str) -> int:
+        """Sectors in which an element has the mark."""
+        starts = range(0, self.size, self._per_sector)
+        return int(np.count_nonzero(np.logical_or.reduceat(self.mark(name)[: self.size], starts))) if starts else 0
+
+    @property
+    def _per_sector(self) -> int:
+        return max(1, SECTOR_BYTES // self.scalar.item_bytes)
+
     def _sectors(self, lanes: Array) -> int:
-        per = max(1, SECTOR_BYTES // self.scalar.item_bytes)
+        per = self._per_sector
         masked = -(-self.size // per)
         sectors = np.where(lanes == self.size, masked, lanes // per)
         if len(lanes) * (masked + 1) <= _MOST_FLAGS:
@@ -121,7 +130,7 @@ class Storage:
         early = self._count("early") if self.is_written else read
         return TensorTraffic(
             self.name, self.scalar.item_bytes, self.read, self.written, read, stored, early,
-            self.read_sectors, self.written_sectors,
+            self.read_sectors, self.written_sectors, self._sectors_once("read"), self._sectors_once("stored"),
         )  # fmt: skip
 
     def _count(self, name: str) -> int:

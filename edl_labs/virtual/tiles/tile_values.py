@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -52,6 +53,7 @@ class Running:
     ) -> None:
         self.types, self.storages, self.grid, self.budget = program.types, storages, grid, budget
         self.dot_flops = self.other_flops = 0
+        self.dots = np.zeros(math.prod(grid), int)  # of each program
         self.programs = np.arange(0)
 
     def ids(self, programs: Array) -> tuple[Array, Array, Array]:

@@ -181,6 +181,7 @@ class ValueOperations(Running):
         array = arithmetic.dot(a.array, b.array, acc[0].array if acc else None, source, scalar)
         work = a.array.shape[-1] * (array.size // len(array))
         self.dot_flops += 2 * work * len(self.programs)
+        self.dots[self.programs] += 1
         self.budget.spend(work * len(array) // 16)
         undefined = acc[0].undefined if acc else None
         for one, axis in ((a, -1), (b, -2)):

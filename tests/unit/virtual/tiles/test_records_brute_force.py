@@ -81,6 +81,7 @@ def counted(programs: int, k: dict[str, int], item_bytes: int) -> dict[str, obje
     return {
         "read": dict(read), "written": dict(written), "once": {key: len(one) for key, one in once.items()},
         "sectors": {key: count for key, count in sectors.items() if count}, "races": races,
+        "sectors_once": {key: len({element * item_bytes // 32 for element in one}) for key, one in once.items()},
         "early": {key: len(one) for key, one in early.items()},
     }  # fmt: skip
 
@@ -94,12 +95,15 @@ def test_bytes_sectors_races_and_reads_before_a_write(seed: int) -> None:
     by_name = {one.name: one for one in record.tensors}
     once = {(n, "read"): one.read_once_elements for n, one in by_name.items()}
     once |= {(n, "write"): one.written_once_elements for n, one in by_name.items()}
+    sectors_once = {(n, "read"): one.read_once_sectors for n, one in by_name.items()}
+    sectors_once |= {(n, "write"): one.written_once_sectors for n, one in by_name.items()}
     sectors = {(n, True): one.read_sectors for n, one in by_name.items()}
     sectors |= {(n, False): one.written_sectors for n, one in by_name.items()}
     actual = {
         "read": {n: c for n, c in record.read.items() if c}, "written": {n: c for n, c in record.written.items() if c},
         "once": {key: c for key, c in once.items() if c}, "sectors": {key: c for key, c in sectors.items() if c},
         "races": {(race.tensor, race.kind) for race in record.races},
+        "sectors_once": {key: c for key, c in sectors_once.items() if c},
         "early": {n: c for n, one in by_name.items() if (c := one.read_before_write_elements)},
     }  # fmt: skip
 
