@@ -358,4 +358,4 @@ _PRODUCTS: dict[str, Callable[..., int]] = {
     "_addmm_activation": lambda start, a, b: a.numel() * b.shape[-1],
 }
 """Multiplications of products that torch's own counter of FLOPs does not know, by the tensors of their arguments."""
-_OF_CONSTANTS = -1
+_OF_CONSTANTS = -1  # no operation has this number
