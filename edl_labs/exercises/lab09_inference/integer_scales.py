@@ -113,7 +113,7 @@ def _judge_ranges(asked: Any, got: Any, want: Any) -> None:
     for one, scale, aimed in zip(asked, scales, right, strict=True):
         if not close(scale, aimed):
             why = f"{scale:.6g} for {aimed:.6g}, from {one['low']:.4g} to {one['high']:.4g}"
-            then = "how many steps are there from the lowest number to the highest?"
+            then = "two things make a scale: the ends of the range, and the number of steps between them"
             kind = "symmetric" if one["symmetric"] else "affine"
             raise Wrong(f"another scale belongs to this {kind} range", why=why, next=then)
     if any(zero != round(zero) for zero in zeros if math.isfinite(zero)):
@@ -130,6 +130,11 @@ def _judge_ranges(asked: Any, got: Any, want: Any) -> None:
 
 def _unwidened(asked: Any, scale: float) -> float:
     return scale if asked["symmetric"] or asked["low"] == asked["high"] else (asked["high"] - asked["low"]) / 255
+
+
+def _half_the_width(asked: Any, scale: float) -> float:
+    wide = asked["symmetric"] and asked["low"] != asked["high"]
+    return float((asked["high"] - asked["low"]) / 2 / 127) if wide else scale
 
 
 def _to_128(asked: Any, scale: float) -> float:
@@ -164,6 +169,11 @@ _SCALE_SLIPS: Any = (
         lambda asked, scale: abs(asked["high"]) / 127 if asked["symmetric"] and asked["high"] else scale,
         "the lower end of a symmetric range counts as well",
         "the larger magnitude of the two",
+    ),
+    (
+        _half_the_width,
+        "a symmetric range ends where its farther end is, not at half of its width",
+        "the larger magnitude of the two ends",
     ),
 )  # fmt: skip
 

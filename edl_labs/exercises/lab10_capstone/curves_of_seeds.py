@@ -46,9 +46,10 @@ class SameCurve(Exercise):
         }
 
     def compare(self, case: Any, got: Any, want: Any) -> None:
-        for differences, said, right in zip(case["differences"], got["p"], want["p"], strict=True):
+        shares = list(zip(case["differences"], got["p"], want["p"], strict=True))
+        for differences, said, right in shares:
             if not close(said, right):
-                raise _p_symptom(differences, said, right, tied=differences == case["differences"][-1])
+                raise _p_symptom(shares[:-1], differences, said, right, tied=differences == case["differences"][-1])
         for said in got["labels"]:
             if said not in LABELS:
                 why = f"{said[:40]!r} came back"
@@ -103,21 +104,27 @@ class _Counts:
         return sum(of_these) / len(of_these)
 
 
-def _p_symptom(differences: list[float], said: Any, right: float, *, tied: bool) -> Wrong:
+def _p_symptom(shares: list[Any], differences: list[float], said: Any, right: float, *, tied: bool) -> Wrong:
+    """What p is instead; a cause only where it gives every p of `shares`, in which no two sums are equal."""
     count = 2 ** len(differences)
+
+    def fits(*rules: Callable[[float, int], float]) -> bool:
+        return all(any(close(p, rule(due, 2 ** len(of))) for rule in rules) for of, p, due in shares)
+
     why = f"for {differences}: {said if type(said) not in (int, float) else round(said, 6)}, and it is {right:.6g}"
     if tied and type(said) in (int, float) and said < right:
         then = "here two sums are equal, and computers add them up to 15 digits: what is TINY for?"
         return Wrong("sums that are equal but for rounding were called different", why=why, next=then)
-    if close(said, right / 2):
-        then = "either sign is a difference: compare absolute values"
-        raise Wrong("one direction alone is counted", why=why, next=then)
-    if close(said, right - 1 / count) or close(said, right - 2 / count):
+    if fits(lambda due, count: due / 2):
+        why = f"{why}; all others are half as large as they should be too"
+        then = "a pattern gives each difference a sign, 1 or -1, and sums of either sign count: compare absolute values"
+        raise Wrong("one direction alone is counted, or patterns leave differences out", why=why, next=then)
+    if fits(lambda due, count: due - 1 / count, lambda due, count: due - 2 / count):
         then = "at least as large: the seen pattern counts, and so does its mirror image"
         raise Wrong("the observed pattern is not counted among the patterns", why=why, next=then)
-    if close(said, 1 - right) or close(said, 1 - right + 2 / count):
+    if fits(lambda due, count: 1 - due, lambda due, count: 1 - due + 2 / count):
         raise Wrong("p is turned round", why=why, next="the share of patterns that are as far from zero, or farther")
-    if close(said, right * count):
+    if fits(lambda due, count: due * count):
         raise Wrong("p is a share, and not a number of patterns", why=why, next="divide by the number of patterns")
     if type(said) in (int, float) and 0 <= said <= 1 and not close(count * said, round(count * said)):
         then = "each of them once, by itertools.product; signs that are drawn say p nearly"
@@ -174,7 +181,9 @@ def _alarm_symptom(case: Any, got: Any, counts: _Counts) -> Wrong:
     if _follow_the_size(case, got, of="noise"):
         then = "how far apart are curves of different seeds here? A fixed distance does not fit all"
         return Wrong("noise is measured by a yardstick that does not fit it", why=why, next=then)
-    then = "the more points you test, the more differ by chance: lower the rate of false alarms of each single test"
+    if counts.misses > MOST_WRONG:
+        why += f"; and {counts.misses} of {counts.changed} changed pairs are missed"
+    then = "a test is given one number for each seed, and all tests of a pair share the rate ALPHA of false alarms"
     return Wrong("false alarms are too frequent", why=why, next=then)
 
 
@@ -206,13 +215,16 @@ def _miss_symptom(case: Any, got: Any, counts: _Counts) -> Wrong:
     if counts.misses >= _MANY * counts.changed:
         then = "seeds are far apart, and a seed's two curves close together: what does each pair's difference say?"
         return Wrong("most changes are missed", why=why, next=then)
-    if counts.misses_of("early") >= _MANY > counts.misses_of("late"):
-        then = "a change that has gone by the end is one, too: what came before the last losses?"
-        return Wrong("only the end of the curves is looked at", why=why, next=then)
-    if counts.misses_of("late") >= _MANY > counts.misses_of("early"):
-        return Wrong("only the beginning of the curves is looked at", why=why, next="look at every part")
-    if counts.misses_of("crosses") >= _MANY > counts.misses_of("all along"):
+    if counts.misses_of("early") >= _MANY and counts.misses_of("late") <= 1 - _MOST:
+        why += f": {counts.misses_of('early'):.0%} of the early ones, {counts.misses_of('late'):.0%} of the late ones"
+        then = "look at every part of the curves: a change that has gone by the end is one, too"
+        return Wrong("changes at the beginning of the curves are missed", why=why, next=then)
+    if counts.misses_of("late") >= _MANY and counts.misses_of("early") <= 1 - _MOST:
+        why += f": {counts.misses_of('late'):.0%} of the late ones, {counts.misses_of('early'):.0%} of the early ones"
+        then = "look at every part of the curves, with one number for each seed"
+        return Wrong("changes at the end of the curves are missed", why=why, next=then)
+    if counts.misses_of("crosses") >= _MANY and counts.misses_of("early", "late", "all along") <= 1 - _MOST:
         then = "better first and worse later have the same mean: look at parts of the curves"
         return Wrong("ups and downs cancel in one mean", why=why, next=then)
-    then = "how much of the noise is left in your number? A mean over some points has less of it than one point"
+    then = "give the test one number for each seed; a mean over some points has less noise than one point"
     return Wrong("too many changes are missed", why=why, next=then)

@@ -75,7 +75,7 @@ def public_facts(want: Any, job: TrainingJob) -> dict[str, Any]:
 def require_training(run: TrainingRun, job: TrainingJob, losses: list[float]) -> None:
     """Wrong unless a run is the requested training, in the available memory."""
     if run.races:
-        raise _race(run)
+        raise _race(run, job)
     if run.faults:
         raise _fault(run, job)
     if run.peak_bytes > job.memory_bytes:
@@ -89,7 +89,7 @@ def require_training(run: TrainingRun, job: TrainingJob, losses: list[float]) ->
         raise Wrong("the losses are not those of this job", why="some differ", next="look at the curve of a step")
 
 
-def _race(run: TrainingRun) -> Wrong:
+def _race(run: TrainingRun, job: TrainingJob) -> Wrong:
     race = run.races[0]
     calls = " ".join(race.calls)
     waits = any(entry["op"] == "wait_event" for program in run.replay.programs for entry in program)
@@ -100,6 +100,11 @@ def _race(run: TrainingRun) -> Wrong:
     if race.tensor.startswith("gradients") and "backward" in calls:
         then = "start a layer's sum only after its backward pass for the last micro-batch"
         return Wrong("gradients are summed while a backward pass adds to them", why=str(race), next=then)
+    sums = _sums(run.replay.programs[0], job)
+    if race.tensor.startswith("gradients") and max(sums) > job.steps:
+        why = f"layer {sums.index(max(sums))} is in {max(sums)} sums, in {job.steps} steps; {race}"
+        then = "each layer is in one sum of a step: all_reduce(first, stop) sums layers first to stop - 1"
+        return Wrong("gradients are summed more than once in a step", why=why, next=then)
     known = {
         "gradients": (
             "an update does not wait for the sum of its gradients",
@@ -140,6 +145,19 @@ def _updates(program: list[Any], job: TrainingJob) -> list[int]:
             for i in range(first, stop):
                 found[i] += 1
     return found
+
+
+def _sums(program: list[Any], job: TrainingJob) -> list[int]:
+    """How often the gradients of each layer are summed over the GPUs, by the names of the sums."""
+    found = [0] * job.layers
+    for entry in program:
+        if entry["op"] == "all_reduce" and len(words := str(entry.get("name")).split()) == len(_SUM_WORDS):
+            for i in range(int(words[1]), min(int(words[3]) + 1, job.layers)):
+                found[i] += 1
+    return found
+
+
+_SUM_WORDS = ("layers", "first", "to", "last")  # what a sum's name consists of
 
 
 def _memory(run: TrainingRun, job: TrainingJob) -> Wrong:

@@ -17,6 +17,7 @@ FP32_ROUNDING = 2.0**-24  # half of the distance from 1 to the next fp32 number
 FP16_ROUNDING = 2.0**-11  # half of the distance from 1 to the next fp16 number
 FP16_TINY = 2.0**-25  # half of the smallest fp16 number
 _MOST_CELL_LETTERS = 64_000  # the evaluator's own bound on a source
+_MOST_CALL_LETTERS = 60  # of a load or store that a message shows: it stays on one line
 
 
 @dataclass(frozen=True)
@@ -68,13 +69,27 @@ class KernelRun:
         written = self.written_once.get(name, 0)
         if written == elements:
             return
-        programs = max(1, sum(one.programs for one in self.launches))
-        why = f"{elements - written:,} of {elements:,} are missing, and {counted(programs, 'program')} ran"
-        if elements - written < written / programs:
+        programs, missing = max(1, sum(one.programs for one in self.launches)), elements - written
+        why = f"{missing:,} of {elements:,} are missing, and {counted(programs, 'program')} ran"
+        places = self._untouched(name)
+        if len(places) != missing:  # zeros, or values that cannot be told from memory that nobody wrote
+            places = []
+        each, rest = divmod(written, programs)
+        if places and places[0] == written and not rest and each & (each - 1) == 0 and missing < each:
             then = "round the number of programs up: cdiv(n, BLOCK)"
+            why = f"{why}, which wrote {each:,} elements each"
             raise Wrong("The end of the output is missing: the grid is rounded down.", why=why, next=then)
-        then = "the number of programs follows from the size, and together they have to cover all of it"
+        why = f"{why}; the first one that is missing is element {places[0]:,}" if places else why
+        then = "find the program that this element belongs to: does the grid have it, and is it in the store's mask?"
         raise Wrong("Some elements of the output are never written.", why=why, next=then)
+
+    def _untouched(self, name: str) -> list[int]:
+        """Where a tensor still has what memory holds that nobody wrote; also where a kernel wrote just that."""
+        import numpy as np
+
+        values = self.tensors[name]
+        is_empty = values == np.iinfo(values.dtype).min if values.dtype.kind == "i" else np.isnan(values)
+        return [int(at) for at in np.flatnonzero(is_empty)]
 
     def reads_padding(self, forms: Mapping[str, Any], out: Any) -> bool:
         """Whether the output is without NaN once what lies between the rows of the inputs is 0."""
@@ -95,7 +110,7 @@ def evaluated(got: Any, tensors: Mapping[str, tuple[Any, Any]]) -> KernelRun:
     try:
         return _launched(kernels, program, stores)
     except TileError as error:
-        raise _refused(error, program, is_other=_differ(kernels, ran)) from None
+        raise _refused(error, program, kernels, is_other=_differ(kernels, ran)) from None
 
 
 def kernel_text(cells: Iterable[str], names: Iterable[str]) -> str:
@@ -232,7 +247,21 @@ def _parameters(kernels: str, name: str) -> list[str]:
     return next(([one.arg for one in function.args.args] for function in functions), [])
 
 
-def _refused(error: EdlError, program: LaunchProgram, *, is_other: bool) -> Wrong:
+def _accesses_without_mask(kernels: str) -> list[str]:
+    """The loads and stores that have no mask, as text."""
+    calls = [node for node in ast.walk(ast.parse(kernels)) if isinstance(node, ast.Call)]
+    named = [(getattr(call.func, "attr", getattr(call.func, "id", "")), call) for call in calls]
+    before_mask = {"load": 1, "store": 2}  # positional arguments: the address, and what is stored
+    return [
+        ast.unparse(call)
+        for name, call in named
+        if name in before_mask
+        and len(call.args) <= before_mask[name]
+        and not any(keyword.arg == "mask" for keyword in call.keywords)
+    ]
+
+
+def _refused(error: EdlError, program: LaunchProgram, kernels: str, *, is_other: bool) -> Wrong:
     """What the evaluator refused, in the words of the exercise."""
     other = "; the kernel that ran is not the one in the notebook" if is_other else ""
     kind, of = getattr(error, "kind", ""), getattr(error, "tensors", {})
@@ -241,7 +270,10 @@ def _refused(error: EdlError, program: LaunchProgram, *, is_other: bool) -> Wron
     if kind in ("read", "write"):
         verb = "reads" if kind == "read" else "writes"
         why = f"program {error.program} touches element {error.element:,} of {error.size:,}{other}"  # type: ignore[attr-defined]
-        then = "mask the lanes that are not there, in each load and in each store"
+        then = "work out the element that this program touches: where its block begins, its strides, and its mask"
+        if open_ones := _accesses_without_mask(kernels):
+            why = f"{why}; `{open_ones[0][:_MOST_CALL_LETTERS]}` has no mask"
+            then = "mask the lanes that are not there, in each load and in each store"
         return Wrong(f"The kernel {verb} past the end of {tensor}.", why=why, next=then)
     if kind == "undefined":
         then = "give the load an `other`, or mask the store with the same mask"

@@ -63,7 +63,7 @@ def same(curves_a, curves_b):
 
 
 # %% mistake="first_quarter_alone"
-# told: only the beginning of the curves is looked at
+# told: changes at the end of the curves are missed
 def same(curves_a, curves_b):
     """The beginning."""
     if np.allclose(curves_a, curves_b, rtol=ROUNDING, atol=0.0):
@@ -90,7 +90,7 @@ return "changed" if p <= ALPHA else "noise"
 
 
 # %% mistake="last_quarter_alone"
-# told: only the end of the curves is looked at
+# told: changes at the beginning of the curves are missed
 def same(curves_a, curves_b):
     """The end."""
     if np.allclose(curves_a, curves_b, rtol=ROUNDING, atol=0.0):
