@@ -10,6 +10,7 @@ from edl_labs.errors import Wrong
 
 LABELS = ("equal", "noise", "changed")
 MOST_WRONG = 2  # false alarms, and misses, of the pairs of each; one in ten, rounded down
+_TIES = (1, 2, 4, 8)  # patterns as far from zero as the seen one: itself, its mirror image, differences of one size
 _TURNS = (1, 4, 7)  # seeds by which the first is moved: three others come first, so that luck seldom hides one seed
 _MANY = 0.8  # of a shape's pairs: nearly all are missed
 _MOST = 0.6  # of pairs: more than luck, for a test that sees some of them
@@ -119,7 +120,7 @@ def _p_symptom(shares: list[Any], differences: list[float], said: Any, right: fl
         why = f"{why}; all others are half as large as they should be too"
         then = "a pattern gives each difference a sign, 1 or -1, and sums of either sign count: compare absolute values"
         raise Wrong("one direction alone is counted, or patterns leave differences out", why=why, next=then)
-    if fits(lambda due, count: due - 1 / count, lambda due, count: due - 2 / count):
+    if fits(*(lambda due, count, ties=ties: due - ties / count for ties in _TIES)):
         then = "at least as large: the seen pattern counts, and so does its mirror image"
         raise Wrong("the observed pattern is not counted among the patterns", why=why, next=then)
     if fits(lambda due, count: 1 - due, lambda due, count: 1 - due + 2 / count):
