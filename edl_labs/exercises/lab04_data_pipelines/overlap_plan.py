@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from edl_labs.checks import Exercise, exercise
 from edl_labs.errors import Wrong
-from edl_labs.exercises.lab04_data_pipelines.feeding_waits import copies_of, host_waits, needless_order
+from edl_labs.exercises.lab04_data_pipelines.feeding_waits import ONE_WAIT, copies_of, host_waits, needless_order
 from edl_labs.exercises.recorded_programs import OWN, replayed, require_bound, written
 from edl_labs.units import percent, seconds
 from edl_labs.virtual import Replay, ReplayError, VirtualGPU, VirtualMachine
@@ -274,6 +274,9 @@ def _judge_time(run: Replay, case: Any) -> None:
     if spent_s <= (1 + TOLERANCE) * best_s:
         return
     slower = f"it takes {seconds(spent_s)}, {percent(spent_s / best_s - 1)} more than the ideal {seconds(best_s)}"
+    if sum(entry["op"] == "synchronize" for entry in run.program) >= len(case["load_s"]):
+        why = f"synchronize() is called once a batch, and nothing is loaded meanwhile: {slower}"
+        raise Wrong("the host waits for the device in every step", why=why, next=ONE_WAIT)
     slip = host_waits(run.program, slower) or _buffer_slip(run, case) or needless_order(run.program, case, slower)
     if slip:
         raise slip
