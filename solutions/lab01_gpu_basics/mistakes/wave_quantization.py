@@ -129,6 +129,7 @@ def best_width(m, *, bound, tile_m, tile_n, sm_count):
 
 # %% mistake="multiples_of_tile_n"
 # told: shares of tiles and waves were added, or only multiples of tile_n were tried
+# like: shares_added
 # why: either gives all your widths: one is a multiple of tile_n where the bound itself, which is none, is better
 # next: try every n from 1 to the bound, and compare the wanted elements with what all waves could compute
 def best_width(m, *, bound, tile_m, tile_n, sm_count):
