@@ -36,7 +36,7 @@ def jpeg_size(data: bytes, *, sample: str = "the image") -> tuple[int, int]:
     Traceback (most recent call last):
     ...
     edl_labs.pipeline.errors.BrokenSample: sample 3 cannot be used: it is not a JPEG: it starts with b'GIF8'
-      why:  its bytes are not what was written
+      why:  its bytes differ from those that were written
       next: drop it from the data set, or write it again
     """
     if data[:2] != _START:

@@ -46,7 +46,7 @@ def require_case(kind: Program, program: Sequence[Entry], case: CaseProgram, *, 
         ...
     edl_labs.virtual.errors.ProgramChanged: the program was changed
       why:  operation 0 of the program is not the tensor 'buffer' with which this exercise begins
-      next: use the objects that your function is given through their own calls, and leave their record alone
+      next: use only the calls of the objects that your function receives, and do not change their records
     """
     facts, count = _Facts(kind, case), len(case.setup)
     for index, wanted in enumerate(case.setup):

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from edl_labs.checks import Exercise, exercise
 from edl_labs.errors import Wrong
-from edl_labs.exercises.judged_in_turn import plain_before_record
+from edl_labs.exercises.plain_then_record import plain_before_record
 from edl_labs.exercises.lab06_memory.checkpoint_programs import facts, judge_program, recorded
 from edl_labs.exercises.lab06_memory.checkpointed_blocks import (
     WIDTH,

@@ -298,5 +298,8 @@ def _idle_symptom(case: Any, said: float) -> Wrong:
     if said > right_s * 1.5 and math.isclose(said, right_s * micro, rel_tol=_SAME):
         then = "the pipeline fills once and drains once in each step"
         return Wrong("the bubble does not grow with the micro-batches", why=why, next=then)
+    if case["schedule"] == "1f1b" and said < right_s:
+        then = "both schedules fill and drain alike: what does 1F1B reduce instead?"
+        return Wrong("1F1B does not shrink the bubble", why=f"{why}; {right_s:.4g} is right, as for GPipe", next=then)
     then = "how long does it wait before its first pass and after its last one?"
     return Wrong("the idle time of a stage is wrong", why=f"{why}; {right_s:.4g} is right", next=then)

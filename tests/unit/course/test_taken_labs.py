@@ -99,7 +99,7 @@ def test_a_lab_of_ones_own_is_not_written_over(release: Course, tmp_path: Path):
 
 def test_labs_are_chosen_by_name(release: Course):
     assert [kit.LAB] == chosen_labs("all") == chosen_labs(f" {kit.LAB},")
-    with pytest.raises(UsageError, match="no lab called 'lab80_dubling'") as refused:
+    with pytest.raises(UsageError, match="edl_labs has no lab named 'lab80_dubling'") as refused:
         chosen_labs("lab80_dubling")
     assert kit.LAB in refused.value.next
 
