@@ -7,7 +7,6 @@ from typing import Any, ClassVar
 
 from edl_labs.checks import Exercise, exercise
 from edl_labs.errors import Wrong
-from edl_labs.exercises.plain_then_record import plain_before_record
 from edl_labs.exercises.lab06_memory.checkpoint_programs import facts, judge_program, recorded
 from edl_labs.exercises.lab06_memory.checkpointed_blocks import (
     WIDTH,
@@ -16,6 +15,7 @@ from edl_labs.exercises.lab06_memory.checkpointed_blocks import (
     autocast_of,
     block_inputs,
 )
+from edl_labs.exercises.plain_then_record import plain_before_record
 from edl_labs.units import counted
 
 _SAME, _SAME_SHORT = 1e-6, 2e-2  # float64 against another order of adding; bf16 has 8 bits

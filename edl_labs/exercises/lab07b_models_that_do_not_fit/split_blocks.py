@@ -9,9 +9,9 @@ from edl_labs.checks import Exercise, exercise
 from edl_labs.checks.plain_forms import whole
 from edl_labs.errors import Wrong
 from edl_labs.exercises.input_guard import InputGuard, explained_by_changes
-from edl_labs.exercises.plain_then_record import plain_before_record
 from edl_labs.exercises.lab07b_models_that_do_not_fit.block_parts import BIASES, SAME, drawn_block, judge_parts
 from edl_labs.exercises.lab07b_models_that_do_not_fit.split_programs import judge_programs, recorded_ranks
+from edl_labs.exercises.plain_then_record import plain_before_record
 from edl_labs.exercises.ranks_in_turn import distance, listed, run_in_turn, unreadable
 
 _AXES = {"up": 1, "up_bias": 0, "down": 0, "query": 1, "key": 1, "value": 1, "out": 0}
