@@ -122,9 +122,8 @@ class Judge:
         try:
             answer = dict(plain_data.decode(self._ask(*parts, read.data, own_s=self._limits.judge_s)))
         except WorkerGone as gone:
-            return Judged(
-                unjudged(exercise, points, why=f"comparing the results {gone.reason}"), all_values=False, has_errors=True
-            )
+            outcome = unjudged(exercise, points, why=f"comparing the results {gone.reason}")
+            return Judged(outcome, all_values=False, has_errors=True)
         if "broken" in answer:
             raise EdlError(f"the judge of {exercise.name} failed", why=answer["broken"], next="edl-labs test")
         taken_s = process_cpu_s(pid) - before_s + read.cpu_s
