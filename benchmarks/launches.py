@@ -198,7 +198,7 @@ def unseen() -> dict[str, Workload]:
         name = f"swiglu of {n:,} in blocks of {block:,}"
         found[name] = (swiglu, (n // block,), [((n,), fp16)] * 3, {"BLOCK": block})
     apart = [((n,), fp32), ((2 * n,), fp32)]
-    found[f"{n:,} to each second place"] = (to_each_second, (n // 1024,), apart, {"BLOCK": 1024})
+    found[f"{n:,} elements written to every second location"] = (to_each_second, (n // 1024,), apart, {"BLOCK": 1024})
     for rows, columns in ((4096, 1024), (16384, 2048)):
         tensors = [((rows, columns), fp16)] * 2
         sizes = {"columns": columns, "eps": 1e-5, "BLOCK": columns}
@@ -228,7 +228,7 @@ def fitted() -> dict[str, Workload]:
         found[name] = (add, (n // block,), [((n,), fp32)] * 3, {"n": n, "BLOCK": block})
     n = 1 << 22
     sparse = [((8 * n,), fp32), ((n,), fp32)]
-    found[f"each eighth of {8 * n:,}"] = (each_eighth, (n // 1024,), sparse, {"n": n, "BLOCK": 1024})
+    found[f"every eighth element of {8 * n:,}"] = (each_eighth, (n // 1024,), sparse, {"n": n, "BLOCK": 1024})
     for rows, columns in ((32, 32), (1, 1024)):
         grid = (4096 // rows, 4096 // columns)
         sizes = {"rows": 4096, "columns": 4096, "BR": rows, "BC": columns}
