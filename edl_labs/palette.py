@@ -13,7 +13,7 @@ ON_COLOUR = "#ffffff"
 """Text on an area filled with any of the colours above."""
 
 SIGN_BIT, EXPONENT_BIT, FRACTION_BIT = "#6a6a6a", "#a85312", "#2f6cb0"
-"""Buttons with small text in `ON_COLOUR`: grey, orange and blue again, dark enough for a contrast of 5 to it."""
+"""Buttons with small text in `ON_COLOUR`: darker grey, orange and blue, with a contrast of at least 5 against it."""
 
 NOTE, GOOD, WARN, BAD, IDLE = "#3b7dd8", "#2e9e5b", "#c98a00", "#d0483e", "#7a8794"
 """What a mark, a bar or a word in a notebook says: for your information, good, careful, bad, nothing yet."""

@@ -56,7 +56,7 @@ A course with labs in the form of edl_labs. Nothing here has to be found: every 
 | add a lab, or an exercise to one | `edl-labs new lab02_name`, `edl-labs new @lab@ EXERCISE` |
 | edit a lab as a notebook | `edl-labs edit @lab@` |
 | build what students get, in `labs/` | `edl-labs build` |
-| prove every exercise, or one | `edl-labs test`, `edl-labs test @lab@ EXERCISE` |
+| prove every exercise, or just one | `edl-labs test`, `edl-labs test @lab@ EXERCISE` |
 | run the solutions as notebooks | `edl-labs run --smoke` |
 | add labs of edl_labs | `edl-labs course . --labs LAB,LAB` |
 | bring these to the installed release | `edl-labs course . --upgrade` |

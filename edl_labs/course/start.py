@@ -174,7 +174,7 @@ _HOW = """\
 {rows}
 
 Open one by its link: they build on each other, so begin with the first. A lab whose link leads nowhere was left out
-here; `edl-labs start` with the name of this folder brings it.
+here; `edl-labs start` with the name of this folder adds it.
 
 ## What to do in a lab
 

@@ -197,7 +197,7 @@ def _whole(data: DataSet, folder: Path, format: str) -> bool:
     if (meta["format"], meta["checksum"]) != (format, data.checksum):
         raise UsageError(
             f"{folder} already contains something else",
-            why=f"it is a {meta['format']} store of other data",
+            why=f"it is a {meta['format']} store, but it holds other data",
             next="choose another folder, or delete that one",
         )
     try:

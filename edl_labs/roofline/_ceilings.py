@@ -276,7 +276,7 @@ def _settings(stamp: Device, refused: Mapping[str, str]) -> dict[str, str]:
         stated["fp32"] = "TF32 off; TF32 is a ceiling of its own"
         stated["fp16 reduced-precision reduction"] = str(matmul.allow_fp16_reduced_precision_reduction)
         stated["bf16 reduced-precision reduction"] = str(matmul.allow_bf16_reduced_precision_reduction)
-        stated["vector"] = "from the datasheet" if stamp.hardware_key else "unknown device: shares the peak of products"
+        stated["vector"] = "from the datasheet" if stamp.hardware_key else "unknown device: the peak of matrix products"
     else:
         stated["threads"] = str(stamp.threads)
     return {**stated, **{f"{dtype} left out": why for dtype, why in refused.items()}}

@@ -123,7 +123,8 @@ def you_are_here(placed: Iterable[Placed]) -> str:
     if not ranked:
         return "nothing was measured yet"
     lost = sum(one.lost_s for one in ranked)
-    lines = [f"you are here: {seconds(lost)} in all could be won"] if lost else ["you are here: at the speed of light"]
+    where = f"{seconds(lost)} could be gained in total" if lost else "at the speed of light"
+    lines = [f"you are here: {where}"]
     return "\n".join([*lines, *(f"  {one.words}" for one in ranked[:5])])
 
 

@@ -16,7 +16,7 @@ from edl_labs.bench.timing.processor_state import State
 from edl_labs.bench.timing.warmup import BlockPlan
 from edl_labs.clock import Clock
 
-TOO_LONG = "a call is too long for a second look inside this budget"
+TOO_LONG = "a call takes too long to be timed a second time within this budget"
 
 
 @dataclass

@@ -19,7 +19,7 @@ class Usage:
     cpu_s: float = 0.0
     """CPU seconds of all its kernels."""
     own_cpu_s: float = 0.0
-    """The same without the kernels' start."""
+    """The same without the time that the kernels take to start."""
     peak_bytes: int = 0
     """The most memory that one of its kernels had."""
     judge_cpu_s: float = 0.0

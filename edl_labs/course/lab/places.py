@@ -133,7 +133,7 @@ def _check_mistakes(lab: Lab, code: dict[str, int]) -> None:
                 f"{name} has {count} known mistake{'' if count == 1 else 's'}",
                 file=lab.file,
                 line=line,
-                why="an exercise is proved by two or more",
+                why="two or more known mistakes prove an exercise",
                 next=f"write another into {lab.folder.name}/mistakes/{name}.py",
             )
 

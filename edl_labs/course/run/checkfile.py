@@ -46,7 +46,7 @@ class CheckReport(WithExercises):
     failures: tuple[RunFailure, ...]
     seconds: float
     note: str = ""
-    """What to know of notebook and library as a whole, such as that they are of two releases."""
+    """What to know about the notebook and the library as a whole, such as that they come from two releases."""
 
     @property
     def exit_code(self) -> int:

@@ -61,7 +61,7 @@ class FasterThanLight(Exercise):
         for bound, what, why in _OTHER_BOUNDS:
             expected = [_by_bound(case["time_s"], bound(_bounds_s(case))) for case in cases]
             if all(_same_light(one, other) for one, other in zip(got, expected, strict=True)):
-                return Wrong(what, why=why, next="which of the two bounds must a time not be below?")
+                return Wrong(what, why=why, next="below which of the two bounds can a time not fall?")
         if all(_is_mean(case, *both) for case, *both in zip(cases, got, want, strict=True)):
             why = "every fraction is halfway between that of the bandwidth and that of the peak"
             then = "the slower of the two alone sets the bound: the other need not be near its own"
@@ -121,7 +121,7 @@ def _wrongly_refused(case: Any) -> Wrong:
         what, why = "a possible time was refused", "moving and computing can go on at the same time"
     else:
         what, why = "a slow time was refused", "it is far above both bounds"
-    return Wrong(what, why=why, next="which of the two bounds must a time not be below?")
+    return Wrong(what, why=why, next="below which of the two bounds can a time not fall?")
 
 
 def _wrong_fraction(case: Any, fraction: Any, right: float) -> Wrong:

@@ -105,7 +105,7 @@ def _judge_timer(run: Replay, value: Any, *, kernel_s: float) -> None:
     if spent_s > _allowed_s(run.machine, truth_s):
         raise Wrong(
             "far more calls than this clock asks for",
-            why=f"the timer kept the machine for {seconds(spent_s)} to time calls of {seconds(truth_s)}",
+            why=f"the timer kept the machine busy for {seconds(spent_s)} to time calls of {seconds(truth_s)}",
             next="let the number of calls follow from the clock's resolution and cost: start small and grow",
         )
 

@@ -244,7 +244,7 @@ def _first_of_its_tiles(case: Any, width: int) -> bool:
 _OTHER_WIDTHS: tuple[tuple[Callable[[Any, int], bool], str, str], ...] = (
     (
         _one_everywhere,
-        "the narrowest matrix came back: the fewest waves were looked for, or the smallest share",
+        "the narrowest matrix was returned: the fewest waves were searched for, or the smallest share",
         "few waves may hold little; the largest share counts",
     ),
     (_first_with_full_tiles, "only the waste of the tiles was looked at, not the waves", "both count"),

@@ -114,7 +114,7 @@ def _ridge_mistake(case: Any, ridge: Any, right: float) -> Wrong:
             f"the ridge point is not {right:.7g} FLOP/B",
             "at which intensity do both limits allow the same FLOP/s?",
         )
-    return Wrong(what, why=f"asked for {case['dtype']} against {case['level']}, {say(ridge)} came back", next=then)
+    return Wrong(what, why=f"for {case['dtype']} against {case['level']}, {say(ridge)} was returned", next=then)
 
 
 def _others(case: Any) -> list[tuple[str, float]]:

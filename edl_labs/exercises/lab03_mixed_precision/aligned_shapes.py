@@ -118,7 +118,7 @@ _RULES: list[tuple[Callable[[list[int], int], str], str, str]] = [
 _WORKS: list[tuple[Callable[[list[int]], float], str, str]] = [
     (
         lambda sides: sides[0] * sides[2],
-        "k was padded as if that were no work",
+        "k was padded as if that cost nothing",
         "each of the m·n results is a sum of k products: the work is m·k·n",
     ),
     (

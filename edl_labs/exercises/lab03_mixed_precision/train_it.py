@@ -225,7 +225,10 @@ def _losses_mistake(case: Any, got: Any) -> tuple[str, str, str] | None:
         why = f"the first is {got['losses'][0]:.7g}; model.loss gave {first:.7g} on that batch before its step"
         if close(got["losses"][0], first, rtol=1e-3):
             at, mine = unseen[0]
-            why = f"loss number {at}, from 0, is {mine:.7g}; model.loss returned that for no batch before its step"
+            why = (
+                f"loss number {at}, from 0, is {mine:.7g}, but model.loss did not return "
+                "that for any batch before its step"
+            )
         return "the returned losses are not those that were trained on", why, "neither scaled nor weighted: " + then
     return None
 

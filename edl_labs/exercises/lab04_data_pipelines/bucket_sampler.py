@@ -306,7 +306,7 @@ def _refuse_wrong_seeds(got: Any) -> None:
     if first == got["other"] and second != got["other_next"]:
         raise Wrong(
             "in epoch 0 the seed changes nothing",
-            why="two seeds gave the same epoch 0, and different epochs 1",
+            why="two seeds gave an identical epoch 0 but different epochs 1",
             next="0 times a seed is 0 for every seed: draw from both, joined to one text",
         )
     if first == got["other"]:

@@ -240,6 +240,6 @@ def _refuse_unmeasured(case: Any, rungs: Any, run: WorkersReplay) -> None:
             if not any(close(span, time_s * case["samples"], rtol=1e-6, atol=1e-9) for span in spans):
                 raise Wrong(
                     "a figure does not lie between any two readings of the clock",
-                    why=f"{name}: {seconds(time_s)} a sample; no two readings are {case['samples']} times that apart",
+                    why=f"{name}: {seconds(time_s)} a sample; no two readings differ by {case['samples']} times that",
                     next="one pair of readings around all samples, their difference divided by the samples",
                 )

@@ -161,8 +161,8 @@ def _another_limit(rates: list[tuple[float, float]], got: list[Any]) -> Wrong | 
     was = "not called balanced" if far <= CLOSE else "called balanced"
     return Wrong(
         f"balanced was drawn too {drawn}",
-        why=f"a loop was {was} whose sides' rates differ by a factor of {seen:.4g}: the limit is not 1.1, or it is "
-        "a limit on the difference of the rates instead of their ratio",
+        why=f"a loop whose sides' rates differ by a factor of {seen:.4g} was {was}: either the limit is not 1.1, or it "
+        "limits the difference of the rates instead of their ratio",
         next="divide the faster side's rate by the slower one's: up to 1.1 is balanced",
     )
 

@@ -246,7 +246,7 @@ def _schedule_symptom(case: Any, step: int, said: str, want: list[str]) -> Wrong
     start, is_over = case["skip_first"], len(saved) == case["repeat"] and step > saved[-1]
     if step < start or (said != "none" and is_over):
         return Wrong(
-            "the profiler works where it should rest",
+            "the profiler is active in steps in which it should be idle",
             why=place,
             next="nothing happens in the first skip_first steps, nor after the last cycle; which step is that?",
         )

@@ -101,7 +101,7 @@ _LAYOUTS: tuple[tuple[Callable[[Any], list[str]], tuple[str, str, str]], ...] = 
     (
         lambda case: _laid(case, ends=lambda takes: [TAKE] * takes + [SAVE]),
         (
-            f"{_CONFUSED}: a step of its own was added for saving",
+            f"{_CONFUSED}: a separate step was added for saving",
             "each cycle came out one step too long",
             "the last of the `active` steps is the one that records and saves",
         ),

@@ -198,11 +198,19 @@ _PINNED = 'copy: each copy stays, on its stream, with "pinned": True; all other 
 Removal = tuple[str, str, Callable[[Step], Step]]
 _REMOVALS: dict[str, tuple[Removal, ...]] = {
     "kernels": (
-        ("not only kernels were halved: loads and Python were too", _HALVED, _times(0.5, "launch", "load", "python")),
-        ("not only kernels were halved: loads were too", _HALVED, _times(0.5, "launch", "load")),
-        ("not only kernels were halved: Python was too", _HALVED, _times(0.5, "launch", "python")),
-        ("the launches were removed, kernels and all, where they take half their time", _HALVED, _without("launch")),
-        ("the kernels take no time at all, where they take half of it", _HALVED, _times(0.0, "launch")),
+        (
+            "loads and Python were halved as well, not only the kernels",
+            _HALVED,
+            _times(0.5, "launch", "load", "python"),
+        ),
+        ("loads were halved as well, not only the kernels", _HALVED, _times(0.5, "launch", "load")),
+        ("Python was halved as well, not only the kernels", _HALVED, _times(0.5, "launch", "python")),
+        (
+            "the launches were removed with their kernels, which should take half their time",
+            _HALVED,
+            _without("launch"),
+        ),
+        ("the kernels take no time at all, but they should take half of it", _HALVED, _times(0.0, "launch")),
         ("the kernels were not halved: nothing was changed", _HALVED, _without()),
         ("the kernels take twice their time, not half of it", _HALVED, _times(2.0, "launch")),
         ("the kernels take a quarter of their time, not half: they were halved twice", _HALVED, _times(0.25, "launch")),
@@ -222,9 +230,9 @@ _REMOVALS: dict[str, tuple[Removal, ...]] = {
             _rows("L(?:P+L)+", _one(sum)),
         ),
         ("all Python of the step was removed", _ENDS, lambda step: _rows("LL+", _one(sum))(_without("python")(step))),
-        ("Python was removed and no launch was joined", _TOGETHER, _without("python")),
+        ("Python was removed, but no launches were joined", _TOGETHER, _without("python")),
         (
-            "the Python between launches was removed, and they were not joined",
+            "the Python between launches was removed, but they were not joined",
             _TOGETHER,
             _rows(_ROW, _without("python")),
         ),
@@ -251,7 +259,7 @@ _REMOVALS: dict[str, tuple[Removal, ...]] = {
         ("the Python went with the waits", _NO_WAITS, _without("item", "sync", "python")),
         ("the copies went with the waits", _NO_WAITS, _without("item", "sync", "copy")),
         (
-            "the copies were pinned when the waits went",
+            "the copies were also pinned when the waits were removed",
             _NO_WAITS,
             lambda step: _copies(pinned=True)(_without("item", "sync")(step)),
         ),

@@ -134,7 +134,7 @@ def _held_symptom(layers: int, saved: int, segments: int, held: int) -> Wrong:
 def _choice_symptom(layers: int, segments: int, held: int) -> Wrong:
     why = f"{segments} segments of {layers} layers hold {held}, which is right, and another number holds fewer"
     then = "try them all, from 1 to `layers`: a segment for each layer is allowed too"
-    return Wrong("another number of segments holds fewer tensors", why=why, next=then)
+    return Wrong("a different number of segments holds fewer tensors", why=why, next=then)
 
 
 def _square_root(asked: list[Any], wrong: list[bool]) -> Wrong | None:

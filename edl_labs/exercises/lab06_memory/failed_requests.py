@@ -74,7 +74,8 @@ def _freed_symptom(case: Any, got: Any, answer: str) -> Wrong:
 
 def _other_symptom(case: Any, said: str) -> Wrong:
     why = f"{said!r} came back; the five questions are asked in the order of the text, and the first yes counts"
-    return Wrong("the request meets another end", why=why, next="go through the questions for the case shown")
+    then = "go through the questions for the case shown"
+    return Wrong("the request ends with a different outcome", why=why, next=then)
 
 
 def _is_empty(segment: Any) -> bool:

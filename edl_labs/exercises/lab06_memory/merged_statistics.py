@@ -145,7 +145,7 @@ _OTHER_VARIANCES = (
     (
         _deviation,
         "the standard deviation came back",
-        "the mean is right, but with the square root of the variance",
+        "the mean is right, but the square root of the variance was returned instead of the variance",
         "return the variance itself",
     ),
     (

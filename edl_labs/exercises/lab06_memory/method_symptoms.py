@@ -57,7 +57,7 @@ def _mistake_of_passes(job: Any, got: list[float], want: list[float]) -> Wrong |
             3 * needed_s,
             "a pass never takes less than the least time",
             "few examples do not fill the device",
-            "the larger one of both",
+            "the larger one of the two",
         ),
         (
             *(0, job["least_s"] + max(2 * needed_s, job["least_s"]), "the backward pass has a least time of its own"),
@@ -71,7 +71,7 @@ def _mistake_of_passes(job: Any, got: list[float], want: list[float]) -> Wrong |
             *(3, want[0] + 2 * copy_s, "copies wait for the passes, or passes for them"),
             *("copies overlap the passes", "of a pass and the copy that overlaps it, the longer one counts"),
         ),
-        (3, want[0], FREE, "a pass cannot end before the copy that overlaps it", "the longer one of both counts"),
+        (3, want[0], FREE, "a pass cannot end before the copy that overlaps it", "the longer one of the two counts"),
         (
             *(3, max(forward_s, copy_s) + 2 * forward_s, "only one way of the copies counts"),
             *("what is copied out must come back during the backward pass", "two copies, two passes"),

@@ -115,7 +115,7 @@ _MEMORY_SAID = {
     ("accumulate", "0", "+"): (
         "accumulation was taken for splitting the batch",
         "its micro-batches have `batch` examples each, and a step has `parts` times as many",
-        "which of both makes a larger batch of the same micro-batches?",
+        "which of the two builds a larger batch from micro-batches of the same size?",
     ),
     ("checkpoint and grow", "0", "-"): (
         "the grown batch does not fit: the fixed bytes are there too",

@@ -216,7 +216,7 @@ def _judge_met(met: list[list[float]], wanted: list[list[float]]) -> None:
     """What the counters say of passes has to be true of the weights, too."""
     if len(met) != len(wanted) or not all(map(_equal, met, wanted)):
         why = "a second training, whose weights tell what went forward together and backward before, has other weights"
-        then = "each micro-batch forward on its own, and backward before the next one; leave the model as it is"
+        then = "run each micro-batch forward on its own, and backward before the next one; leave the model as it is"
         raise Wrong("the weights do not follow from these micro-batches", why=why, next=then)
 
 

@@ -234,7 +234,7 @@ def _judge_gradients(case: Any, got: Any, want: Any, within: float) -> None:
             then = "autograd.grad returns gradients and fills no .grad; backward() fills those of all leaves"
             raise Wrong(f"no gradient reaches {words}", why=why, next=then)
         if not mine:
-            then = "return one gradient for each input, None for run and for what is no tensor"
+            then = "return one gradient for each input, and None for run and for anything that is not a tensor"
             raise Wrong(f"no gradient reaches {words}", why="it is None after the backward pass", next=then)
         if case["dropout"] and off > _OTHER_MASK and not got["random"][1]:
             why = f"the output is right, and the gradient of {words} is {off:.0%} off: other elements were dropped"

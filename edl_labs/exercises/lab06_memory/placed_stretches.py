@@ -203,7 +203,7 @@ def _time_symptom(case: Any, run: TapeReplay, best: Any) -> Wrong | None:
     again, why = [entry["layer"] for entry in run.program if entry["op"] == "recompute"], _why_slow(run, best)
     everything = sum(layer["activation_bytes"] for layer in case["layers"])
     if everything <= case["budget_bytes"]:
-        return Wrong("layers run again where everything fits", why=why, next="what does keeping all take?")
+        return Wrong("layers are recomputed although everything fits", why=why, next="what does keeping all take?")
     if len(again) > len(set(again)):
         return Wrong("a layer runs again more than once", why=why, next="run a stretch once, and keep what it saves")
     if len(again) == sum(not layer["once"] for layer in case["layers"]):

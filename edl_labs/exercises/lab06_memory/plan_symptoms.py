@@ -105,5 +105,5 @@ def plan_habit(cases: list[Any], plans: list[list[str]], peaks: list[int], right
     if all("offload" not in words or words == {"offload"} for words in mixed):
         why = "no plan mixes 'offload' with another word: such plans are not tried, or the first that fits is taken"
         then = "try all three words for each layer, and of all plans that fit take the one of the least time"
-        return Wrong("single layers are never copied out", why=why, next=then)
+        return Wrong("individual layers are never copied out", why=why, next=then)
     return None

@@ -113,7 +113,7 @@ def of_gradients(case: Any, upstream: Any, got: Any, want: Any) -> Told | None:
         ((1, 0, 1), "the mean is taken for a constant", moves),
         ((1, -1, -1), "what the statistics give back has the other sign", "more of x raises the mean: it comes off"),
         ((1, count, count), "the sums over all rows are taken for means", "divide them by the rows of all ranks"),
-        ((1, own, own), "a rank divides by its own rows", "the sums have all ranks' rows: divide by their number"),
+        ((1, own, own), "a rank divides by its own rows", "the sums cover all ranks' rows: divide by the rows of all"),
     ):
         if are(*shares):
             return what, then

@@ -134,7 +134,8 @@ def _price_symptom(case: Any, name: str, got: Any, want: Any) -> Wrong:
     why = f"{name} on {case['nodes']} x {case['ranks_per_node']} ranks: {price_s:.7g} s; {right_s:.7g} s is right"
     if not off:
         why = f"{why}, and so is each part alone"
-        return Wrong("the parts of a price are not added up", why=why, next="rounds, bytes and sums take turns")
+        then = "rounds, transfers and sums come one after another"
+        return Wrong("the parts of a price are not added up", why=why, next=then)
     then = "add up its rounds by hand: α, bytes / rate and, in the first half, bytes / sum_byte_per_s"
     return Wrong("a price is not right", why=why, next=then)
 
@@ -202,7 +203,7 @@ def _added_symptom(why: str, found: float, right: float) -> Wrong:
     if close(found, 2 * right):
         then = "finished sums replace the chunk's old values"
         return Wrong("something is added on the way back", why=why, next=then)
-    return Wrong("another number of bytes is added up", why=why, next="what arrives in a round of the first half?")
+    return Wrong("a different number of bytes is added up", why=why, next="what arrives in a round of the first half?")
 
 
 def _of_ring(case: Any, what: str, where: str, why: str, found: float, both: Any) -> Wrong:
@@ -213,8 +214,8 @@ def _of_ring(case: Any, what: str, where: str, why: str, found: float, both: Any
     if what == "rounds" and found <= 2:
         return Wrong("a ring's alpha is paid in each round", why=why, next="how many rounds are there?")
     if what == "rounds":
-        return Wrong("a ring has another number of rounds", why=why, next="P - 1 there, and as many back")
-    return Wrong("a ring sends another number of bytes", why=why, next="one P-th of the message in each round")
+        return Wrong("a ring has a different number of rounds", why=why, next="P - 1 there, and as many back")
+    return Wrong("a ring sends a different number of bytes", why=why, next="one P-th of the message in each round")
 
 
 def _of_tree(case: Any, what: str, where: str, why: str, found: float, both: Any) -> Wrong:

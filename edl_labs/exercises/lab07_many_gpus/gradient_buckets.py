@@ -229,7 +229,7 @@ def _time_symptom(case: Any, run: ClusterReplay, groups: list[list[int]], best_s
     first_wait = ops.index("wait_work") if "wait_work" in ops else len(ops)
     end = max(at for at, entry in enumerate(program) if entry.get("name") == "backward 0")
     if first_wait < end:
-        then = "keep the works in a list, and wait for them before update()"
+        then = "keep the returned handles in a list, and wait for them before update()"
         return Wrong("a bucket is waited for while there is still something to compute", why=why, next=then)
     if len(groups) == 1:
         then = (

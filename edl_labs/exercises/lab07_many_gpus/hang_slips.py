@@ -15,7 +15,7 @@ WORDS = {
     "other call": ("it is another call, whatever its size", "compare what is called first"),
     "other size": ("it is the same call with another size", "all_reduce and all_reduce are no different calls"),
     "lost": ("a rank that gives no sign is lost", "its process is gone: it neither ends nor computes"),
-    "ended early": ("a rank that has ended will not call any more", "it is neither lost nor slow"),
+    "ended early": ("a rank that has finished will make no more calls", "it is neither lost nor slow"),
     "only slow": ("a rank that computes will come", "no rank hangs yet"),
     "crossed groups": ("each waits for the other in a group of its own", "who is missing here, and where is it?"),
 }
@@ -144,9 +144,9 @@ _SLIPS: tuple[tuple[Callable[[Any, Any, Any], bool], str, str, str], ...] = (
     ),
     (
         _one_of_the_many,
-        "the odd one out is at fault, and not the many",
+        "the odd one out is at fault, not the majority",
         "a rank was named that waits with the odd one and calls what most do",
-        "count how often each call, or size, is made in the meeting",
+        "count how often each call, or each size, occurs among the ranks that meet",
     ),
     (
         _one_that_waits,

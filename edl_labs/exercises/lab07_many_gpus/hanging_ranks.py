@@ -85,10 +85,10 @@ def _judge_rank(case: Any, rank: Any, want: Any) -> None:
     meets = all(calls[0][part] == calls[1][part] for part in ("group", "number"))
     if waits and want[0] in MISMATCHES and not meets:
         why = f"rank {rank} waits in a call that the one at fault is not in"
-        raise Wrong("nothing in that rank's meeting is a mismatch", why=why, next="compare calls that meet alone")
+        raise Wrong("that rank's call matches all that it meets", why=why, next="compare calls that meet alone")
     if waits and want[0] in MISMATCHES:
         why = f"rank {rank} makes the same call as most others"
-        raise Wrong("the odd one out is at fault, and not the many", why=why, next="count the calls in the meeting")
+        raise Wrong("the odd one out is at fault, not the majority", why=why, next="count the calls that meet")
 
 
 def _word_symptom(case: Any, got: str, want: str) -> Wrong:

@@ -131,4 +131,4 @@ def _judge_bus(case: Any, bus: float, right: float) -> None:
         raise Wrong("that is what all ranks' links carry together", why=why, next="one link's: 2(P - 1)/P of the size")
     if close(bus, plain * ranks / (2 * (ranks - 1))):
         raise Wrong("the size is divided by 2(P - 1)/P", why=why, next="a link carries more than the size: multiply")
-    raise Wrong("the bus carries another number of bytes", why=why, next="2(P - 1) chunks of a P-th each")
+    raise Wrong("the bus carries a different number of bytes", why=why, next="2(P - 1) chunks, each 1/P of the size")

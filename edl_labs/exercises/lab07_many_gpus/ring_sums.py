@@ -104,7 +104,7 @@ def _judge_waiting(run: ClusterReplay) -> None:
     if all(wait.call.startswith(("recv", "irecv")) for wait in run.hang.waits):
         raise Wrong("every rank waits for something to come", why=run.hang.what, next="send before you receive")
     if run.hang.kind == "mismatch":
-        then = "both sides must cut the buffer alike: which chunk is on its way in this round?"
+        then = "both sides must split the buffer in the same way: which chunk is sent in this round?"
         raise Wrong("what is sent is not what the other side receives", why=run.hang.what, next=then)
     raise Wrong("the ranks do not come to an end", why=f"{run.hang.what}; {run.hang.why}", next=run.hang.next)
 
@@ -214,7 +214,7 @@ def _judge_links(case: Any, run: ClusterReplay) -> None:
         then = "cut it into chunks, and let every rank begin with another one"
         raise Wrong("the buffer goes from rank to rank, one link at a time", why=why, next=then)
     if largest > chunk:
-        raise Wrong("more than a chunk is sent in a round", why=why, next="one P-th of the buffer, 2(P - 1) times")
+        raise Wrong("more than one chunk is sent in a round", why=why, next="one P-th of the buffer, 2(P - 1) times")
     raise Wrong("a rank sends more than a ring does", why=why, next="one P-th of the buffer, 2(P - 1) times")
 
 

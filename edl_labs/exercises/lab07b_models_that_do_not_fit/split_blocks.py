@@ -321,7 +321,7 @@ def _judge_output(case: Any, got: Any, want: Any) -> None:
         if max(_counts(got, "forward")) > 1:
             why = f"{why}, with {max(_counts(got, 'forward'))} all-reduces forward"
             then = "each hidden channel and each head belongs to one rank; only the output consists of parts of a sum"
-            raise Wrong("values are summed that are not parts of a sum", why=why, next=then)
+            raise Wrong("values that are not parts of a sum are added together", why=why, next=then)
         if case["kind"] == "attention":
             then = "the width of a head is the same on every rank: which number is under the square root?"
             raise Wrong("the heads compute something different than in the whole block", why=why, next=then)

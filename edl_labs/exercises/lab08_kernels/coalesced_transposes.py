@@ -162,7 +162,7 @@ def _named(source: Any, columns: int) -> str:
 
 def _sector_symptom(case: Any, run: WarpReplay) -> Wrong:
     moving = [one for one in run.accesses if not one.is_shared]
-    why = f"{run.sectors} sectors are moved, and {_least(case)} are there to move"
+    why = f"{run.sectors} sectors are moved, and {_least(case)} would be enough"
     half = _least(case) / 2
     reads = sum(one.sectors for one in moving if one.op == "load") > MOST_SECTORS * half
     writes = sum(one.sectors for one in moving if one.op != "load") > MOST_SECTORS * half

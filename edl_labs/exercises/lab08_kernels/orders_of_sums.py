@@ -117,7 +117,8 @@ def _judge_sum(case: Any, run: WarpReplay) -> None:
     if added:
         number, times = next(iter(added.items()))
         why = f"{number:g} is in it {times} time(s)"
-        raise Wrong("a number is in the sum that is none of the values", why=why, next="where does each thread begin?")
+        what = "the sum includes a number that is not one of the values"
+        raise Wrong(what, why=why, next="where does each thread begin?")
     others = run.operations(origin) - {"+"}
     if others:
         why = f"a {min(others)} is in it"

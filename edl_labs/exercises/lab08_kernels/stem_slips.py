@@ -19,13 +19,13 @@ SAID: dict[str, tuple[str, str, str]] = {
     ),
     "real channels": (
         "tensor cores compute a multiple of channels",
-        f"a dense convolution's FLOP were those of its real input channels {_ALL}",
-        "round its input channels up before counting FLOP",
+        f"a dense convolution's FLOPs were those of its real input channels {_ALL}",
+        "round its input channels up before counting FLOPs",
     ),
     "outputs padded": (
         "input channels are padded, and output channels are not",
         f"both were {_ALL}",
-        "whose multiple does the text speak of?",
+        "the text speaks of a multiple: of which channels?",
     ),
     "depthwise padded": (
         "depth-wise convolutions are not padded",
@@ -80,7 +80,7 @@ SAID: dict[str, tuple[str, str, str]] = {
     ),
     "at least the multiple": (
         "more channels than the multiple are rounded up too",
-        f"a dense convolution's FLOP were those of its channels, or of the multiple, whichever is more {_ALL}",
+        f"a dense convolution's FLOPs were those of its channels, or of the multiple, whichever is more {_ALL}",
         "33 channels in multiples of 32 are 64",
     ),
     "no input": (

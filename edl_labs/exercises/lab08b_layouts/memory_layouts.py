@@ -46,7 +46,7 @@ class Strides(Exercise):
         # Whole shapes first: who has a stride wrong need not think of dimensions of one element.
         for (shape, stride), found, right in sorted(tensors, key=lambda one: 1 in one[0][0]):
             if found != right:
-                why = f"shape {tuple(shape)} with strides {tuple(stride)} is {found!r} to you"
+                why = f"you gave {found!r} for shape {tuple(shape)} with strides {tuple(stride)}"
                 raise _misread(found, right, why)
         for layouts, found, right in zip(placements(case["net"]), got["copied"], want["copied"], strict=True):
             if _all_copies(found) != _all_copies(right):

@@ -157,7 +157,7 @@ PLACEMENTS = (
     (
         _everywhere("NHWC"),
         "NHWC everywhere is not the cheapest placement",
-        "where a node that needs NCHW follows, a smaller tensor before it may be the one to copy",
+        "before a node that needs NCHW, it may be cheaper to copy a smaller tensor earlier in the chain",
         "price all placements of the free nodes",
     ),
     (

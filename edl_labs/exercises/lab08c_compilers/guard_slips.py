@@ -39,7 +39,7 @@ SAID: dict[str, tuple[str, str]] = {
         "zip() of two shapes ends with the shorter one: compare their lengths first",
     ),
     "layout missing": (
-        "a version is for one layout",
+        "each version works for only one layout",
         "x.is_contiguous() tells: same sizes, other strides",
     ),
     "sizes never free": (
@@ -59,7 +59,7 @@ SAID: dict[str, tuple[str, str]] = {
         "a size of 1 broadcasts, so a free size takes any from 2 on, and 1 is always guarded by value",
     ),
     "free within the range": (
-        "a free size takes any value from 2 on",
+        "a free size can take any value of 2 or more",
         "not only those between the sizes seen: what is compiled for a free size computes with every one",
     ),
     "one version a kind": (
@@ -88,10 +88,10 @@ SAID: dict[str, tuple[str, str]] = {
     ),
     "no limit": (
         "a function keeps 8 versions",
-        "what fits none of them runs eagerly from then on",
+        "calls that fit none of them run eagerly from then on",
     ),
     "another limit": (
-        "you make a ninth version, and the limit is 8",
+        "you make a ninth version, but the limit is 8",
         "if a call fits none of the 8 versions, run it eagerly and add no version",
     ),
     "a version less": ("the eighth version is still made", "count the versions before one is added"),

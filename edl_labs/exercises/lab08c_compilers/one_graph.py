@@ -135,7 +135,7 @@ def _judge_values(case: Any, got: Any, want: Any) -> None:
         raise Wrong("a value that should not count is still in the sum", why=why, next=then)
     if not _alike([got["peak"]], [want["peak"]]):
         why = f"{got['peak']:g} came back, and the largest absolute value of x is {want['peak']:g}"
-        raise Wrong("the peak is not that of x as it came", why=why, next="take it before anything is scaled")
+        raise Wrong("the peak is not that of x as it was passed in", why=why, next="take it before anything is scaled")
     if not _alike(got["y"], want["y"]):
         raise _other_values(case, got["y"], want["peak"])
 

@@ -181,7 +181,7 @@ def _choice(case: Any, calls: list[list[dict[str, Any]]], number: int, chosen: s
     if behind == "now":
         then = "a launch returns at once: wait before each reading of the clock"
         return Wrong(
-            "launches were timed, and not kernels",
+            "launches were timed, not kernels",
             why=f"nothing waits between a launch and the clock; {why}",
             next=then,
         )

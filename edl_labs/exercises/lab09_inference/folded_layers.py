@@ -244,7 +244,8 @@ def _gone_in_front(made: Any, right: Any) -> Wrong | None:
         if behind == "relu":
             then = "is relu(factor * x + rest) the same as factor * relu(x) + rest?"
             why = "it is in front of a ReLU, with no convolution before it"
-            return Wrong("a batch norm is gone that a ReLU parts from the convolution", why=why, next=then)
+            what = "a batch norm was removed although a ReLU separates it from the convolution"
+            return Wrong(what, why=why, next=then)
         if behind == "transposed":
             why = "outputs at the edges get fewer inputs than others, and so another share of the shifts"
             then = "leave it in front of a transposed convolution"
@@ -291,7 +292,7 @@ def _wrong_outputs(before: Any, made: Any, right: Any, off: float) -> Wrong:
             if folded[name] is not None and aimed[name] is not None and not _near(folded[name], aimed[name]):
                 at = int((folded[name] - aimed[name]).abs().argmax())
                 mine, due = (float(one[name].flatten()[at]) for one in (folded, aimed))
-                why = f"{why}; {name}.flatten()[{at}] of convolution {number} is {mine:.6g}, and should be {due:.6g}"
+                why = f"{why}; {name}.flatten()[{at}] of convolution {number} is {mine:.6g}, but should be {due:.6g}"
                 then = (
                     "write the batch norm as y = factor * x + rest, for each channel, and put the convolution in for x"
                 )

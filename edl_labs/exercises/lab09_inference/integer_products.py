@@ -246,7 +246,7 @@ def _told_multiplier(case: Any, found: list[float], right: list[float]) -> Wrong
         if len({f"{one:.9g}" for one in found}) < len({f"{one:.9g}" for one in right}):
             return Wrong("each column has a scale of its own", why=why, next="weight_scale has one for each")
     return Wrong(
-        "a sum's step is another one", why=why, next="one step of x times one step of the weight, by out_scale"
+        "a sum's step is another one", why=why, next="the step of x times the step of the weight, divided by out_scale"
     )
 
 
@@ -297,7 +297,7 @@ def _told_zeros(case: Any, found: list[float], right: list[float]) -> Wrong:
         if len(times) == 1 and rest:
             why = f"{why}; x_zero * w_zero is in it {times.pop():g} times, and a sum has {case['depth']} products"
             return Wrong("both zero points' product counts once per product in the sum", why=why, next="depth")
-    then = "which sum goes with x_zero, that of the column or of the row? How often is x_zero times w_zero in it?"
+    then = "which sum goes with x_zero, that of the column or of the row? How many times is x_zero * w_zero in it?"
     return Wrong("the zero-point terms of the offset are wrong", why=why, next=then)
 
 

@@ -252,5 +252,5 @@ def _miscounted(case: Any, found: Any, right: int) -> Wrong:
     if found < right:
         then = "which runs were measured at such a load or a larger one, and did 99 of 100 keep the limit there?"
         return Wrong("each server gets more than it can serve in time", why=why, next=then)
-    then = "was a run with more than that measured in which 99 of 100 kept the limit?"
+    then = "was a run measured at a larger load than that in which 99 of 100 requests kept the limit?"
     return Wrong("the limit would be kept with fewer servers", why=why, next=then)

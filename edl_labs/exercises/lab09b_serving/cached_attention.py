@@ -209,7 +209,7 @@ def _symptom(every: list[_Look], wrong: list[_Look]) -> Wrong:
     """The sentence of the first rule that fits what the outputs are made of."""
     one = wrong[0]
     if any(not math.isfinite(look.total) for look in wrong):
-        then = "over which dimension does softmax go? Where all scores are masked it gives no number"
+        then = "over which dimension is softmax computed? Where all scores are masked it gives no number"
         return Wrong("an output is not a number", why=one.where, next=then)
     if all(look.has_turned_values() for look in wrong):
         then = "positions are in the scores alone: which of q, k and v are in those?"
@@ -301,7 +301,7 @@ _MISPLACED: Any = (
     (lambda n: (0, [*range(n), 0]), "neither the query nor the new key is rotated", "both come without positions"),
     (
         lambda n: (n, [*range(0, 2 * n, 2), n]),
-        "keys of the cache are rotated again",
+        "keys already in the cache are rotated again",
         "they were when they came into it",
     ),
 )

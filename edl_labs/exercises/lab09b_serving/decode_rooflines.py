@@ -153,7 +153,7 @@ def _time_symptom(case: Any, side: str, what: str, got: Any, want: Any) -> Wrong
             return Wrong(_ITSELF, why=why, next="context has the new token in it already")
         for size in (1, 2, 4):
             if size != model["number_bytes"] and close(found * model["number_bytes"], right * size, rtol=1e-6):
-                then = "number_bytes, of weights and cache alike"
+                then = "number_bytes applies to weights and cache alike"
                 return Wrong(f"a number has {size} B, whatever number_bytes says", why=why, next=then)
         return Wrong("the number of bytes moved is wrong", why=why, next="weights once, and keys and values")
     if close(found, right - times * products_s / 2, rtol=1e-6) or close(found, times * products_s / 2, rtol=1e-6):

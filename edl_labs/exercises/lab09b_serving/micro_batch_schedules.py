@@ -14,10 +14,10 @@ from edl_labs.virtual.server.batching_rules import FULL, TIMED_OUT
 _REFUSED, _GIVEN_UP, _BATCH = range(3)  # what may happen at one moment, in the order in which it does
 _PROBLEMS = {
     "past": ("due waits until a time that is not ahead", "it would be asked again at the same moment, for ever",
-             "what is to happen at the very moment at which the wait is over?"),
-    "left": ("due gives the seconds that are left, and not a time", "now_s and times to wait until are on one clock",
+             "what should happen at the exact moment when the wait ends?"),
+    "left": ("due returns the seconds remaining, not a point in time", "now_s and times to wait until are on one clock",
              "the moment at which the wait ends: whose arrival, and what is added to it?"),
-    "limit": ("due gives max_wait_s, and not a time", "now_s and times to wait until are on one clock",
+    "limit": ("due returns max_wait_s, not a point in time", "now_s and times to wait until are on one clock",
               "the moment at which the wait ends: whose arrival, and what is added to it?"),
     "early": ("due waits until a time that is not ahead", "it is neither later than now_s nor the end of a wait",
               "the moment at which the wait of the oldest ends, on the clock of now_s"),

@@ -105,7 +105,7 @@ def _judge_end(run: ServerReplay) -> None:
     if run.stalls:
         why = f"{left}: each that runs needs a block, and {held} of {run.machine.blocks} are held by those that run"
         then = "a request has to give blocks back: preempt one, and let the others go on"
-        raise Wrong("all that run wait for blocks of one another", why=why, next=then)
+        raise Wrong("all running requests wait for each other's blocks", why=why, next=then)
     why = f"{left}, though the pool has {run.machine.blocks} blocks"
     raise Wrong("requests wait for ever", why=why, next="who waits is admitted as soon as its blocks are there")
 

@@ -13,11 +13,11 @@ _SLIPS = {
     "parameters as bytes": ("parameters are counted as bytes", "each has number_bytes"),
     "two bytes": (
         "a number has 2 bytes, whatever number_bytes says",
-        "number_bytes, of weights and cache alike",
+        "number_bytes applies to weights and cache alike",
     ),
     "two bytes cached": (
         "a number of the cache has 2 bytes, whatever number_bytes says",
-        "number_bytes, of weights and cache alike",
+        "number_bytes applies to weights and cache alike",
     ),
 }
 
@@ -48,7 +48,8 @@ def judge_fits(case: Any, found: Any, right: Any) -> None:
     if is_about(model["layers"]):
         raise Wrong("one layer's cache is counted", why=why, next="every layer keeps its own keys and values")
     if any(is_about(model["number_bytes"] / size) for size in _SIZES):
-        raise Wrong("a number of the cache has another size", why=why, next="number_bytes, of weights and cache alike")
+        then = "number_bytes applies to weights and cache alike"
+        raise Wrong("a number of the cache has another size", why=why, next=then)
     raise Wrong(
         "the number of sequences that fit is wrong", why=why, next="(memory - weights) over the bytes of a sequence"
     )

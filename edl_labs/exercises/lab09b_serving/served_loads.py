@@ -50,7 +50,8 @@ def judged_futures(case: Any, got: Any) -> ServerReplay:
         told = [_told(run, index) for run in runs]
         raise Wrong(
             FORESEES,
-            why=f"twice the same requests had come, and then decision {index} was {told[0]}, and {told[1]}",
+            why="the same requests had arrived in both runs, and then "
+            f"decision {index} was {told[0]} in one and {told[1]} in the other",
             next="decide by the time and by what waits and runs; no lots, and nothing kept from an earlier call",
         )
     return runs[0]

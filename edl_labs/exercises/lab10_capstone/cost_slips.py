@@ -40,11 +40,11 @@ SLIPS = {
     ),
     "rented hold": (
         "memory is asked of the GPUs that are rented",
-        "idle GPUs hold no share of the state: ask `fits` for the GPUs that train",
+        "idle GPUs hold no share of the state: call `fits` with the number of GPUs that train",
     ),
     "rented train": (
         "the deadline is asked of the GPUs that are rented",
-        "idle GPUs do not train: ask `hours` for the GPUs that do",
+        "idle GPUs do not train: call `hours` with the number of GPUs that do",
     ),
     "from a node on": (
         "fewer GPUs than a node has are not tried",

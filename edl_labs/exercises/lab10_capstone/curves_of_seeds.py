@@ -121,7 +121,7 @@ def _p_symptom(shares: list[Any], differences: list[float], said: Any, right: fl
         then = "a pattern gives each difference a sign, 1 or -1, and sums of either sign count: compare absolute values"
         raise Wrong("one direction alone is counted, or patterns leave differences out", why=why, next=then)
     if fits(*(lambda due, count, ties=ties: due - ties / count for ties in _TIES)):
-        then = "at least as large: the seen pattern counts, and so does its mirror image"
+        then = "count what is at least as far from zero: the observed pattern counts, and so does its mirror image"
         raise Wrong("the observed pattern is not counted among the patterns", why=why, next=then)
     if fits(lambda due, count: 1 - due, lambda due, count: 1 - due + 2 / count):
         raise Wrong("p is turned round", why=why, next="the share of patterns that are as far from zero, or farther")

@@ -260,7 +260,7 @@ _SLIPS = {
     ),
     "gone": (
         "you replay what becomes shorter as if it were gone",
-        "`times` is what is left of the seconds, and it is 0 only where nothing is",
+        "`times` is the fraction of the seconds that remains, and it is 0 only if no time remains",
         "multiply by `times`",
     ),
     "calls": (

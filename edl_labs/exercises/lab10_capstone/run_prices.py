@@ -135,7 +135,7 @@ def _hours_symptom(case: Any, gpus: int, said: float, right: float) -> Wrong:
                 return Wrong(what, why=why, next=then)
     elif close(said, chip["setup_h"] + train * 8 / 6):
         return Wrong("a forward pass too many: nothing is recomputed", why=why, next="look at run['recompute']")
-    then = "6 FLOP for a parameter and a token, 8 with recomputation; over what all GPUs achieve; and the set-up"
+    then = "6 FLOP per parameter and token, 8 with recomputation, divided by what all GPUs achieve; add the set-up"
     return Wrong("the time of the run is wrong", why=why, next=then)
 
 
@@ -196,9 +196,9 @@ def _money_symptom(case: Any, got: Any) -> Wrong:
     slips = (
         ("idle GPUs are not free", got["gpus"] * got["hours"], "all that is rented is paid"),
         ("the set-up is paid, too", got["rented"] * train, "GPUs are rented from the first hour on"),
-        ("one GPU is paid for", got["hours"], "each rented GPU has its price"),
+        ("only one GPU is paid for", got["hours"], "each rented GPU has its price"),
         ("the price is that of one GPU", got["rented"] / chip["node_gpus"] * got["hours"], "not that of a node"),
-        ("one node is paid for", chip["node_gpus"] * got["hours"], "all rented nodes are paid"),
+        ("only one node is paid for", chip["node_gpus"] * got["hours"], "all rented nodes are paid"),
     )
     for what, gpu_hours, then in slips:
         if close(said, gpu_hours * chip["price_per_gpu_h"]):

@@ -21,7 +21,7 @@ from edl_labs.virtual.budget import Offer, TrainingJob, TrainingSteps, best_ligh
 MARGIN = 1.02  # an offer that only a program with more than 98 % of light could pay is none: as announced
 STEPS = ((0.88, 1.0), (0.78, 0.75), (0.55, 0.5), (0.30, 0.25))  # share of light, and what it earns: as announced
 
-_EACH = "of each offer: how long does the job run on its GPUs, and what does that cost? The fastest that is paid"
+_EACH = "for each offer: how long does the job run on its GPUs, and what does that cost? The fastest that is paid"
 
 
 def offers_of(case: Any) -> list[Offer]:
@@ -122,7 +122,7 @@ class ScoreOfLight(Exercise):
         """What a ValueError says: there was nothing to take the least of."""
         if error != "ValueError":
             return None
-        why = "your code raised ValueError, as min() of nothing does, and the budget pays for one offer at least"
+        why = "your code raised ValueError, as min() of no values does, but the budget pays for at least one offer"
         then = "is all of the budget used, and each run's time its own?"
         return Wrong("no offer is left to choose from", why=why, next=then)
 

@@ -156,18 +156,18 @@ _SAID: dict[str, Sentence] = {
     ),
     "same_rule": (
         "Both rules give the same exponents.",
-        "without `saturating` no value of a block may be above 448 scales",
-        "one more where amax is above 448 times the scale",
+        "without `saturating` no value of a block may be above 448 times the scale",
+        "raise the exponent by one where amax is above 448 times the scale",
     ),
     "always_one_more": (
         "Every exponent is one more than the standard's.",
         "most blocks saturate nothing with the standard's scale",
-        "one more only where amax is above 448 times the scale",
+        "raise the exponent by one only where amax is above 448 times the scale",
     ),
     "one_more_at_448": (
-        "amax of exactly 448 scales counts as too large.",
+        "an amax of exactly 448 times the scale counts as too large.",
         "448 is a number of e4m3, so that it does not saturate",
-        "one more only above it",
+        "raise the exponent by one only above it",
     ),
     "mx_stored": (
         "mx_values returns what is stored.",

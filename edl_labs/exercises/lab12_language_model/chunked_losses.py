@@ -64,7 +64,7 @@ class ChunkedLoss(Exercise):
 
     def compare(self, case: Any, got: Any, want: Any) -> None:
         if got["returned"] != "[]":
-            why = f"{got['returned']} came back, and one number as a tensor is wanted"
+            why = f"{got['returned']} was returned, but one number as a tensor is expected"
             raise Wrong("The loss is not one number.", why=why, next="return a tensor without dimensions")
         played = _played(case, got["program"])
         right = want["sums"] if "sums" in want else self.public_want(case, want)["sums"]
@@ -169,7 +169,7 @@ def _judge_values(case: Any, played: Any, right: Mapping[str, list[float]]) -> N
             if name == "loss" and not math.isfinite(found[0]):
                 raise _overflow(case, found[0])
             if name == "loss":
-                why = f"{found[0]:.9g} came back, {wanted[0]:.9g} is right{_stale(played)}"
+                why = f"{found[0]:.9g} was returned, but {wanted[0]:.9g} is right{_stale(played)}"
                 raise Wrong("The loss is wrong.", why=why, next="compare with F.cross_entropy on all logits")
             raise _gradient_symptom(case, words, found, wanted, at, played)
 
@@ -180,7 +180,7 @@ def _overflow(case: Any, loss: float) -> Wrong:
     drawn = drawn_inputs(case, seed=case["seed"])
     most = float((drawn["hidden"] @ drawn["weight"].T).max())
     limit = math.log(torch.finfo(drawn["hidden"].dtype).max)
-    why = f"{loss} came back; the largest logit of this case is {most:.0f}, and exp is inf above {limit:.0f}"
+    why = f"{loss} was returned; the largest logit of this case is {most:.0f}, and exp is inf above {limit:.0f}"
     return Wrong(
         "The loss is not finite.", why=why, next="subtract each row's largest logit first, as log_softmax does"
     )

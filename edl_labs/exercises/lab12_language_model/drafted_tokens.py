@@ -46,7 +46,7 @@ class Speculate(Exercise):
                 why = f"pass {number + 1}, drafted {one['drafted']}: {_short(mine)} came back, right is {_short(right)}"
                 then = "keep drafted tokens up to the first that is refused, then draw one more"
                 raise _named(case, "tokens", _flat(got["tokens"])) or Wrong(
-                    "A pass gives other tokens.", why=why, next=then
+                    "A pass produces different tokens.", why=why, next=then
                 )
         for (acceptance, cost, most), mine, right in zip(
             case["draftings"], got["lengths"], want["lengths"], strict=True
@@ -175,7 +175,7 @@ _SAID: dict[str, Sentence] = {
     ),
     "one_fewer": (
         "The large model's own token is left out.",
-        "a pass of `length` drafted tokens gives up to length + 1",
+        "a pass over `length` drafted tokens yields at most length + 1 tokens",
         "(1 - acceptance ** (length + 1)) / (1 - acceptance)",
     ),
     "at_least_one": ("A length of 0 is never taken.", "where drafting costs too much, no draft is best", "begin at 0"),

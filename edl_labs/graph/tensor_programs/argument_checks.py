@@ -79,7 +79,7 @@ def _fused(args: list[Any], kwargs: dict[str, Any]) -> None:
 
 
 def _nonzero(args: list[Any], kwargs: dict[str, Any]) -> None:
-    _need(args[0].numel() * max(args[0].dim(), 1) <= _MOST_INDICES, "places of so many elements need too much memory")
+    _need(args[0].numel() * max(args[0].dim(), 1) <= _MOST_INDICES, "indices of so many elements need too much memory")
 
 
 def _masks(args: list[Any], kwargs: dict[str, Any]) -> None:

@@ -186,8 +186,8 @@ def _require_shares(
         raise _unfit(
             kind,
             f"has an {side} of {elements(parts)} elements for {share} elements a rank",
-            f"with {count} ranks the {side} holds {count} times the elements of one (here {share * count}), or a list "
-            f"of {count} parts whose own place is as long",
+            f"with {count} ranks the {side} needs {count} times the elements of one rank (here {share * count}), or "
+            f"is a list of {count} parts, of which the rank's own has {share} elements",
         )
 
 

@@ -211,7 +211,7 @@ def batch_or_time(chosen: Any, now_s: float, queue: Sequence[QueuedRequest], lim
             _past_kind(until_s, now_s, queue, limits),
             f"due waits until {until_s:g} s, and it is {now_s:g} s",
             why="the server would ask again immediately, forever",
-            next="what is to happen at the very moment at which the wait is over?",
+            next="what should happen at the exact moment when the wait ends?",
         )
     numbers = _of_queue("due", chosen, queue)
     if not numbers:

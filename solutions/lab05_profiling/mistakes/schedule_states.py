@@ -1,5 +1,5 @@
 # %% mistake="cycles_while_it_should_skip"
-# told: the profiler works where it should rest
+# told: the profiler is active in steps in which it should be idle
 # like: records_after_the_last_cycle
 def schedule_states(steps, *, wait, warmup, active, repeat, skip_first=0, stretch=1):
     def state(step):
@@ -33,7 +33,7 @@ def schedule_states(steps, *, wait, warmup, active, repeat, skip_first=0, stretc
 
 
 # %% mistake="records_after_the_last_cycle"
-# told: the profiler works where it should rest
+# told: the profiler is active in steps in which it should be idle
 _right_states = schedule_states
 
 

@@ -47,7 +47,7 @@ def do_step(step, budget_bytes):
 
 
 # %% mistake="runs_all_again"
-# told: single layers are never copied out
+# told: individual layers are never copied out
 from itertools import product
 
 

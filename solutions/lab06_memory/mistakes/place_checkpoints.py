@@ -149,7 +149,7 @@ if i - 1 in ends and ends[i - 1][1] != i:
 
 
 # %% mistake="runs_one_again_for_nothing"
-# told: layers run again where everything fits
+# told: layers are recomputed although everything fits
 from functools import wraps
 
 

@@ -103,7 +103,7 @@ fit = _through_the_origin(fit)
 
 
 # %% mistake="twice_for_all"
-# told: the bus carries another number of bytes
+# told: the bus carries a different number of bytes
 def bus_rate(ranks, size, took_s):
     """Twice the buffer, however many ranks."""
     return 2 * size / took_s

@@ -418,7 +418,7 @@ def all_reduce(dist, buffer):
 
 
 # %% mistake="whole_buffers_go_round"
-# told: more than a chunk is sent in a round
+# told: more than one chunk is sent in a round
 def all_reduce(dist, buffer):
     """Each rank's whole buffer goes round, and everybody adds it."""
     rank, count = dist.get_rank(), dist.get_world_size()

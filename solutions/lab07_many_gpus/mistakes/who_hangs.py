@@ -45,7 +45,7 @@ who_hangs = _anybody_is_awaited(who_hangs)
 
 
 # %% mistake="blames_the_many"
-# told: the odd one out is at fault, and not the many
+# told: the odd one out is at fault, not the majority
 from functools import wraps
 
 
@@ -113,7 +113,7 @@ who_hangs = _circles_everywhere(who_hangs)
 
 
 # %% mistake="ended_is_lost"
-# told: a rank that has ended will not call any more
+# told: a rank that has finished will make no more calls
 from functools import wraps
 
 

@@ -45,7 +45,7 @@ return count / layout_s(job, layout)
 
 # %% mistake="layout_computes_for_nothing"
 # told: recomputation computes the forward pass twice
-# why: its products take as long as without it
+# why: the products took as long as without recomputation
 # next: 8 FLOPs a parameter and token for 6
 # %% replace
 computing_s, sums = computing_s * 8 / 6, sums * 6 / 4
@@ -146,7 +146,7 @@ return max(every_layout(job), key=useful_per_s)
 
 
 # %% mistake="layout_no_open_block"
-# told: a block that is recomputed has its activations again
+# told: a block that is recomputed holds its activations again
 # why: inputs alone were counted
 # next: what is in memory while its backward pass runs?
 # %% replace

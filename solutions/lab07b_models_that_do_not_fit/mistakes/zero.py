@@ -487,7 +487,7 @@ def held_bytes(stage, ranks, recipe):
 
 
 # %% mistake="zero_one_stage_early_from_1"
-# told: stage 1 shards the optimizer alone
+# told: stage 1 shards only the optimizer state
 # why: it was taken for stage 2, and stage 2 for stage 3
 # next: the optimizer first, then gradients, then weights
 # %% replace

@@ -47,7 +47,7 @@ def steady_sum(gpu, values, out):
 
 
 # %% mistake="sum_begins_with_one"
-# told: a number is in the sum that is none of the values
+# told: the sum includes a number that is not one of the values
 # %% replace
 x, first = cuda.threadIdx.x, cuda.grid(1)
 # %% by

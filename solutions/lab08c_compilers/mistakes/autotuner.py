@@ -90,7 +90,7 @@ key = (tuple(problem["shape"]), problem["dtype"])
 
 
 # %% mistake="autotuner_no_wait"
-# told: launches were timed, and not kernels
+# told: launches were timed, not kernels
 # %% replace
 candidate(problem)
 self.gpu.synchronize()

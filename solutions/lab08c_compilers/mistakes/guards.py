@@ -547,7 +547,7 @@ class Cache:
 
 
 # %% mistake="guards_no_layout"
-# told: a version is for one layout
+# told: each version works for only one layout
 import torch
 
 
@@ -1112,7 +1112,7 @@ class Cache:
 
 
 # %% mistake="guards_within_the_range"
-# told: a free size takes any value from 2 on
+# told: a free size can take any value of 2 or more
 import torch
 
 

@@ -69,7 +69,7 @@ return x - x.mean(), peak
 
 
 # %% mistake="whole_graph_peak_behind"
-# told: the peak is not that of x as it came
+# told: the peak is not that of x as it was passed in
 # %% replace
 return torch.where(x.sum() > 0, x.relu(), x - x.mean()), peak
 # %% by

@@ -152,7 +152,7 @@ return factor, norm["shift"] - factor * norm["batch_mean"]
 
 
 # %% mistake="through_a_relu"
-# told: a batch norm is gone that a ReLU parts from the convolution
+# told: a batch norm was removed although a ReLU separates it from the convolution
 # %% replace
 while done and done[-1]["kind"] == "batch_norm":
     layer = in_front(done.pop(), layer)

@@ -52,7 +52,7 @@ for one in server.finished:
 
 
 # %% mistake="never_preempts"
-# told: all that run wait for blocks of one another
+# told: all running requests wait for each other's blocks
 def schedule(server):
     """Nobody leaves."""
     for one in server.finished:

@@ -1,5 +1,5 @@
 # %% mistake="cache_rotated_again"
-# told: keys of the cache are rotated again
+# told: keys already in the cache are rotated again
 # %% replace
 keys, values = (cache[name].repeat_interleave(group, dim=1) for name in ("k", "v"))
 # %% by

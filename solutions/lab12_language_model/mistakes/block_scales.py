@@ -1,5 +1,5 @@
 # %% mistake="at_448"
-# told: amax of exactly 448 scales counts as too large
+# told: an amax of exactly 448 times the scale counts as too large
 # %% replace
 exponent = exponent - 9 + (0 if saturating else (fraction > 0.875).int())
 # %% by

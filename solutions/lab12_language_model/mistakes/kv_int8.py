@@ -10,7 +10,7 @@ return layers * heads * (2 * size + 2 + 2 * size / block)
 
 # %% mistake="block_too_late"
 # told: A block of keys is stored one token too late.
-# why: as soon as `block` keys are recent, they become a full block
+# why: as soon as there are `block` recent keys, they become a full block
 # next: compare after the new key was added to the recent ones
 # %% replace
 if len(grown["recent"]) == block:

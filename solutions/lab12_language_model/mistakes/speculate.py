@@ -163,7 +163,7 @@ if uniforms[i] > accept_probability(large[i], small[i], token):
 
 # %% mistake="drafts_sum_reaches_u"
 # told: a token of probability 0 is drawn
-# why: with the number 0, the sum of the first probability reaches it already
+# why: if the random number is 0, the first probability alone already reaches it
 # next: take the first token at which the sum is above the number
 # %% replace
 return [*accepted, int((np.cumsum(last) > uniforms[len(drafted)]).argmax())]

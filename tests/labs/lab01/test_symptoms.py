@@ -8,7 +8,7 @@ import pytest
 @pytest.mark.parametrize(
     ("picked", "told"),
     [
-        (lambda bound, tile_n: 1, "the narrowest matrix came back: the fewest waves were looked for"),
+        (lambda bound, tile_n: 1, "the narrowest matrix was returned: the fewest waves were searched for"),
         (lambda bound, tile_n: min(tile_n, bound), "only the waste of the tiles was looked at, not the waves"),
         (lambda bound, tile_n: bound // tile_n * tile_n + 1, "only the waves were looked at, not what the tiles waste"),
     ],

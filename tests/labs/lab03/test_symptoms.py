@@ -109,7 +109,7 @@ def _padded(rule, case):
 @pytest.mark.parametrize(
     ("work", "what"),
     [
-        (lambda m, k, n: m * n, "k was padded as if that were no work"),
+        (lambda m, k, n: m * n, "k was padded as if that cost nothing"),
         (lambda m, k, n: m + k + n, "the sides were added up"),
         (lambda m, k, n: m * k + k * n + m * n, "elements that are read and written"),
         (lambda m, k, n: m * k * n, None),

@@ -59,7 +59,7 @@ def lasting_as_the_longest(step):
         ("launch", lasting_as_the_longest, "the joined launch lasts as long as its longest kernel"),
         ("copy", dropping("copy"), "the copies were removed, where their memory is pinned"),
         ("synchronisation", dropping("item"), "item went and sync stayed"),
-        ("kernels", dropping("launch"), "the launches were removed, kernels and all, where they take half their time"),
+        ("kernels", dropping("launch"), "the launches were removed with their kernels, which should take half their time"),
         ("data", dropping("load", "copy"), "the copies went with the loads"),
     ],
 )

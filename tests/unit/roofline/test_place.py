@@ -151,7 +151,7 @@ def test_points_are_ranked_by_the_time_they_lose():
     assert (
         "often: 33 % of the speed of light, limited by memory (DRAM); 3 ms of which 1 ms are needed" == placed[0].words
     )
-    assert you_are_here(placed).startswith("you are here: 2.5 s in all could be won\n  often")
+    assert you_are_here(placed).startswith("you are here: 2.5 s could be gained in total\n  often")
     assert "nothing was measured yet" == you_are_here([])
 
 

@@ -36,7 +36,7 @@ def _decided(rng: Any, short: str, *, reordered: bool) -> dict[str, Any]:
             spans, slips = run_spans(case["step"], machine_of(case), count=COUNT), slips_of(case)
             if all(_is_told(spans, case["mends"], slips[one]) for one in _TOLD.get(short, ())):
                 return {**case, "spans": spans, "slips": slips, "twice": _twice(spans, case["mends"])}
-    raise AssertionError(f"no run short of {short} was decided; draw other times")
+    raise AssertionError(f"no drawn run that {short} limits has a clear answer; draw other times")
 
 
 def _is_asked(case: Any, *, reordered: bool, hides: bool) -> bool:

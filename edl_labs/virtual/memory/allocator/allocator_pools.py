@@ -42,7 +42,7 @@ class AllocatorSettings(Value):
         if not odd and 0 < self.max_split_bytes < self.large_segment_bytes:
             odd, why = ["max_split_bytes"], "torch refuses one below the large segment, 20 MiB"
         if not odd and self.large_segment_bytes < SMALL_SEGMENT:
-            odd, why = ["large_segment_bytes"], "a large segment holds more than a small one, 2 MiB"
+            odd, why = ["large_segment_bytes"], "a large segment holds at least as much as a small one, which has 2 MiB"
         if odd:
             raise VirtualMemoryError(f"{odd[0]} of {shown(getattr(self, odd[0]))}", why=why, next="pass another")
 
