@@ -12,9 +12,9 @@
 # * predict the steps in a matrix product's speed from tiles and waves;
 # * say how long a transfer takes, and spot an error of a factor of eight or ten in a table.
 #
-# **About 198 minutes (estimated)**, in two sittings: the first ends with section 3. Practice gives no points. It takes
-# another 55 minutes (estimated), in any order. In the practice you count the work that tiles waste, and overlap a
-# transfer with computation.
+# **About 198 minutes (estimated)**, in two sittings: the first ends with section 3. Practice carries no points. It
+# takes another 55 minutes (estimated), and its sections can be done in any order. In the practice you count the work
+# that tiles waste, and overlap a transfer with computation.
 #
 # | exercise | section | minutes |
 # |---|---|---|
@@ -973,8 +973,8 @@ with reveal_prediction("pinned_gain") as truth:
 # Write `run_overlapped(gpu, nbytes, load=..., kernel=...)`. It brings `nbytes` to the device, runs the kernel on them,
 # brings them back, and returns the host buffer that holds the result, *ready to be read*.
 #
-# * `gpu.host_empty(nbytes, pin_memory=...)` and `gpu.empty(nbytes)` make memory on the host and on the device;
-#   `buffer[start:stop]` is a part.
+# * `gpu.host_empty(nbytes, pin_memory=...)` and `gpu.empty(nbytes)` allocate memory on the host and on the device;
+#   `buffer[start:stop]` is a slice of it.
 # * `load(gpu, buffer)` immediately fills a host buffer with the input.
 # * `gpu.copy(dst, src, non_blocking=...)` copies in the current stream; `with gpu.stream(s):` makes `s = gpu.Stream()`
 #   the current one.

@@ -1,8 +1,8 @@
 # %% [markdown]
 # # Rooflines: the fastest your code could ever run
 #
-# How good is 300 GFLOP/s? A comparison with yesterday's code cannot tell you. Divide by the fastest that this work
-# could ever run on this machine. You get a number between 0 and 1, which says whether more tuning can pay.
+# How good is 300 GFLOP/s? A comparison with yesterday's code cannot tell you. Divide by the highest speed that this
+# work could ever reach on this machine. You get a number between 0 and 1, which says whether more tuning can pay.
 #
 # After this lab you can
 #
@@ -12,9 +12,9 @@
 # * tell which of three things limits a layer on a machine, and predict how a machine that you do not have would run it;
 # * say how much a change can gain before you make it, and how large a batch must be to hide the network.
 #
-# **About 214 minutes (estimated)**, in two sittings: the first ends with section 5. Practice gives no points. It takes
-# another 51 minutes (estimated), in any order. The practice finds the batch at which a layer stops waiting for memory,
-# and plans on how many nodes to train.
+# **About 214 minutes (estimated)**, in two sittings: the first ends with section 5. Practice carries no points. It
+# takes another 51 minutes (estimated), and its sections can be done in any order. The practice finds the batch at which
+# a layer stops waiting for memory, and plans on how many nodes to train.
 #
 # | exercise | section | minutes |
 # |---|---|---|
@@ -561,8 +561,8 @@ with requires_solution("count_a_model"):
 # ## 7. Your operators under your roofs
 #
 # Below are seven operators with their work, as the library counts it. **Predict the fraction of light** (the shortest
-# possible time over the measured one) of four: 100 % is on the roof, 50 % takes twice as long as it must. Then add one
-# operator of your own to the dict.
+# possible time over the measured one) of four of them: 100 % is on the roof, 50 % takes twice as long as it must. Then
+# add one operator of your own to the dict.
 
 # %%
 predict("product", "A large product reaches, of the speed of light,", unit="%")
@@ -665,7 +665,7 @@ with reveal_prediction("on_a100", "on_h200") as truth:
 # do, so most of its bytes need not move. And on a quiet machine the large product comes as close to the roof as
 # anything gets. Why are ReLU and layer norm so far below their roof? Each call writes its result to *fresh* memory,
 # which the system first has to find and clear. With `torch.relu_` or `out=` the same bytes move several times as fast.
-# Try it: the roof was measured on memory that was already there.
+# Try it: the roof was measured on memory that had already been allocated.
 #
 # One point comes from deck [003]: its max-pool took 28.8 ms on a CPU, longer than both convolutions of the profile, at
 # about 1 GFLOP/s. An operator with 2 FLOP/B is never limited by arithmetic, and this one was not even limited by
@@ -875,8 +875,8 @@ predict("batch_of_two", "Two nodes hide it from a batch of", unit="examples")
 predict("batch_of_eight", "Eight nodes hide it from a batch of", unit="examples")
 
 # %% [markdown]
-# *A ring* is the usual way to add up. The gradients are cut into P parts. In each of P − 1 rounds, a node sends one
-# part to its neighbour, which adds its own. P − 1 more rounds pass the sums on. Write
+# A *ring* is the usual way to sum gradients across nodes. The gradients are cut into P parts. In each of P − 1 rounds,
+# a node sends one part to its neighbour, which adds its own. P − 1 more rounds pass the sums on. Write
 #
 # * `network_intensity(batch, nodes=..., itemsize=..., behind=...)`: FLOPs of one node per byte that it sends.
 #   `behind="weight gradient"`: only the product that makes a weight's gradient can hide the sending (deck [004]'s
@@ -1002,7 +1002,8 @@ predict("always", "A batch that is large enough exists", choices=for_which)
 #
 # * `batch_at_ridge(inputs, outputs, ridge=..., itemsize=...)`: the batch (not rounded) at which its intensity equals
 #   the ridge; `math.inf` when no batch is large enough;
-# * `width_limit(ridge=..., itemsize=...)`: the N at and below which no batch helps a square layer.
+# * `width_limit(ridge=..., itemsize=...)`: the largest N for which a square layer stays below the ridge at any batch
+#   size.
 
 
 # %% solve="minibatch_crossover"
@@ -1110,7 +1111,7 @@ predict("weakly", "With weak scaling, you would go up to", unit="nodes")
 # `plan(job, cluster)` returns `(scaling, nodes)`. A job has `weights`, `itemsize`, `buckets`, `batch` (what one node
 # trains with today), `largest_batch` (beyond it the model no longer trains well) and `least_efficiency`. A cluster has
 # `nodes`, `node_flop_per_s` and `link_byte_per_s`. A step takes as long as `step_s` says. *Efficiency* is the examples
-# per second of one node among P, over those of one node alone.
+# per second and node on P nodes, divided by the examples per second of a single node.
 #
 # Find the largest P with at least that efficiency, for strong scaling (batch as it is) and for weak scaling (batch × P;
 # P is not allowed when batch × P exceeds `largest_batch`). Return the kind that reaches more nodes, `"weak"` if they

@@ -14,9 +14,10 @@
 # * predict whether mixed precision makes a model faster;
 # * explain why two lecture decks count different numbers of bytes for a training run.
 #
-# **About 241 minutes (estimated)**, in two sittings: the first ends with section 5. Practice gives no points. It takes
-# another 113 minutes (estimated), in any order. In the practice you find where a format ends, compute a scale from a
-# histogram, and fix the usual bugs around a scaler. Section 13 looks at eight bits, with nothing to write.
+# **About 241 minutes (estimated)**, in two sittings: the first ends with section 5. Practice carries no points. It
+# takes another 113 minutes (estimated), and its sections can be done in any order. In the practice you find where a
+# format ends, compute a scale from a histogram, and fix the usual bugs around a scaler. Section 13 looks at eight bits,
+# with nothing to write.
 #
 # | exercise | section | minutes |
 # |---|---|---|
@@ -1184,9 +1185,9 @@ with requires_solution("static_scale"):
 
 # %% [markdown]
 # One scale for all tensors is a compromise, and there may be none that keeps 99 % of the values. The first line of the
-# output says how far the smallest gradient is below the largest. The scales of single tensors are many powers of two
-# apart, and some tensors span too much even alone. (Training tolerates the loss of the smallest gradients, as long as
-# most of them remain.)
+# output says how far the smallest gradient is below the largest. The scales of individual tensors are many powers of
+# two apart, and some tensors cover too wide a range even on their own. (Training tolerates the loss of the smallest
+# gradients, as long as most of them remain.)
 
 # %% [markdown]
 # ## 12. Practice: five loops, one fault each

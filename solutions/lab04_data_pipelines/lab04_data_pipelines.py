@@ -12,8 +12,8 @@
 # * load ahead of the device with few buffers and without a race;
 # * say what makes a loop slow, what may be done once before training, and which format suits a way of reading.
 #
-# **About 205 minutes (estimated)**, in two sittings: the first ends with section 3. Practice gives no points. It takes
-# another 102 minutes (estimated), in any order.
+# **About 205 minutes (estimated)**, in two sittings: the first ends with section 3. Practice carries no points. It
+# takes another 102 minutes (estimated), and its sections can be done in any order.
 #
 # | exercise | section | minutes |
 # |---|---|---|
@@ -544,8 +544,8 @@ with reveal_prediction("pad_all", "pad_random", "pad_sorted") as truth:
     truth(pad_all=of_all, pad_random=of_random, pad_sorted=of_sorted)
 
 # %% [markdown]
-# Sorting ruins the shuffle: the same sequences meet in every epoch, and short ones come
-# first. Write a class in between:
+# Sorting ruins the shuffle: the same sequences meet in every epoch, and short ones come first. Write a class that sits
+# between the two:
 #
 # * `BucketSampler(lengths, batch_size=..., seed=...)`; `set_epoch(epoch)` chooses the epoch (0 before any call);
 #   iterating gives its batches, lists of indices; `len()` is their number.
@@ -621,8 +621,8 @@ check("bucket_sampler")
 # The buffers, streams, events and the loop are given. You decide where to wait, and for what.
 #
 # Your time must be within 5 % of the ideal, in which each of the three continues the moment it can. The check replays
-# your program and follows every byte. An operation that comes late enough only by chance is a race. **Predict:** how
-# many slots does this need, and what would more slots gain?
+# your program and follows every byte. If an operation comes late enough only by chance, that is a race. **Predict:**
+# how many slots does this need, and what would more slots gain?
 
 # %%
 predict("slots_needed", "It needs, on each side,", unit="slots")
@@ -768,7 +768,7 @@ check("whose_fault")
 
 # %% [markdown]
 # Now a real loop, with two mocks and a step that sleeps: for the host, a device's step looks the same. The step takes
-# 0.3 times, once and 4 times as long as the loader takes for a batch. **Predict** the three verdicts.
+# 0.3 times as long as the loader takes for a batch, just as long, and 4 times as long. **Predict** the three verdicts.
 
 # %%
 faults = ("data-bound", "balanced", "compute-bound")
@@ -1027,8 +1027,8 @@ with (
 # | bytes fetched for each | `form["sample_bytes"]` | the same, but at least `form["unit_bytes"]` |
 # | seeks in an epoch, `disk["seek_s"]` each | 1 | one for each sample read |
 #
-# * If `form["columnar"]`, only a share `access["column_share"]` of a sample's bytes is fetched (and then, if random,
-#   at least a unit).
+# * If `form["columnar"]`, only a share `access["column_share"]` of a sample's bytes is fetched (but at least one unit
+#   if the order is random).
 # * Each sample read costs `form["opens_per_sample"] * disk["open_s"] + form["parse_s"]` of processor time, in every
 #   epoch.
 # * The disk gives `disk["byte_per_s"]`. If the whole data set as stored, all samples with all columns, fits into
@@ -1240,9 +1240,9 @@ predict("adds_up", "The times alone add up", choices=("always", "not always"))
 # virtual clock. `vw.now_s()` reads its clock, `vw.drop_cache()` makes every page cold. `stages` is a list of `(name,
 # function)`; `function(sample)` does that stage for one sample (numbered from 0), on `vw`, and returns when it is done.
 # Write `stage_ladder(vw, stages, samples=...)` → a list of `(name, alone_s, cumulative_s)`, one for each stage. The
-# times must be right within 3 %; the check replays what you did. For each figure, take **one pair of readings around
-# all samples**, and divide their difference by the number of samples. The check rejects the mean of two runs, or a sum
-# of readings sample by sample.
+# times must be accurate to within 3 %; the check replays what you did. For each figure, take **one pair of readings
+# around all samples**, and divide their difference by the number of samples. The check rejects the mean of two runs, or
+# a sum of readings sample by sample.
 
 
 # %% solve="stage_ladder"

@@ -12,8 +12,8 @@
 # * say what fixing a cause gains at most, and fix it without changing a result;
 # * decide what to fix first in a loop of your own, and justify the decision.
 #
-# **About 211 minutes (estimated)**, in two sittings: the first ends with section 2. Practice gives no points; it takes
-# another 180 minutes (estimated), in any order.
+# **About 211 minutes (estimated)**, in two sittings: the first ends with section 2. Practice carries no points; it
+# takes another 180 minutes (estimated), and its sections can be done in any order.
 #
 # | exercise | section | minutes |
 # |---|---|---|
@@ -700,8 +700,8 @@ with requires_solution("planted"):
 # time as you did, and predicts the potential speed-up if each cause is fixed. Then it *tries out* the fix that would
 # gain most, if the loop can run without that cause. It can run without data (by keeping one batch) and, on a GPU,
 # without reading losses. It cannot run without its computation, however much that would gain. The first step warms up
-# and is left out, so 30 steps give a report on 29. **Predict:** what is the loop below bound by, and with which share?
-# Recording and trying takes about ten seconds.
+# and is left out, so 30 steps give a report on 29. **Predict:** what is the loop below bound by, and what share of a
+# step does that take? Recording and trying takes about ten seconds.
 
 # %%
 bounds = ("data", "launch", "compute", "synchronisation")
@@ -782,8 +782,8 @@ predict("own_after", "After my change, a step takes", unit="ms")
 # Then write `own_change(asked)`. For `"cause"` it returns the cause that limits `before` (a name from the report, such
 # as `"launch"`). For `"place"` it returns the line or operator that the report shows next to that cause, and for
 # `"change"` your change in a few words. The judge diagnoses both files itself. The cause must be one of the two
-# largest, and its share must fall. The loop may beat the time predicted without that cause by at most a tenth of a
-# step. An accurate prediction earns no points, and a wrong one loses none.
+# largest, and its share must fall. The loop may be faster than the time predicted without that cause, but by no more
+# than a tenth of a step. An accurate prediction earns no points, and a wrong one loses none.
 
 
 # %% solve="own_traces"
@@ -1506,7 +1506,7 @@ legend = axes.legend(frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
 # | `"none"` | nothing is full: something waits for an answer, or for a lock |
 #
 # `tool` is the name of the next tool. Each of `tools` has a `name`, the `hours` that it takes and the resources that it
-# `shows`. Choose the one that shows this resource in the fewest hours.
+# `shows`. Choose the tool that shows this resource and takes the fewest hours.
 
 # %% given
 FULL_PERCENT, SWAPPING_BYTE_PER_S = 90, 1_000_000

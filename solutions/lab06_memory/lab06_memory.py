@@ -13,8 +13,8 @@
 # * write a checkpoint whose second run does exactly what its first run did;
 # * tell "too much" from "fragmented" when memory runs out.
 #
-# **About 219 minutes (estimated)**, in two sittings: the first ends with section 4. Practice gives no points; it takes
-# another 167 minutes (estimated), in any order.
+# **About 219 minutes (estimated)**, in two sittings: the first ends with section 4. Practice carries no points; it
+# takes another 167 minutes (estimated), and its sections can be done in any order.
 #
 # | exercise | section | minutes |
 # |---|---|---|
@@ -978,14 +978,14 @@ with requires_solution("merge_statistics"):
 # memory need not be as small as possible: it is a **budget**, and the step should be as fast as the budget allows. Here
 # you write the search that section 7 showed.
 #
-# `VirtualTape` is a training step on layers of known bytes and seconds. It raises an error for impossible steps, such
-# as a backward pass without activations or a second run without an input. Its replay says what was held and how long
-# the step took.
+# `VirtualTape` is a training step on layers whose sizes and run times are known. It raises an error for impossible
+# steps, such as a backward pass without activations or a second run without an input. Its replay says what was held and
+# how long the step took.
 #
 # | call | |
 # |---|---|
 # | `step.forward(i, keep=True)` | runs layer i; holds all that it saves, or with `keep=False` only its output |
-# | `step.drop(i)` | frees what is held of layer i, its output too |
+# | `step.drop(i)` | frees everything held for layer i, including its output |
 # | `step.recompute(i)` | runs layer i again and holds all that it saves; needs the output of layer i - 1 |
 # | `step.backward(i)` | needs all that layer i saves and the output of layer i - 1; frees layer i |
 # | `step.replay()` | `.peak_bytes`, `.makespan_s`, `.recomputed_s`, and `.plot()` |

@@ -15,8 +15,8 @@
 #
 # Lab07b covers models that do not fit on a single GPU.
 #
-# **About 158 minutes (estimated)**, in two sittings: the first ends with section 2. Practice gives no points; it takes
-# another 72 minutes (estimated), in any order.
+# **About 158 minutes (estimated)**, in two sittings: the first ends with section 2. Practice carries no points; it
+# takes another 72 minutes (estimated), and its sections can be done in any order.
 #
 # | exercise | `ring` | `pick_collective` | `buckets` | `who_hangs` |
 # |---|---|---|---|---|
@@ -271,8 +271,8 @@ with requires_solution("ring"):
 # ## 2. Which algorithm?
 #
 # A ring is not the only algorithm. A **tree** sums pairs, then pairs of pairs. It takes `log2 P` rounds (rounded up to
-# a whole number) up the tree and as many back down, each with the *whole* message. A gradient has megabytes, a loss or
-# a norm has four bytes.
+# a whole number) up the tree and as many back down, each with the *whole* message. A gradient takes megabytes; a loss
+# or a norm takes four bytes.
 #
 # **Predict:** 8 ranks, links of 20 µs and 6 GB/s. Up to which size is the tree cheaper than the ring? And with 64
 # ranks, how long does each take for 1 kB?
@@ -475,8 +475,8 @@ with reveal_prediction("alphas") as truth:
 #   `dist.all_reduce(tensor, async_op=True, algorithm="ring")`, which returns a work. `work.wait()` makes everything
 #   issued *afterwards* wait for that sum, and so for all sums before it.
 #
-# All gradients must be summed when the update reads them. The step may take at most 3 % longer than with the best
-# groups.
+# All gradients must have been summed by the time the update reads them. The step may take at most 3 % longer than with
+# the best groups.
 
 
 # %% solve="buckets"

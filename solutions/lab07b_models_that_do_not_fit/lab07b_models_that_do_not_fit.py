@@ -16,8 +16,8 @@
 # This lab builds on lab07's collectives: an *all-gather* gives every rank all parts, a *reduce-scatter* sums and leaves
 # one part on each rank, and an *all-reduce* is a reduce-scatter followed by an all-gather.
 #
-# **About 210 minutes (estimated)**, in two sittings: the first ends with section 2. Practice gives no points; it takes
-# another 80 minutes (estimated), in any order.
+# **About 210 minutes (estimated)**, in two sittings: the first ends with section 2. Practice carries no points; it
+# takes another 80 minutes (estimated), and its sections can be done in any order.
 #
 # | exercise | `sharded_step` | `split_a_block` | `pipeline` | `explain` |
 # |---|---|---|---|---|
@@ -197,9 +197,9 @@ in_torch(sharded_in_torch, ranks=2, told=recorded)
 # is cut by **rows**, at the same places. Every rank then has a part of every sum of the output, and one all-reduce adds
 # the parts up. In attention, a rank has some of the heads, as it has some of the channels in an MLP.
 #
-# **Predict:** a transformer's layer (an attention block, then an MLP block) of width 4096 works on 2048 tokens in bf16,
-# on 8 GPUs of one node. How many bytes does each all-reduce add up? And how many all-reduces does the whole layer have,
-# forward and backward together?
+# **Predict:** a transformer layer (an attention block, then an MLP block) of width 4096 processes 2048 tokens in bf16,
+# on the 8 GPUs of a single node. How many bytes does each all-reduce add up? And how many all-reduces does the whole
+# layer have, forward and backward together?
 
 # %% given
 from edl_labs.roofline.network import tensor_calls
@@ -608,8 +608,8 @@ with (
 #   `hidden` / `tp`; both matrices are read once, and the result is written once.
 # * **Split blocks**: 4 all-reduces of 2·t·`hidden` B per block and micro-batch, 6 with `recompute`.
 # * **Hand-overs**, if there are several stages: 2 messages of 2·t·`hidden` B per micro-batch.
-# * **A step**: computing, split blocks and hand-overs of a micro-batch fill a *slot*; a step has
-#   `micro_batches + pp - 1` of them.
+# * **A step**: the time that one micro-batch takes for computing, split blocks and hand-overs is a *slot*; a step has
+#   `micro_batches + pp - 1` slots.
 # * **Data sums**: in stages 0 and 1 an all-reduce of 2·n B a step; in stage 3 two gathers and one reduce-scatter of 2·n
 #   B for each micro-batch. They run during the computation of one micro-batch (in stage 3: of all of them, without the
 #   bubble). If they take longer, the rest is added to the step.

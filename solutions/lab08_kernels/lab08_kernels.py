@@ -14,7 +14,8 @@
 # * say how far the order of additions moves a sum, and write a reduction whose bits never change;
 # * in the practice, price the first layers of a network in seconds instead of FLOPs.
 #
-# **About 127 minutes (estimated)**. Practice gives no points; it takes another 45 minutes (estimated), in any order.
+# **About 127 minutes (estimated)**. Practice carries no points; it takes another 45 minutes (estimated), and its
+# sections can be done in any order.
 #
 # | exercise | `warp_paths` | `coalesced` | `tile_choice` | `order_matters` |
 # |---|---|---|---|---|

@@ -46,7 +46,7 @@ Progress("lab08b_layouts")
 #
 # This network computes the right result, but slowly, because it does four things that are found in real code: it reads
 # a number in every block (`checks`), scales its channels one by one (`loops`), has a convolution whose algorithm was
-# never tuned (`unfolds`), and changes to another layout and back in every block (`copies`). You can switch off each of
+# never tuned (`unfolds`), and changes to another layout and back in every block (`copies`). You can switch off any of
 # them without changing the result.
 
 # %% given

@@ -12,7 +12,8 @@
 # * set the flags of cuDNN for a reproducible run, or for a fast one;
 # * say how much a compiler speeds up a network, and after how many calls the compile time has paid off.
 #
-# **About 141 minutes (estimated)**. Practice gives no points; it takes another 45 minutes (estimated), in any order.
+# **About 141 minutes (estimated)**. Practice carries no points; it takes another 45 minutes (estimated), and its
+# sections can be done in any order.
 #
 # | exercise | `guards` | `capture` | `flags` |
 # |---|---|---|---|

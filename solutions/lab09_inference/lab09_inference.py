@@ -12,7 +12,8 @@
 # * choose a grid of integers for weights and for activations with outliers, and say in which sense it is the best;
 # * write the product of two int8 matrices with zero points, bias and ReLU in integers, and say when it is faster.
 #
-# **About 139 minutes (estimated)**. Practice gives no points; it takes another 123 minutes (estimated), in any order.
+# **About 139 minutes (estimated)**. Practice carries no points; it takes another 123 minutes (estimated), and its
+# sections can be done in any order.
 #
 # | exercise | `fold_batch_norm` | `calibrate` | `int8_product` |
 # |---|---|---|---|
@@ -140,8 +141,8 @@ with reveal_prediction("bn_flop", "bn_time") as truth:
 # `stride`, `padding` and `groups` are ints. Of `groups` groups, the first reads the first `inputs / groups` channels
 # and gives the first `outputs / groups`, and so on. A batch norm directly after a convolution of either kind can always
 # be folded into it. Whether one directly *before* a `"conv"` can be folded depends on one setting of the convolution.
-# Find out which setting, and keep the batch norm where folding would change outputs. Keep it also before a
-# `"transposed"` layer, and where another layer is in between. Of two batch norms in a row, both can be folded where one
+# Find out which setting, and keep the batch norm where folding would change outputs. Keep it before a `"transposed"`
+# layer too, and also where there is another layer in between. Of two batch norms in a row, both can be folded where one
 # can. Weights and other layers keep their shapes and order. Do not change `layers` or its tensors.
 
 # %% given
@@ -437,8 +438,8 @@ with requires_solution("calibrate"):
 #
 # A tensor core multiplies int8 by int8 and adds up in int32. Everything else has to be done around it. **Predict:** how
 # many products of two int8 can an int16 always add up without overflow? And on an A100, how many times as fast as in
-# fp16 is a linear layer of 4096 to 4096 in int8 for 2048 rows at once? For one row? And a layer of 256 to 256 for one
-# row?
+# fp16 is a linear layer with 4096 inputs and 4096 outputs in int8 for 2048 rows at once? For one row? And a layer with
+# 256 inputs and 256 outputs for one row?
 
 # %%
 predict("fits_16", "Products whose sum surely fits an int16:", unit="products")
@@ -477,8 +478,8 @@ with reveal_prediction("fits_16", "many_rows", "one_row", "small_layer") as trut
 #
 # * `ahead(weight, bias, *, x_scale, x_zero, weight_scale, weight_zero, out_scale)` → `(offset, multiplier)`, each with
 #   one number for each column. `weight` is int8, depth × columns; `bias` holds real numbers. `offset` (int32) holds the
-#   integers to add to the int32 sums that are known before any input, including the bias, rounded to steps of the sums.
-#   `multiplier` converts steps of the sums to steps of the output.
+#   integers, known before any input, that are added to the int32 sums; they include the bias, rounded to steps of the
+#   sums. `multiplier` converts steps of the sums to steps of the output.
 # * `int8_product(x, weight, offset, multiplier, *, weight_zero, out_zero, relu)` → int8, rows × columns: take the sums,
 #   the zero-point term that depends on x, and the offset; scale and round to the nearest (no case has ties); then put
 #   the result on the output's grid (-128 to 127). With `relu`, negative numbers become 0.
@@ -545,7 +546,7 @@ with requires_solution("int8_product"), torch.no_grad():
 #
 # From here on everything is optional and gives no points. You can also remove half of the weights. Since Ampere, a
 # tensor core can skip zeros if two of each four neighbouring weights *of one sum* are zero. Deck [002] prunes with APEX
-# (ASP; today `torch.sparse.to_sparse_semi_structured` stores such a weight) and promises "Up to 30% speed up", and peak
+# (ASP; today `torch.sparse.to_sparse_semi_structured` stores such a weight) and promises "Up to 30% speed up". Peak
 # rates double. **Predict:** the whole network is 1.3 times as fast. What percentage of its time was in products that
 # became twice as fast? And how many times as fast are the linear layers of section 3 in fp16 with packed weights (two
 # values and two places of two bits for each four)?
@@ -560,12 +561,13 @@ predict("sparse_one", "For 4096 to 4096 and one row, sparse is faster by", unit=
 #
 # * `mask(weight)` → bools: which weights are kept. A group is four consecutive inputs of one output. Keep exactly the
 #   two largest magnitudes; if magnitudes are equal, any choice is right.
-# * `pack(weight)` → `(values, places)`: the kept values of each column in their order, inputs / 2 × outputs; and their
-#   places 0 to 3 in the group, two bits each, in a uint8 tensor of inputs / 8 × outputs. A byte holds two groups: the
-#   lowest two bits are the first place of the first group, then its second, then the second group's.
+# * `pack(weight)` → `(values, places)`. `values` has shape (inputs / 2, outputs) and holds the kept values of each
+#   column in order. `places`, a uint8 tensor of shape (inputs / 8, outputs), holds their places 0 to 3 in the group,
+#   two bits each. A byte holds two groups: the lowest two bits are the first place of the first group, then its second,
+#   then the second group's.
 # * `sparse_product(x, values, places)` → `x @ ` the pruned weight, computed from the packed tensors.
-# * `sparse_share(faster, *, peak)` → the share of the time *before* that was in products which became `peak` times as
-#   fast, if the whole network is `faster` times as fast.
+# * `sparse_share(faster, *, peak)` → the fraction of the *original* time that was spent in products that became `peak`
+#   times as fast, if the whole network became `faster` times as fast.
 
 
 # %% solve="two_of_four"
@@ -626,8 +628,8 @@ with requires_solution("two_of_four"):
 # %% [markdown]
 # What happens to the answers? We prune the layers whose sums have a multiple of four terms: two convolutions and the
 # linear layer. Then both the pruned and the original network train for a few more steps. Pruned weights stay 0 during
-# this training ("Sometime requires finetuning", deck [002]). **Predict** what percentage of the images is right
-# directly after pruning.
+# this training ("Sometime requires finetuning", deck [002]). **Predict** what percentage of the images is classified
+# correctly directly after pruning.
 
 # %%
 predict("pruned", "Right after pruning, the share that is right is", unit="%")
@@ -832,7 +834,7 @@ with requires_solution("memory_plan"), reveal_prediction("arena") as truth:
 # implementations. Each was timed a few times; it reads one format and writes one (such as "fp16" or "int8"). If two
 # neighbouring tactics have different formats, a conversion is one more kernel.
 #
-# Take four convolutions of section 1, each followed by a ReLU, and suppose that int8 halves each kernel's time.
+# Take four convolutions from section 1, each followed by a ReLU, and suppose that int8 halves each kernel's time.
 # **Predict:** how many times as fast as one fp16 kernel for each layer is the engine that is fused *and* in int8, with
 # fp16 at both ends?
 

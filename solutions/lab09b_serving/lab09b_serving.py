@@ -13,8 +13,8 @@
 # * admit requests, evict them and page memory as servers of language models do;
 # * say which load a service can take within a limit for 99 of 100 requests, and why utilization does not measure it.
 #
-# **About 160 minutes (estimated)**, in two sittings: the first ends with section 2. Practice gives no points; it takes
-# another 82 minutes (estimated), in any order.
+# **About 160 minutes (estimated)**, in two sittings: the first ends with section 2. Practice carries no points; it
+# takes another 82 minutes (estimated), and its sections can be done in any order.
 #
 # | exercise | `kv_cache` | `decode_bound` | `continuous` | `two_services` |
 # |---|---|---|---|---|
@@ -400,8 +400,8 @@ with requires_solution("continuous"):
 
 # %% [markdown]
 # **The same in torch.** `server.admit(request)` puts a request into a row of the batch, `server.allocate` gives it a
-# part of the cache (here a row of `state`), `server.finished` are rows whose answer has ended, and `server.free` makes
-# their place available to another request. A step computes all eight rows, empty or not:
+# part of the cache (here a row of `state`), `server.finished` lists the rows whose answers have ended, and
+# `server.free` makes these rows available to other requests. A step computes all eight rows, empty or not:
 
 
 # %%
@@ -440,7 +440,7 @@ in_torch(
 #
 # Now the service from the beginning uses your schedule. Its limit is the first word within five seconds, for 99 of 100.
 # **Predict:** one by one, it met the limit at one request every ten seconds. How many times that load can the same
-# device take now? (The cell after the box serves some thousands of requests and takes up to half a minute.)
+# device take now? (The cell after the box serves several thousand requests and takes up to half a minute.)
 
 # %%
 predict("times", "The largest load that keeps the limit grows", unit="times")

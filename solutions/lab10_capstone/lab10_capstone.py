@@ -61,11 +61,11 @@ Progress("lab10_capstone")
 # %% [markdown]
 # ## 1. What will it cost?
 #
-# A model of 1.2 billion parameters is to read 24 billion tokens. By its datasheet, an H100 does 989 TFLOP/s in bf16
-# (twice that for 2:4 sparse weights, which are not used here). This script reaches 40 % of it. An H100 costs 3.50 an
-# hour. Training does 6 FLOP for each parameter and token: 2 forward, 4 backward. Activations are recomputed, so the
-# forward pass runs *once more*. **Predict:** how long does one node of 8 GPUs train? And if 12 GPUs train on two nodes,
-# what percentage of the bill is for GPUs that are rented but never train?
+# A model of 1.2 billion parameters is to read 24 billion tokens. According to its datasheet, an H100 reaches 989
+# TFLOP/s in bf16 (twice that for 2:4 sparse weights, which are not used here). This script reaches 40 % of it. An H100
+# costs 3.50 an hour. Training does 6 FLOP for each parameter and token: 2 forward, 4 backward. Activations are
+# recomputed, so the forward pass runs *once more*. **Predict:** how long does one node of 8 GPUs train? And if 12 GPUs
+# train on two nodes, what percentage of the bill is for GPUs that are rented but never train?
 
 # %%
 predict("one_node", "On one node it trains for", unit="h")
@@ -294,7 +294,7 @@ with requires_solution("time_to_quality"), reveal_prediction("sixteen") as truth
 #
 # Deck [004]: *go for biggest, cheapest gains*. Below are four steps of a script on a modelled GPU: it decodes on the
 # host, copies, computes, sums gradients over the network, and logs. The copy is from pageable memory, so it runs on the
-# stream of the kernels; a copy from pinned memory would have the row "copies". **Predict** from the picture: how much
+# kernels' stream; a copy from pinned memory would appear in the row "copies". **Predict** from the picture: how much
 # time would you gain if decoding took a tenth of its time, and which of the fixes in `MENDS` gains most?
 
 # %% given
@@ -427,8 +427,8 @@ with (
 #
 # A fixed script should train as before. But another order of additions changes the last digits of the losses. Other
 # random numbers, from another worker or another dropout kernel, change the first digits. **Predict:** train the network
-# below with ten seeds and one script. In the median of all pairs of seeds, by how much is the larger last loss above
-# the smaller one? And for one seed, in fp32 and fp64?
+# below with ten seeds and one script. Take all pairs of seeds: what is the median amount by which the larger last loss
+# exceeds the smaller one? And for one seed, in fp32 and fp64?
 
 
 # %% given

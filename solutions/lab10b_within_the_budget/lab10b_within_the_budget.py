@@ -462,7 +462,7 @@ with reveal_prediction("dearer") as truth:
 #   GPUs; a run that costs more than `budget` is not paid for, and scores nothing. Compute with `light`, or try programs
 #   with `run_training`: you are free to choose the method;
 # * `train_within(trainer)`, which runs on each GPU of that offer. Start from your programs above. These jobs are short,
-#   and on the offer worth taking there is memory for all the units of a step. How many units should go first, while no
+#   and the offer worth taking has enough memory for all the units of a step. How many units should go first, while no
 #   GPU computes?
 #
 # The score is the geometric mean, over jobs that you do not know, of *light divided by your time*, where light is the
@@ -540,16 +540,16 @@ with requires_solution("score"):
 
 # %% [markdown]
 # Try a smaller first micro-batch, and larger ones from there on: no GPU computes while the first is loaded. This holds
-# in each step, not only in the first. But in later steps the host loads while the last units of the step before are
-# computed, so more units can be there in time. A small last micro-batch pays for its kernels again, and leaves less
-# computation to hide the sums. When is it worth that? The remaining loss is the kernels' fixed part, paid once for each
-# micro-batch, and the sums that end after the last pass.
+# in each step, not only in the first. But in later steps the host loads units while the last units of the previous step
+# are still being computed, so more units can be ready in time. A small last micro-batch pays for its kernels again, and
+# leaves less computation to hide the sums. When is it worth that? The remaining loss is the kernels' fixed part, paid
+# once for each micro-batch, and the sums that end after the last pass.
 
 # %% [markdown]
 # ## 5. Report
 #
 # What did each fix and each GPU gain? The next two cells apply five fixes in one order and in the reverse order, and
-# run your program of section 3 on one GPU and on more.
+# run your program from section 3 on one GPU and on more.
 
 # %%
 MENDS["no waits"] = {"waits": False}

@@ -13,8 +13,8 @@
 # * say why a fused kernel is faster, and when it is not;
 # * in the practice, handle rows that are longer than a block, skip the tiles of causal attention, and fuse a gelu.
 #
-# **About 163 minutes (estimated)**, in two sittings: the first ends with section 3. Practice gives no points; it takes
-# another 207 minutes (estimated), in any order.
+# **About 163 minutes (estimated)**, in two sittings: the first ends with section 3. Practice carries no points; it
+# takes another 207 minutes (estimated), and its sections can be done in any order.
 #
 # | exercise | section | minutes |
 # |---|---|---|
@@ -623,9 +623,9 @@ check("long_rows")
 # ## Practice: causal attention
 #
 # In a language model, query i sees the keys 0 to i. In about half of all tiles, no query sees any of the keys, and a
-# good kernel skips these tiles. Write `causal(q, k, v, BM, BN)`, as `attention` with as many keys as queries. Judged:
-# values, and the tiles: a program reads the tiles of BN keys up to the tile of its last query, and no others. Together
-# that is Σᵢ ⌈min((i + 1)·BM, n) / BN⌉ tiles.
+# good kernel skips these tiles. Write `causal(q, k, v, BM, BN)`, which is like `attention` but has as many keys as
+# queries. Judged: values, and the tiles: a program reads the tiles of BN keys up to the tile of its last query, and no
+# others. Together that is Σᵢ ⌈min((i + 1)·BM, n) / BN⌉ tiles.
 
 
 # %% solve="causal"

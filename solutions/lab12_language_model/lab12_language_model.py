@@ -11,12 +11,12 @@
 # * say at which moment a training step needs most memory, and which tensor fills it, before you run it;
 # * compute the loss of a large vocabulary in chunks, and find unnecessary work in a training step;
 # * store a weight matrix in groups of four-bit integers, and compute with it;
-# * speed up a model that writes, without changing what it writes, and say by how much;
+# * speed up a model that generates text without changing its output, and say by how much;
 # * in the practice, choose the scales of MXFP8 and NVFP4, count what fine-tuning with LoRA needs, multiply
 #   activations with outliers in int8, and store keys and values in 8 bits.
 #
-# **About 204 minutes (estimated)**, in two sittings: the first ends with section 4. Practice gives no points; it takes
-# another 113 minutes (estimated), in any order.
+# **About 204 minutes (estimated)**, in two sittings: the first ends with section 4. Practice carries no points; it
+# takes another 113 minutes (estimated), and its sections can be done in any order.
 #
 # | exercise | section | minutes |
 # |---|---|---|
@@ -735,8 +735,8 @@ with requires_solution("group_int4"):
 # checks all of them in one pass ([001]). You keep the words that it accepts, and it adds one word of its own.
 #
 # The trick is the rule for accepting. `p` are the large model's probabilities at a position, `q` those of the small
-# model, and a drafted word was drawn from `q`. Accept the word with the probability min(1, p/q). If you refuse it, draw
-# a word from the *residual*: the part of `p` above `q`, divided by its sum. Then the resulting words have exactly the
+# model, and a drafted word was drawn from `q`. Accept the word with probability min(1, p/q). If you refuse it, draw a
+# word from the *residual*: the part of `p` above `q`, divided by its sum. Then the resulting words have exactly the
 # probabilities `p`:
 #
 # q·min(1, p/q) = min(p, q), and the rest of p is max(p − q, 0).
@@ -841,10 +841,10 @@ _ = axes.legend()
 # %% [markdown]
 # ## Practice: blocks that share a scale
 #
-# GPUs since Blackwell multiply floats of 8 and 4 bits whose scales are part of the operand. In MXFP8, 32 neighbours of
-# a row share one scale, a power of two that takes a byte. In NVFP4, 16 neighbours share one, a number in e4m3, and the
-# whole tensor has another in fp32. **Predict:** how many bytes does a value take, including its share of the block's
-# scale?
+# GPUs since Blackwell multiply floats of 8 and 4 bits whose scales are part of the operand. In MXFP8, 32 adjacent
+# elements of a row share one scale, a power of two that takes one byte. In NVFP4, 16 adjacent elements share one, a
+# number in e4m3, and the whole tensor has another in fp32. **Predict:** how many bytes does a value take, including its
+# share of the block's scale?
 
 # %%
 predict("mxfp8_bytes", "A value in MXFP8 takes", unit="bytes")
