@@ -206,7 +206,7 @@ _REMOVALS: dict[str, tuple[Removal, ...]] = {
         ("loads were halved as well, not only the kernels", _HALVED, _times(0.5, "launch", "load")),
         ("Python was halved as well, not only the kernels", _HALVED, _times(0.5, "launch", "python")),
         (
-            "the launches were removed with their kernels, which should take half their time",
+            "the launches were removed with their kernels, which should take half as long",
             _HALVED,
             _without("launch"),
         ),
@@ -273,8 +273,8 @@ _REMOVALS: dict[str, tuple[Removal, ...]] = {
         ("no load was removed: the step stayed as it is", _NO_LOADS, _without()),
     ),
     "copy": (
-        ("the copies were removed, where their memory is pinned", _PINNED, _without("copy")),
-        ("pageable copies were removed, where their memory is pinned", _PINNED, lambda step: _only_pinned(step)),
+        ("the copies were removed, but should only be pinned", _PINNED, _without("copy")),
+        ("pageable copies were removed, but should only be pinned", _PINNED, lambda step: _only_pinned(step)),
         ("the copies went to a stream of their own", _PINNED, _copies(pinned=True, stream=1)),
         ("the copies went to stream 0", _PINNED, _copies(pinned=True, stream=0)),
         ("the copies lost their pinned memory", _PINNED, _copies(pinned=False)),

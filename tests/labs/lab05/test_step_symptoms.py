@@ -57,9 +57,9 @@ def lasting_as_the_longest(step):
     [
         ("launch", dropping("launch"), "the kernels went with their launches"),
         ("launch", lasting_as_the_longest, "the joined launch lasts as long as its longest kernel"),
-        ("copy", dropping("copy"), "the copies were removed, where their memory is pinned"),
+        ("copy", dropping("copy"), "the copies were removed, but should only be pinned"),
         ("synchronisation", dropping("item"), "item went and sync stayed"),
-        ("kernels", dropping("launch"), "the launches were removed with their kernels, which should take half their time"),
+        ("kernels", dropping("launch"), "the launches were removed with their kernels, which should take half as long"),
         ("data", dropping("load", "copy"), "the copies went with the loads"),
     ],
 )
