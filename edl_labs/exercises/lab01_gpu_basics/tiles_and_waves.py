@@ -87,7 +87,7 @@ class WaveQuantization(Exercise):
         return None
 
     def diagnose_all_cases(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
-        """Another criterion than the share of wanted elements, which picks every width that came back."""
+        """Another criterion than the share of wanted elements, which picks every width that was returned."""
         asked = [one for one in zip(cases, got, want, strict=True) if one[0]["ask"] == "width"]
         reports = [one for one in zip(cases, got, want, strict=True) if one[0]["ask"] == "waves"]
         if any(answer != right for _, answer, right in reports):
@@ -102,7 +102,7 @@ class WaveQuantization(Exercise):
         wide = [one for one in asked if one[0]["bound"] >= one[0]["tile_n"]]
         if all(answer % case["tile_n"] == 0 < answer for case, answer, _ in wide):
             why = f"{len(wide)} of {len(wide)} widths are multiples of tile_n, where the bound has room for a tile"
-            return Wrong("only widths of whole tiles came back", why=why, next="try the widths between them too")
+            return Wrong("only widths of whole tiles were returned", why=why, next="try the widths between them too")
         return None
 
 
@@ -123,7 +123,7 @@ _UNWRITTEN = -(2**31)  # no width, and no slip of the pen either
 
 def _three(got: Any, names: str) -> None:
     if len(got) != 3:
-        raise Wrong("expected three numbers", why=f"{len(got)} came back", next=f"return {names}")
+        raise Wrong("expected three numbers", why=f"{len(got)} were returned", next=f"return {names}")
 
 
 def _tile_mistake(case: Any, tiles: Any) -> Wrong:
@@ -142,7 +142,7 @@ def _tile_mistake(case: Any, tiles: Any) -> Wrong:
         return Wrong(what, why="one was added even where nothing is left over", next=then)
     return Wrong(
         "the number of tiles is wrong",
-        why=f"{_say(tiles)} tiles of {case['tile_m']} × {case['tile_n']} came back",
+        why=f"{_say(tiles)} tiles of {case['tile_m']} × {case['tile_n']} were returned",
         next="count rows of tiles and columns of tiles, then multiply",
     )
 
@@ -150,10 +150,12 @@ def _tile_mistake(case: Any, tiles: Any) -> Wrong:
 def _waste_mistake(case: Any, got: Any, right: float) -> Wrong:
     tiles, wasted = got[0], got[1]
     if right and close(wasted, 100 * right, rtol=1e-6):
-        return Wrong("the wasted share is a percentage", why=f"{_say(wasted)} came back", next="a share is at most 1")
+        return Wrong(
+            "the wasted share is a percentage", why=f"{_say(wasted)} was returned", next="a share is at most 1"
+        )
     spare = tiles * case["tile_m"] * case["tile_n"] - case["m"] * case["n"]
     if spare and close(wasted, spare, rtol=1e-6):
-        why = f"{_say(wasted)} came back, which counts elements"
+        why = f"{_say(wasted)} was returned, which counts elements"
         return Wrong("that is how many elements are wasted", why=why, next="which share of all that is launched is it?")
     if close(wasted, 1 - right, rtol=1e-6, atol=1e-12):
         return Wrong("that is the useful share", why="the question is the wasted one", next="they add up to 1")
@@ -181,7 +183,7 @@ def _ragged_mistake(case: Any, ragged: Any, want: Any) -> Wrong:
     elif ragged == (1 if right and below else 0):
         what, why = "only a tile over both edges was counted", "one that hangs over one edge alone is ragged too"
     else:
-        what, why = "the number of ragged tiles is wrong", f"{_say(ragged)} came back for {_say(want[0])} tiles"
+        what, why = "the number of ragged tiles is wrong", f"{_say(ragged)} was returned for {_say(want[0])} tiles"
     return Wrong(what, why=why, next="draw the grid: which tiles hold fewer than tile_m × tile_n wanted elements?")
 
 
@@ -191,7 +193,7 @@ def _spare_mistake(case: Any, spare: Any) -> Wrong:
     elif spare == case["sm_count"]:
         what, why = "a full wave was offered more tiles", "every place of the last wave is taken"
     else:
-        what, why = "the number of spare places is wrong", f"{_say(spare)} came back"
+        what, why = "the number of spare places is wrong", f"{_say(spare)} was returned"
     return Wrong(what, why=why, next="how many tiles more would not take a wave more?")
 
 
@@ -205,7 +207,7 @@ def _wave_mistake(case: Any, waves: Any) -> Wrong:
         return Wrong(what, why="one was added even where no tile is left over", next=then)
     return Wrong(
         "the number of waves is wrong",
-        why=f"{_say(waves)} waves came back for {tiles} tiles on {sm_count} SMs",
+        why=f"{_say(waves)} waves were returned for {tiles} tiles on {sm_count} SMs",
         next="a wave is sm_count tiles at once; the last one may be nearly empty and takes as long",
     )
 
@@ -216,7 +218,9 @@ def _fullness_mistake(case: Any, efficiency: Any, want: Any) -> Wrong:
         why = "the waves before it are full, and they count"
         return Wrong("that is how full the last wave is", why=why, next="look at all waves together")
     if close(efficiency, 100 * want[1]):
-        return Wrong("the efficiency is a percentage", why=f"{_say(efficiency)} came back", next="a share is at most 1")
+        return Wrong(
+            "the efficiency is a percentage", why=f"{_say(efficiency)} was returned", next="a share is at most 1"
+        )
     return Wrong(
         "the efficiency is wrong",
         why=f"it is the share of tile places, over all waves, that hold a tile: {_say(want[1])} and not "
@@ -262,7 +266,7 @@ def _judge_width(case: Any, width: Any, right: Any) -> None:
     if type(width) is not int or not 1 <= width <= case["bound"]:
         raise Wrong(
             "the width is not a whole number from 1 to the bound",
-            why=f"{_say(width)} came back and the bound is {case['bound']}",
+            why=f"{_say(width)} was returned and the bound is {case['bound']}",
             next="try every whole width up to the bound, the bound included",
         )
     # Where several widths are equally good, no question asks for one of them.
@@ -271,14 +275,14 @@ def _judge_width(case: Any, width: Any, right: Any) -> None:
 
 
 def _width_mistake(case: Any, width: int, right: int) -> Wrong:
-    what, why = "another width uses the machine better", f"{width} came back, and {right} is better"
+    what, why = "another width uses the machine better", f"{width} was returned, but {right} is better"
     if width == case["bound"]:
         what = "the widest matrix is not the best filled one"
     elif width % case["tile_n"] == 0 and right % case["tile_n"]:
         bound = ", the bound itself," if right == case["bound"] else ""
-        why = f"{width}, a multiple of tile_n, came back; {right}{bound} is better, and no such multiple"
+        why = f"{width}, a multiple of tile_n, was returned; {right}{bound} is better, and no such multiple"
     elif right == case["bound"]:
-        why = f"{width} came back; the bound itself, {right}, is a width too, and better"
+        why = f"{width} was returned; the bound itself, {right}, is a width too, and better"
     then = (
         "count whole tiles along each side and whole waves; compare the wanted elements with what waves could compute"
     )

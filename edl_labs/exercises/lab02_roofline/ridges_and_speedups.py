@@ -62,7 +62,7 @@ class RidgeAndBound(Exercise):
         then = "put all times side by side; which is the longest, and whose is it?"
         arithmetic = [_peak_s(case) for case in cases]
         if _all_close(bounds, arithmetic) and all(name == "compute" for _, name in bounds):
-            why = "'compute' came back for all work; max() of a dict compares its keys: the last name wins"
+            why = "'compute' was returned for all work; max() of a dict compares its keys: the last name wins"
             return Wrong("names were compared, or only the arithmetic was looked at", why=why, next=then)
         whats = []
         for level_of, what in _ONE_LEVEL:
@@ -133,12 +133,12 @@ def _bound_mistake(case: Any, time_s: float, right_s: float) -> Wrong:
     elif close(time_s, max(compute_s, sum(moves))):
         what, why = "the times of the memory levels were added up", "all levels work at the same time"
     elif work["flop"] and close(time_s, work["flop"] / max(*moves, compute_s)):
-        what, why = "that is a rate in FLOP/s, not a time", f"{say(time_s)} came back; expected the shortest time"
+        what, why = "that is a rate in FLOP/s, not a time", f"{say(time_s)} was returned; expected the shortest time"
     elif close(time_s, min([*moves, compute_s])):
         what, why = "the shortest of the times is not a bound", "work is over when its slowest part is"
     elif any(close(time_s, one_s) for one_s in (*moves, compute_s)):
         longest = "compute" if close(compute_s, right_s) else max(zip(moves, work["moved_bytes"], strict=True))[1]
-        what, why = "another time is longer", f"{longest} takes {right_s:.7g} s, and {time_s:.7g} s came back"
+        what, why = "another time is longer", f"{longest} takes {right_s:.7g} s, but {time_s:.7g} s was returned"
     elif any(close(time_s, work["flop"] / peak) for peak in machine["peak_flop_per_s"].values()):
         what, why = "another dtype's peak was used", f"the work says {work['dtype']}"
     elif len(moves) > 1 and close(time_s, max(*shared, compute_s)):
@@ -176,7 +176,7 @@ class Amdahl(Exercise):
             raise _speedup_mistake(case, got, want)
 
     def diagnose_all_cases(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
-        """The formulas in _SPEEDUPS that give every answer that came back."""
+        """The formulas in _SPEEDUPS that give every answer that was returned."""
         found = [told for form, *told in _SPEEDUPS if _gives(form, cases, got)]
         if not found:
             return None
@@ -254,7 +254,7 @@ _SPEEDUPS: list[tuple[Callable[[_Shares, _Shares], float], str, str]] = [
     ),
     (
         lambda shares, faster: 2 - sum(share / faster.get(name, 1.0) for name, share in shares.items()),
-        "1 plus the share of time that is saved came back",
+        "1 plus the share of time that is saved was returned",
         "who needs half of the time is twice as fast, not 1.5 times",
     ),
     (

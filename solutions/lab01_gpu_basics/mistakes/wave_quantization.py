@@ -50,7 +50,7 @@ def best_width(m, *, bound, tile_m, tile_n, sm_count):
 
 
 # %% mistake="whole_tiles_only"
-# told: only widths of whole tiles came back
+# told: only widths of whole tiles were returned
 def best_width(m, *, bound, tile_m, tile_n, sm_count):
     return bound // tile_n * tile_n
 

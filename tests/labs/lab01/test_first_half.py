@@ -217,7 +217,7 @@ def test_widths_of_whole_tiles_alone_are_told(judged, solution):
     outcome = judged("wave_quantization", best_width=whole_tiles(solution, from_tiles=1))
 
     assert "another width uses the machine better" == outcome.what
-    assert "a multiple of tile_n, came back" in outcome.why
+    assert "a multiple of tile_n, was returned" in outcome.why
 
 
 def test_widths_one_beyond_whole_tiles_are_not_told_so(judged, solution):
