@@ -55,8 +55,8 @@ class StageLadder(Exercise):
             return None
         return Wrong(
             "a stage was called with a sample that does not exist",
-            why=f"there are {case['samples']} samples, 0 to {case['samples'] - 1}; what lies behind the last one is no "
-            "part of the file, and cannot be read",
+            why=f"there are {case['samples']} samples, 0 to {case['samples'] - 1}; what comes after the last one is "
+            "not part of the file, and cannot be read",
             next="count the samples from 0",
         )
 

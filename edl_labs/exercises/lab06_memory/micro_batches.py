@@ -248,7 +248,7 @@ def _differing_weight(got: list[float], want: list[float]) -> str:
     for name, shape in sizes.items():
         if place < math.prod(shape):
             index = divmod(place, shape[-1]) if len(shape) > 1 else (place,)
-            return f"{name}{[*index]} is {got[at]:.4f} after it, and should be {want[at]:.4f}"
+            return f"{name}{[*index]} is {got[at]:.4f} after it, but should be {want[at]:.4f}"
         place -= math.prod(shape)
     return ""
 

@@ -259,9 +259,9 @@ def _judge_gradients(case: Any, got: Any, want: Any, within: float) -> None:
 def _differing(got: list[float], want: list[float]) -> str:
     """The entry of a matrix that differs most, by its index, with what it is and what it should be."""
     if len(got) != len(want):
-        return f"{len(got)} numbers, and should be {len(want)}"
+        return f"{len(got)} numbers, but there should be {len(want)}"
     at = max(range(len(want)), key=lambda i: abs(got[i] - want[i]) if math.isfinite(got[i]) else math.inf)
-    return f"[{at // WIDTH}, {at % WIDTH}] is {got[at]:.4f}, and should be {want[at]:.4f}"
+    return f"[{at // WIDTH}, {at % WIDTH}] is {got[at]:.4f}, but should be {want[at]:.4f}"
 
 
 def _listed(tensor: Any) -> list[float]:

@@ -210,7 +210,7 @@ def _of_ring(case: Any, what: str, where: str, why: str, found: float, both: Any
     ranks = case["nodes"] * case["ranks_per_node"]
     if what == "rounds" and close(found, 2 * ranks):
         then = "after P - 1 rounds a chunk has been at all ranks"
-        return Wrong("a ring has P - 1 rounds each way, and not P", why=why, next=then)
+        return Wrong("a ring has P - 1 rounds each way, not P", why=why, next=then)
     if what == "rounds" and found <= 2:
         return Wrong("a ring's alpha is paid in each round", why=why, next="how many rounds are there?")
     if what == "rounds":

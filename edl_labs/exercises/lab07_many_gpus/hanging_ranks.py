@@ -85,7 +85,7 @@ def _judge_rank(case: Any, rank: Any, want: Any) -> None:
     meets = all(calls[0][part] == calls[1][part] for part in ("group", "number"))
     if waits and want[0] in MISMATCHES and not meets:
         why = f"rank {rank} waits in a call that the one at fault is not in"
-        raise Wrong("that rank's call matches all that it meets", why=why, next="compare calls that meet alone")
+        raise Wrong("that rank's call matches all that it meets", why=why, next="compare only calls that meet")
     if waits and want[0] in MISMATCHES:
         why = f"rank {rank} makes the same call as most others"
         raise Wrong("the odd one out is at fault, not the majority", why=why, next="count the calls that meet")

@@ -57,7 +57,7 @@ class WholeGraph(Exercise):
         _judge_values(case, got, want)
         if got["graphs"] < 1:
             why = "torch._dynamo.explain counts no graph at all"
-            raise Wrong("nothing of the function is compiled", why=why, next="one graph without breaks, and not none")
+            raise Wrong("nothing of the function is compiled", why=why, next="one graph without breaks, not none")
         if got["breaks"] or got["graphs"] > 1:
             raise _broken(got)
 

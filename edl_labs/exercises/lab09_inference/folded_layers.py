@@ -72,7 +72,7 @@ class FoldBatchNorm(Exercise):
         if not any(one["kind"] == "transposed" for one in case["layers"]):
             return None
         what = "a factor for each channel does not fit a transposed convolution's weight as it is"
-        why = "torch refuses a shape: dimension 1 has the outputs of one group, and not of all"
+        why = "torch refuses a shape: dimension 1 has the outputs of one group, not of all"
         return Wrong(what, why=why, next="take the groups of inputs apart first")
 
     def student_inputs(self, case: Any) -> Any:

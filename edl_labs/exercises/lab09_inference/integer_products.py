@@ -265,7 +265,7 @@ def _told_bias(case: Any, found: list[float], right: list[float]) -> Wrong:
     }
     for name, step in steps.items():
         if found == [float(round(value / step)) for value in case["bias"]]:
-            what = f"the bias is rounded {name}, and not in steps of the sums"
+            what = f"the bias is rounded {name}, not in steps of the sums"
             return Wrong(what, why=f"{why}; this gives your result", next="what is a sum's step worth?")
     return Wrong(what, why=why, next="what is a sum's step worth, in each column?")
 
@@ -290,7 +290,7 @@ def _told_zeros(case: Any, found: list[float], right: list[float]) -> Wrong:
         rows = [float(case["x_zero"] * sum(row)) for row in table[: len(sums)]]
         if found == [b - a for a, b in zip(rows, square, strict=True)]:
             then = "sum over inputs: each output has its own"
-            return Wrong("rows of the weight are summed, and not its columns", why=why, next=then)
+            return Wrong("rows of the weight are summed, not its columns", why=why, next=then)
         once = [float(case["x_zero"] * zero) for zero in case["weight_zero"]]
         times = {(mine + a) / b for mine, a, b in zip(found, sums, once, strict=True) if b}
         rest = all(mine == -a for mine, a, b in zip(found, sums, once, strict=True) if not b)
@@ -318,7 +318,7 @@ def _told(name: str, case: Any, found: list[float], right: list[float]) -> Wrong
     if name == "rounding" and not whole:
         return Wrong("outputs are integers", why=why, next="round")
     if name == "rounding" and found == _floored(case):
-        return Wrong("outputs are rounded down", why=why, next="to the nearest: -3.2 becomes -3, and not -4")
+        return Wrong("outputs are rounded down", why=why, next="to the nearest: -3.2 becomes -3, not -4")
     if name == "ends" and _come_round(found, right):
         return Wrong("your outputs beyond int8 wrap around", why=why, next="clamp before int8")
     if name == "ends" and found == [max(one, -127.0) for one in right]:
@@ -331,7 +331,7 @@ def _told(name: str, case: Any, found: list[float], right: list[float]) -> Wrong
         then = "each is multiplied by the sum of a row of x"
         return Wrong("the weights' zero points are not subtracted correctly", why=why, next=then)
     if name == "relu" and len(found) == len(right) and min(found) >= 0:
-        return Wrong("relu cuts at integer 0, and not at the number 0", why=why, next="which integer is 0 here?")
+        return Wrong("relu cuts at integer 0, not at the number 0", why=why, next="which integer is 0 here?")
     return Wrong(what, why=why, next=then)
 
 

@@ -290,7 +290,7 @@ def _of_scores(wrong: list[_Look]) -> Wrong:
             then = "positions count from 0: how many tokens are in the cache before this one?"
             return Wrong("the new token has the wrong position", why=why, next=then)
     at = max(range(len(look.want)), key=lambda at: abs(look.got[at] - look.want[at]))
-    why = f"{look.where}: the weight of token {at} is {look.got[at]:.6g}, and should be {look.want[at]:.6g}"
+    why = f"{look.where}: the weight of token {at} is {look.got[at]:.6g}, but should be {look.want[at]:.6g}"
     then = "is the query at the new token's position, the new key too, and the cached keys as they were? And the scale?"
     return Wrong("the right tokens have other weights", why=why, next=then)
 

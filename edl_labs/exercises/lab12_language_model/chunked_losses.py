@@ -201,7 +201,7 @@ def _gradient_symptom(case: Any, words: str, found: list[float], wanted: list[fl
     off = sum(_apart(a, b) > 1e-5 * largest for a, b in zip(found, wanted, strict=True))
     why = (
         f"{off} of {len(wanted)} rows are off; in row {at} the sum weighted by sqrt(column + 1) is {found[at]:.6g}, "
-        f"and should be {wanted[at]:.6g}{_stale(played)}"
+        f"but should be {wanted[at]:.6g}{_stale(played)}"
     )
     what = f"The {words} is wrong." if words.endswith("hidden") else "Only the gradient of weight is wrong."
     return Wrong(what, why=why, next="compare with autograd on F.cross_entropy, row by row")

@@ -15,7 +15,7 @@ offset = (bias / step).long() - x_zero * columns
 
 
 # %% mistake="bias_on_the_inputs_scale"
-# told: the bias is rounded in steps of x, and not in steps of the sums
+# told: the bias is rounded in steps of x, not in steps of the sums
 # %% replace
 offset = torch.round(bias / step).long() - x_zero * columns
 # %% by
@@ -125,7 +125,7 @@ return out.clamp(out_zero if relu else -128, 127)
 
 
 # %% mistake="relu_at_integer_0"
-# told: relu cuts at integer 0, and not at the number 0
+# told: relu cuts at integer 0, not at the number 0
 # %% replace
 return out.clamp(out_zero if relu else -128, 127).to(torch.int8)
 # %% by

@@ -120,7 +120,7 @@ def test_a_weight_that_differs_is_named_by_its_place():
     for at, name in ((0, "first.weight[0, 0]"), (7, "first.weight[1, 3]"), (22, "first.bias[2]"), (42, "last.bias[2]")):
         got = [0.5 if i == at else 0.0 for i in range(43)]
 
-        assert f"{name} is 0.5000 after it, and should be 0.0000" == _differing_weight(got, right)
+        assert f"{name} is 0.5000 after it, but should be 0.0000" == _differing_weight(got, right)
 
 
 @pytest.mark.parametrize(
