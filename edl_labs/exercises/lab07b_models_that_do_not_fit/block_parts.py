@@ -10,6 +10,7 @@ from edl_labs.exercises.ranks_in_turn import distance, listed
 
 SAME = 1e-9  # of the length: float64, added in another order
 BIASES = {"mlp": "down_bias", "attention": "out_bias"}
+AXES = {"up": 1, "up_bias": 0, "down": 0, "query": 1, "key": 1, "value": 1, "out": 0}  # along which a tensor is cut
 _FIRST, _LAST = {"mlp": "up", "attention": "query"}, {"mlp": "down", "attention": "out"}
 
 

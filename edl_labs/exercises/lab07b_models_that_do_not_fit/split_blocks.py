@@ -9,12 +9,11 @@ from edl_labs.checks import Exercise, exercise
 from edl_labs.checks.plain_forms import whole
 from edl_labs.errors import Wrong
 from edl_labs.exercises.input_guard import InputGuard, explained_by_changes
-from edl_labs.exercises.lab07b_models_that_do_not_fit.block_parts import BIASES, SAME, drawn_block, judge_parts
+from edl_labs.exercises.lab07b_models_that_do_not_fit.block_parts import AXES, BIASES, SAME, drawn_block, judge_parts
 from edl_labs.exercises.lab07b_models_that_do_not_fit.split_programs import judge_programs, recorded_ranks
 from edl_labs.exercises.plain_then_record import plain_before_record
 from edl_labs.exercises.ranks_in_turn import distance, listed, run_in_turn, unreadable
 
-_AXES = {"up": 1, "up_bias": 0, "down": 0, "query": 1, "key": 1, "value": 1, "out": 0}
 _FEATURES = {"up_bias": "up", "down_bias": "down", "out_bias": "out"}  # a bias, and the matrix that it follows
 _LAST = {"mlp": "down", "attention": "out"}
 
@@ -159,7 +158,9 @@ def _counts(got: Any, phase: str) -> list[int]:
 def _leaf(part: Any) -> Any:
     import torch
 
-    return part.detach().clone().requires_grad_() if isinstance(part, torch.Tensor) else whole(part)
+    if not isinstance(part, torch.Tensor):
+        return whole(part)
+    return part.detach().clone().requires_grad_(part.is_floating_point())  # no gradient is defined for indices
 
 
 def _assembled(name: str, parts: list[Any]) -> list[list[float]]:
@@ -167,10 +168,10 @@ def _assembled(name: str, parts: list[Any]) -> list[list[float]]:
     import torch
 
     found = [part[name].grad for part in parts if name in part]
-    if not found or name not in _AXES or any(one is None for one in found):
+    if not found or name not in AXES or any(one is None for one in found):
         return [listed(one) for one in found]
     try:
-        return [listed(torch.cat(found, dim=_AXES[name]))]
+        return [listed(torch.cat(found, dim=AXES[name]))]
     except (RuntimeError, IndexError):
         return [listed(one) for one in found]
 
@@ -332,7 +333,7 @@ def _judge_output(case: Any, got: Any, want: Any) -> None:
 def _judge_places(gradients: Any, want: Any) -> None:
     """Gradients of the whole block in another order: of columns that are not where the ranks' order puts them."""
     for name in want:
-        if name not in _AXES:
+        if name not in AXES:
             continue
         for part, row in zip(gradients[name], want[name], strict=False):
             if len(gradients[name]) == 1 and distance(sorted(part), sorted(row)) <= SAME < distance(part, row):
@@ -365,7 +366,7 @@ def _judge_gradients(case: Any, got: Any, want: Any) -> None:
         raise Wrong("the input's gradient is wrong", why=why, next="sum it once, where x enters the rank's part")
     for name, rows in want["gradients"].items():
         parts = got["gradients"][name]
-        for row in rows if name in _AXES else rows[:1]:
+        for row in rows if name in AXES else rows[:1]:
             if not parts or any(distance(part, row) > SAME for part in parts):
                 why = f"the gradients of {name} from all ranks do not make that of the whole"
                 raise Wrong(

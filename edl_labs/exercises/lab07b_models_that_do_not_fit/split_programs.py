@@ -8,13 +8,13 @@ from typing import Any
 
 from edl_labs.device import torch_threads
 from edl_labs.errors import Wrong
-from edl_labs.exercises.lab07b_models_that_do_not_fit.block_parts import BIASES, SAME, drawn_block, whole_pass
+from edl_labs.exercises.lab07b_models_that_do_not_fit.block_parts import AXES, BIASES, SAME, drawn_block, whole_pass
 from edl_labs.exercises.ranks_in_turn import distance, listed
 
 SUMS = 2  # one forward, and one backward
 _UNRECORDED = "not recorded: "
 _MOST_TEXT = 300  # characters of an exception: its first sentence
-_AXES = {"up": 1, "up_bias": 0, "down": 0, "query": 1, "key": 1, "value": 1, "out": 0}
+_WHOLE = "block's "  # before the name of an input from which tensors besides the block's are made
 _ENTRIES = ("kind", "ranks", "tokens", "width", "heads", "hidden", "values_seed")
 
 
@@ -49,18 +49,32 @@ def _recorded(student: Any, given: Any, rank: int) -> str:
 
     block, x, upstream = drawn_block({**given, "seed": 0})
     shard = student.shards(block, rank, given["ranks"])
-    parts = {name: one.detach().clone() for name, one in shard.items() if isinstance(one, torch.Tensor)}
+    tensors = {name: one for name, one in block.items() if isinstance(one, torch.Tensor)}
+    parts = {name: shard[name].detach().clone() for name in tensors if isinstance(shard.get(name), torch.Tensor)}
+    has_more = any(isinstance(one, torch.Tensor) for name, one in shard.items() if name not in parts)
+    whole = {_WHOLE + name: one for name, one in tensors.items() if has_more}
     sums = [torch.randn_like(x) for _ in range(SUMS)]
-    inputs = {"x": x, "upstream": upstream, **{f"sum {at}": one for at, one in enumerate(sums)}, **parts}
+    inputs = {"x": x, "upstream": upstream, **{f"sum {at}": one for at, one in enumerate(sums)}, **parts, **whole}
     recorder = Recorder(inputs)
     with torch_threads(1), recorder.recording():
+        again = student.shards(block, rank, given["ranks"]) if has_more else shard
+        more = {name: _besides(one) for name, one in again.items() if name not in parts}
         leaves = {name: one.detach().requires_grad_() for name, one in parts.items()}
         entered, comm = x.detach().requires_grad_(), _RecordedComm(rank, given["ranks"], sums)
-        output = student.forward({**shard, **leaves}, entered, comm)
+        output = student.forward({**shard, **more, **leaves}, entered, comm)
         (output * upstream).sum().backward()
     found = {f"part {at}": one for at, one in enumerate(comm.parts)}
     found |= {"output": output, "x": entered.grad, **{name: one.grad for name, one in leaves.items()}}
     return recorder.text({name: one for name, one in found.items() if one is not None})
+
+
+def _besides(one: Any) -> Any:
+    """What a shard has besides the block's tensors, as in a plain run: it follows from the block, or from nothing."""
+    import torch
+
+    if not isinstance(one, torch.Tensor):
+        return one
+    return one.detach().clone().requires_grad_(one.is_floating_point())
 
 
 def judge_programs(case: Any, got: Any, want: Any) -> None:
@@ -107,13 +121,28 @@ def _played_in_turn(case: str, shapes: str, programs: tuple[str, ...]) -> list[d
                     if name in cut and cut[name][rank]
                 }
                 known = {f"sum {number}": one.clone() for number, one in enumerate(sums)}
-                inputs = {"x": x.clone(), "upstream": upstream.clone(), **known, **shard}
+                own = _own_alone(entries, block, cut, rank)
+                inputs = {"x": x.clone(), "upstream": upstream.clone(), **known, **shard, **own}
                 with torch_threads(1):
                     found.append(play(program, inputs).outputs)
             if at < SUMS:
                 sums[at] = sum((_like(one.get(f"part {at}"), x) for one in found), torch.zeros_like(x))
     except ProgramError as error:
         raise Wrong(error.what, why=error.why, next=error.next) from None
+    return found
+
+
+def _own_alone(case: Any, block: dict[str, Any], cut: Any, rank: int) -> dict[str, Any]:
+    """The block as a rank may know it: drawn numbers stand where other ranks' parts are."""
+    import torch
+
+    drawn, found = torch.Generator().manual_seed(case["values_seed"] + 1), {}
+    for name, one in block.items():
+        if name in cut:
+            known = torch.randn(one.shape, generator=drawn, dtype=one.dtype)
+            if cut[name][rank]:
+                _part(case, known, name, cut[name], rank).copy_(_part(case, one, name, cut[name], rank))
+            found[_WHOLE + name] = known
     return found
 
 
@@ -126,7 +155,7 @@ def _like(part: Any, x: Any) -> Any:
 
 def _part(case: Any, whole: Any, name: str, shapes: list[list[int]], rank: int) -> Any:
     """A rank's neighbouring part of a tensor of the block; an output's bias is whole."""
-    if name not in _AXES or name in BIASES.values():
+    if name not in AXES or name in BIASES.values():
         return whole
-    sizes = [shape[_AXES[name]] if shape else 0 for shape in shapes]
-    return whole.narrow(_AXES[name], sum(sizes[:rank]), sizes[rank])
+    sizes = [shape[AXES[name]] if shape else 0 for shape in shapes]
+    return whole.narrow(AXES[name], sum(sizes[:rank]), sizes[rank])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 import torch
 
 
@@ -102,3 +103,81 @@ def test_a_list_of_ranks_that_is_cut_short_is_no_record(judged, solution, exerci
         got = [{"value": {**value, name: value[name][:1]}} for value in want]
 
         assert 0 == judge(one, cases, got, want, points=1).points, name
+
+
+def with_more(solution: dict[str, Any], more: Any) -> Any:
+    """The solution's shards, with what `more` makes of a shard and the whole block besides."""
+
+    def shards(block, rank, ranks):
+        shard = solution["shards"](block, rank, ranks)
+        return {**shard, **more(shard, block)}
+
+    return shards
+
+
+def joined(shard, block):
+    """Attention's three matrices as one."""
+    return {"qkv": torch.cat([shard[name] for name in ("query", "key", "value")], 1)} if "query" in shard else {}
+
+
+MORE = {
+    "a joined matrix": joined,
+    "zeros": lambda shard, block: {"rank_bias": torch.zeros(3)},
+    "indices": lambda shard, block: {"places": torch.arange(3)},
+    "the names of inputs": lambda shard, block: {"x": torch.zeros(3), "sum 0": torch.ones(2)},
+    "a list": lambda shard, block: {"all": [one for one in shard.values() if isinstance(one, torch.Tensor)]},
+    "the whole block": lambda shard, block: {f"whole_{name}": one for name, one in block.items()},
+}
+
+
+@pytest.mark.parametrize("kind", MORE)
+def test_a_shard_may_have_more_than_the_names_of_the_block(judged, solution, kind):
+    outcome = judged("split_a_block", shards=with_more(solution, MORE[kind]))
+
+    assert "passed" == outcome.state, (outcome.what, outcome.why)
+
+
+def test_a_joined_matrix_besides_the_names_is_the_ranks_own(judged, solution):
+    """The product takes its values from the joined matrix."""
+
+    class Taken(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, weight, values):
+            ctx.save_for_backward(x, values)
+            return x @ values
+
+        @staticmethod
+        def backward(ctx, gradient):
+            x, values = ctx.saved_tensors
+            return gradient @ values.T, x.T @ gradient, None
+
+    def forward(shard, x, comm):
+        if shard["kind"] == "mlp" or not shard["heads"]:
+            return solution["forward"](shard, x, comm)
+        x = solution["ToRanks"].apply(x, comm)
+        names, size = ("query", "key", "value"), shard["query"].shape[1] // shard["heads"]
+        parts = shard["qkv"].detach().chunk(3, 1)
+        products = [Taken.apply(x, shard[name], part) for name, part in zip(names, parts, strict=True)]
+        q, k, v = (one.unflatten(1, (shard["heads"], size)).transpose(0, 1) for one in products)
+        mixed = ((q @ k.transpose(1, 2) / size**0.5).softmax(2) @ v).transpose(0, 1).flatten(1)
+        return solution["FromRanks"].apply(mixed @ shard["out"], comm) + shard["out_bias"]
+
+    outcome = judged("split_a_block", shards=with_more(solution, joined), forward=forward)
+
+    assert "passed" == outcome.state, (outcome.what, outcome.why)
+
+
+def test_a_rank_that_carries_the_whole_block_knows_its_own_part_alone(judged, solution):
+    """Every rank works out the whole MLP where no plain run looks, from what its shard carries."""
+
+    def forward(shard, x, comm):
+        if shard["kind"] != "mlp" or hasattr(comm, "given"):
+            return solution["forward"](shard, x, comm)
+        whole = {name.removeprefix("whole_"): one for name, one in shard.items() if name.startswith("whole_")}
+        x = solution["ToRanks"].apply(x, comm)
+        comm.all_reduce(x.detach())
+        return solution["gelu"](x @ whole["up"] + whole["up_bias"]) @ whole["down"] + whole["down_bias"]
+
+    outcome = judged("split_a_block", shards=with_more(solution, MORE["the whole block"]), forward=forward)
+
+    assert (0, "on other values, the ranks do not give what the whole block gives") == (outcome.points, outcome.what)
