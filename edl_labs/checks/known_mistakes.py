@@ -21,21 +21,27 @@ _INNER = "."  # before the digest of one of those
 
 @dataclass(frozen=True)
 class KnownMistake:
-    """The message of a mistake, and the digests of the parts of its evidence in each case; none where it failed."""
+    """The message of a mistake, and the digests of the parts of its evidence in each case; none where it failed.
+
+    `code` is a digest of the mistake's code, by which the build knows that it is unchanged.
+    """
 
     what: str
     why: str
     next: str
     digests: tuple[tuple[str, ...], ...]
+    code: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """As goldens contain it; `from_json` reads it."""
-        return {"what": self.what, "why": self.why, "next": self.next, "digests": [" ".join(d) for d in self.digests]}
+        lines = [" ".join(d) for d in self.digests]
+        return {"what": self.what, "why": self.why, "next": self.next, "code": self.code, "digests": lines}
 
     @classmethod
     def from_json(cls, plain: dict[str, Any]) -> KnownMistake:
         """Reads what `to_json` wrote."""
-        return cls(plain["what"], plain["why"], plain["next"], tuple(tuple(d.split()) for d in plain["digests"]))
+        lines = tuple(tuple(d.split()) for d in plain["digests"])
+        return cls(plain["what"], plain["why"], plain["next"], lines, plain.get("code", ""))
 
 
 def digests(records: Iterable[dict[str, Any]]) -> tuple[tuple[str, ...], ...]:
@@ -110,8 +116,13 @@ def parts_of(record: Any) -> Iterator[tuple[str, Any]]:
             yield "", entry
 
 
+def digest_of_text(text: str) -> str:
+    """Twelve letters that differ where texts do."""
+    return blake2b(text.encode(), digest_size=6).hexdigest()
+
+
 def _digest(value: Any) -> str:
-    return blake2b(",".join(_texts(value)).encode(), digest_size=6).hexdigest()
+    return digest_of_text(",".join(_texts(value)))
 
 
 def _texts(value: Any) -> Iterator[str]:

@@ -12,7 +12,7 @@ from typing import Any
 
 from edl_labs.checks import RegisteredExercise, judge, plain_data
 from edl_labs.checks._exercise import PUBLIC_SEED
-from edl_labs.checks.known_mistakes import KnownMistake, digests, parts_of
+from edl_labs.checks.known_mistakes import KnownMistake, digest_of_text, digests, parts_of
 from edl_labs.checks.lab_exercises import forget, load_lab
 from edl_labs.checks.lab_facts import SCHEMA
 from edl_labs.checks.probe_process import ProbeProcess
@@ -47,13 +47,16 @@ def goldens(course: Course, lab: Lab, *, locked: dict[str, str]) -> str:
     """The text of `goldens/<lab>.json`. `locked` holds the digests of the release's locked cells.
 
     An exercise's golden that differs from the committed one by no more than its floats' last digits stays as it is, so
-    that the build makes the same bytes on every processor. So does a mistake's digest of a part that holds a float.
+    that the build makes the same bytes on every processor. So does a mistake's digest of a part that holds a float, as
+    long as the mistake's code, the cases and the wants are the committed ones.
     """
     committed = _committed(course.goldens / f"{lab.name}.json")
     with course.activated():
         registered = exercises_of(course, lab)
         wants = _wants(course, lab, registered)
-        mistakes = _mistakes(course, lab, registered, committed.get("mistakes", {}))
+        kept = _kept(committed.get("goldens", {}), wants)
+        old = {name: entries for name, entries in committed.get("mistakes", {}).items() if name in kept}
+        mistakes = _mistakes(course, lab, registered, old)
     listed = [_public(lab, one.name, registered.get(one.name)) for one in lab.exercises]
     data = {
         "schema": SCHEMA,
@@ -61,7 +64,7 @@ def goldens(course: Course, lab: Lab, *, locked: dict[str, str]) -> str:
         "title": lab.title,
         "minutes": lab.minutes,
         "exercises": listed,
-        "goldens": {**wants, **_kept(committed.get("goldens", {}), wants)},
+        "goldens": {**wants, **kept},
         "locked": locked,
         **({"mistakes": mistakes} if mistakes else {}),
     }
@@ -207,7 +210,10 @@ def _wants(course: Course, lab: Lab, registered: dict[str, RegisteredExercise]) 
 def _mistakes(
     course: Course, lab: Lab, registered: dict[str, RegisteredExercise], committed: dict[str, Any]
 ) -> dict[str, Any]:
-    """Of each exercise, the mistakes that are recognized by their answers to its public cases."""
+    """Of each exercise, the mistakes that are recognized by their answers to its public cases.
+
+    `committed` are those of the exercises whose cases and wants are the committed ones.
+    """
     known = [one for one in lab.mistakes if one.next and one.exercise in registered]
     cases = {name: registered[name].draw_cases(PUBLIC_SEED) for name in {one.exercise for one in known}}
     found: dict[str, Any] = {}
@@ -220,7 +226,7 @@ def _mistakes(
             _check_can_be_recognized(one, exercise)
             with origin.fork([(one.label, one.code)]) as process:
                 records = process.collect(one.exercise, cases[one.exercise], timeout_s=exercise.timeout_s)
-            entry = KnownMistake(one.told, one.why, one.next, digests(records))
+            entry = KnownMistake(one.told, one.why, one.next, digests(records), digest_of_text(one.code))
             listed = found.setdefault(one.exercise, [])
             old = committed.get(one.exercise, [])[len(listed) :][:1]
             listed.append((as_committed(entry, KnownMistake.from_json(*old), records) if old else entry).to_json())
@@ -230,7 +236,7 @@ def _mistakes(
 def as_committed(new: KnownMistake, old: KnownMistake, records: list[dict[str, Any]]) -> KnownMistake:
     """`new` with the old digests of parts with a float, whose last digits differ between processors.
 
-    Where the mistake changed in nothing else, its proof tells that the old digest recognizes it no more.
+    The same code gave both, on the same cases; otherwise `new` as it is.
     """
     if replace(new, digests=()) != replace(old, digests=()):
         return new

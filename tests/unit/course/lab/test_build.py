@@ -327,6 +327,7 @@ def test_a_mistakes_digest_of_floats_stays_as_committed_and_another_does_not() -
     assert (counted.digests[0][0], old.digests[0][1]) == as_committed(counted, old, there).digests[0]
     assert near == as_committed(near, replace(old, why="other"), here)
     assert near == as_committed(near, replace(old, digests=()), here)
+    assert near == as_committed(near, replace(old, code="changed"), here)
 
 
 def test_the_library_reads_the_goldens_of_a_course(built: Course) -> None:
