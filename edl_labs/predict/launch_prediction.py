@@ -20,7 +20,7 @@ from edl_labs.virtual.warp import SECTOR_BYTES
 _START_S = 2.4e-6  # the start and the end of a launch, in a row of launches that a graph makes
 _ROUND_S = 1.27e-6  # a program that loads, computes a little and stores: 65,536 of them with 64 elements each
 _DOT_S = 0.2e-6  # beside its arithmetic, of a product that waits for its factors: loops of 16 to 96 products
-_WAIT_S = 0.56e-6  # an access that waits for the one before, where a program's values do not fit in registers
+_WAIT_S = 0.67e-6  # an access that waits for the one before, where a program's values do not fit in registers
 _THREADS, _ACCESS_BYTES = 128, 16  # of a program: 4 warps, as Triton has it by default, with 16 bytes a thread
 _PROGRAMS_AT_ONCE = 16  # on one SM: 2048 threads
 _REGISTERS_BYTES, _MOST_OF_A_PROGRAM = 256 << 10, 255 * 4 * _THREADS  # of one SM; 255 registers a thread
@@ -78,7 +78,9 @@ def predict_launch(
     Each sector of 32 bytes comes from memory once and is found in the L2 cache when it is read again. Programs fill the
     multiprocessors in waves, a few of them do not draw all of the memory's rate, and many small ones are limited by
     latency: a program takes a microsecond, however little it does. Tensors are taken to be in memory, not in the L2
-    cache, when a launch begins. UsageError without a launch, or for an unknown GPU.
+    cache, when a launch begins. Of `efficiencies`, the rates of products and of memories other than HBM3 count; a
+    kernel's start and the L2 cache have constants of their own, which were measured. UsageError without a launch or a
+    program, or for an unknown GPU.
 
     >>> import torch
     >>> from edl_labs.virtual.tiles import jit, tl
@@ -96,6 +98,13 @@ def predict_launch(
             "There is no launch to predict.",
             why="A prediction needs a kernel's record.",
             next="Call predict_launch(kernel[grid](...), machine='H100')",
+        )
+    empty = [one.kernel for one in launches if not one.programs]
+    if empty:
+        raise UsageError(
+            f"The grid of {empty[0]} has no program.",
+            why="A launch without a program does nothing.",
+            next="Launch it with a grid of one program or more",
         )
     card = MachineCard.of(machine)
     timer = KernelTimer(card, efficiencies or Efficiencies())
@@ -171,15 +180,19 @@ def _rounds_s(launch: LaunchRecord, timer: KernelTimer, compute_s: float) -> tup
     at_once = max(1, _REGISTERS_BYTES // held)
     rounds = max(1.0, launch.programs / (sm_count * at_once))
     said = f"{rounds:.3g} rounds of programs, {at_once} at once on an SM"
-    dots = launch.dots / launch.programs
-    alone_s = _ROUND_S + _DOT_S * dots + compute_s / launch.waves(sm_count)
+    own_s, dots = compute_s / launch.waves(sm_count), launch.dots / launch.programs
+    mean_s = _ROUND_S + _DOT_S * dots + own_s
     # Factors of a product lie in shared memory, and it is added up in place: half of what is live is in registers.
-    if launch.live_bytes > _MOST_OF_A_PROGRAM * (2 if launch.dot_flops else 1):
-        alone_s += launch.moved_bytes / launch.programs / (_THREADS * _ACCESS_BYTES) * _WAIT_S
-        held_text = f"a program holds {byte_count(launch.live_bytes)}, its registers {byte_count(_MOST_OF_A_PROGRAM)}"
-        said = f"{held_text}: it accesses memory bit by bit"
-    # A program with more products than the others may be the last to begin.
-    return max(rounds, launch.most_dots / dots if dots else 1.0) * alone_s, said
+    held_most = _MOST_OF_A_PROGRAM * (2 if launch.dot_flops else 1)
+    if launch.live_bytes > held_most:
+        accesses = launch.moved_bytes / launch.programs / (_THREADS * _ACCESS_BYTES)
+        mean_s += (1 - held_most / launch.live_bytes) * accesses * _WAIT_S
+        said = f"a program holds {launch.live_bytes:,} B, its registers {held_most:,} B: accesses wait for each other"
+    # The program with the most products may be the last to begin.
+    most_s = _ROUND_S + _DOT_S * launch.most_dots + own_s * launch.most_dots / dots if dots else 0.0
+    if most_s > rounds * mean_s:
+        said = f"one program waits for {launch.most_dots} products, the mean is {dots:.3g}"
+    return max(rounds * mean_s, most_s), said
 
 
 def _dot_dtype(launch: LaunchRecord) -> str:

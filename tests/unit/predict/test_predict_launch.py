@@ -151,7 +151,22 @@ def test_values_beyond_the_registers_make_each_access_wait() -> None:
     found = predict_launch(double[(1,)](x, torch.empty_like(x), 2**16, BLOCK=2**16), machine="H100")
 
     assert "latency" == found.limiter
-    assert "a program holds 524 kB, its registers 131 kB" in found.reason
+    assert "a program holds 524,288 B, its registers 130,560 B" in found.reason
+
+
+def test_a_program_a_little_too_large_for_its_registers_waits_a_little() -> None:
+    fits, not_quite = (replace(doubled(2**20), live_bytes=live) for live in (130_560, 131_072))
+
+    ratio = predict_launch(not_quite, machine="H100").total_s / predict_launch(fits, machine="H100").total_s
+
+    assert 1 <= ratio < 1.1
+
+
+def test_one_program_with_a_product_takes_no_longer_than_all_with_one() -> None:
+    every = replace(multiplied(512, tile=64), dots=64, most_dots=1)
+    one = replace(every, dots=1, dot_flops=every.dot_flops // 64)
+
+    assert predict_launch(one, machine="H100").total_s <= predict_launch(every, machine="H100").total_s
 
 
 def test_a_last_wave_takes_as_long_as_a_full_one() -> None:
@@ -214,5 +229,7 @@ def test_launches_follow_one_another() -> None:
 def test_what_cannot_be_predicted_is_said() -> None:
     with pytest.raises(UsageError, match="There is no launch to predict"):
         predict_launch()
+    with pytest.raises(UsageError, match="The grid of product has no program"):
+        predict_launch(replace(multiplied(256), grid=(0, 1, 1)))
     with pytest.raises(EdlError, match="no accelerator 'H1000'"):
         predict_launch(doubled(), machine="H1000")
