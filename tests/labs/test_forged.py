@@ -1,6 +1,6 @@
-"""Lies about evidence and changed objects earn nothing: every exercise in the long run, a drawn one every day.
+"""Forged evidence and changed objects earn nothing: every exercise in the long run, a drawn one every day.
 
-`edl-labs test LAB --forge` tells more of them; benchmarks/README.md has what it found.
+`edl-labs test LAB --forge` tries more; "Forged evidence" in benchmarks/README.md has what it found.
 """
 
 from __future__ import annotations

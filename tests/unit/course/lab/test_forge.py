@@ -1,4 +1,4 @@
-"""Lies about evidence: which fields they are about, what they say, and that answers are left alone."""
+"""Forged evidence: which fields it is about, what is said in them, and that answers are left alone."""
 
 from __future__ import annotations
 
