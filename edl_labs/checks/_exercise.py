@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import importlib
+import inspect
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
+from types import CodeType
 from typing import Any
 
 from edl_labs.checks.spec import Case, Exercise, copied_cases, defines
@@ -149,14 +151,14 @@ def _of_this_version(name: str, cls: type) -> type[Exercise]:
     if former:
         raise EdlError(
             f"exercise {name} defines {former[0]}, the former name of {FORMER_HOOKS[former[0]]}",
-            why="a method with the former name is never called",
+            why="the name belonged to the old form of an optional part, and nothing in the judge calls it now",
             next=f"rename it to {FORMER_HOOKS[former[0]]}; a helper gets another name, such as _{former[0]}",
         )
     for part in sorted({part for base in cls.__mro__ for part in vars(base)} - vars(Exercise).keys()):
         meant = [] if part.startswith("_") else get_close_matches(part, _HOOKS, n=1, cutoff=_ALIKE)
-        if meant:
+        if meant and not _is_read(cls, part):
             raise EdlError(
-                f"exercise {name} defines {part}, which nothing calls",
+                f"exercise {name} defines {part}, which no other part of the class uses",
                 why=f"the name is nearly {meant[0]}, an optional part",
                 next=f"rename it to {meant[0]}; a helper gets another name, such as _{part}",
             )
@@ -174,6 +176,30 @@ def _of_this_version(name: str, cls: type) -> type[Exercise]:
             next='write `answers = "all"` in the class, or the requested fields: `answers = ("scale",)`',
         )
     return cls
+
+
+def _is_read(cls: type, part: str) -> bool:
+    """Whether another part of the class, or of a base, reads `part`, such as `compare` that calls a helper."""
+    return any(
+        part in _names_in(getattr(function, "__code__", None))
+        for base in cls.__mro__
+        for name, value in vars(base).items()
+        if name != part
+        for function in _functions_of(value)
+    )
+
+
+def _functions_of(value: Any) -> list[Any]:
+    """The functions that a class holds as `value`: of a property there are up to three."""
+    held = [getattr(value, place, None) for place in ("__func__", "func", "fget", "fset", "fdel")]
+    return [inspect.unwrap(one) for one in [value, *held] if callable(one)]
+
+
+def _names_in(code: Any) -> set[str]:
+    """The globals and attributes that code names, with those of the functions inside; no local names."""
+    if not isinstance(code, CodeType):
+        return set()
+    return set(code.co_names).union(*map(_names_in, code.co_consts))
 
 
 def case_source(name: str) -> Callable[[Drawing], Drawing]:

@@ -127,13 +127,42 @@ def test_a_part_under_its_former_name_is_refused(name: str) -> None:
     error = refusal(type("Old", (Complete,), {name: lambda self: None}))
 
     assert f"exercise of_no_lab defines {name}, the former name of {FORMER_HOOKS[name]}" == error.what
+    assert "belonged to the old form" in error.why
 
 
 @pytest.mark.parametrize("name", ["studentblock_inputs", "format_anwser", "student_input", "format_cases"])
 def test_a_part_that_is_misspelt_is_refused(name: str) -> None:
     error = refusal(type("Misspelt", (Complete,), {name: lambda self, *_: None}))
 
-    assert f"exercise of_no_lab defines {name}, which nothing calls" == error.what
+    assert f"exercise of_no_lab defines {name}, which no other part of the class uses" == error.what
+
+
+def nearly_a_part(name: str) -> type:
+    """A class with a helper of this name, which nothing uses."""
+    return type("Helped", (Complete,), {name: lambda self, *_: None})
+
+
+def calling(name: str) -> Any:
+    """A `compare` that calls the helper of this name in a function of its own."""
+    made: dict[str, Any] = {}
+    exec(f"def compare(self, case, got, want):\n    return [self.{name}(one) for one in got]", made)
+    return made["compare"]
+
+
+@pytest.mark.parametrize("name", ["case", "answer", "combined", "diagnose_case"])
+@pytest.mark.parametrize("kind", [lambda one: one, property, classmethod], ids=["method", "property", "classmethod"])
+def test_a_helper_whose_name_is_nearly_a_part_is_refused_only_where_nothing_uses_it(
+    name: str, kind: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("edl_labs.checks._exercise.REGISTERED", {})
+    helped = nearly_a_part(name)
+
+    assert f"defines {name}, which no other part" in refusal(helped).what
+    assert f"defines {name}, which no other part" in refusal(type("Own", (Complete,), {name: calling(name)})).what
+    called = type("Called", (helped,), {"compare": calling(name)})
+    assert called is exercise("of_no_lab")(called)
+    called = type("Called", (helped,), {"checked": kind(calling(name))})
+    assert called is exercise("of_no_lab")(called)
 
 
 def test_former_names_lead_to_parts_that_there_are() -> None:
