@@ -441,8 +441,9 @@ UnderflowSlider(gradients, fmt="fp16", power=8)
 predict("ends_up", "The scale ends up", choices=("lower", "where it began", "higher"))
 
 # %% [markdown]
-# Write the class `LossScaler`, with torch's names. `optimizer.param_groups` is a list of dicts; each one's `"params"`
-# are the weights; `weight.grad` may be `None`. `__init__` already sets up the attributes that are kept between calls.
+# Write the class `LossScaler`, with torch's names; torch's own scaler and its operators do not count.
+# `optimizer.param_groups` is a list of dicts; each one's `"params"` are the weights; `weight.grad` may be `None`.
+# `__init__` already sets up the attributes that are kept between calls.
 #
 # * `scale(loss)`: the loss times the scale.
 # * `unscale_(optimizer)`: divides every gradient by the scale, in place, and notices infinity and NaN. A second call in

@@ -11,6 +11,7 @@ from edl_labs.errors import Wrong
 
 _LEARNING_RATE = 0.25  # a power of two: weights stay exact
 _UPDATED = "update() came in between: it has to forget that gradients were unscaled, in every case; here it came after"
+_TORCHS = "_amp_"  # how the names of the operators of torch's scaler begin
 _LARGEST_FP32 = 2.0**128  # from here on fp32 has only infinity
 
 
@@ -26,18 +27,22 @@ class DynamicScale(Exercise):
     def probe(self, student: Any, given: Any) -> Any:
         import torch
 
+        torchs_class = torch.amp.GradScaler
         scaler = student.LossScaler(**given["settings"])
+        is_torchs = isinstance(scaler, torchs_class)
         parameters = [torch.nn.Parameter(torch.zeros(size)) for size in given["sizes"]]
         idle = torch.nn.Parameter(torch.zeros(2))
         groups = [{"params": [idle, parameters[0]]}, {"params": parameters[1:]}]
         optimizer = _remembering_optimizer(groups)
         through = getattr(torch, given["through"])
         done: list[dict[str, Any]] = []
-        with _without_torchs_scaler() as torchs:
+        with _without_torchs_scaler(is_refusing=not is_torchs) as torchs:
             for step in given["steps"]:
                 earlier = done[-1] if done else None
                 found = _step(scaler, optimizer, parameters, step, earlier=earlier, through=through)
-                done.append({**found, "borrowed": found["borrowed"] or torchs.is_used})
+                done.append({**found, "borrowed": is_torchs})
+                if torchs.refusal is not None:
+                    raise torchs.refusal
         return done
 
     def stand_in(self) -> dict[str, Any]:
@@ -45,6 +50,20 @@ class DynamicScale(Exercise):
         import torch
 
         return {"LossScaler": partial(torch.amp.GradScaler, "cpu")}
+
+    def explain_exception(self, case: Any, kind: str) -> Wrong | None:
+        """What an operator of torch's scaler is for, which `_without_torchs_scaler` refuses."""
+        if not kind.startswith(_TORCHS):
+            return None
+        called, then = "was called", "use operators that are no part of it"
+        if "unscale" in kind:
+            called += " to unscale the gradients and to look for infinity and NaN"
+            then = "divide each gradient yourself, and find infinity and NaN with operators such as torch.isfinite"
+        elif "update" in kind:
+            called += " to change the scale"
+            then = "count clean steps yourself, and multiply the scale by growth_factor or backoff_factor"
+        why = "it is a part of torch's GradScaler, and the exercise asks for your own"
+        return Wrong(f"torch's operator {kind} {called}", why=why, next=then)
 
     def compare(self, case: Any, got: Any, want: Any) -> None:
         if len(got) != len(want):
@@ -54,9 +73,10 @@ class DynamicScale(Exercise):
             problem = _mistake(mine, right, case=case, step=step, clean=clean)
             if problem:
                 what, then = problem
-                if mine["skipped"] is not right["skipped"] and _bad_value(step) == "NaN":
+                is_missed = right["skipped"] and not mine["skipped"] and not _is_put_back(mine)
+                if is_missed and _bad_value(step) == "NaN":
                     then = "NaN is not infinite, so isinf says False; torch.isfinite(grad).all() sees both"
-                elif not mine["skipped"] and right["skipped"] and _only_nan_is_seen(case, got, want):
+                elif is_missed and _only_nan_is_seen(case, got, want):
                     then = "steps with NaN were skipped and those with infinity were not: isnan does not see infinity"
                 raise Wrong(what, why=_told(number, step, mine, right, case), next=then)
             clean = 0 if right["skipped"] or right["after"] > right["before"] else clean + 1
@@ -92,16 +112,22 @@ def _remembering_optimizer(groups: list[dict[str, Any]]) -> Any:
     return Remembering()
 
 
-def _without_torchs_scaler() -> Any:
-    """A mode in which the operators of torch's own scaler do nothing, whoever calls them, and are noticed."""
+def _without_torchs_scaler(*, is_refusing: bool) -> Any:
+    """A mode in which the operators of torch's own scaler do nothing, whoever calls them.
+
+    Refusing, it raises an exception whose type has the operator's name, and keeps it: who catches it hides nothing.
+    """
     from torch.utils._python_dispatch import TorchDispatchMode
 
     class Without(TorchDispatchMode):
-        is_used = False
+        refusal: Exception | None = None
 
         def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-            if func._schema.name.startswith("aten::_amp_"):
-                self.is_used = True
+            name = func._schema.name.removeprefix("aten::")
+            if name.startswith(_TORCHS):
+                if is_refusing:
+                    self.refusal = self.refusal or type(name, (Exception,), {})("it belongs to torch's GradScaler")
+                    raise self.refusal
                 return args[0] if func._schema.returns else None
             return func(*args, **(kwargs or {}))
 
@@ -147,7 +173,7 @@ def _step(
     scaler.step(optimizer)
     scaler.update()
     moved = [-float(value) for one in parameters for value in one.detach().flatten()]
-    skipped = all(value == 0 for value in moved)
+    skipped = all(value == 0 for value in moved) and not bool(torch.isnan(optimizer.spoiled))
     after = float(scaler.scale(torch.tensor(1.0)))
     return {
         "before": factor,
@@ -158,7 +184,6 @@ def _step(
         "seen": seen,
         "refused": refused,
         "in_place": in_place,
-        "borrowed": isinstance(scaler, torch.amp.GradScaler),
     }
 
 
@@ -207,6 +232,9 @@ def _mistake(mine: Any, right: Any, *, case: Any, step: Any, clean: int) -> tupl
             "scale(loss) cuts the loss off from its graph",
             "a number, as .item() gives, has no graph: multiply the loss",
         )
+    if right["skipped"] and _is_put_back(mine):
+        then = "this optimizer remembers its gradients, so that is too late: look at them before optimizer.step()"
+        return "optimizer.step() was called with infinity or NaN in a gradient, and the weights were put back", then
     if right["skipped"] and not mine["skipped"]:
         if all(map(math.isfinite, mine["moved"])):
             return "a step with an infinite or NaN gradient was taken", "one bad value in any tensor spoils the step"
@@ -240,11 +268,16 @@ def _mistake(mine: Any, right: Any, *, case: Any, step: Any, clean: int) -> tupl
     return None
 
 
+def _is_put_back(mine: Any) -> bool:
+    """Whether the optimizer took a step with infinity or NaN of which nothing is left in the weights."""
+    return not mine["skipped"] and not any(mine["moved"])
+
+
 def _wrong_move(mine: float, right: float, *, scale: float) -> tuple[str, str]:
     ratio = mine / right if right else math.inf
     if mine != mine:
-        then = "this optimizer remembers its gradients: after one bad step it is too late to put the weights back"
-        return "weights are NaN after a step whose gradients are finite", then
+        then = "print scale and gradients before and after unscale_ in this step: where is NaN first?"
+        return "weights became NaN in a step whose true gradients are finite", then
     if scale != 1 and close(ratio, scale, rtol=1e-3):
         return "the weights moved by scaled gradients", "step() unscales first, when unscale_ was not called"
     if scale != 1 and close(ratio, 1 / scale, rtol=1e-3):

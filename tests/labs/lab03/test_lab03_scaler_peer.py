@@ -52,6 +52,11 @@ def test_the_solution_and_torch_agree_on_a_thousand_sequences(solution):
 
 
 TORCHS = (0, "the scaler is torch's GradScaler, not yours")
+UNSCALED = (
+    0,
+    "torch's operator _amp_foreach_non_finite_check_and_unscale_ was called "
+    "to unscale the gradients and to look for infinity and NaN",
+)
 
 
 class Delegating:
@@ -72,7 +77,48 @@ class Delegating:
 def test_torchs_scaler_inside_of_another_class_is_refused(judged):
     outcome = judged("dynamic_scale", LossScaler=Delegating)
 
-    assert TORCHS == (outcome.points, outcome.what)
+    assert UNSCALED == (outcome.points, outcome.what)
+    assert "part of torch's GradScaler" in outcome.why
+
+
+def unscales_with_torchs(self, optimizer):
+    if self.is_unscaled:
+        raise RuntimeError("twice")
+    self.is_unscaled, found = True, torch.zeros(1)
+    gradients = [weight.grad for weight in weights_of(optimizer) if weight.grad is not None]
+    torch._amp_foreach_non_finite_check_and_unscale_(gradients, found, torch.tensor([1 / self.current]))
+    self.has_overflow = bool(found)
+
+
+def updates_with_torchs(self):
+    scale, count = torch.tensor([float(self.current)]), torch.zeros(1, dtype=torch.int32)
+    torch._amp_update_scale_(scale, count, torch.zeros(1), self.growth_factor, self.backoff_factor, 2)
+    self.current, self.is_unscaled, self.has_overflow = float(scale), False, False
+
+
+def hiding(method):
+    """The method, with what it raises of torch's operators caught."""
+
+    def hidden(self, *given):
+        try:
+            method(self, *given)
+        except RuntimeError:
+            raise
+        except Exception:
+            self.is_unscaled = self.has_overflow = False
+
+    return hidden
+
+
+@pytest.mark.parametrize("wrapped", [lambda method: method, hiding], ids=["raised", "caught"])
+def test_torchs_operators_in_a_class_of_ones_own_are_named(judged, solution, wrapped):
+    unscaled = judged("dynamic_scale", LossScaler=changed(solution, unscale_=wrapped(unscales_with_torchs)))
+    updated = judged("dynamic_scale", LossScaler=changed(solution, update=wrapped(updates_with_torchs)))
+
+    assert UNSCALED == (unscaled.points, unscaled.what)
+    assert unscaled.next.endswith("with operators such as torch.isfinite")
+    assert (0, "torch's operator _amp_update_scale_ was called to change the scale") == (updated.points, updated.what)
+    assert updated.next.startswith("count clean steps yourself")
 
 
 def test_torchs_own_scaler_is_refused_by_any_name(judged, monkeypatch):
@@ -98,7 +144,26 @@ def test_weights_that_are_put_back_after_a_bad_step_are_no_skipped_step(judged, 
 
     outcome = judged("dynamic_scale", LossScaler=changed(solution, step=step))
 
-    assert (0, "weights are NaN after a step whose gradients are finite") == (outcome.points, outcome.what)
+    put_back = "optimizer.step() was called with infinity or NaN in a gradient, and the weights were put back"
+    assert (0, put_back) == (outcome.points, outcome.what)
+    assert "in it" in outcome.why
+    assert outcome.next.startswith("this optimizer remembers its gradients")
+
+
+def test_nan_of_the_scalers_own_is_told_as_what_is_seen(judged, solution):
+    def unscale_(self, optimizer):
+        solution["LossScaler"].unscale_(self, optimizer)
+        if not self.has_overflow:
+            for weight in weights_of(optimizer):
+                if weight.grad is not None:
+                    weight.grad.mul_(math.nan)
+
+    outcome = judged("dynamic_scale", LossScaler=changed(solution, unscale_=unscale_))
+
+    assert (0, "weights became NaN in a step whose true gradients are finite") == (outcome.points, outcome.what)
+    assert "step 1 (clean" in outcome.why
+    assert "put the weights back" not in outcome.next
+    assert "remembers" not in outcome.next
 
 
 def changed(solution, **methods):
