@@ -99,12 +99,15 @@ def _remembering_optimizer(groups: list[dict[str, Any]]) -> Any:
         def __init__(self) -> None:
             super().__init__(groups, lr=_LEARNING_RATE)
             self.spoiled = torch.zeros(())  # NaN after one
+            self.took_bad = False
 
         def step(self, closure: Any = None) -> Any:
             result = super().step(closure)
             with torch.no_grad():
                 weights = [one for group in self.param_groups for one in group["params"] if one.grad is not None]
-                self.spoiled = sum([(0 * one.grad).sum() for one in weights], self.spoiled)
+                now = sum([(0 * one.grad).sum() for one in weights], torch.zeros(()))
+                self.spoiled += now
+                self.took_bad |= bool(torch.isnan(now))
                 for one in weights:
                     one.add_(self.spoiled)
             return result
@@ -170,10 +173,11 @@ def _step(
         seen = [value for one in parameters for value in one.grad.tolist()]
     if step["unscale"] == "twice":
         refused = _refuses(scaler, optimizer)
+    optimizer.took_bad = False
     scaler.step(optimizer)
     scaler.update()
     moved = [-float(value) for one in parameters for value in one.detach().flatten()]
-    skipped = all(value == 0 for value in moved) and not bool(torch.isnan(optimizer.spoiled))
+    skipped = all(value == 0 for value in moved) and not optimizer.took_bad
     after = float(scaler.scale(torch.tensor(1.0)))
     return {
         "before": factor,
