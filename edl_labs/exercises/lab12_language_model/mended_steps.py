@@ -16,8 +16,10 @@ STEPS, EVERY = 6, 3  # accuracies are wanted at steps 0 and 3
 _SAME = 1e-4  # of a loss or a weight's length: orders of adding differ by 1e-6
 # What one parameter's update takes one of, without foreach or fused, however Adam is written.
 _OF_AN_OPTIMIZER = ("addcdiv", "addcmul", "lerp", "sqrt", "rsqrt")
-_OF_A_METRIC = ("argmax", "topk", "max", "sort", "argsort")  # one of them finds the largest logits
+_FINDS_LARGEST = ("argmax", "topk", "max", "amax", "aminmax", "sort", "argsort")
+_COPIES = ("clone", "copy", "_to_copy")  # their results are their arguments
 _NOT_KEPT = 2  # kernels of a step from which nothing follows: the least that an accuracy takes; a slip of one is none
+_HEADS = 4  # of the given model
 _NOISE = "qkv.bias"  # of all keys changes no attention: its gradient is rounding, which Adam makes large
 
 
@@ -218,16 +220,12 @@ def _costs_left(case: Any, played: Any, floats: list[str], outputs: list[str]) -
         why = f"{masked[0][0]} makes a tensor of {' × '.join(map(str, masked[0][1]))}: one number for each pair of "
         why += f"{case['tokens']} positions"
         left["the mask"] = ("Scores of all pairs of positions are written.", why, _SDPA)
-    in_each = [name for name in _OF_A_METRIC if _total(later, name) >= STEPS]
-    wasted = _not_kept(played, kernels, outputs)
-    has_metric = bool(in_each or wasted) or steps[EVERY].operators.total() <= steps[EVERY - 1].operators.total()
-    if has_metric:
+    left |= _unused_left(played, kernels, outputs)
+    is_larger = steps[EVERY].operators.total() > steps[EVERY - 1].operators.total()
+    if not (is_larger or left.keys() & {"the metric", "unused kernels"}):
         why = f"step {EVERY - 1}, whose accuracy is not kept, has as many kernels as step {EVERY}"
-        if wasted:
-            at, names = next(iter(wasted.items()))
-            why = f"step {at} runs {', '.join(names[:4])}, and no loss, accuracy or weight follows from it"
-        why = f"{in_each[0]} runs {_total(later, in_each[0])} times in {STEPS} steps" if in_each else why
-        left["the metric"] = ("The accuracy is computed in every step.", why, "compute it in the steps that keep it")
+        left["unused kernels"] = ("A step without an accuracy runs no fewer kernels.", why, _ITS_STEPS)
+    has_metric = bool(left.keys() & {"the metric", "unused kernels"})
     training = [step for number, step in enumerate(steps) if number % EVERY]
     casts = sum(step.conversions for step in training) - has_metric * len(training)  # of the metric itself
     casts = max(casts, sum(step.conversions for step in sections) - STEPS * (1 + has_metric))  # moved out of the steps
@@ -248,33 +246,80 @@ def _in_steps(played: Any) -> list[int]:
 
 
 def _of_what_is_kept(played: Any, steps: list[int]) -> int:
-    """The kernels for single tensors that read or write what an earlier step made, but for inputs of the program."""
-    made = dict.fromkeys(played.inputs_at.values(), STEPS)  # texts, weights and positions are no averages
+    """The kernels for single tensors that read or write what an earlier step made, but for inputs of the program.
+
+    Memory that was filled with constants holds nothing of earlier steps: gradients that are set to 0, say.
+    """
+    inputs = set(played.inputs_at.values())  # texts, weights and positions are no averages
+    made: dict[int, int] = {}
     count = 0
     for kernel, step in zip(played.trace, steps, strict=True):
-        touched = kernel.reads | kernel.writes
+        touched = (kernel.reads | kernel.writes) - inputs - kernel.fills
         is_single = not (kernel.takes_lists or kernel.is_read)
         count += step > 0 and is_single and any(made.get(one, step) < step for one in touched)
         for one in kernel.writes:
             made.setdefault(one, step)
+        for one in kernel.fills:
+            made.pop(one, None)
     return count
 
 
-def _not_kept(played: Any, steps: list[int], outputs: list[str]) -> dict[int, list[str]]:
-    """The kernels in steps that keep no accuracy from which no output follows, where they are more than a slip."""
-    noise = [name for name in played.outputs if name.endswith(_NOISE)]
+def _unused_left(played: Any, steps: list[int], outputs: list[str]) -> dict[str, tuple[str, str, str]]:
+    """The metric, where a step without an accuracy compares the largest logits with the targets, or other waste."""
+    outputs = [*outputs, *(name for name in played.outputs if name.endswith(_NOISE))]
+    compared = _comparisons(played, steps, played.dead(outputs, reads_are_uses=False))
+    if compared:
+        which = "every step" if len(compared) == sum(number % EVERY > 0 for number in range(STEPS)) else "spare steps"
+        step, name = next(iter(compared.items()))
+        why = f"step {step} compares the largest logits with the targets ({name}), and its accuracy is not kept"
+        return {"the metric": (f"The accuracy is computed in {which}.", why, "compute it in the steps that keep it")}
     found: dict[int, list[str]] = {}
-    for at in sorted(played.dead([*outputs, *noise])):
+    for at in sorted(played.dead(outputs)):
         if steps[at] >= 0 and steps[at] % EVERY:
             found.setdefault(steps[at], []).append(played.trace[at].name)
-    return {step: names for step, names in found.items() if len(names) >= _NOT_KEPT}
+    found = {step: names for step, names in found.items() if len(names) >= _NOT_KEPT}
+    if not found.keys() - {STEPS - 1}:  # the last step makes things ready for one that never comes
+        return {}
+    step, names = next(iter(found.items()))
+    why = f"step {step} runs {', '.join(names[:4])}, and no loss, accuracy or weight follows from it"
+    return {"unused kernels": ("A step computes what is not used.", why, "leave out what nothing follows from")}
+
+
+def _comparisons(played: Any, steps: list[int], unused: set[int]) -> dict[int, str]:
+    """The kernel of each step without an accuracy where the targets meet the largest logits.
+
+    The maximum in a loss by hand meets the targets as well. So this is an equality, or the maximum has no other use.
+    """
+    texts = {played.inputs_at[f"text {number}"] for number in range(STEPS)}
+    targets, largest, of_metric = set(texts), set[int](), set[int]()
+    found: dict[int, str] = {}
+    for at, kernel in enumerate(played.trace):
+        has_targets, has_metric = not kernel.reads.isdisjoint(targets), not kernel.reads.isdisjoint(of_metric)
+        is_equality = kernel.name in ("eq", "ne") and not kernel.reads.isdisjoint(largest)
+        if has_targets and (is_equality or (has_metric and at in unused)) and steps[at] % EVERY and steps[at] > 0:
+            found.setdefault(steps[at], kernel.name)
+        if kernel.name in _FINDS_LARGEST and not has_targets:
+            largest |= kernel.writes
+            of_metric |= kernel.writes if at in unused else set()
+        if at in unused and has_metric:
+            of_metric |= kernel.writes
+        if has_targets and (at in unused or kernel.name in _COPIES):
+            targets |= kernel.writes
+    return found
 
 
 def _has_all_pairs(case: Any, shape: tuple[int, ...]) -> bool:
-    """Whether a tensor has a number for each pair of positions: by two of its dimensions, or by one that holds both."""
-    tokens = case["tokens"]  # odd, and no other size of the model
-    pairs = [size for size in shape if size % tokens**2 == 0 and size != case["words"]]
-    return shape.count(tokens) > 1 or (tokens in shape and tokens + 1 in shape) or bool(pairs)
+    """Whether a tensor has a number for each pair of positions: by two of its dimensions, or by one that holds both.
+
+    Parameters and layers in one row have a multiple of the width or of the words, which may hold `tokens` twice as
+    well; and one position more may be the width, or some rows of the batch.
+    """
+    tokens, batch, width = case["tokens"], case["batch"], case["width"]  # tokens are odd, and no other size
+    pairs = [size for size in shape if size % tokens**2 == 0 and size % width and size % case["words"]]
+    has_one_more = tokens in shape and tokens + 1 in shape
+    if has_one_more and (tokens + 1 == width or (tokens + 1) % batch == 0):
+        has_one_more = math.prod(shape) == _HEADS * batch * tokens * (tokens + 1)
+    return shape.count(tokens) > 1 or has_one_more or bool(pairs)
 
 
 def _total(sections: list[Any], name: str) -> int:
@@ -282,4 +327,5 @@ def _total(sections: list[Any], name: str) -> int:
 
 
 _SDPA = "F.scaled_dot_product_attention(q, k, v, is_causal=True) has no need of them"
+_ITS_STEPS = "compute the accuracy in the steps that keep it alone"
 _ALL_OF_IT = "the same optimizer, learning rate and clipping, in the same order"

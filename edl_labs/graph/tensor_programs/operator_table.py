@@ -59,6 +59,7 @@ _foreach_div _foreach_exp _foreach_lerp _foreach_max _foreach_maximum _foreach_m
 _foreach_norm _foreach_pow _foreach_reciprocal _foreach_rsqrt _foreach_sign _foreach_sqrt _foreach_sub _foreach_zero
 _fused_adam _fused_adamw _fused_sgd _fused_adagrad
 """
+FILLING = frozenset({*_FACTORIES.split(), "fill", "zero", "_foreach_zero"})  # their results hold constants alone
 NAMES = frozenset(
     " ".join((_FACTORIES, _VIEWS, _POINTWISE, _REDUCTIONS, _PRODUCTS, _LAYERS, _PLACES, _OPTIMIZERS)).split()
 ) | {HOST_READ, *UNFILLED}

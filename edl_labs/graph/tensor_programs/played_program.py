@@ -19,6 +19,8 @@ class Kernel:
     """Whether it works on lists of tensors, as a fused optimizer does."""
     is_read: bool = False
     """Whether the host learns something of its result: it has a use then, though no output follows from it."""
+    fills: frozenset[int] = frozenset()
+    """Memory that holds constants alone after it: it was made of them, or overwritten with them as a whole."""
 
 
 @dataclass
@@ -71,13 +73,16 @@ class Played:
         """Operators that compute, views left out."""
         return sum(section.operators.total() for section in self.sections)
 
-    def dead(self, names: Iterable[str]) -> set[int]:
-        """The kernels, by their place in `trace`, from whose results none of these outputs follows."""
+    def dead(self, names: Iterable[str], *, reads_are_uses: bool = True) -> set[int]:
+        """The kernels, by their place in `trace`, from whose results none of these outputs follows.
+
+        What the host reads has a use, unless `reads_are_uses` is false.
+        """
         needed = {self.outputs_at[name] for name in names if name in self.outputs_at}
         found = set()
         for at in range(len(self.trace) - 1, -1, -1):
             kernel = self.trace[at]
-            if needed.isdisjoint(kernel.writes) and not kernel.is_read:
+            if needed.isdisjoint(kernel.writes) and not (kernel.is_read and reads_are_uses):
                 found.add(at)
             else:
                 needed |= kernel.reads

@@ -8,6 +8,7 @@ from typing import Any
 
 from edl_labs.graph.tensor_programs.argument_checks import check_arguments
 from edl_labs.graph.tensor_programs.operator_table import (
+    FILLING,
     HOST_READ,
     UNFILLED,
     base_name,
@@ -150,9 +151,12 @@ class _Player:
         for number, tensor in zip(numbers, made, strict=True):
             self._hold(number, tensor)
         if is_kernel:
-            writes = frozenset(map(self.memory_of, [*made, *_written(op, args, kwargs)]))
+            written = [*made, *_written(op, args, kwargs)]
+            is_filling = base_name(name) in FILLING and not (base_name(name) == "fill" and len(given) > 1)
+            filled = [one for one in written if is_filling and _is_whole(one)]
+            writes, fills = (frozenset(map(self.memory_of, one)) for one in (written, filled))
             has_lists = any(isinstance(one, list) and tensors_of(one) for one in args)
-            self.trace.append(Kernel(base_name(name), reads, writes, has_lists, is_read=_waits(op, args)))
+            self.trace.append(Kernel(base_name(name), reads, writes, has_lists, _waits(op, args), fills))
         if not self._from_inputs.isdisjoint(storages):
             self.sections[-1].host_reads += _waits(op, args)
             self._from_inputs.update(one.untyped_storage()._cdata for one in made)
@@ -315,6 +319,11 @@ def _distinct_bytes(tensor: Any) -> int:
     """Of a tensor, without the elements that an expanded one repeats."""
     count = math.prod(size for size, stride in zip(tensor.shape, tensor.stride(), strict=True) if stride)
     return int(count * tensor.element_size())
+
+
+def _is_whole(tensor: Any) -> bool:
+    """Whether a tensor has all of its memory."""
+    return bool(_distinct_bytes(tensor) == tensor.untyped_storage().nbytes())
 
 
 def _has_digits(tensor: Any) -> bool:

@@ -260,3 +260,152 @@ def test_an_optimizer_by_hand_on_one_row_is_a_fused_one(judged, solution):
             self.optimizer = FlatAdam(model.parameters())
 
     assert 1 == judged("mend_the_step", Training=Training).points
+
+
+@pytest.mark.parametrize("seed", [2, 6, 83])
+@pytest.mark.parametrize("optimizer", [None, FlatAdam])
+def test_sizes_that_hold_the_tokens_twice_by_chance_are_no_mask(judged, solution, seed, optimizer):
+    class Training(solution["Training"]):
+        def __init__(self, model):
+            super().__init__(model)
+            self.optimizer = self.optimizer if optimizer is None else optimizer(model.parameters())
+
+    outcome = judged("mend_the_step", seed=seed, Training=Training)
+
+    assert 1 == outcome.points, outcome.why
+
+
+@pytest.mark.parametrize("seed", [2, 6, 83])
+@pytest.mark.parametrize("training", [scores_in_the_middle, scores_with_one_more, scores_in_one_row])
+def test_scores_are_a_mask_where_other_sizes_hold_the_tokens_as_well(judged, solution, seed, training):
+    outcome = judged("mend_the_step", seed=seed, Training=training(solution))
+
+    assert (pytest.approx(0.8), "Scores of all pairs of positions are written.") == (outcome.points, outcome.what)
+
+
+def gradients_set_to_0(solution, clear, *, at_end):
+    class Training(solution["Training"]):
+        def step(self, text):
+            x, following = self.model.embedding(text[:, :-1]), text[:, 1:].flatten()
+            for block in self.model.blocks:
+                x = block(x + self.positions, self.attend)
+            logits = self.model.head(x).flatten(0, 1)
+            loss = solution["F"].cross_entropy(logits, following)
+            if not at_end:
+                clear(self)
+            loss.backward()
+            solution["nn"].utils.clip_grad_norm_(self.model.parameters(), 0.5)
+            self.optimizer.step()
+            if at_end:
+                clear(self)
+            if len(self.losses) % 3 == 0:
+                self.accuracies.append((logits.argmax(1) == following).float().mean())
+            self.losses.append(loss.detach())
+
+    return Training
+
+
+def new_zeros(training):
+    for one in training.model.parameters():
+        one.grad = torch.zeros_like(one)
+
+
+@pytest.mark.parametrize("at_end", [False, True])
+@pytest.mark.parametrize(
+    "clear",
+    [
+        lambda self: self.optimizer.zero_grad(set_to_none=False),
+        lambda self: self.model.zero_grad(set_to_none=False),
+        new_zeros,
+    ],
+)
+def test_gradients_that_are_added_to_zeros_are_no_updates_and_no_waste(judged, solution, clear, at_end):
+    outcome = judged("mend_the_step", Training=gradients_set_to_0(solution, clear, at_end=at_end))
+
+    assert 1 == outcome.points, (outcome.what, outcome.why)
+
+
+def test_averages_of_an_optimizer_by_hand_that_are_made_of_zeros_are_kept_all_the_same(judged, solution):
+    class Anew(RenamedAdam):
+        def step(self):
+            self.averages = [tuple(torch.zeros_like(one).add_(one) for one in both) for both in self.averages]
+            super().step()
+
+    class Training(solution["Training"]):
+        def __init__(self, model):
+            super().__init__(model)
+            self.optimizer = Anew(model.parameters())
+
+    outcome = judged("mend_the_step", Training=Training)
+
+    assert (0.8, "Every parameter is updated separately.") == (outcome.points, outcome.what)
+
+
+def running_mean(self, logits, following):
+    self.mean = 0.9 * getattr(self, "mean", 0) + 0.1 * logits.logsumexp(1).mean()
+
+
+def watched_logits(self, logits, following):
+    self.largest = logits.max() + 0.0
+
+
+def checked_words(self, logits, following):
+    self.is_right = following.max() < 50
+
+
+@pytest.mark.parametrize("extra", [running_mean, watched_logits, checked_words])
+def test_kernels_without_a_use_are_not_called_the_accuracy(judged, solution, extra):
+    outcome = judged("mend_the_step", Training=with_steps(solution, extra=extra))
+
+    assert (pytest.approx(0.8), "A step computes what is not used.") == (outcome.points, outcome.what), outcome.why
+
+
+def test_an_accuracy_of_one_spare_step_is_not_in_every_step(judged, solution):
+    def of_step_4(self, logits, following):
+        if len(self.losses) == 4:
+            self.last = (logits.argmax(1) == following).float().mean()
+
+    outcome = judged("mend_the_step", Training=with_steps(solution, extra=of_step_4))
+
+    assert (pytest.approx(0.8), "The accuracy is computed in spare steps.") == (outcome.points, outcome.what)
+    assert "step 4 compares" in outcome.why
+
+
+def loss_by_hand(solution, *, keep, extra=lambda best, following: None):
+    class Training(solution["Training"]):
+        def step(self, text):
+            x, following = self.model.embedding(text[:, :-1]), text[:, 1:].flatten()
+            for block in self.model.blocks:
+                x = block(x + self.positions, self.attend)
+            logits = self.model.head(x).flatten(0, 1)
+            most, best = logits.max(1)
+            sums = most + (logits - most[:, None]).exp().sum(1).log()
+            loss = (sums - logits.gather(1, following[:, None])[:, 0]).mean()
+            self.optimizer.zero_grad()
+            loss.backward()
+            solution["nn"].utils.clip_grad_norm_(self.model.parameters(), 0.5)
+            self.optimizer.step()
+            extra(best, following)
+            if len(self.losses) % 3 == 0:
+                self.accuracies.append((best == following).float().mean())
+            self.losses.append(keep(loss))
+
+    return Training
+
+
+def test_the_maximum_of_a_loss_by_hand_is_not_the_accuracy(judged, solution):
+    honest = judged("mend_the_step", Training=loss_by_hand(solution, keep=torch.Tensor.detach))
+    reading = judged("mend_the_step", Training=loss_by_hand(solution, keep=torch.Tensor.item))
+
+    assert 1 == honest.points, (honest.what, honest.why)
+    assert (pytest.approx(0.8), "The host reads a value in the step.") == (reading.points, reading.what), reading.why
+    assert "also left" not in reading.why
+
+
+def test_an_accuracy_by_the_maximum_of_a_loss_by_hand_is_the_accuracy(judged, solution):
+    def also(best, following):
+        (best == following).float().mean()
+
+    outcome = judged("mend_the_step", Training=loss_by_hand(solution, keep=torch.Tensor.detach, extra=also))
+
+    assert (pytest.approx(0.8), "The accuracy is computed in every step.") == (outcome.points, outcome.what)

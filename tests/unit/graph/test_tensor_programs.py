@@ -156,6 +156,24 @@ def test_what_no_output_follows_from_is_dead_unless_the_host_reads_it() -> None:
     played = play(record(function, x), x)
 
     assert [played.trace[at].name for at in sorted(played.dead(["y"]))] == ["sin", "tan"]
+    unread = played.dead(["y"], reads_are_uses=False)
+    assert [played.trace[at].name for at in sorted(unread)] == ["sin", "cos", "sum", "_local_scalar_dense", "tan"]
+
+
+def test_memory_is_filled_where_constants_are_written_into_all_of_it() -> None:
+    def function(x: torch.Tensor, **others: torch.Tensor) -> Tensors:
+        made = x * 2
+        made[0].zero_()
+        made.zero_()
+        made.fill_(x.sum())
+        return {"y": made + torch.zeros_like(x)}
+
+    played = play(record(function, _inputs(0)), _inputs(1))
+
+    assert [(one.name, bool(one.fills)) for one in played.trace] == [
+        *(("mul", False), ("zero", False), ("zero", True), ("sum", False), ("fill", False)),
+        *(("zeros_like", True), ("add", False)),
+    ]
 
 
 def test_sections_are_counted_apart() -> None:
