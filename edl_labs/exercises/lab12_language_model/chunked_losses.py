@@ -18,6 +18,7 @@ IGNORED = -100  # torch's own
 _LIKE = 1e-5  # relative: sums in fp32 are nearer than that
 _KEPT_TWICE = 0.6  # the memory is saved, a third more is computed: as the text says, 3 of 5 points
 _PER_GRADIENT = 4  # operators on each gradient in the backward pass: one is needed to scale it
+_PRODUCTS = ("mm", "bmm", "addmm", "mv")  # what makes logits
 _PER_CHUNK = 6  # tensors of a chunk's logits that a plain way to write it holds at once
 
 
@@ -167,23 +168,41 @@ def _judge_values(case: Any, played: Any, right: Mapping[str, list[float]]) -> N
         at = max(range(len(wanted)), key=lambda row: _apart(found[row], wanted[row]))
         if _apart(found[at], wanted[at]) > within * largest:
             if name == "loss" and not math.isfinite(found[0]):
-                raise _overflow(case, found[0])
+                raise _not_finite(case, found[0], wanted[0], played)
             if name == "loss":
                 why = f"{found[0]:.9g} was returned, but {wanted[0]:.9g} is right{_stale(played)}"
                 raise Wrong("The loss is wrong.", why=why, next="compare with F.cross_entropy on all logits")
             raise _gradient_symptom(case, words, found, wanted, at, played)
 
 
-def _overflow(case: Any, loss: float) -> Wrong:
+def _not_finite(case: Any, loss: float, wanted: float, played: Any) -> Wrong:
+    """What made the loss so, where the operators and the case's own logits show it."""
     import torch
 
     drawn = drawn_inputs(case, seed=case["seed"])
-    most = float((drawn["hidden"] @ drawn["weight"].T).max())
-    limit = math.log(torch.finfo(drawn["hidden"].dtype).max)
-    why = f"{loss} was returned; the largest logit of this case is {most:.0f}, and exp is inf above {limit:.0f}"
-    return Wrong(
-        "The loss is not finite.", why=why, next="subtract each row's largest logit first, as log_softmax does"
-    )
+    logits = drawn["hidden"] @ drawn["weight"].T
+    most, limit = float(logits.max()), math.log(torch.finfo(logits.dtype).max)
+    what = "The loss is not finite."
+    if most > limit and _runs_on(played.trace, "exp", _PRODUCTS):
+        why = f"{loss} was returned; the largest logit of this case is {most:.0f}, and exp is inf above {limit:.0f}"
+        return Wrong(what, why=why, next="subtract each row's largest logit first, as log_softmax does")
+    shares = logits.softmax(1)
+    zeros = int((shares == 0).sum())
+    if zeros and _runs_on(played.trace, "log", ("_softmax",)):
+        why = f"{loss} was returned; {zeros} of {shares.numel()} results of softmax are 0, and log of 0 is -inf"
+        return Wrong(what, why=why, next="log_softmax makes no such 0: use it instead of softmax and log")
+    why = f"{loss} was returned, but {wanted:.9g} is right{_stale(played)}"
+    return Wrong(what, why=why, next="compare with F.cross_entropy on all logits, one chunk after the other")
+
+
+def _runs_on(trace: list[Any], name: str, makers: tuple[str, ...]) -> bool:
+    """Whether an operator gets what one of `makers` has made, as it was made."""
+    last: dict[int, str] = {}
+    for kernel in trace:
+        if kernel.name == name and any(last.get(one) in makers for one in kernel.reads):
+            return True
+        last |= dict.fromkeys(kernel.writes, kernel.name)
+    return False
 
 
 def _gradient_symptom(case: Any, words: str, found: list[float], wanted: list[float], at: int, played: Any) -> Wrong:

@@ -64,3 +64,55 @@ def test_logits_that_are_computed_twice_in_the_forward_pass_cost_as_much_by_any_
     outcome = judged("chunked_loss", chunked_loss=Twice.apply)
 
     assert (0.6, "The logits are computed twice.") == (outcome.points, outcome.what)
+
+
+def by_chunks(solution, losses_of, *, smoothings):
+    """The solution, with a loss by a function of a chunk's logits and targets in cases of these smoothings."""
+
+    class Other(solution["ChunkedLoss"]):
+        @staticmethod
+        def forward(ctx, hidden, weight, targets, rows, smoothing, mean):
+            loss = solution["ChunkedLoss"].forward(ctx, hidden, weight, targets, rows, smoothing, mean)
+            if smoothing not in smoothings:
+                return loss
+            total = hidden.new_zeros(())
+            for at in range(0, len(hidden), rows):
+                following = targets[at : at + rows, None]
+                each = losses_of(hidden[at : at + rows] @ weight.T, following.clamp(min=0), smoothing)
+                total = total + (each * (following[:, 0] != -100)).sum()
+            return total / (targets != -100).sum() if mean else total
+
+    return Other.apply
+
+
+def of_logs(logs, following, smoothing):
+    return -(1 - smoothing) * logs.gather(1, following)[:, 0] - smoothing * logs.mean(1)
+
+
+def over_0(logits, following, smoothing):
+    return of_logs(logits.log_softmax(1), following, smoothing) / 0.0
+
+
+def log_of_softmax(logits, following, smoothing):
+    return of_logs(logits.softmax(1).log(), following, smoothing)
+
+
+def log_of_the_sum_of_exp(logits, following, smoothing):
+    return of_logs(logits - logits.exp().sum(1, keepdim=True).log(), following, smoothing)
+
+
+@pytest.mark.parametrize(
+    ("losses_of", "smoothings", "said"),
+    [
+        (over_0, (0.0, 0.1, 0.2), "nan was returned, but "),
+        (over_0, (0.2,), "nan was returned, but "),
+        (log_of_softmax, (0.2,), "results of softmax are 0, and log of 0 is -inf"),
+        (log_of_the_sum_of_exp, (0.2,), "and exp is inf above 710"),
+    ],
+)
+def test_what_made_a_loss_infinite_is_told_where_that_is_seen(judged, solution, losses_of, smoothings, said):
+    outcome = judged("chunked_loss", chunked_loss=by_chunks(solution, losses_of, smoothings=smoothings))
+
+    assert "The loss is not finite." == outcome.what
+    assert said in outcome.why
+    assert ("exp" in said) == ("exp" in outcome.why)
