@@ -148,7 +148,7 @@ def _judge_plain_run(case: Any, got: Any, want: Any) -> None:
 
 def _judge_record(case: Any, got: Any, want: Any) -> None:
     if got["program"].startswith(_UNRECORDED):
-        then = "leave tensors to PyTorch's own operators"
+        then = "apply must work for every run, with PyTorch's functions for products, sums, elements and indices"
         raise Wrong("your Checkpoint cannot be recorded", why=got["program"].removeprefix(_UNRECORDED), next=then)
     right = want["facts"] if "facts" in want else facts(case, want["program"])
     judge_program(facts(case, got["program"]), right, _within(case))

@@ -83,6 +83,8 @@ def judge_programs(case: Any, got: Any, want: Any) -> None:
     if len(programs) != case["ranks"] or str(programs[0]).startswith(_UNRECORDED):
         why = str(programs[0]).removeprefix(_UNRECORDED) if programs else "there is no record of the ranks"
         then = "a rank passes one tensor forward and one backward to comm.all_reduce, and nothing else"
+        if why.startswith("ProgramError"):
+            then = "use PyTorch's functions for products, sums, elements and indices"
         raise Wrong("your ranks cannot be recorded", why=why, next=then)
     entries = {name: case[name] for name in _ENTRIES}
     block, x, upstream = drawn_block({**entries, "seed": entries["values_seed"]})

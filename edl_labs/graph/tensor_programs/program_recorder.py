@@ -86,6 +86,8 @@ class Recorder(TorchDispatchMode):
         if name == "_reshape_alias.default":
             func, args = torch.ops.aten.as_strided.default, (*args, args[0].storage_offset())
             name = "as_strided.default"  # the same, with its bounds checked
+        if func in _COMPARISONS:
+            return self._note_comparison(func, args, kwargs)
         operator(name)
         if len(self._program.steps) >= MOST_OPERATORS:
             raise ProgramError(
@@ -99,6 +101,14 @@ class Recorder(TorchDispatchMode):
         numbers = [self._number_of_result(one) for one in tensors_of(result)]
         value = result if func is torch.ops.aten._local_scalar_dense.default else None
         self._program.steps.append([name, plain, named, numbers, plain_argument(value, self._number)])
+        return result
+
+    def _note_comparison(self, func: Any, args: Any, kwargs: Any) -> bool:
+        """What gives a bool is noted as what it does: elements are compared, and the host reads whether all fit."""
+        result = bool(func(*args, **kwargs))
+        if args[0].shape == args[1].shape or func is not torch.ops.aten.equal.default:
+            with self:
+                torch.ops.aten._local_scalar_dense(_COMPARISONS[func](*args, **kwargs).all())
         return result
 
     def _note_host_read(self, tensor: torch.Tensor) -> None:
@@ -172,6 +182,22 @@ class _HostReads(TorchFunctionMode):
             self._note(args[0])
         return func(*args, **(kwargs or {}))
 
+
+def _is_close(
+    one: torch.Tensor, other: torch.Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
+) -> torch.Tensor:
+    """As torch.isclose; its defaults are torch's, which are not among the arguments."""
+    is_same = one == other
+    if one.is_floating_point():
+        is_same = torch.logical_or(is_same, (one - other).abs() <= atol + rtol * other.abs())
+    return torch.logical_or(is_same, torch.logical_and(one != one, other != other)) if equal_nan else is_same
+
+
+_COMPARISONS: dict[Any, Callable[..., torch.Tensor]] = {
+    torch.ops.aten.equal.default: torch.eq,
+    torch.ops.aten.allclose.default: _is_close,
+}
+"""Operators that give a bool, and what they compare elements with."""
 
 _ELSEWHERE = frozenset({"device", "layout", "pin_memory", "non_blocking"})
 """Arguments that say where a tensor lies, not what it holds."""

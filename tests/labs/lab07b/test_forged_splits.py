@@ -181,3 +181,26 @@ def test_a_rank_that_carries_the_whole_block_knows_its_own_part_alone(judged, so
     outcome = judged("split_a_block", shards=with_more(solution, MORE["the whole block"]), forward=forward)
 
     assert (0, "on other values, the ranks do not give what the whole block gives") == (outcome.points, outcome.what)
+
+
+def test_assertions_on_tensors_change_nothing(judged, solution):
+    def forward(shard, x, comm):
+        assert torch.equal(x, x.clone())
+        output = solution["forward"](shard, x, comm)
+        assert not torch.allclose(output, output + 1)
+        return output
+
+    outcome = judged("split_a_block", forward=forward)
+
+    assert "passed" == outcome.state, (outcome.what, outcome.why)
+
+
+def test_a_rank_that_draws_random_numbers_is_told_so(judged, solution):
+    def forward(shard, x, comm):
+        torch.rand(2)
+        return solution["forward"](shard, x, comm)
+
+    outcome = judged("split_a_block", forward=forward)
+
+    assert (0, "your ranks cannot be recorded") == (outcome.points, outcome.what)
+    assert "draws random numbers" in outcome.why

@@ -117,6 +117,46 @@ def test_what_waits_for_values_or_shows_them_is_a_read_by_the_host() -> None:
     assert play(record(reads, {"x": torch.ones(2)}), {"x": torch.ones(2)}).host_reads == 3
 
 
+COMPARED: dict[str, Callable[[torch.Tensor], object]] = {
+    "equal": lambda x: torch.equal(x, x.clone()),
+    "equal of other shapes": lambda x: not torch.equal(x, x[None]),
+    "unequal": lambda x: not torch.equal(x, x + 1),
+    "allclose": lambda x: torch.allclose(x, x + 1e-9),
+    "allclose of broadcast shapes": lambda x: torch.allclose(x, x[None], rtol=1e-3, atol=0, equal_nan=True),
+    "far": lambda x: not torch.allclose(x, x + 1),
+    "not a number": lambda x: not torch.allclose(x / 0 * 0, x / 0 * 0) and not torch.equal(x / 0 * 0, x / 0),
+    "by torch.testing": lambda x: torch.testing.assert_close(x, x.clone()) is None,
+}
+
+
+@pytest.mark.parametrize("kind", COMPARED)
+def test_a_comparison_of_tensors_is_a_read_by_the_host(kind: str) -> None:
+    def function(x: torch.Tensor) -> Tensors:
+        assert COMPARED[kind](x)
+        return {"y": x.exp()}
+
+    x = {"x": torch.ones(2)}
+    played = play(record(function, x), {"x": torch.zeros(2)})
+
+    assert (1 if kind not in ("equal of other shapes", "not a number") else played.host_reads) == played.host_reads
+    assert [1.0, 1.0] == played.outputs["y"].tolist()
+
+
+def test_a_refusal_says_what_is_true_of_the_operator() -> None:
+    x = {"x": torch.ones(3)}
+
+    for function, why in (
+        (lambda x: {"y": torch.rand(3)}, "draws random numbers"),
+        (lambda x: {"y": functional.dropout(x)}, "draws random numbers"),
+        (lambda x: {"y": x.histc(4)}, "is not among the operators"),
+        (lambda x: {"y": torch.ops.prims.sin(x)}, "comes from 'prims'"),
+    ):
+        with pytest.raises(ProgramError) as caught:
+            record(function, x)
+
+        assert why in (caught.value.why or "")
+
+
 def test_every_product_counts() -> None:
     def products(x: torch.Tensor, w: torch.Tensor) -> Tensors:
         zeros = torch.zeros(4, 2)
