@@ -84,25 +84,31 @@ def judge_program(mine: Mapping[str, Any], right: Mapping[str, Any], within: flo
             then = "work only on what forward and backward are given"
             raise Wrong(f"on other values, the {name} differs from a plain run", why=why, next=then)
     if mine["kept_bytes"] > right["kept_bytes"]:
-        why = f"the backward pass reads {mine['kept_bytes']} bytes that were made before it; the block's inputs are "
+        why = f"the backward pass reads {mine['kept_bytes']} bytes that were there before it; the block's inputs are "
         why += f"{right['kept_bytes']}"
         then = "what the backward pass needs besides the inputs is made again in it, from the inputs"
         raise Wrong("more than the inputs is kept", why=why, next=then)
 
 
 def _kept_bytes(played: Any) -> int:
-    """What was made before the gradient of the output was known, and is read afterwards."""
-    upstream, inputs = played.inputs_at["upstream"], set(played.inputs_at.values())
-    before: set[int] = set()
-    kept: set[int] = set()
+    """What was there before the gradient of the output was known, and what the gradients follow from afterwards.
+
+    Kernels that lead to no gradient are no part of the backward pass: a loss, a later run of the block, what is only
+    looked at. Of the program's inputs, the offset alone is one of the block's inputs: a copy of it is as large.
+    """
+    upstream, offset = played.inputs_at["upstream"], played.inputs_at["offset"]
+    others = set(played.inputs_at.values()) - {offset}
+    before, kept = {offset}, set[int]()
+    backward = played.leading_to(["input gradient", "weight gradient"])
     is_later = False
-    for kernel in played.trace:
+    for at, kernel in enumerate(played.trace):
         is_later = is_later or upstream in kernel.reads
-        if is_later:
-            kept |= (kernel.reads & before) - inputs
-        else:
+        if not is_later:
             before |= kernel.writes
-    return sum(played.bytes_of[one] for one in kept)
+            others -= kernel.writes  # an input that is written into keeps what was written
+        elif at in backward:
+            kept |= (kernel.reads & before) - others
+    return sum(played.bytes_of[one] for one in kept if one in played.bytes_of)
 
 
 def _sums(tensor: Any) -> list[float]:

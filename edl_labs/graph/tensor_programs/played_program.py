@@ -7,6 +7,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+_OF_SHAPES = frozenset({"full_like", "ones_like", "zeros_like", "new_full", "new_ones", "new_zeros"})
+"""Of their argument, these use the shape alone."""
+
 
 @dataclass(frozen=True)
 class Kernel:
@@ -66,7 +69,7 @@ class Played:
     outputs_at: dict[str, int] = field(default_factory=dict)
     """The memory of each output."""
     bytes_of: dict[int, int] = field(default_factory=dict)
-    """The size of each memory that was made."""
+    """The size of each memory that was made, and of each input's."""
 
     @property
     def kernels(self) -> int:
@@ -86,6 +89,17 @@ class Played:
                 found.add(at)
             else:
                 needed |= kernel.reads
+        return found
+
+    def leading_to(self, names: Iterable[str]) -> set[int]:
+        """The kernels, by their place in `trace`, from whose values these outputs follow."""
+        needed = {self.outputs_at[name] for name in names if name in self.outputs_at}
+        found = set()
+        for at in range(len(self.trace) - 1, -1, -1):
+            kernel = self.trace[at]
+            if not needed.isdisjoint(kernel.writes):
+                found.add(at)
+                needed |= frozenset() if kernel.name in _OF_SHAPES else kernel.reads
         return found
 
     @property

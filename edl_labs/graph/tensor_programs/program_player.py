@@ -77,7 +77,8 @@ class _Player:
             self._due.setdefault(place, []).append(number)
         for number, (name, dtype, shape) in enumerate(program.inputs):
             self._tensors[number] = _matching(name, dtype, shape, inputs.get(name))
-            self._owner[self._tensors[number].untyped_storage()._cdata] = number
+            storage = self._tensors[number].untyped_storage()
+            self._owner[storage._cdata], self.bytes_of[number] = number, storage.nbytes()
         for number, dtype, shape, values in program.constants:
             self._tensors[number] = _constant(dtype, shape, values)
         self._from_inputs = set(self._owner)  # storages whose values follow from those of inputs

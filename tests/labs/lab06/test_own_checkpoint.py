@@ -178,6 +178,52 @@ class WithACopyOfTheState(ByBackward):
         return run(*inputs)
 
 
+class SavesACopy(torch.autograd.Function):
+    """Honest: copies of all inputs are saved."""
+
+    @staticmethod
+    def forward(ctx: Any, run: Any, *inputs: Any) -> Any:
+        _note(ctx, run, [one.detach().clone() if isinstance(one, torch.Tensor) else one for one in inputs])
+        ctx.needs = [isinstance(one, torch.Tensor) and one.requires_grad for one in inputs]
+        return run(*inputs)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Any) -> Any:
+        return _run_again(ctx, gradient, needs=ctx.needs)
+
+
+class WithAssertions(ByBackward):
+    """Honest: it looks at what it has, by PyTorch's comparisons."""
+
+    @staticmethod
+    def forward(ctx: Any, run: Any, *inputs: Any) -> Any:
+        first, output = inputs[0], ByBackward.forward(ctx, run, *inputs)
+        assert torch.equal(first, first.clone())
+        assert torch.allclose(output, output + 0)
+        return output
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Any) -> Any:
+        assert not torch.equal(gradient, gradient + 1)
+        found = ByBackward.backward(ctx, gradient)
+        assert torch.allclose(found[1], found[1])
+        return found
+
+
+class KeepsTheActivation(torch.autograd.Function):
+    """Keeps what comes out of the block besides its inputs, and gets the gradients from both."""
+
+    @staticmethod
+    def forward(ctx: Any, run: Any, *inputs: Any) -> Any:
+        _note(ctx, run, inputs)
+        ctx.kept = run(*inputs)
+        return ctx.kept.clone()
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Any) -> Any:
+        return _run_again(ctx, gradient + 0 * ctx.kept)
+
+
 def _cut(one: Any, like: Any = None) -> Any:
     needs = getattr(one if like is None else like, "requires_grad", False)
     return one.detach().requires_grad_(needs) if isinstance(one, torch.Tensor) else one
@@ -208,7 +254,7 @@ def _run_again(ctx: Any, gradient: Any, *, needs: Any = None) -> Any:
 
 WRONG = (
     *(Reentrant, TorchsFunction, NotReentrant, HiddenGraph, RunsAgainAndKeeps),
-    *(KeepsAGraphOfItsOwn, ShiftsAlways, PlainWhereNoRunIsNoted, NotRecorded),
+    *(KeepsAGraphOfItsOwn, ShiftsAlways, PlainWhereNoRunIsNoted, NotRecorded, KeepsTheActivation),
 )
 
 
@@ -217,7 +263,10 @@ def test_torchs_own_and_what_keeps_activations_earn_nothing(judged, kind):
     assert 0 == judged("own_checkpoint", Checkpoint=kind).points
 
 
-@pytest.mark.parametrize("kind", [ByBackward, WithGraphThrownAway, InTwoSteps, WithACopyOfTheState])
+HONEST = (ByBackward, WithGraphThrownAway, InTwoSteps, WithACopyOfTheState, SavesACopy, WithAssertions)
+
+
+@pytest.mark.parametrize("kind", HONEST)
 def test_every_honest_form_earns_all(judged, kind):
     outcome = judged("own_checkpoint", Checkpoint=kind)
 
@@ -228,7 +277,7 @@ def test_a_graph_that_is_kept_behind_hooks_of_ones_own_is_seen_by_what_is_read_l
     outcome = judged("own_checkpoint", Checkpoint=KeepsAGraphOfItsOwn)
 
     assert "more than the inputs is kept" == outcome.what
-    assert "were made before it" in outcome.why
+    assert "were there before it" in outcome.why
 
 
 def test_a_student_is_given_what_apply_gets(exercises):
