@@ -66,6 +66,20 @@ def test_logits_that_are_computed_twice_in_the_forward_pass_cost_as_much_by_any_
     assert (0.6, "The logits are computed twice.") == (outcome.points, outcome.what)
 
 
+def test_sums_over_the_logits_that_are_written_as_products_are_no_second_product(judged, solution):
+    class Weighted(solution["ChunkedLoss"]):
+        @staticmethod
+        def forward(ctx, hidden, weight, targets, rows, smoothing, mean):
+            wide = hidden.new_zeros(rows, len(weight))
+            for _ in range(0, len(hidden), rows):
+                torch.dot(torch.mv(wide, wide[0]), wide[:, 0])
+            return solution["ChunkedLoss"].forward(ctx, hidden, weight, targets, rows, smoothing, mean)
+
+    outcome = judged("chunked_loss", chunked_loss=Weighted.apply)
+
+    assert 1 == outcome.points, outcome
+
+
 def by_chunks(solution, losses_of, *, smoothings):
     """The solution, with a loss by a function of a chunk's logits and targets in cases of these smoothings."""
 
