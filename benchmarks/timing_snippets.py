@@ -363,10 +363,13 @@ def thread_not_joined() -> dict[str, Any]:
 
 @mistaken("other_stream")
 def pool_not_waited_for() -> dict[str, Any]:
-    pool = ThreadPoolExecutor(1)
+    pool, earlier = ThreadPoolExecutor(1), []
 
     def fn() -> None:
-        pool.submit(busy)
+        # On a busy machine the pool would fall behind, and its queue would grow: a second mistake.
+        while earlier:
+            earlier.pop().result()
+        earlier.append(pool.submit(busy))
         busy(20_000)
 
     return {"fn": fn, "budget_s": 0.2}
