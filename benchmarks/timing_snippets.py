@@ -363,7 +363,8 @@ def thread_not_joined() -> dict[str, Any]:
 
 @mistaken("other_stream")
 def pool_not_waited_for() -> dict[str, Any]:
-    pool, earlier = ThreadPoolExecutor(1), []
+    pool = ThreadPoolExecutor(1)
+    earlier: list[Any] = []
 
     def fn() -> None:
         # On a busy machine the pool would fall behind, and its queue would grow: a second mistake.
