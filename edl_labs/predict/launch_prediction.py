@@ -119,12 +119,13 @@ def _predicted(launch: LaunchRecord, timer: KernelTimer) -> LaunchPrediction:
     card, e = timer.card, timer.efficiencies
     compute_s, unit = _compute_s(launch, timer)
     once = SECTOR_BYTES * sum(one.read_once_sectors + one.written_once_sectors for one in launch.tensors)
+    once += _filled(launch)
     touched = SECTOR_BYTES * sum(one.read_sectors + one.written_sectors for one in launch.tensors)
     needed = sum(one.item_bytes * (one.read_once_elements + one.written_once_elements) for one in launch.tensors)
     drawn = min(1.0, _SHARES_OF_MEMORY * launch.programs / card.sm_count)
     rate = _stream_byte_per_s(card, e) * drawn
     at_cache = touched + (_PARTIAL_WRITE - 1) * _written_in_part(launch)
-    memory_s, cache_s = (once + _filled(launch)) / rate, at_cache / (rate * _L2_SPEEDUP)
+    memory_s, cache_s = once / rate, at_cache / (rate * _L2_SPEEDUP)
     missed_s = max(touched, once) / rate
     rounds_s, rounds = _rounds_s(launch, timer, compute_s)
     start_s = (card.kernel_floor_s or _START_S) + _ROUND_S
