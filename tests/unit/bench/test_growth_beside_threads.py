@@ -79,3 +79,15 @@ def test_what_the_compiler_keeps_of_each_call_is_not_told_as_the_calls_growth_to
 
     assert ["compile_inside"] == [item.kind for item in session.so_far]
     assert "compiler" in session.off["allocator_growing"]
+
+
+def test_one_call_that_waited_for_a_processor_does_not_end_the_look(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first call that is timed takes a second; the others take no time, and each keeps two objects."""
+    kept: list[object] = []
+    took = iter([1.0])
+    monkeypatch.setattr(changing_calls, "_call_s", lambda look, call: next(took, 1e-5))
+    fn = lambda: kept.append([object()])  # noqa: E731  (what is timed is a function of one line)
+    session = Detection(fn, feed=None, clock=ScriptedClock(), enabled=True, cold=False, budget_s=0.4)
+    session.before()
+
+    assert ["allocator_growing"] == [item.kind for item in session.so_far]
