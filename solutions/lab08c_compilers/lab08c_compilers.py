@@ -54,8 +54,8 @@ Progress("lab08c_compilers")
 #
 # This network is correct, but it has four slow habits that are common in real code. It reads a number back to the host
 # in every block (`checks`), scales its channels one by one (`loops`), has a convolution whose algorithm was never tuned
-# (`unfolds`), and converts to another layout and back in every block (`copies`). Each of them can be switched off
-# without changing the result.
+# (`unfolds`), and converts to another layout and back in every block (`copies`). You can switch off any of them without
+# changing the result.
 
 # %% given
 import torch
@@ -172,14 +172,14 @@ with reveal_prediction("versions_of_rows", "versions_of_rates") as truth:
 # * A size or a number that differs from one *seen* before in the same place is free in the new version: any value
 #   passes. The values seen are the arguments of all calls for which a version was made. Existing versions do not
 #   change. A bool is never free.
-# * Once different numbers of dimensions have been seen, every size counts as changed, from the first call with another
-#   number on.
+# * Once the number of dimensions has changed, every size counts as changed, starting with the first call that has a
+#   different number of dimensions.
 # * A size of 1 broadcasts, so it is a special case: a free size accepts 2 or more, and a version that is made for a
 #   size of 1 accepts only 1 there. (No size is 0.)
 #
 # The function computes `y = x * scale + shift` (and `y = y + 1`, if `verbose`), then runs `lines`, and returns `y * 2`.
-# Each line is a dict with its `"code"` and with `"only_if"`: None, or the name of a bool argument, and then the line
-# runs only if that argument is true. `"code"` is always one of these:
+# Each line is a dict with two keys, `"code"` and `"only_if"`. If `"only_if"` is None, the line always runs; otherwise
+# it names a bool argument, and the line runs only if that argument is true. `"code"` is always one of these:
 #
 # | | | |
 # |---|---|---|
@@ -314,9 +314,10 @@ with reveal_prediction("eager_step") as truth:
 
 # %% [markdown]
 # Write `captured_train(gpu, towers, batches)`: one training step for each batch, in order. Run the first step without
-# the graph and all others as replays of one graph. `batches` are five or more pinned host buffers. Return another one,
-# with the loss of every step, 4 bytes each, complete when the function returns. Until then the host must not wait. The
-# whole run, the capture included, may take at most 10 % more time than the best program.
+# the graph and all others as replays of one graph. `batches` are five or more pinned host buffers. Return another
+# pinned host buffer with the loss of every step, 4 bytes each; it must be complete when the function returns. Until
+# then the host must not wait. The whole run, including the capture, may take at most 10 % more time than the best
+# program.
 #
 # | call | does |
 # |---|---|
@@ -326,21 +327,21 @@ with reveal_prediction("eager_step") as truth:
 # | `gpu.empty(n)`, `gpu.host_empty(n, pin_memory=True)` | buffers of n bytes; `buffer[4:8]` is a part of one |
 # | `gpu.copy(dst, src, non_blocking=True)` | a copy, in the current stream |
 # | `graph = gpu.CUDAGraph()`, `with gpu.graph(graph): ...` | captures what the block issues; nothing runs meanwhile |
-# | `graph.replay()` | runs it, in the current stream |
+# | `graph.replay()` | runs the graph in the current stream |
 # | `side = gpu.Stream()`, `with gpu.stream(side): ...` | another stream, and work in it |
 # | `gpu.current_stream()`, `a.wait_stream(b)` | as in torch, also within a capture |
 # | `gpu.synchronize()` | the host waits |
 #
-# A capture refuses any call that makes the host wait. Here, as in bare CUDA, it also refuses what asks the driver for
-# memory. (In PyTorch, a tensor that is made during a capture comes from the graph's own pool: that works, but the next
-# replay overwrites it.) A model's first call does both inside its libraries, so you cannot capture the first call. A
-# side stream joins the capture when it waits for the captured stream, and the captured stream has to wait for the side
-# stream before the block ends.
+# A capture refuses any call that makes the host wait. Here, as in bare CUDA, it also refuses any call that asks the
+# driver for memory. (In PyTorch, a tensor that is allocated during a capture comes from the graph's own pool: that
+# works, but the next replay overwrites it.) A model's first call does both inside its libraries, so you cannot capture
+# the first call. A side stream joins the capture when it waits for the captured stream, and the captured stream has to
+# wait for the side stream before the block ends.
 
 
 # %% solve="capture"
 def captured_train(gpu, towers, batches):
-    """One step for each batch; the buffer with their losses."""
+    """Train one step on each batch; return the buffer with the losses."""
     ### BEGIN SOLUTION
     static = gpu.empty(batches[0].nbytes)
     losses = gpu.host_empty(4 * len(batches), pin_memory=True)
@@ -390,8 +391,8 @@ with requires_solution("capture"), reveal_prediction("replayed_step") as truth:
 # kernel of the first step, the capture, and a single call for each replay. Below it, one stream runs the image tower
 # and the update, and the other runs the text tower.
 #
-# Before, the launches took longer than the kernels. Now the device sets the pace, and side by side the towers take half
-# of their time. The first step has to run without the graph: the warm-up *trains*, so it needs a batch of its own. The
+# Before, the launches took longer than the kernels. Now the device sets the pace, and the towers run side by side in
+# half the time. The first step has to run without the graph: the warm-up *trains*, so it needs a batch of its own. The
 # price is static buffers: if you forget to fill one, the step trains on the previous batch again, without any error.
 
 # %% [markdown]
@@ -451,7 +452,7 @@ with reveal_prediction("different_sums") as truth:
 
 # %%
 cudnn = torch.backends.cudnn
-print(f"cuDNN is here: {cudnn.is_available()}, its version: {cudnn.version()}")
+print(f"cuDNN is available: {cudnn.is_available()}, version: {cudnn.version()}")
 print(f"torch.backends.cudnn.enabled = {cudnn.enabled}")
 print(f"torch.backends.cudnn.benchmark = {cudnn.benchmark}")
 print(f"torch.backends.cudnn.deterministic = {cudnn.deterministic}")
@@ -464,7 +465,7 @@ print(f"torch.use_deterministic_algorithms: {everywhere}")
 
 # %% [markdown]
 # With `cudnn.benchmark`, the first call of a convolution with a new size, dtype or layout tries up to ten algorithms
-# (`benchmark_limit`; 0 for all) and keeps the fastest. [001] measured the gain for 64 filters of 3x3 on a batch of 32
+# (`benchmark_limit`; 0 means all) and keeps the fastest. [001] measured the gain for 64 filters of 3x3 on a batch of 32
 # with 64 channels of 64x64:
 #
 # | | default | `benchmark = True` |
@@ -477,36 +478,36 @@ print(f"torch.use_deterministic_algorithms: {everywhere}")
 # `CUBLAS_WORKSPACE_CONFIG=:4096:8` in the environment. No flag affects *random numbers*, neither in your program nor in
 # the processes that load its data.
 #
-# `allow_tf32` lets tensor cores round the inputs of fp32 products to 10 bits of significand, where fp32 has 23, before
-# they multiply; sums stay in fp32.
+# `allow_tf32` lets tensor cores round the inputs of fp32 products to 10 bits of significand (fp32 has 23) before they
+# multiply; sums stay in fp32.
 
 # %% [markdown] explain="flags"
 # **Explain (read by your instructor).** (a) A test trains the same network for 200 steps every night, on the same
 # machine and software, and compares the weights bit by bit with yesterday's. Which of the flags above do you set, to
 # which values and why, and what else do you need? (b) A run of one week trains on images of one size with one batch
-# size, and should be fast. Which flags do you set now? Its validation has images of 500 different sizes, 10 batches of
-# each, forward only, and trying a convolution's algorithms takes 30 ms for each new size. With [001]'s figures for a
-# convolution: what does `benchmark` gain or lose there, and what do you do? (c) A colleague turns TF32 off "because it
-# is not reproducible". What is right about that, and what is not?
+# size, and should be fast. Which flags do you set now? Its validation runs the forward pass on images of 500 different
+# sizes, 10 batches of each, and trying a convolution's algorithms takes 30 ms for each new size. Using [001]'s figures
+# for a convolution, what does `benchmark` gain or lose in validation, and what do you do about it? (c) A colleague
+# turns TF32 off "because it is not reproducible". What is right about that, and what is not?
 # %% [markdown]
 # ## 4. The network, fixed
 #
 # Back to the slow network. First remove the checks, then leave the convolution to the library: these two belong to this
 # lab. Then remove the loops and copies as in lab08b: one line of torch for the loop, one layout (`channels_last`) from
-# end to end. **Predict** for each step: how much of the previous time is left on this machine?
+# end to end. **Predict** for each step: what percentage of the previous step's time is left on this machine?
 
 # %%
-predict("left_checks", "Without the checks, what is left is", unit="%")
-predict("left_unfolds", "Also with the library's convolution, of that", unit="%")
-predict("left_known", "Also without loops and copies, of that", unit="%")
+predict("left_checks", "Removing the checks leaves", unit="%")
+predict("left_unfolds", "The library's convolution then leaves", unit="%")
+predict("left_known", "Removing the loops and copies then leaves", unit="%")
 
 # %%
 predict(
     "worst_reason",
-    "On this machine, the most time goes into",
+    "On this machine, most time is saved by fixing",
     choices=("the checks", "the convolution", "the loops and copies"),
 )
-predict("mended_times", "Without all four, here, it is faster", unit="times")
+predict("mended_times", "With all four fixed, the speed-up here is", unit="times")
 
 # %% given
 from edl_labs.bench import compare
@@ -518,7 +519,7 @@ VERSIONS = ("slow", "no checks", "library's convolution", "no loops, one layout"
 
 
 def steps_of(measured):
-    """What is left after each step, and whether it and the one before are apart."""
+    """What is left after each step, and whether the intervals are disjoint."""
     rows = [(1.0, 1.0, 1.0)] + [(one.low, one.ratio, one.high) for one in measured.rows]
     pairs = list(zip(rows, rows[1:], strict=False))
     left = [new[1] / old[1] for old, new in pairs]
@@ -526,12 +527,12 @@ def steps_of(measured):
 
 
 def without(upto):
-    """The switches of the network after so many steps."""
+    """The switches of the network after the first `upto` steps."""
     return dict.fromkeys((flaw for step in STEPS[:upto] for flaw in step), False)
 
 
 def mended(upto):
-    """The network after so many steps, as a function."""
+    """The network after the first `upto` steps, as a function."""
     x, weights = inputs(torch.channels_last if upto == 3 else torch.contiguous_format)
     return torch.no_grad()(lambda: network(x, weights, **without(upto)))
 
@@ -592,7 +593,7 @@ with reveal_prediction("worst_reason", "mended_times") as truth:
     if is_clear[most]:
         truth(worst_reason=REASONS[most])
     else:
-        print("too close to tell: no step's interval is apart from the one before it")
+        print("too close to tell: the largest saving is within the uncertainty")
     is_known = measured.rows[-1].verdict != "inconclusive"
     truth(mended_times=1 / ratios[3] if is_known else Instead(whole, "modelled"))
 
@@ -600,7 +601,7 @@ with reveal_prediction("worst_reason", "mended_times") as truth:
 # A CPU and a GPU are not slow for the same reasons. On the modelled GPU, the host issues the loop's 64 launches while
 # the convolution runs, which hides them. They cost time only if a read waits for the device, or if kernels are shorter
 # than a launch. On a CPU, every one of them adds to the time; on a busy CPU, the intervals show how little a ratio may
-# mean. So fix things in the order of a profile, not of a list.
+# mean. So fix things in the order that a profile suggests, not in the order of a list.
 #
 # Fix one of the four by hand: write the loop over channels as one line of torch, in `scaled` below. Then run both
 # cells.
@@ -637,7 +638,7 @@ predict("replayed_loops", "When replayed, a block with its loops takes", unit="%
 
 # %%
 with reveal_prediction("replayed_loops") as truth:
-    for name, upto in (("with the loops", 0), ("all mended", 3)):
+    for name, upto in (("with the loops", 0), ("all fixed", 3)):
         switches = {**without(upto), "checks": False}
         took_s = [modelled_s(8, graph=graph, **switches) for graph in (False, True)]
         print(f"modelled, {name}: {seconds(took_s[0])}, replayed {seconds(took_s[1])}")
@@ -666,18 +667,18 @@ for function in (block, mended_block):
 # A check ends the graph in every block, so nothing is fused across it. What does compiling gain, and what does it cost?
 # If this machine has a C++ compiler (see `edl-labs doctor`), both networks are compiled here, which takes up to two
 # minutes; otherwise you see the results of another machine. **Predict** for the fixed network: what percentage of eager
-# mode's time does a warm call take? And after how many calls has the first, cold call, which compiles, paid off?
+# mode's time does a warm call take? The first, cold call compiles; after how many calls has it paid off?
 
 # %%
 from edl_labs.bench.compiled_runs import compiled_run
 
-predict("warm_share", "Compiled and warm, the repaired network takes", unit="%")
+predict("warm_share", "Compiled and warm, the fixed network takes", unit="%")
 predict("cold_paid", "The first call has paid off after", unit="calls")
 
 # %%
 with reveal_prediction("warm_share", "cold_paid") as truth:
     print("compiling ..." if compile_here else "from a recording:")
-    for at, name in enumerate(("slow", "mended")):
+    for at, name in enumerate(("slow", "fixed")):
         where = {"recorded": ("cpu_compiled_network", at), "here": compile_here}
         run = compiled_run(mended(3 * at), budget_s=compare_s, equal=close, **where)
         print(f"{name}: {run}")
@@ -700,8 +701,8 @@ with reveal_prediction("warm_share", "cold_paid") as truth:
 #
 # `cudnn.benchmark` tries the candidates for a convolution and keeps the fastest. `torch.compile(mode="max-autotune")`
 # does the same for matrix products, and Triton's `autotune` for kernels of your own. [002] warns: "Only use this flag
-# when input sizes of a model are no changing!" **Predict** for [001]'s convolution, forward: trying all algorithms
-# costs as much as ten calls of the slow one. After how many calls has the trial paid for itself?
+# when input sizes of a model are no changing!" **Predict** for the forward pass of [001]'s convolution: if trying all
+# algorithms costs as much as ten calls of the slow one, after how many calls has the trial paid for itself?
 
 # %%
 predict("paid_after", "The trial has paid off after", unit="calls")
@@ -714,9 +715,9 @@ with reveal_prediction("paid_after") as truth:
 # Write `Autotuner(candidates, gpu)` with `run(problem)`, which computes a problem with one of the candidates. Each
 # candidate is a function of a problem: it launches its kernel on `gpu`, a VirtualGPU, and does not wait. The first
 # candidate is the default. A problem is a dict of `shape` (a list), `dtype` and `layout` (strings), and the fastest
-# candidate depends on all three. Here a problem that comes four times will come often, so its fourth call is the trial;
-# a problem that comes three times or less is not worth a trial. The first launch of a kernel loads it, which takes 400
-# µs. Read the clock with `gpu.now_s()`; the host waits with `gpu.synchronize()`.
+# candidate depends on all three. Assume that a problem that has come four times will come often: its fourth call is the
+# trial. A problem that comes three times or fewer is not worth a trial. The first launch of a kernel loads it, which
+# takes 400 µs. Read the clock with `gpu.now_s()`; the host waits with `gpu.synchronize()`.
 #
 # A trial may compute its problem several times, with any candidates; each problem has one trial. Every other call is
 # one launch, and the host does not wait. A stream of calls may take at most 10 % more time than with a good tuner.

@@ -20,6 +20,7 @@ TOLERANCE = 0.10  # promised in the lab's text
 _MOST_WAITS = 2  # one at the end, and one around the warm-up, as the docs have it
 _NO_BUFFER = -1  # no buffer has this number
 _TOWERS = ("image", "text")
+_ORDER_THEM = "copy in the stream in which you replay, or make one of the two streams wait for the other"
 
 
 @exercise("capture")
@@ -63,8 +64,8 @@ class Capture(Exercise):
         plan = case["plan"]
         return (
             f"{counted(case['batches'], 'batch')} of {byte_count(plan['batch_bytes'])} on a modelled {case['chip']}; "
-            f"{plan['image_kernels']} kernels of the image tower, {plan['text_kernels']} of the text tower, "
-            f"{1 + plan['update_kernels']} of the update, of {seconds(plan['kernel_s'])} each"
+            f"{plan['image_kernels']} kernels in the image tower, {plan['text_kernels']} in the text tower, "
+            f"and {1 + plan['update_kernels']} in the update; each takes {seconds(plan['kernel_s'])}"
         )
 
 
@@ -96,14 +97,19 @@ def _judge_kernels(run: Replay, case: Any) -> None:
     known = {entry["name"] for entry in gpu.program if entry["op"] == "launch"}
     for entry in _issued(run):
         if entry["op"] == "launch" and entry["name"] not in known:
-            why = f"a launch of {entry['name']!r} is not one of the towers' launches"
-            raise Wrong("the program has a kernel of its own", why=why, next="launch only through towers")
+            why = f"{entry['name']!r} is not one of the towers' kernels"
+            what = "the program launches a kernel that does not belong to the towers"
+            raise Wrong(what, why=why, next="launch kernels only by calling towers")
     require_bound(run, CaseProgram(gpu.program[:first], gpu.program[first:], own=OWN))
     _judge_set_up(run, [entry for entry in gpu.program[first + 1 :] if entry["op"] != "launch"])
     if not any(entry["op"] == "capture" for entry in run.program):
         kernels = sum(run.launches.values())
         why = f"{counted(kernels, 'kernel')} were launched one by one"
-        raise Wrong("no graph was captured", why=why, next="g = gpu.CUDAGraph(), then with gpu.graph(g): ...")
+        raise Wrong(
+            "no graph was captured",
+            why=why,
+            next="create g = gpu.CUDAGraph(), and issue a step inside `with gpu.graph(g): ...`",
+        )
 
 
 def _judge_set_up(run: Replay, wanted: list[dict[str, Any]]) -> None:
@@ -113,15 +119,15 @@ def _judge_set_up(run: Replay, wanted: list[dict[str, Any]]) -> None:
     facts = ("op", "duration_s", "bytes", "where")
     found, due = ([[one.get(fact) for fact in facts] for one in some] for some in (run.program[:first], wanted))
     if found[len(found) - len(due) :] != due:
-        why = "the libraries are set up by the towers' first call, and this program has kernels without that"
-        raise Wrong("the program was changed", why=why, next="use the towers through their own calls")
+        why = "the towers' first call sets up the libraries, but this program runs kernels without that call"
+        raise Wrong("the program was changed", why=why, next="use the towers only through their own calls")
 
 
 def _judge_races(run: Replay) -> None:
     try:
         races = run.races
     except ReplayError as error:
-        raise Wrong(error.what, why=error.why, next="use fewer and larger parts") from None
+        raise Wrong(error.what, why=error.why, next="use fewer and larger parts of the buffers") from None
     if races:
         raise _race(run, races[0])
 
@@ -129,17 +135,18 @@ def _judge_races(run: Replay) -> None:
 def _race(run: Replay, race: Race) -> Wrong:
     first, second = run.program[race.first], run.program[race.second]
     if second["op"] == "host_work":
-        what = "the losses are read before they have arrived"
-        return Wrong(what, why=f"{race}", next="wait once, after the last copy, before you return")
+        what = "the losses are read before their copies have finished"
+        return Wrong(what, why=f"{race}", next="wait once, after the last copy and before you return")
     places = [entry["where"] for entry in run.program if entry["op"] == "alloc"]
     if second["op"] == "copy" and places[second["dst"][0]] == DEVICE:
         what = "a static buffer is filled again while a step may still read it"
-        return Wrong(what, why=f"{race}", next="copy in the stream in which you replay, or let one wait for the other")
+        return Wrong(what, why=f"{race}", next=_ORDER_THEM)
     if second["op"] == "replay_graph" and first["op"] == "copy":
         what = "a replay may start before its batch has arrived"
-        return Wrong(what, why=f"{race}", next="copy in the stream in which you replay, or let one wait for the other")
-    what = "two operations touch the same bytes, and nothing orders them"
-    return Wrong(what, why=f"{race}", next="let one stream wait for the other, before and after the overlapping work")
+        return Wrong(what, why=f"{race}", next=_ORDER_THEM)
+    what = "two operations access the same bytes, and nothing orders them"
+    then = "make one stream wait for the other, both before and after the work that overlaps"
+    return Wrong(what, why=f"{race}", next=then)
 
 
 def _judge_training(run: Replay, case: Any, right: str) -> None:
@@ -148,44 +155,50 @@ def _judge_training(run: Replay, case: Any, right: str) -> None:
     if _origins(run, towers.weights.index) == right:
         return
     trained = _trained(run, case, towers)
-    told = ", ".join("nothing" if one is None else str(one) for one in trained) or "nothing"
-    raise _training(trained, list(range(case["batches"])), f"steps were trained on batches {told}")
+    told = ", ".join("no batch" if one is None else str(one) for one in trained) or "none"
+    raise _training(trained, list(range(case["batches"])), f"the steps were trained on these batches: {told}")
 
 
 def _training(trained: list[int | None], right: list[int], why: str) -> Wrong:
     if trained == right:
-        why = "every batch had its turn, but not all kernels of a step ran, or not in their order"
-        return Wrong("a step is both towers, then the update", why=why, next="capture all three")
+        why = "every batch was used, but some kernels of a step did not run, or ran in the wrong order"
+        what = "a step does not run both towers and then the update"
+        return Wrong(what, why=why, next="run, and capture, all three in this order")
     if None in trained:
         return Wrong(
-            "a step was trained on a buffer that no batch had been copied to",
+            "a step was trained on a buffer before any batch was copied to it",
             why=why,
-            next="warm up on a batch: it is a training step like others",
+            next="warm up on a batch, because the warm-up is a training step like any other",
         )
     later = trained[1:]
     if len(later) > 1 and len(set(later)) == 1:
         then = (
-            "a replay reads the addresses of the capture, and repeats a copy that was captured: "
-            "before each replay, outside the capture, copy its batch into the static buffer"
+            "a replay reads the same addresses as the capture, and repeats every captured copy: "
+            "copy each batch into the static buffer before its replay, outside the capture"
         )
         return Wrong("every replay trained on the same batch", why=why, next=then)
     known = [one for one in trained if one is not None]
     if sorted({*known}) == right and known == sorted(known):
         return Wrong(
-            "a batch was trained on more than once",
+            "a batch was used in more than one training step",
             why=why,
-            next="warming up trains, and capturing does not: count the steps of each batch",
+            next="the warm-up trains, but the capture does not: count the steps of each batch",
         )
     missing = [one for one in right if one not in trained]
     if missing and trained == [one for one in right if one not in missing]:
         return Wrong(
-            "a batch was never trained on",
+            "a batch was never used for training",
             why=why,
-            next="nothing runs during a capture: replay for the batch that was captured too",
+            next="nothing runs during a capture: replay the graph for the batch used in the capture too",
         )
     if trained[: len(right)] == [right[0], *right[:-1]]:
-        return Wrong("batches are copied after the replay that should read them", why=why, next="copy, then replay")
-    return Wrong("training used other batches than requested", why=why, next="each batch once, in their order")
+        return Wrong(
+            "batches are copied after the replay that should read them",
+            why=why,
+            next="copy each batch first, then replay",
+        )
+    what = "the steps were trained on the wrong batches"
+    return Wrong(what, why=why, next="train on each batch once, in the given order")
 
 
 def _trained(run: Replay, case: Any, towers: TwoTowers) -> list[int | None]:
@@ -244,42 +257,43 @@ def _serial(case: Any) -> dict[str, Any]:
 
 def _judge_losses(run: Replay, case: Any, result: int, right: list[str]) -> None:
     if result == _NO_BUFFER:
-        why = "a list, a number or nothing is none, and `item` would make the host wait"
+        why = "a list, a number or None is not a buffer, and `item` would make the host wait"
         then = "copy each loss to its place in a pinned host buffer, with non_blocking=True, and return that buffer"
-        raise Wrong("no buffer of the host came back", why=why, next=then)
+        raise Wrong("your function did not return a host buffer", why=why, next=then)
     buffers = [entry for entry in run.program if entry["op"] == "alloc"]
     if buffers[result]["where"] == DEVICE:
         why = "it is in the device's memory, which the host cannot read"
         raise Wrong("the returned buffer is on the device", why=why, next="copy each loss to a host buffer")
     if buffers[result]["bytes"] != LOSS_BYTES * case["batches"]:
-        why = f"{buffers[result]['bytes']:,} bytes came back; {case['batches']} losses have {LOSS_BYTES} bytes each"
-        raise Wrong("the buffer of losses has the wrong size", why=why, next="one place for each batch")
+        size = buffers[result]["bytes"]
+        why = f"it has {size:,} bytes, but each of the {case['batches']} losses takes {LOSS_BYTES} bytes"
+        raise Wrong("the buffer of losses has the wrong size", why=why, next="reserve one place for each batch")
     if _origins(run, result) == _origins(run, result, upto=0):
-        why = "the buffer that came back is as it was made"
+        why = "the returned buffer still has its initial contents"
         raise Wrong("no loss was copied to the buffer of losses", why=why, next="copy towers.loss after each step")
     pieces = run.contents(result)
     if [piece.origin for piece in pieces] == right:
         return
     odd = next((piece.start for piece in pieces if piece.start % LOSS_BYTES), None)
     if odd is not None:
-        why = f"bytes from another loss begin at byte {odd} of the buffer, within the place of a loss"
-        raise Wrong("places of losses overlap", why=why, next=f"loss i begins at byte {LOSS_BYTES} * i")
+        why = f"a loss begins at byte {odd} of the buffer, in the middle of the place of another loss"
+        raise Wrong("the places of the losses overlap", why=why, next=f"write loss i at byte {LOSS_BYTES} * i")
     # An origin is a computation and the distance of its bytes, which differs from place to place.
     different = len(set(_computations(piece.origin for piece in pieces)))
     if different < len(right):
         raise Wrong(
-            "some losses were overwritten before they were kept",
-            why=f"{different} different losses came back for {len(right)} batches",
-            next="a replay writes its loss to the same address each time: copy it away before the next one, to a place "
-            "of its own, and not inside the capture",
+            "some losses were overwritten before they were copied out",
+            why=f"the buffer has only {counted(different, 'different value')} for {len(right)} batches",
+            next="every replay writes its loss to the same address: copy the loss to its own place before the next "
+            "replay, outside the capture",
         )
     steps = {origin: at for at, origin in enumerate(_computations(right))}
     found = [steps.get(origin) for origin in _computations(piece.origin for piece in pieces)]
-    told = ", ".join("another value" if at is None else f"that of batch {at}" for at in found)
+    told = ", ".join("no batch" if at is None else f"batch {at}" for at in found)
     raise Wrong(
         "the losses do not match the batches in order",
-        why=f"the weights are right; the buffer has these losses: {told}",
-        next="copy towers.loss after each step, the first one too, each to a place of its own",
+        why=f"the weights are right, but the losses in the buffer belong to: {told}",
+        next="copy towers.loss to its own place after every step, including the first",
     )
 
 
@@ -291,36 +305,40 @@ def _computations(origins: Iterable[str]) -> list[str]:
 def _judge_waits(run: Replay) -> None:
     waits = sum(entry["op"] in SYNCS for entry in run.program)
     if waits > _MOST_WAITS:
-        then = "wait once, at the end; `item` waits as well"
-        raise Wrong("the host waits for the device at every step", why=counted(waits, "wait"), next=then)
+        then = "wait only once, at the end; `item` waits as well"
+        why = f"the program has {counted(waits, 'wait')}"
+        raise Wrong("the host waits for the device too often", why=why, next=then)
     if run.blocking > waits:
-        why = f"{counted(run.blocking - waits, 'call')} of copy kept the host until the device was done"
+        why = f"{counted(run.blocking - waits, 'call')} to copy blocked the host until the device had finished"
         plain = sum(entry["op"] == "copy" and not entry["non_blocking"] for entry in run.program)
         if plain == run.blocking - waits:
-            raise Wrong("copies keep the host: they are not non_blocking", why=why, next="non_blocking=True")
+            what = "copies block the host because they are not non_blocking"
+            raise Wrong(what, why=why, next="pass non_blocking=True to every copy")
         if not plain:
-            then = "pin_memory=True, where the buffer is made"
-            raise Wrong("copies keep the host: its memory is pageable", why=why, next=then)
-        raise Wrong("copies keep the host", why=why, next="pinned memory and non_blocking=True")
+            then = "create the host buffer with pin_memory=True"
+            raise Wrong("copies block the host because the host buffer is pageable", why=why, next=then)
+        raise Wrong("copies block the host", why=why, next="use pinned memory and non_blocking=True")
 
 
 def _judge_time(run: Replay, case: Any, *, best_s: float) -> None:
     spent_s = run.makespan_s
     if spent_s <= (1 + TOLERANCE) * best_s:
         return
-    slower = f"it takes {seconds(spent_s)}, {percent(spent_s / best_s - 1)} more than the best known program"
+    slower = f"the run takes {seconds(spent_s)}, {percent(spent_s / best_s - 1)} more than the best known program"
     captures = sum(entry["op"] == "capture" for entry in run.program)
     if captures > 1:
-        why = f"{counted(captures, 'graph')}, each at the price of launching its kernels: {slower}"
-        raise Wrong("a graph is captured again and again", why=why, next="capture once, replay for every batch")
+        why = f"{counted(captures, 'graph')} were captured, each at the price of launching its kernels; {slower}"
+        raise Wrong("a graph is captured more than once", why=why, next="capture once, then replay for every batch")
     if sum(entry["op"] == "replay_graph" for entry in run.program) < case["batches"] - 1:
-        why = f"the host launches its kernels one by one: {slower}"
-        raise Wrong("some steps run without the graph", why=why, next="one step warms up, the others are replays")
+        why = f"the host launches their kernels one by one; {slower}"
+        then = "run one step as the warm-up, and replay the graph for all others"
+        raise Wrong("too many steps run without the graph", why=why, next=then)
     if not _side_by_side(run):
-        why = f"each fills half of the SMs: {slower}"
-        then = "a side stream that waits for the captured one, and for which that one waits"
+        why = f"each tower fills only half of the SMs; {slower}"
+        then = "add a side stream that waits for the captured stream, and make the captured stream wait for it"
         raise Wrong("the towers run one after the other", why=why, next=then)
-    raise Wrong("right, but slower than it could be", why=slower, next="a step: one copy, one replay, one copy")
+    what = "the results are right, but the program is slower than necessary"
+    raise Wrong(what, why=slower, next="make each step one copy, one replay and one copy")
 
 
 def _side_by_side(run: Replay) -> bool:

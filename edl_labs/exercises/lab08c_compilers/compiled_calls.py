@@ -48,18 +48,19 @@ class Guards(Exercise):
     def compare(self, case: Any, got: Any, want: Any) -> None:
         for at, (mine, right) in enumerate(zip(got, want, strict=True)):
             if mine not in WORDS:
-                why = f"{mine[:30]!r} came back for call {at}"
-                raise Wrong("that is not one of the four decisions", why=why, next=f"return one of {', '.join(WORDS)}")
+                why = f"got {mine[:30]!r} for call {at}"
+                then = f"return one of {', '.join(WORDS)}"
+                raise Wrong("your code returned something other than the four decisions", why=why, next=then)
             if mine != right:
                 what, then = symptom(mine, right)
                 earlier = ", ".join(want[:at]) or "none"
-                why = f"call {at} came out as {mine!r}; the calls before it: {earlier}"
+                why = f"your code returned {mine!r} for call {at}; the decisions before it: {earlier}"
                 if right == "hit":
-                    why = f"call {at} came out as {mine!r}; {why_it_fits(case['calls'], want, at)}"
+                    why = f"your code returned {mine!r} for call {at}; {why_it_fits(case['calls'], want, at)}"
                 elif mine == "hit":
-                    why = f"call {at} came out as {mine!r}; {why_none_fits(case['calls'], want, at)}"
+                    why = f"your code returned {mine!r} for call {at}; {why_none_fits(case['calls'], want, at)}"
                 elif "break" in (mine, right):
-                    why = f"call {at} came out as {mine!r}; it runs {_run_by(case, at)}"
+                    why = f"your code returned {mine!r} for call {at}, which runs {_run_by(case, at)}"
                 raise Wrong(what, why=why, next=then)
 
     def diagnose_all_cases(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
@@ -71,7 +72,7 @@ class Guards(Exercise):
             if all(case["slips"].get(name) == one for case, one in zip(cases, mine, strict=True)):
                 return Wrong(
                     what,
-                    why="a program with this one mistake makes your decisions in all cases",
+                    why="a program with only this mistake makes the same decisions as yours in all cases",
                     next=then,
                 )
         return None
@@ -85,7 +86,7 @@ class Guards(Exercise):
         same = {name: text for name, text in told[0].items() if all(one[name] == text for one in told)}
         always = [f"in all calls: {', '.join(same.values())}"] if same else []
         calls = [
-            f"  call {at}: {', '.join(text for name, text in one.items() if name not in same) or 'the same'}"
+            f"  call {at}: {', '.join(text for name, text in one.items() if name not in same) or 'nothing else'}"
             for at, one in enumerate(told)
         ]
         return "\n".join(["lines:", *lines, *always, *calls])

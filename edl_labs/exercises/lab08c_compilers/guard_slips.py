@@ -7,163 +7,169 @@ from typing import Any
 
 SAID: dict[str, tuple[str, str]] = {
     "nothing is free": (
-        "what changes is free from its second version on, sizes and numbers alike",
-        "without that step every length and every learning rate costs a version, and the ninth runs eagerly",
+        "your code never makes a size or a number free",
+        "make a value free when it changes: otherwise every length and every learning rate costs a version",
     ),
     "numbers by value": (
-        "a number that changes is free from its second version on",
-        "the second value compiles once more, and is the last one to do so: a learning rate does not cost 8 versions",
+        "your code never makes a number free",
+        "make a number free when it changes: a learning rate must not cost 8 versions",
     ),
     "floats by value": (
-        "a float that changes is free from its second version on, as an int is",
-        "the second value compiles once more, and is the last one to do so: a learning rate does not cost 8 versions",
+        "your code makes an int free, but never a float",
+        "make a float free when it changes: a learning rate must not cost 8 versions",
     ),
     "numbers free at once": (
-        "the first version of a number is for its value",
-        "only a value that differs from one seen before makes it free",
+        "your code makes a number free in its first version",
+        "guard its value, and make it free only when a later value differs",
     ),
     "flag is a number": (
-        "a bool is no number here: it never becomes free",
-        "isinstance(True, int) is true; ask for bool first",
+        "your code makes a bool free, as if it were a number",
+        "test for bool first, because isinstance(True, int) is true",
     ),
     "flag missing": (
-        "a bool is guarded by its value",
-        "another branch is another program",
+        "your code does not guard the value of a bool",
+        "compare the bool as well: a different branch is a different program",
     ),
     "dtype missing": (
-        "a version is for one dtype",
-        "what was compiled for float32 cannot read float64",
+        "your code does not guard the dtype",
+        "compare the dtype: code compiled for float32 cannot read float64",
     ),
     "rank missing": (
-        "a version is for one number of dimensions",
-        "zip() of two shapes ends with the shorter one: compare their lengths first",
+        "your code does not guard the number of dimensions",
+        "compare the lengths of two shapes first: zip() stops at the end of the shorter one",
     ),
     "layout missing": (
-        "each version works for only one layout",
-        "x.is_contiguous() tells: same sizes, other strides",
+        "your code does not guard the layout",
+        "compare x.is_contiguous(): tensors of equal sizes can have different strides",
     ),
     "sizes never free": (
-        "a size that changes is free from its second version on",
-        "without that step every length costs a version, and the ninth runs eagerly",
+        "your code never makes a size free",
+        "make a size free when it changes: otherwise every length costs a version",
     ),
     "sizes free at once": (
-        "the first version of a size is for its value",
-        "a size is compiled as free only when it differs from an earlier size",
+        "your code makes a size free in its first version",
+        "guard its value, and make it free only when it differs from an earlier size",
     ),
     "all sizes free": (
-        "only the sizes that changed are free",
-        "go through the dimensions one by one",
+        "your code makes all sizes free when one of them changes",
+        "decide separately for each dimension",
     ),
     "one is a size": (
-        "size 1 has versions of its own",
-        "a size of 1 broadcasts, so a free size takes any from 2 on, and 1 is always guarded by value",
+        "your code treats a size of 1 like any other size",
+        "always guard a size of 1 by its value, and let a free size accept 2 or more, because a size of 1 broadcasts",
     ),
     "free within the range": (
-        "a free size can take any value of 2 or more",
-        "not only those between the sizes seen: what is compiled for a free size computes with every one",
+        "your code lets a free size accept only values between the sizes seen before",
+        "accept any size of 2 or more: what is compiled for a free size can compute with all of them",
     ),
     "one version a kind": (
-        "a new version leaves the others where they are",
-        "a version for a size of 1, say, does not take the place of the one whose sizes are free: keep a list",
+        "in your code, a new version replaces an earlier one",
+        "keep a list: a version for a size of 1, for example, does not replace the one whose sizes are free",
     ),
     "rank frees nothing": (
-        "once the number of dimensions has changed, every size is free",
-        "that holds for what is compiled from then on, whatever its rank",
+        "your code does not make all sizes free after the number of dimensions has changed",
+        "make every size free in the versions made from then on, for any number of dimensions",
     ),
     "seen of a dtype": (
-        "what was seen belongs to the argument, not to a version",
-        "a size seen in float32 counts when float64 is compiled",
+        "your code keeps the values seen separately for each dtype",
+        "keep them for each argument: a size seen in float32 also counts when float64 is compiled",
     ),
     "last one seen": (
-        "you compare sizes and numbers only with the last call that made a version",
-        "what has changed once stays free in every version that is made later",
+        "your code compares sizes and numbers only with the last call that made a version",
+        "keep a value that has changed once free in every later version",
     ),
     "old versions freed": (
-        "existing versions keep the numbers for which they were made",
-        "a number that changed is free only in versions that are made from then on",
+        "your code also makes a number free in existing versions",
+        "make a number that has changed free only in the versions made from then on",
     ),
     "newest version alone": (
-        "you ask only the newest version",
-        "a call hits if any of the versions fits",
+        "your code tries only the newest version",
+        "try every version: a call is a hit if any of them fits",
     ),
     "no limit": (
-        "a function keeps 8 versions",
-        "calls that fit none of them run eagerly from then on",
-    ),
-    "another limit": (
-        "you make a ninth version, but the limit is 8",
+        "your code makes more than 8 versions",
         "if a call fits none of the 8 versions, run it eagerly and add no version",
     ),
-    "a version less": ("the eighth version is still made", "count the versions before one is added"),
+    "another limit": (
+        "your code makes a ninth version, but the limit is 8",
+        "if a call fits none of the 8 versions, run it eagerly and add no version",
+    ),
+    "a version less": (
+        "your code makes only 7 versions, but the limit is 8",
+        "count the versions before you add one",
+    ),
     "limit before hits": (
-        "you stop using the existing versions at the limit",
-        "ask for a hit first; only a call that fits none runs eagerly",
+        "your code stops using the existing versions at the limit",
+        "look for a hit first: only a call that fits no version runs eagerly",
     ),
     "eager is a recompile": (
-        "at the limit nothing is compiled any more",
-        "such a call has a word of its own",
+        "your code reports a recompile at the limit, where nothing more is compiled",
+        "which of the four decisions describes such a call?",
     ),
     "break at every call": (
-        "a break is met while compiling, not at a hit",
-        "what breaks is compiled too, in pieces, and kept as a version: the next call of its kind is a hit",
+        "your code reports a break for a call that fits an existing version",
+        "report a hit: a function that breaks is compiled in pieces, and kept as a version like any other",
     ),
     "condition ignored": (
-        "a line under a bool counts only where that bool is true",
-        "tracing follows the branch that the call takes",
+        "your code counts a line even if the bool that it depends on is false",
+        "count only the lines that this call runs: tracing follows the branch that the call takes",
     ),
     "no breaks": (
-        "some lines end the graph",
-        "which of them needs a number, or shows something, before the graph has run?",
+        "your code never reports a break",
+        "which lines need a number, or print something, before the graph has run?",
     ),
     "item() does not break the graph": (
-        "an .item() ends the graph",
-        "Python wants a number that only running the graph can give",
+        "your code does not report a break at .item()",
+        "end the graph there: Python needs a number that is known only once the graph has run",
     ),
     "float() does not break the graph": (
-        "float() of a tensor ends the graph",
-        "it calls .item()",
+        "your code does not report a break at float() of a tensor",
+        "end the graph there: float() calls .item()",
     ),
     "print() does not break the graph": (
-        "a print ends the graph",
-        "what it shows has to be computed by then, and Python shows it",
+        "your code does not report a break at a print",
+        "end the graph there: Python can print a value only once it has been computed",
     ),
     "if is no break": (
-        "an if on a tensor's values ends the graph",
-        "which branch is taken is known only when the graph has run",
+        "your code does not report a break at an if on a tensor's values",
+        "end the graph there: the branch is known only once the graph has run",
     ),
     "every if is a break": (
-        "an if on what a guard holds fixed does not end the graph",
-        "y.ndim is known while tracing",
+        "your code reports a break at an if on a value that a guard fixes",
+        "keep that if in the graph: y.ndim is known during tracing",
     ),
     "where is a break": (
-        "torch.where stays in the graph",
-        "it computes with both, and chooses on the device",
+        "your code reports a break at torch.where",
+        "keep it in the graph: torch.where selects between both values on the device",
     ),
 }
 _FIRST: dict[tuple[str, str], tuple[str, str]] = {
     ("recompile", "hit"): (
-        "a version that fits was not used",
-        "which earlier version takes these arguments? mind what is free by now",
+        "your code did not use a version that fits",
+        "which earlier version accepts these arguments? Consider which values are free by now",
     ),
     ("break", "hit"): (
-        "a version that fits was not used, and a break was reported",
-        "what was compiled in pieces is a version like others",
+        "your code reported a break instead of using a version that fits",
+        "use a version that was compiled in pieces like any other version",
     ),
-    ("eager", "hit"): ("a version that fits was not used at the limit", "hits need no room for a new version"),
+    ("eager", "hit"): (
+        "at the limit, your code did not use a version that fits",
+        "look for a hit first: a hit does not need room for a new version",
+    ),
     ("hit", "recompile"): (
-        "a version was used that does not fit",
+        "your code used a version that does not fit",
         "what differs between this call and the one that made the version?",
     ),
     ("hit", "break"): (
-        "a version was used that does not fit, where a new one breaks",
+        "your code used a version that does not fit, instead of a new one, which breaks",
         "what differs between this call and the one that made the version?",
     ),
     ("break", "recompile"): (
-        "a break was reported where all lines stay in the graph",
-        "which lines does this call run, and which of them needs a number from the device?",
+        "your code reported a break, but all lines stay in the graph",
+        "which lines does this call run, and does any of them need a number from the device?",
     ),
     ("recompile", "break"): (
-        "a break was not seen",
+        "your code did not report a break",
         "which lines does this call run, and which of them needs a number from the device?",
     ),
 }
@@ -180,7 +186,11 @@ def differences(there: Mapping[str, Any], here: Mapping[str, Any]) -> dict[str, 
     if len(sizes[0]) == len(sizes[1]):
         found |= {f"size {at} of x": pair for at, pair in enumerate(zip(*sizes, strict=True))}
     found |= {name: (there[name], here[name]) for name in here if name != "x"}
-    return {name: f"{name} ({one} there, {other} here)" for name, (one, other) in found.items() if one != other}
+    return {
+        name: f"{name} ({one} in that call, {other} in this one)"
+        for name, (one, other) in found.items()
+        if one != other
+    }
 
 
 def why_it_fits(calls: Sequence[Mapping[str, Any]], right: Sequence[str], at: int) -> str:
@@ -197,8 +207,10 @@ def why_it_fits(calls: Sequence[Mapping[str, Any]], right: Sequence[str], at: in
     made = next(one for one in reversed(range(at)) if right[one] in ("recompile", "break") and is_kind(one))
     other = list(differences(calls[made], calls[at]).values())
     if not other:
-        return f"call {made} made a version for these very arguments"
-    return f"the version that call {made} made fits: what differs had changed before, so it is free: {', '.join(other)}"
+        return f"call {made} made a version for exactly these arguments"
+    return (
+        f"the version made for call {made} fits; these differ, but had changed before and are free: {', '.join(other)}"
+    )
 
 
 def why_none_fits(calls: Sequence[Mapping[str, Any]], right: Sequence[str], at: int) -> str:
@@ -208,13 +220,15 @@ def why_none_fits(calls: Sequence[Mapping[str, Any]], right: Sequence[str], at: 
         return "there is no version yet"
     like = min(reversed(made), key=lambda one: len(differences(calls[one], calls[at])))
     other = ", ".join(differences(calls[like], calls[at]).values())
-    return f"of the calls that made versions, call {like} is most like this call, and differs in {other}"
+    return f"of the calls that made versions, call {like} is the most similar to this one; it differs in {other}"
 
 
 def symptom(mine: str, right: str) -> tuple[str, str]:
     """What to say of one decision that is not right."""
     if right == "eager":
-        return "this call finds 8 versions, and fits none", "count the versions that were made before it"
+        what = "there are already 8 versions, and this call does not fit any of them"
+        return what, "count the versions that were made before this call"
     if mine == "eager":
-        return "there is still room for a version", "count the versions that were made before this call"
+        what = "your code ran a call eagerly although there was room for another version"
+        return what, "count the versions that were made before this call"
     return _FIRST[mine, right]

@@ -19,6 +19,7 @@ _MOST_TEXT = 80  # characters of a line of code
 # Why torch ended a graph, by a part of its reason; what is none of these is told in torch's words.
 _KINDS = {"item": "item()", "list": "tolist()", "if": "jump", "print": "builtin"}
 _PAIR = "y and the peak"
+_BOTH = "compute both results, and select one of them with torch.where"
 
 
 @exercise("whole_graph", trusting=True)
@@ -53,11 +54,13 @@ class WholeGraph(Exercise):
 
     def compare(self, case: Any, got: Any, want: Any) -> None:
         if got["returned"] != _PAIR:
-            raise Wrong("not y and the peak came back", why=f"it was {got['returned']}", next="return y, peak")
+            what = "your function did not return y and the peak"
+            raise Wrong(what, why=f"it returned {got['returned']}", next="return y, peak")
         _judge_values(case, got, want)
         if got["graphs"] < 1:
-            why = "torch._dynamo.explain counts no graph at all"
-            raise Wrong("nothing of the function is compiled", why=why, next="one graph without breaks, not none")
+            why = "torch._dynamo.explain counts 0 graphs"
+            then = "write a function that Dynamo can compile to one graph"
+            raise Wrong("no part of the function is compiled", why=why, next=then)
         if got["breaks"] or got["graphs"] > 1:
             raise _broken(got)
 
@@ -71,21 +74,21 @@ class WholeGraph(Exercise):
         if got["returned"] != _PAIR:
             return str(got["returned"])
         first = ", ".join(f"{value:.4f}" for value in got["y"][:4])
-        return f"y from {first}; peak {got['peak']:.4f}; {counted(got['graphs'], 'graph')}"
+        return f"y starts with {first}; peak {got['peak']:.4f}; {counted(got['graphs'], 'graph')}"
 
 
 def _returned(answer: Any, x: Any) -> str:
     """What came back, in words; `_PAIR` for a tensor of x's shape and one number."""
     if not isinstance(answer, (tuple, list)):
-        return f"a {type(answer).__name__} alone"
+        return f"only a {type(answer).__name__}"
     if len(answer) != 2:
         return counted(len(answer), "value")
     shapes = [list(getattr(one, "shape", ())) for one in answer]
     if shapes == [[], list(x.shape)]:
-        return "the peak first, and then y"
+        return "the peak first and y second"
     numbers = [math.prod(shape) for shape in shapes]
     if shapes[0] != list(x.shape) or numbers[1] != 1:
-        return f"a pair of shapes {shapes[0]} and {shapes[1]}"
+        return f"two values with the shapes {shapes[0]} and {shapes[1]}"
     return _PAIR
 
 
@@ -130,12 +133,12 @@ def _line(one: Any) -> str:
 
 def _judge_values(case: Any, got: Any, want: Any) -> None:
     if any(map(math.isnan, got["y"])):
-        why = "y has values that are not a number, and x has none"
-        then = "0 * inf is nan: torch.where picks one of two values, where a product with 0 keeps what is wrong"
-        raise Wrong("a value that should not count is still in the sum", why=why, next=then)
+        why = "y contains nan, but x does not"
+        then = "0 * inf is nan: select one of two values with torch.where instead of multiplying one of them by 0"
+        raise Wrong("a value that should be ignored still affects the result", why=why, next=then)
     if not _alike([got["peak"]], [want["peak"]]):
-        why = f"{got['peak']:g} came back, and the largest absolute value of x is {want['peak']:g}"
-        raise Wrong("the peak is not that of x as it was passed in", why=why, next="take it before anything is scaled")
+        why = f"got {got['peak']:g}, but the largest absolute value of x is {want['peak']:g}"
+        raise Wrong("the peak is not that of the original x", why=why, next="compute it before anything is scaled")
     if not _alike(got["y"], want["y"]):
         raise _other_values(case, got["y"], want["peak"])
 
@@ -152,30 +155,33 @@ def _other_values(case: Any, mine: list[float], peak: float) -> Wrong:
     inner = scaled if peak > case["bound"] else plain
     if _alike(mine, _either(plain)):
         why, then = (
-            f"the peak is {peak:g}, and the bound {case['bound']:g}",
-            "scale x where the peak is above the bound",
+            f"the peak is {peak:g}, and the bound is {case['bound']:g}",
+            "scale x if the peak is above the bound",
         )
-        return Wrong("a peak above the bound is not scaled down", why=why, next=then)
+        return Wrong("x is not scaled down when its peak is above the bound", why=why, next=then)
     if _alike(mine, _either(scaled)):
-        why, then = f"the peak is {peak:g}, and the bound {case['bound']:g}", "leave x as it is below the bound"
-        return Wrong("a peak below the bound is scaled up", why=why, next=then)
-    why = f"x sums to {math.fsum(inner):g}"
+        why = f"the peak is {peak:g}, and the bound is {case['bound']:g}"
+        then = "leave x unchanged if its peak is below the bound"
+        return Wrong("x is scaled up when its peak is below the bound", why=why, next=then)
+    why = f"the sum that decides the branch is {math.fsum(inner):g}"
     if _alike(mine, _positive(inner)) and not math.fsum(inner):
-        return Wrong("a sum of exactly 0 takes the wrong branch", why=why, next="three_pieces asks for more than 0")
+        then = "compare the sum with 0 as three_pieces does"
+        return Wrong("a sum of exactly 0 takes the wrong branch", why=why, next=then)
     if _alike(mine, _positive(inner)):
-        return Wrong("the branch for sums of at most 0 is missing", why=why, next="torch.where picks among two results")
+        return Wrong("the branch for sums of at most 0 is missing", why=why, next=_BOTH)
     if _alike(mine, _centred(inner)):
-        return Wrong("the branch for sums above 0 is missing", why=why, next="torch.where picks among two results")
+        return Wrong("the branch for sums above 0 is missing", why=why, next=_BOTH)
     if not any(mine):
-        then = "where nothing is to be scaled, the factor is 1"
-        return Wrong("all of x is lost where its peak is within the bound", why=why, next=then)
+        then = "leave x unchanged if it does not have to be scaled"
+        return Wrong("y is 0 everywhere: all of x is lost", why=why, next=then)
     plain_mean = math.fsum(plain) / len(plain)
     if _alike(mine, [value - plain_mean for value in inner]):
-        then = "take the mean of what was scaled"
-        return Wrong("the mean is that of x before it was scaled", why=why, next=then)
+        then = "take the mean of the scaled x"
+        return Wrong("the mean is taken before x is scaled", why=why, next=then)
     if _alike(mine, _either([value for row in case["x"] for value in _within(row, case["bound"])])):
-        return Wrong("each row is scaled by a peak of its own", why=why, next="one peak, that of all of x")
-    return Wrong("y has other values", why=why, next="compare with three_pieces(x, bound) on the numbers of case(...)")
+        return Wrong("each row is scaled by its own peak", why=why, next="use a single peak, that of the whole of x")
+    then = "compare your result with three_pieces(x, bound) on the inputs that case(...) returns"
+    return Wrong("y has wrong values", why=why, next=then)
 
 
 def _within(row: list[float], bound: float) -> list[float]:
@@ -200,13 +206,15 @@ def _centred(values: list[float]) -> list[float]:
 def _broken(got: Any) -> Wrong:
     """What the first break is told as."""
     kind, line = got["breaks"][0] if got["breaks"] else ("", "")
-    why = f"{counted(got['graphs'], 'graph')}; the first ends at `{line}`"
+    why = f"the function runs in {counted(got['graphs'], 'graph')}; the first ends at `{line}`"
     if kind in ("item", "list"):
-        then = "keep it a tensor: 0-d ones can be compared, divided and returned"
-        return Wrong("a number is read from the device before the graph is through", why=why, next=then)
+        then = "keep it as a tensor: a 0-d tensor can be compared, divided and returned"
+        return Wrong("a number is read from the device before the graph has finished", why=why, next=then)
     if kind == "if":
-        then = "compute both results, and let torch.where pick one on the device"
-        return Wrong("an if asks for the value of a tensor", why=why, next=then)
+        then = "compute both results, and let torch.where select one on the device"
+        return Wrong("an if depends on the value of a tensor", why=why, next=then)
     if kind == "print":
-        return Wrong("a call of plain Python ends the graph", why=why, next="return what is to be shown: callers print")
-    return Wrong("the graph ends in the middle", why=f"{why}: {kind}", next="torch._dynamo.explain says more")
+        then = "return the value to be shown, and let the caller print it"
+        return Wrong("a call to a plain Python function ends the graph", why=why, next=then)
+    then = "call torch._dynamo.explain to see the reason"
+    return Wrong("the graph ends before the function does", why=f"{why}: {kind}", next=then)

@@ -58,13 +58,13 @@ class AutotunerOfKernels(Exercise):
     def format_case(self, case: Any) -> str:
         """How often each problem comes, and how long the candidates take on it."""
         often = Counter(case["calls"])
-        lines = [f"modelled {case['chip']}, {counted(len(case['calls']), 'call')}; candidates take"]
+        lines = [f"modelled {case['chip']}, {counted(len(case['calls']), 'call')}; the candidates take"]
         for number, problem in enumerate(case["problems"][:8]):
             times = ", ".join(seconds(one) for one in problem["times_s"])
             name = f"{problem['shape']} {problem['dtype']} {problem['layout']}"
-            lines.append(f"  {name}: {times}; it comes {counted(often[number], 'time')}")
+            lines.append(f"  {name}: {times}; called {counted(often[number], 'time')}")
         rest = len(case["problems"]) - 8
-        return "\n".join([*lines, f"  and {counted(rest, 'problem')} more"] if rest > 0 else lines)
+        return "\n".join([*lines, f"  and {counted(rest, 'more problem')}"] if rest > 0 else lines)
 
 
 def _machine(case: Any) -> VirtualMachine:
@@ -119,8 +119,8 @@ def _by_call(program: Any, case: Any) -> list[list[dict[str, Any]]]:
         elif calls:
             calls[-1] += [entry] * entry.get("times", 1)
     if len(calls) != len(case["calls"]) + 1:
-        why = "there are more marks of calls than calls"
-        raise Wrong("the program is not that of the calls", why=why, next="leave the host's buffers alone")
+        why = "the number of call marks in the program differs from the number of calls"
+        raise Wrong("the program was changed", why=why, next="do not write to the host's buffers")
     return calls[:-1]
 
 
@@ -134,11 +134,13 @@ def _judge_work(case: Any, calls: list[list[dict[str, Any]]]) -> None:
         known = {(_kernel(one), time_s) for one, time_s in enumerate(times)}
         launched = _launched(call)
         if not launched:
-            why = f"call {at} launched nothing"
-            raise Wrong("a problem was not computed", why=why, next="every call runs a candidate, a trial included")
+            why = f"call {at} did not launch a kernel"
+            then = "run a candidate in every call, including the trial"
+            raise Wrong("a problem was not computed", why=why, next=then)
         if any((entry["name"], entry.get("duration_s")) not in known for entry in launched):
-            why = f"call {at} launched something else than the candidates on its problem"
-            raise Wrong("another problem was computed", why=why, next="candidate(problem), with the problem as it came")
+            why = f"call {at} launched a kernel that does not belong to a candidate on its problem"
+            then = "call candidate(problem) with the problem that was passed in"
+            raise Wrong("a different problem was computed", why=why, next=then)
 
 
 def _trials(case: Any, calls: list[list[dict[str, Any]]]) -> Counter[int]:
@@ -149,8 +151,8 @@ def _trials(case: Any, calls: list[list[dict[str, Any]]]) -> Counter[int]:
 def _judge_trials(case: Any, calls: list[list[dict[str, Any]]]) -> None:
     trials = _trials(case, calls)
     if max(trials.values(), default=0) > 1:
-        why = f"{counted(max(trials.values()), 'call')} of one problem launched more than one kernel"
-        raise Wrong("a problem was tried again and again", why=why, next="keep the choice")
+        why = f"{counted(max(trials.values()), 'call')} with the same problem launched more than one kernel"
+        raise Wrong("a problem has more than one trial", why=why, next="keep the choice of the first trial")
 
 
 def _judge_choices(case: Any, calls: list[list[dict[str, Any]]]) -> None:
@@ -167,40 +169,41 @@ def _judge_choices(case: Any, calls: list[list[dict[str, Any]]]) -> None:
 
 def _choice(case: Any, calls: list[list[dict[str, Any]]], number: int, chosen: str) -> Wrong:
     problem = case["problems"][number]
-    why = f"{problem['shape']} {problem['dtype']} {problem['layout']} does not end with its fastest candidate"
+    name = f"{problem['shape']} {problem['dtype']} {problem['layout']}"
+    why = f"the last call of {name} does not run its fastest candidate"
     mine = [call for one, call in zip(case["calls"], calls, strict=True) if one == number]
     trials = [call for call in mine if len({entry["name"] for entry in _launched(call)}) > 1]
     tried = {one for one, call in zip(case["calls"], calls, strict=True) if len(_launched(call)) > 1}
     if not tried:
-        return Wrong("nothing was tried", why=why, next="a problem that comes a fourth time will come often")
+        then = "try the candidates when a problem comes for the fourth time"
+        return Wrong("no problem was tried", why=why, next=then)
     if not trials:
         return _shared(case, number, tried, chosen, why)
     trial = trials[0]
     last = max(at for at, entry in enumerate(trial) if entry["op"] == "launch")
     behind = next((entry["op"] for entry in trial[last:] if entry["op"] in (*_WAITS, "now")), "now")
     if behind == "now":
-        then = "a launch returns at once: wait before each reading of the clock"
+        then = "a launch returns at once: wait each time before you read the clock"
         return Wrong(
             "launches were timed, not kernels",
-            why=f"nothing waits between a launch and the clock; {why}",
+            why=f"the host does not wait between a launch and reading the clock; {why}",
             next=then,
         )
     if max(Counter(entry["name"] for entry in _launched(trial)).values()) == 1:
         then = "the first launch of a kernel loads it: run each candidate once before you time it"
-        return Wrong("first calls were timed, which are cold", why=why, next=then)
+        return Wrong("the timing includes the cold first call of a candidate", why=why, next=then)
     times = problem["times_s"]
     last_of = {one: _launched(call)[-1]["name"] for one, call in zip(case["calls"], calls, strict=True)}
     is_unused = all(last_of[one] == _kernel(0) for one in tried)
     if chosen == _kernel(times.index(max(times))) and _waits_first(trial) and not is_unused:
-        return Wrong("the slowest candidate was kept", why=why, next="the fastest takes the least time")
+        return Wrong("the slowest candidate was kept", why=why, next="keep the candidate that takes the least time")
     if chosen == _kernel(0) and _waits_first(trial):
-        then = "look the choice up in every call after the trial"
-        return Wrong("what the trial found is not used", why=f"the default runs on; {why}", next=then)
+        then = "look up the choice in every call after the trial"
+        return Wrong("the result of the trial is not used", why=f"the default is still used; {why}", next=then)
     waits = sum(entry["op"] in SYNCS for entry in trial)
-    then = "the device must be idle when the clock is read the first time, too"
-    return Wrong(
-        "the timing of a trial includes other work", why=f"{counted(waits, 'wait')} in the trial; {why}", next=then
-    )
+    then = "make sure that the device is also idle when you read the clock for the first time"
+    why = f"the trial has {counted(waits, 'wait')}; {why}"
+    return Wrong("the timing of a trial includes other work", why=why, next=then)
 
 
 def _waits_first(trial: list[dict[str, Any]]) -> bool:
@@ -223,11 +226,11 @@ def _shared(case: Any, number: int, tried: set[int], chosen: str, why: str) -> W
         is_theirs = chosen == _kernel(theirs["times_s"].index(min(theirs["times_s"])))
         if len(differs) == 1 and is_theirs and not (several and len(tried) == 1):
             return Wrong(
-                f"two problems that differ in their {differs[0]} share one choice",
+                f"two problems that differ only in their {differs[0]} share one choice",
                 why=why,
-                next="what is fastest depends on shape, dtype and layout: the key needs all three",
+                next="the fastest candidate depends on shape, dtype and layout: put all three into the key",
             )
-    return Wrong("problems share one choice", why=why, next="the key needs shape, dtype and layout")
+    return Wrong("different problems share one choice", why=why, next="put shape, dtype and layout into the key")
 
 
 def _judge_moments(case: Any, calls: list[list[dict[str, Any]]]) -> None:
@@ -239,23 +242,23 @@ def _judge_moments(case: Any, calls: list[list[dict[str, Any]]]) -> None:
             continue
         problem = case["problems"][number]
         name = f"{problem['shape']} {problem['dtype']} {problem['layout']}"
-        why = f"{name} was tried when it had come {counted(came[number], 'time')}"
+        why = f"{name} was tried at its call number {came[number]}"
         if came[number] < TRIED_AT:
-            then = "count the calls of each problem, and try when it comes the fourth time"
-            raise Wrong("a problem was tried before it came the fourth time", why=why, next=then)
-        then = "the fourth call of a problem is the trial: count it before you ask"
-        raise Wrong("a problem was tried after it had come the fourth time", why=why, next=then)
+            then = "count the calls of each problem, and try the candidates at the fourth call"
+            raise Wrong("a problem was tried before its fourth call", why=why, next=then)
+        then = "the fourth call of a problem is the trial: count the call before you compare the count"
+        raise Wrong("a problem was tried after its fourth call", why=why, next=then)
 
 
 def _judge_time(case: Any, calls: list[list[dict[str, Any]]], *, spent_s: float, best_s: float) -> None:
     trials = _trials(case, calls)
     waits = sum(any(entry["op"] in SYNCS for entry in call) for call in calls)
     if waits > trials.total() + 1:
-        why = f"{counted(waits, 'call')} wait, and {counted(trials.total(), 'call')} try"
-        raise Wrong("the host waits in calls that try nothing", why=why, next="time in trials alone")
+        why = f"number of calls that wait: {waits}; number of trials: {trials.total()}"
+        raise Wrong("the host waits in calls that are not trials", why=why, next="wait only in trials")
     if spent_s <= (1 + TOLERANCE) * best_s:
         return
     slower = f"the calls take {seconds(spent_s)}, {percent(spent_s / best_s - 1)} more than with a good tuner"
     most = max(map(len, map(_launched, calls)))
-    why = f"up to {most} launches in a call: {slower}"
-    raise Wrong("trials take too long", why=why, next="one call to warm up and one to time will do")
+    why = f"one call makes {counted(most, 'launch')}; {slower}"
+    raise Wrong("the trials take too long", why=why, next="warm up each candidate once, and time it once")

@@ -1,5 +1,5 @@
 # %% mistake="autotuner_at_once"
-# told: a problem was tried before it came the fourth time
+# told: a problem was tried before its fourth call
 # %% replace
 if self.calls[key] == 4:
     took = [self.time(candidate, problem) for candidate in self.candidates]
@@ -15,7 +15,7 @@ else:
 
 
 # %% mistake="autotuner_cold"
-# told: first calls were timed, which are cold
+# told: the timing includes the cold first call of a candidate
 # %% replace
 candidate(problem)
 self.gpu.synchronize()
@@ -26,7 +26,7 @@ start_s = self.gpu.now_s()
 
 
 # %% mistake="autotuner_every_time"
-# told: a problem was tried again and again
+# told: a problem has more than one trial
 # %% replace
 if self.calls[key] == 4:
     took = [self.time(candidate, problem) for candidate in self.candidates]
@@ -42,7 +42,7 @@ else:
 
 
 # %% mistake="autotuner_late"
-# told: a problem was tried after it had come the fourth time
+# told: a problem was tried after its fourth call
 # %% replace
 if self.calls[key] == 4:
     took = [self.time(candidate, problem) for candidate in self.candidates]
@@ -58,7 +58,7 @@ else:
 
 
 # %% mistake="autotuner_never"
-# told: nothing was tried
+# told: no problem was tried
 # %% replace
 if self.calls[key] == 4:
     took = [self.time(candidate, problem) for candidate in self.candidates]
@@ -74,7 +74,7 @@ else:
 
 
 # %% mistake="autotuner_no_dtype"
-# told: two problems that differ in their dtype share one choice
+# told: two problems that differ only in their dtype share one choice
 # %% replace
 key = (tuple(problem["shape"]), problem["dtype"], problem["layout"])
 # %% by
@@ -82,7 +82,7 @@ key = (tuple(problem["shape"]), problem["layout"])
 
 
 # %% mistake="autotuner_no_layout"
-# told: two problems that differ in their layout share one choice
+# told: two problems that differ only in their layout share one choice
 # %% replace
 key = (tuple(problem["shape"]), problem["dtype"], problem["layout"])
 # %% by
@@ -108,7 +108,7 @@ return self.gpu.now_s() - start_s
 
 
 # %% mistake="autotuner_one_for_all"
-# told: problems share one choice
+# told: different problems share one choice
 # %% replace
 key = (tuple(problem["shape"]), problem["dtype"], problem["layout"])
 # %% by
@@ -126,7 +126,7 @@ if self.calls[key] < 4:
 
 
 # %% mistake="autotuner_times_hundred"
-# told: trials take too long
+# told: the trials take too long
 # %% replace
 start_s = self.gpu.now_s()
 candidate(problem)
@@ -137,7 +137,7 @@ for _ in range(100):
 
 
 # %% mistake="autotuner_waits_always"
-# told: the host waits in calls that try nothing
+# told: the host waits in calls that are not trials
 # %% replace
 self.fastest.get(key, self.candidates[0])(problem)
 # %% by

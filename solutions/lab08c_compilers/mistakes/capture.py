@@ -23,7 +23,7 @@ run()
 
 
 # %% mistake="capture_counts_the_capture"
-# told: a batch was never trained on
+# told: a batch was never used for training
 # %% replace
 for at in range(1, len(batches)):
     train_on(at, graph.replay)
@@ -33,7 +33,7 @@ for at in range(2, len(batches)):
 
 
 # %% mistake="capture_each_batch"
-# told: a graph is captured again and again
+# told: a graph is captured more than once
 # %% replace
 with gpu.graph(graph):
     step()
@@ -48,7 +48,7 @@ for at in range(1, len(batches)):
 
 
 # %% mistake="capture_empty_warm_up"
-# told: a step was trained on a buffer that no batch had been copied to
+# told: a step was trained on a buffer before any batch was copied to it
 # %% replace
 train_on(0, step)
 # %% by
@@ -72,7 +72,7 @@ if gpu.current_stream() is not gpu.default_stream():
 
 
 # %% mistake="capture_last_loss"
-# told: some losses were overwritten before they were kept
+# told: some losses were overwritten before they were copied out
 # %% replace
 gpu.copy(losses[4 * at : 4 * at + 4], towers.loss, non_blocking=True)
 # %% by
@@ -141,7 +141,7 @@ towers.text(static)
 
 
 # %% mistake="capture_reads_too_early"
-# told: the losses are read before they have arrived
+# told: the losses are read before their copies have finished
 # %% replace
 gpu.synchronize()
 # %% by
@@ -171,7 +171,7 @@ if at == 0:
 
 
 # %% mistake="capture_waits_each_step"
-# told: the host waits for the device at every step
+# told: the host waits for the device too often
 # %% replace
 run()
 # %% by
@@ -189,7 +189,7 @@ gpu.synchronize()
 
 
 # %% mistake="capture_warm_up_for_nothing"
-# told: a batch was trained on more than once
+# told: a batch was used in more than one training step
 # %% replace
 train_on(0, step)
 # %% by

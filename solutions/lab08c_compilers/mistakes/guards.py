@@ -1,5 +1,5 @@
 # %% mistake="guards_all_sizes_free"
-# told: only the sizes that changed are free
+# told: your code makes all sizes free when one of them changes
 import torch
 
 
@@ -62,7 +62,7 @@ class Cache:
 
 
 # %% mistake="guards_break_at_every_call"
-# told: a break is met while compiling
+# told: your code reports a break for a call that fits an existing version
 import torch
 
 
@@ -124,7 +124,7 @@ class Cache:
 
 
 # %% mistake="guards_condition_ignored"
-# told: a line under a bool counts only where that bool is true
+# told: your code counts a line even if the bool that it depends on is false
 import torch
 
 
@@ -183,7 +183,7 @@ class Cache:
 
 
 # %% mistake="guards_every_if"
-# told: an if on what a guard holds fixed does not end the graph
+# told: your code reports a break at an if on a value that a guard fixes
 import torch
 
 
@@ -244,7 +244,7 @@ class Cache:
 
 
 # %% mistake="guards_flag_is_a_number"
-# told: a bool is no number here
+# told: your code makes a bool free, as if it were a number
 import torch
 
 
@@ -303,7 +303,7 @@ class Cache:
 
 
 # %% mistake="guards_item_stays"
-# told: an .item() ends the graph
+# told: your code does not report a break at .item()
 import torch
 
 
@@ -364,7 +364,7 @@ class Cache:
 
 
 # %% mistake="guards_limit_first"
-# told: you stop using the existing versions at the limit
+# told: your code stops using the existing versions at the limit
 import torch
 
 
@@ -425,7 +425,7 @@ class Cache:
 
 
 # %% mistake="guards_newest_version"
-# told: every version is asked
+# told: your code tries only the newest version
 import torch
 
 
@@ -486,7 +486,7 @@ class Cache:
 
 
 # %% mistake="guards_no_dtype"
-# told: a version is for one dtype
+# told: your code does not guard the dtype
 import torch
 
 
@@ -547,7 +547,7 @@ class Cache:
 
 
 # %% mistake="guards_no_layout"
-# told: each version works for only one layout
+# told: your code does not guard the layout
 import torch
 
 
@@ -608,7 +608,7 @@ class Cache:
 
 
 # %% mistake="guards_no_limit"
-# told: a function keeps 8 versions
+# told: your code makes more than 8 versions
 import torch
 
 
@@ -667,7 +667,7 @@ class Cache:
 
 
 # %% mistake="guards_no_rank"
-# told: a version is for one number of dimensions
+# told: your code does not guard the number of dimensions
 import torch
 
 
@@ -728,7 +728,7 @@ class Cache:
 
 
 # %% mistake="guards_numbers_by_value"
-# told: a number that changes is free from its second version on
+# told: your code never makes a number free
 import torch
 
 
@@ -791,7 +791,7 @@ class Cache:
 
 
 # %% mistake="guards_one_is_a_size"
-# told: size 1 has versions of its own
+# told: your code treats a size of 1 like any other size
 import torch
 
 
@@ -852,7 +852,7 @@ class Cache:
 
 
 # %% mistake="guards_one_version_a_kind"
-# told: a new version leaves the others where they are
+# told: in your code, a new version replaces an earlier one
 import torch
 
 
@@ -918,7 +918,7 @@ class Cache:
 
 
 # %% mistake="guards_sizes_free_at_once"
-# told: the first version of a size is for its value
+# told: your code makes a size free in its first version
 import torch
 
 
@@ -981,7 +981,7 @@ class Cache:
 
 
 # %% mistake="guards_sizes_never_free"
-# told: a size that changes is free from its second version on
+# told: your code never makes a size free
 import torch
 
 
@@ -1044,7 +1044,7 @@ class Cache:
 
 
 # %% mistake="guards_two_mistakes"
-# told: a version that fits was not used
+# told: your code did not use a version that fits
 import torch
 
 
@@ -1112,7 +1112,7 @@ class Cache:
 
 
 # %% mistake="guards_within_the_range"
-# told: a free size can take any value of 2 or more
+# told: your code lets a free size accept only values between the sizes seen before
 import torch
 
 
@@ -1186,7 +1186,7 @@ class Cache:
 
 
 # %% mistake="guards_old_versions_freed"
-# told: existing versions keep the numbers for which they were made
+# told: your code also makes a number free in existing versions
 # %% replace
 self.versions.append({name: self._guard(name, args[name]) for name in args})
 # %% by

@@ -89,7 +89,7 @@ def test_towers_one_after_the_other_take_more_than_is_allowed(solution, exercise
 
 @pytest.mark.parametrize(
     ("moment", "state", "said"),
-    [(3, "wrong", "before it came the fourth time"), (4, "passed", ""), (5, "wrong", "after it had come the fourth")],
+    [(3, "wrong", "before its fourth call"), (4, "passed", ""), (5, "wrong", "after its fourth call")],
 )
 def test_a_tuner_that_times_with_events_passes_where_it_tries_at_the_fourth_call(judged, moment, state, said):
     class WithEvents:

@@ -26,7 +26,7 @@ def test_the_solution_shows_what_its_text_says(run_all, capsys):
     assert "modelled, with the loops: 421 µs, replayed 127 µs" in said
     assert "block: break in" in said
     assert "mended_block: recompile" in said
-    assert "mended: recorded, torch" in said
+    assert "fixed: recorded, torch" in said
 
 
 def test_both_labs_mend_one_network(cells):

@@ -99,11 +99,11 @@ def test_what_differs_is_said_of_a_call_that_hits_and_of_one_that_does_not():
     right += ["recompile", "hit"]
 
     assert why_it_fits(calls, right, 2) == (
-        "the version that call 1 made fits: what differs had changed before, so it is free: size 0 of x (5 there, "
-        "6 here)"
+        "the version made for call 1 fits; these differ, but had changed before and are free: size 0 of x (5 in "
+        "that call, 6 in this one)"
     )
-    assert "call 1 made a version for these very arguments" == why_it_fits(calls, right, 4)
+    assert "call 1 made a version for exactly these arguments" == why_it_fits(calls, right, 4)
     assert why_none_fits(calls, right, 3).endswith(
-        "call 1 is most like this call, and differs in size 0 of x (5 there, 1 here)"
+        "call 1 is the most similar to this one; it differs in size 0 of x (5 in that call, 1 in this one)"
     )
     assert "there is no version yet" == why_none_fits(calls, right, 0)
