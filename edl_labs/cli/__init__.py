@@ -27,7 +27,7 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
-    help="Labs on efficient deep learning: work on them, write them, grade them, run them.",
+    help="Work on, write, grade and run labs on efficient deep learning.",
 )
 
 
@@ -63,7 +63,7 @@ def not_installed(module: str) -> UsageError:
     extra = next((one for one in _EXTRAS if one in brings), None)
     return UsageError(
         f"{module} is not installed",
-        why="this command uses it" if extra is None else f"this command needs it; it comes with the extra `{extra}`",
+        why="this command needs it" if extra is None else f"this command needs it; the extra `{extra}` installs it",
         next=f"pip install {package}" if extra is None else f'pip install "edl-labs[{extra}]"',
     )
 

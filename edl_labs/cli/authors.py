@@ -47,23 +47,24 @@ def need_system(what: str, *, fences: bool = True) -> None:
     if sys.platform.startswith("linux") or (sys.platform != "win32" and not fences):
         return
     here = {"win32": "Windows", "darwin": "macOS"}.get(sys.platform, sys.platform)
-    needs = "a sandbox of Linux's kernel" if fences else "processes that fork"
+    needs = "a sandbox of the Linux kernel" if fences else "forked processes"
     raise UsageError(
         f"{what} does not run on {here}",
-        why=f"students' code runs in {needs}",
-        next="use the container: the first lines of the repository's Dockerfile say how; or Linux, or WSL 2",
+        why=f"students' code runs in {needs}, which this system lacks",
+        next="use Linux, WSL 2, or the container (the first lines of the repository's Dockerfile explain how)",
     )
 
 
 def new(
-    lab: Annotated[str, typer.Argument(help="Its name, like lab06_input_pipeline.")],
-    exercise: Annotated[str | None, typer.Argument(help="An exercise to add to a lab that exists.")] = None,
+    lab: Annotated[str, typer.Argument(help="The name of the lab, such as lab06_input_pipeline.")],
+    exercise: Annotated[str | None, typer.Argument(help="The exercise to add to an existing lab.")] = None,
     kind: Annotated[
-        str, typer.Option(help="function, gpu (a program on a VirtualGPU), cluster (one on each rank) or explain.")
+        str,
+        typer.Option(help="function, gpu (a program on a VirtualGPU), cluster (a program on each rank) or explain."),
     ] = "function",
     as_json: AsJson = False,
 ) -> None:
-    """A lab with one exercise, or an exercise in all its five places; either passes `test` at once."""
+    """Create a lab with one exercise, or add an exercise in all five places that need it; both pass `test` at once."""
     need_instructor_tools()
     from edl_labs.course.course_folder import Course
     from edl_labs.course.lab.scaffold import new as scaffold
@@ -76,14 +77,16 @@ def new(
     for file in report.written:
         print(f"written: {file}")
     if report.minutes:
-        print(f"{report.exercise} has {report.minutes} minutes, and the lab takes as much longer: put in your own")
+        print(f"{report.exercise} has {report.minutes} minutes, now part of the lab's total: enter your own estimate")
     print(f"next: edl-labs test {lab}, then edl-labs edit {lab}")
 
 
 def edit(
     lab: Annotated[str, typer.Argument(help="The lab to edit.")],
-    to_notebook: Annotated[Path | None, typer.Option(help="Only write the lab as this notebook.")] = None,
-    from_notebook: Annotated[Path | None, typer.Option(help="Only write this edited notebook back.")] = None,
+    to_notebook: Annotated[Path | None, typer.Option(help="Only convert the lab to this notebook.")] = None,
+    from_notebook: Annotated[
+        Path | None, typer.Option(help="Only write this edited notebook back to the lab's text.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Open a lab's text as a notebook in JupyterLab; each save is written back to the text."""
@@ -107,10 +110,10 @@ def edit(
 
 
 def publish(
-    folder: Annotated[Path, typer.Argument(help="Where the students' tree goes.")],
+    folder: Annotated[Path, typer.Argument(help="The folder to write to.")],
     as_json: AsJson = False,
 ) -> None:
-    """Write the tree that students may see: labs, README, licence; scanned for leaks first."""
+    """Write the files that students may see (labs, README, licence), after a scan for leaks."""
     need_instructor_tools()
     from edl_labs.course.course_folder import Course
     from edl_labs.course.lab.publish import publish as publish_course
@@ -125,12 +128,12 @@ def publish(
 
 def wheel(
     judge: Annotated[
-        bool, typer.Option("--judge", help="With the judge's parts: for instructors, never published.")
+        bool, typer.Option("--judge", help="Include the judge's code: for instructors, never publish it.")
     ] = False,
-    out: Annotated[Path, typer.Option(help="The folder it goes to.")] = Path("dist"),
+    out: Annotated[Path, typer.Option(help="The folder to write to.")] = Path("dist"),
     as_json: AsJson = False,
 ) -> None:
-    """The wheel that students install, scanned for leaks; or the instructors', which can grade."""
+    """Build the wheel that students install and scan it for leaks; or the instructors' wheel, which can grade."""
     need_instructor_tools()
     from edl_labs.course.course_folder import Course
     from edl_labs.course.lab.publish import build_wheel
@@ -139,16 +142,16 @@ def wheel(
     if as_json:
         emit({"schema": 1, "wheel": str(made), "judge": judge})
     else:
-        print(f"{made}: {'with' if judge else 'without'} the judge's parts")
+        print(f"{made}: {'with' if judge else 'without'} the judge's code")
 
 
 def build(
     check: Annotated[
-        bool, typer.Option("--check", help="Write nothing; fail with a diff when a file is stale.")
+        bool, typer.Option("--check", help="Write nothing; fail with a diff if a file is out of date.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Notebooks, labs/, goldens and the table of labs, from solutions/."""
+    """Build the notebooks, labs/, the goldens and the table of labs from solutions/."""
     need_instructor_tools()
     from edl_labs.course.course_folder import Course
     from edl_labs.course.lab.build import build as build_course
@@ -163,32 +166,37 @@ def build(
     if not report.ok:
         print(report.diff, end="")
         stale = ", ".join(report.changed)
-        print(f"stale: {stale}\n  why:  they are not what solutions/ makes\n  next: edl-labs build", file=sys.stderr)
+        why = "they differ from what a build of solutions/ writes"
+        print(f"out of date: {stale}\n  why:  {why}\n  next: edl-labs build", file=sys.stderr)
         stop(1)
     labs, files = counted(len(report.labs), "lab"), counted(len(report.changed), "file")
-    print(f"{labs} built; {files} {'stale' if check else 'changed'}")
+    print(f"{labs} built; {files} {'out of date' if check else 'changed'}")
 
 
 def prove_labs(
     labs: Annotated[
-        list[str] | None, typer.Argument(help="Labs, every lab when none is named; or a lab and exercises of it.")
+        list[str] | None, typer.Argument(help="Labs (default: every lab), or one lab and some of its exercises.")
     ] = None,
-    seeds: Annotated[int, typer.Option(min=1, help="Seeds that each solution is tried with.")] = 20,
+    seeds: Annotated[int, typer.Option(min=1, help="How many seeds to test each solution with.")] = 20,
     adapters: Annotated[
-        bool, typer.Option("--adapters", help="Try library functions behind adapters too; some minutes a lab.")
+        bool, typer.Option("--adapters", help="Also try library functions with adapters; takes some minutes per lab.")
     ] = False,
     forge: Annotated[
-        bool, typer.Option("--forge", help="Instead, lie about what wrong answers only claim: it must earn nothing.")
+        bool,
+        typer.Option("--forge", help="Instead, forge the evidence of wrong answers, which must still earn nothing."),
     ] = False,
     quick: Annotated[
-        bool, typer.Option("--quick", help="Stub, solution and mistakes alone, with one seed: while you write.")
+        bool,
+        typer.Option(
+            "--quick", help="Run only the stub, the solution and the mistakes, with one seed: for use while you write."
+        ),
     ] = False,
     messages: Annotated[bool, typer.Option("--show-messages", help="Show the message of each mistake.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Prove every exercise: stub 0, solution full, each wrong answer explained, hints present, hostile answers 0."""
+    """Prove that stubs and hostile answers score 0, solutions score full marks, and wrong answers are explained."""
     need_instructor_tools()
-    need_system("the proof of a lab", fences=False)
+    need_system("edl-labs test", fences=False)
     from edl_labs.course.course_folder import Course
 
     course = Course.find()
@@ -244,12 +252,10 @@ def _proof(
 
 
 def leaks(
-    paths: Annotated[
-        list[Path] | None, typer.Argument(help="Folders, wheels or files; the course when none is named.")
-    ] = None,
+    paths: Annotated[list[Path] | None, typer.Argument(help="Folders, wheels or files (default: the course).")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Scan what students can read for solutions and judge's parts: labs/, the package, a folder, wheel or archive."""
+    """Scan everything that students can read (labs/, the package, wheels) for solutions and the judge's code."""
     need_instructor_tools()
     from edl_labs.course.course_folder import Course
     from edl_labs.course.lab.leaks import scan, scan_course, secrets
@@ -259,7 +265,7 @@ def leaks(
     course = Course.find()
     for path in paths or []:
         if not path.exists():
-            raise UsageError(f"there is no {path}", next="pass a folder or a file")
+            raise UsageError(f"there is no file or folder {path}", next="pass an existing folder or file")
     labs = read_labs(course)
     known, functions = secrets(labs), secret_functions(course, labs)
     found = scan(paths, known, functions=functions) if paths else scan_course(course, known, functions=functions)
@@ -268,5 +274,5 @@ def leaks(
     else:
         for leak in found:
             print(leak)
-        print(f"{len(known)} secret lines and {len(functions)} functions looked for; {counted(len(found), 'leak')}")
+        print(f"searched for {len(known)} secret lines and {len(functions)} functions: {counted(len(found), 'leak')}")
     stop(1 if found else 0)

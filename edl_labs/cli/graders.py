@@ -26,27 +26,37 @@ def add_to(app: typer.Typer) -> None:
 
 
 def grade(
-    assignment: Annotated[str, typer.Argument(help="The lab that was handed in.")],
+    assignment: Annotated[str, typer.Argument(help="The lab to grade.")],
     jobs: Annotated[
         int | None,
-        typer.Option("-j", "--jobs", min=1, help="Submissions at a time."),
+        typer.Option("-j", "--jobs", min=1, help="How many submissions to grade at the same time."),
     ] = None,
-    seed: Annotated[int | None, typer.Option(help="Draw other secret cases; recorded for the class.")] = None,
-    only: Annotated[list[str] | None, typer.Option(help="Students, or patterns such as 's1*'; repeatable.")] = None,
-    fresh: Annotated[bool, typer.Option("--fresh", help="Grade again what was graded.")] = False,
+    seed: Annotated[
+        int | None, typer.Option(help="Draw the secret cases from this seed, which is recorded for the class.")
+    ] = None,
+    only: Annotated[
+        list[str] | None, typer.Option(help="Only these students, or patterns such as 's1*'; repeatable.")
+    ] = None,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Grade again what has already been graded.")] = False,
     all_cells: Annotated[
-        bool, typer.Option("--all-cells", help="Run demonstrations too, which no mark needs.")
+        bool, typer.Option("--all-cells", help="Also run demonstrations, which no mark needs.")
     ] = False,
-    unsafe: Annotated[bool, typer.Option("--unsafe", help="No sandbox; results are marked untrusted.")] = False,
+    unsafe: Annotated[
+        bool, typer.Option("--unsafe", help="Grade without a sandbox; results are marked as untrusted.")
+    ] = False,
     prepared: Annotated[
-        bool, typer.Option("--prepare", help="Grade no one; record the seed that shards need.")
+        bool, typer.Option("--prepare", help="Only record the seed that shards need; grade nobody.")
     ] = False,
-    shard: Annotated[str, typer.Option(help="Grade one part of the class, 3/8; results only, no gradebook.")] = "",
-    ray: Annotated[str, typer.Option(help="Grade on the Ray cluster at this address, or auto.")] = "",
-    gpus: Annotated[float, typer.Option(min=0, help="GPUs leased for each shard; its kernels see one.")] = 0.0,
+    shard: Annotated[
+        str, typer.Option(help="Grade one part of the class, such as 3/8; writes results, but no gradebook.")
+    ] = "",
+    ray: Annotated[
+        str, typer.Option(help="Grade on the Ray cluster at this address (auto: the address in RAY_ADDRESS).")
+    ] = "",
+    gpus: Annotated[float, typer.Option(min=0, help="GPUs leased to each shard; its kernels see one GPU.")] = 0.0,
     as_json: AsJson = False,
 ) -> None:
-    """Grade a whole class in sandboxes, judged from outside, into nbgrader's gradebook; resumes where it stopped."""
+    """Grade a whole class in sandboxes and enter the marks into nbgrader's gradebook; resumes where it stopped."""
     need_instructor_tools()
     need_system("grading", fences=not unsafe)
     from edl_labs.course.course_folder import Course
@@ -57,16 +67,20 @@ def grade(
 
     if is_nbgraders(Course.find_class(), assignment):
         if any((unsafe, prepared, shard, ray, fresh, all_cells, gpus)) or jobs is not None or seed is not None:
-            why = "it has no exercises of edl_labs: no secret cases, and nbgrader grades it here, in the sandbox"
+            why = (
+                "it has no exercises of edl_labs, so there are no secret cases; nbgrader's rules apply, in the sandbox"
+            )
             raise UsageError(
-                f"{assignment} takes --only and --json, and no other option", why=why, next="leave them out"
+                f"{assignment} can be graded only with the options --only and --json",
+                why=why,
+                next="leave the others out",
             )
         _grade_nbgraders(assignment, only=only or (), as_json=as_json)
         return
     level = Level.UNSAFE if unsafe else None
     if sum(map(bool, (prepared, shard, ray))) > 1 or (fresh and (shard or ray)) or (seed is not None and shard):
-        why = "--prepare records the seed, --shard grades a part with it, --ray does both; shards keep what is graded"
-        raise UsageError("these options do not go together", why=why, next="use one of --prepare, --shard, --ray")
+        why = "--prepare records the seed, --shard grades a part with it, --ray does both; shards never grade again"
+        raise UsageError("these options cannot be combined", why=why, next="use only one of --prepare, --shard, --ray")
     if prepared or ray:
         _prepare(assignment, seed=seed, level=level, gpus=gpus, as_json=as_json)
     if prepared:
@@ -126,7 +140,7 @@ def _prepare(assignment: str, *, seed: int | None, level: Level | None, gpus: fl
     if as_json:
         emit({"assignment": assignment, "seed": found})
     else:
-        print(f"{assignment} is prepared: seed {found}")
+        print(f"{assignment} is ready for shards, with seed {found}")
 
 
 def _grade_shard(
@@ -157,7 +171,9 @@ def _grade_shard(
     else:
         for student, why in report.failed:
             print(f"{student}: {why}", file=sys.stderr)
-        print(f"shard {report.shard}: {report.graded} graded, {report.kept} kept, {report.unreadable} unreadable")
+        print(
+            f"shard {report.shard}: {report.graded} graded, {report.kept} graded before, {report.unreadable} unreadable"
+        )
     stop(report.exit_code)
 
 
@@ -190,8 +206,8 @@ def _grade_on_ray(
 def _so_far(now: ClassProgress) -> str:
     left = "" if now.left_s is None else f", about {now.left_s:.0f} s left"
     flags = "".join(f", {number} {flag}" for flag, number in now.flags)
-    slow = "".join(f"; {who}: {where} running for {seconds:.0f} s" for who, where, seconds in now.slow)
-    done = f"{now.student}: {now.per_minute:.1f} a minute" if now.student else "0 graded"
+    slow = "".join(f"; {who}: {where} has been running for {seconds:.0f} s" for who, where, seconds in now.slow)
+    done = f"{now.student}: {now.per_minute:.1f} per minute" if now.student else "0 graded"
     return f"{done}{left}{flags}{slow}"
 
 
@@ -203,5 +219,5 @@ def _show_class(report: ClassReport) -> None:
         for remark in row.remarks:
             print(f"{row.student}: {remark}", file=sys.stderr)
     table(report.assignment, ["student", "points", "state", "flags"], rows)
-    done = f"{counted(len(rows), 'submission')} in {report.wall_s:.1f} s, {report.jobs} at a time"
+    done = f"{counted(len(rows), 'submission')} in {report.wall_s:.1f} s, {report.jobs} at the same time"
     print(f"{done}, sandbox: {report.level}, seed {report.seed}")

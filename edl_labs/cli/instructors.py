@@ -27,15 +27,17 @@ def add_to(app: typer.Typer) -> None:
 
 
 def course(
-    folder: Annotated[Path, typer.Argument(help="A folder that does not exist yet, or is empty.")],
-    name: Annotated[str, typer.Option(help="What the course is called; the folder's name without it.")] = "",
+    folder: Annotated[Path, typer.Argument(help="The course's folder; a new course needs a new or empty folder.")],
+    name: Annotated[str, typer.Option(help="The name of the course (default: the folder's name).")] = "",
     labs: Annotated[
-        str, typer.Option(help="Labs of edl_labs to copy, commas between, or all; also into a course.")
+        str, typer.Option(help="Labs of edl_labs to copy, separated by commas, or all; also into an existing course.")
     ] = "",
-    upgrade: Annotated[bool, typer.Option("--upgrade", help="Bring the copied labs to the installed release.")] = False,
+    upgrade: Annotated[
+        bool, typer.Option("--upgrade", help="Upgrade the copied labs to the installed release.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Make a course of your own: nbgrader's configuration, course.toml, and labs: edl_labs' or a first of yours."""
+    """Create your own course: nbgrader's configuration, course.toml and labs (of edl_labs, or a first of yours)."""
     need_instructor_tools()
     from edl_labs.course.own_course import make_course
     from edl_labs.course.taken_labs import chosen_labs, labs_to_upgrade
@@ -50,7 +52,7 @@ def course(
         return
     for file in report.written:
         print(f"written: {file}")
-    then = "write the dates into course.toml" if labs else f"edl-labs test, then edl-labs edit {report.lab}"
+    then = "enter the due dates in course.toml" if labs else f"edl-labs test, then edl-labs edit {report.lab}"
     print(f"next: cd {folder}, then {then}")
 
 
@@ -68,12 +70,12 @@ def _take_labs(folder: Path, labs: Sequence[str], *, as_json: bool) -> None:
         emit(found.to_json())
     else:
         for file in found.kept:
-            print(f"yours stays: {file}")
+            print(f"kept your version: {file}")
         for file in found.orphans:
-            print(f"yours stays: {file}, which release {found.release} no longer has; delete it if you do not need it")
+            print(f"kept {file}, which release {found.release} no longer contains; delete it if you do not need it")
         for file in found.conflicts:
             print(
-                f"{file} changed here and in release {found.release}: the release's is {UPGRADE}/{file}",
+                f"both you and release {found.release} changed {file}: the release's version is {UPGRADE}/{file}",
                 file=sys.stderr,
             )
         if found.conflicts:
@@ -85,16 +87,23 @@ def _take_labs(folder: Path, labs: Sequence[str], *, as_json: bool) -> None:
 
 def collect(
     assignment: Assignment,
-    path: Annotated[Path, typer.Argument(help="The zip that was downloaded, or a folder.")],
-    kind: Annotated[str, typer.Option("--from", help="canvas, moodle or dir.")],
-    roster: Annotated[Path | None, typer.Option(help="The class as CSV; course.toml may name it.")] = None,
-    times: Annotated[Path | None, typer.Option(help="Submission times, e.g. Moodle's grading worksheet.")] = None,
+    path: Annotated[Path, typer.Argument(help="The zip from the learning system, or a folder.")],
+    kind: Annotated[str, typer.Option("--from", help="The source: canvas, moodle or dir.")],
+    roster: Annotated[
+        Path | None, typer.Option(help="The class list as CSV (default: the one that course.toml names).")
+    ] = None,
+    times: Annotated[
+        Path | None, typer.Option(help="A file of submission times, such as Moodle's grading worksheet.")
+    ] = None,
     pattern: Annotated[
-        str, typer.Option(help="With --from dir: a regular expression with groups user or name, file, time, late.")
+        str,
+        typer.Option(
+            help="With --from dir: a regular expression with the group user or name, and optionally file, time, late."
+        ),
     ] = "",
     as_json: AsJson = False,
 ) -> None:
-    """Take a learning system's download: the newest notebook of each student goes where it is graded."""
+    """Read the submissions from a learning system's download, and keep each student's newest notebook for grading."""
     need_instructor_tools()
     from edl_labs.course.marks.collect import collect as take
 
@@ -108,21 +117,24 @@ def collect(
             if row.problem:
                 print(f"{row.student}: {row.problem}", file=sys.stderr)
         for name in found.unmatched:
-            print(f"not matched: {name}", file=sys.stderr)
+            print(f"belongs to no known student: {name}", file=sys.stderr)
         for remark in found.remarks:
             print(remark, file=sys.stderr)
         if found.missing:
-            print(f"nothing from {counted(len(found.missing), 'student')}: {_first(found.missing)}", file=sys.stderr)
+            missing = counted(len(found.missing), "student")
+            print(f"no submission from {missing}: {_first(found.missing)}", file=sys.stderr)
     stop(found.exit_code)
 
 
 def feedback(
     assignment: Assignment,
-    archive: Annotated[Path | None, typer.Option("--zip", help="Also pack them as the learning system wants.")] = None,
-    only: Annotated[list[str] | None, typer.Option(help="Students; repeatable.")] = None,
+    archive: Annotated[
+        Path | None, typer.Option("--zip", help="Also pack the pages into this zip, for the learning system.")
+    ] = None,
+    only: Annotated[list[str] | None, typer.Option(help="Only these students; repeatable.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Write a page for each student: points, what was wrong, why, what next, and the notebook; needs nothing else."""
+    """Write a self-contained page for each student: points, what was wrong, why, what to do next, and the notebook."""
     need_instructor_tools()
     from edl_labs.course.course_folder import Course
     from edl_labs.course.grade.nbgrader_assignments import is_nbgraders
@@ -138,22 +150,22 @@ def feedback(
         for student, why in found.without.items():
             print(f"{student} has no page: {why}", file=sys.stderr)
         if found.waiting:
-            print(f"prose not marked yet: {_first(found.waiting)}", file=sys.stderr)
+            print(f"written answers not yet marked: {_first(found.waiting)}", file=sys.stderr)
         print(f"{counted(len(found.pages), 'page')}{f', packed in {found.archive}' if found.archive else ''}")
     stop(found.exit_code)
 
 
 def export(
     assignment: Assignment,
-    kind: Annotated[str, typer.Option("--to", help="canvas, moodle or csv.")],
+    kind: Annotated[str, typer.Option("--to", help="The format: canvas, moodle or csv.")],
     out: Annotated[Path, typer.Option(help="The file to write.")],
     template: Annotated[
-        Path | None, typer.Option("--file", help="The file downloaded from there, to be filled in.")
+        Path | None, typer.Option("--file", help="The file from the learning system that is to be filled in.")
     ] = None,
-    column: Annotated[str, typer.Option(help="The column to fill, when its name is not the lab's.")] = "",
+    column: Annotated[str, typer.Option(help="The column to fill in (default: the one with the lab's name).")] = "",
     as_json: AsJson = False,
 ) -> None:
-    """Fill marks into the file that the learning system gave out, matched by id."""
+    """Fill the marks into the file from the learning system, matching students by id."""
     need_instructor_tools()
     from edl_labs.course.marks.export import export as give
 
@@ -164,9 +176,9 @@ def export(
         for student, points in found.unknown:
             print(f"not in {template}: {student}, {counted(points, 'point')}", file=sys.stderr)
         for name in found.without:
-            print(f"no marks for {name}", file=sys.stderr)
+            print(f"there are no marks for {name}", file=sys.stderr)
         if found.waiting:
-            print(f"prose not marked yet: {_first(found.waiting)}", file=sys.stderr)
+            print(f"written answers not yet marked: {_first(found.waiting)}", file=sys.stderr)
         print(f"{counted(len(found.filled), 'mark')} in {found.file}")
     stop(found.exit_code)
 
@@ -175,12 +187,14 @@ def regrade(
     assignment: Assignment,
     exercises: Annotated[list[str], typer.Argument(help="The exercises that were corrected.")],
     apply: Annotated[
-        bool, typer.Option("--apply", help="Write the marks; otherwise only show what would change.")
+        bool, typer.Option("--apply", help="Save the new marks; without it, only show what would change.")
     ] = False,
-    jobs: Annotated[int, typer.Option("-j", "--jobs", min=1, help="Submissions at a time.")] = 2,
+    jobs: Annotated[
+        int, typer.Option("-j", "--jobs", min=1, help="How many submissions to grade at the same time.")
+    ] = 2,
     as_json: AsJson = False,
 ) -> None:
-    """Grade corrected exercises again for all who attempted them: shows what changes; --apply writes the marks."""
+    """Grade corrected exercises again for all students who attempted them, and show the changes; --apply saves them."""
     need_instructor_tools()
     need_system("grading")
     from edl_labs.course.marks.regrade import regrade as again
@@ -197,7 +211,7 @@ def regrade(
         table(f"{assignment}: {counted(len(rows), 'change')}", ["student", "exercise", "before", "after", ""], rows)
         for student, why in found.failed:
             print(f"{student} could not be graded and keeps the old marks: {why}", file=sys.stderr)
-        said = "the changes are in the gradebook" if found.applied else "nothing was written: --apply does that"
+        said = "the changes are in the gradebook" if found.applied else "nothing was saved; --apply saves the changes"
         print(f"attempted by {counted(found.graded, 'student')}; {said}")
     stop(found.exit_code)
 
@@ -210,10 +224,10 @@ def _first(names: Sequence[str]) -> str:
 
 def report(
     assignment: Assignment,
-    out: Annotated[Path | None, typer.Option(help="The HTML file.")] = None,
+    out: Annotated[Path | None, typer.Option(help="The HTML file to write.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """The class at a glance: a histogram for each exercise, the most frequent mistakes, flags, and what looks alike."""
+    """Show the class at a glance: a histogram for each exercise, frequent mistakes, flags, and similar submissions."""
     need_instructor_tools()
     from edl_labs.course.course_folder import Course
     from edl_labs.course.marks.class_page import write_report
@@ -231,10 +245,10 @@ def report(
         rows = [[e.name, _mean(e), e.mistakes[0][0] if e.mistakes else ""] for e in found.exercises]
         table(assignment, ["exercise", "mean", "most frequent mistake"], rows)
         alike_pairs = counted(len(found.pairs), "pair")
-        circles = f", {counted(len(found.clusters), 'circle')} of three or more" if found.clusters else ""
+        circles = f", {counted(len(found.clusters), 'group')} of three or more" if found.clusters else ""
         for board in boards:
             print_board(board)
-        print(f"{counted(found.students, 'student')}, {alike_pairs} much alike{circles}, report in {path}")
+        print(f"{counted(found.students, 'student')}, {alike_pairs} of similar submissions{circles}; report: {path}")
 
 
 def _mean(exercise: ExerciseOverview) -> str:

@@ -21,27 +21,26 @@ def add_to(app: typer.Typer) -> None:
 
 
 def run(
-    labs: Annotated[
-        list[str] | None, typer.Argument(help="Labs, or notebook files; every lab when none is named.")
-    ] = None,
-    smoke: Annotated[bool, typer.Option("--smoke", help="Quick parameters from lab.toml.")] = False,
-    full: Annotated[bool, typer.Option("--full", help="The lab's real parameters from lab.toml (default).")] = False,
-    device: Annotated[str, typer.Option(help="auto (the best here), cpu, cuda, mps or xpu.")] = "auto",
-    jobs: Annotated[int, typer.Option("-j", "--jobs", help="Notebooks at a time.")] = 1,
-    cell_timeout: Annotated[float, typer.Option(help="Seconds that one cell may take.")] = 600.0,
-    notebook_timeout: Annotated[float, typer.Option(help="Seconds that one notebook may take.")] = 1800.0,
+    labs: Annotated[list[str] | None, typer.Argument(help="Labs or notebook files (default: every lab).")] = None,
+    smoke: Annotated[bool, typer.Option("--smoke", help="Use the quick parameters from lab.toml.")] = False,
+    full: Annotated[bool, typer.Option("--full", help="Use the full parameters from lab.toml (default).")] = False,
+    device: Annotated[str, typer.Option(help="auto (the best one of this machine), cpu, cuda, mps or xpu.")] = "auto",
+    jobs: Annotated[int, typer.Option("-j", "--jobs", help="How many notebooks to run at the same time.")] = 1,
+    cell_timeout: Annotated[float, typer.Option(help="Time limit for one cell, in seconds.")] = 600.0,
+    notebook_timeout: Annotated[float, typer.Option(help="Time limit for one notebook, in seconds.")] = 1800.0,
     parameter: Annotated[
-        list[str] | None, typer.Option("-p", "--parameter", help="NAME=VALUE for the parameters cell; repeatable.")
+        list[str] | None,
+        typer.Option("-p", "--parameter", help="A value for the parameters cell, as NAME=VALUE; repeatable."),
     ] = None,
-    out: Annotated[Path | None, typer.Option(help="Where results go (default: build/executed).")] = None,
+    out: Annotated[Path | None, typer.Option(help="The folder for the results (default: build/executed).")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Run solution notebooks headless: executed notebooks, HTML, results.json, env.json and junit.xml."""
+    """Run solution notebooks without a browser; writes notebooks, HTML, results.json, env.json and junit.xml."""
     from edl_labs.course.run.execute import run_labs
     from edl_labs.course.run.run_report import RunLimits
 
     if smoke and full:
-        raise UsageError("--smoke and --full cannot be used together", next="use one of them, or neither for --full")
+        raise UsageError("--smoke and --full cannot be used together", next="use only one of them, or none for --full")
     with ProgressLines(quiet=as_json) as progress:
         report = run_labs(
             labs or (),
@@ -65,7 +64,7 @@ def _parameter(text: str) -> tuple[str, Any]:
 
     name, equals, value = text.partition("=")
     if not equals or not name.isidentifier():
-        raise UsageError(f"-p {text}: not NAME=VALUE", next="for example -p launches=100")
+        raise UsageError(f"-p {text} does not have the form NAME=VALUE", next="write, for example, -p launches=100")
     try:
         return name, ast.literal_eval(value)
     except (ValueError, SyntaxError):
@@ -75,7 +74,7 @@ def _parameter(text: str) -> tuple[str, Any]:
 def _show_run(report: RunReport) -> None:
     columns = ["lab", "device", "cells", "seconds", "score", "slowest cell"]
     table("", columns, [_run_row(row) for row in report.rows()])
-    print(f"{report.mode} run, {report.seconds:.1f} s; executed notebooks, pages and results: {report.folder}")
+    print(f"{report.mode} run, {report.seconds:.1f} s; executed notebooks, pages and results are in {report.folder}")
     for lab, failure in report.failures():
         print(f"{lab}: {failure}", file=sys.stderr)
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from edl_labs.course.marks.leaderboard import Leaderboard
 
 PLAIN_EVERY_S = 2.0  # a log shows life, and ten minutes stay under 300 lines
-AsJson = Annotated[bool, typer.Option("--json", help="One JSON value on standard output instead of text.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON value instead of text.")]
 
 
 def emit(value: Any) -> None:

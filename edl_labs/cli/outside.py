@@ -34,16 +34,16 @@ def add_to(app: typer.Typer) -> None:
 
 def canvas(
     assignment: Assignment,
-    url: Annotated[str, typer.Option(help="Canvas's address, as in https://canvas.example.edu.")],
-    course: Annotated[int, typer.Option(help="The course's number in Canvas.")],
-    to: Annotated[int, typer.Option(help="The assignment's number in Canvas.")],
-    send: Annotated[bool, typer.Option("--send", help="Enter the marks; otherwise only show them.")] = False,
+    url: Annotated[str, typer.Option(help="The address of Canvas, such as https://canvas.example.edu.")],
+    course: Annotated[int, typer.Option(help="The number of the course in Canvas.")],
+    to: Annotated[int, typer.Option(help="The number of the assignment in Canvas.")],
+    send: Annotated[bool, typer.Option("--send", help="Send the marks to Canvas; without it, only show them.")] = False,
     times: Annotated[
-        Path | None, typer.Option(help="Only write to this CSV when each student handed in, for collect --times.")
+        Path | None, typer.Option(help="Only write the submission times to this CSV file, for collect --times.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show the marks that Canvas would get by its API; --send enters them. The token is in CANVAS_TOKEN."""
+    """Show the marks that --send would send to Canvas through its API. The token is read from CANVAS_TOKEN."""
     need_instructor_tools()
     from edl_labs.course.marks.canvas_api import read_canvas_times, send_to_canvas, write_canvas_times
 
@@ -59,36 +59,45 @@ def canvas(
     else:
         table(assignment, ["student", "points"], [[who, f"{points:g}"] for who, points in found.marks])
         if found.possible != found.max_points:
-            print(f"Canvas has {found.possible:g} points, the lab {found.max_points:g}; sent as is", file=sys.stderr)
+            print(
+                f"Canvas has {found.possible:g} points, the lab {found.max_points:g}: marks are not rescaled",
+                file=sys.stderr,
+            )
         for said, names in (
-            ("not in Canvas's course", found.unknown),
-            ("no marks for", found.without),
-            ("prose not marked yet", found.waiting),
+            ("not in the Canvas course", found.unknown),
+            ("in Canvas, but without marks here", found.without),
+            ("written answers not yet marked", found.waiting),
         ):
             if names:
                 print(f"{said}: {', '.join(names)}", file=sys.stderr)
-        done = "entered in Canvas" if found.sent else "to send, nothing was sent: --send does that"
+        done = "entered in Canvas" if found.sent else "ready; nothing was sent yet (--send sends them)"
         print(f"{counted(len(found.marks), 'mark')} {done}")
     stop(found.exit_code)
 
 
 def leaderboard(
     assignment: Assignment,
-    html: Annotated[Path | None, typer.Option("--html", help="Write it as a page, too.")] = None,
-    named: Annotated[bool, typer.Option("--named", help="Students' ids instead of pseudonyms.")] = False,
+    html: Annotated[Path | None, typer.Option("--html", help="Also write the leaderboard to this HTML page.")] = None,
+    named: Annotated[bool, typer.Option("--named", help="Show students' ids instead of pseudonyms.")] = False,
     follow: Annotated[
         bool,
-        typer.Option("--follow", help="Write the page again while a class is graded; Ctrl-C writes it a last time."),
+        typer.Option(
+            "--follow", help="Keep the page up to date while a class is graded; Ctrl-C writes it one last time."
+        ),
     ] = False,
-    entry: Annotated[str, typer.Option(help="Step by step: this entry next to the instructor's, named as shown.")] = "",
-    trace: Annotated[Path | None, typer.Option(help="With --entry: write both timelines for Perfetto there.")] = None,
+    entry: Annotated[
+        str, typer.Option(help="Compare this entry with the instructor's, step by step; NAME is as shown.")
+    ] = "",
+    trace: Annotated[
+        Path | None, typer.Option(help="With --entry: write both timelines to this file, for Perfetto.")
+    ] = None,
     instructor: Annotated[
         bool | None,
-        typer.Option(help="On the page: memory, money and timelines too; as usual, once the last due date is over."),
+        typer.Option(help="Show memory, money and timelines on the page (default: only after the last due date)."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Who came nearest to light in what is graded so far; ties go to less memory, then to less money."""
+    """Rank the graded entries by the share of light; in a tie, less memory wins, then less money."""
     need_instructor_tools()
     from edl_labs.course.course_folder import Course
     from edl_labs.course.marks.entry_timelines import is_over
@@ -111,7 +120,7 @@ def leaderboard(
         page.write(boards, instructor=shows)
         if not shows:
             print(
-                "the page has places and whole percents alone: --instructor adds memory, money and timelines",
+                "the page shows only places and whole percentages; --instructor adds memory, money and timelines",
                 file=sys.stderr,
             )
     if as_json:
@@ -154,7 +163,7 @@ class _Page:
                 said = news
                 time.sleep(_FOLLOWED_S)
         except KeyboardInterrupt:
-            print("written a last time; browsers no longer reload it", file=sys.stderr, flush=True)
+            print("the page was written one last time; browsers no longer reload it", file=sys.stderr, flush=True)
             if not self._so_far():
                 self.write(())
 
@@ -170,8 +179,8 @@ class _Page:
         ranked = {row.student for board in boards for row in board.standings}
         if ranked:
             return f"{self.path}: {counted(len(ranked), 'student')} ranked"
-        then = f"edl-labs grade {self.assignment} in another terminal ranks them, Ctrl-C ends this"
-        return f"{self.path}: no one is ranked yet; waiting for entries: {then}"
+        then = f"run edl-labs grade {self.assignment} in another terminal; Ctrl-C stops this command"
+        return f"{self.path}: no entry is ranked yet; {then}"
 
 
 def _show_entry(board: Leaderboard, row: Standing, kept: EntryTimelines, trace: Path | None, *, as_json: bool) -> None:
@@ -188,10 +197,10 @@ def _show_entry(board: Leaderboard, row: Standing, kept: EntryTimelines, trace: 
         [s.step, *map(seconds, (s.theirs.duration_s, s.reference.duration_s)), signed(s.difference_s), s.gap]
         for s in steps
     ]
-    title = f"{board.assignment}: {board.exercise} of {row.name}, in {kept.case}"
-    table(title, ["step", "theirs", "the instructor's", "difference", "kernels, or what they waited for"], lines)
+    title = f"{board.assignment}: {board.exercise} of {row.name}, case: {kept.case}"
+    table(title, ["step", "this entry", "instructor", "difference", "kernels, or what they waited for"], lines)
     if kept.theirs.gpus != kept.reference.gpus:
-        print(f"theirs rented {counted(kept.theirs.gpus, 'GPU')}, the instructor's {kept.reference.gpus}")
+        print(f"this entry rented {counted(kept.theirs.gpus, 'GPU')}, the instructor's {kept.reference.gpus}")
     if trace is not None:
         print(f"written: {trace}")
 
@@ -205,11 +214,15 @@ def hidden(board: dict[str, Any], *, named: bool) -> dict[str, Any]:
 def gradescope(
     assignment: Assignment,
     out: Annotated[Path | None, typer.Option(help="The zip to write.")] = None,
-    wheel: Annotated[Path | None, typer.Option(help="The instructors' wheel; in a checkout it is built.")] = None,
-    unsafe: Annotated[bool, typer.Option("--unsafe", help="Grade unfenced where no sandbox works there.")] = False,
+    wheel: Annotated[
+        Path | None, typer.Option(help="The instructors' wheel (default in a checkout: build it).")
+    ] = None,
+    unsafe: Annotated[
+        bool, typer.Option("--unsafe", help="Grade without a sandbox if the container does not allow one.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Make a zip for Gradescope, whose autograder runs the judge outside the student's kernel."""
+    """Build a zip for Gradescope; its autograder runs the judge outside the student's kernel."""
     need_instructor_tools()
     from edl_labs.course.marks.gradescope import gradescope_zip
 
@@ -217,5 +230,8 @@ def gradescope(
     if as_json:
         emit(found.to_json())
         return
-    by_hand = f", {counted(found.by_hand, 'point')} by hand" if found.by_hand else ""
-    print(f"{found.archive}: {counted(found.points, 'point')} by its autograder{by_hand}; it holds solutions: keep it")
+    by_hand = f", {counted(found.by_hand, 'point')} marked by hand" if found.by_hand else ""
+    print(
+        f"{found.archive}: {counted(found.points, 'point')} from the autograder{by_hand}; "
+        "do not share this file: it contains solutions"
+    )

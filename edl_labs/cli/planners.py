@@ -25,36 +25,38 @@ def add_to(app: typer.Typer) -> None:
 
 def predict(
     what: Annotated[
-        str, typer.Argument(help="torchvision:resnet50, or my_model.py:make, a function that gives (model, example).")
+        str, typer.Argument(help="torchvision:resnet50, or my_model.py:make, a function that returns (model, example).")
     ],
     machine: Annotated[
         list[str] | None,
-        typer.Option("--machine", "-m", help="A GPU, or the card that calibrate wrote; several are compared."),
+        typer.Option("--machine", "-m", help="A GPU, or a card written by calibrate; repeat it to compare several."),
     ] = None,
     batch: Annotated[
-        int, typer.Option(help="Samples of a torchvision model, or a changed first dimension of the example.")
+        int, typer.Option(help="The batch size of a torchvision model, or a new first dimension for the example.")
     ] = 0,
     dtype: Annotated[
-        str, typer.Option(help="fp32, tf32, amp_fp16, amp_bf16, fp16 or bf16; as the model is unless given.")
+        str, typer.Option(help="fp32, tf32, amp_fp16, amp_bf16, fp16 or bf16 (default: the model's own).")
     ] = "",
-    train: Annotated[bool, typer.Option("--train/--infer", help="A training step, or a forward pass.")] = True,
+    train: Annotated[bool, typer.Option("--train/--infer", help="Predict a training step or a forward pass.")] = True,
     optimizer: Annotated[str, typer.Option(help="momentum, sgd, adam, adamw, fused_adamw, rmsprop or none.")] = "adamw",
-    compiled: Annotated[bool, typer.Option("--compiled", help="After torch.compile.")] = False,
+    compiled: Annotated[bool, typer.Option("--compiled", help="Predict the model after torch.compile.")] = False,
     checkpoint: Annotated[
-        bool, typer.Option("--checkpoint", help="Each of a stack of equal blocks runs again in the backward pass.")
+        bool, typer.Option("--checkpoint", help="Recompute each of a stack of equal blocks in the backward pass.")
     ] = False,
-    channels_last: Annotated[bool, typer.Option("--channels-last", help="Images and weights in NHWC.")] = False,
-    gpus: Annotated[int, typer.Option(help="How many of the machine.")] = 1,
-    zero: Annotated[int, typer.Option(help="ZeRO stage 0 to 3 (3 is FSDP) over these GPUs.")] = 0,
-    tensor_parallel: Annotated[int, typer.Option(help="GPUs that share each layer.")] = 1,
+    channels_last: Annotated[bool, typer.Option("--channels-last", help="Store images and weights in NHWC.")] = False,
+    gpus: Annotated[int, typer.Option(help="How many GPUs of this kind.")] = 1,
+    zero: Annotated[int, typer.Option(help="The ZeRO stage on these GPUs, 0 to 3 (3 is FSDP).")] = 0,
+    tensor_parallel: Annotated[int, typer.Option(help="How many GPUs share each layer.")] = 1,
     price: Annotated[
-        list[str] | None, typer.Option(help="What an hour of a GPU costs: H100=2.5; once for each.")
+        list[str] | None, typer.Option(help="The price of one hour of a GPU, such as H100=2.5; repeatable.")
     ] = None,
-    trace: Annotated[Path | None, typer.Option(help="Write the step's timeline for Perfetto there.")] = None,
-    picture: Annotated[Path | None, typer.Option(help="Write a picture there (.png or .svg).")] = None,
+    trace: Annotated[
+        Path | None, typer.Option(help="Write the timeline of the step to this file, for Perfetto.")
+    ] = None,
+    picture: Annotated[Path | None, typer.Option(help="Write a picture to this file (.png or .svg).")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """How fast would my step be on that GPU? From the model alone: time with its doubt, memory, limiter and reasons."""
+    """Predict the time of a step on a GPU from the model: with an interval, the memory, the bottleneck and reasons."""
     from edl_labs.predict import compare_machines
 
     model, example = _loaded(what, batch)
@@ -90,12 +92,12 @@ def predict(
 
 
 def calibrate(
-    out: Annotated[Path, typer.Option(help="Where the machine card goes; give it to predict with -m.")] = Path(
+    out: Annotated[Path, typer.Option(help="The file for the machine card; pass it to predict with -m.")] = Path(
         "card.json"
     ),
     as_json: AsJson = False,
 ) -> None:
-    """Measure this machine's GPU in a few minutes: products, memory, launches, as a card that predict takes."""
+    """Measure this machine's GPU in a few minutes (products, memory, launches), and write a card for predict."""
     from edl_labs.predict import calibrate as measured
 
     with ProgressLines(quiet=as_json) as progress:
@@ -107,16 +109,16 @@ def calibrate(
     rows = [[f"products in {dtype}", f"{rate / 1e12:.4g} TFLOP/s"] for dtype, rate in card.product_flop_per_s]
     rows.append(["memory", f"{card.stream_measured_byte_per_s / 1e9:.4g} GB/s"])
     rows.append(["a small kernel", f"{card.kernel_floor_s * 1e6:.3g} µs"])
-    rows.append(["an operation of the host", f"{card.host_op_s * 1e6:.3g} µs"])
+    rows.append(["an operation on the host", f"{card.host_op_s * 1e6:.3g} µs"])
     table(card.name, ["figure", "measured"], rows)
-    print(f"card: {out}; now: edl-labs predict … -m {out}")
+    print(f"card: {out}\nnext: edl-labs predict … -m {out}")
 
 
 def _loaded(what: str, batch: int) -> tuple[Any, Any]:
     source, _, name = what.rpartition(":")
     if not source or not name:
         raise UsageError(
-            f"{what!r} names no model",
+            f"{what!r} is not the name of a model",
             why="a model must come from torchvision or from a function in a file",
             next="write torchvision:resnet50, or my_model.py:make with def make(): return model, example",
         )
@@ -125,7 +127,7 @@ def _loaded(what: str, batch: int) -> tuple[Any, Any]:
     path = Path(source)
     if not path.is_file():
         raise UsageError(
-            f"there is no file {source}", next="pass the path of a Python file, and the function after a colon"
+            f"there is no file {source}", next="pass the path of a Python file, a colon and the function's name"
         )
     sys.path.insert(0, str(path.resolve().parent))
     spec = importlib.util.spec_from_file_location(path.stem, path)
@@ -136,13 +138,13 @@ def _loaded(what: str, batch: int) -> tuple[Any, Any]:
     spec.loader.exec_module(module)
     made = getattr(module, name, None)
     if not callable(made):
-        raise UsageError(f"{source} has no function {name}", next="def make(): return model, example")
+        raise UsageError(f"{source} has no function {name}", next="add def make(): return model, example")
     found = made()
     if not isinstance(found, tuple) or len(found) != 2 or not callable(found[0]):
         raise UsageError(
-            f"{name}() gave a {type(found).__name__}",
-            why="predict needs a model (or a function of one step) and what it is called with",
-            next="return model, example; the example may lie on meta: torch.empty(8, 3, 224, 224, device='meta')",
+            f"{name}() returned a {type(found).__name__}",
+            why="predict needs a model (or a function that does one step) and its example input",
+            next="return model, example; the example can be on meta: torch.empty(8, 3, 224, 224, device='meta')",
         )
     return found[0], found[1]
 
@@ -158,7 +160,7 @@ def _of_torchvision(name: str, batch: int) -> tuple[Any, Any]:
         raise UsageError(
             f"torchvision has no model {name!r}",
             why=str(error)[:160],
-            next="torchvision.models.list_models() lists them",
+            next="choose one of torchvision.models.list_models()",
         ) from None
     return model, torch.empty(batch, 3, 224, 224, device="meta")
 
@@ -187,7 +189,7 @@ def _card(name: str) -> MachineCard:
     path = Path(name)
     if path.suffix == ".json":
         if not path.is_file():
-            raise UsageError(f"there is no card {name}", next="edl-labs calibrate --out card.json writes one")
+            raise UsageError(f"there is no card {name}", next="write one with edl-labs calibrate --out card.json")
         return MachineCard.from_json(path.read_text(encoding="utf-8"))
     return MachineCard.of(name)
 
@@ -200,6 +202,6 @@ def _prices(given: list[str] | None) -> dict[str, float]:
             prices[_card(name).key] = float(value)
         except ValueError:
             raise UsageError(
-                f"{one!r} is no price", why="a price consists of a GPU and a number", next="--price H100=2.5"
+                f"{one!r} is not a price", why="a price consists of a GPU and a number", next="write --price H100=2.5"
             ) from None
     return prices

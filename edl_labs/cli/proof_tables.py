@@ -22,7 +22,8 @@ def labs_and_exercises(course: Course, names: list[str]) -> tuple[list[str], lis
     labs = [name for name in names if LAB_NAME.fullmatch(name)] or course.lab_names()
     exercises = [name for name in names if not LAB_NAME.fullmatch(name)]
     if exercises and len(labs) != 1:
-        raise UsageError("exercises of which lab?", why=f"{exercises[0]} is named, and no lab", next="name its lab too")
+        why = f"{exercises[0]} is an exercise, so exactly one lab must be named"
+        raise UsageError("the lab of the exercises is not clear", why=why, next="name one lab before the exercises")
     return labs, exercises
 
 
@@ -40,7 +41,7 @@ def forge_labs(course: Course, names: list[str], exercises: list[str], *, as_jso
         rows = [
             [
                 one.name,
-                ", ".join(one.claims) or "all is an answer",
+                ", ".join(one.claims) or "none: every field is an answer",
                 str(one.replacements),
                 str(len(one.attributes)),
                 str(one.changes),
@@ -107,9 +108,9 @@ def _proof_row(exercise: ExerciseProof) -> list[str]:
         f"{exercise.points:g}" if exercise.points else "",
         "by hand" if by_hand else sign("stub"),
         "by hand" if by_hand else sign("solution"),
-        "" if by_hand else f"{told}/{len(exercise.mistakes)} told",
+        "" if by_hand else f"{told}/{len(exercise.mistakes)} named",
         sign("hints"),
         "" if by_hand else sign("hostile"),
         "" if by_hand else sign("library"),
-        ("as far as tried" if quick else "complete") if exercise.ok else f"{len(exercise.problems)} to fix",
+        ("passed (quick)" if quick else "complete") if exercise.ok else f"{len(exercise.problems)} to fix",
     ]

@@ -25,12 +25,14 @@ def add_to(app: typer.Typer) -> None:
 
 
 def doctor(
-    lab: Annotated[str, typer.Option(help="Look at what one lab needs and can use: lab04.")] = "",
-    sandbox: Annotated[bool, typer.Option("--sandbox", help="Attempt each escape from the grading sandbox.")] = False,
-    machine: Annotated[bool, typer.Option(help="Measure this machine's ceilings: once, about 15 s.")] = True,
+    lab: Annotated[str, typer.Option(help="Show what this lab needs and can use, such as lab04.")] = "",
+    sandbox: Annotated[
+        bool, typer.Option("--sandbox", help="Try to escape from the grading sandbox, in every known way.")
+    ] = False,
+    machine: Annotated[bool, typer.Option(help="Measure this machine's ceilings (once, about 15 s).")] = True,
     as_json: AsJson = False,
 ) -> None:
-    """What machine is this, what will work on it, what will be skipped and why."""
+    """Describe this machine: what will work on it, what will be skipped, and why."""
     if sandbox:
         _try_escapes(as_json=as_json)
     from edl_labs.course.run.doctor import examine_machine
@@ -49,8 +51,8 @@ def doctor(
     if found is not None:
         _show_card(found)
     left_out = [row.name for row in report.rows if row.who == "some cells" and row.state != "ok"]
-    ready = f"ready, but some cells will leave out a part: {', '.join(left_out)}" if left_out else "ready"
-    print(ready if report.ok else "not ready: something that every lab needs is missing")
+    ready = f"ready, but some cells will leave a part out: {', '.join(left_out)}" if left_out else "ready"
+    print(ready if report.ok else "not ready: something is missing that every lab needs")
     stop(report.exit_code)
 
 
@@ -86,19 +88,19 @@ def _try_escapes(*, as_json: bool) -> None:
     if as_json:
         emit({"schema": 1, "ok": ok, "level": level.value, "escapes": [vars(escape) for escape in tried]})
     else:
-        rows = [[escape.name, "✓ held" if escape.held else "✗ got out", escape.seen] for escape in tried]
-        table(f"sandbox: {level.value}", ["attempt", "result", "what was seen"], rows)
+        rows = [[escape.name, "✓ blocked" if escape.held else "✗ escaped", escape.seen] for escape in tried]
+        table(f"sandbox: {level.value}", ["attempt", "result", "observation"], rows)
     stop(0 if ok else 1)
 
 
 def start(
-    folder: Annotated[Path, typer.Argument(help="Where your copies of the labs go.")] = Path("my-labs"),
-    lab: Annotated[str | None, typer.Option(help="One lab only.")] = None,
-    course: Annotated[str | None, typer.Option(help="Which one, where several are installed.")] = None,
-    open_it: Annotated[bool, typer.Option("--open/--no-open", help="Open JupyterLab there.")] = True,
+    folder: Annotated[Path, typer.Argument(help="The folder for your copies of the labs.")] = Path("my-labs"),
+    lab: Annotated[str | None, typer.Option(help="Copy only this lab.")] = None,
+    course: Annotated[str | None, typer.Option(help="The course, if several are installed.")] = None,
+    open_it: Annotated[bool, typer.Option("--open/--no-open", help="Open JupyterLab in this folder.")] = True,
     as_json: AsJson = False,
 ) -> None:
-    """Copy the labs into a folder, never over your work, and open JupyterLab there."""
+    """Copy the labs into a folder without overwriting your work, and open JupyterLab there."""
     from edl_labs.course.start import START, open_jupyterlab
     from edl_labs.course.start import start as start_labs
 
@@ -108,23 +110,27 @@ def start(
         return
     _say_started(report)
     if open_it:
-        print("opening JupyterLab there; stop it with Ctrl-C", flush=True)
+        print("opening JupyterLab in this folder; stop it with Ctrl-C", flush=True)
         open_jupyterlab(report.folder / START)
 
 
 def _say_started(report: StartReport) -> None:
-    for word, files in (("copied", report.copied), ("kept yours", report.kept), ("new, next to yours", report.beside)):
+    for word, files in (
+        ("copied", report.copied),
+        ("kept your version", report.kept),
+        ("new version, next to yours", report.beside),
+    ):
         for file in files:
             print(f"{word}: {file}")
     print(f"the labs are in {report.folder}")
 
 
 def check(
-    file: Annotated[Path, typer.Argument(help="A notebook of one of the labs.")],
-    cell_timeout: Annotated[float, typer.Option(help="Seconds that one cell may take.")] = 180.0,
+    file: Annotated[Path, typer.Argument(help="The notebook of a lab.")],
+    cell_timeout: Annotated[float, typer.Option(help="Time limit for one cell, in seconds.")] = 180.0,
     as_json: AsJson = False,
 ) -> None:
-    """Run a notebook's public checks in a fresh kernel; the file itself is not changed."""
+    """Run a notebook's public checks in a fresh kernel, without changing the file."""
     from edl_labs.course.run.checkfile import check_notebook
     from edl_labs.course.run.run_report import RunLimits
 
@@ -148,7 +154,7 @@ def _show_check(report: CheckReport) -> None:
         [e.name, e.state, _points(e), e.what if e.by_hand or not e.full else ""]
         for e in sorted(report.exercises, key=lambda e: e.is_practice)
     ]
-    table(report.title, ["exercise", "state", "points", "what to look at"], rows)
+    table(report.title, ["exercise", "state", "points", "message"], rows)
     for exercise in report.exercises:
         if exercise.state in ("wrong", "partly"):
             print(f"{exercise.name}: {exercise.what}\n  why:  {exercise.why}\n  next: {exercise.next}")
@@ -162,14 +168,15 @@ def _show_check(report: CheckReport) -> None:
 
 def diagnose(
     files: Annotated[
-        list[Path], typer.Argument(help="Traces, one a rank: JSON of torch.profiler, plain or .gz, or nsys SQLite.")
+        list[Path],
+        typer.Argument(help="Traces, one per rank: JSON from torch.profiler, plain or .gz, or SQLite from nsys."),
     ],
-    rank: Annotated[int | None, typer.Option(help="One rank only, counted from 0.")] = None,
-    html: Annotated[Path | None, typer.Option(help="Where the report goes (FILE.diagnosis.html).")] = None,
-    open_it: Annotated[bool, typer.Option("--open/--no-open", help="Show the report in a browser.")] = True,
+    rank: Annotated[int | None, typer.Option(help="Only this rank, counted from 0.")] = None,
+    html: Annotated[Path | None, typer.Option(help="The file for the report (default: FILE.diagnosis.html).")] = None,
+    open_it: Annotated[bool, typer.Option("--open/--no-open", help="Open the report in a browser.")] = True,
     as_json: AsJson = False,
 ) -> None:
-    """Where the time of a traced loop goes, the potential speed-up if each cause is fixed, and which habits to drop."""
+    """Report how a traced loop spends its time, the possible speed-up for each cause, and which habits to change."""
     reports, across = _diagnosed(files, rank)
     if as_json:
         tree = {"schema": 1, "ranks": [report.to_json() for report in reports]}
@@ -183,24 +190,24 @@ def diagnose(
 
 def record(
     mine: Annotated[bool, typer.Option("--mine", help="Write your own recordings, for notebooks on other machines.")],
-    folder: Annotated[Path, typer.Option(help="Where they go; next to a notebook it shows them.")] = Path(
-        "my_recordings"
-    ),
-    device: Annotated[str, typer.Option(help="cuda, xpu, mps or cpu (the best one here).")] = "",
+    folder: Annotated[
+        Path, typer.Option(help="The folder for the recordings; a notebook shows them if this folder is next to it.")
+    ] = Path("my_recordings"),
+    device: Annotated[str, typer.Option(help="cuda, xpu, mps or cpu (default: the best one of this machine).")] = "",
     as_json: AsJson = False,
 ) -> None:
-    """Measure this machine for some seconds: rows that the notebooks of labs 1, 2, 3 and 10 show as measured by you."""
+    """Measure this machine for a few seconds; the notebooks of labs 1, 2, 3 and 10 then show these results as yours."""
     from edl_labs.bench.own_recordings import record_mine
     from edl_labs.errors import UsageError
 
     if not mine:
         then = "edl-labs record --mine"
-        raise UsageError("nothing to record", why="without --mine, there is nothing to record", next=then)
+        raise UsageError("nothing to record", why="only --mine records something", next=then)
     paths = record_mine(folder, device=device)
     if as_json:
         emit({"schema": 1, "files": [path.as_posix() for path in paths]})
         return
-    print(f"wrote {', '.join(path.name for path in paths)} to {folder}/: put that folder next to a notebook")
+    print(f"wrote {', '.join(path.name for path in paths)} to {folder}/: put this folder next to a notebook")
 
 
 def _diagnosed(files: list[Path], rank: int | None) -> tuple[list[Diagnosis], RanksDiagnosis | None]:
@@ -218,7 +225,9 @@ def _diagnosed(files: list[Path], rank: int | None) -> tuple[list[Diagnosis], Ra
     chosen = [report for report, of in zip(across.reports, across.ranks, strict=True) if rank in (None, of.rank)]
     if not chosen:
         known = ", ".join(str(summary.rank) for summary in across.ranks)
-        raise UsageError(f"no file is of rank {rank}", why=f"the ranks are {known}", next="use one of these")
+        raise UsageError(
+            f"no file is from rank {rank}", why=f"the files are from ranks {known}", next="use one of these"
+        )
     return chosen, across if rank is None else None
 
 

@@ -54,7 +54,7 @@ def test_an_import_in_a_function_is_seen_as_one() -> None:
         ("win32", ["grade", "lab01_gpu_basics", "--unsafe"], "grading does not run on Windows"),
         ("darwin", ["grade", "lab01_gpu_basics"], "grading does not run on macOS"),
         ("darwin", ["regrade", "lab01_gpu_basics", "bandwidth"], "grading does not run on macOS"),
-        ("win32", ["test", "lab01_gpu_basics"], "the proof of a lab does not run on Windows"),
+        ("win32", ["test", "lab01_gpu_basics"], "edl-labs test does not run on Windows"),
     ],
 )
 def test_an_instructor_is_told_where_grading_runs(

@@ -148,11 +148,11 @@ def test_the_command_predicts_a_model_of_ones_own(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["foo"], "names no model"),
+        (["foo"], "is not the name of a model"),
         (["nowhere.py:make"], "there is no file"),
         (["torchvision:resnet51"], "torchvision has no model"),
         (["torchvision:resnet18", "-m", "nothing.json"], "there is no card"),
-        (["torchvision:resnet18", "--price", "H100"], "is no price"),
+        (["torchvision:resnet18", "--price", "H100"], "is not a price"),
     ],
 )
 def test_the_command_says_what_is_wrong(arguments, said):

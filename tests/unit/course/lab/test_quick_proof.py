@@ -26,7 +26,7 @@ def test_a_quick_proof_runs_stub_solution_and_mistakes_once(course: Course, caps
     assert ([], 1, 2) == (proof.problems, proof.seeds, len(one.mistakes))
     assert ("not attempted, 0 points", "full marks with 1 seed") == (one.stub.text, one.solution.text)
     assert [NOT_TRIED] * 3 == [getattr(one, part) for part in ("hostile", "library", "declared")]
-    assert "as far as tried" in " ".join(capsys.readouterr().out.split())
+    assert "passed (quick)" in " ".join(capsys.readouterr().out.split())
 
 
 def test_a_quick_proof_finds_a_mistake_that_is_told_something_else(course: Course) -> None:

@@ -145,7 +145,7 @@ def test_the_terminal_says_step_by_step_where_the_difference_lies(
     lines = [" ".join(re.findall(r"[^\s│┃]+", line)) for line in told.output.splitlines()]
     assert "0 4 ms 2.5 ms +1.5 ms sums +1.5 ms" in lines
     assert "all 8 ms 5 ms +3 ms sums +3 ms" in lines
-    assert "theirs rented 2 GPUs, the instructor's 4" in told.output
+    assert "this entry rented 2 GPUs, the instructor's 4" in told.output
     assert "sums +1.5 ms" == json.loads(data.stdout)["steps"][1]["gap"]
     events = json.loads(trace.read_text())["traceEvents"]
     assert {"blue finch", "the instructor's"} == {e["args"]["name"] for e in events if e["name"] == "process_name"}

@@ -125,7 +125,7 @@ def test_following_says_what_it_waits_for_then_who_came_and_leaves_a_page_that_s
 
     assert 0 == done.exit_code, done.output
     assert [True] * 4 == live
-    assert 1 == done.stderr.count("no one is ranked yet; waiting for entries: edl-labs grade lab10b_within_the_budget")
+    assert 1 == done.stderr.count("no entry is ranked yet; run edl-labs grade lab10b_within_the_budget")
     assert 1 == done.stderr.count("5 students ranked")
     assert 'http-equiv="refresh"' not in path.read_text(encoding="utf-8")
     assert "90.0%" in done.stdout
