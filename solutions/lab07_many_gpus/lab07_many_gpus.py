@@ -1,11 +1,11 @@
 # %% [markdown]
 # # Many GPUs: who sends what, when
 #
-# Eight GPUs are eight times as fast as one, minus the time that they spend communicating. Who sends what to whom, and
-# *when*, decides whether that is 2 % or 70 %. It also decides whether the job runs at all. A *rank* is one of the
-# processes, with one GPU; a single rank that makes its calls in another order can block a thousand others. People
-# usually learn this on a rented cluster. Here every rank's program is recorded and replayed on a laptop, so you see
-# each byte, each wait and each wrong sum exactly.
+# Eight GPUs would be eight times as fast as one if they did not have to communicate. Who sends what to whom, and
+# *when*, decides whether that costs 2 % or 70 % of the time. It also decides whether the job runs at all. A *rank* is
+# one of the processes, with one GPU; a single rank that makes its calls in a different order can block a thousand
+# others. People usually learn this on a rented cluster. Here every rank's program is recorded and replayed on a laptop,
+# so you see each byte, each wait and each wrong sum exactly.
 #
 # After this lab you can
 #
@@ -15,8 +15,8 @@
 #
 # Lab07b covers models that do not fit on a single GPU.
 #
-# **About 158 minutes (estimated)**, in two sittings: the first ends with section 2. Practice carries no points; it
-# takes another 72 minutes (estimated), and its sections can be done in any order.
+# **About 158 minutes (estimated)**, in two sittings: the first ends with section 2. The practice sections carry no
+# points; they take another 72 minutes (estimated) and can be done in any order.
 #
 # | exercise | `ring` | `pick_collective` | `buckets` | `who_hangs` |
 # |---|---|---|---|---|
@@ -29,11 +29,11 @@
 #
 # You need neither a GPU nor a second process: the GPUs are modelled, and results of modelled GPUs are labelled as such.
 # *Write your prediction down* before you run the next cell. If there is a box, enter a number, with or without its
-# unit, and press Enter. Only then is the result shown next to it. Lecture slides are quoted by deck: [002] software
+# unit, and press Enter. The result then appears next to it. Lecture slides are quoted by deck: [002] software
 # perspective, [004] deep learning, hopefully faster. `hint("ring")` gives the hints of an exercise, one at a time.
 #
-# A check that fails shows the first wrong case and what your code returned; `case("ring")` gives that case's inputs as
-# Python values, to try your code on.
+# A check that fails shows the first wrong case and what your code returned. `case("ring")` gives that case's inputs as
+# Python values, so that you can try your code on them.
 
 # %% setup
 try:
@@ -63,21 +63,21 @@ from edl_labs.virtual.cluster import ClusterMachine, VirtualCluster
 Progress("lab07_many_gpus")
 
 # %% [markdown]
-# ## 1. One sum, in everybody's hands
+# ## 1. The same sum on every rank
 #
 # In data parallel training every GPU (*rank*) has the same weights and its own part of the batch. After the backward
-# pass each rank has its own gradients, but every rank needs their **sum**. Computing it is an *all-reduce*, the subject
-# of most of this lab.
+# pass each rank has its own gradients, but every rank needs their **sum**. The operation that computes it is called an
+# *all-reduce*; most of this lab is about it.
 #
 # A message of `n` bytes takes `α + n / rate`: `α` passes before its first byte arrives, then the bytes follow. Deck
-# [004]'s link has 6 GB/s; assume α = 20 µs. On a `VirtualCluster` each rank runs the same program, and `dist` has the
-# names of `torch.distributed`. A tensor is only a size: nothing is computed, but every byte is tracked.
+# [004]'s link has 6 GB/s; assume α = 20 µs. On a `VirtualCluster` each rank runs the same program, and `dist` uses the
+# function names of `torch.distributed`. A tensor has only a size: nothing is computed, but every byte is tracked.
 #
 # **Predict:** every rank sends its 100 MB of gradients to rank 0, which adds them up and sends the sum back to each.
 # How long does it take? A rank sends one message at a time, and receives one at a time.
 
 # %%
-predict("at_one_rank", f"With {ranks} ranks, all over rank 0 take", unit="ms")
+predict("at_one_rank", f"With {ranks} ranks, the sum over rank 0 takes", unit="ms")
 
 
 # %%
@@ -110,15 +110,15 @@ with reveal_prediction("at_one_rank") as truth:
 
 # %% [markdown]
 # One rank's link is busy all the time while the others wait, so twice as many ranks take twice as long. In a **ring**
-# of P ranks, every rank sends to its right neighbour and receives from its left one, *all at the same time*. A round
-# moves a chunk of one P-th of the buffer:
+# of P ranks, every rank sends to its right neighbour and receives from its left one, *all at the same time*. In each
+# round a rank sends a chunk of one P-th of the buffer:
 #
-# * `P - 1` rounds *reduce and scatter*: each chunk goes around the ring and collects every rank's part, so that in the
+# * `P - 1` rounds *reduce and scatter*: each chunk goes around the ring and collects every rank's part, so that at the
 #   end each rank has one finished chunk;
 # * `P - 1` rounds *gather*: the finished chunks go around the ring and replace the unfinished ones.
 #
-# Every rank sends `2(P - 1)/P` of the buffer, however many ranks there are. Deck [004] asks how large the whole batch N
-# must be so that two nodes spend as much time computing as sending. The intensity is `N/4` FLOP/B. In the deck, the
+# Every rank sends `2(P - 1)/P` of the buffer, which is less than 2 for any P. Deck [004] asks how large the whole batch
+# N must be so that two nodes spend as much time computing as sending. The intensity is `N/4` FLOP/B. In the deck, the
 # ridge of the network (peak FLOP/s over bandwidth) is 1000 FLOP/B, so N is 4000 samples, 2000 per node. With P ranks in
 # a ring the intensity is `N/(4(P - 1))`: each additional rank needs 4000 more samples.
 #
@@ -156,24 +156,24 @@ for race in VirtualCluster.flat(3).run(adds_at_once).races[:2]:
     print(race)
 
 # %% [markdown]
-# Write `all_reduce(dist, buffer)`, the program that each rank runs, for any number of ranks and any length. Of `dist`
-# you need
+# Write `all_reduce(dist, buffer)`, the program that each rank runs, for any number of ranks and any length. From `dist`
+# you need:
 #
 # | call | does |
 # |---|---|
 # | `dist.get_rank()`, `dist.get_world_size()` | this rank's number, and the number of ranks |
 # | `dist.send(x, dst)`, `dist.recv(x, src)` | return when the message has been received |
-# | `dist.isend(x, dst)`, `dist.irecv(x, src)` | start it, and return a handle whose `wait()` waits until it is done |
-# | `dist.empty(count, dtype=buffer.dtype)`, `dist.free(x)` | allocate and free memory of the rank's own |
-# | `dist.add(x, y)`, `dist.copy(x, y)` | `x += y` and `x = y`, for equally many elements |
-# | `buffer[start:stop]`, `len(buffer)` | a part of it (never an empty one), and its number of elements |
+# | `dist.isend(x, dst)`, `dist.irecv(x, src)` | start it, and return a handle; its `wait()` waits until it is done |
+# | `dist.empty(count, dtype=buffer.dtype)`, `dist.free(x)` | allocate and free the rank's own memory |
+# | `dist.add(x, y)`, `dist.copy(x, y)` | `x += y` and `x = y`, for equal numbers of elements |
+# | `buffer[start:stop]`, `len(buffer)` | a part of the buffer (never empty), and its number of elements |
 #
 # In the end, on every rank, every element is the sum over all ranks, with each rank's value added exactly once. No rank
-# may send more than `2(P - 1)` chunks (chunks are rounded up), and the whole may take at most 2 % longer than a ring. A
-# chunk that is still being sent must not be touched on either side. Messages of a link go one by one, in the order in
-# which both their sides were ready (at the same instant, lower ranks first), and none overtakes another. If you post
-# all messages at once, a message may be stuck in that queue behind an earlier one while another link is idle, so post
-# each message only in its own round. Wait for every send and receive before `all_reduce` returns: the caller may change
+# may send more than `2(P - 1)` chunks (chunk sizes are rounded up), and your program may take at most 2 % longer than a
+# ring. While a chunk is being sent, neither side may touch it. A link carries its messages one by one, in the order in
+# which both sides became ready (at the same instant, lower ranks first), and none overtakes another. If you post all
+# messages at once, a message may be stuck in that queue behind an earlier one while another link is idle, so post each
+# message only in its own round. Wait for every send and receive before `all_reduce` returns: the caller may change
 # `buffer` at once. Do not use collectives of `dist` here; they come in the next sections.
 
 
@@ -225,14 +225,14 @@ with requires_solution("ring"):
     axes = fast.timeline.plot(axes)
 
 # %% [markdown]
-# All links are busy from the first round to the last. With twice as many ranks it would take hardly longer, with twenty
-# times as many a third longer, because a rank always sends less than twice the buffer. Only the number of *rounds*
-# grows, and each round costs α.
+# All links are busy from the first round to the last. Twice as many ranks would take hardly longer, and twenty times as
+# many a third longer, because a rank always sends less than twice the buffer. Only the number of *rounds* grows, and
+# each round costs α.
 
 # %% [markdown]
 # **The same in torch.** This lab's `dist` is `torch.distributed` except for four names: `dist.empty(count)` is
 # `torch.empty(count)`, `dist.add(x, y)` is `x.add_(y)`, `dist.copy(x, y)` is `x.copy_(y)`, and `dist.free(x)` is `del
-# x`. With these names, your own `all_reduce` runs on two processes, over gloo, torch's backend for CPUs:
+# x`. With these names, your own `all_reduce` runs on two processes, over gloo, which is torch's backend for CPUs:
 
 
 # %%
@@ -271,16 +271,16 @@ with requires_solution("ring"):
 # ## 2. Which algorithm?
 #
 # A ring is not the only algorithm. A **tree** sums pairs, then pairs of pairs. It takes `log2 P` rounds (rounded up to
-# a whole number) up the tree and as many back down, each with the *whole* message. A gradient takes megabytes; a loss
-# or a norm takes four bytes.
+# a whole number) up the tree and as many back down, each with the *whole* message. Gradients take megabytes; a loss or
+# a norm takes four bytes.
 #
-# **Predict:** 8 ranks, links of 20 µs and 6 GB/s. Up to which size is the tree cheaper than the ring? And with 64
-# ranks, how long does each take for 1 kB?
+# **Predict:** with 8 ranks and links of 20 µs and 6 GB/s, up to which message size is the tree cheaper than the ring?
+# And with 64 ranks, how long does each take for 1 kB?
 
 # %%
-predict("crossing", "The tree is cheaper up to", unit="kB")
+predict("crossing", "With 8 ranks, the tree is cheaper up to", unit="kB")
 predict("ring_of_64", "A ring of 64 ranks sums 1 kB in", unit="ms")
-predict("tree_of_64", "A tree of 64 ranks does so in", unit="ms")
+predict("tree_of_64", "A tree of 64 ranks sums 1 kB in", unit="ms")
 
 
 # %%
@@ -301,24 +301,24 @@ with reveal_prediction("crossing", "ring_of_64", "tree_of_64") as truth:
         size = (low + high) // 2
         is_tree = summed(8, size, "tree") < summed(8, size, "ring")
         low, high = (size, high) if is_tree else (low, size)
-    print(f"modelled: 8 ranks, the two cross at {byte_count(high)}")
+    print(f"modelled: with 8 ranks, tree and ring cross at {byte_count(high)}")
     of_64 = {name: summed(64, 1000, name) for name in ("ring", "tree")}
     for name, took in of_64.items():
         print(f"modelled: 64 ranks, 1 kB: {name} {seconds(took)}")
     truth(crossing=high, ring_of_64=of_64["ring"], tree_of_64=of_64["tree"])
 
 # %% [markdown]
-# The tree has few rounds, the ring few bytes. *Halving-doubling* has both, if the number of ranks is a power of two. If
-# nodes have fast links inside and slow links between them, a *hierarchical* sum sends as little as possible between
-# nodes.
+# The tree has few rounds, and the ring sends few bytes. *Halving-doubling* does both, if the number of ranks is a power
+# of two. If nodes have fast links inside and slow links between them, a *hierarchical* sum sends as little as possible
+# between nodes.
 #
 # Write `price(algorithm, job)` → seconds of an all-reduce, and `pick(job)` → the cheapest of the four names in
 # `ALGORITHMS` (any of them if several cost the same). A job is a dict with `nodes`, `ranks_per_node` (P is their
 # product), `message_bytes` (n, of each rank), the links `inside` a node and `between` nodes, each with `alpha_s` and
-# `byte_per_s`, and `sum_byte_per_s`. In a round every message costs α + its bytes / rate, and all messages go at the
-# same time. Bytes that are *added up* on arrival take an additional time: their number / `sum_byte_per_s`.
+# `byte_per_s`, and `sum_byte_per_s`. In a round every message costs α + its bytes / rate, and all messages are sent at
+# the same time. Adding up bytes on arrival takes additional time: the number of bytes / `sum_byte_per_s`.
 #
-# | algorithm | first half, adding up what arrives | second half, not adding |
+# | algorithm | first half: what arrives is added up | second half: nothing is added |
 # |---|---|---|
 # | `ring` | P - 1 rounds of n/P | the same |
 # | `tree` | log2 P rounds (rounded up) of n | the same |
@@ -326,15 +326,15 @@ with reveal_prediction("crossing", "ring_of_64", "tree_of_64") as truth:
 # | `hierarchical` | a ring in each node, then a ring across the nodes with a rank's n/`ranks_per_node` | the same |
 #
 # A round is as slow as its slowest message, and links between nodes are always the slower ones. In a ring over several
-# nodes some message crosses in every round, so every round is priced on the links between. In a tree and in
-# halving-doubling the distance to the partner doubles, 1, 2, 4, …, from the first round to the last (and halves in the
-# second half). The ranks of a node have consecutive numbers, and if there are several nodes, the number of ranks in
-# each is a power of two. So a round whose distance is below `ranks_per_node` stays inside; any other is priced on the
-# links between.
+# nodes at least one message crosses in every round, so every round is priced on the links between. In a tree and in
+# halving-doubling the distance to the partner doubles from round to round, 1, 2, 4, … (and halves again in the second
+# half). The ranks of a node have consecutive numbers, and if there are several nodes, the number of ranks in each is a
+# power of two. So a round whose distance is below `ranks_per_node` stays inside a node. Any other round is priced on
+# the links between.
 #
-# Only halving-doubling needs a power of two. If P is not a power of two, let Q be the largest power of two below P.
-# First the ranks beyond Q send everything to their partner at distance Q, which adds it; at the end they get the sum
-# back. Both are a round of n. In between, Q ranks take part.
+# Only halving-doubling needs a power of two. If P is not one, let Q be the largest power of two below P. First the
+# ranks beyond Q send everything to their partner at distance Q, which adds it; at the end they get the sum back. Each
+# of these two steps is a round of n. In between, only Q ranks take part.
 #
 # You may call any function of `edl_labs.virtual.cluster`, but none of them includes the time for adding up.
 
@@ -382,9 +382,9 @@ def pick(job):
 check("pick_collective")
 
 # %% [markdown]
-# Take two nodes of eight H100, with the links from the hardware table: 450 GB/s and an α of 3.4 µs inside, 50 GB/s for
-# each GPU and 14 µs between; sums are fast. **Predict:** for 100 MB, how many times as long does a ring of all 16 take
-# as the fastest of the four?
+# Take two nodes of eight H100s, with the links from the hardware table: 450 GB/s and an α of 3.4 µs inside, 50 GB/s per
+# GPU and 14 µs between; adding up is fast. **Predict:** for 100 MB, a ring of all 16 ranks takes how many times as long
+# as the fastest of the four algorithms?
 
 # %%
 predict("two_nodes", "Compared with the fastest, the ring takes", unit="times")
@@ -421,27 +421,28 @@ with requires_solution("pick_collective"):
     one_node.legend()
 
 # %% [markdown]
-# On one node the size decides: few rounds for small messages, few bytes for large ones. Between two nodes
-# halving-doubling wins at every size: one of its four rounds crosses, with a sixteenth of the message. Hierarchical
-# comes within 4 % for large messages and pays more α's inside. This is also why "the bandwidth of our network" has no
+# On one node the size decides: small messages need few rounds, large ones few bytes. Between two nodes halving-doubling
+# wins at every size: in each half, only one of its four rounds crosses, with a sixteenth of the message. Hierarchical
+# comes within 4 % for large messages, but pays more α's inside. This is also why "the bandwidth of our network" has no
 # single value.
 #
 # NCCL chooses for you, from a table of latencies and bandwidths by size and topology, but its set of algorithms differs
 # from these four. It has no halving-doubling. It runs one ring for each channel, over all ports of a node at once: with
 # eight ports, 16 GPUs take about 0.5 ms for 100 MB (modelled), not the 4 ms of your single ring over one port. Its tree
-# consists of two binary trees that send in pieces, not the whole message each round. Between two nodes it often uses
-# that tree, or lets the NVLink switch add up (NVLS).
+# consists of two binary trees that send the message in pieces, not whole in each round. Between two nodes it often uses
+# that tree, or lets the NVLink switch do the adding (NVLS).
 
 # %% [markdown]
-# ## 3. Buckets: sums behind the backward pass
+# ## 3. Buckets: hide the sums behind the backward pass
 #
 # The gradients of the *last* layer are ready first, long before those of the first layer. So they can be sent while the
 # rest is computed. Deck [004] draws its roofline as if everything overlapped: the step takes the *larger* of the times
-# for computing and sending. But what is sent on that slide is the new weights, which no rank has before the update.
-# Then nothing overlaps, and the step takes the *sum* of both. Your step will lie in between, and you decide where.
+# for computing and sending. But on that slide the new weights are sent, which no rank has before the update. Then
+# nothing overlaps, and the step takes the *sum* of both. Your step will take a time between the two, and you decide
+# which.
 #
-# **Predict:** a model of 400 tensors, 8 ranks in a ring, α = 20 µs. How much time do the α's alone cost if every
-# tensor's gradient is summed separately?
+# **Predict:** a model has 400 tensors, and 8 ranks form a ring with α = 20 µs. If every tensor's gradient is summed
+# separately, how much time do the α's alone cost?
 
 # %%
 predict("alphas", "The alphas of 400 sums take", unit="ms")
@@ -461,19 +462,20 @@ with reveal_prediction("alphas") as truth:
     truth(alphas_s)
 
 # %% [markdown]
-# Few large sums pay few α's, but leave no computation to hide behind. Many small sums hide well, but each pays its α's.
-# `bucket_cap_mb` of `DistributedDataParallel` sets this trade-off: 25 MiB unless you say otherwise, and 1 MiB for the
-# first bucket, so that the link starts early. It knows neither your links nor your layers. Write two functions:
+# A few large sums pay few α's, but leave little computation to hide them behind. Many small sums are easy to hide, but
+# each pays its own α's. `bucket_cap_mb` of `DistributedDataParallel` sets this trade-off: 25 MiB by default, and 1 MiB
+# for the first bucket, so that the link starts early. This cap depends neither on your links nor on your layers. Write
+# two functions:
 #
-# * `plan_buckets(layers, link)` → lists of layer numbers, in the order in which they are sent. Within each list they
-#   also go from the last layer to the first, such as `[[5, 4], [3], [2, 1, 0]]`. A layer is a dict with
-#   `gradient_bytes` and `backward_s`; `link` has `ranks`, `alpha_s` and `byte_per_s`. `summing_s(link, size)` gives the
-#   seconds of a sum; sums run one after the other. The gradients are stored in one buffer, those of the last layer
-#   first, so the layers of a bucket must be neighbours.
-# * `run_step(dist, model, groups)` issues the step of a rank: `model.backward(i)` for every layer, from the last to the
-#   first, `model.update()` once; `model.bucket(numbers)` is the tensor with the gradients of these layers, for
-#   `dist.all_reduce(tensor, async_op=True, algorithm="ring")`, which returns a work. `work.wait()` makes everything
-#   issued *afterwards* wait for that sum, and so for all sums before it.
+# * `plan_buckets(layers, link)` → lists of layer numbers, in the order in which they are sent. Within each list, too,
+#   they go from the last layer to the first, as in `[[5, 4], [3], [2, 1, 0]]`. A layer is a dict with `gradient_bytes`
+#   and `backward_s`; `link` has `ranks`, `alpha_s` and `byte_per_s`. `summing_s(link, size)` gives the seconds of a
+#   sum; sums run one after the other. The gradients are stored in one buffer, those of the last layer first, so the
+#   layers of a bucket must be neighbours.
+# * `run_step(dist, model, groups)` issues a rank's step: `model.backward(i)` for every layer, from the last to the
+#   first, and `model.update()` once. `model.bucket(numbers)` gives the tensor with the gradients of these layers. Pass
+#   it to `dist.all_reduce(tensor, async_op=True, algorithm="ring")`, which returns a handle. Its `wait()` makes
+#   everything issued *afterwards* wait for that sum, and so for all sums before it.
 #
 # All gradients must have been summed by the time the update reads them. The step may take at most 3 % longer than with
 # the best groups.
@@ -518,8 +520,8 @@ check("buckets")
 
 # %% [markdown]
 # **Predict:** a model has `blocks` blocks, each with a layer of 8 MB and one of 32 kB. If all gradients were summed in
-# one bucket, the sum would take as long as the backward pass. How much of the sums is *exposed* (not hidden) with your
-# groups, in per cent of the backward pass?
+# one bucket, the sum would take as long as the backward pass. With your groups, how much of the time for sums is
+# *exposed* (not hidden), as a percentage of the backward pass?
 
 # %%
 predict("exposed", "With my groups, the exposed share is", unit="%")
@@ -568,7 +570,7 @@ def replayed(groups):
 # %%
 with requires_solution("buckets"), reveal_prediction("exposed") as truth:
     backwards = [*range(len(layers))][::-1]
-    plans = {"one bucket": [backwards], "one a layer": [[one] for one in backwards]}
+    plans = {"one bucket": [backwards], "one per layer": [[one] for one in backwards]}
     # Caps of 1 MiB, then of 25 MiB: a bucket closes with the layer that reaches it.
     rest = range(2, len(sizes), 8)
     plans["DDP's"] = [backwards[:2], *(backwards[at : at + 8] for at in rest)]
@@ -585,8 +587,8 @@ with requires_solution("buckets"), reveal_prediction("exposed") as truth:
 # %% [markdown]
 # The best groups begin small and grow: the link starts early, and few sums pay for their rounds. Here the link is busy
 # nearly to the end, since all sums together take as long as the backward pass. With faster links only the last bucket
-# would be exposed, and it would have to be the small one. DDP begins small too, but its caps are fixed
-# (`bucket_cap_mb_list` of newer versions takes one for each bucket). In a live notebook, drag the ranks, the cap and
+# would be exposed, so that one would have to be small. DDP begins small too, but its caps are fixed (newer versions
+# accept one cap per bucket, as `bucket_cap_mb_list`). In a live notebook, drag the sliders for the ranks, the cap and
 # the link:
 
 # %%
@@ -598,14 +600,14 @@ BucketExplorer(
 
 # %% [markdown]
 # **The same in torch.** `DistributedDataParallel` does what your `run_step` does. A hook on each parameter notices that
-# its gradient is ready (`model.backward(i)` has run). With the last gradient of a bucket (`model.bucket(numbers)`) it
-# calls `dist.all_reduce(bucket, async_op=True)`, and the end of `backward()` waits for the works. You set only the cap
-# of the groups. (Two processes of one computer have no link between them, so caps hardly matter here.)
+# its gradient is ready (`model.backward(i)` has run). When the last gradient of a bucket (`model.bucket(numbers)`) is
+# ready, it calls `dist.all_reduce(bucket, async_op=True)`; `backward()` waits for all handles before it returns. You
+# only set the cap of the groups. (Two processes on one computer have no link between them, so caps hardly matter here.)
 
 
 # %%
 def buckets_in_torch():
-    """A pass there and back through 16 layers of 1 MB, by cap."""
+    """Forward and backward through 16 layers of 1 MB, by cap."""
     from torch.nn.parallel import DistributedDataParallel
 
     def step_with(cap_mb):
@@ -631,7 +633,7 @@ in_torch(buckets_in_torch, ranks=2, told=recorded)
 predict(
     "left_out",
     "What happens is",
-    choices=("a hang at b", "a wrong b, then a hang", "a wrong b alone"),
+    choices=("a hang at b", "a wrong b, then a hang", "only a wrong b"),
 )
 
 
@@ -650,38 +652,38 @@ with reveal_prediction("left_out") as truth:
     print(stuck)
     mixed = any(term.source == "c" for term in stuck.contents(0, "b")[0].terms)
     said = "a wrong b, then a hang" if mixed else "a hang at b"
-    truth(said if stuck.hang else "a wrong b alone")
+    truth(said if stuck.hang else "only a wrong b")
 
 # %% [markdown]
 # A collective has no name on the wire: within a group, a rank's *n-th call* is matched with the n-th call of every
-# other member. So one rank on another path first corrupts sums and hangs later, somewhere else. On a real cluster
-# nothing is printed then: the device is 100 % busy (it waits in a kernel), and after ten minutes or more a watchdog
-# ends the job and logs what each rank was last seen doing. Here you learn to read that log.
+# other member. So a rank that takes a different path first corrupts sums; the hang comes later, somewhere else. On a
+# real cluster nothing is printed then: the device is 100 % busy (it waits in a kernel), and after ten minutes or more a
+# watchdog ends the job and logs what each rank was last seen doing. Here you learn to read that log.
 #
 # Write `who_hangs(groups, ranks)` → `(answer, rank)`. `groups` maps names to members. `ranks` is a list of dicts with
-# `doing` (`"waits"`, `"computes"`, `"ended"` or `"no sign"`) and `calls`, the rank's most recent calls, latest last:
-# dicts with `group`, `number` (its place among that group's calls), `call`, `numel` and `done`. A rank that waits does
-# so in the last of its calls. Calls with the same group and the same number *meet*. Test these conditions in order; the
-# first that holds is the answer, and exactly one rank is at fault:
+# `doing` (`"waits"`, `"computes"`, `"ended"` or `"no sign"`) and `calls`, the rank's most recent calls, latest last.
+# Each call is a dict with `group`, `number` (its position among that group's calls), `call`, `numel` and `done`. A
+# waiting rank waits in its last call. Calls with the same group and the same number *meet*. Test these conditions in
+# order; the first that holds is the answer, and exactly one rank is at fault:
 #
 # 1. `"other call"`: of the calls that meet, one rank's call is different from the others' (then at least three ranks
 #    meet).
-# 2. `"other size"`: of the calls that meet, one rank's call is the same as the others', but has another `numel`.
+# 2. `"other size"`: of the calls that meet, one rank's call is the same as the others', but has a different `numel`.
 # 3. `"lost"`: a rank that others wait for gives no sign.
 # 4. `"ended early"`: a rank that others wait for has reached the end of its program.
 # 5. `"only slow"`: a rank that others wait for still computes.
 # 6. `"crossed groups"`: all wait for each other, in two groups. Of the ranks that are in both groups, one made these
-#    calls in another order than the rest.
+#    calls in a different order from the rest.
 #
-# A call waits only for members of its group, and calls that are `done` have met already. For example, rank 2 of a run
-# may look like this; it waits in its group's call number 13 until ranks 0, 1 and 3 make theirs:
+# A call waits only for members of its group, and calls that are `done` have already met. For example, rank 2 of a run
+# may look like this. It waits in its group's call number 13 until ranks 0, 1 and 3 make theirs:
 #
 #     groups   {"world": [0, 1, 2, 3, 4, 5, 6, 7], "tensor": [0, 1, 2, 3]}
 #     ranks[2] {"doing": "waits", "calls": [
 #                {"group": "world", "number": 40, "call": "all_gather", "numel": 500, "done": True},
 #                {"group": "tensor", "number": 13, "call": "all_reduce", "numel": 900, "done": False}]}
 #
-# Guessing earns nothing: points start above what chance would give.
+# Guessing earns nothing: points start above the score that chance would give.
 
 
 # %% solve="who_hangs"
@@ -731,8 +733,8 @@ check("who_hangs")
 # A recorded program can also run for real: `backend="gloo"` starts one process of `torch.distributed` for each rank on
 # this machine, runs the program there, and compares the final content of every tensor with the replay. On a machine
 # with several GPUs, `backend="nccl"` does the same. This takes half a minute. Unless you set `real_processes = True` at
-# the top, your program is only replayed, and you see what the author's program gave on two processes. This section does
-# not affect your points.
+# the top, your program is only replayed, and you see the result of the author's program on two processes. This section
+# does not affect your points.
 
 # %%
 with requires_solution("ring"):
@@ -747,8 +749,8 @@ with requires_solution("ring"):
         print(f"measured here: {told}")
     else:
         pair.run(on_two_processes).require_finished()
-        print("your program: it ends in the replay, and ran on no processes")
-        print("the author's, recorded: 2 processes, 2002 elements as replayed")
+        print("your program finishes in the replay; it did not run on real processes")
+        print("recorded, the author's: 2 processes, 2002 elements as replayed")
 
 # %% [markdown]
 # Each of two ranks has 1001 elements, and all 2002 equal those of the replay. The *time* measures nothing useful: two
@@ -758,8 +760,8 @@ with requires_solution("ring"):
 # %% [markdown]
 # ## Practice: fit a link
 #
-# What follows is optional and gives no points. Which links does a node have? A processor's PCIe *root complex* has
-# lanes, 16 to a slot; *switches* let several GPUs and network cards (NICs) share them. `nvidia-smi topo -m` prints the
+# What follows is optional and carries no points. Which links does a node have? A processor's PCIe *root complex* has
+# lanes, 16 per slot; *switches* let several GPUs and network cards (NICs) share them. `nvidia-smi topo -m` prints the
 # path between every two devices (here written by hand, without the CPU columns):
 #
 # ```text
@@ -780,7 +782,7 @@ predict("which_card", "GPU 2 should send through", choices=("NIC0", "NIC1"))
 
 # %%
 with reveal_prediction("which_card") as truth:
-    print("PIX: one switch away. SYS would cross both processors, and their memory")
+    print("PIX: NIC1 is one switch away. SYS would cross from processor to processor")
     truth("NIC1")
 
 # %% [markdown]
@@ -789,13 +791,14 @@ with reveal_prediction("which_card") as truth:
 #
 # * `fit(sizes, took_s)` → `(alpha_s, byte_per_s, half_bytes)`: α within 10 %, the rate within 5 %, and the size at
 #   which a message gets half of the rate;
-# * `bus_rate(ranks, size, took_s)`: what nccl-tests calls the *bus bandwidth* of an all-reduce: the bytes that a link
-#   must carry in a ring, over the time. You can compare it with the link's own rate, whatever the number of ranks.
+# * `bus_rate(ranks, size, took_s)`: what nccl-tests calls the *bus bandwidth* of an all-reduce. This is the number of
+#   bytes that a link must carry in a ring, divided by the time. You can compare it with the link's own rate, whatever
+#   the number of ranks.
 
 
 # %% solve="fit_a_link"
 def fit(sizes, took_s):
-    """Alpha in seconds, bytes per second, and the bytes that get half of it."""
+    """Alpha in seconds, bytes per second, and the size that gets half of that."""
     ### BEGIN SOLUTION
     rows = [(1 / took, size / took) for size, took in zip(sizes, took_s, strict=True)]
     xx, xy = sum(x * x for x, _ in rows), sum(x * y for x, y in rows)
@@ -818,17 +821,17 @@ def bus_rate(ranks, size, took_s):
 check("fit_a_link")
 
 # %% [markdown]
-# ## Practice: accumulate, and send once
+# ## Practice: accumulate gradients, and send them once
 #
 # With gradient accumulation on several ranks, `DistributedDataParallel` sends after every micro-batch unless you tell
-# it not to: inside `with ddp.no_sync():` gradients stay local. The *forward* pass decides whether it sends. The sum is
-# divided by the number of ranks, so it gives the mean.
+# it not to: inside `with ddp.no_sync():` gradients stay local. The *forward* pass decides whether gradients are sent.
+# DDP divides the sum by the number of ranks, so you get the mean.
 #
 # Write `train(ddp, batches, window)`, which every rank runs: one step for each window of micro-batches (and for those
 # left over at the end), and one all-reduce for each step. `ddp(batch)` gives the **sum** of the losses of this rank's
 # tokens; you can multiply it, divide it, and call its `backward()`. There are also `ddp.zero_grad()`, `ddp.step()` and
-# `ddp.world_size`. A batch is a dict with the counts `tokens`, on this rank, and `tokens_everywhere`, on all ranks. In
-# each step every token of the window, on any rank, must have the same weight: one over their number.
+# `ddp.world_size`. A batch is a dict with two counts: `tokens` on this rank, and `tokens_everywhere`, on all ranks. In
+# each step every token of the window, on any rank, must have the same weight: one over the number of all these tokens.
 
 
 # %% solve="no_sync"
@@ -853,18 +856,18 @@ check("no_sync")
 # %% [markdown]
 # ## Practice: a batch norm over all ranks
 #
-# A batch norm sees only the rows of its own rank, and with two rows per rank its mean and variance are noise. A
+# A batch norm uses only the rows of its own rank, and with two rows per rank its mean and variance are noise. A
 # *synchronised* batch norm needs little from the other ranks: a few numbers per channel, in **one** collective forward
 # and **one** backward. Write, without autograd,
 #
-# * `normalise(x, running, comm, momentum=..., eps=...)` → `(y, running, kept)`. `x` is this rank's rows by channels, in
-#   float64; ranks may have unequal numbers of rows, one at least. `y` is `(x - mean) / sqrt(variance + eps)`, with mean
-#   and biased variance of the rows of *all* ranks. `running` is the previous pair `(mean, variance)`. It becomes
-#   `(1 - momentum) * old + momentum * new`, where the new variance is the unbiased one (sum of squared deviations
-#   divided by the count minus one). `kept` is whatever `go_back` needs.
-# * `go_back(gradient, kept, comm)` → the gradient of this rank's `x`, from that of its `y`. Each `y` depends on every
-#   `x` of all ranks, through mean and variance. With `Σ` over all N rows, and `s` the factor by which `x - mean` was
-#   multiplied, the gradient is `s * (g - Σg / N - y * Σ(g * y) / N)`, channel by channel.
+# * `normalise(x, running, comm, momentum=..., eps=...)` → `(y, running, kept)`. `x` has shape (rows of this rank,
+#   channels), in float64; ranks may have unequal numbers of rows, but at least one. `y` is `(x - mean) / sqrt(variance
+#   + eps)`, with the mean and the biased variance of the rows of *all* ranks. `running` is the previous pair `(mean,
+#   variance)`. It becomes `(1 - momentum) * old + momentum * new`, where the new variance is the unbiased one (sum of
+#   squared deviations divided by the count minus one). `kept` is whatever `go_back` needs.
+# * `go_back(gradient, kept, comm)` → the gradient of this rank's `x`, given that of its `y`. Each `y` depends on every
+#   `x` of all ranks, through mean and variance. Let `Σ` be the sum over all N rows, and `s` the factor by which `x -
+#   mean` was multiplied. Then the gradient is `s * (g - Σg / N - y * Σ(g * y) / N)`, channel by channel.
 #
 # `comm.all_gather(tensor)` gives the list of all ranks' tensors, which have the same shape; `comm.all_reduce(tensor)`
 # gives their sum. Values may be near 100 000 with a deviation of 0.01. Squares of such numbers differ only in their
@@ -907,7 +910,7 @@ check("sync_batch_norm")
 
 # %% [markdown]
 # `torch.nn.SyncBatchNorm` does this, with these two collectives, and `convert_sync_batchnorm` puts it into a model. It
-# costs α twice per layer, with nothing to hide behind, because the next layer needs `y`.
+# costs α twice per layer, with no computation to hide it behind, because the next layer needs `y`.
 
 # %% [markdown]
 # ## Where you are

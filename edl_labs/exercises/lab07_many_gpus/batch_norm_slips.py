@@ -34,28 +34,33 @@ def of_outputs(case: Any, parts: Any, got: Any, right: tuple[Any, Any], same: fl
     even = means.mean(0)
     weighted = (weights * spreads).sum(0) / count
     far = (weights * (means - even) ** 2).sum(0) / count
-    between = "add the squared distance of each rank's mean from the mean of all to its variance"
-    heavy = "a rank with more rows weighs more: times its count, over the count of all"
+    between = "add to each rank's variance the squared distance of its mean from the overall mean"
+    heavy = "weight each rank by its number of rows: multiply by its count, and divide by the total count"
     rules = [
-        (mean, kept, "rows are normalised with the variance that is kept", "divide by the count here, not by one less"),
-        (mean, weighted, "the variance between the ranks is lost", between),
-        (mean, spreads.mean(0), "the variances of the ranks are averaged", between),
-        (even, weighted, "the means of the ranks are averaged, and so are the variances", heavy),
-        (even, spreads.mean(0), "the means of the ranks are averaged, and so are the variances", heavy),
-        (even, weighted + far, "each rank's mean weighs the same", heavy),
-        (even, (spreads + (means - even) ** 2).mean(0), "each rank weighs the same, whatever its rows", heavy),
-        (even, variance, "each rank's mean weighs the same", heavy),
-        (mean, (spreads + (means - mean) ** 2).mean(0), "each rank's variance weighs the same", heavy),
-        (0 * mean, variance, "the mean is not taken off", "(x - mean) first, then the root of the variance"),
+        (
+            mean,
+            kept,
+            "rows are normalised with the unbiased variance",
+            "divide by the count here, not by the count - 1",
+        ),
+        (mean, weighted, "the variance between the ranks' means is left out", between),
+        (mean, spreads.mean(0), "the variance is the average of the ranks' variances", between),
+        (even, weighted, "mean and variance are averages of the ranks' values", heavy),
+        (even, spreads.mean(0), "mean and variance are averages of the ranks' values", heavy),
+        (even, weighted + far, "every rank's mean has the same weight", heavy),
+        (even, (spreads + (means - even) ** 2).mean(0), "every rank has the same weight, whatever its rows", heavy),
+        (even, variance, "every rank's mean has the same weight", heavy),
+        (mean, (spreads + (means - mean) ** 2).mean(0), "every rank's variance has the same weight", heavy),
+        (0 * mean, variance, "the mean is not subtracted", "subtract the mean before you divide by the root"),
     ]
     for middle, spread, what, then in rules:
         if _all_are(got, [(part - middle) / (spread + case["eps"]).sqrt() for part in parts], same):
             return what, then
     eps = case["eps"]
     for scale, what, then in (
-        (variance.sqrt(), "eps is left out", "epsilon is added to the variance, under the root"),
-        (variance.sqrt() + eps, "eps is added to the root", "epsilon is added to the variance, under the root"),
-        (variance + eps, "rows are divided by the variance", "by its root"),
+        (variance.sqrt(), "eps is left out", "add eps to the variance, under the root"),
+        (variance.sqrt() + eps, "eps is added outside the root", "add eps to the variance, under the root"),
+        (variance + eps, "rows are divided by the variance", "divide by its square root"),
     ):
         if _all_are(got, [(part - mean) / scale for part in parts], same):
             return what, then
@@ -73,21 +78,21 @@ def of_running(case: Any, parts: Any, before: Any, got: Any, right: Any, at: int
 
     ranks = len(parts)
     if are([old] * ranks):
-        return "a running statistic is not moved", "both of them, by `momentum` of the way"
+        return "a running statistic is not updated", "move both towards the batch's value, by a share of `momentum`"
     if are([batch] * ranks):
-        return "a running statistic is replaced", "it keeps (1 - momentum) of what it was"
+        return "a running statistic is replaced by the batch's", "keep (1 - momentum) times the old value"
     if are([share * old + (1 - share) * batch] * ranks):
-        return "momentum and its rest are swapped", "as in torch: momentum is the share of what is new"
+        return "momentum and 1 - momentum are swapped", "use momentum as the weight of the new value, as in torch"
     if at == 1 and are([(1 - share) * old + share * batch * (count - 1) / count] * ranks):
-        return "the running variance is the biased one", "what is kept is divided by one less than the count"
+        return "the running variance uses the biased variance", "divide by the count - 1 for the running variance"
     own = [part.var(0, correction=min(1, len(part) - 1)) if at else part.mean(0) for part in parts]
     own += [part.var(0, correction=0) for part in parts] if at else []
     for start in range(0, len(own), ranks):
         if are([(1 - share) * old + share * one for one in own[start : start + ranks]]):
-            return "running statistics are those of a rank's own rows", "they differ between ranks then: take all rows"
+            return "running statistics cover only a rank's own rows", "use the rows of all ranks: the ranks must agree"
     factors = [rows / (rows - 1) * (count - 1) / count if rows > 1 else 0.0 for rows in case["rows"]]
     if at == 1 and are([(1 - share) * old + share * batch * factor for factor in factors]):
-        return "the running variance is corrected by a rank's own count", "by the count of all rows"
+        return "the running variance is corrected with a rank's own count", "use the count of all rows"
     return None
 
 
@@ -105,15 +110,23 @@ def of_gradients(case: Any, upstream: Any, got: Any, want: Any) -> Told | None:
         return all(_is_times(ratio, times) for ratio, times in zip(ratios, wanted, strict=True))
 
     count = sum(case["rows"])
-    moves = "x moves the mean and the variance of its batch, and they move every row"
+    moves = "x changes the mean and the variance of its batch, and both change every row: include their gradients"
     own = [count / case["rows"][rank] for rank in mine]
     for shares, what, then in (
-        ((1, 0, 0), "mean and variance are taken for constants", moves),
-        ((1, 1, 0), "the variance is taken for a constant", moves),
-        ((1, 0, 1), "the mean is taken for a constant", moves),
-        ((1, -1, -1), "what the statistics give back has the other sign", "more of x raises the mean: it comes off"),
-        ((1, count, count), "the sums over all rows are taken for means", "divide them by the rows of all ranks"),
-        ((1, own, own), "a rank divides by its own rows", "the sums cover all ranks' rows: divide by the rows of all"),
+        ((1, 0, 0), "the mean and the variance are treated as constants", moves),
+        ((1, 1, 0), "the variance is treated as a constant", moves),
+        ((1, 0, 1), "the mean is treated as a constant", moves),
+        (
+            (1, -1, -1),
+            "the gradients through mean and variance have the wrong sign",
+            "subtract them: x raises the mean",
+        ),
+        ((1, count, count), "sums over all rows are used as means", "divide them by the number of rows on all ranks"),
+        (
+            (1, own, own),
+            "a rank divides by its own rows",
+            "the sums cover all ranks: divide by the total number of rows",
+        ),
     ):
         if are(*shares):
             return what, then

@@ -13,16 +13,16 @@ Groups = list[list[int]]
 def in_common(cases: list[Any], groups: list[Groups], why: str) -> Wrong | None:
     """The sentence for the rule that gives all groups; None where none of these does."""
     if cap := _cap(cases, groups):
-        told = f"{why}; in every case a bucket is sent when it has some {byte_count(cap, digits=2)}"
-        then = "neither `link` nor `backward_s` has a say in that: what does the end of each sum depend on?"
+        told = f"{why}; in every case a bucket is sent once it has about {byte_count(cap, digits=2)}"
+        then = "your rule ignores both `link` and `backward_s`: what does the end of each sum depend on?"
         return Wrong("the groups are filled to a fixed number of bytes", why=told, next=then)
     if count := _fixed_count(cases, groups):
         told = f"{why}; in every case a bucket has {count} layers"
-        then = "neither `link` nor the layers have a say in that: what does the end of each sum depend on?"
+        then = "your rule ignores both `link` and the layers: what does the end of each sum depend on?"
         return Wrong("the groups have a fixed number of layers", why=told, next=then)
     if all(_sent_when_free(case) == found for case, found in zip(cases, groups, strict=True)):
-        told = f"{why}; in every case a bucket ends with the layer after which the link is free"
-        then = "waiting for one more layer may save a sum's rounds: compare more than one way"
+        told = f"{why}; in every case a bucket ends with the first layer after which the link is free"
+        then = "waiting for one more layer may save the rounds of a whole sum: compare several ways to group the layers"
         return Wrong("a bucket is sent as soon as the link is free", why=told, next=then)
     return None
 

@@ -39,10 +39,11 @@ class PickCollective(Exercise):
             raise _price_symptom(case, name, got, want)
         prices, chosen = want["seconds"], got["pick"]
         if chosen not in prices:
-            raise Wrong("no algorithm is called that", why=f"{str(chosen)[:40]!r}", next=f"one of {', '.join(prices)}")
+            then = f"return one of {', '.join(prices)}"
+            raise Wrong("no algorithm has that name", why=f"pick returned {str(chosen)[:40]!r}", next=then)
         if prices[chosen] > min(prices.values()) * (1 + 1e-6):
             best = min(prices, key=prices.get)
-            why = f"{chosen} takes {prices[chosen]:.7g} s, and {best} {prices[best]:.7g} s; your prices are right"
+            why = f"{chosen} takes {prices[chosen]:.7g} s, but {best} takes {prices[best]:.7g} s; your prices are right"
             raise Wrong("another algorithm is cheaper", why=why, next="compare the seconds of all four")
 
     def diagnose_all_cases(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
@@ -54,14 +55,19 @@ class PickCollective(Exercise):
         if any(pick not in prices for pick, prices in pairs):
             return None
         if all(close(prices[pick], max(prices.values())) for pick, prices in pairs):
-            then = "the least of the four: min, not max"
-            return Wrong("the dearest algorithm is picked", why="in all cases; the prices are right", next=then)
+            then = "pick the cheapest of the four: min, not max"
+            why = "the prices are right, but this happens in all cases"
+            return Wrong("the most expensive algorithm is picked", why=why, next=then)
         rounds = [{name: _both_levels(right["parts"], "rounds", name) for name in ALGORITHMS} for right in want]
         if all(close(one[pick], min(one.values())) for one, (pick, _) in zip(rounds, pairs, strict=True)):
-            why = "the prices are right, and in all cases the one with the fewest rounds is picked"
-            return Wrong("the fewest rounds are not always the fastest", why=why, next="bytes take time as well")
+            why = "the prices are right, but in every case you pick the algorithm with the fewest rounds"
+            then = "compare the prices: bytes take time as well"
+            return Wrong("the fewest rounds are not always the fastest", why=why, next=then)
         for never in ALGORITHMS:
-            for where, others in (("", [True] * len(cases)), (" where P is no power of two", _no_power_of_two(cases))):
+            for where, others in (
+                ("", [True] * len(cases)),
+                (" where P is not a power of two", _no_power_of_two(cases)),
+            ):
                 if found := _never_picked(never, where, others, pairs):
                     return found
         return None
@@ -100,7 +106,7 @@ def _never_picked(
         missed += is_out and prices[never] < least * (1 - 1e-6)
     if not missed:
         return None
-    why = f"it is the cheapest there in {missed} of {sum(without)} cases; in each the cheapest of the others came"
+    why = f"it is the cheapest in {missed} of these {sum(without)} cases, but you pick the cheapest of the others"
     return Wrong(f"{never} is never picked{where}", why=why, next="compare all names in ALGORITHMS")
 
 
@@ -131,13 +137,13 @@ def _price_symptom(case: Any, name: str, got: Any, want: Any) -> Wrong:
     alone = [one for one in off if close(costs_s[one[0]], price_s - right_s)]
     if alone or (off and close(sum(costs_s.values()), price_s - right_s)):
         return _part_symptom(case, name, *(alone or off)[0], totals)
-    why = f"{name} on {case['nodes']} x {case['ranks_per_node']} ranks: {price_s:.7g} s; {right_s:.7g} s is right"
+    why = f"{name} on {case['nodes']} x {case['ranks_per_node']} ranks: got {price_s:.7g} s, expected {right_s:.7g} s"
     if not off:
-        why = f"{why}, and so is each part alone"
-        then = "rounds, transfers and sums come one after another"
+        why = f"{why}, although each part on its own is right"
+        then = "add them up: rounds, transfers and additions run one after another"
         return Wrong("the parts of a price are not added up", why=why, next=then)
     then = "add up its rounds by hand: α, bytes / rate and, in the first half, bytes / sum_byte_per_s"
-    return Wrong("a price is not right", why=why, next=then)
+    return Wrong("a price is wrong", why=why, next=then)
 
 
 def _unit_s(case: Any, part: str) -> float:
@@ -158,8 +164,9 @@ def _part_symptom(case: Any, name: str, part: str, found: float, right: float, b
     """The sentence about one part; `both` has the rounds and bytes, found and right, of both levels together."""
     what, _, where = part.partition(" ")
     found, right = (0.0 if abs(one) < _NOTHING else one for one in (found, right))
-    amount = f"{found:g} rounds" if what == "rounds" else f"{found:g} of the message"
-    why = f"{name} on {case['nodes']} x {case['ranks_per_node']} ranks: {amount} {where}"
+    amount = f"{found:g} rounds" if what == "rounds" else f"{found:g} times the message"
+    place = "added up" if where == "added" else f"{where} nodes"
+    why = f"{name} on {case['nodes']} x {case['ranks_per_node']} ranks: your price has {amount} {place}"
     if where == "added":
         return _added_symptom(why, found, right)
     totals = both[what]
@@ -167,22 +174,22 @@ def _part_symptom(case: Any, name: str, part: str, found: float, right: float, b
         return Wrong("messages inside a node go over the slow links", why=why, next="which ranks share a node?")
     if name != "hierarchical" and case["nodes"] == 1 and not found and totals[0] > _NOTHING:
         why = f"{name} on 1 x {case['ranks_per_node']} ranks: nothing is priced on the links inside"
-        then = "with one node alone, all ranks are inside: nothing crosses to another node"
+        then = "use the links inside: with a single node, no message crosses to another node"
         return Wrong("a single node is priced on the links between nodes", why=why, next=then)
     if name == "halving-doubling" and _is_of_the_power_above(case, *(both[one][0] for one in _MOVED)):
         why = f"{why}, as with {_power_above(case)} ranks"
-        then = "Q is the power of two below: the ranks beyond Q hand what they have to a partner, and get it back"
-        return Wrong("there are fewer ranks than the power of two that was taken", why=why, next=then)
+        then = "use the power of two below P as Q: ranks beyond Q send their data to a partner, and get the sum back"
+        return Wrong("the power of two is larger than the number of ranks", why=why, next=then)
     if name != "hierarchical" and close(*totals, atol=_NOTHING):
         if (found < right) == (where == "inside"):
-            then = "partners at a distance below ranks_per_node are on one node, since it has a power of two of ranks"
+            then = "use the links inside: partners at a distance below ranks_per_node are on the same node"
             return Wrong("rounds that stay in a node are priced on the links between nodes", why=why, next=then)
-        then = "each round is as slow as its slowest message: how far is a partner, and is it on the same node?"
+        then = "a round is as slow as its slowest message: how far away is a partner, and is it on the same node?"
         return Wrong("rounds that cross nodes are priced on the wrong links", why=why, next=then)
     if close(2 * totals[0], totals[1]):
-        then = "what has been added up must get to everybody"
-        return Wrong("the way back is missing", why=why, next=then)
-    return _SYMPTOMS[name](case, what, where, f"{why}; {right:g} is right", found, both)
+        then = "add the second half: every rank must get the finished sums"
+        return Wrong("the second half is missing", why=why, next=then)
+    return _SYMPTOMS[name](case, what, where, f"{why}; expected {right:g}", found, both)
 
 
 def _power_above(case: Any) -> int:
@@ -199,58 +206,68 @@ def _is_of_the_power_above(case: Any, rounds: float, moved: float) -> bool:
 
 def _added_symptom(why: str, found: float, right: float) -> Wrong:
     if found < _NOTHING:
-        return Wrong("adding up is taken for free", why=why, next="what arrives in the first half is added")
+        return Wrong(
+            "the price of adding up is left out", why=why, next="price adding up what arrives in the first half"
+        )
     if close(found, 2 * right):
-        then = "finished sums replace the chunk's old values"
-        return Wrong("something is added on the way back", why=why, next=then)
-    return Wrong("a different number of bytes is added up", why=why, next="what arrives in a round of the first half?")
+        then = "price additions only in the first half: after that, finished sums replace the old values"
+        return Wrong("additions are priced in the second half too", why=why, next=then)
+    then = "how many bytes arrive in each round of the first half?"
+    return Wrong("the wrong number of bytes is added up", why=why, next=then)
 
 
 def _of_ring(case: Any, what: str, where: str, why: str, found: float, both: Any) -> Wrong:
     ranks = case["nodes"] * case["ranks_per_node"]
     if what == "rounds" and close(found, 2 * ranks):
-        then = "after P - 1 rounds a chunk has been at all ranks"
-        return Wrong("a ring has P - 1 rounds each way, not P", why=why, next=then)
+        then = "stop after P - 1 rounds: by then a chunk has visited all ranks"
+        return Wrong("each half of the ring has P rounds, not P - 1", why=why, next=then)
     if what == "rounds" and found <= 2:
-        return Wrong("a ring's alpha is paid in each round", why=why, next="how many rounds are there?")
+        return Wrong("the ring does not pay alpha in every round", why=why, next="how many rounds does a ring have?")
     if what == "rounds":
-        return Wrong("a ring has a different number of rounds", why=why, next="P - 1 there, and as many back")
-    return Wrong("a ring sends a different number of bytes", why=why, next="one P-th of the message in each round")
+        return Wrong(
+            "the ring's number of rounds is wrong", why=why, next="count P - 1 rounds in each of the two halves"
+        )
+    then = "price one P-th of the message in each round"
+    return Wrong("the ring's number of bytes is wrong", why=why, next=then)
 
 
 def _of_tree(case: Any, what: str, where: str, why: str, found: float, both: Any) -> Wrong:
     ranks = case["nodes"] * case["ranks_per_node"]
     whole = ranks.bit_length() - 1
     if what == "rounds" and ranks > 1 << whole and close(both["rounds"][0], 2 * whole):
-        then = "log2 P is rounded up: after r rounds at most 2^r ranks are added up"
-        return Wrong("log2 P is rounded down where P is no power of two", why=f"{why}; P is {ranks}", next=then)
+        then = "round log2 P up: after r rounds a sum covers at most 2^r ranks"
+        return Wrong("log2 P is rounded down where P is not a power of two", why=f"{why}; P is {ranks}", next=then)
     if what == "rounds" or close(found, 2 * int(found / 2 + 0.5)):
-        then = "after r rounds up to 2^r ranks are added up: when are all of them?"
-        return Wrong("a tree has another number of rounds", why=why, next=then)
-    return Wrong("a tree sends the whole message in every round", why=why, next="it is not cut into chunks")
+        then = "after r rounds a sum covers up to 2^r ranks: after how many rounds does it cover all of them?"
+        return Wrong("the tree's number of rounds is wrong", why=why, next=then)
+    then = "price the whole message in every round: a tree does not cut it into chunks"
+    return Wrong("the tree's number of bytes is wrong", why=why, next=then)
 
 
 def _of_halving(case: Any, what: str, where: str, why: str, found: float, both: Any) -> Wrong:
     ranks = case["nodes"] * case["ranks_per_node"]
     power = 1 << (ranks.bit_length() - 1)
     if ranks > power and all(close(both[one][0] + 2, both[one][1]) for one in _MOVED):
-        then = "each of them first sends all its data to a partner, and gets the sum back at the end"
+        then = (
+            "price two more rounds: these ranks first send all their data to a partner, and get the sum back at the end"
+        )
         return Wrong("the ranks beyond a power of two are forgotten", why=why, next=then)
     if what == "rounds":
-        then = "distances 1, 2, 4, ... below Q and back; where P is not Q, one more there and one back"
-        return Wrong("halving-doubling has another number of rounds", why=why, next=then)
-    then = "a half, a quarter, ... of the message; where P is no power of two, also a round of all of it"
+        then = "count the distances 1, 2, 4, ... below Q in each half; if P is not Q, add one round to each half"
+        return Wrong("halving-doubling's number of rounds is wrong", why=why, next=then)
+    then = "price a half, a quarter, ... of the message; if P is not a power of two, add a round of all of it"
     rounds, beyond = power.bit_length() - 1, 2 * (ranks > power)
     if any(close(both["bytes"][0], beyond + 2 * rounds * part) for part in (1, 0.5, 1 / power, 1 / ranks)):
         return Wrong("messages are not halved from round to round", why=why, next=then)
-    return Wrong("halving-doubling sends another number of bytes", why=why, next=then)
+    return Wrong("halving-doubling's number of bytes is wrong", why=why, next=then)
 
 
 def _of_hierarchical(case: Any, what: str, where: str, why: str, found: float, both: Any) -> Wrong:
     if where == "between" and what == "bytes" and both["bytes"][0] > both["bytes"][1]:
-        then = "after the first step each rank of a node has its share of the sums"
-        return Wrong("too much travels between nodes", why=why, next=then)
-    return Wrong("hierarchical: another cost inside nodes or between them", why=why, next="a ring inside, one between")
+        then = "which share of its node's sums does each rank have after the first step?"
+        return Wrong("too many bytes are sent between nodes", why=why, next=then)
+    then = "price one ring inside the nodes and one between them"
+    return Wrong("hierarchical has a wrong cost inside nodes or between them", why=why, next=then)
 
 
 _SYMPTOMS = dict(zip(ALGORITHMS, (_of_ring, _of_tree, _of_halving, _of_hierarchical), strict=True))

@@ -57,8 +57,8 @@ class ModelOnRank:
         if not wanted or wanted != list(range(wanted[0], wanted[-1] - 1, -1)):
             raise VirtualClusterError(
                 f"layers {str(list(numbers))[:60]} are not neighbours",
-                why="gradients are in one buffer, the last layer's first, and a bucket is a part of it",
-                next="put neighbours into a bucket",
+                why="all gradients are in one buffer, the last layer's first, and a bucket is a contiguous part of it",
+                next="put only neighbouring layers into a bucket",
             )
         size = self._layers[wanted[-1]]["gradient_bytes"] // _ITEM_BYTES
         return self._gradients[self._starts[wanted[0]] : self._starts[wanted[-1]] + size]
@@ -154,10 +154,12 @@ def _read_groups(case: Any, text: Any) -> list[list[int]]:
     except (TypeError, ValueError, RecursionError):
         groups, named = [], []
     if not all(type(number) is int for number in named):
-        raise Wrong("groups are lists of layers' numbers", why=str(text)[:80], next="[[5, 4], [3], [2, 1, 0]]")
+        then = "return lists such as [[5, 4], [3], [2, 1, 0]]"
+        raise Wrong("the groups are not lists of layer numbers", why=f"got {str(text)[:80]}", next=then)
     if sorted(named) != list(range(len(case["layers"]))):
-        why = f"{len(named)} numbers for {len(case['layers'])} layers: {str(text)[:80]}"
-        raise Wrong("not every layer is in one group", why=why, next="each layer once, from the last to the first")
+        why = f"your groups have {len(named)} numbers for {len(case['layers'])} layers: {str(text)[:80]}"
+        then = "list each layer once, from the last to the first"
+        raise Wrong("not every layer is in exactly one group", why=why, next=then)
     return groups
 
 
@@ -170,41 +172,43 @@ def _judge_kernels(case: Any, run: ClusterReplay) -> None:
         found = [entry["name"] for entry in kernels]
         if found.count("update") > 1 and [name for name in found if name != "update"] == names[:-1]:
             why = f"rank {rank} calls update() {found.count('update')} times"
-            then = "once, when all buckets have been summed"
+            then = "call it once, when all buckets have been summed"
             raise Wrong("the weights are updated more than once in a step", why=why, next=then)
         if found != names:
             why = (
                 f"rank {rank} issues {', '.join(found[:4])}, …, {found[-1]}" if found else f"rank {rank} issues nothing"
             )
-            then = "backward(i) of every layer once, from the last to the first, then update() once"
+            then = "call backward(i) once for every layer, from the last to the first, then update() once"
             what = (
-                "the kernels of the step are not all there"
+                "some kernels of the step are missing"
                 if set(names) - set(found)
-                else "kernels come in another order"
+                else "the kernels are not issued once each and in the right order"
             )
             raise Wrong(what, why=why, next=then)
         plain = [entry.get("duration_s") for entry in kernels] == lasts and {entry["stream"] for entry in kernels} == {
             0
         }
         if not plain or any(entry["op"] in ("copy", "scale", "add", "stream") for entry in program):
-            then = "backward(i), bucket(numbers) and update() of the model, all_reduce and wait() of the rank"
-            raise Wrong("something else is done than the step", why=f"on rank {rank}", next=then)
+            then = (
+                "use only backward(i), bucket(numbers) and update() of the model, all_reduce, and wait() of its handles"
+            )
+            raise Wrong("run_step does more than the step", why=f"this happens on rank {rank}", next=then)
 
 
 def _judge_order(case: Any, run: ClusterReplay) -> None:
     """The bucket was whole when it was sent, and the update came after all sums."""
     for race in run.races[:1]:
         if "update" in race.calls:
-            then = "wait for every work before update()"
-            raise Wrong("the update reads gradients that are still on their way", why=str(race), next=then)
-        then = "call all_reduce when the last of the bucket's layers has been issued"
-        raise Wrong("a bucket is sent before all of its gradients are there", why=str(race), next=then)
+            then = "wait for every handle before update()"
+            raise Wrong("the update reads gradients that are still being summed", why=str(race), next=then)
+        then = "call all_reduce only after backward(i) of the bucket's last layer"
+        raise Wrong("a bucket is sent before all of its gradients are ready", why=str(race), next=then)
     for rank, program in enumerate(run.programs):
         ops = [(entry["op"], entry.get("name")) for entry in program]
         at = ops.index(("launch", "update"))
         if any(op == "all_reduce" for op, _ in ops[at:]):
             why = f"rank {rank} calls all_reduce after update()"
-            raise Wrong("weights are updated before gradients are summed", why=why, next="update() comes last")
+            raise Wrong("weights are updated before gradients are summed", why=why, next="call update() last")
 
 
 def _judge_sums(case: Any, run: ClusterReplay) -> None:
@@ -213,52 +217,53 @@ def _judge_sums(case: Any, run: ClusterReplay) -> None:
         counts = [term.count for term in part.terms]
         if len(counts) == ranks and set(counts) == {1.0}:
             continue
-        why = f"rank {ranks - 1}, elements {part.start} to {part.stop}: {part.terms[0].source}"
+        why = f"rank {ranks - 1}, elements {part.start} to {part.stop} of {part.terms[0].source}"
         if len(counts) == ranks:
-            raise Wrong("gradients are summed more than once", why=why, next="each layer is in one bucket")
-        raise Wrong("gradients of some layers are never summed", why=why, next="what follows the last full bucket?")
+            raise Wrong("gradients are summed more than once", why=why, next="put each layer into only one bucket")
+        then = "what happens to the layers after the last full bucket?"
+        raise Wrong("gradients of some layers are never summed", why=why, next=then)
 
 
 def _time_symptom(case: Any, run: ClusterReplay, groups: list[list[int]], best_s: float) -> Wrong:
     program, last = run.programs[0], len(case["layers"]) - 1
-    why = f"{seconds(run.makespan_s)}; the best groups take {seconds(best_s)}"
+    why = f"your step takes {seconds(run.makespan_s)}; with the best groups it takes {seconds(best_s)}"
     ops = [entry["op"] for entry in program]
     if not any("async" in entry for entry in program if entry["op"] == "all_reduce"):
-        then = "async_op=True lets the stream go on; wait() comes later"
+        then = "call all_reduce with async_op=True, so that the stream continues, and wait() later"
         return Wrong("the backward pass is blocked during each all-reduce", why=why, next=then)
     first_wait = ops.index("wait_work") if "wait_work" in ops else len(ops)
     end = max(at for at, entry in enumerate(program) if entry.get("name") == "backward 0")
     if first_wait < end:
         then = "keep the returned handles in a list, and wait for them before update()"
-        return Wrong("a bucket is waited for while there is still something to compute", why=why, next=then)
+        return Wrong("the step waits for a bucket while there is still something to compute", why=why, next=then)
     if len(groups) == 1:
         then = (
-            "what could travel while the first layers' gradients are computed? In a search, no sum begins before the "
-            "backward pass of its last layer has ended"
+            "what could be sent while the first layers' gradients are computed? If you search for groups: a sum "
+            "begins only after the backward pass of its last layer"
         )
         return Wrong(_ONE, why=why, next=then)
     if 0 in groups[0] or (groups[0][0] != last and last not in groups[0]):
-        then = "the backward pass begins with the last layer"
+        then = "start with the last layer: its gradients are ready first"
         return Wrong("the first bucket is the last one to be ready", why=why, next=then)
     if _calls_late(program):
         then = "call all_reduce right after the last backward(i) of the bucket"
-        return Wrong("buckets are sent later than they are ready", why=why, next=then)
+        return Wrong("buckets are not sent as soon as they are ready", why=why, next=then)
     link = case["link"]
     rounds = 2 * (link["ranks"] - 1)
     if len(groups) == last + 1:
-        why += f"; each of {len(groups)} sums costs {rounds} x {seconds(link['alpha_s'])} at least"
+        why += f"; each of the {len(groups)} sums costs at least {rounds} x {seconds(link['alpha_s'])}"
         then = (
-            "put small ones together. In a search, a sum begins when the one before it has ended, and then takes the "
-            "seconds of all its rounds: summing_s(link, bytes)"
+            "put small layers together. If you search for groups, a sum begins when the previous one has ended, and "
+            "takes the time of all its rounds: summing_s(link, bytes)"
         )
         return Wrong(_MANY, why=why, next=then)
     compute_s = sum(layer["backward_s"] for layer in case["layers"]) + case["update_s"]
     size = sum(case["layers"][number]["gradient_bytes"] for number in groups[-1])
     alone_s = rounds * (link["alpha_s"] + size / link["ranks"] / link["byte_per_s"])
     if len(groups[-1]) > 1 and alone_s > best_s - compute_s + (MOST_TIME - 1) * best_s:
-        why += f"; the last bucket has {byte_count(size)}, and nothing is computed while it travels"
-        return Wrong(_LARGE_LAST, why=why, next="what is sent last, is seen whole")
-    return Wrong(_SLOWER, why=why, next="for each end of a bucket, try every beginning")
+        why += f"; the last bucket has {byte_count(size)}, and nothing is computed while it is sent"
+        return Wrong(_LARGE_LAST, why=why, next="send less at the end: nothing hides the last sum")
+    return Wrong(_SLOWER, why=why, next="for each end of a bucket, try every start")
 
 
 def _calls_late(program: list[dict[str, Any]]) -> bool:

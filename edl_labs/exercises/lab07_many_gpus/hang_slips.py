@@ -12,16 +12,31 @@ MISMATCHES = {"other call": "call", "other size": "numel"}
 ABSENT = {"lost": "no sign", "ended early": "ended", "only slow": "computes"}
 # What was overlooked where an answer of this kind was called another.
 WORDS = {
-    "other call": ("it is another call, whatever its size", "compare what is called first"),
-    "other size": ("it is the same call with another size", "all_reduce and all_reduce are no different calls"),
-    "lost": ("a rank that gives no sign is lost", "its process is gone: it neither ends nor computes"),
-    "ended early": ("a rank that has finished will make no more calls", "it is neither lost nor slow"),
-    "only slow": ("a rank that computes will come", "no rank hangs yet"),
-    "crossed groups": ("each waits for the other in a group of its own", "who is missing here, and where is it?"),
+    "other call": (
+        "one rank makes a different call, whatever its size",
+        "compare the calls before you compare their sizes",
+    ),
+    "other size": (
+        "one rank makes the same call with a different size",
+        "which of the calls that meet have different sizes?",
+    ),
+    "lost": (
+        "the answer misses that a rank gives no sign",
+        "call it lost: its process is gone, so it will not make its call",
+    ),
+    "ended early": (
+        "the answer misses that a rank has ended",
+        "a rank that has ended makes no more calls: it is neither lost nor slow",
+    ),
+    "only slow": ("the answer misses that a rank still computes", "do not give up on it: it will still make its call"),
+    "crossed groups": (
+        "the answer misses that ranks wait for each other in two groups",
+        "where do the missing ranks wait?",
+    ),
 }
 _MOST_OF_ALL = 0.8  # a slip that hides the right call from one question leaves a few answers to others
 _LEAST_PLACES = 2  # one wrong rank may be the right one's place in its group by luck
-_REST = "in this case and in all others that are not right"
+_REST = "in this case and in all other wrong cases"
 
 Triple = tuple[Any, Any, Any]  # a case, the student's answer and the right one
 
@@ -38,13 +53,15 @@ def in_common(cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None
     if most >= _MOST_OF_ALL * len(wrong):
         _, what, why, then = _SLIPS[counts.index(most)]
         came = why.format(mine=wrong[0][1][0], right=wrong[0][2][0])
-        where = _REST if most == len(wrong) else f"in {most} of the {len(wrong)} cases that are not right"
+        where = _REST if most == len(wrong) else f"in {most} of the {len(wrong)} wrong cases"
         return Wrong(what, why=f"{came}, {where}", next=then)
     called = {(right[0], mine[0]) for _, mine, right in wrong}
     if len(called) == 1 and len(wrong) == sum(right[0] == wrong[0][2][0] for right in want):
         ((word, instead),) = called
         what, then = WORDS[word]
-        return Wrong(what, why=f"every {word!r} was called {instead!r}; all else is right", next=then)
+        return Wrong(
+            what, why=f"your function returned {instead!r} for every {word!r}; all other answers are right", next=then
+        )
     return None
 
 
@@ -127,73 +144,73 @@ def _calls(case: Any, *, last: bool) -> Iterator[tuple[int, int, Any]]:
         yield from ((rank, place, call) for place, call in enumerate(state["calls"]) if place >= first)
 
 
-_BY_BOTH = "calls meet that have the same group and the same number in it"
+_BY_BOTH = "compare only calls that meet: those with the same group and the same number in it"
 # Each is (whether an answer that is not right fits, what is wrong, why, what to do).
 _SLIPS: tuple[tuple[Callable[[Any, Any, Any], bool], str, str, str], ...] = (
     (
         _place_in_a_group,
-        "a rank's place in a group is not its number",
-        "the answer is right, and the place of the right rank in a group was named, counted from 0",
-        "ranks are numbered over all groups: groups[name][place] is the rank at a place",
+        "your function returns a rank's position in a group instead of its number",
+        "the answer is right, but the number is the right rank's position in a group, counted from 0",
+        "return groups[name][position]: a rank has the same number in all groups",
     ),
     (
         _asked_later,
-        "an earlier question already applies",
-        "{mine!r} came back, which is true of that rank, and {right!r} is true of one as well",
-        "ask the six questions in their order, each of all ranks, and stop at the first yes",
+        "an earlier condition already holds",
+        "your function returned {mine!r}, which is true of that rank, but {right!r} holds as well",
+        "test the six conditions in order, each on all ranks, and stop at the first that holds",
     ),
     (
         _one_of_the_many,
         "the odd one out is at fault, not the majority",
-        "a rank was named that waits with the odd one and calls what most do",
+        "the rank that you named meets the odd one, but agrees with the majority",
         "count how often each call, or each size, occurs among the ranks that meet",
     ),
     (
         _one_that_waits,
-        "that rank itself waits; it is not the one the others wait for",
-        "one of those that wait was named",
-        "name the member of the group that is not in the call",
+        "the rank that you named is itself waiting; the others wait for a different one",
+        "your function names one of the waiting ranks",
+        "name the member of the group that is missing from the call",
     ),
     (
         _waits_with_the_odd_one,
-        "in a circle, only a rank of both groups has an order to take",
-        "the answer is right, and a rank was named that waits in the same call as the one at fault",
-        "of the ranks that are in both groups, one waits in another call than the rest of them",
+        "in a circle, only a rank that is in both groups can be at fault",
+        "the answer is right, but your rank waits in the same call as the one at fault",
+        "look at the ranks that are in both groups: one of them waits in a different call from the others",
     ),
     (
         _crossed_by_one_alone,
-        "in a circle, only a rank of both groups has an order to take",
-        "the answer is right, and a rank was named that is in one of the two groups alone",
-        "of the ranks that are in both groups, one waits in another call than the rest of them",
+        "in a circle, only a rank that is in both groups can be at fault",
+        "the answer is right, but your rank is not in both groups",
+        "look at the ranks that are in both groups: one of them waits in a different call from the others",
     ),
     (
         _crossed_by_another,
-        "in a circle, the one that took another order is at fault",
-        "the answer is right, and the rank is another one",
-        "of the ranks that are in both groups, one waits in another call than the rest of them: that one is at fault",
+        "in a circle, the rank with a different order of calls is at fault",
+        "the answer is right, but the rank is not",
+        "look at the ranks in both groups: the one that waits in a different call from the others is at fault",
     ),
     (
         _odd_by(lambda place, call: call["number"]),
-        "calls of different groups never meet",
-        "the rank's call was compared with those of the same number in another group",
+        "calls of different groups are compared, although they never meet",
+        "the rank's call is the odd one among calls with its number, if groups are ignored",
         _BY_BOTH,
     ),
     (
         _odd_by(lambda place, call: (call["group"], place), last=False),
-        "the place in a rank's list is not the number of a call",
-        "the rank's call was compared with those at the same place of other ranks' lists, which differ in length",
+        "a call's position in its rank's list is taken for its number",
+        "the rank's call is the odd one among calls at its position in the ranks' lists, which differ in length",
         _BY_BOTH,
     ),
     (
         _odd_by(lambda place, call: call["group"]),
-        "calls with different numbers never meet",
-        "the rank's call was compared with last calls of its group that are another number",
+        "calls with different numbers are compared, although they never meet",
+        "the rank's call is the odd one among the last calls of its group, if numbers are ignored",
         _BY_BOTH,
     ),
     (
         _odd_by(lambda place, call: ()),
-        "last calls were compared, whether they meet or not",
-        "the rank's last call was compared with the last ones of all ranks, whatever their group and number",
+        "the ranks' last calls are compared, whether they meet or not",
+        "the rank's last call is the odd one among those of all ranks, if groups and numbers are ignored",
         _BY_BOTH,
     ),
 )

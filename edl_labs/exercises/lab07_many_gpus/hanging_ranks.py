@@ -27,21 +27,24 @@ class WhoHangs(Exercise):
 
     def compare(self, case: Any, got: Any, want: Any) -> None:
         if len(got) != 2:
-            why = f"{str(got)[:60]} came back: {counted(len(got), 'value')}"
-            raise Wrong("a word and a rank are wanted", why=why, next="return the answer, rank")
+            why = f"your function returned {str(got)[:60]}, which has {counted(len(got), 'value')}"
+            raise Wrong("expected an answer and a rank", why=why, next="return (answer, rank)")
         if got[0] not in ANSWERS:
-            why = f"{str(got[0])[:30]!r}; they are {', '.join(ANSWERS)}"
-            raise Wrong("that is none of the six answers", why=why, next="return one of these words")
+            why = f"your function returned {str(got[0])[:30]!r}; the answers are {', '.join(ANSWERS)}"
+            raise Wrong("the result is not one of the six answers", why=why, next="return one of these strings")
         if got[1] != want[1]:
             _judge_rank(case, got[1], want)
         if got[0] != want[0]:
             raise _word_symptom(case, got[0], want[0])
         if got[1] != want[1]:
-            why = f"rank {got[1]!r}"
+            why = f"your function named rank {got[1]!r}"
             if want[0] == "crossed groups":
-                then = "of the ranks that are in both groups, one waits in another call than the rest of them"
-                raise Wrong("in a circle, the one that took another order is at fault", why=why, next=then)
-            raise Wrong("another rank keeps the others waiting", why=why, next="who is waited for, and does not wait?")
+                then = (
+                    "look at the ranks that are in both groups: one of them waits in a different call from the others"
+                )
+                raise Wrong("in a circle, the rank with a different order of calls is at fault", why=why, next=then)
+            then = "which rank do others wait for that does not wait itself?"
+            raise Wrong("a different rank keeps the others waiting", why=why, next=then)
 
     def diagnose_all_cases(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
         """What all answers that are not right have in common."""
@@ -54,13 +57,13 @@ class WhoHangs(Exercise):
     def format_case(self, case: Any) -> str:
         """The groups, and a line for each rank."""
         groups = "; ".join(f"{name}: {', '.join(map(str, members))}" for name, members in case["groups"].items())
-        return "\n".join([groups, *(f"  rank {rank} {_told(one)}" for rank, one in enumerate(case["ranks"]))])
+        return "\n".join([groups, *(f"  rank {rank}: {_told(one)}" for rank, one in enumerate(case["ranks"]))])
 
 
 def _told(one: Any) -> str:
     call = one["calls"][-1]
     last = f"{call['call']} {call['number']} of {call['group']}, {call['numel']} elements"
-    return f"waits in {last}" if one["doing"] == "waits" else f"{one['doing']}; last done: {last}"
+    return f"waits in {last}" if one["doing"] == "waits" else f"{one['doing']}; last finished call: {last}"
 
 
 def _waited_groups(case: Any) -> list[str]:
@@ -70,40 +73,42 @@ def _waited_groups(case: Any) -> list[str]:
 def _judge_rank(case: Any, rank: Any, want: Any) -> None:
     """Wrong where the rank itself says what was overlooked."""
     if type(rank) is not int or not 0 <= rank < len(case["ranks"]):
-        raise Wrong("that is no rank", why=f"{str(rank)[:30]!r}", next=f"0 to {len(case['ranks']) - 1}")
+        then = f"return a number from 0 to {len(case['ranks']) - 1}"
+        raise Wrong("the second value is not a rank", why=f"your function returned {str(rank)[:30]!r}", next=then)
     awaited = {member for name in _waited_groups(case) for member in case["groups"][name]}
     if rank not in awaited:
-        then = "name a rank by its number, not by its place in a group; only members of a group are waited for"
-        raise Wrong("no rank waits for that one", why=f"rank {rank} is in no group that waits", next=then)
+        then = "return the rank's number, not its position in a group; a call waits only for members of its group"
+        why = f"rank {rank} is not in any group in which ranks wait"
+        raise Wrong("no rank waits for the rank that you named", why=why, next=then)
     waits = case["ranks"][rank]["doing"] == "waits"
     if waits and want[0] in ABSENT:
-        why = f"rank {rank} waits in a call itself"
-        raise Wrong(
-            "that rank itself waits; it is not the one the others wait for", why=why, next="who is missing in its call?"
-        )
+        why = f"rank {rank} waits in a call"
+        what = "the rank that you named is itself waiting; the others wait for a different one"
+        raise Wrong(what, why=why, next="which rank is missing from its call?")
     calls = [case["ranks"][one]["calls"][-1] for one in (rank, want[1])]
     meets = all(calls[0][part] == calls[1][part] for part in ("group", "number"))
     if waits and want[0] in MISMATCHES and not meets:
-        why = f"rank {rank} waits in a call that the one at fault is not in"
-        raise Wrong("that rank's call matches all that it meets", why=why, next="compare only calls that meet")
+        why = f"rank {rank} waits in a call that the rank at fault does not take part in"
+        raise Wrong("the named rank's call matches all that it meets", why=why, next="compare only calls that meet")
     if waits and want[0] in MISMATCHES:
         why = f"rank {rank} makes the same call as most others"
-        raise Wrong("the odd one out is at fault, not the majority", why=why, next="count the calls that meet")
+        then = "count how often each call occurs among those that meet"
+        raise Wrong("the odd one out is at fault, not the majority", why=why, next=then)
 
 
 def _word_symptom(case: Any, got: str, want: str) -> Wrong:
-    why = f"{got!r} came back"
+    why = f"your function returned {got!r}"
     if want in MISMATCHES and got not in MISMATCHES:
-        then = "a call that does not match hangs, even if other ranks are still on the way"
-        return Wrong("calls that have met already do not match", why=why, next=then)
+        then = "look for mismatched calls first: they hang, even if other ranks have not arrived yet"
+        return Wrong("the answer misses that calls meet and do not match", why=why, next=then)
     if got in MISMATCHES and want not in MISMATCHES:
-        then = "calls meet that have the same group and the same number in it"
-        return Wrong("no calls that meet differ here", why=why, next=then)
+        then = "compare only calls that meet: those with the same group and the same number in it"
+        return Wrong("in this case, no calls that meet differ", why=why, next=then)
     if got == "crossed groups" and len(set(_waited_groups(case))) == 1:
-        why = f"{why}, and all ranks that wait do so in one group"
-        return Wrong("a circle takes two groups", why=why, next="who is missing in that group's call?")
+        why = f"{why}, but all waiting ranks wait in the same group"
+        return Wrong("a circle needs two groups", why=why, next="which rank is missing from that group's call?")
     if got == "crossed groups":
-        then = "follow who waits for whom: does it end at a rank that does not wait?"
-        return Wrong("ranks wait in two groups, and yet in no circle", why=why, next=then)
+        then = "follow which rank waits for which: do you reach one that does not wait?"
+        return Wrong("ranks wait in two groups, but not in a circle", why=why, next=then)
     what, then = WORDS[want]
     return Wrong(what, why=why, next=then)

@@ -32,9 +32,9 @@ class FitALink(Exercise):
     def compare(self, case: Any, got: Any, want: Any) -> None:
         rate, right = got["byte_per_s"], want["byte_per_s"]
         if close(rate, 8 * right, rtol=_RATE_WITHIN):
-            raise Wrong("the rate is in bits", why=f"{rate:.4g}", next="bytes per second")
+            raise Wrong("the rate is in bits per second", why=f"got {rate:.4g}", next="return bytes per second")
         if close(rate, want["alpha_s"], rtol=_ALPHA_WITHIN) and close(got["alpha_s"], right, rtol=_RATE_WITHIN):
-            why = f"({got['alpha_s']:.4g}, {rate:.4g}, ...) came back"
+            why = f"your function returned ({got['alpha_s']:.4g}, {rate:.4g}, ...)"
             raise Wrong("alpha and the rate are swapped", why=why, next="return alpha_s, byte_per_s, half_bytes")
         if not close(rate, right, rtol=_RATE_WITHIN):
             raise _rate_symptom(case, rate, right)
@@ -47,46 +47,49 @@ class FitALink(Exercise):
 
     def format_case(self, case: Any) -> str:
         """The table, in short."""
-        rows = [f"{byte_count(size)} {seconds(took)}" for size, took in zip(case["sizes"], case["took_s"], strict=True)]
+        rows = [
+            f"{byte_count(size)} in {seconds(took)}" for size, took in zip(case["sizes"], case["took_s"], strict=True)
+        ]
         return f"{case['ranks']} ranks; {', '.join(rows)}"
 
 
 def _rate_symptom(case: Any, rate: float, right: float) -> Wrong:
-    why = f"{rate:.4g} B/s"
+    why = f"your rate is {rate:.4g} B/s"
     sizes, took_s = case["sizes"], case["took_s"]
     slope = _slope([math.log(size) for size in sizes], [math.log(took) for took in took_s])
     if any(close(rate, one) for one in (slope, 1 / slope, math.exp(slope))):
-        why = f"{rate:.4g} came back, as the slope of log time over log size gives it, or one over that: it has no unit"
-        then = "alpha + n / rate is a line in n, and none in its logarithm"
-        return Wrong("a line was laid through logarithms", why=why, next=then)
+        why = f"your rate, {rate:.4g}, follows from the slope of log time over log size, which has no unit"
+        then = "fit a line to the times themselves: alpha + n / rate is a line in n, not in its logarithm"
+        return Wrong("your line is fitted to logarithms", why=why, next=then)
     if rate and close(1 / rate, right, rtol=_RATE_WITHIN):
-        why = f"{rate:.4g} came back"
-        return Wrong("that is seconds per byte", why=why, next="the rate is one over the slope of time over size")
+        why = f"got {rate:.4g}"
+        then = "return its inverse: the rate is one over the slope of time over size"
+        return Wrong("your rate is in seconds per byte", why=why, next=then)
     if close(rate, sum(size / took for size, took in zip(sizes, took_s, strict=True)) / len(sizes)):
-        then = "a small message's size over its time says alpha alone: take the slope among large ones"
+        then = "use the slope of the large messages: a small message's time is nearly all alpha"
         return Wrong("your rate is the mean of all messages' rates", why=why, next=then)
     if close(rate, case["sizes"][-1] / case["took_s"][-1]):
-        then = "its time still has alpha in it: what do two large messages differ by?"
-        return Wrong("the largest message's size over its time is not yet the rate", why=why, next=then)
-    then = "the more bytes a message has, the more it says of the rate"
-    return Wrong("the rate is another one", why=why, next=then)
+        then = "its time still contains alpha: by what do the times of two large messages differ?"
+        return Wrong("your rate is the largest message's size over its time", why=why, next=then)
+    then = "look at the large messages: the more bytes a message has, the more its time depends on the rate"
+    return Wrong("the rate is wrong", why=why, next=then)
 
 
 def _alpha_symptom(case: Any, alpha_s: float) -> Wrong:
     if alpha_s == 0:
-        then = "a line through the origin says that an empty message costs nothing"
-        return Wrong("alpha is zero", why="0 s", next=then)
-    why = f"{alpha_s:.4g} s; the smallest message takes {seconds(case['took_s'][0])}"
+        then = "does an empty message take no time, as a line through the origin says?"
+        return Wrong("your alpha is zero", why="got 0 s", next=then)
+    why = f"your alpha is {alpha_s:.4g} s; the smallest message takes {seconds(case['took_s'][0])}"
     if close(alpha_s, 1e6 * case["took_s"][0], rtol=_ALPHA_WITHIN):
-        return Wrong("alpha is in microseconds", why=why, next="seconds")
+        return Wrong("alpha is in microseconds", why=why, next="return seconds")
     if close(alpha_s, sum(case["took_s"]) / len(case["took_s"])):
-        then = "large messages' times are nearly all bytes: what does a message of hardly any bytes take?"
-        return Wrong("that is the mean of all times", why=why, next=then)
+        then = "a large message's time depends almost only on its bytes: how long does one with hardly any bytes take?"
+        return Wrong("your alpha is the mean of all times", why=why, next=then)
     if close(alpha_s, _plain_alpha_s(case["sizes"], case["took_s"]), rtol=1e-3):
-        then = "noise is some per cent of each time: a plain least-squares fit sees the largest messages alone"
-        return Wrong("small messages have no say in this fit", why=why, next=then)
-    then = "it is what is left where bytes take no time: what do the smallest messages take?"
-    return Wrong("alpha is another one", why=why, next=then)
+        then = "the noise is a percentage of each time: which messages dominate a plain least-squares fit?"
+        return Wrong("small messages hardly influence your fit", why=why, next=then)
+    then = "alpha is the time that is left when bytes take none: how long do the smallest messages take?"
+    return Wrong("alpha is wrong", why=why, next=then)
 
 
 def _plain_alpha_s(sizes: list[float], took_s: list[float]) -> float:
@@ -103,32 +106,37 @@ def _slope(across: list[float], up: list[float]) -> float:
 
 def _half_symptom(case: Any, half: float, alpha_s: float, rate: float) -> Wrong:
     why, then = (
-        f"{half:.4g} B, with {seconds(alpha_s)} and {rate:.4g} B/s",
-        "at alpha x rate, alpha takes as long as the bytes",
+        f"your half_bytes is {half:.4g} B, for an alpha of {seconds(alpha_s)} and a rate of {rate:.4g} B/s",
+        "at a size of alpha x rate, the bytes take as long as alpha",
     )
     if close(half, alpha_s * rate / 2, rtol=1e-3):
-        why += "; with alpha x rate / 2 a message gets a third of the rate"
+        why += "; at alpha x rate / 2 a message gets only a third of the rate"
     if close(half, max(case["sizes"]) / 2):
-        return Wrong("half of the largest size has nothing to do with half of the rate", why=why, next=then)
+        return Wrong("your half_bytes is half of the largest size", why=why, next=then)
     if half in case["sizes"]:
-        what = "a row of the table is not where half of the rate is reached: that is between two rows"
+        what = "your half_bytes is a size from the table, but half of the rate is reached between two rows"
         return Wrong(what, why=why, next=f"compute it from your fit: {then}")
-    return Wrong("half of the rate is reached at another size", why=why, next=then)
+    return Wrong("half of the rate is reached at a different size", why=why, next=then)
 
 
 def _judge_bus(case: Any, bus: float, right: float) -> None:
     if close(bus, right):
         return
     plain = case["sizes"][-1] / case["took_s"][-1]
-    why = f"{bus:.4g} B/s for {byte_count(case['sizes'][-1])} in {seconds(case['took_s'][-1])}, {case['ranks']} ranks"
+    took = f"{byte_count(case['sizes'][-1])} in {seconds(case['took_s'][-1])} on {case['ranks']} ranks"
+    why = f"your function returned {bus:.4g} B/s for {took}"
     if close(bus, plain):
-        then = "in an all-reduce each rank sends more than its buffer: how much?"
-        raise Wrong("that is the rate of the algorithm, not of the bus", why=why, next=then)
+        then = "in an all-reduce each rank sends more bytes than its buffer has: how many?"
+        raise Wrong("your rate is that of the algorithm, not of the bus", why=why, next=then)
     if close(bus, right / 2):
-        raise Wrong("an all-reduce goes round twice", why=why, next="there, adding up, and back")
+        then = "count both halves: adding up, and handing the sums on"
+        raise Wrong("only one half of the all-reduce is counted", why=why, next=then)
     ranks = case["ranks"]
     if close(bus, ranks * right):
-        raise Wrong("that is what all ranks' links carry together", why=why, next="one link's: 2(P - 1)/P of the size")
+        then = "count one link: it carries 2(P - 1)/P of the size"
+        raise Wrong("your rate counts the bytes of all links together", why=why, next=then)
     if close(bus, plain * ranks / (2 * (ranks - 1))):
-        raise Wrong("the size is divided by 2(P - 1)/P", why=why, next="a link carries more than the size: multiply")
-    raise Wrong("the bus carries a different number of bytes", why=why, next="2(P - 1) chunks, each 1/P of the size")
+        then = "multiply by it: a link carries more bytes than the buffer has"
+        raise Wrong("the size is divided by 2(P - 1)/P", why=why, next=then)
+    then = "count 2(P - 1) chunks, each 1/P of the size"
+    raise Wrong("the number of bytes on the bus is wrong", why=why, next=then)

@@ -71,14 +71,16 @@ class Ring(Exercise):
         has_empty = chunk * (case["ranks"] - 1) >= case["numel"]
         if error == "IndexError" or (error == "VirtualClusterError" and has_empty):
             why = f"{case['ranks']} ranks share {case['numel']} elements; your code raised {error}"
-            then = "compute where each of the P chunks starts and ends, and neither send nor receive an empty one"
+            then = (
+                "compute where each of the P chunks starts and ends, and skip the empty ones when you send and receive"
+            )
             return Wrong("there are fewer chunks than ranks", why=why, next=then)
         return None
 
     def format_case(self, case: Any) -> str:
         """The ranks, the buffer and the links."""
         return (
-            f"{case['ranks']} ranks, a buffer of {case['numel']} elements of {case['dtype']}; links of "
+            f"{case['ranks']} ranks, a buffer of {case['numel']} {case['dtype']} elements; links with "
             f"{seconds(case['alpha_s'])} and {byte_rate(case['byte_per_s'])}"
         )
 
@@ -102,11 +104,11 @@ def _judge_waiting(run: ClusterReplay) -> None:
         then = "start the send with isend, receive, and wait for the send afterwards"
         raise Wrong("every rank waits until its send is received", why=run.hang.what, next=then)
     if all(wait.call.startswith(("recv", "irecv")) for wait in run.hang.waits):
-        raise Wrong("every rank waits for something to come", why=run.hang.what, next="send before you receive")
+        raise Wrong("all ranks that wait are waiting to receive", why=run.hang.what, next="send before you receive")
     if run.hang.kind == "mismatch":
         then = "both sides must split the buffer in the same way: which chunk is sent in this round?"
-        raise Wrong("what is sent is not what the other side receives", why=run.hang.what, next=then)
-    raise Wrong("the ranks do not come to an end", why=f"{run.hang.what}; {run.hang.why}", next=run.hang.next)
+        raise Wrong("a send does not match what the other side receives", why=run.hang.what, next=then)
+    raise Wrong("the ranks do not finish", why=f"{run.hang.what}; {run.hang.why}", next=run.hang.next)
 
 
 def _judge_races(run: ClusterReplay) -> None:
@@ -114,12 +116,16 @@ def _judge_races(run: ClusterReplay) -> None:
         return
     race = run.races[0]
     if race.kind.startswith("read"):
-        then = "a send is over when its work has been waited for"
+        then = "wait for the send's handle before you change the chunk"
         raise Wrong("a chunk is changed while it is still being sent", why=str(race), next=then)
     if race.kind == "write, then read":
-        then = "what irecv brings is there after its wait()"
+        then = "call wait() on irecv's handle before you use the data"
         raise Wrong("a chunk is used before it has arrived", why=str(race), next=then)
-    raise Wrong("two operations write to the same place at once", why=str(race), next="wait for the first one")
+    raise Wrong(
+        "two operations write to the same place at once",
+        why=str(race),
+        next="wait for the first before you start the second",
+    )
 
 
 def _judge_open_work(case: Any, run: ClusterReplay, machine: ClusterMachine) -> None:
@@ -129,10 +135,10 @@ def _judge_open_work(case: Any, run: ClusterReplay, machine: ClusterMachine) -> 
     races = replay_cluster([[*program, touch] for program in run.programs], machine).races
     if not races:
         return
-    race, then = races[0], "wait for the work of each isend and irecv, also in the second half"
+    race, then = races[0], "wait for the handle of every isend and irecv, in the second half too"
     if race.kind.startswith("read"):
-        raise Wrong("a send is still open when all_reduce ends", why=str(race), next=then)
-    raise Wrong("a receive is still open when all_reduce ends", why=str(race), next=then)
+        raise Wrong("a send is still unfinished when all_reduce returns", why=str(race), next=then)
+    raise Wrong("a receive is still unfinished when all_reduce returns", why=str(race), next=then)
 
 
 def _judge_sums(case: Any, run: ClusterReplay) -> None:
@@ -151,38 +157,41 @@ def _is_sum(part: ClusterPart, every: dict[int, float]) -> bool:
 def _sum_symptom(case: Any, run: ClusterReplay, rank: int, part: ClusterPart) -> Wrong:
     why, ranks, found = f"rank {rank} ends with {str(part)[:150]}", case["ranks"], part.ranks
     if any(term.rank < 0 for term in part.terms):
-        return Wrong("unwritten elements are in the sum", why=why, next="receive before you add")
+        return Wrong("the sum contains elements that were never written", why=why, next="receive before you add")
     if any(term.offset for term in part.terms):
-        return Wrong("elements were added to others than their own", why=why, next="which chunk arrives in this round?")
+        return Wrong("elements are added at the wrong positions", why=why, next="which chunk arrives in this round?")
     counts = set(found.values())
     if len(found) == ranks and counts == {1 / ranks}:
-        return Wrong("that is the mean, and the sum is wanted", why=why, next="leave the division to the caller")
+        return Wrong("the result is the mean, not the sum", why=why, next="leave the division to the caller")
     if max(counts, default=1.0) > 1:
-        then = "sums are added up in P - 1 rounds; a finished chunk then replaces the old values"
+        then = "add only in the first P - 1 rounds; after that, a finished chunk replaces the old values"
         return Wrong("some ranks' elements are in the sum more than once", why=why, next=then)
     rest = ranks * (case["numel"] // ranks)
     if rest and all(
         _is_sum(one, dict.fromkeys(range(ranks), 1.0)) for one in run.contents(rank, 0) if one.stop <= rest
     ):
-        then = "chunks may differ by an element: P does not divide every length"
-        return Wrong("elements at the end are left out", why=why, next=then)
+        then = "let chunks differ in length by one element: P does not divide every length"
+        return Wrong("elements at the end of the buffer are left out", why=why, next=then)
     whole = [any(_is_sum(one, dict.fromkeys(range(ranks), 1.0)) for one in run.contents(at, 0)) for at in range(ranks)]
     if all(len(one.terms) == 1 and set(one.ranks) == {at} for at in range(ranks) for one in run.contents(at, 0)):
-        return Wrong("the buffer still holds the rank's own elements", why=why, next="the sum replaces them, in place")
+        then = "replace them with the sum, in place"
+        return Wrong("the buffer still contains only the rank's own elements", why=why, next=then)
     if all(whole):
-        then = "P - 1 more rounds hand the finished chunks on"
-        return Wrong("each rank has finished sums of a part alone", why=why, next=then)
+        then = "hand the finished chunks on in P - 1 more rounds"
+        return Wrong("each rank has finished only a part of the sums", why=why, next=then)
     if not any(whole):
         added = sum(part[2] - part[1] for entry in _of(run, "add") for part in entry["writes"])
         if not added:
-            then = "receive into memory of its own, then dist.add to what the rank has"
-            return Wrong("what arrives takes the place of the rank's own part", why=f"{why}; no add", next=then)
+            then = "receive into separate memory, then add it to the rank's own part with dist.add"
+            return Wrong("received data overwrites the rank's own part", why=f"{why}; nothing is added", next=then)
         if added >= (ranks - 1) * case["numel"]:
-            why = f"{why}; all {added} elements were added up in the first half"
-            then = "the second half begins with the chunk that this rank has finished: which one was added to last?"
+            why = f"{why}; {added} elements were added in all, which is enough for every sum"
+            then = "begin the second half with the chunk that this rank has finished: to which one did it add last?"
             return Wrong("finished sums are overwritten with unfinished ones", why=why, next=then)
-        return Wrong("no chunk has met every rank", why=why, next="how many ranks does a chunk still have to visit?")
-    return Wrong("some ranks have the sum, and others have not", why=why, next="who hands it on to them?")
+        return Wrong(
+            "no chunk has visited every rank", why=why, next="how many ranks does a chunk still have to visit?"
+        )
+    return Wrong("some ranks have the sum, but others do not", why=why, next="which rank hands it on to the others?")
 
 
 def _of(run: ClusterReplay, op: str) -> list[Any]:
@@ -199,31 +208,34 @@ def _judge_links(case: Any, run: ClusterReplay) -> None:
     parts = [[part[2] - part[1] for part in entry["reads"]] for entry in _of(run, "send")]
     largest = max((sum(sizes) for sizes in parts), default=0) * _ITEM_BYTES[case["dtype"]]
     if largest <= chunk and len(parts) > 2 * (ranks - 1) * ranks and sent[0] == sent[-1]:
-        why = f"a rank sends {len(parts) // ranks} chunks, and in a ring 2(P - 1) = {2 * (ranks - 1)}"
-        then = "P - 1 rounds add up, P - 1 hand the finished chunks on: count the rounds of each half"
+        why = f"a rank sends {len(parts) // ranks} chunks; in a ring it sends 2(P - 1) = {2 * (ranks - 1)}"
+        then = "count the rounds of each half: P - 1 to add up, and P - 1 to hand the finished chunks on"
         raise Wrong("there are more rounds than a ring has", why=why, next=then)
-    why = f"a rank sends {byte_count(sent[-1])} of a buffer of {byte_count(whole)}; a ring sends {byte_count(most)}"
+    ring = f"in a ring it sends {byte_count(most)}"
+    why = f"a rank sends {byte_count(sent[-1])} for a buffer of {byte_count(whole)}; {ring}"
     if sent[0] < sent[-1] and sent[-1] >= (ranks - 1) * whole > 2 * whole:
-        then = "in a ring every rank adds up one chunk, and all links are busy all the time"
-        raise Wrong("one rank does the work of all", why=f"{why}, and so does each other rank", next=then)
+        then = "let every rank add up one chunk, as in a ring: then all links are busy all the time"
+        raise Wrong("one rank does the work of all", why=f"{why}, as does every other rank", next=then)
     all_sends_s = sum(sent) / case["byte_per_s"]
     if sent[0] < sent[-1] and run.makespan_s < 0.9 * all_sends_s:
-        why = f"{why}; the rank that sends least sends {byte_count(sent[0])}"
-        raise Wrong("some ranks send more than a ring does", why=why, next="every rank sends a chunk in every round")
+        why = f"{why}; the rank that sends the least sends {byte_count(sent[0])}"
+        then = "let every rank send one chunk in every round"
+        raise Wrong("some ranks send more bytes than in a ring", why=why, next=then)
     if sent[0] < sent[-1]:
-        then = "cut it into chunks, and let every rank begin with another one"
+        then = "cut it into chunks, and let every rank begin with a different one"
         raise Wrong("the buffer goes from rank to rank, one link at a time", why=why, next=then)
     if largest > chunk:
-        raise Wrong("more than one chunk is sent in a round", why=why, next="one P-th of the buffer, 2(P - 1) times")
-    raise Wrong("a rank sends more than a ring does", why=why, next="one P-th of the buffer, 2(P - 1) times")
+        then = "send one P-th of the buffer per round, 2(P - 1) times"
+        raise Wrong("more than one chunk is sent in a round", why=why, next=then)
+    raise Wrong("a rank sends more bytes than in a ring", why=why, next="send one P-th of the buffer, 2(P - 1) times")
 
 
 def _time_symptom(case: Any, run: ClusterReplay, best_s: float) -> Wrong:
     sends = Counter(rank for rank, program in enumerate(run.programs) for entry in program if entry["op"] == "send")
-    why = f"{seconds(run.makespan_s)}, and a ring takes {seconds(best_s)}"
+    why = f"your program takes {seconds(run.makespan_s)}; a ring takes {seconds(best_s)}"
     rounds = 2 * (case["ranks"] - 1)
     if max(sends.values(), default=0) > rounds:
         why += f"; a rank sends {max(sends.values())} messages, each of which costs {seconds(case['alpha_s'])}"
-        return Wrong("there are more messages than rounds", why=why, next="one message a round: 2(P - 1) in all")
+        return Wrong("there are more messages than rounds", why=why, next="send one message per round, 2(P - 1) in all")
     then = "let every rank send and receive at once: isend, recv, then wait"
     return Wrong("links are idle for part of the time", why=why, next=then)

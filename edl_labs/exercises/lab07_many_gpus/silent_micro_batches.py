@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 from edl_labs.checks import Exercise, close, exercise
 from edl_labs.errors import Wrong
+from edl_labs.units import counted
 
 _CALLS: dict[str, list[type]] = {"forward": [int], "backward": [int, float]}
 _CALLS |= {name: [] for name in ("enter", "exit", "zero_grad", "step")}
@@ -91,7 +92,8 @@ class NoSync(Exercise):
         logs = _read(got["logs"])
         count, window = len(case["tokens"][0]), case["window"]
         if len({json.dumps([one[:2] for one in log]) for log in logs}) > 1 or len(logs) != len(case["tokens"]):
-            raise Wrong("ranks make different calls", why="one of them would wait for ever", next="no `if` on tokens")
+            then = "make the same calls on every rank: do not let an `if` depend on the number of tokens"
+            raise Wrong("the ranks make different calls", why="a rank would wait forever", next=then)
         _judge_calls(logs[0], count, window)
         done = 0
         for found in _steps(logs):
@@ -112,7 +114,8 @@ def _read(text: Any) -> list[Any]:
     except (TypeError, ValueError, RecursionError, IndexError, KeyError):
         good = False
     if not good or not logs:
-        raise Wrong("the record is none of this model", why="it cannot be read", next="use ddp through its own calls")
+        then = "use ddp only through its own methods"
+        raise Wrong("the record of your calls is invalid", why="it does not contain calls of this model", next=then)
     return logs
 
 
@@ -126,21 +129,22 @@ def _judge_calls(log: Any, count: int, window: int) -> None:
     for kind in ("forward", "backward"):
         numbers = [one[1] for one in log if one[0] == kind]
         if numbers != list(range(count)):
-            why = f"{kind} of {str(numbers)[:60]}, of {count} micro-batches"
-            raise Wrong(
-                "not every micro-batch is used once and in order", why=why, next="each one forward and backward"
-            )
+            why = f"the {kind} pass runs for micro-batches {str(numbers)[:60]}, out of {count}"
+            then = "run each one forward and backward once, in order"
+            raise Wrong("the micro-batches are not used once each and in order", why=why, next=then)
     steps = sum(one[0] == "step" for one in log)
     if steps != -(-count // window):
-        why = f"{steps} steps for {count} micro-batches in windows of {window}"
+        why = f"your loop takes {counted(steps, 'step')} for {count} micro-batches in windows of {window}"
         if not steps:
-            raise Wrong("the weights are never updated", why=why, next="ddp.step() after each window's last backward()")
+            then = "call ddp.step() after each window's last backward()"
+            raise Wrong("the weights are never updated", why=why, next=then)
         if steps > -(-count // window):
-            then = "ddp.step() once a window, after the backward pass of its last micro-batch"
+            then = "call ddp.step() once per window, after the backward pass of its last micro-batch"
             raise Wrong("there are more steps than windows", why=why, next=then)
-        raise Wrong("a window has no step of its own", why=why, next="the micro-batches left over are a window too")
+        then = "treat the micro-batches that are left over at the end as a window too"
+        raise Wrong("some windows have no step", why=why, next=then)
     sent = _sent(log)
-    why = f"{len(sent)} all-reduces for {steps} steps"
+    why = f"your loop makes {counted(len(sent), 'all-reduce')} in {counted(steps, 'step')}"
     ends = [min(at + window, count) - 1 for at in range(0, count, window)]
     if sent == ends:
         return
@@ -149,17 +153,18 @@ def _judge_calls(log: Any, count: int, window: int) -> None:
         inside += (one[0] == "enter") - (one[0] == "exit")
         silent_backward = silent_backward or (one[0] == "backward" and inside > 0 and one[1] in sent)
     if silent_backward:
-        raise Wrong("DDP decides in the forward pass whether it sends", why=why, next="both passes belong inside")
+        then = "run the forward pass inside as well: that is where DDP decides whether to send"
+        raise Wrong("a micro-batch runs only its backward pass inside no_sync()", why=why, next=then)
     if len(sent) > steps:
-        raise Wrong(
-            "micro-batches send that need not", why=why, next="gradients are needed everywhere before a step only"
-        )
+        then = "send only once before each step: no other rank needs the gradients earlier"
+        raise Wrong("micro-batches send gradients needlessly", why=why, next=then)
     if sent == ends[:-1] and count % window:
-        why = f"{why}: the {count % window} micro-batches that are left over are not sent"
-        then = "the last window is shorter: its last micro-batch, too, runs outside of no_sync()"
-        raise Wrong("the step of the rest uses gradients of its own rank", why=why, next=then)
-    then = "the last micro-batch of each window runs outside of no_sync()"
-    raise Wrong("ranks step with gradients of their own", why=f"{why}; their weights drift apart", next=then)
+        why = f"{why}; nothing is sent in the last window (micro-batches: {count % window})"
+        then = "run the last micro-batch of the shorter last window outside no_sync() too"
+        raise Wrong("the last step uses gradients that were not summed over the ranks", why=why, next=then)
+    then = "run the last micro-batch of each window outside no_sync()"
+    why = f"{why}; the ranks' weights drift apart"
+    raise Wrong("a step uses gradients that were not all summed over the ranks", why=why, next=then)
 
 
 def _sent(log: Any) -> list[int]:
@@ -188,33 +193,36 @@ def _steps(logs: list[Any]) -> Iterator[dict[tuple[int, int], float]]:
 def _judge_step(case: Any, found: dict[tuple[int, int], float], part: range) -> None:
     tokens, ranks = case["tokens"], range(len(case["tokens"]))
     if any(number not in part for _, number in found):
-        raise Wrong(
-            "gradients of another window are still there", why=f"in the step of {list(part)}", next="zero_grad()"
-        )
+        why = f"the step of micro-batches {list(part)} also contains others"
+        then = "call ddp.zero_grad() before each window"
+        raise Wrong("a step still contains gradients of another window", why=why, next=then)
     total = sum(tokens[rank][number] for rank in ranks for number in part)
     shares = [found.get((rank, number), 0.0) * total for rank in ranks for number in part]
     if all(close(share, 1.0) for share in shares):
         return
     span = f"{min(shares):.4g}" + (f" to {max(shares):.4g}" if not close(min(shares), max(shares)) else "")
-    why = f"a token weighs {span} times what it should, in the step of {list(part)}"
+    why = f"in the step of micro-batches {list(part)}, a token weighs {span} times what it should"
     if all(close(share, 1 / len(tokens)) for share in shares):
-        then = "DDP's all-reduce gives the mean over ranks, and a sum is wanted: multiply the loss by ddp.world_size"
-        raise Wrong("the mean that DDP takes over the ranks is not undone", why=why, next=then)
+        then = "DDP's all-reduce gives the mean over ranks, but you need the sum: multiply the loss by ddp.world_size"
+        raise Wrong("DDP's division by the number of ranks is not undone", why=why, next=then)
     if all(close(share, 1 / len(tokens) ** 2) for share in shares):
-        then = "the loss is divided by world_size, and so does DDP: multiply with it, so that the sum is left"
-        raise Wrong("gradients are divided by something else", why=why, next=then)
+        then = "multiply the loss by world_size instead of dividing by it: DDP already divides once"
+        raise Wrong("gradients are divided by the wrong number", why=why, next=then)
     if _is_last_alone(found, part):
-        then = "zero_grad() once a window, before its first micro-batch"
-        raise Wrong("gradients are cleared within the window", why=f"{why}; its last alone is left", next=then)
+        then = "call zero_grad() once per window, before its first micro-batch"
+        why = f"{why}; only its last micro-batch counts"
+        raise Wrong("gradients are cleared within the window", why=why, next=then)
     if close(min(shares), max(shares)):
-        divisor = f"{total / shares[0]:.6g}, and the window has {total} tokens on all ranks"
-        raise Wrong("gradients are divided by something else", why=f"{why}: by {divisor}", next="by all of those")
+        why = f"{why}: the divisor is {total / shares[0]:.6g}, but the window has {total} tokens on all ranks"
+        then = "divide by the number of the window's tokens on all ranks"
+        raise Wrong("gradients are divided by the wrong number", why=why, next=then)
     rows = [shares[at : at + len(part)] for at in range(0, len(shares), len(part))]
     if all(close(min(row), max(row)) for row in rows):
-        raise Wrong(
-            "each rank divides by its own tokens", why=why, next="by the tokens of all ranks: tokens_everywhere"
-        )
-    raise Wrong("tokens of short micro-batches weigh more", why=why, next="one divisor for the whole window")
+        then = "divide by the tokens of all ranks: tokens_everywhere"
+        raise Wrong("each rank divides by its own number of tokens", why=why, next=then)
+    raise Wrong(
+        "tokens of the same window have different weights", why=why, next="use one divisor for the whole window"
+    )
 
 
 def _is_last_alone(found: dict[tuple[int, int], float], part: range) -> bool:

@@ -49,15 +49,17 @@ class SyncBatchNorm(Exercise):
 
     def compare(self, case: Any, got: Any, want: Any) -> None:
         if " parts of shapes " in got["stuck"]:
-            then = "ranks have unequal numbers of rows: send a few numbers a channel, such as count, mean and variance"
-            raise Wrong("what the ranks send has another shape on each", why=got["stuck"], next=then)
+            then = (
+                "ranks have unequal numbers of rows: send a few numbers per channel, such as count, mean and variance"
+            )
+            raise Wrong("the ranks send tensors of different shapes", why=got["stuck"], next=then)
         if got["stuck"]:
-            then = "all ranks make the same calls, in the same order"
-            raise Wrong("the ranks do not make the same calls", why=got["stuck"], next=then)
+            then = "let all ranks make the same calls, in the same order"
+            raise Wrong("the ranks' collective calls do not all finish", why=got["stuck"], next=then)
         if short := [dtype for dtype in got["dtypes"] if dtype != "float64"]:
-            why = f"comm was given {short[0]}, and x is float64"
-            then = "torch.zeros and torch.tensor make float32 unless they are given dtype=x.dtype"
-            raise Wrong("what the ranks send has fewer digits than x", why=why, next=then)
+            why = f"comm was given a {short[0]} tensor, but x is float64"
+            then = "create tensors with dtype=x.dtype: torch.zeros and torch.tensor make float32 by default"
+            raise Wrong("the ranks send tensors of lower precision than x", why=why, next=then)
         _judge_outputs(case, got, want)
         _judge_sums(got)
         _judge_calls("forward", got)
@@ -103,31 +105,38 @@ def drawn_rows(case: Any) -> tuple[list[Any], tuple[Any, Any], list[Any]]:
 def _judge_outputs(case: Any, got: Any, want: Any) -> None:
     for rank, (mine, right) in enumerate(zip(got["outputs"], want["outputs"], strict=True)):
         if len(mine) != len(right):
-            why = f"rank {rank} has {case['rows'][rank]} rows, and gives {len(mine) // case['channels']} back"
-            raise Wrong("a rank gives other rows than its own", why=why, next="its rows alone, normalised")
+            why = (
+                f"rank {rank} has {case['rows'][rank]} rows, but your function returned {len(mine) // case['channels']}"
+            )
+            raise Wrong(
+                "a rank has the wrong number of output rows", why=why, next="return only its own rows, normalised"
+            )
         if odd := unreadable(mine, len(right)):
-            then = "a single row has no unbiased variance: var(0) divides by zero there"
-            raise Wrong("an output is not a number", why=f"rank {rank}, of {case['rows'][rank]} rows, {odd}", next=then)
+            then = "does any rank have a single row? It has no unbiased variance: var(0) divides by zero there"
+            why = f"rank {rank}'s output (rows: {case['rows'][rank]}) {odd}"
+            raise Wrong("an output is not a finite number", why=why, next=then)
     off = [distance(mine, right) for mine, right in zip(got["outputs"], want["outputs"], strict=True)]
     if max(off) <= _SAME:
         return
     rank = off.index(max(off))
-    why = f"rank {rank}'s output is {off[rank]:.2g} of its length off"
+    why = f"rank {rank}'s output has a relative error of {off[rank]:.2g}"
     if not any(got["forward"]):
-        then = "the batch is on all ranks: its mean and variance need one call of comm"
-        raise Wrong("each rank normalises with its own rows", why=f"{why}, and comm is never called", next=then)
+        then = "get the batch's mean and variance with one call of comm: its rows are spread over all ranks"
+        raise Wrong("each rank normalises with only its own rows", why=f"{why}, and comm is never called", next=then)
     parts, before, _ = drawn_rows(case)
     told = slips.of_outputs(case, parts, got["outputs"], slips.fresh(case, before, want["running"][0]), _SAME)
     if told:
         raise Wrong(told[0], why=why, next=told[1])
     if case["centre"] > 100 * case["spread"]:
-        then = "squares of such values agree in all but their last digits: add squares of what lies around a mean"
-        raise Wrong("digits are lost", why=f"{why}; values lie near {case['centre']:g}", next=then)
+        then = (
+            "squares of such values differ only in their last digits: add up squares of deviations from a mean instead"
+        )
+        raise Wrong("rounding costs too many digits", why=f"{why}; the values are near {case['centre']:g}", next=then)
     then = (
-        "compare mean and variance with those of torch.cat(all rows); sums can be added where all ranks' values were "
-        "shifted by the same number alone"
+        "compare your mean and variance with those of torch.cat(all rows); sums can be added only if all ranks "
+        "shifted their values by the same number"
     )
-    raise Wrong("rows are normalised with another mean or variance", why=why, next=then)
+    raise Wrong("rows are normalised with the wrong mean or variance", why=why, next=then)
 
 
 def _sums(comm: Any) -> int:
@@ -137,20 +146,21 @@ def _sums(comm: Any) -> int:
 
 def _judge_sums(got: Any) -> None:
     if max(got["sums_forward"]) > 1:
-        why = f"outputs are right, with {max(got['sums_forward'])} sums in a rank's forward pass"
+        why = f"the outputs are right, but a rank's forward pass calls all_reduce {max(got['sums_forward'])} times"
         then = (
-            "squares need no mean of all first: a rank's variance around its own mean can be moved to it; send count, "
-            "mean and variance as one tensor"
+            "you do not need the overall mean first: a rank's variance around its own mean can be converted later; "
+            "send count, mean and variance as one tensor"
         )
-        raise Wrong("several sums are sent where one collective would do", why=why, next=then)
+        raise Wrong("all_reduce is called several times where one collective is enough", why=why, next=then)
 
 
 def _judge_calls(phase: str, got: Any) -> None:
     most = max(got[phase])
     if most > 1:
-        right = "outputs are right" if phase == "forward" else "all is right"
-        why = f"{right}, with {most} calls of comm in a rank's {phase} pass"
-        raise Wrong(f"one collective {phase} is enough", why=why, next="put what is sent into one tensor: torch.stack")
+        right = "the outputs are right" if phase == "forward" else "all results are right"
+        why = f"{right}, but a rank's {phase} pass calls comm {most} times"
+        then = "put everything that you send into one tensor, with torch.stack"
+        raise Wrong(f"the {phase} pass uses more than one collective", why=why, next=then)
 
 
 def _judge_running(case: Any, got: Any, want: Any) -> None:
@@ -158,20 +168,22 @@ def _judge_running(case: Any, got: Any, want: Any) -> None:
     right = want["running"][0]
     for rank, pair in enumerate(got["running"]):
         if len(pair) != 2:
-            why = f"rank {rank} gives {len(pair)} tensors"
-            raise Wrong("the running statistics are no pair", why=why, next="(mean, variance), a value a channel each")
+            why = f"rank {rank} returned {len(pair)} tensors"
+            then = "return (mean, variance), each with one value per channel"
+            raise Wrong("the running statistics are not a pair", why=why, next=then)
         for at, (mine, true) in enumerate(zip(pair, right, strict=True)):
             off = distance(mine, true)
             if off <= _SAME:
                 continue
             if odd := unreadable(mine, len(true)):
-                then = "a value a channel, in each of the two"
-                raise Wrong(f"the {_WORDS[at]} cannot be read", why=f"rank {rank}'s {odd}", next=then)
+                then = "return one finite value per channel, in both running statistics"
+                what = f"the {_WORDS[at]} does not have one finite value per channel"
+                raise Wrong(what, why=f"rank {rank}'s tensor {odd}", next=then)
             told = slips.of_running(case, parts, before, got["running"], want["running"][0], at, _SAME)
-            why = f"outputs are right, and rank {rank}'s {_WORDS[at]} is {off:.2g} of its length off"
+            why = f"the outputs are right, but rank {rank}'s {_WORDS[at]} has a relative error of {off:.2g}"
             what, then = told or (
-                f"the {_WORDS[at]} is moved to another value",
-                "the old one times (1 - momentum), and the whole batch's times momentum",
+                f"the {_WORDS[at]} is updated to a wrong value",
+                "add (1 - momentum) times the old value and momentum times that of the whole batch",
             )
             raise Wrong(what, why=why, next=then)
 
@@ -180,19 +192,20 @@ def _judge_gradients(case: Any, got: Any, want: Any) -> None:
     pairs = list(zip(got["gradients"], want["gradients"], strict=True))
     for rank, (mine, right) in enumerate(pairs):
         if odd := unreadable(mine, len(right)):
-            then = "a row for each of the rank's rows, each a number a channel"
-            raise Wrong("the gradient of x cannot be read", why=f"rank {rank}'s {odd}", next=then)
+            then = "return one row for each of the rank's rows, with one finite number per channel"
+            what = "the gradient of x does not have one finite number per element"
+            raise Wrong(what, why=f"rank {rank}'s gradient {odd}", next=then)
     for rank, (mine, right) in enumerate(pairs):
         off = distance(mine, right)
         if off <= _SAME:
             continue
-        why = f"outputs are right, and rank {rank}'s gradient of x is {off:.2g} of its length off"
+        why = f"the outputs are right, but rank {rank}'s gradient of x has a relative error of {off:.2g}"
         _, _, upstream = drawn_rows(case)
         told = slips.of_gradients(case, upstream, got["gradients"], want)
         if not told and not any(got["backward"]):
             told = (
-                "each rank goes back with its own rows alone",
-                "every row of every rank moves the mean: its sums need one call of comm",
+                "each rank's backward pass uses only its own rows",
+                "get the sums over all ranks' rows with one call of comm: every row affects the mean",
             )
-        what, then = told or ("the gradient of x is not that of the whole batch", "try it with one rank first")
+        what, then = told or ("the gradient of x is not that of the whole batch", "test it with a single rank first")
         raise Wrong(what, why=why, next=then)

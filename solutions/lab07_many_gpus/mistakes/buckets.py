@@ -6,7 +6,7 @@ def plan_buckets(layers, link):
 
 
 # %% mistake="after_the_backward_pass"
-# told: buckets are sent later than they are ready
+# told: buckets are not sent as soon as they are ready
 def run_step(dist, model, groups):
     """Everything is computed before anything is sent."""
     for group in groups:
@@ -81,7 +81,7 @@ if group is not groups[-1]:
 
 
 # %% mistake="never_waits"
-# told: the update reads gradients that are still on their way
+# told: the update reads gradients that are still being summed
 def run_step(dist, model, groups):
     """Updates when everything has been sent."""
     for group in groups:
@@ -99,7 +99,7 @@ def plan_buckets(layers, link):
 
 
 # %% mistake="sent_too_early"
-# told: a bucket is sent before all of its gradients are there
+# told: a bucket is sent before all of its gradients are ready
 def run_step(dist, model, groups):
     """Sends when the first layer of the bucket is ready."""
     works = []
@@ -114,7 +114,7 @@ def run_step(dist, model, groups):
 
 
 # %% mistake="tail_in_no_bucket"
-# told: not every layer is in one group
+# told: not every layer is in exactly one group
 def plan_buckets(layers, link):
     """Neighbours in pairs; a layer that is left over stays behind."""
     order = list(reversed(range(len(layers))))
@@ -134,7 +134,7 @@ def run_step(dist, model, groups):
 
 
 # %% mistake="waits_after_each"
-# told: a bucket is waited for while there is still something to compute
+# told: the step waits for a bucket while there is still something to compute
 def run_step(dist, model, groups):
     """Waits for each bucket as soon as it is sent."""
     for group in groups:
@@ -145,7 +145,7 @@ def run_step(dist, model, groups):
 
 
 # %% mistake="waits_for_the_first_alone"
-# told: the update reads gradients that are still on their way
+# told: the update reads gradients that are still being summed
 # like: never_waits
 def run_step(dist, model, groups):
     """Waits for one work only."""

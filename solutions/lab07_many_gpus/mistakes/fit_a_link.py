@@ -1,12 +1,12 @@
 # %% mistake="algorithm_for_bus"
-# told: that is the rate of the algorithm, not of the bus
+# told: your rate is that of the algorithm, not of the bus
 def bus_rate(ranks, size, took_s):
     """Bytes over seconds."""
     return size / took_s
 
 
 # %% mistake="all_points_alike"
-# told: small messages have no say in this fit
+# told: small messages hardly influence your fit
 def fit(sizes, took_s):
     """Least squares, every point alike."""
     import numpy as np
@@ -16,14 +16,14 @@ def fit(sizes, took_s):
 
 
 # %% mistake="bus_goes_once"
-# told: an all-reduce goes round twice
+# told: only one half of the all-reduce is counted
 def bus_rate(ranks, size, took_s):
     """As for an all_gather."""
     return (ranks - 1) / ranks * size / took_s
 
 
 # %% mistake="half_of_alpha"
-# told: half of the rate is reached at another size
+# told: half of the rate is reached at a different size
 from functools import wraps
 
 
@@ -77,7 +77,7 @@ fit = _in_microseconds(fit)
 
 
 # %% mistake="rate_of_a_small_one"
-# told: the rate is another one
+# told: the rate is wrong
 def fit(sizes, took_s):
     """From the first message and one in the middle."""
     rate = sizes[10] / took_s[10]
@@ -103,7 +103,7 @@ fit = _through_the_origin(fit)
 
 
 # %% mistake="twice_for_all"
-# told: the bus carries a different number of bytes
+# told: the number of bytes on the bus is wrong
 def bus_rate(ranks, size, took_s):
     """Twice the buffer, however many ranks."""
     return 2 * size / took_s

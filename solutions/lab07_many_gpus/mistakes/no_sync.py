@@ -1,5 +1,5 @@
 # %% mistake="divided_by_n_too"
-# told: gradients are divided by something else
+# told: gradients are divided by the wrong number
 def train(ddp, batches, window):
     """By the window as well."""
     for start in range(0, len(batches), window):
@@ -14,7 +14,7 @@ def train(ddp, batches, window):
 
 
 # %% mistake="every_one_sends"
-# told: micro-batches send that need not
+# told: micro-batches send gradients needlessly
 def train(ddp, batches, window):
     """no_sync is not used."""
     for start in range(0, len(batches), window):
@@ -28,7 +28,7 @@ def train(ddp, batches, window):
 
 
 # %% mistake="gradients_stay"
-# told: gradients of another window are still there
+# told: a step still contains gradients of another window
 def train(ddp, batches, window):
     """Nothing is cleared."""
     for start in range(0, len(batches), window):
@@ -42,7 +42,7 @@ def train(ddp, batches, window):
 
 
 # %% mistake="last_one_silent"
-# told: ranks step with gradients of their own
+# told: a step uses gradients that were not all summed over the ranks
 def train(ddp, batches, window):
     """The last one is inside as well."""
     for start in range(0, len(batches), window):
@@ -56,7 +56,7 @@ def train(ddp, batches, window):
 
 
 # %% mistake="left_over_is_left"
-# told: not every micro-batch is used once and in order
+# told: the micro-batches are not used once each and in order
 def train(ddp, batches, window):
     """Whole windows alone."""
     for start in range(0, len(batches) // window * window, window):
@@ -71,7 +71,7 @@ def train(ddp, batches, window):
 
 
 # %% mistake="mean_of_micro_batches"
-# told: tokens of short micro-batches weigh more
+# told: tokens of the same window have different weights
 def train(ddp, batches, window):
     """Each micro-batch by its own tokens."""
     for start in range(0, len(batches), window):
@@ -89,7 +89,7 @@ def train(ddp, batches, window):
 
 
 # %% mistake="own_tokens"
-# told: each rank divides by its own tokens
+# told: each rank divides by its own number of tokens
 def train(ddp, batches, window):
     """Tokens of this rank."""
     for start in range(0, len(batches), window):
@@ -104,7 +104,7 @@ def train(ddp, batches, window):
 
 
 # %% mistake="ranks_divide_twice"
-# told: the mean that DDP takes over the ranks is not undone
+# told: DDP's division by the number of ranks is not undone
 def train(ddp, batches, window):
     """No factor P."""
     for start in range(0, len(batches), window):
@@ -119,7 +119,7 @@ def train(ddp, batches, window):
 
 
 # %% mistake="silent_backward_only"
-# told: DDP decides in the forward pass whether it sends
+# told: a micro-batch runs only its backward pass inside no_sync()
 def train(ddp, batches, window):
     """Only the backward pass is inside."""
     for start in range(0, len(batches), window):

@@ -1,5 +1,5 @@
 # %% mistake="added_both_ways"
-# told: something is added on the way back
+# told: additions are priced in the second half too
 from functools import wraps
 
 
@@ -16,7 +16,7 @@ price = _added_both_ways(price)
 
 
 # %% mistake="all_travels_between_nodes"
-# told: too much travels between nodes
+# told: too many bytes are sent between nodes
 from functools import wraps
 
 
@@ -37,7 +37,7 @@ price = _all_travels_between_nodes(price)
 
 
 # %% mistake="alpha_once_each_way"
-# told: a ring's alpha is paid in each round
+# told: the ring does not pay alpha in every round
 from functools import wraps
 
 
@@ -65,7 +65,7 @@ def pick(job):
 
 
 # %% mistake="depth_rounded_down"
-# told: log2 P is rounded down where P is no power of two
+# told: log2 P is rounded down where P is not a power of two
 from functools import wraps
 
 
@@ -155,7 +155,7 @@ price = _never_halves(price)
 
 
 # %% mistake="only_there"
-# told: the way back is missing
+# told: the second half is missing
 from functools import wraps
 
 
@@ -219,7 +219,7 @@ price = _slow_links_inside(price)
 
 
 # %% mistake="sums_are_free"
-# told: adding up is taken for free
+# told: the price of adding up is left out
 from functools import wraps
 
 
@@ -236,7 +236,7 @@ price = _sums_are_free(price)
 
 
 # %% mistake="tree_sends_chunks"
-# told: a tree sends the whole message in every round
+# told: the tree's number of bytes is wrong
 from functools import wraps
 
 

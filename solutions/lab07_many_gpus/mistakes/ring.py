@@ -216,7 +216,7 @@ def all_reduce(dist, buffer):
 
 
 # %% mistake="mean_of_all"
-# told: that is the mean, and the sum is wanted
+# told: the result is the mean, not the sum
 def all_reduce(dist, buffer):
     """Divides by P in the end."""
     rank, count = dist.get_rank(), dist.get_world_size()
@@ -280,7 +280,7 @@ def all_reduce(dist, buffer):
 
 
 # %% mistake="one_round_short"
-# told: no chunk has met every rank
+# told: no chunk has visited every rank
 def all_reduce(dist, buffer):
     """P - 2 rounds instead of P - 1."""
     rank, count = dist.get_rank(), dist.get_world_size()
@@ -312,7 +312,7 @@ def all_reduce(dist, buffer):
 
 
 # %% mistake="only_scatters"
-# told: each rank has finished sums of a part alone
+# told: each rank has finished only a part of the sums
 def all_reduce(dist, buffer):
     """Stops after the first half."""
     rank, count = dist.get_rank(), dist.get_world_size()
@@ -357,7 +357,7 @@ def all_reduce(dist, buffer):
 
 
 # %% mistake="rest_is_left_out"
-# told: elements at the end are left out
+# told: elements at the end of the buffer are left out
 def all_reduce(dist, buffer):
     """Chunks of n // P."""
     rank, count = dist.get_rank(), dist.get_world_size()
@@ -389,7 +389,7 @@ def all_reduce(dist, buffer):
 
 
 # %% mistake="sends_left_open"
-# told: a send is still open when all_reduce ends
+# told: a send is still unfinished when all_reduce returns
 def all_reduce(dist, buffer):
     """Waits for its sends in the first half alone."""
     rank, count = dist.get_rank(), dist.get_world_size()

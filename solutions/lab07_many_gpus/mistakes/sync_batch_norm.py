@@ -1,5 +1,5 @@
 # %% mistake="adds_them"
-# told: what the statistics give back has the other sign
+# told: the gradients through mean and variance have the wrong sign
 # %% replace
 return scale * (gradient - sums[0] - y * sums[1])
 # %% by
@@ -15,7 +15,7 @@ sums = comm.all_reduce(torch.stack([gradient.sum(0), (gradient * y).sum(0)])) / 
 
 
 # %% mistake="eps_outside"
-# told: eps is added to the root
+# told: eps is added outside the root
 # %% replace
 scale = (variance + eps).rsqrt()
 # %% by
@@ -23,7 +23,7 @@ scale = 1 / (variance.sqrt() + eps)
 
 
 # %% mistake="gathers_three_times"
-# told: one collective forward is enough
+# told: the forward pass uses more than one collective
 # %% replace
 parts = comm.all_gather(torch.stack([count, x.mean(0), x.var(0, correction=0)]))
 counts, means, spreads = torch.stack(parts).unbind(1)
@@ -33,7 +33,7 @@ counts, means, spreads = (torch.stack(comm.all_gather(one)) for one in three)
 
 
 # %% mistake="kept_variance_divides"
-# told: rows are normalised with the variance that is kept
+# told: rows are normalised with the unbiased variance
 # %% replace
 variance = (counts * (spreads + (means - mean) ** 2)).sum(0) / total
 # %% by
@@ -45,7 +45,7 @@ batch = mean, variance
 
 
 # %% mistake="mean_first"
-# told: several sums are sent where one collective would do
+# told: all_reduce is called several times where one collective is enough
 # %% replace
 parts = comm.all_gather(torch.stack([count, x.mean(0), x.var(0, correction=0)]))
 counts, means, spreads = torch.stack(parts).unbind(1)
@@ -59,7 +59,7 @@ variance = comm.all_reduce(((x - mean) ** 2).sum(0)) / total
 
 
 # %% mistake="mean_is_constant"
-# told: the mean is taken for a constant
+# told: the mean is treated as a constant
 # %% replace
 return scale * (gradient - sums[0] - y * sums[1])
 # %% by
@@ -67,7 +67,7 @@ return scale * (gradient - y * sums[1])
 
 
 # %% mistake="means_averaged"
-# told: each rank's mean weighs the same
+# told: every rank's mean has the same weight
 # %% replace
 mean = (counts * means).sum(0) / total
 # %% by
@@ -75,7 +75,7 @@ mean = means.mean(0)
 
 
 # %% mistake="momentum_swapped"
-# told: momentum and its rest are swapped
+# told: momentum and 1 - momentum are swapped
 # %% replace
 after = [old + momentum * (new - old) for old, new in zip(running, batch, strict=True)]
 # %% by
@@ -86,7 +86,7 @@ after = [
 
 
 # %% mistake="never_moves"
-# told: a running statistic is not moved
+# told: a running statistic is not updated
 # %% replace
 batch = mean, variance * total / (total - 1)
 after = [old + momentum * (new - old) for old, new in zip(running, batch, strict=True)]
@@ -112,7 +112,7 @@ scale = 1 / (variance + eps)
 
 
 # %% mistake="own_count_corrects"
-# told: the running variance is corrected by a rank's own count
+# told: the running variance is corrected with a rank's own count
 # %% replace
 batch = mean, variance * total / (total - 1)
 # %% by
@@ -120,7 +120,7 @@ batch = mean, variance * count / (count - 1) if len(x) > 1 else variance * 0
 
 
 # %% mistake="own_rows_alone"
-# told: each rank normalises with its own rows
+# told: each rank normalises with only its own rows
 # %% replace
 parts = comm.all_gather(torch.stack([count, x.mean(0), x.var(0, correction=0)]))
 # %% by
@@ -128,7 +128,7 @@ parts = [torch.stack([count, x.mean(0), x.var(0, correction=0)])]
 
 
 # %% mistake="own_sums_back"
-# told: each rank goes back with its own rows alone
+# told: each rank's backward pass uses only its own rows
 # %% replace
 sums = comm.all_reduce(torch.stack([gradient.sum(0), (gradient * y).sum(0)])) / total
 # %% by
@@ -136,7 +136,7 @@ sums = torch.stack([gradient.sum(0), (gradient * y).sum(0)]) / total
 
 
 # %% mistake="ranks_weigh_the_same"
-# told: each rank weighs the same, whatever its rows
+# told: every rank has the same weight, whatever its rows
 # %% replace
 mean = (counts * means).sum(0) / total
 variance = (counts * (spreads + (means - mean) ** 2)).sum(0) / total
@@ -146,7 +146,7 @@ variance = (spreads + (means - mean) ** 2).mean(0)
 
 
 # %% mistake="running_is_biased"
-# told: the running variance is the biased one
+# told: the running variance uses the biased variance
 # %% replace
 batch = mean, variance * total / (total - 1)
 # %% by
@@ -154,7 +154,7 @@ batch = mean, variance
 
 
 # %% mistake="running_of_own_rows"
-# told: running statistics are those of a rank's own rows
+# told: running statistics cover only a rank's own rows
 # %% replace
 batch = mean, variance * total / (total - 1)
 # %% by
@@ -162,7 +162,7 @@ batch = x.mean(0), x.var(0, correction=0)
 
 
 # %% mistake="squares_of_values"
-# told: digits are lost
+# told: rounding costs too many digits
 # %% replace
 parts = comm.all_gather(torch.stack([count, x.mean(0), x.var(0, correction=0)]))
 counts, means, spreads = torch.stack(parts).unbind(1)
@@ -176,7 +176,7 @@ variance = (squares / total - mean**2).clamp(min=0)
 
 
 # %% mistake="statistics_are_constants"
-# told: mean and variance are taken for constants
+# told: the mean and the variance are treated as constants
 # %% replace
 sums = comm.all_reduce(torch.stack([gradient.sum(0), (gradient * y).sum(0)])) / total
 return scale * (gradient - sums[0] - y * sums[1])
@@ -185,7 +185,7 @@ return scale * gradient
 
 
 # %% mistake="sums_for_means"
-# told: the sums over all rows are taken for means
+# told: sums over all rows are used as means
 # %% replace
 sums = comm.all_reduce(torch.stack([gradient.sum(0), (gradient * y).sum(0)])) / total
 # %% by
@@ -193,7 +193,7 @@ sums = comm.all_reduce(torch.stack([gradient.sum(0), (gradient * y).sum(0)]))
 
 
 # %% mistake="two_sums_back"
-# told: one collective backward is enough
+# told: the backward pass uses more than one collective
 # %% replace
 sums = comm.all_reduce(torch.stack([gradient.sum(0), (gradient * y).sum(0)])) / total
 # %% by
@@ -201,7 +201,7 @@ sums = [comm.all_reduce(one.sum(0)) / total for one in (gradient, gradient * y)]
 
 
 # %% mistake="variance_is_constant"
-# told: the variance is taken for a constant
+# told: the variance is treated as a constant
 # %% replace
 return scale * (gradient - sums[0] - y * sums[1])
 # %% by
@@ -209,7 +209,7 @@ return scale * (gradient - sums[0])
 
 
 # %% mistake="variances_averaged"
-# told: the variance between the ranks is lost
+# told: the variance between the ranks' means is left out
 # %% replace
 variance = (counts * (spreads + (means - mean) ** 2)).sum(0) / total
 # %% by

@@ -1,5 +1,5 @@
 # %% mistake="absent_first"
-# told: calls that have met already do not match
+# told: the answer misses that calls meet and do not match
 from functools import wraps
 
 
@@ -21,7 +21,7 @@ who_hangs = _absent_first(who_hangs)
 
 
 # %% mistake="anybody_is_awaited"
-# told: no rank waits for that one
+# told: no rank waits for the rank that you named
 from functools import wraps
 
 
@@ -67,7 +67,7 @@ who_hangs = _blames_the_many(who_hangs)
 
 
 # %% mistake="blames_who_waits"
-# told: that rank itself waits; it is not the one the others wait for
+# told: the rank that you named is itself waiting; the others wait for a different one
 from functools import wraps
 
 
@@ -92,7 +92,7 @@ who_hangs = _blames_who_waits(who_hangs)
 
 
 # %% mistake="circles_everywhere"
-# told: ranks wait in two groups, and yet in no circle
+# told: ranks wait in two groups, but not in a circle
 from functools import wraps
 
 
@@ -113,7 +113,7 @@ who_hangs = _circles_everywhere(who_hangs)
 
 
 # %% mistake="ended_is_lost"
-# told: a rank that has finished will make no more calls
+# told: the answer misses that a rank has ended
 from functools import wraps
 
 
@@ -131,7 +131,7 @@ who_hangs = _ended_is_lost(who_hangs)
 
 
 # %% mistake="groups_are_one"
-# told: no calls that meet differ here
+# told: in this case, no calls that meet differ
 from functools import wraps
 
 
@@ -154,7 +154,7 @@ who_hangs = _groups_are_one(who_hangs)
 
 
 # %% mistake="silence_is_slow"
-# told: a rank that gives no sign is lost
+# told: the answer misses that a rank gives no sign
 from functools import wraps
 
 
@@ -172,7 +172,7 @@ who_hangs = _silence_is_slow(who_hangs)
 
 
 # %% mistake="sizes_are_calls"
-# told: it is the same call with another size
+# told: one rank makes the same call with a different size
 from functools import wraps
 
 
@@ -190,7 +190,7 @@ who_hangs = _sizes_are_calls(who_hangs)
 
 
 # %% mistake="sizes_first"
-# told: an earlier question already applies
+# told: an earlier condition already holds
 from functools import wraps
 
 
@@ -213,7 +213,7 @@ who_hangs = _sizes_first(who_hangs)
 
 
 # %% mistake="slow_is_lost"
-# told: a rank that computes will come
+# told: the answer misses that a rank still computes
 from functools import wraps
 
 

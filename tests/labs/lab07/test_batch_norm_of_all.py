@@ -45,7 +45,7 @@ def test_two_slips_at_once_are_told_by_none_of_both(judged, solution):
 
     outcome = judged("sync_batch_norm", normalise=normalise, go_back=solution["go_back"])
 
-    assert "rows are normalised with another mean or variance" == outcome.what
+    assert "rows are normalised with the wrong mean or variance" == outcome.what
 
 
 def test_a_gather_gives_every_ranks_part_and_meets_no_sum():
@@ -66,8 +66,8 @@ def test_a_gather_gives_every_ranks_part_and_meets_no_sum():
 @pytest.mark.parametrize(
     ("odd", "said"),
     [
-        (lambda gradient: gradient * float("nan"), "the gradient of x cannot be read"),
-        (lambda gradient: gradient[:1], "the gradient of x cannot be read"),
+        (lambda gradient: gradient * float("nan"), "the gradient of x does not have one finite number per element"),
+        (lambda gradient: gradient[:1], "the gradient of x does not have one finite number per element"),
         (lambda gradient: 2 * gradient, "the gradient of x is not that of the whole batch"),
     ],
 )
@@ -91,4 +91,4 @@ def test_fewer_digits_are_told_before_what_comes_of_them(judged, solution):
 
     outcome = judged("sync_batch_norm", normalise=normalise, go_back=solution["go_back"])
 
-    assert "what the ranks send has fewer digits than x" == outcome.what
+    assert "the ranks send tensors of lower precision than x" == outcome.what

@@ -52,8 +52,8 @@ def test_a_question_that_is_asked_too_early_is_told(judged, solution, early, lat
 
     outcome = judged("who_hangs", seed=seed, who_hangs=asked_in(order, solution["who_hangs"]))
 
-    assert outcome.what == "an earlier question already applies"
-    assert f"{early!r} came back" in outcome.why
+    assert outcome.what == "an earlier condition already holds"
+    assert f"returned {early!r}" in outcome.why
 
 
 def test_the_solutions_order_is_that_of_the_text(judged, solution):
