@@ -13,8 +13,8 @@
 # * say how long a transfer takes, and spot an error of a factor of eight or ten in a table.
 #
 # **About 198 minutes (estimated)**, in two sittings: the first ends with section 3. Practice carries no points. It
-# takes another 55 minutes (estimated), and its sections can be done in any order. In the practice you count the work
-# that tiles waste, and overlap a transfer with computation.
+# takes another 55 minutes (estimated), and its sections can be done in any order. In it you count the work that tiles
+# waste, and overlap a transfer with computation.
 #
 # | exercise | section | minutes |
 # |---|---|---|
@@ -32,15 +32,15 @@
 # | section | 9 | 10 |
 # | minutes | 18 | 37 |
 #
-# No GPU is needed. If this machine has one, the cells that benefit use it; otherwise they show figures and name the
-# source. In each section, *write your prediction down* before you run the next cell. If there is a box, enter a number,
-# with or without its unit, and press Enter. The result appears next to it only after that.
+# No GPU is needed. If this machine has one, the cells that benefit from it use it; otherwise they show figures and name
+# their source. In each section, *write your prediction down* before you run the next cell. If there is a box, enter a
+# number, with or without its unit, and press Enter. Only then does the result appear next to it.
 #
 # `check("finish_times")` says what is wrong and shows the first wrong case, with what your code returned;
 # `case("finish_times")` gives that case's inputs as Python values, so that you can try your code on them;
-# `hint("finish_times")` helps.
+# `hint("finish_times")` gives you a hint.
 #
-# Lecture slides are quoted by their deck: [001] course introduction, [002] software perspective, [003] performance and
+# Lecture slides are cited by their deck: [001] course introduction, [002] software perspective, [003] performance and
 # profiling.
 
 # %% setup
@@ -73,12 +73,12 @@ Progress("lab01_gpu_basics")
 # ## 1. Three toasts
 #
 # Deck [002] opens with breakfast. A pan holds two slices of toast, and one side of a slice takes one minute. You want
-# three slices, both sides. Two slices together take two minutes; then the third takes two more: four minutes.
+# three slices, toasted on both sides. Two slices together take two minutes, and the third takes two more: four minutes.
 #
 # **Predict:** can it be done faster? How fast at best, and why not faster still?
 
 # %%
-predict("pan", "Three slices, both sides, take at least", unit="min")
+predict("pan", "Three slices, toasted on both sides, take at least", unit="min")
 
 # %%
 slices, sides, places = 3, 2, 2
@@ -120,11 +120,11 @@ predict("short_done", "With kernels of 2 µs, the device is done after", unit="�
 #
 # | operation | the host | the device |
 # |---|---|---|
-# | `("launch", s)` | is busy for `launch_s`, then goes on | runs it for `s`, once it is launched and its turn comes |
-# | `("copy", s)` | the same: an asynchronous copy | copies for `s`, in the same queue |
-# | `("blocking copy", s)` | is busy for `launch_s`, then waits until the copy is done | the same |
+# | `("launch", s)` | is busy for `launch_s`, then continues | runs it for `s`, once it is launched and its turn comes |
+# | `("copy", s)` | is busy for `launch_s`, then continues | copies for `s`, in the same queue |
+# | `("blocking copy", s)` | is busy for `launch_s`, then waits until the copy is done | copies for `s`, in this queue |
 # | `("host", s)` | computes for `s` itself | is not affected |
-# | `("sync", 0.0)` | waits until the device has finished everything in its queue | |
+# | `("sync", 0.0)` | waits until the device has finished everything in its queue | is not affected |
 #
 # `finish_times(program, launch_s=...)` returns `(host_s, device_s)`: when the host has finished the program, and when
 # the device has finished its last operation (0.0 if it had none). The check calls your function for every prefix of a
@@ -133,8 +133,8 @@ predict("short_done", "With kernels of 2 µs, the device is done after", unit="�
 
 # %% solve="finish_times"
 def finish_times(program, *, launch_s):
-    """(host_s, device_s): when the host is through
-    with `program`, and when the device is done."""
+    """(host_s, device_s): when the host has finished
+    `program`, and when the device is done."""
     ### BEGIN SOLUTION
     host_s = device_s = 0.0
     for name, duration_s in program:
@@ -154,7 +154,7 @@ def finish_times(program, *, launch_s):
 check("finish_times")
 
 # %% [markdown]
-# Now compare your predictions with what your own function says.
+# Now compare your predictions with what your own function returns.
 
 # %%
 asked = ("host_back", "device_done", "short_done")
@@ -164,21 +164,25 @@ with requires_solution("finish_times"), reveal_prediction(*asked) as truth:
     for name, times in (("200 µs", long), ("2 µs", short)):
         host, device = map(units.seconds, times)
         print(f"modelled, kernels of {name}: host {host}, device {device}")
-    print("a timer that does not wait is forty times too fast for the long ones")
+    print("for long kernels, a timer that does not wait is forty times too fast")
     truth(host_back=long[0], device_done=long[1], short_done=short[1])
 
 # %% [markdown]
 # A timer that reads its clock as soon as the launches return measures launches, however long the kernel runs. With
-# short kernels its result is nearly right, but it measures Python: the device was idle for more than half of the time.
+# short kernels its result is nearly right, but it measures Python: the device is idle for more than half of the time.
 
 # %% [markdown]
 # Now a real kernel: a product of two 2048 × 2048 matrices, launched many times. **Predict** before you run it: what
 # time per call does a loop report if it reads the clock at once, and what time if it waits for the device first? (If
-# you have no CUDA, you see a recording of kernels of 200 µs on an NVIDIA H200. A launch from Python takes longer there
-# than the 5 µs above.)
+# you have no CUDA GPU, you see a recording of kernels of 200 µs on an NVIDIA H200. There, a launch from Python takes
+# longer than the 5 µs above.)
 
 # %%
-predict("at_once", "Read right after many launches, a call seems to take", unit="µs")
+predict(
+    "at_once",
+    "If you read the clock right after many launches, a call seems to take",
+    unit="µs",
+)
 predict("drained", "After waiting for the device, a call takes", unit="µs")
 
 
@@ -216,8 +220,8 @@ with reveal_prediction("at_once", "drained") as truth:
     print(where)
     for count, (at_once_s, drained_s) in per_call_s.items():
         print(
-            f"{count:>4} launches: read at once {units.seconds(at_once_s)} a call, "
-            f"after waiting {units.seconds(drained_s)}"
+            f"{count:>4} launches: read at once {units.seconds(at_once_s)} per call, "
+            f"after waiting {units.seconds(drained_s)} per call"
         )
     truth(at_once=at_once_s, drained=drained_s)
 
@@ -225,7 +229,7 @@ with reveal_prediction("at_once", "drained") as truth:
 # The first number is what Python and the driver need for a call; once the queue is full, the host also waits for room
 # in it. Only the second number measures the product. Deck [003] shows a training loop with three calls of `time.time()`
 # around loading and training, and no synchronisation. On a GPU, its "training time" is a number of the first kind. The
-# device's time shows up in whichever line happens to wait.
+# device's time appears in whichever line happens to wait.
 
 # %% [markdown]
 # ## 3. A timer that does not lie
@@ -262,11 +266,13 @@ with requires_solution("finish_times"):
 # in chunks, runs a kernel on each chunk, and copies the result back, all in one stream. **Predict:** what limits the
 # speed when kernels are long, when they are short, and when chunks are small? The picture has a row for the host and,
 # below it, one each for copies in, kernels and copies out. Is there any setting at which two of these three lower rows
-# work at the same time?
+# are busy at the same time?
 
 # %%
 predict("small_chunks", "With small chunks, the slowest is")
-predict("rows_at_once", "Two lower rows work at once", choices=("somewhere", "nowhere"))
+predict(
+    "rows_at_once", "Two lower rows are busy at once", choices=("somewhere", "nowhere")
+)
 
 # %%
 from edl_labs.ui.timeline_widget import TimelineExplorer
@@ -275,27 +281,29 @@ TimelineExplorer("A100", total_bytes=16_000_000)
 
 # %%
 with reveal_prediction("small_chunks", "rows_at_once") as truth:
-    print("In one stream the rows take turns, wherever you drag: their times add up.")
-    print("Small chunks: the host issues every call, and takes longer than the rows.")
+    print("In one stream the rows take turns at every setting, so their times add up.")
+    print(
+        "With small chunks the host, which issues all calls, is slower than the rows."
+    )
     truth(rows_at_once="nowhere")
 
 # %% [markdown]
-# Section 10 (practice) makes the rows work at the same time.
+# In section 10 (practice) you keep the rows busy at the same time.
 #
-# Now the timer. `time_device(fn, gpu)` returns the seconds that one call of `fn` takes **in the steady state**, when it
-# is called over and over: the launch or the kernel, whichever is slower. You have `gpu.clock`, which is like every
-# clock in this course: `clock.now_s()` reads it, `clock.synchronize()` waits for the device, `clock.resolution_s` is
-# its step, and `clock.read_cost_s` is the time that a reading takes. The machine starts cold: nothing has run on it
+# Now write the timer. `time_device(fn, gpu)` returns the seconds that one call of `fn` takes **in the steady state**,
+# when it is called over and over: the launch or the kernel, whichever is slower. You have `gpu.clock`, which is like
+# every clock in this course: `clock.now_s()` reads it, `clock.synchronize()` waits for the device, `clock.resolution_s`
+# is its step, and `clock.read_cost_s` is the time that a reading takes. The machine starts cold: nothing has run on it
 # yet.
 #
-# The result must be right within 3 %, for kernels from 5 µs to 5 ms, on clocks with steps from 1 ns to 0.1 ms. Setting
-# up and loading aside, your timer may use one second of the machine's time, or twenty times what a careful timer needs,
-# if that is more. It may synchronise 40 times, or once for every four calls, if that is more. The check replays your
-# program on its own VirtualGPU: **your result must follow from two of your clock readings**. **Predict:** with a clock
-# that steps every 0.1 ms, how many calls of 5 µs must run between two readings?
+# The result must be accurate to within 3 %, for kernels from 5 µs to 5 ms, on clocks with steps from 1 ns to 0.1 ms.
+# Apart from setting up and loading, your timer may use one second of the machine's time, or twenty times what a careful
+# timer needs, if that is more. It may synchronise 40 times, or once for every four calls, if that is more. The check
+# replays your program on its own VirtualGPU: **your result must follow from two of your clock readings**. **Predict:**
+# with a clock that steps every 0.1 ms, how many calls of 5 µs must run between two readings?
 
 # %%
-predict("calls_needed", "Between two readings, make at least", unit="calls")
+predict("calls_needed", "Between two readings, there must be at least", unit="calls")
 
 
 # %% solve="honest_timer"
@@ -329,8 +337,10 @@ check("honest_timer")
 with reveal_prediction("calls_needed") as truth:
     tick_s, call_s, allowed = 1e-4, 5e-6, 0.03
     run_s = tick_s / allowed
-    print(f"{units.seconds(tick_s)} are {allowed:.0%} of {units.seconds(run_s)}")
-    print("after ten calls the clock would have said 0 or 10 µs a call")
+    print(
+        f"one step, {units.seconds(tick_s)}, is {allowed:.0%} of {units.seconds(run_s)}"
+    )
+    print("after ten calls, the clock would have shown 0 or 10 µs per call")
     truth(run_s / call_s)
 
 # %% [markdown]
@@ -348,25 +358,27 @@ with requires_solution("honest_timer"):
         relu_s = time_device(lambda: torch.relu(x), real)
         print("measured here: relu of a million numbers:", units.seconds(relu_s))
     else:
-        print("No CUDA here: the model below has to do.")
+        print("No CUDA GPU here: see the model below instead.")
 
 # %%
 with requires_solution("honest_timer"):
     gpu = VirtualGPU("H200")
     relu_s = time_device(lambda: gpu.launch("relu", moved_bytes=2 * 4 << 20), gpu)
-    print("modelled H200: relu of a million numbers:", units.seconds(relu_s), "a call")
+    print(
+        "modelled H200: relu of a million numbers:", units.seconds(relu_s), "per call"
+    )
 
 # %% [markdown]
 # Moving eight megabytes at 4.8 TB/s would take 1.7 µs, but each call takes as long as its launch. A faster GPU does not
 # speed up a kernel this small. Remember this when a profile shows thousands of them.
 #
-# Your timer gives one number and does not say how certain it is. `measure(fn)`, which the later labs use, takes many
-# runs and gives an interval; `compare` runs two functions in turn, so that other work on the machine slows both
+# Your timer gives one number and does not say how certain it is. `measure(fn)`, which the later labs use, makes many
+# runs and gives an interval; `compare` runs two functions alternately, so that other work on the machine slows both
 # equally, and it gives a verdict. `measure` and `compare` work with any clock; here they use this processor's clock.
 # **Predict:** which adds the numbers from 0 to 999 faster, a loop or `sum`, and by what factor?
 
 # %%
-predict("sum_gain", "`sum` is faster than the loop", unit="times")
+predict("sum_gain", "`sum` is faster than the loop by a factor of", unit="times")
 
 # %%
 from edl_labs import compare, measure
@@ -383,7 +395,7 @@ def loop():
 with requires_solution("honest_timer"):
     this_processor = SimpleNamespace(clock=clock_for("cpu"))
     loop_s = time_device(loop, this_processor)
-    print("your timer:", units.seconds(loop_s), "a call")
+    print("your timer:", units.seconds(loop_s), "per call")
     print(measure(loop, budget_s=0.1, name="measure"))
 
 # %%
@@ -402,7 +414,11 @@ with reveal_prediction("sum_gain") as truth:
 # **Predict:** which of the two would wait for a GPU?
 
 # %%
-predict("waits", "A GPU is waited for by", choices=("both", "timeit", "torch", "none"))
+predict(
+    "waits",
+    "The timers that wait for a GPU:",
+    choices=("both", "timeit", "torch", "none"),
+)
 
 # %%
 import timeit
@@ -411,22 +427,22 @@ from torch.utils.benchmark import Timer
 
 with requires_solution("honest_timer"):
     best_s = min(timeit.repeat(loop, number=1000, repeat=5)) / 1000
-    print("timeit, the best of five:", units.seconds(best_s), "a call")
+    print("timeit, the best of five:", units.seconds(best_s), "per call")
     timer = Timer("loop()", globals={"loop": loop})
     print(
         "torch.utils.benchmark, median:",
         units.seconds(timer.blocked_autorange(min_run_time=0.1).median),
-        "a call",
+        "per call",
     )
 
 # %%
 with reveal_prediction("waits") as truth:
-    print("timeit knows nothing of devices; torch's Timer waits around each block")
+    print("timeit does not know about devices; torch's Timer waits around each block")
     truth("torch")
 
 # %% [markdown]
 # Both tools time one function at a time. If other work on the machine starts in between, it becomes part of the
-# difference. The deck says that "randomization" is often necessary: `compare` runs its functions in a random order.
+# measured difference. The deck says that "randomization" is often necessary: `compare` uses a random order.
 
 # %% [markdown]
 # ## 4. Six ways to lie
@@ -440,24 +456,24 @@ with reveal_prediction("waits") as truth:
 # | `"cold first call"` | never warms up |
 # | `"wrong stream"` | waits for a stream other than the one its kernels run in |
 # | `"cache-warm"` | uses the same data in every call, so they come from the L2 cache (40 MB on an A100) |
-# | `"clock too coarse"` | has a clock whose step is longer than a call (a fault even if long runs come out right) |
+# | `"clock too coarse"` | has a clock whose step is longer than a call (a fault even if long runs are right) |
 # | `"none"` | has no fault |
 #
 # A report is a dict: `calls` (the run lengths 1, 4, 16 and 64) and `seconds_per_call` (what the timer said for each),
 # `true_seconds_per_call` (for data that are not in the cache; always longer than a launch), `launch_s`,
 # `clock_resolution_s`, and `timeline`. The timeline shows a run of four calls, from the timer's first reading on. It is
 # a list of spans, in no particular order, with `row` ("host", "stream 0", …), `kind` ("call", "work" and "wait" on the
-# host; "kernel", "copy"), `name`, `start_s` and `end_s`. On the host, a launch has the kernel's name; the others are
-# `"read clock"`, `"stream.synchronize"`, and a name that begins with `"load"`. A real timeline also contains work that
-# is not timed. A loader's `"copy"` runs in a stream of its own, at the same time as the timed `"kernel"`s. After the
+# host; "kernel", "copy"), `name`, `start_s` and `end_s`. On the host, a launch has the kernel's name; other names are
+# `"read clock"`, `"stream.synchronize"`, and one that begins with `"load"`. A real timeline also contains work that is
+# not timed. A loader's `"copy"` runs in a stream of its own, at the same time as the timed `"kernel"`s. After the
 # timer's last `"read clock"`, the script checks its results with kernels named `"check"`. With the next cell you can
-# make reports of your own:
+# generate reports of your own:
 
 
 # %% given
 def report_of(timer, machine, *, true_s):
-    """What `timer(gpu, calls)` reports on fresh
-    GPUs, in the form that name_fault gets."""
+    """What `timer(gpu, calls)` reports on fresh GPUs,
+    in the form that name_fault receives."""
     gpus = {calls: VirtualGPU(machine) for calls in (1, 4, 16, 64)}
     said = {calls: timer(gpu, calls) for calls, gpu in gpus.items()}
     return {
@@ -485,7 +501,7 @@ machine = VirtualMachine(
 )
 example = report_of(hasty, machine, true_s=80e-6)
 for calls, said_s in zip(example["calls"], example["seconds_per_call"], strict=True):
-    print(f"modelled, {calls:>3} calls: {units.seconds(said_s)} a call")
+    print(f"modelled, {calls:>3} calls: {units.seconds(said_s)} per call")
 for span in example["timeline"]:
     print(
         f"{span['row']:>9} {span['kind']:>7} {span['name']:<12}",
@@ -511,7 +527,7 @@ told_a_call = units.seconds((two_streams.now_s() - begin_s) / 4)  # modelled
 
 # %%
 figure, axes = style.subplots(figsize=(9, 2.2))
-title = f"4 calls of 80 µs; told: {told_a_call} a call (modelled)"
+title = f"4 calls of 80 µs; reported: {told_a_call} per call (modelled)"
 axes = draw_timeline(axes, two_streams.timeline, title=title)
 
 # %% [markdown]
@@ -522,7 +538,7 @@ axes = draw_timeline(axes, two_streams.timeline, title=title)
 
 # %%
 faults = ("no sync", "sync per call", "cold first call", "wrong stream", "cache-warm")
-predict("falls", "What is reported falls towards the truth with", choices=faults)
+predict("falls", "The reported time falls towards the true time with", choices=faults)
 
 # %% [markdown]
 # Write `name_fault(report)`, which returns one of the seven names. Guessing earns nothing: marks are corrected for
@@ -558,12 +574,12 @@ check("broken_timers")
 
 # %%
 with reveal_prediction("falls") as truth:
-    print("the first call's cost is shared by more calls, the longer the run is")
+    print("in a longer run, the first call's cost is shared by more calls")
     truth("cold first call")
 
 # %% [markdown]
-# Three faults make code look *faster* than it is: a wait that is missing, a wait for the wrong stream, and a warm
-# cache. Those are the ones that get published.
+# Three faults make code look *faster* than it is: a missing wait, a wait for the wrong stream, and a warm cache. Those
+# are the ones that get published.
 
 # %% [markdown]
 # ## 5. What does a measured speed-up mean?
@@ -579,13 +595,13 @@ with reveal_prediction("falls") as truth:
 # **Predict:** how much faster did the backward pass get? Write a number down before you subtract.
 
 # %%
-predict("backward_gain", "The backward pass alone became faster", unit="times")
+predict("backward_gain", "The backward pass became faster by a factor of", unit="times")
 
 # %%
 off_us, on_us = 2870 - 1430, 2260 - 840
 with reveal_prediction("backward_gain") as truth:
     gain = off_us / on_us
-    print(f"backward alone: {off_us} µs -> {on_us} µs, a speed-up of {gain:.3f}")
+    print(f"backward only: {off_us} µs -> {on_us} µs, a speed-up of {gain:.3f}")
     truth(gain)
 
 # %% [markdown] explain="why_forward_only"
@@ -627,9 +643,9 @@ predict("a100_peak", "According to the table, an A100's FP16 peak is", unit="TFL
 
 # %% [markdown]
 # Write `peak_flop_per_s(row, dtype, sm_count=..., clock_mhz=...)`. A `row` is one architecture, `{"cuda": {"fp32": 64,
-# ...}, "tensor": {"fp16": 512, ...}}`; both keys are always there, but a unit may be empty (`{}`). Use the faster unit
-# that has the dtype, and return 0.0 if none has it. `nvidia-smi` prints clocks in MHz, so that is what you get; return
-# FLOP/s.
+# ...}, "tensor": {"fp16": 512, ...}}`; both keys are always present, but a unit may be empty (`{}`). Use the faster
+# unit that has the dtype, and return 0.0 if neither has it. `nvidia-smi` prints clocks in MHz, so that is what you get;
+# return FLOP/s.
 
 
 # %% solve="peak_from_clock"
@@ -648,7 +664,10 @@ check("peak_from_clock")
 a100_row = {"cuda": {"fp32": 64, "fp16": 256}, "tensor": {"fp16": 1024}}
 with requires_solution("peak_from_clock"), reveal_prediction("a100_peak") as truth:
     peak = peak_flop_per_s(a100_row, "fp16", sm_count=108, clock_mhz=1410)
-    print(units.flop_rate(peak, digits=4), "by its clock; datasheet 312 TFLOP/s")
+    print(
+        units.flop_rate(peak, digits=4),
+        "from its clock; the datasheet says 312 TFLOP/s",
+    )
     truth(peak)
 
 # %% [markdown]
@@ -665,7 +684,7 @@ predict("vectors", "Adding them takes at least", unit="ms")
 # %%
 with reveal_prediction("vectors") as truth:
     moved_bytes, bandwidth = 3 * 256e6, 2039e9
-    print("two vectors are read and one is written: 768 MB over 2039 GB/s")
+    print("two vectors are read and one is written: 768 MB at 2039 GB/s")
     truth(moved_bytes / bandwidth)
 
 # %% [markdown]
@@ -683,7 +702,7 @@ with reveal_prediction("vectors") as truth:
 def fraction_of_light(
     time_s, *, moved_bytes, flop, bandwidth_byte_per_s, peak_flop_per_s
 ):
-    """The shortest possible time over `time_s`;
+    """The shortest possible time divided by `time_s`;
     ValueError when `time_s` is impossible."""
     ### BEGIN SOLUTION
     bound_s = max(moved_bytes / bandwidth_byte_per_s, flop / peak_flop_per_s)
@@ -702,10 +721,10 @@ check("faster_than_light")
 # %% [markdown]
 # ## 7. Tiles and waves: the half-empty pan
 #
-# A matrix product is cut into *tiles* of the output, and each tile is one thread block on one SM. This rounds up twice.
-# **Tile quantization:** a matrix that is not a multiple of the tile still gets whole tiles. **Wave quantization:** the
-# SMs take one tile each (let us assume one at a time); when there are more tiles than SMs, the rest waits for a second
-# *wave*, and a last wave of one tile takes as long as a full one.
+# A matrix product is cut into *tiles* of the output, and each tile is one thread block on one SM. The work is rounded
+# up twice. **Tile quantization:** a matrix that is not a multiple of the tile still gets whole tiles. **Wave
+# quantization:** the SMs take one tile each (let us assume one at a time); when there are more tiles than SMs, the rest
+# waits for a second *wave*, and a last wave of one tile takes as long as a full one.
 #
 # In deck [002]'s picture, tiles are 128 × 128, and an output of 256 × 256 needs four. **Predict:** how many does 257 ×
 # 256 need, and how much of their work is wasted?
@@ -721,7 +740,7 @@ with reveal_prediction("one_row_more", "tile_waste") as truth:
     figure, (left, right) = style.subplots(1, 2, figsize=(9, 3.6))
     left = quantization.tile_grid(left, 256, 256, tile_m=128, tile_n=128)
     right = quantization.tile_grid(right, 257, 256, tile_m=128, tile_n=128)
-    print("half as much work again, for 0.4 % more result")
+    print("50 % more work, for 0.4 % more output")
     truth(one_row_more=6, tile_waste=1 - 257 * 256 / (6 * 128 * 128))
 
 # %% [markdown]
@@ -729,7 +748,7 @@ with reveal_prediction("one_row_more", "tile_waste") as truth:
 # only then are the two numbers multiplied.
 #
 # Now the waves. An A100 has 108 SMs, and 108 tiles take one wave. **Predict:** how efficient are 109 tiles? 120? 216?
-# Draw the curve, efficiency over the number of tiles, before you compute it.
+# Sketch the efficiency over the number of tiles before you compute it.
 
 # %%
 predict("tiles_109", "With 109 tiles the efficiency is", unit="%")
@@ -747,8 +766,8 @@ predict("tiles_120", "With 120 tiles it is", unit="%")
 
 # %% solve="wave_quantization"
 def wave_report(tiles, *, sm_count):
-    """(waves, efficiency, spare): rounds of `sm_count` tiles,
-    the share of their places that hold one, and the rest."""
+    """(waves, efficiency, spare): how many waves of `sm_count` tiles,
+    the share of their places that hold a tile, and the free places."""
     ### BEGIN SOLUTION
     waves = -(-tiles // sm_count)
     return waves, tiles / (waves * sm_count), waves * sm_count - tiles
@@ -756,8 +775,8 @@ def wave_report(tiles, *, sm_count):
 
 
 def best_width(m, *, bound, tile_m, tile_n, sm_count):
-    """The n from 1 to `bound` for which an m ×
-    n output makes the most of the machine."""
+    """The n from 1 to `bound` for which an m × n
+    output makes the best use of the machine."""
 
     ### BEGIN SOLUTION
     def columns_a_wave(n):
@@ -787,8 +806,7 @@ with (
     truth(tiles_109=busy[108], tiles_120=busy[119])
 
 # %% [markdown]
-# One tile too many costs a whole wave, and the first tooth that never falls below 90 % begins
-# with tile 973.
+# One tile too many costs a whole wave, and the first tooth that never falls below 90 % begins with tile 973.
 #
 # The next picture shows both roundings, for a layer with 2048 rows of output and tiles of 256 × 128. **Predict:** the
 # tiles are 128 wide; how many teeth will there be up to n = 4096?
@@ -811,7 +829,7 @@ with requires_solution("wave_quantization"), reveal_prediction("teeth") as truth
     look = {"xlabel": "n", "title": "2048 × n on 108 SMs (computed)"}
     best = best_width(2048, bound=4096, sm_count=108, **shape)
     axes = quantization.sawtooth(axes, widths, useful, **look, marks=(best,))
-    print("not 4096 / 128 teeth: a third one only begins")
+    print("there are not 4096 / 128 teeth: a third one only begins")
     truth(waves[-1] - 1)
 
 # %% [markdown]
@@ -844,8 +862,8 @@ predict("wrong_row", "The row that is wrong is", choices=rows)
 # %% [markdown]
 # Write `transfer_s(size, rate, efficiency=1.0)`: seconds for a size like `"1.5 TiB"` over a rate like `"10 Gbit/s"`.
 # The unit is `B` or `bit`, with no prefix, or with k, M, G, T, P (powers of 1000) or Ki, Mi, Gi, Ti, Pi (powers of
-# 1024). `efficiency` is the share of the line's bits that carry data: SATA sends 10 bits for 8, PCIe 3 to 5 send 130
-# for 128.
+# 1024). `efficiency` is the share of the line's bits that carry data: SATA sends 10 bits for every 8 bits of data, PCIe
+# 3 to 5 send 130 for every 128.
 
 # %% given
 FACTOR = {"": 1}
@@ -855,8 +873,8 @@ FACTOR |= {f"{prefix}i": 1024**power for power, prefix in enumerate("KMGTP", 1)}
 
 # %% solve="petabyte"
 def transfer_s(size, rate, *, efficiency=1.0):
-    """Seconds to send `size` over a link of `rate`, of
-    whose bits a share of `efficiency` carries data."""
+    """Seconds to send `size` over a link of `rate`;
+    a share `efficiency` of its bits carries data."""
 
     ### BEGIN SOLUTION
     def in_bytes(text):
@@ -888,20 +906,20 @@ with requires_solution("petabyte"), reveal_prediction("wrong_row") as truth:
 # %% [markdown]
 # ## 9. Practice: the tiles of one matrix
 #
-# Sections 9 and 10 are practice: checked like all the others, but without points.
+# Sections 9 and 10 are practice: they are checked like all the others, but carry no points.
 #
 # Section 7 needed only the number of tiles. Its two pictures showed more: how much of the tiles' work is thrown away,
-# and which of them hang over an edge.
+# and which tiles hang over an edge.
 #
 # Write `tile_report(m, n, tile_m=..., tile_n=...)` → `(tiles, wasted, ragged)`: how many tiles an m × n output needs,
-# which share of the elements that they compute is thrown away (0.0 when nothing is), and how many of the tiles hang
-# over an edge, so that they throw something away.
+# what share of the elements that they compute is thrown away (0.0 if nothing is), and how many of the tiles hang over
+# an edge, so that part of their work is thrown away.
 
 
 # %% solve="tile_quantization"
 def tile_report(m, n, *, tile_m, tile_n):
-    """(tiles, wasted, ragged): tiles that cover an m × n
-    output, the wasted share, and the tiles that waste some."""
+    """(tiles, wasted, ragged): how many tiles an m × n output needs,
+    the wasted share, and how many tiles hang over an edge."""
     ### BEGIN SOLUTION
     tiles = -(-m // tile_m) * -(-n // tile_n)
     return (
@@ -918,13 +936,13 @@ check("tile_quantization")
 # %% [markdown]
 # ## 10. Practice: hide the transfer
 #
-# The link that matters most in training is the one between host and device. Deck [001]: PCIe 4.0 ×16 has 32 GB/s at its
-# peak, transfers are often the bottleneck, and pinned (page-locked) memory is much faster. Ordinary memory is
-# *pageable*: the system may move it, so the driver first copies it, piece by piece, into a pinned buffer of its own,
-# and the host is busy during that copy. **Predict:** by what factor is a pinned copy faster?
+# The link that matters most in training is the one between host and device. According to deck [001], PCIe 4.0 ×16 has a
+# peak of 32 GB/s, transfers are often the bottleneck, and copies from pinned (page-locked) memory are much faster.
+# Ordinary memory is *pageable*: the system may move it, so the driver first copies the data, piece by piece, into a
+# pinned buffer of its own, and the host is busy during that copy. **Predict:** by what factor is a pinned copy faster?
 
 # %%
-predict("pinned_gain", "A large pinned copy is faster", unit="times")
+predict("pinned_gain", "A large pinned copy is faster by a factor of", unit="times")
 
 
 # %%
@@ -964,14 +982,15 @@ with reveal_prediction("pinned_gain") as truth:
     truth(fast / slow)
 
 # %% [markdown]
-# A pinned copy may also be *asynchronous*: with `non_blocking=True` the host goes on, and the copy engine works at the
-# same time as the kernels. The modelled GPU has one copy engine for each direction, as most in data centres have
-# (`asyncEngineCount` of the device's properties says how many yours has), so three things can go on at once: a copy in,
-# a kernel, a copy out. They cannot work on the same bytes: each part must arrive before the kernel can use it. Hence
-# *chunks*: while the kernel works on one part, the next part is copied in and the previous part is copied out.
+# A pinned copy may also be *asynchronous*: with `non_blocking=True` the host continues, and the copy engine works at
+# the same time as the kernels. The modelled GPU has one copy engine for each direction, as most data-centre GPUs do
+# (`asyncEngineCount` of the device's properties says how many yours has). So three things can happen at once: a copy
+# in, a kernel, and a copy out. They cannot work on the same bytes: each part must arrive before the kernel can use it.
+# That is why the data are cut into *chunks*: while the kernel works on one part, the next part is copied in and the
+# previous part is copied out.
 #
-# Write `run_overlapped(gpu, nbytes, load=..., kernel=...)`. It brings `nbytes` to the device, runs the kernel on them,
-# brings them back, and returns the host buffer that holds the result, *ready to be read*.
+# Write `run_overlapped(gpu, nbytes, load=..., kernel=...)`. It copies `nbytes` bytes to the device, runs the kernel on
+# them, copies them back, and returns the host buffer that holds the result, *ready to be read*.
 #
 # * `gpu.host_empty(nbytes, pin_memory=...)` and `gpu.empty(nbytes)` allocate memory on the host and on the device;
 #   `buffer[start:stop]` is a slice of it.
@@ -982,10 +1001,11 @@ with reveal_prediction("pinned_gain") as truth:
 #   device, and may be the same part.
 # * `gpu.synchronize()`, `event = gpu.Event()`, `event.record()`, `stream.wait_event(event)` work as in torch.
 #
-# Your time must be within 5 % of the best known schedule, from 2 MB to 300 MB. The check replays your program and
-# follows every byte. An operation that comes late enough only by chance, without waiting for what it needs, is a race
-# and earns nothing. **Predict:** how many chunks are best? What does one more cost, and what does it save? (You may
-# rehearse: `VirtualGPU(gpu.machine)` is a fresh machine of the same kind, and its time does not count.)
+# Your time must be within 5 % of the best known schedule, for 2 MB to 300 MB of data. The check replays your program
+# and follows every byte. If an operation comes late enough only by chance, without waiting for what it needs, there is
+# a race, and the answer earns nothing. **Predict:** how many chunks are best? What does one more chunk cost, and what
+# does it save? (You may rehearse: `VirtualGPU(gpu.machine)` is a fresh machine of the same kind, and its time does not
+# count.)
 
 # %%
 predict("chunks", "For 32 MB on an A100, the best number of chunks is", unit="chunks")
@@ -993,8 +1013,8 @@ predict("chunks", "For 32 MB on an A100, the best number of chunks is", unit="ch
 
 # %% solve="transfer_overlap"
 def run_overlapped(gpu, nbytes, *, load, kernel):
-    """The host buffer with the result of `kernel` on
-    `nbytes` of input, copies and kernels overlapping."""
+    """The host buffer with the result of `kernel` on `nbytes`
+    bytes of input; copies and kernels overlap."""
 
     ### BEGIN SOLUTION
     def run(machine, chunks):
@@ -1024,7 +1044,8 @@ def run_overlapped(gpu, nbytes, *, load, kernel):
 check("transfer_overlap")
 
 # %% [markdown]
-# The next cell shows before and after on a modelled A100, with 32 MB and a kernel that takes as long as a pinned copy.
+# The next cells show the program before and after on a modelled A100, for 32 MB and a kernel that takes as long as a
+# pinned copy.
 
 
 # %%
@@ -1064,7 +1085,7 @@ with requires_solution("transfer_overlap"):
     for axes, (name, line) in zip(rows, lines.items(), strict=True):
         hidden = units.percent(line.hidden_copy_fraction, digits=2)
         title = f"{name} (modelled A100): {units.seconds(line.makespan_s)}, "
-        title += f"{hidden} of copying hidden"
+        title += f"{hidden} of the copying hidden"
         axes = draw_timeline(axes, line, end_s=longest_s, title=title)
 
 # %%
@@ -1073,25 +1094,25 @@ with requires_solution("transfer_overlap"), reveal_prediction("chunks") as truth
     truth(sum(one.kind == "kernel" for one in lines["run_overlapped"].spans))
 
 # %% [markdown]
-# With pinned memory alone, and still one operation after another, the program would take 3.6 ms. This first step makes
-# 72 % of the total saving; running three engines at once makes the rest. As factors the two gains are equal, 2.6 each,
-# because factors multiply. So say whether you mean a share or a factor. Look at the ends: the first copy in and the
-# last copy out overlap with nothing, and they are as long as a chunk. Smaller chunks make them shorter until the host,
-# which must issue three calls for each, becomes slower than any of the engines.
+# With pinned memory, but still one operation after another, the program would take 3.6 ms. This first step brings 72 %
+# of the total saving, and running three engines at once brings the rest. Expressed as factors, which multiply, the two
+# gains are equal: 2.6 each. So say whether you mean a share or a factor. Look at the ends: the first copy in and the
+# last copy out overlap with nothing, and each takes as long as one chunk. Smaller chunks make them shorter, until the
+# host, which must issue three calls for each chunk, becomes slower than any of the engines.
 #
-# Kernels, too, can run at once: deck [001] draws a serial and a concurrent model. Three kernels of 36 blocks each take
-# three waves in one stream, one after another on a third of 108 SMs; in three streams their 108 blocks fill one wave. A
-# kernel that fills the chip on its own gains nothing from a second stream.
+# Kernels, too, can run at the same time: deck [001] draws a serial and a concurrent model. In one stream, three kernels
+# of 36 blocks take three waves, one after another on a third of 108 SMs; in three streams, their 108 blocks fill one
+# wave. A kernel that fills the chip on its own gains nothing from a second stream.
 
 # %% [markdown]
 # **The same in torch.** `gpu.host_empty(n, pin_memory=True)` is `torch.empty(n, pin_memory=True)`, `gpu.empty(n)` is
 # `torch.empty(n, device="cuda")`, and `gpu.copy(dst, src, non_blocking=True)` is `dst.copy_(src, non_blocking=True)`.
-# `Stream`, `stream` and `synchronize` have these names in `torch.cuda`.
+# `Stream`, `stream` and `synchronize` have the same names in `torch.cuda`.
 
 
 # %%
 def overlap_in_torch():
-    """32 MB in, doubled and out: in one piece, and in eight in three streams."""
+    """Copies 32 MB in, doubles it, copies it out: in one piece, or in eight."""
     import torch
 
     source, result = (torch.ones(8_000_000, pin_memory=True) for _ in range(2))

@@ -40,7 +40,7 @@ class BrokenTimers(Exercise):
         if got not in FAULTS:
             raise Wrong(
                 f"{got[:40]!r} is not one of the seven answers",
-                why=f"they are {', '.join(FAULTS)}",
+                why=f"the seven are: {', '.join(FAULTS)}",
                 next="return one of them",
             )
         if got != want:
@@ -60,12 +60,13 @@ class BrokenTimers(Exercise):
 
     def format_case(self, case: Any) -> str:
         rows = [
-            f"  {counted(calls, 'call'):>8}: {seconds(value)} a call"
+            f"  {counted(calls, 'call'):>8}: {seconds(value)} per call"
             for calls, value in zip(case["calls"], case["seconds_per_call"], strict=True)
         ]
         return "\n".join(
             [
-                f"truth {seconds(case['true_seconds_per_call'])} a call; a launch takes {seconds(case['launch_s'])}; "
+                f"true time {seconds(case['true_seconds_per_call'])} per call; a launch takes "
+                f"{seconds(case['launch_s'])}; "
                 f"the clock's step is {seconds(case['clock_resolution_s'])}",
                 *rows,
                 f"  timeline of {SHOWN_CALLS} calls, on the host: " + _host(case["timeline"]),
@@ -79,20 +80,20 @@ def _host(timeline: Any) -> str:
 
 
 _IF = {
-    "no sync": "a timer without a sync sees only the launches: there is no synchronisation before its last reading",
-    "sync per call": "with a sync after each call, launch and kernel add up, and the host waits once a call",
-    "cold first call": "a cold first call loads its kernel between the readings, once, however many calls follow",
-    "wrong stream": "a sync on another stream returns when that one is done: kernels still run at the last reading",
-    "cache-warm": "data from the cache make the kernels themselves shorter than the truth",
-    "clock too coarse": "a coarse clock's step is as long as a call or longer, and its reports come in such steps",
-    "none": "a sound timer comes close to the truth, and closer with more calls",
+    "no sync": "a timer without a sync times only the launches: there is no synchronisation before its last reading",
+    "sync per call": "with a sync after each call, launch and kernel times add up, and the host waits once per call",
+    "cold first call": "a cold first call loads its kernel between the readings, only once, however many calls follow",
+    "wrong stream": "a sync on another stream does not wait for the kernels: they still run at the last reading",
+    "cache-warm": "if the data come from the cache, the kernels themselves take less than the true time",
+    "clock too coarse": "a coarse clock's step is at least as long as a call, and reports are rounded to such steps",
+    "none": "a correct timer reports nearly the true time, and comes closer with more calls",
 }
 _NEXT = {
     "no sync": "compare the longest run with launch_s, and look for a synchronisation before the last reading",
     "sync per call": "count the waits before the last reading of the clock",
-    "cold first call": "is what is reported too much, times the calls, the same for each run? What was loaded when?",
+    "cold first call": "is (reported time - true time) × calls the same for each run? What was loaded, and when?",
     "wrong stream": "when does the last of the timed kernels end, and when was the clock read?",
-    "cache-warm": "compare the kernels in the timeline with the truth",
-    "clock too coarse": "compare clock_resolution_s with the truth",
-    "none": "compare every report with the truth, and what ran before the last reading with what a sound timer does",
+    "cache-warm": "compare the duration of the kernels in the timeline with the true time",
+    "clock too coarse": "compare clock_resolution_s with the true time",
+    "none": "compare each report with the true time: what would a correct timer do before its last reading?",
 }

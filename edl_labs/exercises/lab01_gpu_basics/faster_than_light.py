@@ -30,13 +30,15 @@ class FasterThanLight(Exercise):
     def explain_exception(self, case: Any, error: str) -> Wrong | None:
         """An impossible time that was refused with something else, or divided by."""
         if error == "ZeroDivisionError" and case["time_s"] == 0 < max(_bounds_s(case)):
-            why = "ZeroDivisionError was raised instead of ValueError: time_s is a divisor before zero is refused"
-            then = "look at time_s first, and refuse zero and less; a negative time must not reach the division either"
-            return Wrong("a time of zero was divided by, and not refused", why=why, next=then)
+            why = (
+                "your code raised ZeroDivisionError instead of ValueError: it divides by time_s before it refuses zero"
+            )
+            then = "check time_s first: refuse zero, and negative times as well, before the division"
+            return Wrong("your code divides by a time of zero instead of refusing it", why=why, next=then)
         if error not in ("Exception", "RuntimeError", "AssertionError", "ArithmeticError", "OverflowError"):
             return None
-        why = "the caller catches ValueError only; any other exception may be a bug"
-        return Wrong(f"{error} was raised instead of ValueError", why=why, next="`raise ValueError(...)`")
+        why = "the caller catches only ValueError; any other exception may be a bug"
+        return Wrong(f"your code raised {error} instead of ValueError", why=why, next="write `raise ValueError(...)`")
 
     def compare(self, case: Any, got: Any, want: Any) -> None:
         if want["refused"] and not got["refused"]:
@@ -46,7 +48,10 @@ class FasterThanLight(Exercise):
         if not close(got["fraction"], want["fraction"], rtol=1e-6, atol=1e-12):
             raise _wrong_fraction(case, got["fraction"], want["fraction"])
         if want["refused"] and not got["is_explained"]:
-            why = "ValueError was raised without a message: the reader must guess what is wrong, and with which time"
+            why = (
+                "your code raised ValueError without a message, so the reader must guess what is wrong, and with "
+                "which time"
+            )
             then = 'raise ValueError("…"), with a text that says what is impossible'
             raise Wrong("the error has no message", why=why, next=then, keeps=_KEPT_UNSAID)
 
@@ -63,21 +68,21 @@ class FasterThanLight(Exercise):
             if all(_same_light(one, other) for one, other in zip(got, expected, strict=True)):
                 return Wrong(what, why=why, next="below which of the two bounds can a time not fall?")
         if all(_is_mean(case, *both) for case, *both in zip(cases, got, want, strict=True)):
-            why = "every fraction is halfway between that of the bandwidth and that of the peak"
-            then = "the slower of the two alone sets the bound: the other need not be near its own"
-            return Wrong("two fractions were averaged", why=why, next=then)
+            why = "every fraction is halfway between the fraction of the bandwidth and the fraction of the peak"
+            then = "use the slower of the two: only it sets the bound, and the other need not be near its own limit"
+            return Wrong("your code averages two fractions", why=why, next=then)
         return None
 
 
 def _let_through(case: Any) -> Wrong:
     if case["time_s"] <= 0:
-        what = "a time of zero or less went through"
+        what = "your code accepted a time of zero or less"
     elif case["time_s"] > 0.99 * max(*_bounds_s(case)):
-        what = "a time just below the bound went through"
+        what = "your code accepted a time just below the bound"
     elif case["time_s"] < case["moved_bytes"] / case["bandwidth_byte_per_s"]:
-        what = "a time below the memory's bound was accepted"
+        what = "your code accepted a time below the memory's bound"
     else:
-        what = "a time below the arithmetic's bound went through"
+        what = "your code accepted a time below the arithmetic's bound"
     return Wrong(
         what,
         why="no correct measurement of that much work can be so short",
@@ -91,8 +96,12 @@ def _bounds_s(case: Any) -> tuple[float, float]:
 
 
 _OTHER_BOUNDS = (
-    (sum, "the two bounds were added", "your bound is their sum, and moving and computing go on at the same time"),
-    (min, "the smaller of the two bounds was taken", "a time must be long enough for the slower of the two"),
+    (sum, "your code adds the two bounds", "your bound is their sum, but moving and computing happen at the same time"),
+    (
+        min,
+        "your code uses the smaller of the two bounds",
+        "a time must be long enough for the slower of moving and computing",
+    ),
 )
 
 
@@ -116,26 +125,26 @@ def _is_mean(case: Any, got: Any, want: Any) -> bool:
 def _wrongly_refused(case: Any) -> Wrong:
     move_s, compute_s = _bounds_s(case)
     if case["time_s"] == max(move_s, compute_s):
-        what, why = "a time exactly at the bound was refused", "light itself is possible, if rare"
+        what, why = "your code refused a time exactly at the bound", "a time equal to the bound is possible, if rare"
     elif case["time_s"] < move_s + compute_s:
-        what, why = "a possible time was refused", "moving and computing can go on at the same time"
+        what, why = "your code refused a possible time", "moving and computing can happen at the same time"
     else:
-        what, why = "a slow time was refused", "it is far above both bounds"
+        what, why = "your code refused a slow time", "it is as long as both bounds together, or longer"
     return Wrong(what, why=why, next="below which of the two bounds can a time not fall?")
 
 
 def _wrong_fraction(case: Any, fraction: Any, right: float) -> Wrong:
     move_s, compute_s = _bounds_s(case)
     if right and close(fraction, 1 / right):
-        what, why = "that says how many times slower it was", "the fraction of the speed of light is at most 1"
+        what, why = "your answer says how many times slower it was", "the fraction of the speed of light is at most 1"
     elif close(fraction, 100 * right):
-        what, why = "that is a percentage", "expected a fraction"
+        what, why = "your answer is a percentage", "expected a fraction, which is at most 1"
     elif close(fraction, (move_s + compute_s) / case["time_s"]):
-        what, why = "the two bounds were added", "moving and computing go on at the same time"
+        what, why = "your code adds the two bounds", "moving and computing happen at the same time"
     elif close(fraction, move_s / case["time_s"]):
-        what, why = "only the memory's bound was looked at", "here the arithmetic takes longer"
+        what, why = "your code looks only at the memory's bound", "here the arithmetic takes longer"
     elif close(fraction, compute_s / case["time_s"]):
-        what, why = "only the arithmetic's bound was looked at", "here the memory takes longer"
+        what, why = "your code looks only at the arithmetic's bound", "here the memory takes longer"
     else:
-        what, why = "the fraction is wrong", "it is the shortest possible time over the measured one"
+        what, why = "the fraction is wrong", "expected the shortest possible time divided by the measured one"
     return Wrong(what, why=why, next="compare the time with both bounds")

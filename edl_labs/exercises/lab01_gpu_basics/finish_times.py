@@ -37,8 +37,8 @@ class FinishTimes(Exercise):
     def compare(self, case: Any, got: Any, want: Any) -> None:
         if any(len(pair) != 2 for pair in got):
             raise Wrong(
-                "a program has two answers: when the host returns and when the device is done",
-                why="something other than two numbers came back",
+                "expected two times: when the host returns, and when the device is done",
+                why="your function did not return two numbers",
                 next="return the host's time, then the device's",
             )
         for count, (pair, right) in enumerate(zip(got, want[: len(got)], strict=True)):
@@ -53,11 +53,14 @@ class FinishTimes(Exercise):
         pairs = [both for ours, theirs in zip(got, want, strict=True) for both in zip(ours, theirs, strict=True)]
         for factor, unit in ((1e6, "microseconds"), (1e3, "milliseconds")):
             if all(_same(pair, [factor * one for one in right]) for pair, right in pairs):
-                return Wrong(f"{unit} came back", why="every time is right but for its unit", next="return seconds")
+                return Wrong(
+                    f"your times are in {unit}", why="every time is right except for its unit", next="return seconds"
+                )
         if all(_same(pair, [max(right), right[1]]) for pair, right in pairs):
             return Wrong(
                 "the host waited for the device at the end of the program",
-                why="the device's time is right; the host's is the later of the two, after every program",
+                why="the device's time is always right, but the host's is the later of the two times after every "
+                "program",
                 next="the end of a program is not a sync: when does the host itself finish?",
             )
         return None
@@ -82,30 +85,30 @@ def _same(pair: Any, right: Any) -> bool:
 def _unwritten(case: Any, count: int) -> Wrong:
     name, _ = case["program"][count - 1]
     return Wrong(
-        f"nothing is written yet for a {name}",
-        why=f"NotImplementedError was raised at operation {count}, a {name}; all times before it are right",
-        next="which of the two clocks does such an operation move, and from when to when?",
+        f"your code does not handle a {name} yet",
+        why=f"it raised NotImplementedError at operation {count}, a {name}; all earlier times are right",
+        next="which of the two clocks does this operation move forward, and to what time?",
     )
 
 
 def _explain(case: Any, count: int, pair: Any, *, before: Any, right: Any) -> Wrong:
     if count == 0:
         return Wrong(
-            "a program without operations takes time",
-            why="nothing was issued, so both times are 0",
+            "your function gives a time other than 0 to a program without operations",
+            why="nothing has been issued, so both times must be 0",
             next="start both clocks at 0.0",
         )
     name, duration_s = case["program"][count - 1]
     what, then = _symptom(name, duration_s, case["launch_s"], pair=pair, before=before, right=right)
-    place = f"the operations before it come out right; the first wrong time is after operation {count}, {name!r}"
+    place = f"the first wrong time is after operation {count}, {name!r}; all earlier times are right"
     if count == 1:
-        place = f"the very first operation, {name!r}, comes out wrong"
+        place = f"the time after the very first operation, {name!r}, is already wrong"
     return Wrong(what, why=place, next=then)
 
 
 def _symptom(name: str, duration_s: float, launch_s: float, *, pair: Any, before: Any, right: Any) -> tuple[str, str]:
     if close(pair[0], right[1]) and close(pair[1], right[0]):
-        return "the two times are swapped", "the host's comes first, then the device's"
+        return "the two times are swapped", "return the host's time first, then the device's"
     own = {"sync": _sync_symptom, "host": _host_symptom}.get(name)
     if own is not None:
         return own(pair, before, right)
@@ -116,44 +119,83 @@ def _symptom(name: str, duration_s: float, launch_s: float, *, pair: Any, before
 
 def _sync_symptom(pair: Any, before: Any, right: Any) -> tuple[str, str]:
     if not close(pair[1], right[1]):
-        return "a sync gives the device work", "a sync only waits; what does it do to the device's time?"
+        return (
+            "your code changes the device's time at a sync",
+            "a sync only makes the host wait: what happens to the device's time?",
+        )
     if pair[0] < before[0]:
-        return "a sync turned the host's clock back", "the device may have been done long before; what then?"
+        return (
+            "your code moves the host's clock back at a sync",
+            "what should a sync do if the device was done long before?",
+        )
     if pair[0] < right[0]:
-        return "a sync did not wait for the device", "when may the host go on after a sync?"
-    return "a sync took too long", "a sync has no duration of its own: it ends as soon as two things have happened"
+        return "the host did not wait for the device at a sync", "when may the host continue after a sync?"
+    return (
+        "a sync took too long",
+        "a sync has no duration of its own: which two things must have happened before it ends?",
+    )
 
 
 def _host_symptom(pair: Any, before: Any, right: Any) -> tuple[str, str]:
     if not close(pair[1], right[1]):
-        return "the host's own work kept the device busy", "Python between two launches runs only on the host"
+        return (
+            "the host's own work changed the device's time",
+            "Python code between two launches runs only on the host: what does the device do during it?",
+        )
     if close(pair[0], before[0]):
         return "the host's own work took no time", "add its duration to the host's clock"
-    return "the host's own work took the wrong time", "only its own duration passes: it is neither launched nor queued"
+    return (
+        "the host's own work took the wrong time",
+        "add only its own duration: this work is neither launched nor queued",
+    )
 
 
 def _issue_symptom(name: str, pair: Any, duration_s: float, *, before: Any, right: Any) -> tuple[str, str]:
     if name == "blocking copy" and _same(pair, [max(before) + duration_s] * 2):
         return (
             "issuing a blocking copy took no time",
-            "the host spends launch_s on it, and the device begins after that",
+            "let the host spend launch_s on it first; the device begins after that",
         )
     if name == "blocking copy" and close(*pair):
-        return "a blocking copy ended at the wrong time", "when is it issued, and when is all before it over?"
+        return (
+            "a blocking copy ended at the wrong time",
+            "when has the copy been issued, and when has everything before it finished?",
+        )
     if name == "blocking copy":
-        return "a blocking copy did not keep the host until its end", "the host goes on when the data have arrived"
+        return (
+            "the host did not wait for a blocking copy to end",
+            "let the host continue only when the data have arrived",
+        )
     if close(pair[0], before[0]):
-        return "issuing an operation cost the host nothing", "which part of it does the host spend itself?"
+        return (
+            "issuing an operation took no time on the host",
+            "for how long is the host itself busy with this operation?",
+        )
     if pair[0] > right[0] and close(pair[0], pair[1]):
-        return f"the host waited for a {name}", f"a {name} is asynchronous: what does the host do meanwhile?"
-    return f"the host's time after a {name} is wrong", f"a {name} costs the host launch_s, whatever its own duration is"
+        return f"the host waited for a {name}", f"a {name} is asynchronous: what does the host do in the meantime?"
+    return (
+        f"the host's time after a {name} is wrong",
+        f"add launch_s to the host's time for a {name}, whatever its own duration is",
+    )
 
 
 def _queue_symptom(pair: Any, duration_s: float, *, before: Any, right: Any) -> tuple[str, str]:
     if close(pair[1], before[1] + duration_s):
-        return "the device began before the launch", "it was idle: from when on can it know of this operation?"
+        return (
+            "the device began an operation before it was launched",
+            "the device was idle: at what time does it learn of this operation?",
+        )
     if pair[1] > right[1]:
-        return "the device began too late", "two things must have happened before it can begin; which comes last?"
+        return (
+            "the device began too late",
+            "two things must have happened before the device can begin: which of them happens last?",
+        )
     if pair[1] < before[1] + duration_s:
-        return "two operations of one stream overlapped", "a stream is a queue: what must be over first?"
-    return "the device began at the wrong time", "it begins when the operation was issued and the one before is over"
+        return (
+            "two operations of one stream overlapped",
+            "a stream is a queue: what must have finished before an operation can begin?",
+        )
+    return (
+        "the device began at the wrong time",
+        "let it begin when the operation has been issued and the previous one has finished",
+    )

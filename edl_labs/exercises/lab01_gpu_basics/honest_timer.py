@@ -57,7 +57,7 @@ class HonestTimer(Exercise):
 
     def format_answer(self, case: Any, got: Any) -> str:
         """The number alone: the program is long."""
-        return f"{seconds(got['seconds_per_call'])} a call"
+        return f"{seconds(got['seconds_per_call'])} per call"
 
     def format_case(self, case: Any) -> str:
         known = case["parameters"]
@@ -97,16 +97,17 @@ def _judge_timer(run: Replay, value: Any, *, kernel_s: float) -> None:
     calls, syncs = run.counts["launch"], sum(run.counts.get(op, 0) for op in SYNCS)
     if syncs > max(FEW_SYNCS, calls / 4):
         raise Wrong(
-            "the device was synchronised far more often than needed",
-            why=f"{counted(syncs, 'synchronisation')} for {counted(calls, 'call')}",
-            next="drain the device before each of two readings; the calls between them need none",
+            "your timer synchronises the device far more often than needed",
+            why=f"it used {counted(syncs, 'synchronisation')} for {counted(calls, 'call')}",
+            next="drain the device before each of two readings; the calls between them need no synchronisation",
         )
     spent_s = run.makespan_s - run.machine.context_init_s - run.machine.module_load_s
     if spent_s > _allowed_s(run.machine, truth_s):
         raise Wrong(
-            "far more calls than this clock asks for",
-            why=f"the timer kept the machine busy for {seconds(spent_s)} to time calls of {seconds(truth_s)}",
-            next="let the number of calls follow from the clock's resolution and cost: start small and grow",
+            "your timer makes far more calls than this clock requires",
+            why=f"it kept the machine busy for {seconds(spent_s)} to time calls that take {seconds(truth_s)} each",
+            next="derive the number of calls from the clock's resolution and cost: start with few calls, and increase "
+            "it",
         )
 
 
@@ -142,23 +143,23 @@ def _comes_to(value: float, more: Window, less: Window) -> bool:
 def _faults(window: Window) -> str:
     """What makes a window's time no time of its calls; empty when nothing does."""
     if not window.ends_drained:
-        return "the last reading was taken before the device was done"
+        return "your timer takes the last reading before the device is done"
     if window.starts_cold:  # before it was called at all there is nothing to drain
-        return "the first call is in the measurement"
+        return "your timer includes the first call in the measurement"
     if not window.starts_drained:
-        return "the first reading was taken while the device was still at work"
+        return "your timer takes the first reading while the device is still busy"
     if window.tick_s > TOLERANCE * window.elapsed_s:
         return "too few calls for this clock"
     return ""
 
 
 _NEXT = {
-    "the last": "what has happened when the last fn() returns?",
-    "the first": "drain the device before the first reading too",
-    "too few calls for": "how long must the calls take together until one step of the clock no longer matters?",
-    "the first call": "warm up: call fn() before the first reading, and drain",
-    "every call": "a synchronisation costs time and empties the queue; one at the end is enough",
-    "too few calls": "what is paid once, at start and end, must be small compared with the calls: time more of them",
+    "your timer takes the last": "what has the device done by the time the last fn() returns?",
+    "your timer takes the first": "drain the device before the first reading, too",
+    "too few calls for": "how long must all calls together take until one step of the clock no longer matters?",
+    "your timer includes": "warm up: call fn() and drain the device before the first reading",
+    "your timer synchronises": "synchronise once, at the end: each synchronisation costs time and empties the queue",
+    "too few calls": "time more calls: what is paid once, at the start and the end, must be small compared with them",
 }
 
 
@@ -168,49 +169,57 @@ def _unexplained(every: list[Window], value: Any, *, is_right: bool) -> Wrong:
     if near:
         return _told(max(near, key=lambda window: window.calls), value)
     if any(close(value, window.elapsed_s, rtol=1e-3) for window in every):
-        why = f"{seconds(value)} came back, which is all the time between two readings"
-        return Wrong("that is the time of all calls together", why=why, next="divide the time by the calls in it")
+        why = f"it returned {seconds(value)}, which is the whole time between two readings"
+        return Wrong(
+            "your timer returned the time of all calls together", why=why, next="divide it by the number of calls"
+        )
     for factor, unit in ((1e3, "milliseconds"), (1e6, "microseconds"), (1e9, "nanoseconds")):
         if any(close(value, factor * window.per_call_s, rtol=1e-3) for window in every):
-            why = f"{value:.4g} came back, which would be {seconds(value)}"
-            return Wrong(f"the number is in {unit}", why=why, next="return seconds: text is made elsewhere")
+            why = f"your timer returned {value:.4g}, which as seconds would be {seconds(value)}"
+            return Wrong(f"the number is in {unit}", why=why, next="return the time in seconds")
     sound = [window.per_call_s for window in every if not _faults(window)]
     for digits, unit in ((6, "microseconds"), (7, "tenths of a microsecond"), (5, "hundredths of a millisecond")):
         near_s = next((one for one in sound if close(value, round(one, digits), rtol=1e-9)), None)
         if near_s is not None:
-            why = f"{seconds(value)} came back, and a run of drained calls says {seconds(near_s)} a call"
-            return Wrong(f"the number was rounded to whole {unit}", why=why, next="return the number as it is")
+            why = (
+                f"it returned {seconds(value)}, but a run with the device drained at both ends gives "
+                f"{seconds(near_s)} per call"
+            )
+            return Wrong(f"your timer rounds to whole {unit}", why=why, next="return the number without rounding it")
     if is_right:
         return Wrong(
             "no two readings of the clock give this number",
-            why="it is right, but it does not follow from what the timer measured",
-            next="put enough calls between two readings, the device drained at both, and return what they say",
+            why="the number is right, but it does not follow from what your timer measured",
+            next="make enough calls between two readings, drain the device before each, and return the time per call "
+            "they give",
         )
     if not every:
-        why = "the program has no two readings of the clock with calls between them"
-        return Wrong("nothing was timed", why=why, next="read gpu.clock.now_s() before and after a run of calls")
-    why = "it follows from no two of the timer's readings, and it is off by more than 3 %"
+        why = "there are no two readings of the clock with calls between them"
+        return Wrong(
+            "your timer did not time anything", why=why, next="read gpu.clock.now_s() before and after a run of calls"
+        )
+    why = "it does not follow from any two of your timer's readings, and it is off by more than 3 %"
     return Wrong("the number is not the time of a call", why=why, next="return (last - first) / calls")
 
 
 def _told(window: Window, value: float) -> Wrong:
     what = _faults(window)
     if not what and window.calls > 1 and window.syncs >= window.calls:
-        what = "every call was synchronised"
+        what = "your timer synchronises for every call"
     what = what or "too few calls between the readings"
     then = next(text for start, text in _NEXT.items() if what.startswith(start))
-    why = f"{seconds(value)} a call came back, from {counted(window.calls, 'call')} in {seconds(window.elapsed_s)}"
+    why = f"it returned {seconds(value)} per call, from {counted(window.calls, 'call')} in {seconds(window.elapsed_s)}"
     return Wrong(what, why=why, next=then)
 
 
 def _refuse_other_work(run: Replay, kernel_s: float) -> None:
     for entry in run.program:
         if entry["op"] == "launch" and (entry["name"], entry.get("duration_s")) != (KERNEL, kernel_s):
-            what, why = "the timer launched a kernel of its own", f"{entry['name']!r} is not what fn launches"
+            what, why = "your timer launched a kernel of its own", f"{entry['name']!r} is not what fn launches"
         elif entry["op"] in ("host_work", "copy"):
-            what, why = "the timer did work of its own", f"fn itself does no {entry['op']}"
+            what, why = "your timer did work of its own", f"fn itself does no {entry['op']}"
         else:
             continue
-        raise Wrong(what, why=why, next="call fn, and nothing else that keeps host or device busy")
+        raise Wrong(what, why=why, next="call only fn, and nothing else that keeps the host or the device busy")
     fn = {"op": "launch", "name": KERNEL, "duration_s": kernel_s}
     require_bound(run, CaseProgram(named=[fn], own=("alloc",)))

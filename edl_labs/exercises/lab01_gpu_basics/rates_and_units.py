@@ -28,29 +28,34 @@ class PeakFromClock(Exercise):
     def explain_exception(self, case: Any, error: str) -> Wrong | None:
         """A look-up of a dtype that a unit does not have."""
         if error in ("ValueError", "LookupError") and not any(case["dtype"] in unit for unit in case["row"].values()):
-            why = f"asked for {case['dtype']}, which no unit of this SM has"
-            return Wrong(f"{error} was raised; expected 0.0", why=why, next="return 0.0 then")
+            why = f"the case asks for {case['dtype']}, which no unit of this SM has"
+            return Wrong(
+                f"your code raised {error}; expected 0.0", why=why, next="return 0.0 when neither unit has the dtype"
+            )
         if error != "KeyError" or all(case["dtype"] in unit for unit in case["row"].values()):
             return None
         return Wrong(
             "your code raised KeyError for a dtype that a unit does not have",
-            why=f"asked for {case['dtype']} on an SM with {case['row']}",
-            next="a unit without the dtype does 0 operations per clock; when neither unit has it, return 0.0",
+            why=f"the case asks for {case['dtype']} on an SM with {case['row']}",
+            next="count 0 operations per clock for a unit without the dtype; when neither unit has it, return 0.0",
         )
 
     def compare(self, case: Any, got: Any, want: Any) -> None:
         if got is None and not want:
-            why = f"asked for {case['dtype']} on an SM with {case['row']}"
-            raise Wrong("None came back for a dtype that the SM does not have", why=why, next="return 0.0 then")
+            why = f"the case asks for {case['dtype']} on an SM with {case['row']}"
+            what = "your function returned None for a dtype that the SM does not have"
+            raise Wrong(what, why=why, next="return 0.0 when neither unit has the dtype")
         if close(got, want, rtol=1e-9):
             return
         if not isinstance(got, (int, float)):
-            raise Wrong("expected a number of FLOP/s", why=f"{str(got)[:30]} came back", next="return the rate")
-        why = f"asked for {case['dtype']} on an SM with {case['row']}"
+            raise Wrong(
+                "expected a number of FLOP/s", why=f"your function returned {str(got)[:30]}", next="return the rate"
+            )
+        why = f"the case asks for {case['dtype']} on an SM with {case['row']}"
         if not want:
-            what = "a rate came back for a dtype that the SM does not have"
+            what = "your function returned a rate for a dtype that the SM does not have"
             raise Wrong(what, why=why, next="return 0.0 when neither unit has the dtype")
-        then = "SMs × multiply-adds per clock of the faster unit × 2 × clock in Hz"
+        then = "multiply the SMs by the multiply-adds per clock of the faster unit, by 2 and by the clock in Hz"
         raise Wrong("the peak is wrong", why=f"{why}: expected {want:.6g} FLOP/s, got {got:.6g}", next=then)
 
     def diagnose_all_cases(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
@@ -84,41 +89,41 @@ def _of_both(case: Any) -> float:
     return sum(_counts(case)) / (max(_counts(case)) or 1)
 
 
-_SI = "inside, everything is SI: clocks in Hz, rates in FLOP/s"
+_SI = "use SI units inside the function: clocks in Hz, rates in FLOP/s"
 # What every right answer would have to be multiplied by, what was done then, why, and what to do.
 _FACTORS: tuple[tuple[Callable[[Any], float], str, str, str], ...] = (
     (
         lambda case: 0.5,
-        "a fused multiply-add was counted as one operation",
+        "your code counts a fused multiply-add as one operation",
         "all answers are half of the peak",
         "how many floating-point operations are in a·b + c?",
     ),
-    (lambda case: 1e-6, "the clock was taken as Hz", "all answers are a millionth of the peak", _SI),
-    (lambda case: 1e3, "the clock was taken as GHz", "all answers are 1000 times the peak", _SI),
-    (lambda case: 1e-12, "TFLOP/s came back", "all answers are the peak in units of 1e12 FLOP/s", _SI),
+    (lambda case: 1e-6, "your code treats the clock as Hz", "all answers are a millionth of the peak", _SI),
+    (lambda case: 1e3, "your code treats the clock as GHz", "all answers are 1000 times the peak", _SI),
+    (lambda case: 1e-12, "your answers are in TFLOP/s", "all answers are the peak in units of 1e12 FLOP/s", _SI),
     (
         _of_both,
-        "the two units were added up",
+        "your code adds up the rates of the two units",
         "wherever both units have the dtype, the answer is the sum of their rates",
-        "a kernel of one dtype runs on the faster unit: take the larger number",
+        "a kernel of one dtype runs on the faster unit: use the larger number",
     ),
     (
         lambda case: _of_unit("tensor")(case) or _of_unit("cuda")(case),
-        "the slower unit was taken",
-        "all answers are the rate of the tensor cores wherever they have the dtype, also if the CUDA cores are faster",
-        "look at both units, and take the larger number",
+        "your code chooses the slower unit",
+        "wherever the tensor cores have the dtype, your answer is their rate, even if the CUDA cores are faster",
+        "look at both units, and use the larger number",
     ),
     (
         _of_unit("cuda"),
-        "only the CUDA cores were looked at",
-        "all answers are the rate of the CUDA cores, and 0 where they do not have the dtype",
-        "look at both units, and take the larger number",
+        "your code looks only at the CUDA cores",
+        "every answer is the rate of the CUDA cores, or 0 if they do not have the dtype",
+        "look at both units, and use the larger number",
     ),
     (
         _of_unit("tensor"),
-        "only the tensor cores were looked at",
-        "all answers are the rate of the tensor cores, and 0 where they do not have the dtype",
-        "look at both units, and take the larger number",
+        "your code looks only at the tensor cores",
+        "every answer is the rate of the tensor cores, or 0 if they do not have the dtype",
+        "look at both units, and use the larger number",
     ),
 )
 
@@ -152,21 +157,21 @@ def _reads_no_machine(wrong: _Answers) -> bool:
 _OTHER_RATES: tuple[tuple[Callable[[_Answers], bool], str, str, str], ...] = (
     (
         _takes_the_slower,
-        "the slower unit was taken",
-        "wherever both units have the dtype and it is wrong: the slower one, or the first that was found",
-        "look at both units, and take the larger number",
+        "your code chooses the slower unit",
+        "every wrong answer is the rate of the slower unit: your code may choose it, or the first unit that it finds",
+        "look at both units, and use the larger number",
     ),
     (
         _takes_the_largest,
-        "the rate of another dtype was taken",
-        "the largest number of the row was returned for every dtype",
-        "look the dtype up in each unit",
+        "your code uses the rate of another dtype",
+        "your answers follow from the largest number in the row, whatever the dtype",
+        "look up the dtype in each unit",
     ),
     (
         _reads_no_machine,
-        "sm_count and clock_mhz were not used",
-        "the answers grow with the multiply-adds alone, as if all machines were one",
-        "take both from the arguments; the A100 of the text is one machine",
+        "your code does not use sm_count and clock_mhz",
+        "your answers depend only on the multiply-adds: they are the same for every machine",
+        "use both arguments; the A100 in the text is only one example",
     ),
 )
 
@@ -190,10 +195,10 @@ class Petabyte(Exercise):
         bare = [text for text in (case["size"], case["rate"]) if text.split()[1] in _BARE_UNITS]
         if error not in ("KeyError", "IndexError") or not bare:
             return None
-        why = f"asked for {case['size']} over {case['rate']}: a unit may have no prefix"
+        why = f"the case is {case['size']} over {case['rate']}: a unit may have no prefix"
         if bare[0].endswith("bit"):
-            why = f"{why}, and a size may be in bits; your code misses one or the other"
-        then = "take 'bit' or 'B' off the end, and what is left is the prefix: FACTOR holds the empty one too"
+            why = f"{why}, and a size may be in bits; your code does not handle one of the two"
+        then = "remove 'bit' or 'B' from the end: the rest is the prefix, and FACTOR contains the empty prefix, too"
         return Wrong(f"your code raised {error} for a unit without a prefix", why=why, next=then)
 
     def compare(self, case: Any, got: Any, want: Any) -> None:
@@ -204,9 +209,15 @@ class Petabyte(Exercise):
         """What was done to every answer, where one case alone does not tell it."""
         why, both = "every answer is a whole number", list(zip(got, want, strict=True))
         if all(close(one, 1 / right) for one, right in both):
-            return Wrong("rate over size came back", why="it is upside down in all answers", next="size over rate")
+            return Wrong(
+                "your function returned rate over size",
+                why="every answer is the inverse of the time",
+                next="divide size by rate",
+            )
         if all(one == round(one) and abs(one - right) < 1 for one, right in both):
-            return Wrong("the time was rounded to whole seconds", why=why, next="return the time as it is")
+            return Wrong(
+                "your function rounds the time to whole seconds", why=why, next="return the time without rounding it"
+            )
         for factor, what, why, then in _OTHER_TIMES:
             if all(close(one, right * factor(case)) for case, (one, right) in zip(cases, both, strict=True)):
                 return Wrong(what, why=why, next=then)
@@ -243,38 +254,38 @@ _BOTH_KINDS = "k, M, G, T and P are powers of 1000; Ki, Mi, Gi, Ti and Pi are po
 _OTHER_TIMES: tuple[tuple[Callable[[Any], float], str, str, str], ...] = (
     (
         _over(lambda amount: 1.024 ** _power(amount, binary=False)),
-        "a decimal prefix was read as a binary one",
+        "your code reads a decimal prefix as a binary one",
         _BOTH_KINDS,
-        "1 PB is how many bytes?",
+        "how many bytes is 1 PB?",
     ),
     (
         _over(lambda amount: 1.024 ** -_power(amount, binary=True)),
-        "a binary prefix was read as a decimal one",
+        "your code reads a binary prefix as a decimal one",
         _BOTH_KINDS,
-        "1 PiB is how many bytes?",
+        "how many bytes is 1 PiB?",
     ),
     (
         _over(_one_power_less),
-        "each prefix is one power of 1000 or 1024 too small",
-        "all times are those of k as 1, M as 1000, and Ki as 1, Mi as 1024",
-        "print FACTOR: what is the factor of k, and that of Ki?",
+        "your code reads each prefix as one power of 1000 or 1024 too small",
+        "all times are those that k = 1, M = 1000, Ki = 1 and Mi = 1024 would give",
+        "print FACTOR: what are the factors of k and of Ki?",
     ),
     (
         _over(_whole),
-        "an amount was cut to a whole number",
-        "all times are those of amounts without what follows the decimal point",
-        "read '1.5 TiB' as 1.5",
+        "your code cuts an amount to a whole number",
+        "all times are those of amounts without the digits after the decimal point",
+        "read the number in '1.5 TiB' as 1.5",
     ),
     (
         lambda case: (2 - _share(case)) * _share(case),
-        "the share that is lost was added to the time",
+        "your code adds the share of lost bits to the time",
         "all times are too short by a factor of e · (2 − e), where e is the efficiency",
         "if a share e of the bits carries data, how many bits does the line send for one bit of data?",
     ),
     (
         lambda case: _share(case) ** 2,
-        "the line code was applied the wrong way",
-        "all times are shorter than over a line without a code",
+        "your code applies the line code the wrong way round",
+        "all times are shorter than on a line without a code",
         "does a line code make a link faster?",
     ),
 )
@@ -283,33 +294,43 @@ _OTHER_TIMES: tuple[tuple[Callable[[Any], float], str, str, str], ...] = (
 _BARE_UNITS = ("B", "bit", "B/s", "bit/s")
 
 
-_BYTES_CODED = "you did not apply efficiency to a rate in bytes"
+_BYTES_CODED = "your code does not apply efficiency to a rate in bytes"
 
 
 def _transfer_mistake(case: Any, got: float, want: float) -> Wrong:
     ratio, efficiency = got / want, _share(case)
     decimal = _over(lambda amount: 1.024 ** -_power(amount, binary=True))(case)
     known = [
-        (8.0, "bit" in case["size"], "a size in bits was read as bytes", "which letter follows the prefix?"),
-        (1 / 8, "bit" in case["rate"], "a rate in bits was read as bytes", "which letter follows the prefix?"),
-        (1 / 8 * efficiency, "bit" in case["rate"], "a rate in bits was read as bytes", "bit or B?"),
-        (8.0, "bit" not in case["rate"], "a rate in bytes was read as bits", "which letter follows the prefix?"),
-        (efficiency, "bit" not in case["rate"], _BYTES_CODED, "does the line care how its rate is written?"),
-        (efficiency, True, "you did not apply efficiency", "only part of the line's bits carry data"),
-        (efficiency**2, True, "the line code was applied the wrong way", "does it make a link faster?"),
-        (decimal, True, "a binary prefix was read as a decimal one", "1 PiB is how many bytes?"),
-        (1e3, True, "milliseconds came back", "return seconds; text is made elsewhere"),
-        (1e6, True, "microseconds came back", "return seconds; text is made elsewhere"),
-        (1 / 60, True, "minutes came back", "return seconds; text is made elsewhere"),
-        (1 / 3600, True, "hours came back", "return seconds; text is made elsewhere"),
-        (1 / 86400, True, "days came back", "return seconds; text is made elsewhere"),
+        (8.0, "bit" in case["size"], "your code reads a size in bits as bytes", "which letter follows the prefix?"),
+        (1 / 8, "bit" in case["rate"], "your code reads a rate in bits as bytes", "which letter follows the prefix?"),
+        (1 / 8 * efficiency, "bit" in case["rate"], "your code reads a rate in bits as bytes", "is the unit bit or B?"),
+        (8.0, "bit" not in case["rate"], "your code reads a rate in bytes as bits", "which letter follows the prefix?"),
+        (
+            efficiency,
+            "bit" not in case["rate"],
+            _BYTES_CODED,
+            "does it matter to the line in which unit its rate is written?",
+        ),
+        (efficiency, True, "your code does not apply efficiency", "what share of the line's bits carries data?"),
+        (
+            efficiency**2,
+            True,
+            "your code applies the line code the wrong way round",
+            "does a line code make a link faster?",
+        ),
+        (decimal, True, "your code reads a binary prefix as a decimal one", "how many bytes is 1 PiB?"),
+        (1e3, True, "your times are in milliseconds", "return the time in seconds"),
+        (1e6, True, "your times are in microseconds", "return the time in seconds"),
+        (1 / 60, True, "your times are in minutes", "return the time in seconds"),
+        (1 / 3600, True, "your times are in hours", "return the time in seconds"),
+        (1 / 86400, True, "your times are in days", "return the time in seconds"),
     ]
     for factor, applies, what, then in known:
         if applies and factor != 1 and close(ratio, factor):
-            return Wrong(what, why=f"{case['size']} over {case['rate']} was asked for", next=then)
+            return Wrong(what, why=f"the case asks for {case['size']} over {case['rate']}", next=then)
     return Wrong(
         "the transfer time is wrong",
-        why=f"{case['size']} over {case['rate']} at an efficiency of {efficiency:.4g}: expected {want:.6g} s, "
-        f"got {got:.6g} s",
-        next="turn both into bytes first, then divide",
+        why=f"{case['size']} over {case['rate']} at an efficiency of {efficiency:.4g}: expected {want:.6g} s, got "
+        f"{got:.6g} s",
+        next="convert both to bytes first, then divide",
     )

@@ -66,9 +66,11 @@ class WaveQuantization(Exercise):
             or error not in ("ValueError", "UnboundLocalError")
         ):
             return None
-        why = f"{error} was raised for a bound of {case['bound']}, where a tile is {case['tile_n']} wide"
-        then = "every whole number from 1 on is allowed: the bound itself, and widths that are not multiples of tile_n"
-        return Wrong("no width was tried where the bound is less than a tile", why=why, next=then)
+        why = f"it raised {error} for a bound of {case['bound']}, where a tile is {case['tile_n']} wide"
+        then = (
+            "try every whole number from 1 up, including the bound itself and widths that are not multiples of tile_n"
+        )
+        return Wrong("your code tries no width if the bound is less than the width of a tile", why=why, next=then)
 
     def format_answer(self, case: Any, got: Any) -> str:
         """The answer, if there is one."""
@@ -97,12 +99,17 @@ class WaveQuantization(Exercise):
             return None
         for picks, what, then in _OTHER_WIDTHS:
             if all(picks(case, answer) or answer == right for case, answer, right in asked):
-                why = f"this fits all {wrong} widths that are wrong"
-                return Wrong(what, why=why, next=f"{then}: wanted elements over what the waves could compute")
+                why = f"this explains all {wrong} wrong widths"
+                return Wrong(what, why=why, next=f"{then}: divide the wanted elements by what the waves could compute")
         wide = [one for one in asked if one[0]["bound"] >= one[0]["tile_n"]]
         if all(answer % case["tile_n"] == 0 < answer for case, answer, _ in wide):
-            why = f"{len(wide)} of {len(wide)} widths are multiples of tile_n, where the bound has room for a tile"
-            return Wrong("only widths of whole tiles were returned", why=why, next="try the widths between them too")
+            why = (
+                f"{len(wide)} of {len(wide)} widths are multiples of tile_n in cases where the bound has room for a "
+                "tile"
+            )
+            return Wrong(
+                "your function returned only widths of whole tiles", why=why, next="try the widths in between, too"
+            )
         return None
 
 
@@ -112,9 +119,11 @@ def _holds_of_the_last_wave(reports: list[tuple[Any, Any, Any]]) -> Wrong | None
         held = case["sm_count"] - right[2]
         if len(answer) != 3 or answer[0] != right[0] or not close(answer[1], right[1]) or answer[2] != held:
             return None
-    why = "all answers are sm_count less the empty places"
+    why = "every `spare` is sm_count minus the number of empty places"
     return Wrong(
-        "those are the tiles of the last wave", why=why, next="how many tiles more would not take a wave more?"
+        "your spare is the number of tiles in the last wave",
+        why=why,
+        next="how many more tiles would fit without another wave?",
     )
 
 
@@ -123,26 +132,31 @@ _UNWRITTEN = -(2**31)  # no width, and no slip of the pen either
 
 def _three(got: Any, names: str) -> None:
     if len(got) != 3:
-        raise Wrong("expected three numbers", why=f"{len(got)} were returned", next=f"return {names}")
+        raise Wrong("expected three numbers", why=f"your function returned {len(got)}", next=f"return {names}")
 
 
 def _tile_mistake(case: Any, tiles: Any) -> Wrong:
     rows, columns = Fraction(case["m"], case["tile_m"]), Fraction(case["n"], case["tile_n"])
     if tiles == math.floor(rows) * math.floor(columns):
-        what, then = "part of the matrix is covered by no tile", "what does a row of output beyond the last tile need?"
-        return Wrong(what, why="the number of tiles was rounded down, or to the nearest", next=then)
+        what, then = "your tiles do not cover the whole matrix", "which tile computes a row beyond the last full tile?"
+        return Wrong(what, why="your number of tiles is rounded down, or to the nearest whole number", next=then)
     if tiles == math.ceil(rows * columns) or tiles == round(rows * columns):
-        what, then = "tiles were counted by area", "draw the grid: a tile belongs to one row and one column of it"
-        return Wrong(what, why="leftovers of two edges cannot share a tile", next=then)
+        what, then = (
+            "your code counts tiles by area",
+            "draw the grid: each tile belongs to one row and one column of it",
+        )
+        return Wrong(
+            what, why="what is left over at one edge cannot share a tile with what is left over at the other", next=then
+        )
     if tiles == math.ceil(Fraction(case["m"], case["tile_n"])) * math.ceil(Fraction(case["n"], case["tile_m"])):
-        why = f"the rows were cut by {case['tile_n']}, and the columns by {case['tile_m']}"
-        return Wrong("the sides of the tile were swapped", why=why, next="m goes with tile_m, and n with tile_n")
+        why = f"it divides m by {case['tile_n']}, and n by {case['tile_m']}"
+        return Wrong("your code swaps the sides of the tile", why=why, next="divide m by tile_m, and n by tile_n")
     if tiles == (math.floor(rows) + 1) * (math.floor(columns) + 1):
-        what, then = "a matrix that fits exactly got an extra row of tiles", "try m = tile_m by hand"
-        return Wrong(what, why="one was added even where nothing is left over", next=then)
+        what, then = "your code adds tiles to a matrix that fits exactly", "work out the case m = tile_m by hand"
+        return Wrong(what, why="it adds one even if nothing is left over", next=then)
     return Wrong(
         "the number of tiles is wrong",
-        why=f"{_say(tiles)} tiles of {case['tile_m']} × {case['tile_n']} were returned",
+        why=f"your function returned {_say(tiles)} tiles of {case['tile_m']} × {case['tile_n']}",
         next="count rows of tiles and columns of tiles, then multiply",
     )
 
@@ -151,81 +165,103 @@ def _waste_mistake(case: Any, got: Any, right: float) -> Wrong:
     tiles, wasted = got[0], got[1]
     if right and close(wasted, 100 * right, rtol=1e-6):
         return Wrong(
-            "the wasted share is a percentage", why=f"{_say(wasted)} was returned", next="a share is at most 1"
+            "your wasted share is a percentage", why=f"it is {_say(wasted)}", next="return a share, which is at most 1"
         )
     spare = tiles * case["tile_m"] * case["tile_n"] - case["m"] * case["n"]
     if spare and close(wasted, spare, rtol=1e-6):
-        why = f"{_say(wasted)} was returned, which counts elements"
-        return Wrong("that is how many elements are wasted", why=why, next="which share of all that is launched is it?")
+        why = f"your function returned {_say(wasted)}, which counts elements"
+        return Wrong(
+            "your answer is the number of wasted elements", why=why, next="what share of all computed elements is it?"
+        )
     if close(wasted, 1 - right, rtol=1e-6, atol=1e-12):
-        return Wrong("that is the useful share", why="the question is the wasted one", next="they add up to 1")
+        return Wrong(
+            "your answer is the useful share",
+            why="expected the wasted share",
+            next="the two shares add up to 1: return the other one",
+        )
     if right < 1 and close(wasted, right / (1 - right), rtol=1e-6, atol=1e-12):
-        why = "it was divided by the work that is needed"
-        return Wrong("that is waste per useful element", why=why, next="divide by the work that is launched")
+        why = "it is the waste divided by the work that is needed"
+        return Wrong("your answer is the waste per useful element", why=why, next="divide by the work that is launched")
     if got[2] and close(wasted, spare / (got[2] * case["tile_m"] * case["tile_n"]), rtol=1e-6, atol=1e-12):
-        why = "it was divided by the work of only the ragged tiles"
-        return Wrong("that is the waste of the ragged tiles", why=why, next="divide by the work of all tiles")
+        why = "it is the waste divided by the work of only the ragged tiles"
+        return Wrong(
+            "your answer is the waste of only the ragged tiles", why=why, next="divide by the work of all tiles"
+        )
     return Wrong(
         "the wasted share is wrong",
-        why="every launched tile computes tile_m × tile_n elements; only m × n of all of them are wanted",
+        why="every launched tile computes tile_m × tile_n elements, but only m × n elements are wanted in total",
         next="compare the two areas",
     )
 
 
 def _ragged_mistake(case: Any, ragged: Any, want: Any) -> Wrong:
     if ragged == want[0] - want[2]:
-        why = "the question is those that hang over an edge"
-        return Wrong("those are the tiles that are inside", why=why, next="they add up to all tiles")
+        why = "expected the number of tiles that hang over an edge"
+        return Wrong(
+            "your answer is the number of tiles inside the output",
+            why=why,
+            next="subtract it from the number of all tiles",
+        )
     below, right = case["m"] % case["tile_m"] > 0, case["n"] % case["tile_n"] > 0
     rows, columns = math.ceil(case["m"] / case["tile_m"]), math.ceil(case["n"] / case["tile_n"])
     if right and below and ragged == rows + columns:
-        what, why = "the tile in the corner was counted twice", "it hangs over two edges, and it is one tile"
+        what, why = "your code counts the tile in the corner twice", "it hangs over two edges, but it is one tile"
     elif ragged == (1 if right and below else 0):
-        what, why = "only a tile over both edges was counted", "one that hangs over one edge alone is ragged too"
+        what, why = (
+            "your code counts only a tile over both edges",
+            "a tile that hangs over only one edge is ragged, too",
+        )
     else:
-        what, why = "the number of ragged tiles is wrong", f"{_say(ragged)} was returned for {_say(want[0])} tiles"
-    return Wrong(what, why=why, next="draw the grid: which tiles hold fewer than tile_m × tile_n wanted elements?")
+        what, why = (
+            "the number of ragged tiles is wrong",
+            f"your function returned {_say(ragged)} for {_say(want[0])} tiles",
+        )
+    return Wrong(what, why=why, next="draw the grid: which tiles contain fewer than tile_m × tile_n wanted elements?")
 
 
 def _spare_mistake(case: Any, spare: Any) -> Wrong:
     if spare == case["tiles"] % case["sm_count"]:
-        what, why = "those are the tiles of the last wave", "the question is its empty places"
+        what, why = "your spare is the number of tiles in the last wave", "expected the number of its empty places"
     elif spare == case["sm_count"]:
-        what, why = "a full wave was offered more tiles", "every place of the last wave is taken"
+        what, why = "your code gives a full wave room for more tiles", "every place of the last wave is taken"
     else:
-        what, why = "the number of spare places is wrong", f"{_say(spare)} was returned"
-    return Wrong(what, why=why, next="how many tiles more would not take a wave more?")
+        what, why = "the number of spare places is wrong", f"your function returned {_say(spare)}"
+    return Wrong(what, why=why, next="how many more tiles would fit without another wave?")
 
 
 def _wave_mistake(case: Any, waves: Any) -> Wrong:
     tiles, sm_count = case["tiles"], case["sm_count"]
     if waves == tiles // sm_count:
-        what, then = "the last wave was forgotten", "what happens to the tile that finds every SM taken?"
-        return Wrong(what, why="the number of waves was rounded down", next=then)
+        what, then = "your code leaves out the last wave", "what happens to a tile when every SM is busy?"
+        return Wrong(what, why="your number of waves is rounded down", next=then)
     if waves == tiles // sm_count + 1:
-        what, then = "a full last wave was counted twice", "try as many tiles as there are SMs"
-        return Wrong(what, why="one was added even where no tile is left over", next=then)
+        what, then = "your code counts a full last wave twice", "work out the case of as many tiles as SMs"
+        return Wrong(what, why="it adds one even if no tile is left over", next=then)
     return Wrong(
         "the number of waves is wrong",
-        why=f"{_say(waves)} waves were returned for {tiles} tiles on {sm_count} SMs",
-        next="a wave is sm_count tiles at once; the last one may be nearly empty and takes as long",
+        why=f"your function returned {_say(waves)} waves for {tiles} tiles on {sm_count} SMs",
+        next="count sm_count tiles per wave; the last wave may be nearly empty, but it takes as long as a full one",
     )
 
 
 def _fullness_mistake(case: Any, efficiency: Any, want: Any) -> Wrong:
     last = case["tiles"] - (want[0] - 1) * case["sm_count"]
     if close(efficiency, last / case["sm_count"]):
-        why = "the waves before it are full, and they count"
-        return Wrong("that is how full the last wave is", why=why, next="look at all waves together")
+        why = "the waves before it are full, and they count, too"
+        return Wrong(
+            "your efficiency is that of the last wave", why=why, next="compute the efficiency of all waves together"
+        )
     if close(efficiency, 100 * want[1]):
         return Wrong(
-            "the efficiency is a percentage", why=f"{_say(efficiency)} was returned", next="a share is at most 1"
+            "your efficiency is a percentage",
+            why=f"it is {_say(efficiency)}",
+            next="return a share, which is at most 1",
         )
     return Wrong(
         "the efficiency is wrong",
-        why=f"it is the share of tile places, over all waves, that hold a tile: {_say(want[1])} and not "
+        why=f"it is the share of the places in all waves that a tile uses: expected {_say(want[1])}, got "
         f"{_say(efficiency)}",
-        next="how many places do that many waves have?",
+        next="how many places do all these waves have together?",
     )
 
 
@@ -248,11 +284,11 @@ def _first_of_its_tiles(case: Any, width: int) -> bool:
 _OTHER_WIDTHS: tuple[tuple[Callable[[Any, int], bool], str, str], ...] = (
     (
         _one_everywhere,
-        "the narrowest matrix was returned: the fewest waves were searched for, or the smallest share",
-        "few waves may hold little; the largest share counts",
+        "your function returned the narrowest matrix: it looks for the fewest waves, or for the smallest share",
+        "look for the largest share, because few waves may contain little",
     ),
-    (_first_with_full_tiles, "only the waste of the tiles was looked at, not the waves", "both count"),
-    (_first_of_its_tiles, "only the waves were looked at, not what the tiles waste", "both count"),
+    (_first_with_full_tiles, "your code considers only the waste of the tiles, not the waves", "count both"),
+    (_first_of_its_tiles, "your code considers only the waves, not what the tiles waste", "count both"),
 )
 
 
@@ -260,14 +296,14 @@ def _judge_width(case: Any, width: Any, right: Any) -> None:
     if width == _UNWRITTEN:
         raise Wrong(
             "best_width still raises NotImplementedError",
-            why="wave_report gives answers; best_width, or a function that it calls, is not written yet",
+            why="wave_report returns answers, but best_width, or a function that it calls, is not written yet",
             next="write best_width in the same cell, run the cell, then check again",
         )
     if type(width) is not int or not 1 <= width <= case["bound"]:
         raise Wrong(
             "the width is not a whole number from 1 to the bound",
-            why=f"{_say(width)} was returned and the bound is {case['bound']}",
-            next="try every whole width up to the bound, the bound included",
+            why=f"your function returned {_say(width)}, and the bound is {case['bound']}",
+            next="try every whole number from 1 up to and including the bound",
         )
     # Where several widths are equally good, no question asks for one of them.
     if width != right:
@@ -275,16 +311,17 @@ def _judge_width(case: Any, width: Any, right: Any) -> None:
 
 
 def _width_mistake(case: Any, width: int, right: int) -> Wrong:
-    what, why = "another width uses the machine better", f"{width} was returned, but {right} is better"
+    what, why = "another width uses the machine better", f"your function returned {width}, but {right} is better"
     if width == case["bound"]:
-        what = "the widest matrix is not the best filled one"
+        what = "the widest matrix does not use the machine best"
     elif width % case["tile_n"] == 0 and right % case["tile_n"]:
         bound = ", the bound itself," if right == case["bound"] else ""
-        why = f"{width}, a multiple of tile_n, was returned; {right}{bound} is better, and no such multiple"
+        why = f"your function returned {width}, a multiple of tile_n; {right}{bound} is better, and is not a multiple"
     elif right == case["bound"]:
-        why = f"{width} was returned; the bound itself, {right}, is a width too, and better"
+        why = f"your function returned {width}; the bound itself, {right}, is a width, too, and is better"
     then = (
-        "count whole tiles along each side and whole waves; compare the wanted elements with what waves could compute"
+        "count whole tiles along each side, and whole waves; compare the wanted elements with what the waves could "
+        "compute"
     )
     return Wrong(what, why=why, next=then)
 

@@ -98,32 +98,45 @@ def _has_seen_a_cold_call_alone(one: Timed) -> bool:
 
 
 def _say_elsewhere(timed: list[Timed]) -> Wrong:
-    why = "nothing runs in the stream that your timer waits for, so the wait is over at once; fn launches elsewhere"
+    why = (
+        "nothing runs in the stream that your timer waits for, so the wait is over at once; fn launches into another "
+        "stream"
+    )
     then = "wait for the device, or for the stream that fn launches into"
-    return Wrong("the stream that was waited for is not that of the kernels", why=why, next=then)
+    return Wrong("your timer waits for a stream in which no kernel runs", why=why, next=then)
 
 
 def _say_single(timed: list[Timed]) -> Wrong:
     why = (
-        "the number is the time of a single call, or lies between such times: each of them holds a launch, a kernel "
-        "and a wait one after another, and a step of the clock"
+        "the number is the time of a single call, or lies between such times: each of them contains a launch, a kernel "
+        "and a wait, one after another, and is rounded to steps of the clock"
     )
-    then = "in the steady state calls follow without a wait: put many between two readings, and wait only at the end"
-    return Wrong("each call was timed separately, with a wait around it", why=why, next=then)
+    then = (
+        "make many calls between two readings, and wait only at the end: in the steady state there is no wait between "
+        "calls"
+    )
+    return Wrong("your timer times each call separately, with a wait around it", why=why, next=then)
 
 
 def _say_least(timed: list[Timed]) -> Wrong | None:
     if not any(map(_is_below_the_middle, timed)):
         return None  # the median would have given the same
-    why = "the least of several equal runs is the one that the clock's step shortens most, and more runs do not help"
-    then = "more calls a run: how long must a run be until one step of the clock no longer matters?"
-    return Wrong("too few calls for this clock, and the least of several runs came back", why=why, next=then)
+    why = "the shortest of several equal runs is the one that the clock's step shortens most, and more runs do not help"
+    then = "make more calls per run: how long must a run be until one step of the clock no longer matters?"
+    return Wrong(
+        "too few calls for this clock, and your timer returns the shortest of several runs", why=why, next=then
+    )
 
 
 def _say_subtracted(timed: list[Timed]) -> Wrong:
-    why = "the number is the time between a reading after the last call was issued and a later one, over the calls"
-    then = "kernels run while calls are issued: a call takes what the slower of the two takes, so leave nothing out"
-    return Wrong("the time in which the calls were issued was subtracted", why=why, next=then)
+    why = (
+        "the number is the time from a reading after the last call was issued to a later reading, divided by the calls"
+    )
+    then = (
+        "include that time: kernels already run while calls are issued, and a call takes as long as the slower of the "
+        "two"
+    )
+    return Wrong("your timer subtracts the time in which it issues the calls", why=why, next=then)
 
 
 def _say_cold(timed: list[Timed]) -> Wrong | None:
@@ -131,11 +144,11 @@ def _say_cold(timed: list[Timed]) -> Wrong | None:
         return None
     cold_s = next(one.tight[0].elapsed_s for one in timed if one.has_too_few)
     why = (
-        f"before that run you timed only a first call. It took {seconds(cold_s)}, most of it to set up the machine, so "
-        "a number of calls that follows from it is far too small; a fixed number does not depend on the clock either"
+        f"before that run your timer timed only a first call. It took {seconds(cold_s)}, mostly to set up the machine, "
+        "so a number of calls derived from it is far too small; a fixed number does not depend on the clock"
     )
     then = "warm up, then time longer and longer runs until one step of the clock no longer matters"
-    return Wrong("too few calls: their number follows from a cold call, or is fixed", why=why, next=then)
+    return Wrong("too few calls: their number is derived from a cold call, or is fixed", why=why, next=then)
 
 
 _HABITS: tuple[tuple[Callable[[Timed], bool], Callable[[list[Timed]], Wrong | None]], ...] = (

@@ -100,58 +100,59 @@ def _fits_the_list(report: Any, mine: Any, right: Any, *, readings: bool, kernel
 _SLIPS: tuple[tuple[Callable[[list[_Row]], bool], str, str, str], ...] = (
     (
         _calls_instead(wrong_stream=("no sync",)),
-        "a wait for another stream was not seen",
-        "every 'wrong stream' was called 'no sync', and all else is right: the host did wait there before its last "
-        "reading, and timed kernels end after it",
-        "look for that wait, and not for two streams: the loader's copy overlaps the kernels in reports of correct "
-        "timers, too, and has a row of its own",
+        "your code overlooks a wait for another stream",
+        "you called every 'wrong stream' 'no sync', and all else is right: in those reports the host did wait before "
+        "its last reading, but timed kernels end after that reading",
+        "look for that wait, not for two streams: in reports of correct timers, too, the loader's copy has its own "
+        "row and overlaps the kernels",
     ),
     (
         _all_that_waited("wrong stream"),
         "you called every timer that waited 'wrong stream'",
-        "you did so even where all timed kernels end before the last reading: 'check' and the loader's copy, in a "
-        "stream of its own, are in every timeline, for every fault",
-        "only 'kernel' is timed; a wrong stream is one that was waited for while timed kernels ran on",
+        "you did so even where all timed kernels end before the last reading: 'check' and the loader's copy, which has "
+        "its own stream, are in every timeline, whatever the fault",
+        "look only at 'kernel', which is timed: do timed kernels still run after the wait for a wrong stream is over?",
     ),
     (
         _all_that_waited("no sync"),
         "you called every timer that waited 'no sync'",
         "you did so even where the host waits before the last reading and all timed kernels end before it: 'check' "
-        "and the loader's copy are in every timeline, for every fault",
-        "only 'kernel' is timed; look for a wait between its last call and the last 'read clock'",
+        "and the loader's copy are in every timeline, whatever the fault",
+        "look only at 'kernel', which is timed: is there a wait between its last call and the last 'read clock'?",
     ),
     (
         _counts_all_waits,
-        "you called every report but a coarse clock's 'sync per call'",
-        "in all, each timeline has as many waits, and those after the last 'read clock' belong to the check of the "
-        "results",
-        "look at the waits before that reading; one of those may still be for another stream: do kernels run on?",
+        "you called every report 'sync per call', except those of a coarse clock",
+        "every timeline has the same number of waits in total; those after the last 'read clock' belong to the check "
+        "of the results",
+        "look at the waits before that reading; one of them may be for another stream: do timed kernels run after it?",
     ),
     (
         _list_is_in_order,
-        "the spans of a timeline come in no order",
-        "your answers are what comes of taking the last 'read clock' or 'kernel' of the list for the last in time",
-        "compare start_s and end_s of the spans, or sort them first",
+        "your answers depend on the order of the spans in the list",
+        "a function that takes the last 'read clock' or 'kernel' in the list for the last in time gives the same "
+        "answers",
+        "compare start_s and end_s of the spans, or sort them first: the list is in no particular order",
     ),
     (
         _cold_from_the_longest_run,
-        "a cold first call was looked for in the longest run, or not at all",
-        "every 'cold first call' was called 'none', and all else is right: the run of one call says plainly too much "
-        "there, and the longest run spreads what the first call cost over all of its calls",
+        "your code looks for a cold first call in the longest run, or not at all",
+        "you called every 'cold first call' 'none', and all else is right: there the run of one call reports clearly "
+        "too much, while the longest run spreads the cost of the first call over all of its calls",
         "look at the shortest run, or at what was loaded between the two readings",
     ),
     (
         _any_fall_is_cold,
-        "a sound timer's reports are never flat, nor exactly the truth",
-        "'cold first call' came back wherever a run of one call says more a call than the longest run, and 'none' "
-        "never: a launch and a wait, paid once a run, make short runs of sound timers longer too",
-        "allow for what is paid once, and ask whether a kernel was loaded between the readings",
+        "you answered 'cold first call' wherever the reported time falls",
+        "you did so wherever a run of one call reports more per call than the longest run, and never answered 'none'; "
+        "but a launch and a wait, paid once per run, lengthen the short runs of correct timers, too",
+        "allow for what is paid once per run: was a kernel loaded between the readings?",
     ),
     (
         _one_name_a_side,
-        "whatever is too fast got one name, and whatever is too slow got another",
-        "three names came back, and which of them follows from what the longest run says; several faults make a "
-        "report too small, and several make it too large",
-        "the timeline (waits, loads, the kernels' ends) and the shorter runs tell those apart",
+        "you used one name for all reports that are too fast, and one for all that are too slow",
+        "you used only three names, and the longest run alone decides between them; but several faults make a report "
+        "too small, and several make it too large",
+        "use the timeline (waits, loads, ends of kernels) and the shorter runs to distinguish those faults",
     ),
 )

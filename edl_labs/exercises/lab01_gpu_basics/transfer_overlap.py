@@ -42,9 +42,9 @@ class TransferOverlap(Exercise):
     def compare(self, case: Any, got: Any, want: Any) -> None:
         if got["result"] == _NO_BUFFER:
             raise Wrong(
-                "no buffer came back",
-                why="the caller wants the result",
-                next="return the host buffer that it was copied to",
+                "your function did not return a buffer",
+                why="the caller needs the buffer with the result",
+                next="return the host buffer that the result was copied to",
             )
         machine = machine_of(case)
         run = replayed(got["program"], machine)
@@ -99,21 +99,27 @@ def _refuse_other_work(run: Replay, case: Any, result: int) -> None:
         if not _is_the_kernel(entry, case):
             why = f"a launch of {entry['name']!r} is not what kernel(gpu, dst, src) issues"
             raise Wrong(
-                "the program has a kernel of its own", why=why, next="launch through kernel, on parts of one size"
+                "your program launches a kernel of its own",
+                why=why,
+                next="launch only by calling kernel, with dst and src of the same size",
             )
         if any(places[number] != DEVICE for number, _, _ in entry["reads"] + entry["writes"]):
-            why = "it would fetch every byte over the link itself, at the link's speed"
-            raise Wrong("the kernel was given host memory", why=why, next="copy the data to a device buffer first")
+            why = "the kernel would then fetch every byte over the link, at the link's speed"
+            raise Wrong(
+                "your code gives host memory to the kernel", why=why, next="copy the data to a device buffer first"
+            )
     kernel = {"op": "launch", "name": KERNEL, "elementwise": True}
     named = [{**kernel, "duration_s": kernel_s(case, size)} for size in sizes]
     require_bound(run, CaseProgram(named=named, own=OWN))
     if places[result] == DEVICE:
         why = f"buffer {result} is in the device's memory, which the host cannot read"
-        raise Wrong("the device's buffer came back", why=why, next="return the host buffer that it was copied to")
+        raise Wrong("your function returned a device buffer", why=why, next="return the host buffer with the result")
     ends = [entry for entry in run.program if entry["op"] == "host_work"][-1:]
     if not ends or ends[0].get("reads") != [[result, 0, case["nbytes"]]]:
-        why = f"a host buffer of {case['nbytes']:,} bytes is expected"
-        raise Wrong("what came back is not the whole result", why=why, next="return the buffer that holds all of it")
+        why = f"expected a host buffer of {case['nbytes']:,} bytes"
+        raise Wrong(
+            "your function did not return the whole result", why=why, next="return the buffer that contains all of it"
+        )
 
 
 def _places(run: Replay) -> list[str]:
@@ -141,8 +147,9 @@ def _judge_data(run: Replay, case: Any, result: int) -> None:
         missing = sum(piece.stop - piece.start for piece in wrong)
         raise Wrong(
             "part of the result is wrong",
-            why=f"{missing:,} of {case['nbytes']:,} bytes; from byte {wrong[0].start} on they hold {wrong[0].text}",
-            next="each part is copied in, goes through the kernel once, and is copied out; mind a smaller last part",
+            why=f"{missing:,} of {case['nbytes']:,} bytes are wrong; from byte {wrong[0].start} on they contain "
+            f"{wrong[0].text}",
+            next="copy each part in, run the kernel on it once, and copy it out; the last part may be smaller",
         )
 
 
@@ -163,27 +170,31 @@ def _slow_calls(run: Replay, parts: int) -> tuple[str, str, str] | None:
     blocking = [entry for entry in copies if not entry["non_blocking"]]
     if len(blocking) >= parts > 1:
         ways = {_role(run, entry) for entry in blocking}
-        which = f"each {ways.pop()} is" if len(ways) == 1 else "the copies are"
-        return f"{which} a blocking copy", "the host waits for its end before it issues anything else", _NON_BLOCKING
+        which = f"each {ways.pop()} is" if len(ways) == 1 else "your program repeatedly waits for"
+        return f"{which} a blocking copy", "the host waits for it to end before it issues anything else", _NON_BLOCKING
     last = max(at for at, entry in enumerate(run.program) if entry["op"] in ("copy", "launch"))
     waits = sum(entry["op"] in ("synchronize", "sync_stream", "sync_event") for entry in run.program[:last])
     if parts > 1 and waits >= parts - 1:
-        why = f"{counted(waits, 'synchronisation')} before the last part has been issued, with {counted(parts, 'part')}"
+        why = f"it makes {counted(waits, 'synchronisation')} before it has issued the last of {counted(parts, 'part')}"
         return "the host waits for the device after every part", why, "wait once, after the last part has been issued"
     return None
 
 
 _TWO_STREAMS = (
-    "two streams cannot keep three engines at work: copy in, kernel and copy out each want a part of their own"
+    "two streams cannot keep three engines busy: how many parts must be in progress at once for copy in, kernel and "
+    "copy out?"
 )
-_PARTS = "a part more costs the host three calls; a part fewer leaves engines idle for longer at both ends"
+_PARTS = (
+    "compare different numbers of parts: one more costs the host three calls, one fewer leaves engines idle for "
+    "longer at both ends"
+)
 _NON_BLOCKING = "copy with non_blocking=True, and let streams or events keep the order"
 
 
 def _race(run: Replay, race: Race) -> Wrong:
     first, second = run.program[race.first], run.program[race.second]
     what = _RACES.get(
-        (_role(run, first), _role(run, second)), "two operations touch the same bytes, and nothing orders them"
+        (_role(run, first), _role(run, second)), "two operations access the same bytes, and nothing orders them"
     )
     return Wrong(what, why=f"{race}", next=_order(run, race))
 
@@ -192,20 +203,23 @@ def _order(run: Replay, race: Race) -> str:
     """What would bring the two operations of a race into order, from what the program has between them."""
     first, second = run.program[race.first], run.program[race.second]
     if second["op"] == "host_work" and second.get("writes"):
-        return "the host writes these bytes after their copy was issued: load the input first"
+        return "load the input first: the host writes these bytes after the copy that reads them was issued"
     if first.get("stream") == second.get("stream") or "stream" not in first or "stream" not in second:
         return _JOIN
     waits = [e["event"] for e in run.program[: race.second] if e["op"] == "wait"]
     early = [e for e in run.program[: race.first] if e["op"] == "record" and e["stream"] == first["stream"]]
     late = [e for e in run.program[race.first : race.second] if e["op"] == "record" and e["stream"] == first["stream"]]
     if not late and any(e["event"] in waits for e in early):
-        return "the event was recorded before this operation was issued, so it says nothing of it: record it afterwards"
+        return "the event was recorded before this operation was issued, so it does not cover it: record it afterwards"
     if any(e["event"] in waits for e in late):
-        return f"the event was waited for, but not in the stream in which the {_role(run, second)} runs"
+        return (
+            f"your program waits for the event, but not in the stream in which the {_role(run, second)} runs: wait "
+            "there"
+        )
     return _JOIN
 
 
-_JOIN = "work of one part belongs in one stream, or an event must join two; the host must wait before it reads"
+_JOIN = "put the work of one part into one stream, or join two streams with an event; let the host wait before it reads"
 
 
 _RACES = {
@@ -214,7 +228,7 @@ _RACES = {
     ("copy out", "host"): "the result is read before its copy has ended",
     ("copy out", "copy in"): "a device buffer is filled again while it is still in use",
     ("kernel", "copy in"): "a device buffer is filled again while it is still in use",
-    ("kernel", "kernel"): "two kernels touch the same bytes, and nothing orders them",
+    ("kernel", "kernel"): "two kernels access the same bytes, and nothing orders them",
 }
 
 
@@ -233,16 +247,16 @@ def _judge_time(run: Replay, *, best_s: float) -> None:
     slower = f"it takes {seconds(spent_s)}, {percent(spent_s / best_s - 1)} more than the best known schedule"
     if PAGEABLE in _places(run):
         raise Wrong(
-            "the copies go through pageable memory",
-            why=f"they are staged, and each one holds the host up until it ends: {slower}",
-            next="ask for host buffers with pin_memory=True",
+            "your copies go through pageable memory",
+            why=f"such copies are staged, and each one blocks the host until it ends: {slower}",
+            next="allocate the host buffers with pin_memory=True",
         )
     parts = run.counts["launch"]
     if line.busy_s("call") > 0.8 * spent_s:
         raise Wrong(
-            "so many parts that the host cannot keep up",
-            why=f"with {counted(parts, 'part')} the host is busy issuing calls for nearly all of the time: {slower}",
-            next="a part costs the host three calls: how many parts can it issue while the slowest engine works?",
+            "there are so many parts that the host cannot keep up",
+            why=f"with {counted(parts, 'part')} the host is busy issuing calls nearly all the time: {slower}",
+            next="each part costs the host three calls: how many parts can it issue while the slowest engine works?",
         )
     known = _slow_calls(run, parts)
     if known is not None:
@@ -250,19 +264,21 @@ def _judge_time(run: Replay, *, best_s: float) -> None:
         raise Wrong(what, why=f"{why}: {slower}", next=then)
     used = {entry["stream"] for entry in run.program if entry["op"] in ("copy", "launch")}
     if line.hidden_copy_fraction < 0.05:
-        why, then = f"while a copy runs, no kernel does: {slower}", "give neighbouring parts different streams"
+        why, then = f"hardly any kernel runs during a copy: {slower}", "put neighbouring parts into different streams"
         if parts == 1:
             why, then = (
-                f"all of it goes in one piece, and each step waits for the one before: {slower}",
+                f"all the data are in one part, and each step waits for the previous one: {slower}",
                 "cut the data into parts",
             )
         elif len(used) == 1:
-            why = f"all {counted(parts, 'part')} go through one stream, where everything takes turns: {slower}"
+            why = (
+                f"all {counted(parts, 'part')} go through one stream, where operations run one after another: {slower}"
+            )
         else:
-            then += ", and let copies be non-blocking"
+            then += ", and use non-blocking copies"
         raise Wrong("nothing overlaps", why=why, next=then)
     raise Wrong(
-        "right and overlapped, but slower than it could be",
+        "the result is right and work overlaps, but your schedule is slower than it could be",
         why=f"with {counted(parts, 'part')} in {counted(len(used), 'stream')}, {slower}",
         next=_TWO_STREAMS if parts > len(used) == 2 else _PARTS,
     )

@@ -30,7 +30,7 @@ def name_fault(report):
 
 
 # %% mistake="waits_of_the_check_too"
-# told: you called every report but a coarse clock's 'sync per call'
+# told: you called every report 'sync per call', except those of a coarse clock
 def name_fault(report):
     waits = [span for span in report["timeline"] if span["kind"] == "wait"]
     if report["clock_resolution_s"] > report["true_seconds_per_call"]:

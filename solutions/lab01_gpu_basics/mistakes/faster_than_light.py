@@ -1,5 +1,5 @@
 # %% mistake="a_little_slack"
-# told: a time just below the bound went through
+# told: your code accepted a time just below the bound
 def fraction_of_light(
     time_s, *, moved_bytes, flop, bandwidth_byte_per_s, peak_flop_per_s
 ):
@@ -10,7 +10,7 @@ def fraction_of_light(
 
 
 # %% mistake="any_exception"
-# told: Exception was raised instead of ValueError
+# told: your code raised Exception instead of ValueError
 def fraction_of_light(
     time_s, *, moved_bytes, flop, bandwidth_byte_per_s, peak_flop_per_s
 ):
@@ -21,7 +21,7 @@ def fraction_of_light(
 
 
 # %% mistake="bounds_added"
-# told: the two bounds were added
+# told: your code adds the two bounds
 def fraction_of_light(
     time_s, *, moved_bytes, flop, bandwidth_byte_per_s, peak_flop_per_s
 ):
@@ -43,7 +43,7 @@ def fraction_of_light(
 
 
 # %% mistake="memory_only"
-# told: only the memory's bound was looked at
+# told: your code looks only at the memory's bound
 def fraction_of_light(
     time_s, *, moved_bytes, flop, bandwidth_byte_per_s, peak_flop_per_s
 ):
@@ -54,7 +54,7 @@ def fraction_of_light(
 
 
 # %% mistake="never_refuses"
-# told: a time below the memory's bound was accepted
+# told: your code accepted a time below the memory's bound
 def fraction_of_light(
     time_s, *, moved_bytes, flop, bandwidth_byte_per_s, peak_flop_per_s
 ):
@@ -63,7 +63,7 @@ def fraction_of_light(
 
 
 # %% mistake="no_time_for_no_work"
-# told: a time of zero or less went through
+# told: your code accepted a time of zero or less
 def fraction_of_light(
     time_s, *, moved_bytes, flop, bandwidth_byte_per_s, peak_flop_per_s
 ):
@@ -74,7 +74,7 @@ def fraction_of_light(
 
 
 # %% mistake="times_slower"
-# told: that says how many times slower it was
+# told: your answer says how many times slower it was
 def fraction_of_light(
     time_s, *, moved_bytes, flop, bandwidth_byte_per_s, peak_flop_per_s
 ):

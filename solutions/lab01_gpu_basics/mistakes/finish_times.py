@@ -1,5 +1,5 @@
 # %% mistake="copies_never_block"
-# told: a blocking copy did not keep the host until its end
+# told: the host did not wait for a blocking copy to end
 # %% replace
 host_s = max(host_s, device_s)
 # %% by
@@ -12,7 +12,7 @@ device_s = max(device_s, host_s) + duration_s
 
 
 # %% mistake="device_begins_too_early"
-# told: the device began before the launch
+# told: the device began an operation before it was launched
 # %% replace
 host_s = max(host_s, device_s)
 # %% by
@@ -37,7 +37,7 @@ def finish_times(program, *, launch_s):
 
 
 # %% mistake="sync_costs_a_launch"
-# told: a sync did not wait for the device
+# told: the host did not wait for the device at a sync
 # %% replace
 host_s = max(host_s, device_s)
 # %% by
@@ -52,7 +52,7 @@ if name == "blocking copy":
 
 
 # %% mistake="sync_turns_back"
-# told: a sync turned the host's clock back
+# told: your code moves the host's clock back at a sync
 # %% replace
 host_s = max(host_s, device_s)
 # %% by

@@ -11,7 +11,7 @@ def time_device(fn, gpu):
 
 
 # %% mistake="always_a_thousand_calls"
-# told: far more calls than this clock asks for
+# told: your timer makes far more calls than this clock requires
 def time_device(fn, gpu):
     fn()
     gpu.synchronize()
@@ -23,7 +23,7 @@ def time_device(fn, gpu):
 
 
 # %% mistake="cold_start"
-# told: the first call is in the measurement
+# told: your timer includes the first call in the measurement
 # like: long_but_cold
 def time_device(fn, gpu):
     gpu.synchronize()
@@ -52,7 +52,7 @@ def time_device(fn, gpu):
 
 
 # %% mistake="long_but_cold"
-# told: the first call is in the measurement
+# told: your timer includes the first call in the measurement
 def time_device(fn, gpu):
     gpu.synchronize()
     first_s = gpu.now_s()
@@ -63,7 +63,7 @@ def time_device(fn, gpu):
 
 
 # %% mistake="neither_warm_nor_drained"
-# told: the first call is in the measurement
+# told: your timer includes the first call in the measurement
 # like: cold_start
 def time_device(fn, gpu):
     began_s = gpu.now_s()
@@ -74,7 +74,7 @@ def time_device(fn, gpu):
 
 
 # %% mistake="no_final_sync"
-# told: the last reading was taken before the device was done
+# told: your timer takes the last reading before the device is done
 def time_device(fn, gpu):
     for _ in range(3):
         fn()
@@ -115,7 +115,7 @@ def time_device(fn, gpu):
 
 
 # %% mistake="sync_after_every_call"
-# told: every call was synchronised
+# told: your timer synchronises for every call
 def time_device(fn, gpu):
     fn()
     gpu.synchronize()

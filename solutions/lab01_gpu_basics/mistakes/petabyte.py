@@ -1,5 +1,5 @@
 # %% mistake="binary_is_decimal"
-# told: a binary prefix was read as a decimal one
+# told: your code reads a binary prefix as a decimal one
 def transfer_s(size, rate, *, efficiency=1.0):
     def amount(text):
         number, unit = text.removesuffix("/s").split()
@@ -19,7 +19,7 @@ def transfer_s(size, rate, *, efficiency=1.0):
 
 
 # %% mistake="bits_read_as_bytes"
-# told: a rate in bits was read as bytes
+# told: your code reads a rate in bits as bytes
 def transfer_s(size, rate, *, efficiency=1.0):
     def amount(text):
         number, unit = text.removesuffix("/s").split()
@@ -29,7 +29,7 @@ def transfer_s(size, rate, *, efficiency=1.0):
 
 
 # %% mistake="line_code_left_out"
-# told: you did not apply efficiency
+# told: your code does not apply efficiency
 def transfer_s(size, rate, *, efficiency=1.0):
     def amount(text):
         number, unit = text.removesuffix("/s").split()
@@ -43,7 +43,7 @@ def transfer_s(size, rate, *, efficiency=1.0):
 
 
 # %% mistake="milliseconds_of_a_transfer"
-# told: milliseconds came back
+# told: your times are in milliseconds
 def transfer_s(size, rate, *, efficiency=1.0):
     def in_bytes(text):
         number, unit = text.removesuffix("/s").split()
@@ -54,7 +54,7 @@ def transfer_s(size, rate, *, efficiency=1.0):
 
 
 # %% mistake="only_bits_are_coded"
-# told: you did not apply efficiency to a rate in bytes
+# told: your code does not apply efficiency to a rate in bytes
 def transfer_s(size, rate, *, efficiency=1.0):
     def amount(text):
         number, unit = text.removesuffix("/s").split()
@@ -68,7 +68,7 @@ def transfer_s(size, rate, *, efficiency=1.0):
 
 
 # %% mistake="sizes_are_bytes"
-# told: a size in bits was read as bytes
+# told: your code reads a size in bits as bytes
 def transfer_s(size, rate, *, efficiency=1.0):
     def amount(text):
         number, unit = text.removesuffix("/s").split()

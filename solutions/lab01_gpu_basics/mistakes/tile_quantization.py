@@ -1,5 +1,5 @@
 # %% mistake="corner_counted_twice"
-# told: the tile in the corner was counted twice
+# told: your code counts the tile in the corner twice
 def tile_report(m, n, *, tile_m, tile_n, rightly=tile_report):  # noqa: F821
     tiles, wasted, _ = rightly(m, n, tile_m=tile_m, tile_n=tile_n)
     rows, columns = -(-m // tile_m), -(-n // tile_n)
@@ -7,7 +7,7 @@ def tile_report(m, n, *, tile_m, tile_n, rightly=tile_report):  # noqa: F821
 
 
 # %% mistake="one_tile_too_many"
-# told: a matrix that fits exactly got an extra row of tiles
+# told: your code adds tiles to a matrix that fits exactly
 def tile_report(m, n, *, tile_m, tile_n):
     count = (m // tile_m + 1) * (n // tile_n + 1)
     return (
@@ -18,7 +18,7 @@ def tile_report(m, n, *, tile_m, tile_n):
 
 
 # %% mistake="tiles_by_area"
-# told: tiles were counted by area
+# told: your code counts tiles by area
 import math
 
 
@@ -32,14 +32,14 @@ def tile_report(m, n, *, tile_m, tile_n):
 
 
 # %% mistake="tiles_rounded_down"
-# told: part of the matrix is covered by no tile
+# told: your tiles do not cover the whole matrix
 def tile_report(m, n, *, tile_m, tile_n):
     count = max(m // tile_m, 0) * max(n // tile_n, 0)
     return count, abs(1 - m * n / (count * tile_m * tile_n)) if count else 0.0, 0
 
 
 # %% mistake="useful_for_wasted"
-# told: that is the useful share
+# told: your answer is the useful share
 import math
 
 
@@ -53,7 +53,7 @@ def tile_report(m, n, *, tile_m, tile_n):
 
 
 # %% mistake="waste_in_percent"
-# told: the wasted share is a percentage
+# told: your wasted share is a percentage
 import math
 
 
@@ -67,7 +67,7 @@ def tile_report(m, n, *, tile_m, tile_n):
 
 
 # %% mistake="wasted_elements"
-# told: that is how many elements are wasted
+# told: your answer is the number of wasted elements
 import math
 
 

@@ -1,5 +1,5 @@
 # %% mistake="always_four_parts"
-# told: right and overlapped, but slower than it could be
+# told: the result is right and work overlaps, but your schedule is slower than it could be
 def run_overlapped(gpu, nbytes, *, load, kernel):
     source, result = (
         gpu.host_empty(nbytes, pin_memory=True),
@@ -19,7 +19,7 @@ def run_overlapped(gpu, nbytes, *, load, kernel):
 
 
 # %% mistake="kernel_reads_host_memory"
-# told: the kernel was given host memory
+# told: your code gives host memory to the kernel
 def run_overlapped(gpu, nbytes, *, load, kernel):
     source, result = (
         gpu.host_empty(nbytes, pin_memory=True),
@@ -95,7 +95,7 @@ def run_overlapped(gpu, nbytes, *, load, kernel):
 
 
 # %% mistake="pageable_memory"
-# told: the copies go through pageable memory
+# told: your copies go through pageable memory
 def run_overlapped(gpu, nbytes, *, load, kernel):
     source, result = gpu.host_empty(nbytes), gpu.host_empty(nbytes)
     device, lanes = gpu.empty(nbytes), [gpu.Stream(), gpu.Stream(), gpu.Stream()]

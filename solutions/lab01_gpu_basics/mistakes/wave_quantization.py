@@ -1,5 +1,5 @@
 # %% mistake="as_wide_as_allowed"
-# told: the widest matrix is not the best filled one
+# told: the widest matrix does not use the machine best
 def best_width(m, *, bound, tile_m, tile_n, sm_count):
     return bound
 
@@ -15,29 +15,29 @@ def best_width(m, *, bound, tile_m, tile_n, sm_count):
 
 
 # %% mistake="full_wave_has_room"
-# told: a full wave was offered more tiles
+# told: your code gives a full wave room for more tiles
 def wave_report(tiles, *, sm_count, rightly=wave_report):  # noqa: F821
     waves, efficiency, _ = rightly(tiles, sm_count=sm_count)
     return waves, efficiency, sm_count - tiles % sm_count
 
 
 # %% mistake="last_wave_forgotten"
-# told: the last wave was forgotten
+# told: your code leaves out the last wave
 def wave_report(tiles, *, sm_count):
     waves = max(1, tiles // sm_count)
     return waves, min(1.0, tiles / (waves * sm_count)), max(0, waves * sm_count - tiles)
 
 
 # %% mistake="only_the_last_wave"
-# told: that is how full the last wave is
+# told: your efficiency is that of the last wave
 def wave_report(tiles, *, sm_count):
     left = tiles % sm_count or sm_count
     return (tiles - left) // sm_count + 1, left / sm_count, sm_count - left
 
 
 # %% mistake="shares_added"
-# told: shares of tiles and waves were added, or only multiples of tile_n were tried
-# why: either gives all your widths: one is a multiple of tile_n where the bound itself, which is none, is better
+# told: best_width adds the shares of tiles and waves, or tries only multiples of tile_n
+# why: either mistake gives all your widths; one is a multiple of tile_n, though the bound, which is not, is better
 # next: try every n from 1 to the bound, and compare the wanted elements with what all waves could compute
 def best_width(m, *, bound, tile_m, tile_n, sm_count):
     def share(n):
@@ -50,14 +50,14 @@ def best_width(m, *, bound, tile_m, tile_n, sm_count):
 
 
 # %% mistake="whole_tiles_only"
-# told: only widths of whole tiles were returned
+# told: your function returned only widths of whole tiles
 def best_width(m, *, bound, tile_m, tile_n, sm_count):
     return bound // tile_n * tile_n
 
 
 # %% mistake="tiles_by_area"
 # told: best_width counts tiles by area
-# why: what is left over along m and along n cannot share a tile: all your widths are best for m * n / (tile_m * tile_n)
+# why: leftovers along m and n cannot share a tile; your widths are best for m * n / (tile_m * tile_n) tiles
 # next: round up along each side, then multiply the two counts
 def best_width(m, *, bound, tile_m, tile_n, sm_count):
     def share(n):
@@ -69,8 +69,8 @@ def best_width(m, *, bound, tile_m, tile_n, sm_count):
 
 # %% mistake="sides_of_a_tile_swapped"
 # told: best_width swaps the sides of a tile
-# why: all your widths are best for m / tile_n rows of tiles and n / tile_m columns
-# next: tile_m goes along m, and tile_n along n
+# why: all your widths are best if m / tile_n rows and n / tile_m columns of tiles are counted
+# next: divide m by tile_m, and n by tile_n
 def best_width(m, *, bound, tile_m, tile_n, sm_count):
     def share(n):
         tiles = -(-m // tile_n) * -(-n // tile_m)
@@ -81,8 +81,8 @@ def best_width(m, *, bound, tile_m, tile_n, sm_count):
 
 # %% mistake="rows_of_tiles_rounded_down"
 # told: best_width rounds the rows of tiles down
-# why: all your widths are best for m // tile_m rows of tiles
-# next: what is left over along m needs a row of tiles too: round up along each side
+# why: all your widths are best if m // tile_m rows of tiles are counted
+# next: round up along each side: what is left over along m needs a row of tiles, too
 def best_width(m, *, bound, tile_m, tile_n, sm_count):
     def share(n):
         tiles = max(1, m // tile_m) * -(-n // tile_n)
@@ -93,8 +93,8 @@ def best_width(m, *, bound, tile_m, tile_n, sm_count):
 
 # %% mistake="columns_of_tiles_rounded_down"
 # told: best_width rounds the columns of tiles down
-# why: all your widths are best for n // tile_n columns of tiles
-# next: what is left over along n needs a column of tiles too: round up along each side
+# why: all your widths are best if n // tile_n columns of tiles are counted
+# next: round up along each side: what is left over along n needs a column of tiles, too
 def best_width(m, *, bound, tile_m, tile_n, sm_count):
     def share(n):
         tiles = -(-m // tile_m) * max(1, n // tile_n)
@@ -105,8 +105,8 @@ def best_width(m, *, bound, tile_m, tile_n, sm_count):
 
 # %% mistake="tiles_rounded_down"
 # told: best_width rounds the tiles down along both sides
-# why: all your widths are best for m // tile_m rows and n // tile_n columns of tiles
-# next: what is left over along a side needs tiles too: round up along each side
+# why: all your widths are best if m // tile_m rows and n // tile_n columns of tiles are counted
+# next: round up along each side: what is left over needs tiles, too
 def best_width(m, *, bound, tile_m, tile_n, sm_count):
     def share(n):
         tiles = max(1, m // tile_m) * max(1, n // tile_n)
@@ -117,8 +117,8 @@ def best_width(m, *, bound, tile_m, tile_n, sm_count):
 
 # %% mistake="a_row_and_column_too_many"
 # told: best_width counts one row and one column of tiles too many
-# why: all your widths are best for m // tile_m + 1 rows and n // tile_n + 1 columns
-# next: one more is needed only where something is left over: round up
+# why: all your widths are best if m // tile_m + 1 rows and n // tile_n + 1 columns of tiles are counted
+# next: round up: one more is needed only if something is left over
 def best_width(m, *, bound, tile_m, tile_n, sm_count):
     def share(n):
         tiles = (m // tile_m + 1) * (n // tile_n + 1)
@@ -128,9 +128,9 @@ def best_width(m, *, bound, tile_m, tile_n, sm_count):
 
 
 # %% mistake="multiples_of_tile_n"
-# told: shares of tiles and waves were added, or only multiples of tile_n were tried
+# told: best_width adds the shares of tiles and waves, or tries only multiples of tile_n
 # like: shares_added
-# why: either gives all your widths: one is a multiple of tile_n where the bound itself, which is none, is better
+# why: either mistake gives all your widths; one is a multiple of tile_n, though the bound, which is not, is better
 # next: try every n from 1 to the bound, and compare the wanted elements with what all waves could compute
 def best_width(m, *, bound, tile_m, tile_n, sm_count):
     def share(n):

@@ -44,7 +44,7 @@ def test_finish_times_swapped_are_told_so(judged, solution):
 def test_finish_times_with_three_answers_are_refused(judged):
     outcome = judged("finish_times", finish_times=lambda program, *, launch_s: (0.0, 0.0, 0.0))
 
-    assert "a program has two answers: when the host returns and when the device is done" == outcome.what
+    assert "expected two times: when the host returns, and when the device is done" == outcome.what
 
 
 def test_an_operation_that_is_not_written_yet_is_named(judged, solution):
@@ -58,7 +58,7 @@ def test_an_operation_that_is_not_written_yet_is_named(judged, solution):
 
     told = {one: judged("finish_times", finish_times=unwritten(one)).what for one in ("host", "blocking copy")}
 
-    assert {one: f"nothing is written yet for a {one}" for one in told} == told
+    assert {one: f"your code does not handle a {one} yet" for one in told} == told
 
 
 def test_a_wrong_time_comes_before_an_operation_that_is_not_written(judged):
@@ -67,7 +67,10 @@ def test_a_wrong_time_comes_before_an_operation_that_is_not_written(judged):
             raise NotImplementedError
         return launch_s * len(program), sum(duration_s for _, duration_s in program)
 
-    assert "the device began before the launch" == judged("finish_times", finish_times=launches_alone).what
+    assert (
+        "the device began an operation before it was launched"
+        == judged("finish_times", finish_times=launches_alone).what
+    )
 
 
 def test_finish_times_that_are_all_unwritten_are_not_attempted(judged):
@@ -104,7 +107,7 @@ def test_a_refusal_by_another_error_is_an_error(judged):
 
     outcome = judged("faster_than_light", fraction_of_light=divides_first)
 
-    assert "a time of zero was divided by, and not refused" == outcome.what
+    assert "your code divides by a time of zero instead of refusing it" == outcome.what
 
 
 IMPOSSIBLE = ValueError("impossible")
@@ -138,7 +141,7 @@ def test_the_mean_of_two_fractions_is_told_and_another_mean_is_not(judged):
     def told(fraction):
         return judged("faster_than_light", fraction_of_light=light(fraction=fraction)).what
 
-    assert "two fractions were averaged" == told(lambda fractions: statistics.fmean(fractions))
+    assert "your code averages two fractions" == told(lambda fractions: statistics.fmean(fractions))
     assert "the fraction is wrong" == told(lambda fractions: math.sqrt(math.prod(fractions)))
 
 
@@ -157,7 +160,7 @@ def test_a_division_by_another_zero_is_an_error_like_any(judged):
 @pytest.mark.parametrize(
     ("answer", "told"),
     [
-        (lambda light_s, time_s: 100 * light_s / time_s, "that is a percentage"),
+        (lambda light_s, time_s: 100 * light_s / time_s, "your answer is a percentage"),
         (lambda light_s, time_s: 1.0, "the fraction is wrong"),
         (lambda light_s, time_s: 0.9 * light_s / time_s, "the fraction is wrong"),
     ],
@@ -217,7 +220,7 @@ def test_widths_of_whole_tiles_alone_are_told(judged, solution):
     outcome = judged("wave_quantization", best_width=whole_tiles(solution, from_tiles=1))
 
     assert "another width uses the machine better" == outcome.what
-    assert "a multiple of tile_n, was returned" in outcome.why
+    assert "a multiple of tile_n; " in outcome.why
 
 
 def test_widths_one_beyond_whole_tiles_are_not_told_so(judged, solution):
@@ -234,7 +237,7 @@ def test_no_width_below_a_tile_is_told(judged, solution):
 
     outcome = judged("wave_quantization", best_width=best_width)
 
-    assert "no width was tried where the bound is less than a tile" == outcome.what
+    assert "your code tries no width if the bound is less than the width of a tile" == outcome.what
 
 
 def test_the_function_that_is_not_written_is_named_and_none_of_two_is_not_attempted(judged):
@@ -271,7 +274,7 @@ def test_a_best_width_that_forgets_the_waste_loses(judged, solution):
         return max(range(1, bound + 1), key=full)
 
     assert (
-        "only the waves were looked at, not what the tiles waste"
+        "your code considers only the waves, not what the tiles waste"
         == judged("wave_quantization", best_width=fullest_waves).what
     )
 
@@ -280,8 +283,8 @@ def test_a_best_width_that_forgets_the_waste_loses(judged, solution):
     ("change", "told"),
     [
         (lambda peak: 2 * peak, "the peak is wrong"),
-        (lambda peak: peak / 1e12, "TFLOP/s came back"),
-        (lambda peak: peak or 1e12, "a rate came back for a dtype that the SM does not have"),
+        (lambda peak: peak / 1e12, "your answers are in TFLOP/s"),
+        (lambda peak: peak or 1e12, "your function returned a rate for a dtype that the SM does not have"),
     ],
 )
 def test_wrong_peaks_are_told_what_they_are(judged, solution, change, told):
@@ -295,9 +298,9 @@ def test_wrong_peaks_are_told_what_they_are(judged, solution, change, told):
 @pytest.mark.parametrize(
     ("factor", "told"),
     [
-        (1 / 3600, "hours came back"),
-        (1 / 86400, "days came back"),
-        (1000, "milliseconds came back"),
+        (1 / 3600, "your times are in hours"),
+        (1 / 86400, "your times are in days"),
+        (1000, "your times are in milliseconds"),
         (7, "the transfer time is wrong"),
     ],
 )

@@ -135,7 +135,7 @@ def test_a_cheaper_kernel_under_the_same_name_is_refused(judged, duration_s):
 
         return lanes(gpu, nbytes, 12, load=load, kernel=kernel, work=cheap)
 
-    assert "the program has a kernel of its own" == judged("transfer_overlap", run_overlapped=cheaper).what
+    assert "your program launches a kernel of its own" == judged("transfer_overlap", run_overlapped=cheaper).what
 
 
 def test_a_result_that_the_host_wrote_itself_is_wrong_data(judged):
@@ -150,8 +150,8 @@ def test_a_result_that_the_host_wrote_itself_is_wrong_data(judged):
 @pytest.mark.parametrize(
     ("answer", "told"),
     [
-        (lambda gpu, nbytes: None, "no buffer came back"),
-        (lambda gpu, nbytes: gpu.host_empty(nbytes - 1), "what came back is not the whole result"),
+        (lambda gpu, nbytes: None, "your function did not return a buffer"),
+        (lambda gpu, nbytes: gpu.host_empty(nbytes - 1), "your function did not return the whole result"),
     ],
 )
 def test_what_comes_back_must_be_the_whole_result(judged, answer, told):
@@ -169,7 +169,10 @@ def test_a_device_buffer_is_no_result_for_the_host(judged):
 
 @pytest.mark.parametrize(
     ("count", "told"),
-    [(8, "right and overlapped, but slower than it could be"), (64, "so many parts that the host cannot keep up")],
+    [
+        (8, "the result is right and work overlaps, but your schedule is slower than it could be"),
+        (64, "there are so many parts that the host cannot keep up"),
+    ],
 )
 def test_no_fixed_number_of_parts_is_good_enough(judged, count, told):
     def fixed(gpu, nbytes, *, load, kernel):

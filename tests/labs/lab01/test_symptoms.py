@@ -8,9 +8,12 @@ import pytest
 @pytest.mark.parametrize(
     ("picked", "told"),
     [
-        (lambda bound, tile_n: 1, "the narrowest matrix was returned: the fewest waves were searched for"),
-        (lambda bound, tile_n: min(tile_n, bound), "only the waste of the tiles was looked at, not the waves"),
-        (lambda bound, tile_n: bound // tile_n * tile_n + 1, "only the waves were looked at, not what the tiles waste"),
+        (lambda bound, tile_n: 1, "your function returned the narrowest matrix: "),
+        (lambda bound, tile_n: min(tile_n, bound), "your code considers only the waste of the tiles, not the waves"),
+        (
+            lambda bound, tile_n: bound // tile_n * tile_n + 1,
+            "your code considers only the waves, not what the tiles waste",
+        ),
     ],
 )
 def test_widths_that_another_criterion_picks_are_told(judged, picked, told):
@@ -23,7 +26,7 @@ def test_widths_that_another_criterion_picks_are_told(judged, picked, told):
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        (lambda row, dtype: max(n for unit in row.values() for n in unit.values()), "another dtype was taken"),
+        (lambda row, dtype: max(n for unit in row.values() for n in unit.values()), "uses the rate of another dtype"),
         (lambda row, dtype: min([n for unit in row.values() if (n := unit.get(dtype))] or [0]), "the slower unit"),
     ],
 )
@@ -38,7 +41,9 @@ def test_a_peak_that_follows_no_machine_is_told(judged):
     def one_machine(row, dtype, *, sm_count, clock_mhz):
         return 2 * 108 * 1410 * 1e6 * max(unit.get(dtype, 0) for unit in row.values())
 
-    assert "sm_count and clock_mhz were not used" == judged("peak_from_clock", peak_flop_per_s=one_machine).what
+    assert (
+        "your code does not use sm_count and clock_mhz" == judged("peak_from_clock", peak_flop_per_s=one_machine).what
+    )
 
 
 def test_an_exception_for_a_missing_dtype_is_told(judged, solution):
@@ -47,7 +52,7 @@ def test_an_exception_for_a_missing_dtype_is_told(judged, solution):
             raise ValueError(dtype)
         return solution["peak_flop_per_s"](row, dtype, **machine)
 
-    assert "ValueError was raised; expected 0.0" == judged("peak_from_clock", peak_flop_per_s=refuses).what
+    assert "your code raised ValueError; expected 0.0" == judged("peak_from_clock", peak_flop_per_s=refuses).what
 
 
 @pytest.mark.parametrize(
@@ -55,12 +60,12 @@ def test_an_exception_for_a_missing_dtype_is_told(judged, solution):
     [
         (
             lambda m, n, tm, tn, r: (r[0], r[1], int(m % tm > 0 and n % tn > 0)),
-            "only a tile over both edges was counted",
+            "your code counts only a tile over both edges",
         ),
-        (lambda m, n, tm, tn, r: (-(-m // tn) * -(-n // tm), *r[1:]), "the sides of the tile were swapped"),
+        (lambda m, n, tm, tn, r: (-(-m // tn) * -(-n // tm), *r[1:]), "your code swaps the sides of the tile"),
         (
             lambda m, n, tm, tn, r: (r[0], (r[0] * tm * tn - m * n) / (r[2] * tm * tn) if r[2] else 0.0, r[2]),
-            "that is the waste of the ragged tiles",
+            "your answer is the waste of only the ragged tiles",
         ),
     ],
 )
@@ -117,8 +122,8 @@ def test_schedules_are_told_what_holds_them_up(judged, wrong, told):
 def test_two_streams_are_told_that_there_are_three_engines(judged):
     outcome = judged("transfer_overlap", run_overlapped=overlapped(streams=2))
 
-    assert "right and overlapped, but slower than it could be" == outcome.what
-    assert "two streams cannot keep three engines at work" in outcome.next
+    assert "the result is right and work overlaps, but your schedule is slower than it could be" == outcome.what
+    assert "two streams cannot keep three engines busy" in outcome.next
 
 
 @pytest.mark.parametrize(

@@ -75,11 +75,11 @@ def without(share_of):
     return timer
 
 
-SINGLE = "each call was timed separately, with a wait around it"
-LEAST = "too few calls for this clock, and the least of several runs came back"
-COLD = "too few calls: their number follows from a cold call, or is fixed"
-ELSEWHERE = "the stream that was waited for is not that of the kernels"
-SUBTRACTED = "the time in which the calls were issued was subtracted"
+SINGLE = "your timer times each call separately, with a wait around it"
+LEAST = "too few calls for this clock, and your timer returns the shortest of several runs"
+COLD = "too few calls: their number is derived from a cold call, or is fixed"
+ELSEWHERE = "your timer waits for a stream in which no kernel runs"
+SUBTRACTED = "your timer subtracts the time in which it issues the calls"
 
 
 @pytest.mark.parametrize(

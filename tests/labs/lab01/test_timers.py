@@ -129,7 +129,7 @@ def test_a_kernel_of_the_timers_own_earns_nothing(judged):
         calls = max(2, round(80 * (gpu.clock.resolution_s + 4e-5) / call_s))
         return timed_run(lambda: gpu.launch("mine", duration_s=call_s), gpu, calls) / calls
 
-    assert "the timer launched a kernel of its own" == judged("honest_timer", time_device=own_kernel).what
+    assert "your timer launched a kernel of its own" == judged("honest_timer", time_device=own_kernel).what
 
 
 def test_waiting_as_long_as_the_answer_asks_for_earns_nothing(judged):
@@ -143,7 +143,7 @@ def test_waiting_as_long_as_the_answer_asks_for_earns_nothing(judged):
         gpu.synchronize()
         return (gpu.now_s() - first_s) / 50
 
-    assert "the timer did work of its own" == judged("honest_timer", time_device=padded).what
+    assert "your timer did work of its own" == judged("honest_timer", time_device=padded).what
 
 
 def test_events_in_a_stream_without_the_calls_explain_nothing(judged):
@@ -321,7 +321,7 @@ def test_six_of_seven_faults_earn_what_is_left_beyond_luck(judged, solution):
     outcome = judged("broken_timers", name_fault=blind)
 
     assert ("partly", pytest.approx(10 / 14, abs=1e-3)) == (outcome.state, outcome.points)
-    assert "a wait for another stream was not seen" == outcome.what
+    assert "your code overlooks a wait for another stream" == outcome.what
 
 
 def test_a_name_that_is_none_of_the_seven_is_told(judged):
