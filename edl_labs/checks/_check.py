@@ -79,7 +79,8 @@ def case(name: str, number: int | None = None) -> Any:
     exercise, cases, _ = known.public(name)
     chosen = number if number is not None else (failing_case(name) or 0) + 1
     if not isinstance(chosen, int) or not 1 <= chosen <= len(cases):
-        raise UsageError(f"{name} has no case {chosen}", why=f"there are {len(cases)}", next=f'case("{name}", 1)')
+        numbers = f"the cases of {name} are numbered from 1 to {len(cases)}"
+        raise UsageError(f"{name} has no case {chosen}", why=numbers, next=f'call case("{name}", 1), for example')
     return exercise.spec.student_inputs(cases[chosen - 1])
 
 
@@ -98,7 +99,7 @@ def _outcome(name: str, names: dict[str, Any], printed: Printed, *, alone: bool 
             0.0,
             "the check itself failed",
             f"{type(error).__name__}: {error}",
-            "restart the kernel and run all; if it happens again, send your instructor this message",
+            "restart the kernel and run all cells; if it happens again, send this message to your instructor",
         )
 
 
@@ -110,7 +111,7 @@ def _judged(name: str, names: dict[str, Any], printed: Printed, *, alone: bool) 
             *(name, lab.lab, "not attempted", 0.0, known.points),
             what="this exercise is marked by hand",
             why="this question asks for an explanation in words",
-            next="write it in the cell; your instructor reads it",
+            next="write it in the cell for your instructor to read",
         )
     exercise, cases, wants = lab.public(name)
     records, texts = _collected(exercise, names, cases, printed)
@@ -174,7 +175,7 @@ def _cell_above(lab: LabFacts, records: list[dict[str, Any]], names: dict[str, A
     error: dict[str, str] = next((record["error"] for record in records if "error" in record), {})
     name = error.get("name", "")
     cell = defining_cell(lab.lab, name) if name and name not in names else ""
-    what = f"{name} is undefined: {cell} defines it, and has not run"
+    what = f"{name} is undefined: {cell} defines it but has not run"
     why = "the kernel was restarted, or a cell was skipped; your code is not the cause"
     return (what, why, RUN_ABOVE) if cell else None
 
@@ -204,10 +205,10 @@ def _printed(texts: list[str], failing: int | None) -> str:
 
 def _builds_on(outcome: Outcome, first: str) -> Outcome:
     """Says that `first`, which this exercise builds on, is not right: its mistake is not this one's."""
-    mend = f'fix {first} first (grading uses a correct {first} instead of yours): check("{first}")'
+    mend = f'fix {first} first, with check("{first}") (grading uses a correct {first} instead of yours)'
     return replace(
         outcome,
-        why=f"{outcome.why}; it builds on {first}, which is not right yet".lstrip("; "),
+        why=f"{outcome.why}; this exercise builds on {first}, which is not right yet".lstrip("; "),
         next=f"{outcome.next}; but {mend}" if outcome.next else mend,
     )
 

@@ -31,7 +31,7 @@ FORMER_HOOKS = {
     "entry": "leaderboard_metrics",
     "timelines": "leaderboard_timelines",
 }
-"""What version 1 of the contract called optional parts: there they were found by name."""
+"""The names of optional parts in version 1 of the contract, which found them by name."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ class RegisteredExercise:
             ) from error
         if not isinstance(cases, list) or not cases or not all(isinstance(case, Case) for case in cases):
             raise EdlError(
-                f"exercise {self.name}: cases() gave no list of cases",
+                f"exercise {self.name}: cases() did not return a list of cases",
                 why="a case declares which part the student's process receives",
                 next=f"return {_A_CASE}",
             )
@@ -98,9 +98,9 @@ class RegisteredExercise:
 
 Drawing = Callable[[Any], list[Case]]
 REGISTERED: dict[str, RegisteredExercise] = {}
-"""Every exercise of the labs that were imported, by name."""
+"""All exercises of the imported labs, by name."""
 DRAWINGS: dict[str, Drawing] = {}
-"""What draws cases in the judge's parts that were imported, by exercise."""
+"""The functions that draw cases, from the imported `judge/` folders, by exercise."""
 PACKAGE = "edl_labs.exercises"
 
 
@@ -125,7 +125,9 @@ def exercise(
         home = _lab_of(spec.__module__)
         known = REGISTERED.get(name)
         if known is not None and known.lab != home:
-            raise EdlError(f"exercise {name} is in {known.lab} and in {home}", next="give one of them another name")
+            raise EdlError(
+                f"exercise {name} is defined in both {known.lab} and {home}", next="give one of them another name"
+            )
         REGISTERED[name] = RegisteredExercise(
             *(name, home, spec(), tuple(uses)),
             trusting=trusting,
@@ -152,21 +154,21 @@ def _of_this_version(name: str, cls: type) -> type[Exercise]:
         raise EdlError(
             f"exercise {name} defines {former[0]}, the former name of {FORMER_HOOKS[former[0]]}",
             why="the name belonged to the old form of an optional part, and nothing in the judge calls it now",
-            next=f"rename it to {FORMER_HOOKS[former[0]]}; a helper gets another name, such as _{former[0]}",
+            next=f"rename it to {FORMER_HOOKS[former[0]]}, or give a helper another name, such as _{former[0]}",
         )
     for part in sorted({part for base in cls.__mro__ for part in vars(base)} - vars(Exercise).keys()):
         meant = [] if part.startswith("_") else get_close_matches(part, _HOOKS, n=1, cutoff=_ALIKE)
         if meant and not _is_read(cls, part):
             raise EdlError(
                 f"exercise {name} defines {part}, which no other part of the class uses",
-                why=f"the name is nearly {meant[0]}, an optional part",
-                next=f"rename it to {meant[0]}; a helper gets another name, such as _{part}",
+                why=f"the name is almost that of an optional part, {meant[0]}",
+                next=f"rename it to {meant[0]}, or give a helper another name, such as _{part}",
             )
     missing = [part for part in ("probe", "compare") if not defines(cls, part)]
     if missing:
         raise EdlError(
             f"exercise {name} has no {' and no '.join(missing)}",
-            why="the judge needs all of them",
+            why="the judge needs both probe and compare",
             next="write them as docs/authoring.md shows",
         )
     if not cls.answers:
@@ -212,7 +214,7 @@ def case_source(name: str) -> Callable[[Drawing], Drawing]:
         known = DRAWINGS.get(name)
         if known is not None and (known.__module__, known.__qualname__) != (drawing.__module__, drawing.__qualname__):
             raise EdlError(
-                f"the cases of {name} are drawn in {known.__module__} and in {drawing.__module__}",
+                f"both {known.__module__} and {drawing.__module__} draw the cases of {name}",
                 next="keep one of the two functions",
             )
         DRAWINGS[name] = drawing
@@ -233,8 +235,8 @@ def _judges_drawing(exercise: RegisteredExercise) -> Drawing:
         raise EdlError(
             f"the hidden cases of {exercise.name} are not in this install",
             why="the students' wheel lacks the code that draws hidden cases; it is in the lab's judge/ folder",
-            next="use a checkout of the course, or the wheel that `edl-labs wheel --judge` makes; "
-            f'an author writes @case_source("{exercise.name}") in judge/, or a method `cases`',
+            next="use a checkout of the course, or the wheel that `edl-labs wheel --judge` builds; "
+            f'as an author, write @case_source("{exercise.name}") in judge/, or a method `cases`',
         )
     return DRAWINGS[exercise.name]
 

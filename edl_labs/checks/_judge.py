@@ -48,7 +48,7 @@ class Outcome(Value):
     trusting: bool = False
     printed: str = ""
     before_restart: bool = False
-    """It is an earlier kernel's: this one has not checked."""
+    """Whether the outcome is from an earlier kernel; this one has not checked the exercise."""
     entry: dict[str, float] = field(default_factory=dict, hash=False)
     timelines: dict[str, Any] = field(default_factory=dict, hash=False)
 
@@ -113,7 +113,7 @@ def judge_case(exercise: RegisteredExercise, case: Any, record: Any, want: Any) 
     except Misfit as problem:
         return 0.0, _wrong(
             WRONG_TYPE,
-            why="types are checked before values",
+            why="the type of an answer is checked before its value",
             next="compare what your function returns with what the text above the cell asks for",
             problem=problem,
         )
@@ -122,7 +122,7 @@ def judge_case(exercise: RegisteredExercise, case: Any, record: Any, want: Any) 
     except Exception as error:
         return 0.0, _wrong(
             INCOMPARABLE,
-            why="the comparison cannot read its form ({type})",
+            why="comparing it raised {type}",
             next=READABLE,
             type=type(error).__name__,
         )
@@ -201,16 +201,17 @@ def _value(exercise: RegisteredExercise, case: Any, record: Any) -> Any:
         raise _wrong(
             "the check was interrupted",
             why="it was stopped while your code was running",
-            next="look for a loop that never ends, then check again",
+            next="look for a loop that never ends, then run the check again",
         )
     if "too_long" in record:
         raise _wrong(
-            "your code was still running after {limit} s, and was stopped",
+            "your code was still running after {limit} s and was stopped",
             why="this limit applies to all cases together; the cases after this one were not run",
-            next="look for a loop that never ends, or for a wait that never ends; try it on the inputs shown",
+            next="look for a loop or a wait that never ends; try your code on the inputs shown",
             limit=f"{exercise.timeout_s:g}",
         )
-    raise _wrong("there is no result for this case", why="nothing came back", next="restart the kernel and run all")
+    why, then = "the check received no result for it", "restart the kernel and run all cells"
+    raise _wrong("there is no result for this case", why=why, next=then)
 
 
 def _raised(exercise: RegisteredExercise, error: dict[str, str]) -> Wrong:
@@ -218,8 +219,8 @@ def _raised(exercise: RegisteredExercise, error: dict[str, str]) -> Wrong:
     message = error["message"].rstrip(": ")
     return _wrong(
         RAISED if message else "your code raised {type}",
-        why="at `{line}`" if error["line"] else "in your code",
-        next='run it on the inputs shown, then check("{exercise}") again',
+        why="the exception was raised at `{line}`" if error["line"] else "the exception was raised in your code",
+        next='run your code on the inputs shown, then run check("{exercise}") again',
         exercise=exercise.name,
         **{**error, "message": message},
     )
@@ -252,8 +253,8 @@ def _not_attempted(exercise: RegisteredExercise, records: list[Any], points: flo
     elif "missing" in last:
         said = _wrong(
             "{name} is not defined in this notebook yet",
-            why="the cell that defines it has not run since the kernel was started, or it defines another name",
-            next="run the cells above (Run, Run All Above Selected Cell), keep the name given there, then check again",
+            why="the cell that defines it has not run since the kernel was started, or it defines a different name",
+            next="run the cells above (menu Run, Run All Above Selected Cell) and keep their names, then check again",
             name=last["missing"],
         )
     else:
@@ -292,7 +293,7 @@ def _outcome(
     said = wrong or _wrong(
         "partial credit",
         why="some cases are only partly right",
-        next='hint("{exercise}") says where to look',
+        next='call hint("{exercise}") to see where to look',
         exercise=exercise.name,
     )
     text = "" if index is None else shown(cases[index], exercise.spec.format_case)

@@ -14,7 +14,7 @@ from edl_labs.units import counted
 
 _LONGEST = 1_000_000  # items of a lazy sequence
 CALLING = globals()
-"""Of the frames in which a student's function is called."""
+"""The globals of the frames in which a student's function is called."""
 _IN_A_ROW = (Iterator, Set, ValuesView)
 _EXAMPLES: dict[Any, Any] = {float: 0.0, int: 0, str: "", bool: True, list: [], dict: {}}
 

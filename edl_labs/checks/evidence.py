@@ -20,7 +20,7 @@ MAX_TEXT = 2000  # characters: a long exception's message, a screen of text
 LAST = frozenset({"stub", "missing", "interrupted", "too_long"})
 
 
-UNREADABLE = "your result cannot be read as the expected form"
+UNREADABLE = "your result could not be read in the expected form"
 _OF_READING = (AttributeError, LookupError, TypeError, ValueError)
 
 
@@ -104,7 +104,7 @@ def _one(exercise: RegisteredExercise, namespace: dict[str, Any], given: dict[st
 
 def _not_plain_data(said: Sentence) -> dict[str, str]:
     """The record of a result that is not plain data. No student has seen where in the evidence it lies."""
-    values = {**said.values, "where": "what came back"}
+    values = {**said.values, "where": "your result"}
     return {"not_plain_data": _text(said.template.format_map(values)), "kind": _text(values.get("kind", ""))}
 
 

@@ -55,7 +55,9 @@ def plain_lists(got: Any) -> Any:
 def _listed(got: Any) -> Any:
     size = math.prod(got.shape)
     if size > MAX_NODES:
-        raise Misfit(f"it has an array of {size:,} numbers; at most {MAX_NODES:,} are compared one by one")
+        raise Misfit(
+            f"the answer has an array of {size:,} numbers, but at most {MAX_NODES:,} can be compared one by one"
+        )
     return got.tolist()
 
 

@@ -16,7 +16,7 @@ from edl_labs.checks.lab_exercises import folder_of
 from edl_labs.checks.lab_facts import lab_of
 from edl_labs.errors import EdlError
 
-RUN_ABOVE = "run the cells above (Run, Run All Above Selected Cell), then this one again"
+RUN_ABOVE = "run the cells above (menu Run, Run All Above Selected Cell), then this one again"
 _TOLD: dict[int, str] = {}  # by shell: the lab that its notebook is
 
 
@@ -34,7 +34,7 @@ def missing_name(error: NameError, exercise: str) -> str | None:
 def needs_cell_above(name: str, lab: str) -> str:
     """One line for an undefined name that a cell of the lab defines; empty where none of them does."""
     cell = defining_cell(lab, name)
-    return f"This cell needs {name}, which {cell} defines and which is undefined now: {RUN_ABOVE}." if cell else ""
+    return f"This cell needs {name}, which is undefined now. It is defined in {cell}: {RUN_ABOVE}." if cell else ""
 
 
 def tell_missing_names(lab: str) -> None:

@@ -100,7 +100,9 @@ def load_lab(lab: str) -> list[RegisteredExercise]:
     path = module_path(lab)
     if _LOADED.get(lab) != path:
         if not path.is_file():
-            raise UsageError(f"no exercises for {lab}", why="its module is missing", next=f"edl-labs new {lab}")
+            raise UsageError(
+                f"no exercises for {lab}", why="its module is missing", next=f"create it with `edl-labs new {lab}`"
+            )
         if lab in _LOADED or folder_of(lab) != _FOLDER:
             forget(lab)
         _import(lab)
@@ -132,8 +134,8 @@ def find(name: str) -> RegisteredExercise:
     near = difflib.get_close_matches(str(name), names, n=1)
     raise UsageError(
         f"no exercise called {name!r}",
-        why=f"there are {', '.join(names) or 'none'}",
-        next=f'check("{near[0]}")' if near else "look at the name in the cell's title",
+        why=f"the known exercises are: {', '.join(names) or 'none'}",
+        next=f'try check("{near[0]}")' if near else "use the name in the cell's title",
     )
 
 

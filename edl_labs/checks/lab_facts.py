@@ -17,7 +17,7 @@ from edl_labs.errors import UsageError
 
 SCHEMA = 2
 NOTEBOOK_LAB = [""]
-"""The lab that this notebook says it is: by `Progress("lab")`, or by its latest check."""
+"""The lab of this notebook, as named by `Progress("lab")` or found by its latest check."""
 
 
 @dataclass(frozen=True)
@@ -31,11 +31,11 @@ class ExerciseFacts:
     uses: tuple[str, ...] = ()
     trusting: bool = False
     optional: bool = False
-    """Practice: it gives no points."""
+    """Whether it is practice, which carries no points."""
     minutes: float = 0.0
-    """Of the lab's, with the reading before it; 0 where unknown."""
+    """How many of the lab's minutes it takes, including the reading before it; 0 if unknown."""
     pause_after: bool = False
-    """A sitting ends with it."""
+    """Whether a sitting ends after it."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,11 @@ class LabFacts:
         """The public cases of an exercise and the reference's values for them."""
         found = self.goldens.get(name)
         if found is None:
-            raise UsageError(f"there is no golden for {name!r}", why="it has not been built", next="edl-labs build")
+            raise UsageError(
+                f"there are no golden values for {name!r}",
+                why="the lab has not been built",
+                next="run `edl-labs build`",
+            )
         return cases_of(plain_data.from_json(found["cases"])), plain_data.from_json(found["wants"])
 
     def known_mistakes(self, name: str) -> list[KnownMistake]:
@@ -102,7 +106,9 @@ def facts(lab: str) -> LabFacts:
     """The public facts of `lab`; UsageError when it has not been built."""
     path = facts_path(lab)
     if not path.is_file():
-        raise UsageError(f"there are no public facts of {lab!r}", why="it has not been built", next="edl-labs build")
+        raise UsageError(
+            f"there are no public facts for {lab!r}", why="the lab has not been built", next="run `edl-labs build`"
+        )
     return _read(path, path.stat().st_mtime_ns)
 
 
@@ -110,7 +116,7 @@ def facts(lab: str) -> LabFacts:
 def _read(path: Path, _changed: int) -> LabFacts:
     data = json.loads(path.read_text(encoding="utf-8"))
     if data.get("schema") != SCHEMA:
-        raise UsageError(f"{path.name} has schema {data.get('schema')}, not {SCHEMA}", next="edl-labs build")
+        raise UsageError(f"{path.name} has schema {data.get('schema')}, not {SCHEMA}", next="run `edl-labs build`")
     exercises = tuple(
         ExerciseFacts(
             name=e["name"],
@@ -160,14 +166,14 @@ def lab_of(name: str, *, verb: str = "check") -> LabFacts:
         f"there is no exercise called {name!r}" if name else "the name of an exercise is missing",
         why=""
         if near
-        else f"{recent} has {', '.join(recent_names)}"
+        else f"the exercises of {recent} are {', '.join(recent_names)}"
         if recent_names
-        else "each exercise has its own name",
+        else "each exercise is checked under its own name",
         next=f'did you mean {verb}("{near[0]}")?' if near else _how_to_name(names),
     )
 
 
 def _how_to_name(names: list[str]) -> str:
     if not names:
-        return "edl-labs build writes what this finds"
-    return "take the name from the cell's title; Progress(\"...\") with the notebook's name lists those of a lab"
+        return "run `edl-labs build`: no lab has been built yet"
+    return "use the name in the cell's title; Progress(\"...\") with the notebook's name lists all exercises of a lab"

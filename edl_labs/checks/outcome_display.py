@@ -87,7 +87,7 @@ class Hint:
     text: str
 
     def __repr__(self) -> str:
-        last = ", the last" if self.is_last else ""
+        last = " (the last)" if self.is_last else ""
         return f"hint {self.number} of {self.total}{last} for {self.name}: {self.text}" if self.total else self.text
 
     @property
@@ -97,7 +97,7 @@ class Hint:
 
     def _repr_html_(self) -> str:
         head = f"Hint {self.number} of {self.total}" if self.total else "Hint"
-        head += ", the last" if self.is_last else ""
+        head += " (the last)" if self.is_last else ""
         return (
             f'<div style="border-left:4px solid {NOTE};padding:.4em .8em;margin:.3em 0"><b>{head}</b> '
             f"{prose_html(self.text)}</div>"
@@ -154,7 +154,7 @@ def _case_title(outcome: Outcome) -> str:
 
 
 def _case_call(outcome: Outcome) -> str:
-    return f'case("{outcome.name}", {(outcome.case_index or 0) + 1}) gives these inputs as values'
+    return f'case("{outcome.name}", {(outcome.case_index or 0) + 1}) returns these inputs as values'
 
 
 def show_running(name: str, after_s: float) -> None:

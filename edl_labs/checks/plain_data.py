@@ -50,7 +50,7 @@ def encode(value: Any, *, max_bytes: int = MAX_BYTES) -> bytes:
     size = len(header) + sum(map(len, buffers))
     if size > max_bytes:
         raise PlainDataError(
-            "the data has {size} bytes; at most {most} travel",
+            "the data has {size} bytes, but at most {most} can be sent",
             size=f"{size:,}",
             most=f"{max_bytes:,}",
             next="return less data",
@@ -62,7 +62,7 @@ def decode(message: bytes, *, max_bytes: int = MAX_BYTES, max_nodes: int = MAX_N
     """The value in a message that `encode` wrote; PlainDataError, and nothing else, for any other bytes."""
     if len(message) > max_bytes + len(MAGIC) + 8:
         raise PlainDataError(
-            "the message has {size} bytes; at most {most} are read", size=f"{len(message):,}", most=f"{max_bytes:,}"
+            "the message has {size} bytes, but at most {most} are read", size=f"{len(message):,}", most=f"{max_bytes:,}"
         )
     start = len(MAGIC) + 8
     if message[: len(MAGIC)] != MAGIC or len(message) < start:
@@ -73,7 +73,7 @@ def decode(message: bytes, *, max_bytes: int = MAX_BYTES, max_nodes: int = MAX_N
     try:
         tree = json.loads(message[start:stop])
     except (ValueError, RecursionError, MemoryError) as error:
-        raise PlainDataError("the message's header is not JSON that can be read", why=type(error).__name__) from None
+        raise PlainDataError("the message's header is not valid JSON", why=type(error).__name__) from None
     return _Reader(memoryview(message)[stop:], max_nodes).value(tree, 0)
 
 
@@ -211,7 +211,7 @@ class _Writer:
         try:
             value.encode()
         except UnicodeEncodeError:
-            raise PlainDataError("{where} is text with half a surrogate pair", where=where) from None
+            raise PlainDataError("{where} is text that contains half of a surrogate pair", where=where) from None
         return value
 
     def _int(self, value: int, where: str) -> int:
@@ -230,7 +230,7 @@ class _Writer:
             "{where} is an object of type {kind}, not plain data",
             where=where,
             kind=type(value).__name__,
-            why="evidence is None, bool, int, float, str, lists, dicts with text keys, numpy arrays and CPU tensors",
+            why="evidence may be None, bool, int, float, str, lists, dicts with text keys, numpy arrays or CPU tensors",
             next="return numbers, lists or arrays",
         )
 
@@ -238,14 +238,14 @@ class _Writer:
         name = str(value.dtype).removeprefix("torch.")
         if name not in TENSOR_DTYPES or value.layout != torch.strided or value.is_meta or value.is_nested:
             raise PlainDataError(
-                "{where} is a tensor of {dtype} ({layout}), which does not travel",
+                "{where} is a tensor of {dtype} ({layout}), which cannot be sent",
                 where=where,
                 dtype=name,
                 layout=value.layout,
             )
         if value.numel() * value.element_size() > self.max_bytes:
             raise PlainDataError(
-                "{where} is a tensor of {count} elements, which is too large to travel",
+                "{where} is a tensor of {count} elements, which is too large to send",
                 where=where,
                 count=f"{value.numel():,}",
             )
@@ -286,7 +286,7 @@ class _Reader:
             return [self.value(item, depth + 1) for item in tree]
         if isinstance(tree, dict) and len(tree) == 1:
             return self._tagged(*next(iter(tree.items())), depth)
-        raise PlainDataError("the message has a part of no known kind")
+        raise PlainDataError("the message has a part of an unknown kind")
 
     def _tagged(self, tag: str, body: Any, depth: int) -> Any:
         if tag == "f" and body in ("nan", "inf", "-inf"):
@@ -295,7 +295,7 @@ class _Reader:
             return self._dict(body, depth)
         if tag in ("a", "t") and isinstance(body, list) and len(body) == 3:
             return self._array(tag, *body)
-        raise PlainDataError("the message has a part of no known kind")
+        raise PlainDataError("the message has a part of an unknown kind")
 
     def _dict(self, body: list[Any], depth: int) -> dict[str, Any]:
         if not all(isinstance(pair, list) and len(pair) == 2 and isinstance(pair[0], str) for pair in body):
@@ -306,13 +306,13 @@ class _Reader:
         known = NUMPY_DTYPES if tag == "a" else TENSOR_DTYPES
         sizes = shape if isinstance(shape, list) and len(shape) <= MAX_DIMENSIONS else None
         if dtype not in known or sizes is None or not all(type(n) is int and 0 <= n < 1 << 48 for n in (*sizes, start)):
-            raise PlainDataError("the message has an array of no known dtype or shape")
+            raise PlainDataError("the message has an array of an unknown dtype or shape")
         import numpy
 
         itemsize = _TENSOR_ITEMSIZE.get(dtype) or numpy.dtype(dtype).itemsize
         size = math.prod(sizes) * itemsize
         if start + size > len(self.data):
-            raise PlainDataError("the message has an array that is larger than its bytes")
+            raise PlainDataError("the message has too few bytes for one of its arrays")
         raw = self.data[start : start + size]
         if tag == "a":
             return numpy.frombuffer(raw, dtype=numpy.dtype(dtype).newbyteorder("<")).astype(dtype).reshape(sizes)
@@ -330,6 +330,9 @@ def _tensor(dtype: str, shape: list[int], raw: bytes) -> Any:
 def _key(key: Any, where: str) -> str:
     if not issubclass(type(key), str):
         raise PlainDataError(
-            "{where} has the key {key}; keys of plain data are text", where=where, key=repr(key), next="write str(key)"
+            "{where} has the key {key}; keys of plain data must be text",
+            where=where,
+            key=repr(key),
+            next="write str(key)",
         )
     return str.__str__(key)

@@ -102,7 +102,7 @@ def _death_told(timeout_s: float) -> Iterator[None]:
     except (WorkerGone, PlainDataError) as error:
         is_late = isinstance(error, WorkerGone) and error.late
         raise ProbeDied(
-            "the process that runs the code ended without an answer" + (f" within {timeout_s:g} s" if is_late else ""),
+            "the process that runs the code gave no answer" + (f" within {timeout_s:g} s" if is_late else ""),
             why=f"it {error.reason}" if isinstance(error, WorkerGone) else str(error),
             next="look for an endless loop, os._exit or a crash in the code",
         ) from None

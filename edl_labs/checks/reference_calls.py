@@ -17,7 +17,7 @@ from edl_labs.errors import PlainDataError
 CALL_BYTES = 8 << 20  # one request or its answer; the largest argument of the labs, a step's timeline, has 50 kB
 _HEAD = 8  # bytes of a message's length
 _RAISED = "the reference solution raises this for these arguments"
-_STOPPED = "the reference solution has reached its limit of calls"
+_STOPPED = "the reference solution has reached its limit on calls"
 # NotImplementedError would look like a stub, and what ends a process is no answer.
 _TOLD = (ArithmeticError, AssertionError, AttributeError, LookupError, RuntimeError, TypeError, ValueError)
 
@@ -46,7 +46,7 @@ class Channel:
         try:
             request = plain_data.encode(call, max_bytes=CALL_BYTES)
         except PlainDataError as error:
-            raise TypeError(f"{name} takes plain data here: {error.what}") from None
+            raise TypeError(f"{name} accepts only plain data here: {error.what}") from None
         result = self._asked(request)
         if "value" in result:
             return _unpacked(result["value"])

@@ -16,7 +16,7 @@ from edl_labs.errors import EdlError, Wrong
 
 MOST_KEPT_BYTES = 400_000  # of timelines as JSON: those of two programs at their own bound, and half as much again
 AS_THE_REFERENCE = object()
-"""The form of answers where a spec gives none."""
+"""The form of answers where a spec declares none: that of the reference's own evidence."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -34,7 +34,7 @@ class Case(Mapping[str, Any]):
     given: Mapping[str, Any]
     hidden: Mapping[str, Any] = field(default_factory=dict)
     place: int | None = None
-    """Which of the author's cases it is, where they are asked in another order; the judge goes by the author's."""
+    """Its position in the author's order, if the cases are asked in a different order; the judge uses the author's."""
 
     def __post_init__(self) -> None:
         for key in self.given.keys() & self.hidden.keys():
@@ -116,28 +116,28 @@ class Exercise(ABC):
     """
 
     answer_form: ClassVar[Any] = AS_THE_REFERENCE
-    """What evidence looks like, where the reference's own does not say it: goldens hold less of it (`public_want`)."""
+    """The form of the evidence, where the goldens contain only a part of the reference's own (`public_want`)."""
     skip_type_check: ClassVar[bool] = False
-    """`compare` looks at the form itself, and gets arrays as lists; otherwise a wrong form is refused before it."""
+    """`compare` checks the form itself and gets arrays as lists; otherwise a wrong form is refused before `compare`."""
     returns: ClassVar[Mapping[str, Any]] = {}
-    """The type that a function of the student returns, by its name, where `probe` reads the answer before it hands it
-    on: `{"fit": tuple[float, float]}`. Another form is refused as that, and never reaches the probe."""
+    """The return types of the student's functions, by function name, where `probe` reads an answer before it passes it
+    on: `{"fit": tuple[float, float]}`. An answer of a different form is refused and never reaches the probe."""
     source_is_evidence: ClassVar[bool] = False
-    """The evidence is a dict whose "source" lists texts of cells. Grading takes them from the submitted notebook."""
+    """The evidence is a dict whose "source" lists the texts of cells. Grading reads them in the submitted notebook."""
 
     answers: ClassVar[tuple[str, ...] | Literal["all"] | None] = None
     """The fields of the evidence that the text asks for, as `"scale"` or `"steps.scale"`, or `"all"`; each exercise
-    declares them. The rest are claims of the student's process, and may earn nothing alone: `edl-labs test LAB
-    --forge` lies about them, and about what a recorded program may not choose. `"programs.scale.factor"` is a field
-    of an operation that it may choose here."""
+    declares them. All other fields are claims of the student's process and must not earn points on their own:
+    `edl-labs test LAB --forge` falsifies them, and everything that a recorded program may not choose.
+    `"programs.scale.factor"` is a field of an operation that the program may choose here."""
 
     hand_ins: ClassVar[tuple[str, ...]] = ()
-    """Files next to the notebook that are judged. `case["handed_in"]` has what was read of them, as far as they are
-    there. It is hidden: the student's process never gets it, and nothing that the process says takes its place."""
+    """Files next to the notebook that are judged. `case["handed_in"]` contains what was read from those that exist.
+    It is hidden: the student's process never gets it, and nothing that the process reports can replace it."""
     hand_in_reader: ClassVar[str] = ""
-    """The function, "module:name", that makes plain data of the files' bytes by name. Grading calls it in a process of
-    its own, under limits: the judge never meets the bytes. It says `{"refused": [what, why, next]}` of what it cannot
-    read, as grading does where its process came to no end."""
+    """The function, "module:name", that turns the bytes of the named files into plain data. Grading calls it in a
+    separate process, under limits: the judge never touches the bytes. It returns `{"refused": [what, why, next]}` for
+    files that it cannot read, and grading does the same if that process does not finish."""
 
     def cases(self, rng: Any) -> list[Case]:
         """The cases that a numpy Generator draws."""

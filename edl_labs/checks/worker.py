@@ -55,7 +55,7 @@ class Worker:
     pid: int
     _line: socket.socket
     _end: Callable[[float], int | None]
-    """Ends the process, after a grace of seconds; its exit code, None where it had to be killed."""
+    """Ends the process, giving it some seconds to finish; its exit code, None if it had to be killed."""
     is_ready: bool = False
     is_open: bool = True
     _lock: threading.RLock = field(default_factory=threading.RLock)
@@ -66,7 +66,7 @@ class Worker:
     ) -> Worker:
         """A new process, which imports `server` while the caller goes on; `wait` for it, or ask."""
         if not hasattr(os, "fork"):
-            why = "their processes are forked, which this system cannot do"
+            why = "building and grading fork processes, which this system cannot do"
             raise UsageError("labs are built and graded on Linux", why=why, next="use WSL 2, or the Dockerfile")
         # One thread, as kernels have: with more, OpenMP waits in a fork for threads that only its origin has.
         env = {**(os.environ if env is None else env), "OMP_NUM_THREADS": "1"}
@@ -133,7 +133,7 @@ class Worker:
     def _exchanged(self, kind: bytes, parts: Sequence[bytes], left_s: TimeLeft, *handles: int) -> bytes:
         request = framed(b"".join(map(framed, parts)))
         if not self.is_open:
-            raise WorkerGone("had ended before")
+            raise WorkerGone("had already ended")
 
         def exchange() -> bytes:
             self.wait(left_s)
@@ -198,11 +198,11 @@ def _end_process(process: subprocess.Popen[bytes], grace_s: float) -> int | None
 def _ending(code: int | None) -> str:
     """How a process ended, from its exit code; None where it had not."""
     if code is None:
-        return "closed the line to its process"
+        return "closed the connection to its process"
     if code == NO_MEMORY:
         return "took too much memory"
     if code == -signal.SIGKILL:
-        return "was killed (SIGKILL), as is done where a machine runs out of memory"
+        return "was killed (SIGKILL), as happens when a machine runs out of memory"
     if code < 0:
         return f"was ended by {_signal_name(-code)}"
     return f"ended its process with exit code {code}"

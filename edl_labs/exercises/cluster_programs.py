@@ -29,11 +29,11 @@ def replayed_programs(text: Any, machine: ClusterMachine) -> ClusterReplay:
     try:
         return replay_cluster(json.loads(text), machine, max_operations=MAX_CLUSTER_OPERATIONS)
     except (TypeError, ValueError, RecursionError):
-        why, then = "it cannot be read", "use only the rank's own calls; do not touch its record"
-        raise Wrong("the recorded program is not one of a VirtualCluster", why=why, next=then) from None
+        why, then = "it cannot be read", "use only the rank's own methods; do not change its record"
+        raise Wrong("the recorded program is not a program of a VirtualCluster", why=why, next=then) from None
     except ReplayError as error:
         raise Wrong(
-            "the recorded program is not what this cluster allows", why=f"{error.what}: {error.why}", next=error.next
+            "this cluster does not allow the recorded program", why=f"{error.what}: {error.why}", next=error.next
         ) from None
 
 
@@ -74,13 +74,12 @@ def require_calls(run: ClusterReplay, allowed: Sequence[str]) -> None:
     """Wrong where a rank calls a collective that the exercise is not about."""
     called = [name for name in COLLECTIVES if run.counts.get(name) and name not in allowed]
     if called:
-        why = f"a rank calls {called[0]}; this exercise has {', '.join(allowed) or 'sends and receives alone'}"
-        raise Wrong("a collective does the work", why=why, next="write it from the calls of the text")
+        why = f"a rank calls {called[0]}; this exercise allows only {', '.join(allowed) or 'sends and receives'}"
+        then = "use only the calls that the text describes"
+        raise Wrong("your program uses a collective that this exercise does not allow", why=why, next=then)
 
 
 def require_end(run: ClusterReplay) -> None:
     """Wrong where some ranks wait for ever, with who waits for whom."""
     if run.hang is not None:
-        raise Wrong(
-            "the ranks wait for each other for ever", why=f"{run.hang.what}; {run.hang.why}", next=run.hang.next
-        )
+        raise Wrong("the ranks wait for each other forever", why=f"{run.hang.what}; {run.hang.why}", next=run.hang.next)

@@ -63,7 +63,7 @@ def explained_by_changes(changed: list[str]) -> Iterator[None]:
         if not changed:
             raise
         names = " and ".join(changed)
-        why = f"your first call modified {names}; the second call got the modified value and was judged"
+        why = f"the first call modified {names}; the second call, which was judged, got the modified value"
         then = "build a new object, or work on a copy: the caller still needs its inputs"
         raise Wrong("Your function modified its input.", why=why, next=then) from None
 

@@ -29,11 +29,11 @@ def replayed_kernels(
         program = json.loads(text)
         run = replay_warp(program, values, max_operations=MAX_KERNEL_STEPS, **options)
     except (TypeError, ValueError, RecursionError):
-        why, then = "it cannot be read", "use only the machine's own calls; do not touch its record"
-        raise Wrong("the recorded program is not one of a VirtualWarp", why=why, next=then) from None
+        why, then = "it cannot be read", "use only the machine's own methods; do not change its record"
+        raise Wrong("the recorded program is not a program of a VirtualWarp", why=why, next=then) from None
     except ReplayError as error:
         raise Wrong(
-            "the recorded program is not what this machine allows", why=f"{error.what}: {error.why}", next=error.next
+            "this machine does not allow the recorded program", why=f"{error.what}: {error.why}", next=error.next
         ) from None
     gpu = VirtualWarp()
     for name, (shape, dtype) in arrays.items():
@@ -48,17 +48,17 @@ def replayed_kernels(
 def require_launch(run: WarpReplay) -> None:
     """Wrong where no kernel ran, or one of them never ends."""
     if not run.launches:
-        why, then = "the function ends, and no kernel was recorded", "gpu.launch(kernel, ..., grid=..., block=...)"
-        raise Wrong("nothing is launched", why=why, next=then)
+        why, then = "your function ended without a launch", "call gpu.launch(kernel, ..., grid=..., block=...)"
+        raise Wrong("no kernel was launched", why=why, next=then)
     if run.hangs:
-        then = "call a barrier where every thread of the block comes by, outside of branches"
-        raise Wrong("threads wait for each other for ever", why=run.hangs[0], next=then)
+        then = "call each barrier outside of branches, where every thread of the block reaches it"
+        raise Wrong("threads wait for each other forever", why=run.hangs[0], next=then)
 
 
 def require_whole_barriers(run: WarpReplay) -> None:
     """Wrong where threads of a block go past a barrier that others wait at."""
     if run.missed:
-        then = "take the barrier out of the if: what a thread does between barriers may depend on it, barriers may not"
+        then = "move the barrier out of the `if`: only the work between barriers may depend on the thread"
         raise Wrong("a barrier is not reached by every thread of its block", why=run.missed[0], next=then)
 
 
@@ -71,12 +71,13 @@ def require_order(run: WarpReplay) -> None:
 def _told(race: WarpRace) -> Wrong:
     ops = {race.first_op, race.second_op}
     if race.is_shared:
-        then = "a barrier between the write and the read, for all threads of the block"
+        then = "put a barrier between the write and the read, for all threads of the block"
         if "load" in ops:
             return Wrong("shared memory is read while another thread writes it", why=str(race), next=then)
-        return Wrong("two threads write one element of shared memory", why=str(race), next="one thread an element")
+        then = "let only one thread write each element"
+        return Wrong("two threads write the same element of shared memory", why=str(race), next=then)
     if "load" in ops:
-        then = "blocks do not wait for one another: only the end of a launch orders them"
-        return Wrong("a thread reads from memory what another one writes in the same launch", why=str(race), next=then)
+        then = "separate the two: blocks do not wait for one another, and only the end of a launch orders them"
+        return Wrong("a thread reads memory that another thread writes in the same launch", why=str(race), next=then)
     then = "give each element to one thread, or let all of them add atomically"
     return Wrong("several threads write the same element", why=str(race), next=then)

@@ -65,16 +65,20 @@ def run_in_turn(size: int, program: Callable[[TurnComm], Any]) -> tuple[list[Any
         there = [comm for comm in comms if len(comm.given) > at]
         if len(there) < size:
             ended = [comm.rank for comm in comms if len(comm.given) <= at]
-            return [], comms, f"rank {ended[0]} ends, and others wait for it in {there[0].names[at]} {at}"
+            return (
+                [],
+                comms,
+                f"rank {ended[0]} has ended, but other ranks wait for it in call {at}, {there[0].names[at]}",
+            )
         parts, names = [comm.given[at] for comm in there], [comm.names[at] for comm in there]
         if len(set(names)) > 1:
             return [], comms, f"call {at} is {' on one rank and '.join(sorted(set(names)))} on another"
         if len({tuple(part.shape) for part in parts}) > 1:
             shapes = ", ".join(str(tuple(part.shape)) for part in parts)
             done = "adds" if names[0] == "all_reduce" else "gathers"
-            return [], comms, f"{names[0]} {at} {done} parts of shapes {shapes}"
+            return [], comms, f"call {at}, {names[0]}, {done} parts of shapes {shapes}"
         known.append(parts)
-    return [], comms, f"there are more than {_MOST_ROUNDS} collectives"
+    return [], comms, f"the ranks make more than {_MOST_ROUNDS} collective calls"
 
 
 def _attempt(program: Callable[[TurnComm], Any], comm: TurnComm) -> tuple[bool, Any]:
@@ -94,7 +98,7 @@ def unreadable(got: list[float], count: int) -> str:
     if len(got) != count:
         return f"has {len(got)} values, not {count}"
     odd = next((value for value in got if not math.isfinite(value)), None)
-    return "" if odd is None else f"has {odd} among its values"
+    return "" if odd is None else f"contains {odd}"
 
 
 def distance(got: list[float], want: list[float]) -> float:

@@ -37,25 +37,25 @@ def replayed(text: Any, machine: VirtualMachine, *, graphs: bool = False) -> Rep
         run = replay(program, machine, max_operations=MAX_OPERATIONS)
     except ReplayError as error:
         raise Wrong(
-            "the recorded program is not what this machine would have done",
+            "the recorded program differs from what this machine would have done",
             why=f"{error.what}: {error.why}",
-            next="use only the GPU's own calls; do not touch its record",
+            next="use only the GPU's own methods; do not change its record",
         ) from None
     if graphs:
         return run
     if any("blocks" in entry for entry in run.program):
         # A kernel of few blocks would share the device with others, and be priced as if it had it for itself.
         raise Wrong(
-            "the program has a kernel of a number of blocks",
-            why="the kernels of this exercise have the device for themselves",
-            next="launch them as the exercise does",
+            "the program launches a kernel with a number of blocks",
+            why="in this exercise, each kernel has the device to itself",
+            next="launch kernels as the text of the exercise does",
         )
     if any(entry["op"] == "capture" for entry in run.program):
         # Its kernels are not launches of the program, which judges count.
         raise Wrong(
             "the program captures a graph",
             why="this exercise is about launching one kernel after another",
-            next="launch them as the exercise does",
+            next="launch kernels as the text of the exercise does",
         )
     return run
 

@@ -9,10 +9,10 @@ from typing import Any
 
 from edl_labs.ui.live_or_still import widget_bundle
 
-_NO_BOX = "(a box to write in, where a notebook runs)"
+_NO_BOX = "(an input box, in a running notebook)"
 _EMPTY = {"text/plain": "", "text/html": ""}
 Take = Callable[[str], str]
-"""Keeps what was written; says what is wrong with it, or nothing."""
+"""Stores what was written; returns what is wrong with it, or an empty text."""
 
 # JupyterLab writes "Error displaying widget: model not found", and nothing else, where a saved widget has no kernel.
 _LOST = ".jp-OutputArea-output.jupyter-widgets:not(:has(*))"
@@ -21,7 +21,7 @@ REOPENED_STYLE = (
     f'{_LOST}::after{{content:"Run this cell again to use what was here.";'
     "font-size:var(--jp-ui-font-size1);color:var(--jp-ui-font-color2)}</style>"
 )
-"""HTML that says what to do in the place of that error, wherever it is on the page."""
+"""HTML that shows what to do instead of that error message, wherever it appears on the page."""
 
 
 def show_box(display: Any, make: Callable[[], tuple[Any, Any]], *, place: Any = None) -> Any:

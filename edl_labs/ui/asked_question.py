@@ -47,7 +47,9 @@ class Question:
         said = " ".join(said.split())[:MOST_LETTERS]
         if self.choices and said not in self.choices:
             raise UsageError(
-                f"{said[:40]!r} is not one of the choices", why="expected one of them", next=" or ".join(self.choices)
+                f"{said[:40]!r} is not one of the choices",
+                why="this question has fixed choices",
+                next=f"write {' or '.join(self.choices)}",
             )
         if self.unit:
             typed_number(said, self.unit)
@@ -63,13 +65,13 @@ class Question:
             return f"{self.text} … you predicted {self.shown(said)}" if said else ""
         ends = number_text(float(true), self.unit) if self.unit else str(true)
         ends += str(true) if isinstance(true, Instead) else ""
-        told = f"you predicted {self.shown(said)}: {self._verdict(said, true)}" if said else "nothing was predicted"
+        told = f"you predicted {self.shown(said)}: {self._verdict(said, true)}" if said else "you made no prediction"
         return f"{self.text} … {ends} ({told})".replace(": )", ")")
 
     def _verdict(self, said: str, true: Any) -> str:
         if self.unit:
             return apart(typed_number(said, self.unit), float(true))
-        return ("right" if said == true else "not so") if self.choices else ""
+        return ("right" if said == true else "not right") if self.choices else ""
 
     def is_off(self, said: str, true: Any) -> bool:
         """Whether what turned out is known, and is something else."""

@@ -65,8 +65,8 @@ class BucketExplorer(LiveOrStill):
     (`virtual.cluster.CollectiveCosts`); a message costs `alpha_s` and its bytes over the link's rate.
 
     >>> BucketExplorer([(4e6, 1e-3)] * 6, ranks=4, alpha_s=1e-5, byte_per_s=6e9)
-    gradients of 24 MB under a backward pass of 6 ms, modelled:
-    4 ranks at 6 GB/s, a bucket a layer: 6 sums, 1.36 ms exposed (22.7 % of the backward pass)
+    gradients of 24 MB, summed during a backward pass of 6 ms, modelled:
+    4 ranks at 6 GB/s, one bucket per layer: 6 sums, 1.36 ms exposed (22.7 % of the backward pass)
     4 ranks at 6 GB/s, buckets of 12 MB: 2 sums, 3.12 ms exposed (52 % of the backward pass)
     4 ranks at 6 GB/s, one bucket: 1 sum, 6.06 ms exposed (101 % of the backward pass)
     """
@@ -76,7 +76,7 @@ class BucketExplorer(LiveOrStill):
     ) -> None:
         if not 1 <= len(layers) <= _MOST_LAYERS or any(size <= 0 or time_s < 0 for size, time_s in layers):
             raise UsageError(
-                f"{counted(len(layers), 'layer')}, from {min(layers, default=None)}",
+                f"got {counted(len(layers), 'layer')}, the smallest of them {min(layers, default=None)}",
                 why=f"use 1 to {_MOST_LAYERS} layers with gradients, and no negative times",
                 next="BucketExplorer([(4e6, 1e-3)] * 12)",
             )
@@ -117,7 +117,7 @@ class BucketExplorer(LiveOrStill):
         if cap_bytes >= self.gradient_bytes:
             sized = "one bucket"
         elif cap_bytes <= min(size for size, _ in self.layers):
-            sized = "a bucket a layer"
+            sized = "one bucket per layer"
         share = f" ({percent(done.exposed_s / self.backward_s)} of the backward pass)" if self.backward_s else ""
         told = f"{counted(len(done.end_s), 'sum')}, {seconds(done.exposed_s)} exposed{share}"
         return f"{ranks} ranks at {byte_rate(byte_per_s)}, {sized}: {told}"
@@ -135,7 +135,7 @@ class BucketExplorer(LiveOrStill):
             self._draw_lanes(lanes, setting)
             self._draw_curve(curve, setting)
         rows[0, 0].set_xlim(0, 1.02 * max(self.times(*setting).finish_s for setting in chosen))
-        rows[-1, 1].set_xlabel("bytes of a bucket")
+        rows[-1, 1].set_xlabel("bytes per bucket")
         return figure
 
     def _draw_lanes(self, axes: Axes, setting: Setting) -> None:
@@ -197,7 +197,8 @@ class BucketExplorer(LiveOrStill):
         return ipywidgets.VBox([*sliders, picture])
 
     def __repr__(self) -> str:
-        head = f"gradients of {byte_count(self.gradient_bytes)} under a backward pass of {seconds(self.backward_s)}"
+        size, time_s = byte_count(self.gradient_bytes), seconds(self.backward_s)
+        head = f"gradients of {size}, summed during a backward pass of {time_s}"
         return "\n".join([f"{head}, modelled:", *(self.describe(*one) for one in self.settings())])
 
 

@@ -24,9 +24,9 @@ class BudgetExplorer(LiveOrStill):
 
     >>> BudgetExplorer(Tape.chain(4, activation_bytes=2, output_bytes=1, forward_s=1.0, backward_s=2.0))
     a tape, 8 B with everything kept:
-    100 % of it, 8 B: keeps all 4 layers; 12 s
-    75 % of it, 6 B: runs 2 of 4 layers again; 14 s
-    50 % of it, 4 B: runs 3 of 4 layers again; 15 s
+    100 % of it, 8 B: keeps all 4 layers, takes 12 s
+    75 % of it, 6 B: recomputes 2 of 4 layers, takes 14 s
+    50 % of it, 4 B: recomputes 3 of 4 layers, takes 15 s
     """
 
     def __init__(self, of: Any, *, offload: bool = False) -> None:
@@ -49,11 +49,19 @@ class BudgetExplorer(LiveOrStill):
         """One line about a budget: what becomes of the layers, and how long the step takes."""
         head = f"{percent(share, digits=2)} of it, {byte_count(self.budget_bytes(share))}"
         if found is None:
-            return f"{head}: no placement keeps the step within it"
+            return f"{head}: no placement fits into this budget"
         again, count = sum(stop - start for start, stop in found.recomputed), len(self.tape.layers)
-        parts = [f"runs {again} of {count} layers again"] if again else []
-        parts += [f"copies {len(found.offloaded)} to the host"] if found.offloaded else []
-        return f"{head}: {' and '.join(parts) or f'keeps all {count} layers'}; {seconds(found.replay.makespan_s)}"
+        parts = [f"recomputes {again} of {count} layers"] if again else []
+        parts += (
+            [
+                f"copies {len(found.offloaded)} of them to the host"
+                if again
+                else f"copies {len(found.offloaded)} of {count} layers to the host"
+            ]
+            if found.offloaded
+            else []
+        )
+        return f"{head}: {' and '.join(parts) or f'keeps all {count} layers'}, takes {seconds(found.replay.makespan_s)}"
 
     def figure(self, shares: tuple[float, ...] = SHARES) -> Figure:
         """The picture of some budgets, one below the other; each with its budget as a line."""

@@ -20,12 +20,12 @@ def as_html(diagnosis: Diagnosis) -> str:
     parts = [
         f"<h4>{escape(diagnosis.name)}: {escape(diagnosis.verdict)}</h4>",
         *(f"<p>Note: {escape(note)}.</p>" for note in diagnosis.notes),
-        f"<p>{seconds(found.wall_s)} a step, over {len(found.steps)} steps; traced by {escape(found.origin)}. "
+        f"<p>{seconds(found.wall_s)} per step, over {len(found.steps)} steps; traced by {escape(found.origin)}. "
         f"What usually helps: {escape(diagnosis.advice[1])}.</p>",
         picture_html(diagnosis.figure(), alternative(diagnosis)),
         _table(("cause", "share", "interval", "line to blame"), _share_rows(diagnosis)),
         *(f"<p>{escape(line)}.</p>" for line in [diagnosis.replay()] if line),
-        _table(("without", "a step takes", "faster", "tried"), _gain_rows(diagnosis)),
+        _table(("without", "time per step", "faster", "tried"), _gain_rows(diagnosis)),
     ]
     if diagnosis.findings:
         parts.append("<ul>" + "".join(map(_finding, diagnosis.findings)) + "</ul>")

@@ -82,7 +82,7 @@ def in_torch(
             where = f"{ranks} processes on this processor" if ranks else describe().device_name
             print(f"measured on {where}:", ", ".join(f"{name} {_said(value)}" for name, value in found.items()))
             return
-    print(f"not here: {missing}. The program above is what would run.")
+    print(f"not run here: {missing}. The program above is what would run.")
     if told:
         print(told)
 
@@ -115,7 +115,7 @@ class _NotHere(Exception):
 def _missing(ranks: int, *, anywhere: bool) -> str:
     """What this machine lacks for a program; nothing where it can run."""
     if importlib.util.find_spec("torch") is None:
-        return "there is no torch"
+        return "torch is not installed"
     if not ranks and best_device() == "cuda":
         return ""
     if not ranks and not anywhere:
@@ -126,14 +126,14 @@ def _missing(ranks: int, *, anywhere: bool) -> str:
         return ""
     import torch.distributed as dist
 
-    return "" if dist.is_available() and dist.is_gloo_available() else "this torch has no gloo"
+    return "" if dist.is_available() and dist.is_gloo_available() else "this build of torch has no gloo backend"
 
 
 def _cell_of(function: Callable[..., Any]) -> str:
     """The text of the notebook's cell that defines a function."""
     source = "".join(linecache.getlines(function.__code__.co_filename))
     if not source:
-        raise _NotHere(f"the text of {function.__name__} is in no cell")
+        raise _NotHere(f"the source of {function.__name__} is not in a cell")
     return source
 
 
@@ -191,7 +191,7 @@ def _run(folder: Path, ranks: int, call: str) -> None:
 def _raise_failure(error: IO[str]) -> None:
     error.seek(0)
     said = [line for line in error.read().splitlines() if line.strip()]
-    last = next((line for line in reversed(said) if "Error" in line), "no word")
+    last = next((line for line in reversed(said) if "Error" in line), "no message")
     last = re.sub(r"^\[rank\d+\]: ", "", last)  # torch puts it before each line of a traceback
     if last.startswith("NotImplementedError"):
         raise NotImplementedError

@@ -28,7 +28,7 @@ class LoaderExplorer(LiveOrStill):
         if not (1 <= cores <= 64 and 2 <= batches <= 500):
             raise UsageError(
                 f"{cores} cores and {batches} batches",
-                why="the picture holds 1 to 64 cores and 2 to 500 batches",
+                why="the picture has room for 1 to 64 cores and 2 to 500 batches",
                 next="LoaderExplorer(cores=4, batches=24)",
             )
         self.cores, self.batches = cores, batches
@@ -46,9 +46,9 @@ class LoaderExplorer(LiveOrStill):
         """One line about a setting: what was set, how fast it is, and how much of the loop waits for data."""
         setting = f"{counted(workers, 'worker')}, decode {seconds(decode_s)}, step {seconds(step_s)}"
         if not found.makespan_s:
-            return f"{setting}: no time passes, and nothing waits"
+            return f"{setting}: no time passes, so nothing waits"
         share = percent(sum(found.waited_s) / found.makespan_s, digits=2)
-        return f"{setting}: {found.batch_per_s:.0f} batches/s, {share} of the loop waits for data"
+        return f"{setting}: {found.batch_per_s:.0f} batches/s, the loop waits for data {share} of the time"
 
     def figure(self, settings: tuple[tuple[int, float, float], ...] = SETTINGS) -> Figure:
         """The picture of some settings (workers, decode_s, step_s), one below the other."""

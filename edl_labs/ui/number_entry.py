@@ -69,7 +69,7 @@ def typed_number(text: str, unit: str) -> float:
     value = number * (_factor(unit)[1] if not named else _converted(named, unit))
     if not math.isfinite(value):
         raise UsageError(
-            f"{text.strip()[:40]!r} is too large", why="expected a number", next=f"write one, {example(unit)}"
+            f"{text.strip()[:40]!r} is too large", why="expected a finite number", next=f"write one, {example(unit)}"
         )
     return value
 
@@ -109,14 +109,14 @@ def apart(said: float, true: float) -> str:
     """How far what was said is from the truth, in words.
 
     >>> apart(4, 3), apart(12, 3), apart(1.01, 1), apart(1, 4), apart(0, 3)
-    ('33 % too much', '4 times too much', 'right within 5 %', '4 times too little', 'not so')
+    ('33 % too much', '4 times too much', 'right to within 5 %', '4 times too little', 'not right')
     """
     if not (math.isfinite(said) and math.isfinite(true)):
-        return "right" if said == true else "not so"
+        return "right" if said == true else "not right"
     if said == true or (true and abs(said - true) <= 0.05 * abs(true)):
-        return "right" if said == true else "right within 5 %"
+        return "right" if said == true else "right to within 5 %"
     if not said or not true or (said > 0) != (true > 0):
-        return "not so"
+        return "not right"
     ratio = abs(said / true)
     much = "too much" if said > true else "too little"
     factor = max(ratio, 1 / ratio) if ratio else math.inf
@@ -166,7 +166,7 @@ def _converted(named: str, unit: str) -> float:
             return _factor(spelling)[1]
     if kind not in (*_BASES, "%") and named.rstrip("s").lower() == unit.rstrip("s").lower():
         return 1.0
-    asked = f"the question asks for {'a plain number' if unit == '1' else unit}"
+    asked = f"the question asks for {'a plain number' if unit == '1' else f'a number in {unit}'}"
     raise UsageError(
         f"{named[:20]!r} is not the unit of the question", why=asked, next=f"write the number, {example(unit)}"
     )

@@ -144,7 +144,7 @@ class FormatExplorer(LiveOrStill):
         digits = f"{self.bits:0{self.fmt.bits}b}"
         cuts = (int(self.fmt.signed), int(self.fmt.signed) + self.fmt.exponent_bits)
         fields = " ".join(filter(None, (digits[: cuts[0]], digits[cuts[0] : cuts[1]], digits[cuts[1] :])))
-        return f"{self.fmt.name}  {fields}  =  {self.value:.9g}\n  neighbours {below:.9g} and {above:.9g}"
+        return f"{self.fmt.name}  {fields}  =  {self.value:.9g}\n  neighbours: {below:.9g} and {above:.9g}"
 
 
 MAX_NUMBERS = 200_000  # a histogram of them follows the slider
@@ -185,7 +185,7 @@ class UnderflowSlider(LiveOrStill):
         for axes, power in zip(rows[:, 0], powers, strict=True):
             draw_underflow(axes, self.report(power))
             if self.step > 1:
-                axes.set_title(f"{axes.get_title()} (one number of {self.step})", color=style.TEXT)
+                axes.set_title(f"{axes.get_title()} (every {self.step}th number)", color=style.TEXT)
         for axes in rows[:-1, 0]:
             axes.set_xlabel("")
         return figure
@@ -228,7 +228,7 @@ class UnderflowSlider(LiveOrStill):
 def _checked(power: Any) -> int:
     if not (isinstance(power, int) and math.isfinite(2.0 ** max(-1000, min(1000, power))) and abs(power) <= 1000):
         raise UsageError(
-            f"a scale of 2**{power!r}",
+            f"cannot use a scale of 2**{power!r}",
             why="the power must be a whole number from -1000 to 1000",
             next="use, for example, 16, torch's initial scale",
         )

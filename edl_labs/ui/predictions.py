@@ -34,7 +34,7 @@ from edl_labs.ui.live_or_still import picture_html
 
 __all__ = ["KEPT_AS", "Instead", "Truth", "predict", "reveal_prediction"]
 KEPT_AS = "application/vnd.edl-labs.predictions+json"
-"""The kind of the output that keeps the predictions of a cell, what turned out, and why the student was off."""
+"""The MIME type of the output that stores a cell's predictions, the true values, and why the student was off."""
 _FILE = "predictions"
 _ASKED: dict[str, Question] = {}
 _SAID: dict[str, str] = {}
@@ -122,7 +122,7 @@ class _Answer:
     truths: dict[str, Any]
     printed: str
     pictures: tuple[str, ...] = ()
-    """Figures that waited for the prediction, as HTML."""
+    """Figures that stay hidden until the prediction is made, as HTML."""
 
     @property
     def missing(self) -> list[str]:
@@ -158,7 +158,7 @@ class _Answer:
         printed += "".join(self.pictures)
         if not self.missing:
             return f'<div {_BOX.format(GOOD)}><div role="status" style="font-weight:600">{lines}</div>{printed}</div>'
-        first = f"<b>Predict first.</b> What came out is shown here as soon as the box above is filled: {_listed(self)}"
+        first = f"<b>Predict first.</b> The result appears here as soon as you fill in the box above: {_listed(self)}"
         hidden = f'<summary style="cursor:pointer">show it without a prediction</summary>{printed}{lines}'
         return f"<div {_BOX.format(IDLE)}>{first}<details>{hidden}</details></div>"
 
@@ -178,7 +178,7 @@ class _Revealed:
             return
         look = {
             "description": "Why was I off?",
-            "placeholder": "in one line; Enter keeps it",
+            "placeholder": "one line, then Enter",
             "value": _REASONS.get(self.answer.names, ""),
             "layout": {"width": "48em", "max_width": "100%"},
         }

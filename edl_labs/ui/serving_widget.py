@@ -45,9 +45,9 @@ class ServingExplorer(LiveOrStill):
     ...             server.admit(one)
     >>> ServingExplorer(ServerMachine(), policy, count=8, answer=10, rate=1.0)
     8 requests, modelled:
-    1 a second, up to 256 at a time, prompts of 200: first word p50 11.5 ms, p99 38.6 ms; 12.2 tokens/s, busy 8.74 %
-    1 a second, up to 8 at a time, prompts of 200: first word p50 11.5 ms, p99 38.6 ms; 12.2 tokens/s, busy 8.74 %
-    4 a second, up to 256 at a time, prompts of 200: first word p50 17 ms, p99 150 ms; 46.5 tokens/s, busy 33.3 %
+    1 requests/s, up to 256 at once, prompts of 200: first token p50 11.5 ms, p99 38.6 ms; 12.2 tokens/s, busy 8.74 %
+    1 requests/s, up to 8 at once, prompts of 200: first token p50 11.5 ms, p99 38.6 ms; 12.2 tokens/s, busy 8.74 %
+    4 requests/s, up to 256 at once, prompts of 200: first token p50 17 ms, p99 150 ms; 46.5 tokens/s, busy 33.3 %
     """
 
     def __init__(
@@ -61,8 +61,8 @@ class ServingExplorer(LiveOrStill):
     ) -> None:
         if not 1 <= count <= _MOST or answer < 1 or not 0 < rate <= 1e6:
             raise UsageError(
-                f"{count} requests of {answer} tokens, {rate} a second",
-                why=f"1 to {_MOST} requests can be redrawn while a slider moves",
+                f"got {count} requests of {answer} tokens, {rate} per second",
+                why=f"while a slider moves, only 1 to {_MOST} requests can be redrawn",
                 next="ServingExplorer(machine, policy, count=80)",
             )
         self.machine, self.policy, self.count, self.answer, self.rate = machine, policy, count, answer, rate
@@ -89,12 +89,12 @@ class ServingExplorer(LiveOrStill):
     def describe(self, rate: float, batch: int, prompt: int) -> str:
         """One line about a setting: what was set, and the result."""
         run = self.run(rate, batch, prompt)
-        head = f"{rate:g} a second, up to {batch} at a time, prompts of {prompt}"
+        head = f"{rate:g} requests/s, up to {batch} at once, prompts of {prompt}"
         if run.unfinished:
-            return f"{head}: {run.unfinished} of {self.count} never end"
+            return f"{head}: {run.unfinished} of {self.count} never finish"
         tokens = f"{run.token_per_s:,.0f}" if run.token_per_s >= 100 else f"{run.token_per_s:.3g}"
         p50, p99 = (seconds(run.time_to_first_token_s(share)) for share in (0.5, 0.99))
-        return f"{head}: first word p50 {p50}, p99 {p99}; {tokens} tokens/s, busy {percent(run.utilisation)}"
+        return f"{head}: first token p50 {p50}, p99 {p99}; {tokens} tokens/s, busy {percent(run.utilisation)}"
 
     def figure(self, settings: tuple[Setting, ...] = ()) -> Figure:
         """The picture of some settings (rate, batch, prompt), one below the other: requests and the block pool."""

@@ -24,7 +24,7 @@ class TileExplorer(LiveOrStill):
         if min(m, n, k) < 1 or -(-m // TILES[0]) * -(-n // TILES[0]) > _MOST_PROGRAMS:
             raise UsageError(
                 f"m = {m}, n = {n}, k = {k}",
-                why=f"sizes are at least 1, and the picture holds {_MOST_PROGRAMS} tiles of {TILES[0]} × {TILES[0]}",
+                why=f"the picture has room for 1 to {_MOST_PROGRAMS} tiles of {TILES[0]} × {TILES[0]}",
                 next="TileExplorer(m=300, n=200, k=160)",
             )
         self.m, self.n, self.k = m, n, k
@@ -40,7 +40,7 @@ class TileExplorer(LiveOrStill):
     def describe(self, bm: int, bn: int) -> str:
         """One line about a size of tiles: programs, and how often an element is read."""
         often = self.read_elements(bm, bn) / (self.k * (self.m + self.n))
-        return f"{self.programs(bm, bn)} programs; an element of A or B is read {often:.3g} times on average"
+        return f"{self.programs(bm, bn)} programs; each element of A and B is read {often:.3g} times on average"
 
     def figure(self, bm: int = 64, bn: int = 64, programs: tuple[int, ...] | None = None) -> Figure:
         """The picture of some programs, side by side."""

@@ -38,9 +38,9 @@ class TimelineExplorer(LiveOrStill):
     def __init__(self, chip: str = "A100", *, total_bytes: int = 16_000_000) -> None:
         if total_bytes < MAX_CHUNKS:
             raise UsageError(
-                f"{total_bytes} bytes are too few to cut",
+                f"{total_bytes} bytes are too few to split into chunks",
                 why="a chunk needs at least one byte",
-                next="use some megabytes",
+                next="use a few megabytes",
             )
         self.chip, self.total_bytes = chip, total_bytes
 
@@ -65,7 +65,7 @@ class TimelineExplorer(LiveOrStill):
         busy = percent(line.busy_s("kernel") / line.makespan_s, digits=2)
         return (
             f"launch {seconds(launch_s)}, kernel {seconds(kernel_s)}, chunks of {byte_count(chunk_bytes)}: "
-            f"{seconds(line.makespan_s)}, kernels run {busy} of it"
+            f"{seconds(line.makespan_s)}, kernels run {busy} of the time"
         )
 
     def figure(self, settings: tuple[tuple[float, float, float], ...] = SETTINGS) -> Figure:

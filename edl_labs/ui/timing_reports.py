@@ -58,8 +58,8 @@ def _measurement_facts(m: Measurement) -> str:
         f"warm-up: {counted(m.warm_calls, 'call')}, the first took {seconds(m.first_call_s)}",
         _clock_line(m),
         f"shape: {m.shape.words}; drift {percent(m.drift, digits=2)}; blocks dropped {m.dropped}",
-        f"asked {seconds(m.budget_s)}, took {seconds(m.wall_s)}",
-        *(f"not looked for, {kind}: {reason}" for kind, reason in m.off.items()),
+        f"budget {seconds(m.budget_s)}, took {seconds(m.wall_s)}",
+        *(f"not checked, {kind}: {reason}" for kind, reason in m.off.items()),
     ]
     return "\n".join([*lines, *_stamp_lines(m)])
 
@@ -69,19 +69,20 @@ def _comparison_facts(c: Comparison) -> str:
         f"{counted(c.rounds, 'paired round')} in random order ({c.dropped} dropped); stopped: {c.stopped}",
         f"{percent(c.level)} intervals; band {percent(c.band)}; outputs {c.compared_outputs}",
         *(
-            f"{row.name}, one after the other instead: {row.blocked_ratio:.3g}"
+            f"{row.name}, when run one after the other: {row.blocked_ratio:.3g}"
             for row in c.rows
             if row.blocked_ratio > 0
         ),
         _clock_line(c),
-        f"asked {seconds(c.budget_s)}, took {seconds(c.wall_s)}",
+        f"budget {seconds(c.budget_s)}, took {seconds(c.wall_s)}",
     ]
     return "\n".join([*lines, *_stamp_lines(c)])
 
 
 def _clock_line(value: Measurement | Comparison) -> str:
     clock = value.clock
-    return f"clock: {clock.name}, step {seconds(clock.resolution_s)}, cost {seconds(clock.read_cost_s)}; {clock.trust}"
+    step, cost = seconds(clock.resolution_s), seconds(clock.read_cost_s)
+    return f"clock: {clock.name}, resolution {step}, cost per reading {cost}; {clock.trust}"
 
 
 def _stamp_lines(value: Measurement | Comparison) -> list[str]:

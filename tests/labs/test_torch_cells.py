@@ -80,7 +80,7 @@ def test_in_a_run_for_marks_it_is_not_here_within_a_second(
 
     assert time.process_time() - began_s < 1
     said = capsys.readouterr().out
-    assert "not here: " in said
+    assert "not run here: " in said
     assert re.search("^(modelled|recorded)", said.splitlines()[-1])
 
 

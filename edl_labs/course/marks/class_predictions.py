@@ -21,7 +21,7 @@ from edl_labs.values import Value
 
 LEAST_STUDENTS = 5  # of fewer, a count may say what one of them wrote
 _MOST_BYTES = 8_000  # five boxes and a reason, each 300 letters, escaped
-_NEAR = 0.05  # "right within 5 %", as a notebook says
+_NEAR = 0.05  # "right to within 5 %", as a notebook says
 _LABELS = ("under half", "too little", "within 5%", "too much", "over twice")
 _Words = Annotated[str, Meta(max_length=300)]
 

@@ -94,7 +94,7 @@ def time_device(fn, gpu):
 
 
 # %% mistake="stops_the_models_clock"
-# told: the recorded program is not what this machine would have done
+# told: the recorded program differs from what this machine would have done
 # like: writes_its_own_readings
 def time_device(fn, gpu):
     fn()
@@ -144,7 +144,7 @@ def time_device(fn, gpu):
 
 
 # %% mistake="writes_its_own_readings"
-# told: the recorded program is not what this machine would have done
+# told: the recorded program differs from what this machine would have done
 def time_device(fn, gpu):
     fn()
     call_s = max(gpu.machine.launch_overhead_s, gpu.core.recorded[-1]["duration_s"])

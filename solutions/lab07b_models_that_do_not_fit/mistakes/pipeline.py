@@ -139,7 +139,7 @@ def run_stage(stage, schedule):
 
 
 # %% mistake="receives_two_ahead"
-# told: the ranks wait for each other for ever
+# told: the ranks wait for each other forever
 def run_stage(stage, schedule):
     """In 1F1B, receives two inputs ahead."""
     is_first, is_last = stage.stage == 0, stage.stage == stage.stages - 1

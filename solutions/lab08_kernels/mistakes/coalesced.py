@@ -1,5 +1,5 @@
 # %% mistake="barriers_in_branches"
-# told: threads wait for each other for ever
+# told: threads wait for each other forever
 def transpose(gpu, src, dst):
     """Inner and outer blocks have a barrier of their own, and so have the halves of a block."""
     rows, columns = src.shape
@@ -96,7 +96,7 @@ def transpose(gpu, src, dst):
 
 
 # %% mistake="launches_nothing"
-# told: nothing is launched
+# told: no kernel was launched
 def transpose(gpu, src, dst):
     """Defines a kernel, and leaves it at that."""
 
@@ -121,7 +121,7 @@ tile = cuda.shared.array((32, 32), src.dtype)
 
 
 # %% mistake="one_row_for_all"
-# told: two threads write one element of shared memory
+# told: two threads write the same element of shared memory
 def transpose(gpu, src, dst):
     """All rows of threads share one row of the tile."""
     rows, columns = src.shape

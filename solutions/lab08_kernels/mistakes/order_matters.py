@@ -99,7 +99,7 @@ def steady_sum(gpu, values, out):
 
 
 # %% mistake="sum_in_one_launch"
-# told: a thread reads from memory what another one writes in the same launch
+# told: a thread reads memory that another thread writes in the same launch
 def steady_sum(gpu, values, out):
     """Block 0 adds the parts in the same launch."""
 

@@ -197,4 +197,7 @@ def test_kernels_that_share_the_device_are_not_the_ones_of_the_exercise(judged):
         gpu.launch = lambda name, **work: launch(name, **work, blocks=1)
         return lanes(gpu, nbytes, 8, load=load, kernel=kernel)
 
-    assert "the program has a kernel of a number of blocks" == judged("transfer_overlap", run_overlapped=sharing).what
+    assert (
+        "the program launches a kernel with a number of blocks"
+        == judged("transfer_overlap", run_overlapped=sharing).what
+    )

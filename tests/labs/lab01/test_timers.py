@@ -171,7 +171,7 @@ def test_a_lying_clock_is_found_out_by_the_replay(judged):
 
     outcome = judged("honest_timer", time_device=patched)
 
-    assert "the recorded program is not what this machine would have done" == outcome.what
+    assert "the recorded program differs from what this machine would have done" == outcome.what
 
 
 @pytest.mark.parametrize("junk", ["[]", "", "[[1,2]]", "{}", '[{"op":"now","value":NaN}]', "[" * 100_000, "null"])

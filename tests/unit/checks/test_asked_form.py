@@ -125,9 +125,9 @@ def outcome_of(**functions: Callable[[], Any]) -> Any:
     [
         ({"fit": lambda: 3.5}, "expected 2 values, got a number"),
         ({"fit": lambda: "12"}, "expected 2 values, got text"),
-        ({"pair": lambda: 3.5}, "your result cannot be read as the expected form"),
-        ({"pair": lambda: (1, 2, 3)}, "your result cannot be read as the expected form"),
-        ({"table": lambda: [1]}, "your result cannot be read as the expected form"),
+        ({"pair": lambda: 3.5}, "your result could not be read in the expected form"),
+        ({"pair": lambda: (1, 2, 3)}, "your result could not be read in the expected form"),
+        ({"table": lambda: [1]}, "your result could not be read in the expected form"),
     ],
 )
 def test_an_exception_of_the_probes_own_reading_is_not_the_students(functions: Any, said: str) -> None:

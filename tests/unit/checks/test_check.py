@@ -53,7 +53,7 @@ def test_a_wrong_answer_is_told_what_why_next_and_the_inputs_but_not_the_answer(
     )
     x = float(out.rpartition("x = ")[2].splitlines()[0])
     assert str(2 * x) not in out
-    assert f"    yours: {{'y': {3 * x:.7g}}}\n    case(\"double\", 1) gives these inputs as values\n" in out
+    assert f"    yours: {{'y': {3 * x:.7g}}}\n    case(\"double\", 1) returns these inputs as values\n" in out
 
 
 def test_an_exercise_says_what_an_exception_means(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -142,7 +142,7 @@ def test_without_a_name_check_and_hint_say_what_is_missing(capsys) -> None:
     assert 0.0 == check()
     out = capsys.readouterr().out
     assert "what: the name of an exercise is missing" in out
-    assert "next: take the name from the cell's title" in out
+    assert "next: use the name in the cell's title" in out
     assert "the name of an exercise is missing" in hint().text
 
 
@@ -205,8 +205,8 @@ def test_a_mistake_in_what_is_built_on_is_pointed_to(capsys) -> None:
 
     assert 0 == score
     assert (
-        'next: hint("quadruple"); but fix double first '
-        '(grading uses a correct double instead of yours): check("double")'
+        'next: hint("quadruple"); but fix double first, with check("double") '
+        "(grading uses a correct double instead of yours)"
     ) in capsys.readouterr().out
 
 
@@ -366,7 +366,7 @@ def test_the_second_process_puts_the_reference_in_place_of_a_wrong_name(numbers:
 
 @pytest.mark.parametrize("code", ["import os; os._exit(0)", "while True: pass", "import ctypes; ctypes.string_at(0)"])
 def test_a_second_process_that_dies_or_hangs_is_an_error_in_words(numbers: Path, code: str) -> None:
-    with pytest.raises(ProbeDied, match="ended without an answer"):  # noqa: SIM117
+    with pytest.raises(ProbeDied, match="gave no answer"):  # noqa: SIM117
         with ProbeProcess([("solve-x", code)], exercises_folder=numbers, timeout_s=3):
             pass
 
@@ -419,10 +419,10 @@ def test_a_name_that_an_earlier_cell_of_the_lab_defines_is_no_mistake(numbers: P
 
     assert "not attempted" == score.outcome.state
     assert (
-        "what: torch is undefined: an earlier cell (it starts with `import torch`) defines it, and has not run\n"
+        "what: torch is undefined: an earlier cell (it starts with `import torch`) defines it but has not run\n"
         in capsys.readouterr().out
     )
-    assert "run the cells above (Run, Run All Above Selected Cell)" in score.outcome.next
+    assert "run the cells above (menu Run, Run All Above Selected Cell)" in score.outcome.next
 
 
 def test_a_name_that_nobody_defines_is_the_codes_own(numbers: Path) -> None:
@@ -435,8 +435,8 @@ def test_a_name_that_nobody_defines_is_the_codes_own(numbers: Path) -> None:
 
 
 def test_the_last_hint_says_so_and_another_verb_is_suggested() -> None:
-    assert "hint 2 of 2, the last for double: think twice" == repr(hint("double", 2))
-    assert "Hint 2 of 2, the last" in hint("double", 2)._repr_html_()
+    assert "hint 2 of 2 (the last) for double: think twice" == repr(hint("double", 2))
+    assert "Hint 2 of 2 (the last)" in hint("double", 2)._repr_html_()
     assert 'did you mean hint("double")?' in hint("dubble").text
 
 
@@ -515,7 +515,7 @@ def test_a_check_before_the_cells_above_have_run_again_takes_no_points(monkeypat
 
     assert "2 / 6 points, 2 of them before the restart" in score._repr_mimebundle_()["text/html"]
     assert "has not run since the kernel was started" in score.outcome.why
-    assert score.outcome.next.startswith("run the cells above (Run, Run All Above Selected Cell)")
+    assert score.outcome.next.startswith("run the cells above (menu Run, Run All Above Selected Cell)")
     check("double", {"double": lambda x: x})
     assert 0.0 == Progress(course.LAB).points, "what is wrong now counts, whatever was right before"
     check("double", {})
@@ -555,8 +555,8 @@ def test_a_name_that_is_not_there_is_followed_by_what_to_do(monkeypatch: pytest.
         said.append(capsys.readouterr().out)
 
     assert ["There is no hnit; did you mean hint?\n", "There is no chekc; did you mean check?\n"] == said[:2]
-    assert said[2].startswith("This cell needs launches, which an earlier cell (it starts with `launches = 1000`)")
-    assert said[2].endswith("run the cells above (Run, Run All Above Selected Cell), then this one again.\n")
+    assert said[2].startswith("This cell needs launches, which is undefined now. It is defined in an earlier cell")
+    assert said[2].endswith("run the cells above (menu Run, Run All Above Selected Cell), then this one again.\n")
     assert ["", "", ""] == said[3:]
 
 

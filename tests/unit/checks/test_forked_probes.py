@@ -85,7 +85,7 @@ def test_a_fork_computes_in_parallel_what_its_origin_did(exercises, monkeypatch)
 def test_one_from_an_origin_that_has_ended_says_so(forker: ProbeProcess) -> None:
     forker.__exit__()
 
-    with pytest.raises(ProbeDied, match="it had ended before"):
+    with pytest.raises(ProbeDied, match="it had already ended"):
         forker.fork([]).__enter__()
 
 

@@ -167,20 +167,20 @@ REFUSED: dict[str, list[tuple[Any, Any, str]]] = {
         (2.5, "2.5", "expected a number, got text"),
         (2.5, True, "expected a number, got True or False"),
         (2.5, np.array([2.5]), "expected a number, got an array"),
-        (2.5, 2.5j, "what came back is an object of type complex, not plain data"),
+        (2.5, 2.5j, "your result is an object of type complex, not plain data"),
         (2.5, None, "expected a number, got None"),
     ],
     "a whole number": [(2, 2.5, "is off"), (2, float("nan"), "is off")],
     "True or False": [(True, 1, "expected True or False, got a number")],
     "text": [("none", 1, "expected text, got a number")],
     "a list or a pair": [
-        ([1, 2], {1, 2}, "what came back is an object of type set, not plain data"),
+        ([1, 2], {1, 2}, "your result is an object of type set, not plain data"),
         ([1, 2], {"a": 1}, "expected a list or a tuple, got a dict"),
         ([1, 2], np.array(1), "expected a list or a tuple, got an array"),
     ],
     "a dict": [
         ({"a": 1}, Pair(1, 2), "expected a dict, got a list or a tuple"),
-        ({"a": 1}, {1: 1}, "what came back has the key 1; keys of plain data are text"),
+        ({"a": 1}, {1: 1}, "your result has the key 1; keys of plain data must be text"),
         ({"a": 1}, {"b": 1}, "expected a dict with the key 'a', got the key 'b'"),
         ({"a": 1}, {"a": 1, "b": 2}, "expected a dict with the key 'a', got the keys 'a', 'b'"),
         ({"a": 1}, {}, "expected a dict with the key 'a', got no keys"),
@@ -189,7 +189,7 @@ REFUSED: dict[str, list[tuple[Any, Any, str]]] = {
     "a tensor": [
         (lambda: torch().ones(2), np.ones(2), "expected a tensor, got an array"),
         (lambda: torch().ones(2), lambda: torch().ones(1, 2), "expected a tensor of shape (2,), got shape (1, 2)"),
-        (lambda: torch().ones(2), lambda: torch().ones(2, device="meta"), "what came back is a tensor of float32"),
+        (lambda: torch().ones(2), lambda: torch().ones(2, device="meta"), "your result is a tensor of float32"),
     ],
 }
 
@@ -275,7 +275,7 @@ def test_an_exercise_that_looks_at_forms_itself_gets_lists_and_numbers() -> None
 def test_an_array_too_long_to_be_a_list_is_told_so() -> None:
     outcome = outcome_of([1], np.zeros(1_000_001, dtype=np.uint8))
 
-    assert "an array of 1,000,001 numbers; at most 1,000,000 are compared" in outcome.what
+    assert "an array of 1,000,001 numbers, but at most 1,000,000 can be compared" in outcome.what
 
 
 @pytest.mark.parametrize(

@@ -169,10 +169,10 @@ def nested(depth: int) -> list:
     [
         (Alien(), "value is an object of type Alien, not plain data"),
         ({"a": [1, {2}]}, "value['a'][1] is an object of type set, not plain data"),
-        ({1: 2}, "value has the key 1; keys of plain data are text"),
+        ({1: 2}, "value has the key 1; keys of plain data must be text"),
         (nested(40), "is nested too deeply"),
         (1 << 2000, "value is an integer of more than 1024 bits"),
-        ("\ud800", "value is text with half a surrogate pair"),
+        ("\ud800", "value is text that contains half of a surrogate pair"),
         (np.array([object()]), "value[0] is an object of type object, not plain data"),
         (np.zeros(10_000_000), "more than 67,108,864 bytes"),
         (lambda: 0, "value is an object of type function, not plain data"),

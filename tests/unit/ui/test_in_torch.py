@@ -37,7 +37,7 @@ def test_without_cuda_the_told_figure_is_shown(monkeypatch: pytest.MonkeyPatch, 
 
     in_torch(dict, told="modelled: 3 ms")
 
-    expected = "not here: there is no CUDA device. The program above is what would run.\nmodelled: 3 ms\n"
+    expected = "not run here: there is no CUDA device. The program above is what would run.\nmodelled: 3 ms\n"
     assert expected == capsys.readouterr().out
 
 
@@ -60,7 +60,7 @@ def test_a_quick_run_starts_no_process(monkeypatch: pytest.MonkeyPatch, capsys: 
     in_torch(defined("right"), ranks=2)
     in_torch(defined("right"), anywhere=True)
 
-    assert 2 == capsys.readouterr().out.count("not here: this is a quick run.")
+    assert 2 == capsys.readouterr().out.count("not run here: this is a quick run.")
 
 
 @pytest.mark.timeout(300)  # two processes import torch, on a busy machine
@@ -98,7 +98,7 @@ def test_processes_that_do_not_end_are_ended(monkeypatch: pytest.MonkeyPatch, ca
 def test_a_function_without_a_cell_is_not_run(capsys: Any) -> None:
     in_torch(eval("lambda: {}"), ranks=2)
 
-    assert "the text of <lambda> is in no cell" in capsys.readouterr().out
+    assert "the source of <lambda> is not in a cell" in capsys.readouterr().out
 
 
 def test_a_cell_with_magic_is_not_run(capsys: Any) -> None:

@@ -45,7 +45,7 @@ def test_a_setting_in_which_no_time_passes_is_described_as_that():
     explorer = LoaderExplorer(batches=3)
     setting = {"workers": 2, "decode_s": 0.0, "step_s": 0.0}
 
-    assert explorer.describe(explorer.replay(**setting), **setting).endswith("no time passes, and nothing waits")
+    assert explorer.describe(explorer.replay(**setting), **setting).endswith("no time passes, so nothing waits")
 
 
 @pytest.mark.parametrize("arguments", [{"cores": 0}, {"batches": 1}, {"batches": 10**6}])

@@ -130,7 +130,7 @@ def test_what_cannot_be_read_is_told_in_the_box_which_stays(page: Page, boxes: l
     assert "&#x27;&lt;b&gt;soon&#x27; is not a number: expected a number. Write one" in told.value
     assert "not predicted yet" in page.html
     line.value = "3 kB"
-    assert "&#x27;kB&#x27; is not the unit of the question: the question asks for min" in told.value
+    assert "&#x27;kB&#x27; is not the unit of the question: the question asks for a number in min" in told.value
     line.value = "about 3.5"
     assert "you predicted 3.5 min" in page.html
 
@@ -251,7 +251,7 @@ def test_without_a_page_all_is_text_and_nothing_is_kept(capsys, tmp_path: Path) 
     assert (
         "○ Three slices take at least … not predicted yet\n"
         "never half empty\n"
-        "Three slices take at least … 3 min (nothing was predicted)\n"
+        "Three slices take at least … 3 min (you made no prediction)\n"
     ) == capsys.readouterr().out
     assert [] == list(tmp_path.iterdir())
 
@@ -352,13 +352,13 @@ def test_numbers_read_back_and_distances_in_words() -> None:
         *(number_text(5e-5, "ms"), number_text(210.0, "min"), number_text(12500, "tiles"), number_text(0.5, "FLOP/B"))
     ]
     assert ["2,049", "9.953"] == [number_text(2049, "1"), number_text(9.953125, "1")]
-    assert ["right", "right within 5 %", "not so", "not so", "100 times too little", "20 % too little"] == [
+    assert ["right", "right to within 5 %", "not right", "not right", "100 times too little", "20 % too little"] == [
         *(apart(3, 3), apart(3.1, 3), apart(0, 3), apart(-3, 3), apart(1, 100), apart(80, 100))
     ]
     assert apart(1e-323, 1.34e8).endswith("too little")
     with pytest.raises(UsageError, match="too large"):
         typed_number("1e308 GB", "MB")
-    assert ("right", "not so") == (apart(float("inf"), float("inf")), apart(1, float("inf")))
+    assert ("right", "not right") == (apart(float("inf"), float("inf")), apart(1, float("inf")))
 
 
 @pytest.mark.parametrize(

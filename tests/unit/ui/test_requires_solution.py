@@ -77,8 +77,10 @@ def test_a_name_of_an_earlier_cell_is_no_mistake_of_the_function(capsys):
         exec("units.seconds(1)", {})
 
     out = capsys.readouterr().out
-    assert out.startswith("This cell needs units, which an earlier cell (it starts with `")
-    assert out.endswith("run the cells above (Run, Run All Above Selected Cell), then this one again.\n")
+    assert out.startswith(
+        "This cell needs units, which is undefined now. It is defined in an earlier cell (it starts with `"
+    )
+    assert out.endswith("run the cells above (menu Run, Run All Above Selected Cell), then this one again.\n")
 
 
 def test_a_name_that_no_cell_of_the_lab_defines_is(capsys):

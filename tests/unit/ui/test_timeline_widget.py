@@ -68,7 +68,7 @@ def test_dragging_a_slider_redraws_the_picture():
 
 
 def test_too_few_bytes_to_cut_are_refused():
-    with pytest.raises(UsageError, match="too few to cut"):
+    with pytest.raises(UsageError, match="too few to split"):
         TimelineExplorer(total_bytes=10)
 
 

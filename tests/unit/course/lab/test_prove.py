@@ -274,7 +274,7 @@ def test_a_submission_that_ends_the_process_scores_nothing_and_the_rest_is_still
     problems = proved(course).problems
 
     assert 1 == len(problems)
-    assert "ended without an answer" in problems[0]
+    assert "gave no answer" in problems[0]
 
 
 @pytest.mark.usefixtures("without_hostile")
