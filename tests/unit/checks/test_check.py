@@ -135,7 +135,7 @@ def test_a_name_near_none_lists_those_of_the_lab_that_was_checked_last(capsys) -
 
     check("double", {})
     check("zzzz", {})
-    assert f"why:  {course.LAB} has double, quadruple, why" in capsys.readouterr().out
+    assert f"why:  the exercises of {course.LAB} are double, quadruple, why" in capsys.readouterr().out
 
 
 def test_without_a_name_check_and_hint_say_what_is_missing(capsys) -> None:
