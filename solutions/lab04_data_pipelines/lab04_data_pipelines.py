@@ -7,13 +7,13 @@
 # After this lab you can
 #
 # * plan what to read and in which order, and tell a cold measurement from a warm one;
-# * predict the rate that a number of workers gives, measure it, and avoid the surprises that workers bring;
-# * build batches of sequences that waste little and are still shuffled;
+# * predict the rate of a loader from its number of workers, measure it, and avoid the surprises that workers bring;
+# * build batches of sequences that contain little padding and are still shuffled;
 # * load ahead of the device with few buffers and without a race;
-# * say what makes a loop slow, what may be done once before training, and which format suits a way of reading.
+# * say what makes a loop slow, what may be done once before training, and which format suits an access pattern.
 #
-# **About 205 minutes (estimated)**, in two sittings: the first ends with section 3. Practice carries no points. It
-# takes another 102 minutes (estimated), and its sections can be done in any order.
+# **About 205 minutes (estimated)**, in two sittings: the first ends with section 3. The practice sections carry no
+# points; they take another 102 minutes (estimated) and can be done in any order.
 #
 # | exercise | section | minutes |
 # |---|---|---|
@@ -32,11 +32,11 @@
 # | `pack_sequences` | 12 | 25 |
 # | `prefetcher` | 13 | 31 |
 #
-# No GPU is needed, and nothing is downloaded: all data are made here. In each section, *write your prediction down*
-# before you run the next cell. If there is a box, enter a number, with or without its unit, and press Enter; the result
-# appears next to it only after that. Stuck? `hint("read_plan")` gives an exercise's hints, one at a time. Lecture
-# slides are quoted by their deck: [000] optimizing training pipelines, [002] software perspective, [003] performance
-# and profiling.
+# No GPU is needed, and nothing is downloaded: all data are generated here. In each section, *write your prediction
+# down* before you run the next cell. If there is a box, enter a number, with or without its unit, and press Enter; the
+# result appears next to it only after that. Stuck? `hint("read_plan")` gives an exercise's hints, one at a time.
+# Lecture slides are quoted by their deck: [000] optimizing training pipelines, [002] software perspective, [003]
+# performance and profiling.
 #
 # A check that fails shows the first wrong case, with what your code returned; `case("read_plan")` gives that case's
 # inputs as Python values, so that you can try your code on them.
@@ -93,11 +93,12 @@ Progress("lab04_data_pipelines")
 # > **shard**: a file that holds many samples, one after the other. **epoch**: one pass over all samples.
 #
 # Deck [003] recommends *sequential I/O instead of random access*, and gives two numbers: about 150 MB/s for a disk,
-# about 3000 MB/s for NVMe. Both hold while each read continues where the last one stopped. Any other read first pays a
-# *seek*: 8 ms for a head that moves, 80 µs for NVMe, 50 ms for a request to a store across the network.
+# about 3000 MB/s for NVMe. Both apply only if each read continues where the last one stopped. Any other read first
+# costs a *seek*: 8 ms for a head that moves, 80 µs for NVMe, 50 ms for a request to a store across the network.
 #
 # **Predict:** you read a thousand samples of 100 kB from a disk with a seek of 8 ms and 150 MB/s. How long does it take
-# in the order in which they are stored, and how long in random order? And on NVMe (80 µs, 3000 MB/s)?
+# in the order in which they are stored, and how long in random order? And how long does it take on NVMe (80 µs, 3000
+# MB/s)?
 
 # %%
 predict("disk_in_order", "In order, the disk takes", unit="s")
@@ -122,38 +123,39 @@ with reveal_prediction("disk_in_order", "disk_scattered", "nvme_scattered") as t
         times += f", scattered {units.seconds(scattered)}"
         print(f"{disk.name}: {times}, {scattered / in_order:.3g} times as long")
     (disk_s, disk_scattered_s), (_, nvme_s) = found.values()
-    print("the same bytes, and a seek for each sample")
+    print("scattered reads fetch the same bytes, with a seek for each sample")
     truth(disk_in_order=disk_s, disk_scattered=disk_scattered_s, nvme_scattered=nvme_s)
 
 # %% [markdown]
 # (Modelled: `NVME` serves eight requests at a time.) Deck [000] points to "latency numbers every programmer should
-# know". Those of 2020 (Colin Scott's page) are a ladder: how long until the first byte comes?
+# know". The numbers for 2020 (from Colin Scott's page) form a ladder: how long does it take until the first byte
+# arrives?
 #
 # | from | latency |
 # |---|---|
 # | L1 cache | 1 ns |
 # | L2 cache | 4 ns |
 # | main memory | 100 ns |
-# | SSD, random | 16 µs |
-# | another machine in the data centre, and back | 500 µs |
-# | disk, a seek | 2 ms |
+# | SSD, random read | 16 µs |
+# | round trip to another machine in the data centre | 500 µs |
+# | disk seek | 2 ms |
 #
-# A disk's seek takes 20 000 times as long as main memory. A read pays its latency once, however long it is: at 150
-# MB/s, 2 ms are worth 300 kB of reading.
+# A disk seek takes 20 000 times as long as an access to main memory. A read pays its latency only once, however long it
+# is: at 150 MB/s, a disk could read 300 kB in these 2 ms.
 #
 # But order is only half of a plan. If nearly all samples of a shard are wanted, it is quicker to *read through* the
 # unwanted ones in between than to jump over them.
 #
 # Write `read_plan(wanted, seek_s=..., byte_per_s=...)`. `wanted` is a list of `(shard, start, stop)`, one for each
-# sample, in the order in which they were requested: bytes `start` up to, not including, `stop` of a shard. Return the
-# reads to make, as a list of `(shard, start, stop)`. Every wanted byte must be in one of them. A read that continues
-# where the last one stopped, in the same shard, costs no seek. The check runs your plan on the disk, and compares
-# seeks, bytes and time with the best plan (within 1 %).
+# sample, in the order in which they were requested: bytes `start` up to, but not including, `stop` of a shard. Return
+# the reads to make, as a list of `(shard, start, stop)`. Every wanted byte must be in one of them. A read that
+# continues where the last one stopped, in the same shard, costs no seek. The check runs your plan on the modelled disk.
+# Its time may be at most 1 % longer than that of the best plan.
 
 
 # %% solve="read_plan"
 def read_plan(wanted, *, seek_s, byte_per_s):
-    """The reads (shard, start, stop) that bring all of `wanted` in the least time."""
+    """The reads (shard, start, stop) that fetch all of `wanted` in the least time."""
     ### BEGIN SOLUTION
     plan = []
     for shard, start, stop in sorted(wanted):
@@ -171,7 +173,7 @@ check("read_plan")
 
 # %%
 def scattered_parts(count, *, of, nbytes):
-    """`count` of so many parts of a shard, in random order."""
+    """`count` of the `of` parts of a shard, in random order."""
     drawn = random.Random(0).sample(range(of), count)
     return [(0, nbytes * i, nbytes * (i + 1)) for i in drawn]
 
@@ -184,33 +186,33 @@ with requires_solution("read_plan"):
             plan = read_plan(wanted, seek_s=seek_s, byte_per_s=rate)
             read = sum(stop - start for _, start, stop in plan)
             useful = units.percent(len(wanted) * 100_000 / read, digits=2)
-            told = f"{len(plan):>4} reads, {useful} of the bytes wanted"
+            told = f"{len(plan):>4} reads; {useful} of their bytes are wanted"
             print(f"{share:>4} of the samples from {name:>4}: {told}")
 
 # %% [markdown]
-# In a seek of 8 ms, the disk could have read 1.2 MB, which is twelve samples. In a seek of 80 µs at 3 GB/s it is 240
-# kB, little more than two samples. The same question has different answers on different disks, so use the disk's own
-# figures and not a rule of thumb.
+# In the time of a seek of 8 ms, the disk could have read 1.2 MB, which is twelve samples. In 80 µs at 3 GB/s, NVMe
+# could have read 240 kB, little more than two samples. The same question has different answers on different disks, so
+# use the disk's own figures instead of a rule of thumb.
 #
-# Now measure this machine. A second read of the same data comes from the *page cache*, in memory, and says nothing
-# about the disk. For a *cold* figure, the pages are dropped from the cache first. **Predict:** how much faster is the
-# second read of a file?
+# Now measure this machine. A second read of the same data is served from the *page cache* in memory, and says nothing
+# about the disk. For a *cold* measurement, the pages are dropped from the cache first. **Predict:** how much faster is
+# the second read of a file?
 
 # %%
-predict("warm_gain", "Read in order for the second time, it is faster", unit="times")
+predict("warm_gain", "The speedup of the second read in order is", unit="times")
 
 # %%
 from edl_labs.pipeline import image_set, make_cold, make_warm, write
 
-if "scratch" not in globals():  # run again, this cell keeps what later ones wrote there
+if "scratch" not in globals():  # a second run keeps what later cells wrote there
     scratch = tempfile.TemporaryDirectory()
 photos = image_set(images)
 store = write(photos, Path(scratch.name) / "tar", format="tar")
 print(
     f"{len(photos)} JPEGs, {units.byte_count(photos.nbytes)}, "
-    "made here and kept in the cache folder"
+    "generated here and kept in the cache folder"
 )
-store.read(0)  # imports and the index, which are no part of any reading
+store.read(0)  # does the imports and reads the index, before anything is measured
 mixed = random.Random(0).sample(range(len(store)), len(store))
 
 # %%
@@ -227,19 +229,21 @@ with reveal_prediction("warm_gain") as truth:
     truth(cold_s / warm_s)
 
 # %% [markdown]
-# Whatever your disk is, the warm figures are those of memory. If cold and warm look alike, the disk has a cache of its
-# own (a virtual machine's host, a network store), or the system could not drop the pages: the printed state says which.
-# A benchmark that does not say whether it was cold has measured nothing. (In section 8 you run your plan on this disk.)
+# Whatever your disk is, the warm figures are those of memory. If the cold and warm figures are similar, then either the
+# disk has its own cache (in a virtual machine's host, or in a network store), or the system could not drop the pages;
+# the printed state says which. A benchmark that does not say whether it was cold has measured nothing. (In section 8
+# you run your plan on this disk.)
 
 # %% [markdown]
 # ## 2. How many workers
 #
-# > **collate**: to make one batch of several samples. **worker**: a process that makes batches while the training
+# > **collate**: to combine several samples into one batch. **worker**: a process that makes batches while the training
 # > loop runs.
 #
-# open → read → decode → transform → collate → copy → step: a *ladder* has the time of each stage, alone and with all
-# stages before it. The next cells measure this machine's ladder, for JPEGs of 375 × 500 in one file each, warm.
-# **Predict:** which stage takes longest? Each stage is measured several times, which takes about ten seconds.
+# A sample passes through the stages open → read → decode → transform → collate → copy → step. A *ladder* lists the time
+# of each stage, alone and together with all stages before it. The next cells measure this machine's ladder for JPEGs of
+# 375 × 500 pixels, each in its own file, with all files in the page cache. **Predict:** which stage takes longest? Each
+# stage is measured several times, which takes about ten seconds.
 
 # %%
 stages_here = ("open", "read", "decode", "transform", "collate")
@@ -256,38 +260,39 @@ ladder = measure_ladder(
 
 # %%
 with reveal_prediction("slowest_stage") as truth:
-    print("measured here, with the interval of each:")
+    print("measured here, each time with its interval:")
     print(ladder)
     print("in memory, a JPEG pipeline is usually a decoder with some decoration")
     truth(ladder.slowest.name)
 
 # %% [markdown]
-# Opening and reading, the subject of section 1, matter again as soon as the data set is larger than the memory. If
-# intervals are wide, this machine was busy, and the order of two stages may be chance.
+# Opening and reading, the subject of section 1, matter again as soon as the data set is larger than the memory. If the
+# intervals are wide, this machine was busy, and the order of two stages may be due to chance.
 
 # %% [markdown]
 # Deck [003]: *use more CPU cores per GPU and use more I/O workers per GPU*. How many are enough? Each resource sets a
-# bound, as in a roofline, and the smallest bound holds. A batch needs `cpu_s` on a core, `wait_s` of waiting for
-# something outside this machine (a network's answer), and `disk_s` of a disk that serves one request at a time; a
-# worker does them in turn. The training step takes `step_s`: on a device if `step_threads` is 0, else on that many of
-# the machine's `cores`.
+# bound, as in a roofline, and the smallest bound is the one that counts. A batch needs a core for `cpu_s`, waits for
+# something outside this machine (a response over the network) for `wait_s`, and needs the disk, which serves one
+# request at a time, for `disk_s`. A worker does these things one after another. The training step takes `step_s`: on a
+# device if `step_threads` is 0, and otherwise on that many of the machine's `cores`.
 #
 # Write `predict_workers(workers, machine)` → `(batch_per_s, limit)`, where `limit` names the resource with the smallest
 # bound (no two are equal in the check):
 #
-# | limit | its rate, if all the other resources were free |
+# | limit | its rate if all the other resources were free |
 # |---|---|
 # | `"workers"` | each of them makes one batch after another |
 # | `"cores"` | all cores together do all work that needs a core, including the step's |
-# | `"disk"` | one batch after another |
-# | `"step"` | one batch after another |
+# | `"disk"` | it serves one batch after another |
+# | `"step"` | it processes one batch after another |
 #
-# With `workers=0` the main process does everything itself, one thing after another; the limit is then `"workers"` too.
+# With `workers=0`, the main process does everything itself, one thing after another; the limit is then `"workers"`.
 # Afterwards, a picture compares your bound with the rates of `VirtualWorkers`, a model of such a machine on a virtual
 # clock.
 #
-# **Predict:** a machine has 8 cores; a batch needs 40 ms of processor, 10 ms of waiting and 1 ms of disk; a step takes
-# 4 ms on a GPU. How many workers are enough? And which rate remains if the step takes 4 ms on 8 cores?
+# **Predict:** a machine has 8 cores; a batch needs 40 ms of processor time, 10 ms of waiting and 1 ms of disk time; a
+# step takes 4 ms on a GPU. How many workers are enough? And what percentage of the rate remains if the step takes 4 ms
+# on 8 cores instead?
 
 # %%
 predict("enough", "More workers gain nothing beyond", unit="workers")
@@ -296,7 +301,7 @@ predict("same_cores", "With the step on the same cores, the rate falls to", unit
 
 # %% solve="predict_workers"
 def predict_workers(workers, machine):
-    """(batch_per_s, limit) of a loop with so many workers."""
+    """(batch_per_s, limit) of a loop with this number of workers."""
     ### BEGIN SOLUTION
     cpu_s, step_s = machine["cpu_s"], machine["step_s"]
     batch_s = cpu_s + machine["wait_s"] + machine["disk_s"]
@@ -340,7 +345,7 @@ from edl_labs.plots import style
 
 # %%
 def draw_rates(machine):
-    """Your bound and the simulated loop, the step on a device and on all cores."""
+    """Your bound and the simulated rates, with the step on a device or on all cores."""
     figure, panes = style.subplots(1, 2, figsize=(9, 3.4), sharey=True)
     where, numbers = {0: "a device", 8: "8 of the 8 cores"}, list(range(1, 25))
     for axes, (threads, place) in zip(panes, where.items(), strict=True):
@@ -365,33 +370,33 @@ with (
     on_device = [predict_workers(n, machine) for n in range(1, 25)]
     on_cores = [predict_workers(n, shares_cores) for n in range(1, 25)]
     enough = 1 + [limit != "workers" for _, limit in on_device].index(True)
-    print(f"from {enough} workers on, {on_device[-1][1]} set the pace")
+    print(f"with {enough} workers or more, {on_device[-1][1]} set the pace")
     best, shared = on_device[-1][0], on_cores[-1][0]
-    print(f"at best {best:.0f} batches/s, with the step on the same cores {shared:.0f}")
+    print(f"at best {best:.0f} batches/s; with the step on the cores, {shared:.0f}")
     draw_rates(machine)
     truth(enough=enough, same_cores=shared / best)
 
 # %% [markdown]
-# On the left, more workers help until the cores are used up; each worker waits a fifth of its time. On the right, a
-# step on the same cores takes 32 ms of core time from every batch, and no number of workers brings that back. Nowhere
-# is the simulated loop above the bound: a bound says what is possible when no part ever waits for another.
+# On the left, more workers help until the cores are used up; each worker spends a fifth of its time waiting. On the
+# right, a step on the same cores takes 32 ms of core time from every batch, and no number of workers brings that back.
+# The simulated loop is never above the bound: a bound says what is possible if no part ever waits for another.
 #
-# Three more options of deck [003] change this table's inputs:
+# Three more options from deck [003] change the inputs of this table:
 #
 # | option | what changes |
 # |---|---|
 # | move data augmentation to separate nodes | a part of `cpu_s` becomes `wait_s` |
 # | move I/O to a separate node | `disk_s` becomes `wait_s`; the network carries samples as well as gradients |
-# | use RDMA | the network card writes into memory without the CPU: receiving takes no `cpu_s`, the `wait_s` stays |
+# | use RDMA | the network card writes into memory without the CPU: receiving takes no `cpu_s`, but `wait_s` stays |
 #
-# If 30 of the 40 ms move to another node, the cores allow 800 batches/s, and the step's 250 are the limit.
+# If 30 of the 40 ms move to another node, the cores allow 800 batches/s, and the step is the limit with 250.
 #
-# The next picture shows who waits for whom. **Predict** how many workers are enough if a batch takes 8 ms to decode and
-# a step takes 4 ms. Then drag the sliders: from how many workers on does nothing become faster, and what is full, the
-# step or the four cores?
+# The next picture shows which part waits for which. **Predict** how many workers are enough if a batch takes 8 ms to
+# decode and a step takes 4 ms. Then drag the sliders: beyond how many workers does nothing become faster, and what is
+# fully used then, the step or the four cores?
 
 # %%
-predict("enough_here", "Workers that suffice with 8 ms and 4 ms:", unit="workers")
+predict("enough_here", "With 8 ms and 4 ms, it is enough to have", unit="workers")
 
 # %%
 from edl_labs.ui.loader_widget import LoaderExplorer
@@ -400,13 +405,14 @@ LoaderExplorer(cores=4)
 
 # %%
 with reveal_prediction("enough_here") as truth:
-    print("two batches are decoded in 8 ms, and the step takes two: it is full first")
+    print("with two workers, two batches are decoded in 8 ms, and two steps take 8 ms:")
+    print("the step is fully used first")
     truth(8 / 4)
 
 # %% [markdown]
-# Now compare a real `DataLoader` with your function: `cpu_s` is your ladder's sum for a batch, `cores` is the number
-# that this process may use. **Predict** the rate with one worker and with two. Four loaders run for two seconds each;
-# with their starts, this takes about 15 seconds.
+# Now compare a real `DataLoader` with your function: `cpu_s` is the sum of your ladder for a batch, and `cores` is the
+# number of cores that this process may use. **Predict** the rate with one worker and with two. Four loaders run for two
+# seconds each; including their start, this takes about 15 seconds.
 
 # %%
 predict("one_worker", "One worker makes", unit="batches/s")
@@ -424,30 +430,32 @@ with (
     requires_solution("predict_workers"),
     reveal_prediction("one_worker", "two_workers") as truth,
 ):
-    print("measured here, batches of 8, nobody training: batches/s")
+    print("measured here in batches/s, with batches of 8 and no training step:")
     runs, data = {}, ImageDataset(raw)
     for workers in progress_bar((0, 1, 2, 4), "loaders"):
         bound, limit = predict_workers(workers, here)
         run = run_loader(data, workers=workers, seconds=seconds, **in_eights)
         runs[workers] = run.sample_per_s / 8
-        print(f"{workers} workers: your bound {bound:6.1f} ({limit}),", end=" ")
+        print(f"workers: {workers}, your bound {bound:6.1f} ({limit}),", end=" ")
         print(f"measured {runs[workers]:6.1f}")
     truth(one_worker=runs[1], two_workers=runs[2])
 
 # %% [markdown]
-# A real loader usually stays below the bound (where it does not, the ladder was measured at a busy moment): batches are
-# passed through shared memory, the main process needs a core too, and cores that share caches and memory slow each
-# other down. `edl_labs.pipeline.LoaderModel` adds these as terms, each of them measured. Look at four workers if you
-# have two cores: more workers than cores make nothing faster, and each worker costs memory and time to start.
+# A real loader usually stays below the bound: batches are passed through shared memory, the main process needs a core
+# too, and cores that share caches and memory slow each other down. (If it is above the bound, the ladder was measured
+# at a busy moment.) `edl_labs.pipeline.LoaderModel` includes these effects as terms, each of which is measured. Look at
+# four workers if you have two cores: with more workers than cores, nothing becomes faster, and each worker costs memory
+# and time to start.
 
 # %% [markdown]
-# Workers surprise in other ways too. **Predict**, then run:
+# Workers can surprise you in other ways too. **Predict**, then run:
 #
-# * A data set makes its random generator in `__init__`. Two workers draw 64 numbers in all: how many of them are
+# * A data set creates its random generator in `__init__`. Two workers draw 64 numbers in all: how many of them are
 #   different?
 # * How long does a worker take to start if it is *forked* (a copy of this process), and if it is *spawned* (a new
-#   interpreter that imports torch)? Which of the two finds a class that was defined in a notebook's cell?
-# * A forked worker only *reads* a list of 200,000 numbers shared with its parent. What does that cost in memory?
+#   interpreter that imports torch)? Which of the two finds a class that was defined in a notebook cell?
+# * A forked worker only *reads* a list of 200,000 numbers that it shares with its parent. How much memory does that
+#   cost?
 
 # %%
 predict("different", "Different numbers among the 64:", unit="numbers")
@@ -461,7 +469,7 @@ from edl_labs.pipeline import main_dataset, seed_report, start_cost_s
 with reveal_prediction("different") as truth:
     for source in ("shared", "worker"):
         seeds = seed_report(source)
-        again = f"{seeds.repeated_next_epoch} of them come again in the next epoch"
+        again = f"{seeds.repeated_next_epoch} of them repeat in the next epoch"
         told = f"{seeds.different} of {seeds.drawn} numbers are different"
         print(f"generator {source:>6}: {told}, {again}")
         truth(**({"different": seeds.different} if source == "shared" else {}))
@@ -472,7 +480,7 @@ with reveal_prediction("spawn_start") as truth:
     for method in ("fork", "spawn"):
         try:
             start_s, works = start_cost_s(method), main_dataset(method).works
-            told = f"a cell's class {'is found' if works else 'is not found'}"
+            told = f"a class from a cell {'is found' if works else 'is not found'}"
             print(f"{method:>16}: starts in {units.seconds(start_s)}; {told}")
             truth(**({"spawn_start": start_s} if method == "spawn" else {}))
         except EdlError as error:
@@ -488,7 +496,8 @@ with reveal_prediction("list_costs") as truth:
             grown = private_growth_bytes(kept)
             cost = units.byte_count(grown)
             print(f"reading 200,000 numbers of the {kind} costs a worker {cost}")
-            print("(to read a Python object counts a reference: its page is copied)")
+            print("(reading a Python object changes its reference count:")
+            print("the page is copied)")
             truth(**({"list_costs": grown} if kind == "list" else {}))
         except EdlError as error:
             print(f"left out here: {error.what}")
@@ -498,23 +507,24 @@ print("8 workers, batches of 64 photographs of 224 × 224:")
 print(shared_memory(64 * 3 * 224 * 224, workers=8))
 
 # %% [markdown]
-# Part of the augmentation may be lost, and no error says so. (`persistent_workers=True` saves starting the workers
-# again in the next epoch, but two workers still share what they copied.) Seed from `torch.initial_seed()`, which
-# differs by worker and epoch. A spawned worker imports everything again and knows nothing of a notebook's cells: put
-# the class into a file. Store large lists as arrays. The last cell's figure matters in containers, which often have 64
-# MB of shared memory: a worker that finds no room there crashes with a bus error.
+# Part of the augmentation may be lost without any error. (With `persistent_workers=True`, the workers are not started
+# again in the next epoch, but two workers still have copies of the same generator.) Seed from `torch.initial_seed()`,
+# which is different for each worker and each epoch. A spawned worker imports everything again and does not have the
+# definitions from a notebook's cells: put the class into a file. Store large lists as arrays. The last cell's figure
+# matters in containers, which often have only 64 MB of shared memory: if there is no room left, a worker crashes with a
+# bus error.
 
 # %% [markdown]
 # ## 3. Batches without air
 #
-# Sequences have different lengths, but a tensor has one shape: the difference is padding. Deck [000] advises not to pad
-# the whole data set, but to pad in `collate_fn`, and to bucket by length. So choose which sequences share a batch.
-# **Predict:** the lengths are like those of text (lognormal). Which share of all positions is padding if the whole data
-# set is padded to its longest sequence? If random batches of 16 are padded to theirs? If batches of sorted sequences
-# are?
+# Sequences have different lengths, but a tensor has one shape: the difference is padding. Deck [000] advises padding in
+# `collate_fn` instead of padding the whole data set, and bucketing by length. So choose which sequences share a batch.
+# **Predict:** the lengths are distributed like those of text (lognormal). What share of all positions is padding if the
+# whole data set is padded to its longest sequence? What share is it if each random batch of 16 is padded to its own
+# longest sequence? And if the batches are made from sorted sequences?
 
 # %%
-predict("pad_all", "Padded to the longest of all, padding is", unit="%")
+predict("pad_all", "If all are padded to the longest, padding is", unit="%")
 predict("pad_random", "In random batches of 16, padding is", unit="%")
 predict("pad_sorted", "In batches of sorted sequences, padding is", unit="%")
 
@@ -544,41 +554,42 @@ with reveal_prediction("pad_all", "pad_random", "pad_sorted") as truth:
     truth(pad_all=of_all, pad_random=of_random, pad_sorted=of_sorted)
 
 # %% [markdown]
-# Sorting ruins the shuffle: the same sequences meet in every epoch, and short ones come first. Write a class that sits
-# between the two:
+# Sorting ruins the shuffle: the same sequences share a batch in every epoch, and short ones come first. Write a class
+# that sits between the two:
 #
-# * `BucketSampler(lengths, batch_size=..., seed=...)`; `set_epoch(epoch)` chooses the epoch (0 before any call);
-#   iterating gives its batches, lists of indices; `len()` is their number.
-# * Every index comes once in each epoch. All batches are full, except one that holds the rest. (Given: all but
-#   `__iter__`.)
+# * `BucketSampler(lengths, batch_size=..., seed=...)` is its constructor; `set_epoch(epoch)` chooses the epoch (0
+#   before any call). Iterating gives the batches of that epoch, each a list of indices; `len()` is the number of
+#   batches.
+# * Every index occurs exactly once in each epoch. All batches are full, except one that contains the rest. (Everything
+#   except `__iter__` is given.)
 # * **Waste**: at most half of the padding that random batches of that size have.
 # * **Shuffled**, by two measures: of all pairs that share a batch in epoch 0, at most 40 % share one again in epoch 1;
 #   and the longest lengths of neighbouring batches have a rank correlation of at most 0.6.
-# * The same seed and epoch give the same batches, whatever was iterated before; another epoch or seed gives others. The
-#   global generators (of `random`, NumPy and PyTorch) keep their state.
+# * The same seed and epoch give the same batches, whatever was iterated before; a different epoch or seed gives
+#   different batches. The global generators (of `random`, NumPy and PyTorch) keep their state.
 # * `edl_labs.pipeline.bucket_batches` does much of this. Here you write it yourself: in the check, that function only
 #   raises an error.
 
 
 # %% solve="bucket_sampler"
 class BucketSampler:
-    """Batches of indices: like lengths together, still
-    shuffled, a function of seed and epoch alone."""
+    """Batches of indices: similar lengths together, still
+    shuffled, and determined only by seed and epoch."""
 
     def __init__(self, lengths, *, batch_size, seed):
         self.lengths, self.batch_size = lengths, batch_size
         self.seed, self.epoch = seed, 0
 
     def set_epoch(self, epoch):
-        """Choose the epoch that the next iteration gives."""
+        """Choose the epoch for the next iteration."""
         self.epoch = epoch
 
     def __len__(self):
         return -(-len(self.lengths) // self.batch_size)
 
     def __iter__(self):
-        """The batches of this epoch: draw with `random.Random(...)`
-        from seed and epoch, and nothing else."""
+        """The batches of this epoch: draw only with a
+        `random.Random(...)` that is made from seed and epoch."""
         ### BEGIN SOLUTION
         rng, size = random.Random(f"{self.seed} {self.epoch}"), self.batch_size
         order = rng.sample(range(len(self.lengths)), len(self.lengths))
@@ -595,43 +606,43 @@ class BucketSampler:
 check("bucket_sampler")
 
 # %% [markdown]
-# The padding that remains is the price of the shuffle. Section 12 (practice) makes rows of several sequences, with
-# almost no padding.
+# The padding that remains is the price of the shuffle. Section 12 (practice) packs several sequences into each row,
+# with almost no padding.
 
 # %% [markdown]
 # ## 4. Load ahead of the device
 #
 # Deck [003] says that I/O should overlap with training. Three things take time: the host loads a batch into pinned
-# memory, a copy engine brings it to the device, and the device makes a step. One after the other, their times add up.
-# In a pipeline, the slowest of the three sets the pace, and the other two are hidden.
+# memory, a copy engine brings it to the device, and the device runs a step. One after the other, their times add up. In
+# a pipeline, the slowest of the three sets the pace, and the other two are hidden.
 #
 # Write `feed(gpu, batches, nbytes=..., slots=..., load=..., step=...)`, which trains on batches 0, 1, …, `batches - 1`
 # in order on a `VirtualGPU` and returns when the device is done:
 #
-# * `load(buffer, i)` keeps the host busy and fills a host buffer with batch i; `step(buffer, i)` launches the step
-#   for batch i, which reads that device buffer, in the current stream.
+# * `load(buffer, i)` keeps the host busy and fills a host buffer with batch i; `step(buffer, i)` launches the step for
+#   batch i in the current stream, and that step reads the device buffer `buffer`.
 # * You may allocate `slots` batches of pinned memory and `slots` batches on the device, but not a whole epoch.
-# * `gpu.host_empty(nbytes, pin_memory=True)`, `gpu.empty(nbytes)`, `gpu.copy(dst, src, non_blocking=True)`,
+# * You can use `gpu.host_empty(nbytes, pin_memory=True)`, `gpu.empty(nbytes)`, `gpu.copy(dst, src, non_blocking=True)`,
 #   `s = gpu.Stream()`, `with gpu.stream(s):`, `gpu.current_stream()`, `event = gpu.Event()`, `event.record(stream)`
 #   (without a stream: in the current one), `s.wait_event(event)`, `event.synchronize()` (the host waits),
 #   `gpu.synchronize()`.
-# * A wait for an event that was never recorded is over at once, as in CUDA. This happens in a slot's first round.
-#   Streams wait for each other only where an event says so; this holds for the default stream, too.
+# * A wait for an event that was never recorded ends at once, as in CUDA. This happens the first time a slot is used.
+#   Streams wait for each other only if an event makes them wait; this is true for the default stream, too.
 #
 # The buffers, streams, events and the loop are given. You decide where to wait, and for what.
 #
-# Your time must be within 5 % of the ideal, in which each of the three continues the moment it can. The check replays
+# Your time must be within 5 % of the ideal, in which each of the three continues as soon as it can. The check replays
 # your program and follows every byte. If an operation comes late enough only by chance, that is a race. **Predict:**
 # how many slots does this need, and what would more slots gain?
 
 # %%
-predict("slots_needed", "It needs, on each side,", unit="slots")
+predict("slots_needed", "On each side, it needs", unit="slots")
 
 
 # %% solve="overlap_plan"
 def feed(gpu, batches, *, nbytes, slots, load, step):
-    """Load, copy and step every batch in order, at the
-    same time, with `slots` buffers on each side."""
+    """Load, copy and step every batch in order, with all three
+    overlapping, and with `slots` buffers on each side."""
     pinned = [gpu.host_empty(nbytes, pin_memory=True) for _ in range(slots)]
     inside = [gpu.empty(nbytes) for _ in range(slots)]
     copied, done = ([gpu.Event() for _ in range(slots)] for _ in range(2))
@@ -695,12 +706,13 @@ with requires_solution("overlap_plan"), reveal_prediction("slots_needed") as tru
     for axes, (name, line) in zip(panes, lines.items(), strict=True):
         title = f"{name} (modelled A100): {units.seconds(line.makespan_s)}"
         axes = draw_timeline(axes, line, end_s=longest_s, title=title)
-    print("one is filled while the other is used: enough where batches are alike")
+    print("one slot is filled while the other is used, which is enough")
+    print("if all batches take the same time")
     truth(2)
 
 # %% [markdown]
-# More slots are a reserve for bad times, such as a slow read or a full disk queue, and cost memory. They never make the
-# slowest of the three faster.
+# More slots are a reserve for bad moments, such as a slow read or a full disk queue, but they cost memory. They never
+# make the slowest of the three faster.
 
 # %% [markdown]
 # ## 5. Whose fault is it?
@@ -717,18 +729,20 @@ predict("bound_by_data", "It is bound by its data", choices=sure)
 
 # %%
 with reveal_prediction("bound_by_data") as truth:
-    print("A loader that ends with a blocking copy waits there for the step before;")
+    print("A loader that ends with a blocking copy waits there for the previous step;")
     print("the host's clock bills that to the loader.")
     truth("not necessarily")
 
 # %% [markdown]
-# Write `whose_fault(timeline)` → `"data-bound"`, `"compute-bound"`, or `"balanced"` when the faster side's rate is at
-# most 1.1 times the slower side's. A side's rate is the batches per second that it would make without ever waiting, at
-# the mean time of its spans. A timeline is a list of spans, dicts with `row`, `kind`, `start_s`, `end_s`: rows `"worker
-# 0"`, `"worker 1"`, … (kind `"load"`, one batch each), `"host"` (kinds `"next"`, `"launch"`, `"item"`), `"device"`
-# (kind `"step"`). **Each worker's first batch does not count**: it includes the worker's start and imports. The host
-# may also pause, for example to save the model: that belongs to neither side's rate. (Given: the durations row by row.)
-# Guessing earns nothing: marks are corrected for chance.
+# Write `whose_fault(timeline)`, which returns `"data-bound"`, `"compute-bound"`, or `"balanced"` if the faster side's
+# rate is at most 1.1 times the slower side's. A side's rate is the number of batches per second that it would reach
+# without ever waiting, computed from the mean time of its spans.
+#
+# A timeline is a list of spans, which are dicts with `row`, `kind`, `start_s` and `end_s`. The rows are `"worker 0"`,
+# `"worker 1"`, … (kind `"load"`, one batch each), `"host"` (kinds `"next"`, `"launch"`, `"item"`), and `"device"` (kind
+# `"step"`). **Each worker's first batch does not count**: it includes the worker's start and imports. The host may also
+# pause, for example to save the model: such a pause belongs to neither side's rate. (The durations of each row are
+# given.) Guessing earns nothing: marks are corrected for chance.
 
 
 # %% solve="whose_fault"
@@ -767,14 +781,15 @@ def whose_fault(timeline):
 check("whose_fault")
 
 # %% [markdown]
-# Now a real loop, with two mocks and a step that sleeps: for the host, a device's step looks the same. The step takes
-# 0.3 times as long as the loader takes for a batch, just as long, and 4 times as long. **Predict** the three verdicts.
+# Now try a real loop, with two mocks and a step that sleeps: for the host, a device's step looks the same. In three
+# runs, the step takes 0.3 times as long as the loader takes for a batch, exactly as long, and 4 times as long.
+# **Predict** the three verdicts.
 
 # %%
 faults = ("data-bound", "balanced", "compute-bound")
-predict("short_step", "With 0.3 times it is", choices=faults)
-predict("equal_step", "With the same time it is", choices=faults)
-predict("long_step", "With 4 times it is", choices=faults)
+predict("short_step", "With 0.3 times the loader's time, it is", choices=faults)
+predict("equal_step", "With the same time, it is", choices=faults)
+predict("long_step", "With 4 times the loader's time, it is", choices=faults)
 
 # %%
 from edl_labs.pipeline import sleeping_step
@@ -784,7 +799,7 @@ batch_s = 8 * ladder.worker_s
 
 
 def slow_batches():
-    """A loader that takes `batch_s` for a batch, and no core."""
+    """A loader that takes `batch_s` for a batch and uses no core."""
     for batch in range(40):
         sleeping_step(batch_s)(batch)
         yield batch
@@ -793,29 +808,30 @@ def slow_batches():
 # %%
 cost = {"batches": 15, "budget_s": 3 * seconds}
 with reveal_prediction("short_step", "equal_step", "long_step") as truth:
-    print(f"the loader takes {units.seconds(batch_s)}")
+    print(f"the loader takes {units.seconds(batch_s)} per batch")
     for name, times in (("short_step", 0.3), ("equal_step", 1), ("long_step", 4)):
         step_s = times * batch_s
         fault = verdict_on(slow_batches, sleeping_step(step_s), **cost)
-        gains = f"data for free {fault.gain_if_loader_free:.2f}x, "
-        gains += f"a free step {fault.gain_if_step_free:.2f}x"
+        gains = f"with data for free {fault.gain_if_loader_free:.2f}x as fast, "
+        gains += f"with a free step {fault.gain_if_step_free:.2f}x"
         print(f"step {units.seconds(step_s)}: {fault.verdict}; {gains}")
         truth(**{name: fault.verdict})
 
 # %% [markdown]
-# This loop loads and steps in turn, so *both* fixes gain something; a loop with a prefetcher gains by fixing its slower
-# side only. That is why there are two questions: which side is slower, and what would fixing it gain?
+# This loop loads and steps in turn, so *both* fixes gain something; a loop with a prefetcher gains only if its slower
+# side is fixed. That is why there are two questions: which side is slower, and what would fixing it gain?
 
 # %% [markdown]
 # ## 6. The decoder
 #
-# Deck [000] says that `PIL.Image.open` can be highly inefficient, and names three others. Pillow-SIMD is a fork of old
-# versions of Pillow with vector instructions for resizing; nvJPEG, which DALI uses, decodes on the GPU, and needs one
-# (`torchvision.io.decode_jpeg(..., device="cuda")` calls it). Nearly all of the decoders below are built on
-# libjpeg-turbo: `pillow`, `simplejpeg`, `torchvision`, `opencv`, `kornia-rs` and `imagecodecs`, as far as they are
-# installed. The cell compares their pictures before their speeds: a decoder that is faster because it does less is not
-# a fair rival. **Predict** the order of those that are installed here, alone and in a loader of two workers. It takes
-# about 15 seconds.
+# Deck [000] says that `PIL.Image.open` can be highly inefficient, and names three alternatives. Pillow-SIMD is a fork
+# of old versions of Pillow with vector instructions for resizing; nvJPEG, which DALI uses, decodes on the GPU, and
+# needs one (`torchvision.io.decode_jpeg(..., device="cuda")` calls it).
+#
+# The next cells compare `pillow`, `simplejpeg`, `torchvision`, `opencv`, `kornia-rs` and `imagecodecs`, if they are
+# installed; nearly all of them are built on libjpeg-turbo. They compare the decoded pictures first and the speeds
+# second: a decoder that is faster because it does less is not a fair rival. **Predict** which of those that are
+# installed here is fastest, alone and in a loader with two workers. The measurement takes about 15 seconds.
 
 # %%
 from edl_labs.pipeline import agreement, decoders, missing_decoders
@@ -826,7 +842,7 @@ predict("best_of_two", "Fastest in the loader is", choices=tuple(decoders()))
 
 # %%
 def rates_of(name, decode):
-    """Images a second alone, in one thread, and in a loader of two workers."""
+    """Images per second: alone in one thread, and in a loader with two workers."""
     some = photos.samples[:24]
     alone = len(some) / timed(lambda: [decode(photo) for photo in some])
     data = ImageDataset(raw, decoder=name)
@@ -849,35 +865,36 @@ for name, why in missing_decoders().items():
     print(f"{name:>12} is left out: {why}; next: pip install 'edl-labs[data,vision]'")
 
 # %% [markdown]
-# The rank of one thread need not be the rank in the loader. There, each worker runs its own copy. A decoder that starts
-# threads of its own shares the cores with the other copies, large buffers compete for the memory's bandwidth, and an
-# output in BGR or in an image object of its own must be converted. And decoding is one stage of several. If it is half
-# of a worker's time, a decoder twice as fast makes the loader a third faster; if the disk or the step is the limit, it
-# changes nothing. So check that the outputs agree, and time each candidate in the real loader, with several numbers of
-# workers.
+# The fastest decoder in one thread need not be the fastest in the loader, where each worker runs its own copy. A
+# decoder that starts its own threads shares the cores with the other copies, large buffers compete for memory
+# bandwidth, and an output in BGR or in a special image object must be converted. Besides, decoding is only one of
+# several stages. If it takes half of a worker's time, a decoder that is twice as fast makes the loader a third faster;
+# if the disk or the step is the limit, it changes nothing. So check that the outputs agree, and time each candidate in
+# the real loader, with several numbers of workers.
 
 # %% [markdown]
 # ## 7. Decode once
 #
-# Deck [000] advises: for images, apply non-random heavy processing *before* training. Work that is done once is paid
-# once, not in every epoch. But a transform may only move there if the model gets the same inputs. A chain is a list of
-# transforms. Each has a `name`, a `kind`, and says whether it is `random`, drawn again for each sample. Kinds:
+# Deck [000] advises: for images, apply non-random heavy processing *before* training. Work that is done once costs time
+# once, not in every epoch. But a transform may be moved there only if the model still gets the same inputs. A chain is
+# a list of transforms. Each has a `name`, a `kind`, and a flag `random`, which says whether it is drawn again for each
+# sample. These are the kinds:
 #
 # | kind | what it does | examples |
 # |---|---|---|
 # | `"decode"` | bytes become pixels; always first, never random | |
 # | `"point"` | changes each pixel's value by the same function, wherever it is | gamma, clip, brightness |
-# | `"move"` | moves pixels to other places, changes no value, loses none | flip, quarter turn |
-# | `"cut"` | keeps a window | crop |
+# | `"move"` | moves pixels to other places, without changing or losing any | flip, quarter turn |
+# | `"cut"` | keeps only a window of the image | crop |
 # | `"mix"` | makes each pixel from several neighbours | resize, blur |
 # | `"whole"` | changes each pixel by a statistic of all pixels | subtract the image's own mean |
 #
-# The names are examples; **only kind and `random` count**, and what you move must be right for *every* transform of
-# that kind. **Predict:** for which pairs of kinds is the result the same in either order? The next cells try two
-# examples of each kind. A pair that differs once does not count.
+# The names are examples; **only kind and `random` count**, and your answer must be right for *every* transform of that
+# kind. **Predict:** for how many pairs of kinds is the result the same in either order? The next cells try two examples
+# of each kind. A pair of kinds does not count if the results differ for any of its examples.
 
 # %%
-predict("pairs", "Pairs that give the same in either order:", unit="pairs of kinds")
+predict("pairs", "The result is the same in either order for", unit="pairs of kinds")
 
 # %% given
 EXAMPLES = {
@@ -906,7 +923,7 @@ image = np.random.default_rng(0).random((8, 8))
 
 
 def always_same(firsts, seconds):
-    """Whether all these pairs give the same in both orders."""
+    """Whether all these pairs give the same pixels in both orders."""
     pairs = [(a, b) for a in firsts for b in seconds if a is not b]
     return all(same_in_either_order(a, b, image) for a, b in pairs)
 
@@ -922,14 +939,15 @@ with reveal_prediction("pairs") as truth:
     truth(count / 2)  # each stands in the table twice
 
 # %% [markdown]
-# Now take a whole chain, in the order in which the loader applies it. Write `move_offline(chain)`, which returns the
-# list of the places (from 0) of all transforms that may be done once, before training, while all the others stay in the
+# Now take a whole chain, in the order in which the loader applies it. Write `move_offline(chain)`, which returns a list
+# of the places (counted from 0) of all transforms that may be done once, before training. All the others stay in the
 # loader, in their order. Move every transform that may move.
 
 
 # %% solve="decode_once"
 def move_offline(chain):
-    """The places of what may be done once without changing what the model sees."""
+    """The places of all transforms that may be done once
+    without changing the model's inputs."""
     ### BEGIN SOLUTION
     swaps = ({"point", "move"}, {"point", "cut"}, {"whole", "move"})
     offline, staying = [], []
@@ -947,33 +965,36 @@ def move_offline(chain):
 check("decode_once")
 
 # %% [markdown]
-# A transform that stays may still run in different places: in the workers, in the main process (where it delays every
-# step), on the device (kornia, DALI, `torchvision.transforms.v2` on tensors that are there already: free while the
-# device has time to spare, and it has none when training is bound by computing), or on another node, which then sends
-# pixels instead of files over the network that gradients use, too.
+# A transform that stays in the loop may still run in different places:
+#
+# * in the workers;
+# * in the main process, where it delays every step;
+# * on the device (kornia, DALI, `torchvision.transforms.v2` on tensors that are already there): this is free as long as
+#   the device has time to spare, but it has none if training is compute-bound;
+# * on another node, which then sends pixels instead of files over the network that gradients use, too.
 #
 # Not everything that may move should. Decoded pixels are eight to twenty times as large as the JPEG, and pixels
-# normalised to float32 four times as large again: the processor saves work, but the disk must deliver more. *Resize* is
-# the usual winner: it reduces both the data and the decoder's work. But look at what a random crop before it does: it
-# keeps the resize, and all that follows, in the loader.
+# normalised to float32 are another four times as large: the processor saves work, but the disk must deliver more bytes.
+# *Resize* is the usual winner: it reduces both the data and the decoder's work. But look at the effect of a random crop
+# before it: the resize, and everything that follows, has to stay in the loader.
 
 # %% [markdown]
 # ## 8. Your plan on this disk, and which format
 #
-# First, run your plan of section 1 on this machine's disk. A file has 2048 parts of 16 kB, and half of them are wanted.
-# Reading the whole file in one read shows the disk's rate. Reading the wanted parts in the requested order shows how
-# much a seek costs beyond that rate. **Predict:** if you plan with these two figures, how many reads are left, and how
-# much faster is the plan?
+# First, run your plan from section 1 on this machine's disk. A file has 2048 parts of 16 kB, and half of them are
+# wanted. Reading the whole file in one read shows the disk's rate. Reading the wanted parts in the requested order
+# shows how much a seek costs beyond that rate. **Predict:** if you plan with these two figures, how many reads are
+# left, and how much faster is the plan?
 
 # %%
-predict("reads_left", "Of the 1024 reads, the number left is", unit="reads")
-predict("plan_gain", "The plan is faster", unit="times")
+predict("reads_left", "Of the 1024 reads, the plan leaves", unit="reads")
+predict("plan_gain", "The speedup of the plan is", unit="times")
 
 
 # %% given
 def reading_s(path, reads):
-    """Seconds that `reads` of (shard, start, stop) take from
-    the file `path`, and what was in memory before them."""
+    """Seconds that `reads`, a list of (shard, start, stop), take
+    from the file `path`, and what was in memory before them."""
     state = make_cold(path)
     with open(path, "rb", buffering=0) as file:
 
@@ -991,12 +1012,14 @@ whole.write_bytes(random.Random(1).randbytes(parts * part))
 asked = scattered_parts(parts // 2, of=parts, nbytes=part)
 whole_s = reading_s(whole, [(0, 0, parts * part)])[0]
 asked_s, state = reading_s(whole, asked)
-print(f"measured here, {state}: {len(asked)} reads as asked: {units.seconds(asked_s)}")
+print(f"measured here, {state}:")
+print(f"{len(asked)} reads in the requested order take {units.seconds(asked_s)}")
 measured_rate = parts * part / whole_s
 measured_seek_s = max(0.0, asked_s / len(asked) - part / measured_rate)
 worth = units.byte_count(measured_seek_s * measured_rate)
 seek = units.seconds(measured_seek_s)
-print(f"a seek of {seek} is worth {worth} at {units.byte_rate(measured_rate)}")
+rate = units.byte_rate(measured_rate)
+print(f"in the time of a seek, {seek}, the disk reads {worth} at {rate}")
 
 # %%
 with (
@@ -1006,39 +1029,39 @@ with (
     plan = read_plan(asked, seek_s=measured_seek_s, byte_per_s=measured_rate)
     planned_s, state = reading_s(whole, plan)
     took = units.seconds(planned_s)
-    print(f"measured here, {state}: {len(plan)} reads of your plan: {took}")
+    print(f"measured here, {state}: the {len(plan)} reads of your plan take {took}")
     truth(reads_left=len(plan), plan_gain=asked_s / planned_s)
 
 # %% [markdown]
-# If the state is cold, a good plan reads more bytes in less time, by the disk's own figures. If it is warm, there is
-# almost nothing to save: memory has no head to move.
+# If the state is cold, a good plan reads more bytes in less time, according to the disk's own figures. If it is warm,
+# there is almost nothing to save: memory has no head to move.
 
 # %% [markdown]
-# The other question is how the samples are stored. A *format* decides how many files there are, how little can be read
-# at a time, and how long it takes to turn the bytes into an array. According to deck [000], raw files are easy to look
-# at but storage-inefficient; Arrow, Protobuf and msgpack are for structured data, and token ids for text. (A text is
-# tokenized once. Its ids go into one long array, two bytes each for a vocabulary of up to 65 536, so that 10⁹ tokens
-# take 2 GB. `np.memmap` opens the file without reading it; a sequence is a slice of it, nothing is parsed, and workers
-# share its pages in memory.) Which format is best depends on how it is *read*. This is its cost:
+# The other question is how the samples are stored. A *format* decides how many files there are, how small a read can
+# be, and how long it takes to turn the bytes into an array. According to deck [000], raw files are easy to look at but
+# storage-inefficient; Arrow, Protobuf and msgpack are for structured data, and token ids are for text. (A text is
+# tokenized once. Its ids go into one long array, two bytes each for a vocabulary of up to 65 536, so 10⁹ tokens take 2
+# GB. `np.memmap` opens the file without reading it; a sequence is a slice of the array, nothing is parsed, and workers
+# share its pages in memory.) Which format is best depends on how it is *read*. The cost of a format is:
 #
 # | | `access["order"] == "sequential"` | `"random"` |
 # |---|---|---|
-# | samples read in an epoch | `access["samples"]`, all there are | `access["reads"]` |
-# | bytes fetched for each | `form["sample_bytes"]` | the same, but at least `form["unit_bytes"]` |
-# | seeks in an epoch, `disk["seek_s"]` each | 1 | one for each sample read |
+# | samples read per epoch | `access["samples"]`, which is all of them | `access["reads"]` |
+# | bytes fetched per sample read | `form["sample_bytes"]` | the same, but at least `form["unit_bytes"]` |
+# | seeks per epoch, `disk["seek_s"]` each | 1 | one for each sample read |
 #
 # * If `form["columnar"]`, only a share `access["column_share"]` of a sample's bytes is fetched (but at least one unit
 #   if the order is random).
 # * Each sample read costs `form["opens_per_sample"] * disk["open_s"] + form["parse_s"]` of processor time, in every
 #   epoch.
-# * The disk gives `disk["byte_per_s"]`. If the whole data set as stored, all samples with all columns, fits into
-#   `disk["cache_bytes"]` (an equal size fits), only the first of `access["epochs"]` goes to the disk; else every epoch
-#   does.
-# * Processor and disk do not overlap here: the cost is the sum of all epochs.
+# * The disk reads `disk["byte_per_s"]`. If the whole data set as stored (all samples with all columns) fits into
+#   `disk["cache_bytes"]` (an equal size fits), only the first of the `access["epochs"]` epochs reads from the disk;
+#   otherwise every epoch does.
+# * Processor and disk do not overlap here: the cost is the sum of both times over all epochs.
 #
 # Write `format_cost_s(form, access, disk)` → seconds, and `pick_format(forms, access, disk)` → the `name` of the
-# cheapest. **Predict** which format wins in each of three situations: reading one small column of a table sequentially;
-# reading single samples in random order from a network store; a data set that fits into memory.
+# cheapest format. **Predict** what kind of format wins in each of three situations: reading one small column of a table
+# sequentially; reading single samples in random order from a network store; reading a data set that fits into memory.
 
 # %%
 predict("winners", "The winners are")
@@ -1078,10 +1101,10 @@ with reveal_prediction("winners"):
     print("in memory: the one that opens and parses least")
 
 # %% [markdown]
-# Now measure. The cells write the same JPEGs as `raw` (a file for each), `tar`, `parquet`, `arrow`, `lmdb`, `hdf5`,
-# `npy` and `msgpack`, as far as the libraries are installed, and read each of them cold. **Predict** which of them is
-# fastest when it is read from beginning to end, and which in random order. Next to each rate is the state that
-# `make_cold` left: compare rates of equal states only.
+# Now measure. The next cells write the same JPEGs as `raw` (one file each), `tar`, `parquet`, `arrow`, `lmdb`, `hdf5`,
+# `npy` and `msgpack`, if the libraries are installed, and read each format cold. **Predict** which of them is fastest
+# when it is read from beginning to end, and which is fastest in random order. Next to each rate is the state of the
+# cache after `make_cold`: compare only rates with the same state.
 
 # %%
 from edl_labs.pipeline import FORMATS
@@ -1092,7 +1115,7 @@ predict("best_random", "Fastest in random order is", choices=tuple(FORMATS))
 
 # %%
 def cold_rate(kept, read):
-    """Samples a second of `read`, and what was in memory before it, as text."""
+    """Samples per second of `read`, and the state of the cache before it, as text."""
     kept.close()  # what is still mapped into memory cannot be dropped
     state = make_cold(kept.paths).word
     return f"{images / timed(read):>6.0f} {state:<7}"
@@ -1133,18 +1156,18 @@ with reveal_prediction("best_scan", "best_random") as truth:
 # %% [markdown]
 # ## 9. From naive to tuned
 #
-# The last measurement runs on this machine. A loop trains on photographs; its step takes a device 5 ms for a batch of 8
-# (the step sleeps and uses no core). The loader has five versions:
+# The last measurement runs on this machine. A loop trains on photographs; its step takes 5 ms on a device for a batch
+# of 8 (here, the step sleeps and uses no core). The loader has five versions:
 #
 # 1. photographs of 750 × 1000, decoded by Pillow in the main process;
 # 2. the fastest decoder that is installed here;
-# 3. images resized once, before training (here: images made at 256 × 342), as deck [000] advises for heavy work that
-#    draws nothing at random (section 7 says what else may be done once);
+# 3. images resized once, before training (here, they are generated at 256 × 342), as deck [000] advises for heavy
+#    non-random processing (section 7 says what else may be done once);
 # 4. one worker, so that loading and the step overlap;
 # 5. as many workers as there are cores.
 #
-# **Predict** all five. The cells below make two sets of images and time eight loaders of two seconds each, which takes
-# about half a minute.
+# **Predict** the rates of all five. The cells below make two sets of images and run eight loaders for two seconds each,
+# which takes about half a minute.
 
 # %%
 predict("naive_rate", "Version 1 loads", unit="samples/s")
@@ -1183,7 +1206,7 @@ versions += [
 
 # %%
 def rate_of(version, step_s=0.0):
-    """Samples a second of a version of the loader, with or without a step."""
+    """Samples per second of a version of the loader, with or without a step."""
     _, kept, decoder, workers = version
     data = ImageDataset(kept, decoder=decoder)
     more = {"step": sleeping_step(step_s)} if step_s else {}
@@ -1193,7 +1216,7 @@ def rate_of(version, step_s=0.0):
 
 # %%
 def draw_story(story, ends, of_step):
-    """The five rates, and what the step and the last loader do alone."""
+    """The five rates, and those of the step alone and the last loader alone."""
     _, axes = style.subplots(figsize=(9, 3.2))
     bars = axes.barh(list(story), list(story.values()), label="measured here")
     axes.bar_label(bars, fmt=" %.0f", color=style.TEXT)
@@ -1218,37 +1241,37 @@ with reveal_prediction(*five) as truth:
 
 # %% [markdown]
 # Read the picture with the whole lab in mind: what was gained by doing less work (a better decoder, work done once),
-# and what by doing it at the same time (workers)? Two ceilings are drawn: the step alone, and the last loader alone,
-# which is a band because rates vary from run to run, as your bars do. Usually the lower ceiling holds. A loop that
-# reaches 90 % of it is tuned; the rest is lost when batches are passed on. And if the step took the same cores as the
-# loader, the band itself would drop: section 2 says how far.
+# and what by doing work at the same time (workers)? Two ceilings are drawn: the step alone, and the last loader alone,
+# which is a band because its rate varies from run to run, as your bars do. Usually the lower ceiling is the limit. A
+# loop that reaches 90 % of it is tuned; the rest is lost in passing batches from process to process. If the step used
+# the same cores as the loader, the band itself would drop; section 2 says how far.
 
 # %% [markdown]
 # ## 10. Practice: the stage ladder, from cold
 #
-# Everything from here on is optional and gives no points.
+# Everything from here on is optional and carries no points.
 #
-# Section 2 measured a ladder of warm files. Here you write one, with two figures for each stage: *alone*, and
-# *cumulative*, which means with all stages before it, sample by sample as the loader does it. Both start **from cold**,
-# and are in seconds per sample. **Predict:** is the cumulative time always the sum of the times alone?
+# Section 2 measured a ladder with warm files. Here you write your own, with two figures for each stage: *alone*, and
+# *cumulative*, which means together with all stages before it, sample by sample, as the loader runs them. Both start
+# **from cold**, and are in seconds per sample. **Predict:** is the cumulative time always the sum of the times alone?
 
 # %%
 predict("adds_up", "The times alone add up", choices=("always", "not always"))
 
 # %% [markdown]
-# You drive a `VirtualWorkers`: a model of a machine that loads data, with cores, disks, a page cache and workers, on a
-# virtual clock. `vw.now_s()` reads its clock, `vw.drop_cache()` makes every page cold. `stages` is a list of `(name,
-# function)`; `function(sample)` does that stage for one sample (numbered from 0), on `vw`, and returns when it is done.
+# You control a `VirtualWorkers`: a model of a machine that loads data, with cores, disks, a page cache and workers, on
+# a virtual clock. `vw.now_s()` reads its clock, `vw.drop_cache()` makes every page cold. `stages` is a list of `(name,
+# function)`; `function(sample)` runs that stage for one sample (numbered from 0) on `vw`, and returns when it is done.
 # Write `stage_ladder(vw, stages, samples=...)` → a list of `(name, alone_s, cumulative_s)`, one for each stage. The
-# times must be accurate to within 3 %; the check replays what you did. For each figure, take **one pair of readings
-# around all samples**, and divide their difference by the number of samples. The check rejects the mean of two runs, or
-# a sum of readings sample by sample.
+# times must be accurate to within 3 %; the check replays what you did. For each figure, take **one pair of clock
+# readings around all samples**, and divide their difference by the number of samples. The check rejects the mean of two
+# runs, and sums of separate readings for each sample.
 
 
 # %% solve="stage_ladder"
 def stage_ladder(vw, stages, *, samples):
-    """(name, alone_s, cumulative_s) for each stage: cold
-    seconds a sample, alone and with all stages before it."""
+    """(name, alone_s, cumulative_s) for each stage: seconds per
+    sample from cold, alone and with all stages before it."""
 
     ### BEGIN SOLUTION
     def cold_s(functions):
@@ -1273,7 +1296,7 @@ check("stage_ladder")
 
 # %%
 def reads_of(vw, name, nbytes):
-    """A stage that reads its own file, `nbytes` a sample, in order."""
+    """A stage that reads its own file in order, `nbytes` per sample."""
     file = vw.file(50 * nbytes, name=name)
     return lambda i: vw.read(file, offset=nbytes * i, nbytes=nbytes)
 
@@ -1289,23 +1312,22 @@ with requires_solution("stage_ladder"), reveal_prediction("adds_up") as truth:
     for name, *times_s in stage_ladder(vw, stages, samples=50):
         alone, cumulative = map(units.seconds, times_s)
         print(f"{name:>12}: alone {alone:>8}, cumulative {cumulative:>8}")
-    print("together, the head runs to the other file and back for every sample")
+    print("together, the disk's head moves to the other file and back for every sample")
     truth("not always")
 
 # %% [markdown]
-# A ladder of times alone would have suggested
-# that decoding is the bottleneck. And a ladder run twice without dropping the cache would have suggested that the disk
-# is free.
+# A ladder of times alone would have suggested that decoding is the bottleneck. And a ladder that is run twice without
+# dropping the cache would have suggested that the disk is free.
 
 # %% [markdown]
 # ## 11. Practice: pad in `collate_fn`
 #
-# Section 3 counted padding; here you make it. Deck [002] advises padding a sequence's length to a multiple of 16 in
-# fp16 (or of 32), and the mini-batch to a multiple of 8, so that tensor cores divide them well.
+# Section 3 counted padding; here you add it yourself. Deck [002] advises padding a sequence's length to a multiple of
+# 16 in fp16 (or of 32), and the mini-batch to a multiple of 8, so that tensor cores can divide them into whole tiles.
 #
 # Write `collate_pad(sequences, pad_id=..., multiple=...)` → `(tokens, mask)`: two torch tensors, `int64` and `bool`,
-# with a row for each sequence (a list of numbers), as wide as the longest sequence, rounded up to a multiple of
-# `multiple`. The mask is true where there is a token.
+# with one row for each sequence (a list of numbers). They are as wide as the longest sequence, rounded up to a multiple
+# of `multiple`. The mask is true where there is a token.
 
 
 # %% solve="collate_pad"
@@ -1331,22 +1353,23 @@ check("collate_pad")
 #
 # A row that is full has no padding. *Packing* puts several sequences into one row of fixed capacity, one after the
 # other. *First-fit-decreasing* takes the longest sequence first, and puts each into the **first** row that has room.
-# Looking at row after row is O(n²). A tree over the rows, in which every node knows the most room of any row below it,
-# makes it O(n log n).
+# Searching row after row takes O(n²) looks. With a tree over the rows, in which every node stores the most room of any
+# row below it, O(n log n) looks are enough.
 #
 # `tree = BinTree(capacity, bins=n)` is that tree, with an empty row (a *bin*) for every sequence. `tree.room(node)`
 # looks at a node and returns the most room below it (1 is the root, `2 * n` and `2 * n + 1` are the children of n, row
 # i is node `tree.leaves + i`); `tree.put(row, length)` puts a sequence into a row. Both calls are recorded. The check
-# replays them and counts your looks, of which you have at most 3 n log₂ n. **Your looks must prove** that no earlier
-# row had room. Write
+# replays them and counts your looks: at most 3 n log₂ n are allowed. **Your looks must prove** that no earlier row had
+# room. Write
 #
 # * `pack_sequences(lengths, tree)` → a list of rows, each a list of indices; leave out rows that stayed empty. A
-#   sequence longer than `tree.capacity` is a `ValueError` that names its index (given);
+#   sequence longer than `tree.capacity` raises a `ValueError` that names its index (this part is given);
 # * `packed_mask(lengths, capacity)` → for sequences of those lengths in one row, a bool tensor of capacity × capacity:
 #   may position i (the row) look at position j? A position looks at itself and at earlier positions of its own
-#   sequence; padding looks at nothing, and nothing looks at it. A wrong mask alone counts half.
+#   sequence; padding looks at nothing, and nothing looks at it. If only the mask is wrong, you keep half of the credit.
 #
-# **Predict:** with rows for the longest of the 4000 sequences of section 3, which share will be padding?
+# **Predict:** if a row has room for exactly the longest of the 4000 sequences from section 3, what share of all
+# positions will be padding?
 
 # %%
 predict("pad_packed", "In packed rows, padding is", unit="%")
@@ -1374,7 +1397,7 @@ def pack_sequences(lengths, tree):
 
 
 def packed_mask(lengths, capacity):
-    """The mask of a row of sequences: [i, j], may position i look at position j?"""
+    """The mask of a row: whether position i may look at position j, at [i, j]."""
     # The number of each position's sequence, -1 for padding.
     owner = torch.full((capacity,), -1)
     owner[: sum(lengths)] = torch.repeat_interleave(
@@ -1402,9 +1425,9 @@ with requires_solution("pack_sequences"), reveal_prediction("pad_packed") as tru
     print(f"looking along the rows instead: about {along:.2g} looks")
 
 # %% [markdown]
-# Packing has other costs: without the mask, a sequence would read its neighbour, and positions must start again in each
-# sequence. Packing also decides by length alone which sequences share a row, unless it packs one shuffled pool after
-# another. Which of waste, randomness and throughput improve together, and which conflict?
+# Packing has other costs: without the mask, a sequence would read its neighbours, and positions must restart at 0 in
+# each sequence. Packing also decides only by length which sequences share a row, unless it packs one shuffled pool
+# after another. Which of waste, randomness and throughput improve together, and which conflict?
 
 # %%
 from edl_labs.pipeline import frontier
@@ -1422,15 +1445,15 @@ for own, line in zip(by_method.values(), ("o-", "s--", "^:", "D-."), strict=Fals
     left.plot(wasted, [point.randomness for point in own], line, ms=3, label=method)
     right.plot(wasted, [point.sample_per_s for point in own], line, ms=3, label=method)
 left.set(ylabel="randomness within a batch", title="computed")
-right.set(ylabel="samples/s", title="modelled: 1 µs a token, 2 ms a step")
+right.set(ylabel="samples/s", title="modelled: 1 µs per token, 2 ms per step")
 for axes in (left, right):
     axes.set_xlabel("padding, % of all positions")
 with style.look():
     left.legend()
 
 # %% [markdown]
-# Each line runs over the size of the pool that is sorted (or packed) at a time, from one batch to everything. Less
-# padding and more throughput go together, all the more since each step has a fixed cost; both conflict with randomness.
+# Along each line, the pool that is sorted (or packed) at a time grows from one batch to the whole data set. Less
+# padding and more throughput go together, especially since each step has a fixed cost; both conflict with randomness.
 # Buckets lose nearly all randomness before their padding is halved. Packing loses little, since long and short
 # sequences share a row; its price is the mask, and code that can use it. No point is best for every model.
 
@@ -1443,18 +1466,19 @@ with style.look():
 #
 # * its thread begins at once and stays at most `depth` items ahead of the consumer (it may also hold one item that is
 #   not yet in the queue);
-# * iterating gives the items in their order, then ends; an item may be anything, `0` and `None` too;
-# * an exception of the source reaches the consumer as the same object, after the items before it;
+# * iterating gives the items in their order, then ends; an item may be anything, including `0` and `None`;
+# * an exception that the source raises reaches the consumer as the same object, after all items before it;
 # * `close()` ends the thread, even when it waits at a full queue, and returns when the thread has ended. It may be
 #   called twice, and at any time; if a consumer in another thread is waiting for an item, its wait ends.
 #
-# The check does not time items. `queue` and `threading` are imported. Three parts are given: the queue, which takes
-# pairs of a kind and a value; the event that says that `close()` was called; and the consumer, which checks that event
-# again and again, so that it does not wait forever for an item that never comes. (Other structures are welcome.)
+# The check does not measure how fast items arrive. `queue` and `threading` are imported. Three parts are given: the
+# queue, which takes pairs of a kind and a value; the event that says that `close()` was called; and the consumer, which
+# checks that event again and again, so that it does not wait forever for an item that never comes. (Other structures
+# are welcome.)
 
 
 # %% solve="prefetcher"
-# How long either side waits before it looks again whether close() was called.
+# How long either side waits before it checks again whether close() was called.
 LOOK_AGAIN_S = 0.02
 
 
@@ -1482,8 +1506,8 @@ class Prefetcher:
         ### END SOLUTION
 
     def _put(self, kind, value):
-        """Put a pair as soon as there is room, and say
-        True; or False as soon as close() was called."""
+        """Put a pair as soon as there is room, and return True;
+        return False as soon as close() was called."""
         ### BEGIN SOLUTION
         while not self._closed.is_set():
             try:
@@ -1503,7 +1527,7 @@ class Prefetcher:
             if kind == "item":
                 yield value
                 continue
-            # Nothing comes after the end: who iterates again must not wait for it.
+            # Nothing follows the end: iterating again must not wait for an item.
             self._closed.set()
             if kind != "end":
                 raise value

@@ -62,14 +62,16 @@ class BucketSampler(Exercise):
     def compare(self, case: Any, got: Any, want: Any) -> None:
         _refuse_no_batches(got)
         if len(got["epochs"]) != 3:
-            raise Wrong("an epoch is missing", why="expected three", next="iterating gives one whole epoch")
+            raise Wrong(
+                "an epoch is missing", why="expected three epochs", next="yield a whole epoch on each iteration"
+            )
         for batches in (*got["epochs"], *got["by_script"], *got["by_seed"], *(got[name] for name in _SINGLE)):
             _refuse_no_permutation(case, batches)
         if got["length"] != len(got["epochs"][0]):
             raise Wrong(
                 "len() is not the number of batches",
-                why=f"it says {got['length']}, and {len(got['epochs'][0])} came",
-                next="the last batch may be smaller, and counts",
+                why=f"it returned {got['length']}, but iterating gave {len(got['epochs'][0])} batches",
+                next="count the last batch too, even if it is smaller",
             )
         _refuse_wrong_seeds(got)
         _refuse_disturbed(got)
@@ -224,14 +226,14 @@ def _refuse_no_batches(got: Any) -> None:
     if got["returned"]:
         kind = {"NoneType": "None", "list": "a list", "tuple": "a tuple"}.get(got["returned"], got["returned"][:40])
         raise Wrong(
-            f"`__iter__` returned {kind}, and has to return an iterator",
-            why="a list holds its items, and an iterator hands them out one after the other",
-            next="`return iter(batches)`, or write `__iter__` with a `yield` for each batch",
+            f"`__iter__` returned {kind} instead of an iterator",
+            why="an iterator hands out one item after another, which a list does not",
+            next="write `return iter(batches)`, or `yield` each batch in `__iter__`",
         )
     if got["came"]:
-        then = "each batch is a list of indices: hand on the lists, and not what is in them"
+        then = "yield each batch as one list of indices, instead of its indices one by one"
         raise Wrong(
-            "iterating gave something other than batches", why=f"among what came is {got['came'][:80]}", next=then
+            "iterating gave something other than batches", why=f"one of the items is {got['came'][:80]}", next=then
         )
 
 
@@ -240,29 +242,30 @@ def _refuse_no_permutation(case: Any, batches: Any) -> None:
     count, size = len(case["lengths"]), case["batch_size"]
     if sorted(map(str, flat)) == sorted(map(str, case["lengths"])):
         why = f"the first batch is {str(batches[0])[:60]}"
-        raise Wrong("the batches hold lengths, not indices", why=why, next="give the place of a sample in `lengths`")
+        raise Wrong("the batches contain lengths, not indices", why=why, next="use a sample's index in `lengths`")
     if sorted(flat) != list(range(count)):
         twice = len(flat) - len(set(flat))
         raise Wrong(
             "an epoch is not a permutation",
-            why=f"of {count} samples, {count - len(set(flat) & set(range(count)))} never came and {twice} came again",
-            next="every index comes once in every epoch, the last ones too",
+            why=f"of {count} samples, {count - len(set(flat) & set(range(count)))} are missing and {twice} are "
+            "repeated",
+            next="yield every index exactly once per epoch, including the last ones",
         )
     largest = max(map(len, batches))
     if largest > size:
         raise Wrong(
             "a batch has more samples than batch_size",
             why=f"the largest has {largest}; batch_size is {size}",
-            next="all batches but one have batch_size samples, and that one has fewer",
+            next="put batch_size samples into every batch except one, which may have fewer",
         )
     short = [len(batch) for batch in batches if len(batch) < size]
     if len(short) > 1 or [] in batches:
         raise Wrong(
             "more than one batch is not full",
-            why=f"{len(batches)} batches came, {len(short)} with fewer than {size} samples; {count} samples make "
-            f"{-(-count // size)} batches, all full but one",
-            next="a pool, or bucket, whose size is no multiple of batch_size leaves one that is not full: cut pools of "
-            "whole batches, so that only the last of them leaves a remainder",
+            why=f"iterating gave {len(batches)} batches, {len(short)} of them with fewer than {size} samples; {count} "
+            f"samples make {-(-count // size)} batches, all full but one",
+            next="a pool or bucket whose size is not a multiple of batch_size leaves a batch that is not full: cut "
+            "pools of whole batches, so that only the last pool leaves a remainder",
         )
 
 
@@ -270,48 +273,50 @@ def _refuse_wrong_seeds(got: Any) -> None:
     first, second, again = got["epochs"]
     if first != again or got["resumed"] != second:
         raise Wrong(
-            "the same seed and epoch gave another order",
-            why="a run that stops in epoch 1 and is taken up there, in another process, would see other batches",
+            "the same seed and epoch gave a different order",
+            why="a run that stops in epoch 1 and resumes there, in another process, would see different batches",
             next="make a new generator from seed and epoch for every epoch, and use no other randomness; hash() of a "
-            "text is another number in each process",
+            "string differs from process to process",
         )
     if got["once_more"] == second != got["untold"]:
         raise Wrong(
             "iterating moved on to the next epoch",
-            why="iterating twice gave epoch 0 and then epoch 1 without a call of set_epoch()",
-            next="only set_epoch() changes the epoch",
+            why="iterating twice gave epoch 0 and then epoch 1 without a call to set_epoch()",
+            next="change the epoch only in set_epoch()",
         )
     if got["once_more"] != got["untold"]:
         raise Wrong(
-            "iterating again gave another order",
-            why="the epoch was not changed: a second pass over an epoch would see other batches",
-            next="make the generator where iterating begins, and not where the epoch is set",
+            "iterating again gave a different order",
+            why="the epoch had not changed: a second pass over the same epoch would see different batches",
+            next="make the generator where iteration begins, not where the epoch is set",
         )
     if got["untold"] != first:
         raise Wrong(
-            "before any set_epoch() it is not epoch 0",
-            why="a new sampler gave other batches than it does after set_epoch(0)",
+            "before any call to set_epoch(), the epoch is not 0",
+            why="a new sampler gave different batches than it does after set_epoch(0)",
             next="set the epoch to 0 in __init__",
         )
     if first == second:
         raise Wrong(
-            "every epoch has the same order", why="epochs 0 and 1 are equal", next="the epoch is part of the seed"
+            "every epoch has the same order",
+            why="epochs 0 and 1 are identical",
+            next="make the epoch part of the generator's seed",
         )
     if got["later"] in (first, second):
         raise Wrong(
             "epochs repeat",
-            why="epoch 2 has the batches of one before",
-            next="the epoch's number is part of the seed, not only whether it is the first, or odd",
+            why="epoch 2 has the same batches as an earlier epoch",
+            next="put the epoch's number into the generator's seed, not only whether it is the first, or odd",
         )
     if first == got["other"] and second != got["other_next"]:
         raise Wrong(
             "in epoch 0 the seed changes nothing",
-            why="two seeds gave an identical epoch 0 but different epochs 1",
-            next="0 times a seed is 0 for every seed: draw from both, joined to one text",
+            why="two seeds gave an identical epoch 0 but a different epoch 1",
+            next="0 times any seed is 0: join seed and epoch into one string, and seed the generator with that",
         )
     if first == got["other"]:
         raise Wrong(
-            "the seed changes nothing", why="two seeds gave the same epoch", next="draw from a seeded generator"
+            "the seed changes nothing", why="two seeds gave the same batches", next="draw from a seeded generator"
         )
 
 
@@ -322,9 +327,10 @@ def _refuse_disturbed(got: Any) -> None:
         if by_script != by_seed:
             raise Wrong(
                 "the sampler changes what the rest of the program draws",
-                why=f"{name}'s own generator, which all code shares, was seeded or drawn from: with it, dropout and "
-                "augmentation draw the same numbers in every epoch, or others than without the sampler",
-                next="random.Random(...) is yours alone; random.seed() and random.shuffle() are everybody's",
+                why=f"the sampler seeded {name}'s global generator, or drew from it: dropout and augmentation, which "
+                "share it, then draw the same numbers in every epoch, or different ones than without the sampler",
+                next="draw from your own random.Random(...): random.seed() and random.shuffle() use the shared "
+                "generator",
             )
 
 
@@ -336,23 +342,30 @@ def _refuse_waste(case: Any, batches: Any) -> None:
     random = waste(lengths, [order[i : i + size] for i in range(0, len(order), size)])
     mine = waste(lengths, batches)
     if mine > WASTE_SHARE * random:
-        why = f"{percent(mine, digits=2)} of all positions, where random batches have {percent(random, digits=2)}: "
-        then = "who shares a batch should have nearly the same length: what must be sorted, and how much of it?"
+        why = (
+            f"{percent(mine, digits=2)} of all positions are padding, and {percent(random, digits=2)} in random "
+            "batches: "
+        )
+        then = (
+            "sequences that share a batch should have nearly the same length: what must be sorted, and how much of it?"
+        )
         if mine > 0.9 * random:
             then = (
-                "either nothing is sorted by length, or each batch only inside itself, or what was sorted is shuffled "
-                "again before it is cut: sort pools of many batches, cut them, and shuffle whole batches"
+                "either nothing is sorted by length, or each batch is sorted only within itself, or the sorted indices "
+                "are shuffled again before they are cut: sort pools of many batches, cut them, and shuffle whole "
+                "batches"
             )
-        raise Wrong("too much padding", why=why + "half of that is allowed", next=then)
+        raise Wrong("too much padding", why=why + "at most half of that is allowed", next=then)
 
 
 def _refuse_order(case: Any, batches: Any) -> None:
     alike = neighbours_alike(case["lengths"], batches)
     if not alike <= MOST_ALIKE:
         raise Wrong(
-            "batches come in the order of their lengths",
-            why=f"the rank correlation of neighbouring batches' longest is {alike:.2f}; {MOST_ALIKE} is allowed",
-            next="sorting decides who shares a batch; it need not decide when the batch comes",
+            "the batches are in the order of their lengths",
+            why=f"the longest lengths of neighbouring batches have a rank correlation of {alike:.2f}; at most "
+            f"{MOST_ALIKE} is allowed",
+            next="sorting decides which sequences share a batch; it need not decide the order of the batches",
         )
 
 
@@ -361,7 +374,7 @@ def _refuse_mates(one: Any, other: Any) -> None:
     if share > MOST_MATES:
         raise Wrong(
             "the same samples share a batch in every epoch",
-            why=f"{percent(share, digits=2)} of all pairs meet again in the next epoch; "
-            f"{percent(MOST_MATES, digits=2)} are allowed",
-            next="shuffle before you sort, and sort pools of some batches rather than everything",
+            why=f"{percent(share, digits=2)} of all pairs share a batch again in the next epoch; at most "
+            f"{percent(MOST_MATES, digits=2)} may",
+            next="shuffle before you sort, and sort pools of several batches instead of everything",
         )

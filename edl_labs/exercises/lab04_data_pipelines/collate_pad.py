@@ -33,29 +33,32 @@ class CollatePad(Exercise):
             raise _wrong_shape(case, tokens.shape, mask.shape, right_tokens.shape)
         if (str(tokens.dtype), str(mask.dtype)) == ("bool", "int64"):
             raise Wrong(
-                "tokens and mask are the wrong way round", why="the mask came first", next="return tokens, mask"
+                "tokens and mask are in the wrong order",
+                why="your function returned the mask first",
+                next="return tokens, mask",
             )
         if str(mask.dtype) != "bool" or str(tokens.dtype) != "int64":
             raise Wrong(
-                "tokens are int64, the mask is bool",
+                "tokens must be int64, and the mask bool",
                 why=f"yours are {tokens.dtype} and {mask.dtype}",
-                next="dtype=torch.long, dtype=torch.bool",
+                next="create them with dtype=torch.long and dtype=torch.bool",
             )
         if not (mask == right_mask).all():
             if mask.all():
                 raise _all_true(lengths, mask.shape[1])
             row = int((mask != right_mask).any(axis=1).argmax())
-            told = "the mask is upside down" if (mask == ~right_mask).all() else "the mask does not follow the lengths"
+            told = "the mask is inverted" if (mask == ~right_mask).all() else "the mask does not follow the lengths"
             raise Wrong(
                 told,
-                why=f"row {row} has {lengths[row]} tokens, and its mask is true {int(mask[row].sum())} times",
-                next="a token that happens to equal pad_id is still a token; so is an empty sequence still a row",
+                why=f"row {row} has {lengths[row]} tokens, and its mask is true in {int(mask[row].sum())} places",
+                next="build the mask from the lengths: a token that equals pad_id is still a token, and an empty "
+                "sequence still has a row",
             )
         if not (tokens == right_tokens).all():
             _refuse_padding(case, tokens, right_mask, right_tokens)
             raise Wrong(
-                "tokens are not where they belong",
-                why="tokens come first, in their order, then pad_id up to the end of the row",
+                "the tokens are in the wrong places",
+                why="a row has its tokens first, in their order, and then pad_id up to its end",
                 next="compare one row with its sequence",
             )
 
@@ -65,43 +68,54 @@ class CollatePad(Exercise):
 
 def _wrong_shape(case: Any, tokens: Any, mask: Any, right: Any) -> Wrong:
     longest, rows = max(len(sequence) for sequence in case["sequences"]), len(case["sequences"])
-    yours = f"{rows} sequences came, an empty one is one too; yours is {tokens}, {right} is right"
+    yours = f"for {rows} sequences (an empty one counts too), expected shape {right}, got {tokens}"
     if len(tokens) == 2 and tokens == right[::-1] and tokens != right:
-        return Wrong("each sequence is a column", why=yours, next="each sequence is a row: one row for each of them")
+        return Wrong("each sequence became a column", why=yours, next="make each sequence a row")
     if len(tokens) == 2 and tokens[0] != rows and tokens[1] == right[1]:
         empty = sum(not sequence for sequence in case["sequences"])
         if tokens[0] == rows - empty:
             return Wrong(
-                "empty sequences were left out", why=yours, next="an empty sequence has a row that is only padding"
+                "empty sequences were left out",
+                why=yours,
+                next="give an empty sequence a row that contains only padding",
             )
         if tokens[0] > rows:
             return Wrong(
                 f"there are {tokens[0]} rows for {rows} sequences",
                 why=yours,
-                next="round up the width alone: the batch has a row for each sequence, and no more",
+                next="round up only the width: the batch has exactly one row for each sequence",
             )
-        return Wrong(f"there are {tokens[0]} rows for {rows} sequences", why=yours, next="one row for each sequence")
+        return Wrong(
+            f"there are {tokens[0]} rows for {rows} sequences", why=yours, next="make one row for each sequence"
+        )
     if tokens == right:
-        return Wrong("tokens and mask differ in shape", why=f"{tokens} and {mask}", next="one flag for each token")
+        return Wrong(
+            "tokens and mask have different shapes",
+            why=f"tokens has shape {tokens}, mask {mask}",
+            next="make one flag for each position of tokens",
+        )
     if not longest and len(tokens) == 2:
-        told = "a batch without any token has no columns"
+        told = "a batch without any tokens must have no columns"
     elif len(tokens) == 2 and tokens[1] == longest:
-        told = "the width is not the requested multiple"
+        told = "the width was not rounded up to the multiple"
     elif len(tokens) == 2 and tokens[1] > right[1]:
-        told = "the batch is padded further than it needs"
+        told = "the batch is padded further than it has to be"
     else:
         told = "the batch has the wrong shape"
-    why = f"the longest of {right[0]} sequences has {longest} tokens, multiple is {case['multiple']}; yours is {tokens}"
-    return Wrong(told, why=why, next="round the longest length of this batch up, no further")
+    why = (
+        f"the longest of {right[0]} sequences has {longest} tokens, and multiple is {case['multiple']}; your shape is "
+        f"{tokens}"
+    )
+    return Wrong(told, why=why, next="round the longest length of this batch up to the next multiple, no further")
 
 
 def _all_true(lengths: list[int], width: int) -> Wrong:
     row = next(row for row, length in enumerate(lengths) if length < width)
     return Wrong(
         "the mask is true for padding too",
-        why=f"row {row} has {lengths[row]} tokens, and its mask is true {width} times: a length was taken when padding "
-        "stood in the list already (were the given lists made longer?), or no length at all",
-        next="leave the given lists as they are; a row's mask is true as often as its sequence was long",
+        why=f"row {row} has {lengths[row]} tokens, and its mask is true in {width} places: either your code took the "
+        "length after it had added padding to the given list, or it used no length at all",
+        next="leave the given lists unchanged, and make each row's mask true in as many places as it has tokens",
     )
 
 
@@ -110,7 +124,7 @@ def _refuse_padding(case: Any, tokens: Any, mask: Any, right: Any) -> None:
     behind = {int(token) for token in tokens[~mask]}
     if (tokens == right)[mask].all() and len(behind) == 1:
         raise Wrong(
-            f"{behind.pop()} follows the tokens, and not pad_id",
+            f"the rows are padded with {behind.pop()}, not with pad_id",
             why=f"pad_id is {case['pad_id']} here",
-            next="fill up each row with the pad_id that is given",
+            next="pad each row with the given pad_id",
         )

@@ -33,8 +33,8 @@ class DecodeOnce(Exercise):
         chain = case["chain"]
         if any(type(place) is not int or not 0 <= place < len(chain) for place in got):
             raise Wrong(
-                "there is no such place in the chain",
-                why=f"it has {len(chain)} transforms, counted from 0",
+                "your answer contains a place that is not in the chain",
+                why=f"the chain has {len(chain)} transforms, at places 0 to {len(chain) - 1}",
                 next="return a list of the places that may move offline",
             )
         for place in sorted(set(got) - set(want)):
@@ -53,28 +53,26 @@ class DecodeOnce(Exercise):
             mine == set(range(len(chain))) - set(right)
             for chain, mine, right in zip(chains, answers, want, strict=True)
         ):
-            why = "in every case the places that came back are those that have to stay"
-            return Wrong("the transforms that stay were returned", why=why, next="return the others")
+            why = "in every case, your function returned the places of the transforms that have to stay"
+            return Wrong("the transforms that stay were returned", why=why, next="return the other places instead")
         if all(_past_those_behind(chain) == mine - {0} for chain, mine in zip(chains, answers, strict=True)):
-            why = "your answers are those of transforms that may change places with every random one after them"
+            why = "your answers are exactly the transforms that may change places with every random one after them"
             then = (
-                "to be done first, a transform has to move past those before it that stay; none after it holds it back"
+                "check a transform against those before it that stay: to be done first, it has to move past only these"
             )
             return Wrong("transforms were compared with the random ones after them", why=why, next=then)
         if all(
             mine == {place for place in right if chain[place]["kind"] != "decode"}
             for chain, mine, right in zip(chains, answers, want, strict=True)
         ):
-            why = "all else that may move is in your answers, and decoding in none: nothing is before it"
-            then = "asked is what may move, all of it; whether pixels are worth their room is another question"
-            return Wrong("decoding was left in the loader, and may be done once", why=why, next=then)
+            why = "your answers contain everything else that may move, but never decoding, which has nothing before it"
+            then = "return everything that may move; whether storing pixels is worth the space is a separate question"
+            return Wrong("decoding was left in the loader, but it may be done once", why=why, next=then)
         lost = sorted(_lost(chains, answers))
         if lost:
-            why = "by your answers " + ", and ".join(f"no {mover} passes a {other}" for mover, other in lost)
-            then = (
-                "a pair that may change places may do so whichever comes first: does your rule have it in both orders?"
-            )
-            return Wrong("a transform stays that may change places with those before it", why=why, next=then)
+            why = "in your answers, " + ", and ".join(f"no {mover} moves past a {other}" for mover, other in lost)
+            then = "two kinds that may change places may do so whichever comes first: does your rule allow both orders?"
+            return Wrong("a transform that may move past those before it was left in the loader", why=why, next=then)
         fitting = {
             rule[0]: rule[1:]
             for rule in _rules()
@@ -100,11 +98,11 @@ class DecodeOnce(Exercise):
 # statistics of the whole image do not care where a pixel is.
 _FREE = (("point", "move"), ("point", "cut"), ("whole", "move"))
 _KINDS = {
-    "point": "a change of each pixel separately (point)",
-    "move": "a change of places (move)",
-    "cut": "a window (cut)",
-    "mix": "a mix of neighbours (mix)",
-    "whole": "a change by the whole image (whole)",
+    "point": "a change of each pixel's value (point)",
+    "move": "a rearrangement of the pixels (move)",
+    "cut": "a crop (cut)",
+    "mix": "a mix of neighbouring pixels (mix)",
+    "whole": "a change that depends on the whole image (whole)",
 }
 
 
@@ -124,20 +122,20 @@ def _moved(chain: Any, passes: set[tuple[str, str]], nearest: bool) -> set[int]:
 def _rules() -> Iterator[tuple[str, str, str, set[tuple[str, str]], bool]]:
     """What is wrong, why, what to do, and the wrong rule as `_moved` takes it."""
     free = {pair for one in _FREE for pair in (one, one[::-1])}
-    why = "your answers are those of a transform that passes the one before it that stays, and not all of them"
+    why = "your answers fit a rule that compares a transform only with the last one before it that stays"
     yield (
-        "only the nearest transform that stays was asked",
+        "only the nearest transform that stays was considered",
         why,
-        "it has to pass every one before it that stays",
+        "compare a transform with every one before it that stays",
         free,
         True,
     )
     for one, other in itertools.combinations_with_replacement(_KINDS, 2):
         if (one, other) not in free and (one, other) != ("move", "cut"):  # of which `_should_stay` says more
             yield (
-                f"{_KINDS[one]} and {_KINDS[other]} were exchanged",
-                f"a {one} before a {other} gives another image than after it, for most functions",
-                "only pairs that give the same image for every function of their kind may change places",
+                f"{_KINDS[one]} and {_KINDS[other]} were swapped",
+                f"a {one} before a {other} gives a different image than after it, for most functions",
+                "swap only pairs that give the same image for every function of their kind",
                 free | {(one, other), (other, one)},
                 False,
             )
@@ -174,11 +172,11 @@ def _may_move(chain: Any, place: int, want: Any) -> Wrong:
     if all(before in want for before in range(place)):
         why, then = (
             f"nothing that has to stay comes before {name}",
-            "what comes after a transform does not hold it back",
+            "look only at the transforms before this one: those after it cannot keep it from moving",
         )
     else:
-        why = f"{name} may change places with all before it that have to stay"
-        then = "a transform may move though others before it stay: for which pairs of kinds does the order not matter?"
+        why = f"{name} may change places with everything before it that has to stay"
+        then = "a transform may move even if others before it stay: for which pairs of kinds does the order not matter?"
     return Wrong(what, why=why, next=then)
 
 
@@ -186,17 +184,17 @@ def _should_stay(chain: Any, place: int, want: Any) -> Wrong:
     step = chain[place]
     if step["random"]:
         return Wrong(
-            "a random transform was done once and for all",
-            why=f"{step['name']!r} (place {place}) would look the same in every epoch",
-            next="what is drawn anew for each sample stays in the loader",
+            "a random transform was done once for all epochs",
+            why=f"{step['name']!r} (place {place}) would give the same result in every epoch",
+            next="keep every transform that is drawn again for each sample in the loader",
         )
     free = [{*pair} for pair in _FREE]
     before = [chain[i] for i in range(place) if i not in want]
     blocker = next(other for other in before if {step["kind"], other["kind"]} not in free)
     if {step["kind"], blocker["kind"]} == {"move", "cut"}:
         return Wrong(
-            "a window and a change of places were exchanged",
-            why=f"{step['name']!r} before {blocker['name']!r} shows the model another part of the image",
+            "a cut and a move were swapped",
+            why=f"{step['name']!r} before {blocker['name']!r} shows the model a different part of the image",
             next="mirror a small image and cut its left half, in both orders: are the pixels the same?",
         )
     if blocker["random"]:
@@ -207,6 +205,6 @@ def _should_stay(chain: Any, place: int, want: Any) -> Wrong:
         )
     return Wrong(
         "a transform moved past one that has to stay",
-        why=f"{blocker['name']!r} stays after a random transform, and {step['name']!r} works on its result",
-        next="what stays is an obstacle too, even where it is not random",
+        why=f"{blocker['name']!r} has to stay after a random transform, and {step['name']!r} works on its result",
+        next="check the transforms that have to stay too, even if they are not random themselves",
     )

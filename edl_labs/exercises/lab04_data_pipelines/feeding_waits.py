@@ -6,7 +6,7 @@ from typing import Any
 
 from edl_labs.errors import Wrong
 
-ONE_WAIT = "in the loop, the host has to wait for a slot's copy only, and only before it loads into that slot again"
+ONE_WAIT = "let the host wait only for a slot's copy, and only just before it loads into that slot again"
 
 
 def copies_of(program: Any) -> list[int]:
@@ -19,14 +19,16 @@ def host_waits(program: Any, slower: str) -> Wrong | None:
     copies = copies_of(program)
     half = len(copies) / 2
     if sum(not program[index]["non_blocking"] for index in copies) > half:
-        why = f"a copy without non_blocking=True holds the host up until it ends, and nothing is loaded: {slower}"
+        why = (
+            f"a copy without non_blocking=True blocks the host until it ends, so nothing is loaded meanwhile: {slower}"
+        )
         return Wrong("the host waits for each copy to end", why=why, next="copy with non_blocking=True")
     ahead = [_awaited_before_loading(program, index) for index in copies]
     if sum("all" in kinds for kinds in ahead) > half:
-        why = f"it waits for all that was launched, before it loads the next batch: {slower}"
+        why = f"before it loads the next batch, it waits for everything that was launched: {slower}"
         return Wrong("the host waits for the device in every step", why=why, next=ONE_WAIT)
     if sum("copy" in kinds for kinds in ahead) > half:
-        why = f"after copying batch i is launched, it waits for that copy, and only then loads batch i + 1: {slower}"
+        why = f"it starts the copy of batch i, waits for that copy to end, and only then loads batch i + 1: {slower}"
         return Wrong("the host waits for each copy before it loads the next batch", why=why, next=ONE_WAIT)
     return None
 
@@ -53,8 +55,8 @@ def needless_order(program: Any, case: Any, slower: str) -> Wrong | None:
     copies = copies_of(program)
     steps = [index for index, entry in enumerate(program) if entry["op"] == "launch"]
     if len({program[index]["stream"] for index in (*copies, *steps)}) == 1:
-        then = "what is in one stream goes on one after the other: give copies and steps a stream each"
-        return Wrong("steps and copies share a stream, and take turns", why=slower, next=then)
+        then = "operations in one stream run one after another: use one stream for copies and another for steps"
+        return Wrong("steps and copies share a stream, so they never overlap", why=slower, next=then)
     if len(copies) != len(steps):
         return None
     late = [(number, _awaited_step(program, index)) for number, index in enumerate(copies)]
@@ -62,7 +64,7 @@ def needless_order(program: Any, case: Any, slower: str) -> Wrong | None:
     if len(odd) > len(copies) / 2:
         number, step = odd[-1]
         why = f"copying batch {number} waits for the step of batch {step}, which uses another slot: {slower}"
-        then = f"with {case['slots']} slots its buffer was last used by batch {number - case['slots']}"
+        then = f"wait only for the last user of this buffer: with {case['slots']} slots, batch {number - case['slots']}"
         return Wrong("copies wait for steps that use other buffers", why=why, next=then)
     return None
 

@@ -116,9 +116,9 @@ def _judge_work(run: Replay, case: Any) -> None:
     steps = [entry.get("duration_s") for entry in run.program if entry["op"] == "launch"]
     if loads != case["load_s"] or steps != case["step_s"]:
         raise Wrong(
-            "not every batch is loaded and stepped once, in order",
-            why=f"{len(loads)} loads and {len(steps)} steps for {count} batches",
-            next="load(buffer, i) and step(buffer, i) for i = 0, 1, 2, …, and no work of your own",
+            "each batch must be loaded once and stepped once, in order",
+            why=f"got {len(loads)} loads and {len(steps)} steps for {count} batches",
+            next="call load(buffer, i) and step(buffer, i) for i = 0, 1, 2, …, and add no work of your own",
         )
 
 
@@ -128,16 +128,16 @@ def _judge_memory(run: Replay, case: Any) -> None:
     if any(entry["where"] == PAGEABLE for entry in own):
         raise Wrong(
             "the batches are loaded into pageable memory",
-            why="their copies are staged, and each one holds the host up until it ends",
-            next="ask for host buffers with pin_memory=True",
+            why="copies from pageable memory are staged, and each one blocks the host until it ends",
+            next="allocate the host buffers with pin_memory=True",
         )
-    for where, name in ((PINNED, "pinned memory"), (DEVICE, "memory of the device")):
+    for where, name in ((PINNED, "pinned memory"), (DEVICE, "device memory")):
         used = sum(entry["bytes"] for entry in own if entry["where"] == where)
         if used > case["slots"] * case["nbytes"]:
             raise Wrong(
-                f"more than {case['slots']} batches of {name}",
-                why=f"{used / case['nbytes']:.3g} batches were allocated; an epoch has millions",
-                next="use the same few buffers in turn",
+                f"your code allocated more than {case['slots']} batches of {name}",
+                why=f"it allocated {used / case['nbytes']:.3g} batches; an epoch has millions",
+                next="reuse the same few buffers in turn",
             )
 
 
@@ -152,15 +152,15 @@ def _judge_data(run: Replay, case: Any) -> None:
     if races:
         roles = frozenset(_role(run.program[index]) for index in (races[0].first, races[0].second))
         raise Wrong(
-            _RACES.get(roles, "two operations touch the same bytes, and nothing orders them"),
+            _RACES.get(roles, "two operations access the same bytes in no fixed order"),
             why=f"{_in_words(run.program, races[0].first)} and {_in_words(run.program, races[0].second)} use the same "
-            "bytes, and no event, stream or wait of the host puts one before the other",
+            "bytes, and no event, stream or host wait makes one finish before the other starts",
             next=_missing_order(run.program, races[0].first, races[0].second),
         )
     if not _is_right(run, case):
         raise Wrong(
-            "a step worked on a batch other than its own",
-            why="what step(buffer, i) reads is not what load(buffer, i) put on its way",
+            "a step worked on the wrong batch",
+            why="step(buffer, i) does not read the data that load(buffer, i) loaded",
             next="follow one batch through its buffers",
         )
 
@@ -175,15 +175,18 @@ def _buffer_slip(run: Replay, case: Any) -> Wrong | None:
     copies = [run.program[index] for index in copies_of(run.program)]
     read = [part[0] for entry in run.program if entry["op"] == "launch" for part in entry.get("reads", ())]
     if any(where[entry["src"][0]] == DEVICE != where[entry["dst"][0]] for entry in copies):
-        why, then = "what was loaded on the host never gets there", "gpu.copy(destination, source): source comes last"
+        why, then = (
+            "the loaded batches never reach the device",
+            "call gpu.copy(destination, source): the source comes last",
+        )
         return Wrong("batches are copied from the device to the host", why=why, next=then)
     if any(where[buffer] != DEVICE for buffer in read):
-        why = "its first argument is a buffer of the host, which the next batch is loaded into"
-        return Wrong("step works on the host's buffer", why=why, next="give it the buffer that was copied to")
+        why = "its first argument is a host buffer, into which a later batch is loaded"
+        return Wrong("step works on the host's buffer", why=why, next="pass it the device buffer that the copy filled")
     made = sum(entry["op"] == "alloc" and entry["where"] == DEVICE for entry in run.program) - 1
     if len(set(read)) == 1 < min(case["slots"], made):
-        why = f"{made} were made there, and each batch is copied into the same one, which a step still reads"
-        return Wrong("one buffer of the device is used for all batches", why=why, next="take the slot's, on both sides")
+        why = f"{made} were allocated, but each batch is copied into the same one, while a step may still be reading it"
+        return Wrong("all batches use the same device buffer", why=why, next="use the slot's buffer on both sides")
     return None
 
 
@@ -199,17 +202,17 @@ def _missing_order(program: Any, first: int, second: int) -> str:
     foreign = [entry for entry in behind if entry["stream"] != program[first].get("stream")]
     if foreign and len(foreign) == len(behind) and awaited & _events(foreign):
         return (
-            f"the event after {_in_words(program, first)} was recorded in a different stream, so it does not say when "
-            "that ends: record it inside the same `with gpu.stream(...)`"
+            f"the event after {_in_words(program, first)} was recorded in a different stream, so it does not mark the "
+            "end of that: record it inside the same `with gpu.stream(...)`"
         )
     early = [entry for entry in _recorded_just_before(program, first) if entry["event"] in awaited - _events(behind)]
     if early:
         call = "gpu.copy()" if program[first]["op"] == "copy" else "step()"
         return (
-            f"the event that is waited for was recorded before {_in_words(program, first)} was launched, and says "
-            f"nothing of its end: record() belongs after {call}"
+            f"the awaited event was recorded before {_in_words(program, first)} was launched, so it does not mark the "
+            f"end of that: call record() after {call}"
         )
-    return "record an event after the one, and let a stream or the host wait for it before the other"
+    return "record an event after the first of the two, and let a stream or the host wait for it before the second"
 
 
 def _recorded_just_before(program: Any, index: int) -> list[dict[str, Any]]:
@@ -229,9 +232,9 @@ def _events(records: list[dict[str, Any]]) -> set[int]:
 
 _RACES = {
     frozenset(("copy", "load")): "a host buffer is filled again while it is still being copied",
-    frozenset(("copy", "step")): "a step and a copy use one device buffer in no order",
+    frozenset(("copy", "step")): "a step and a copy use the same device buffer in no fixed order",
     frozenset(("step", "results")): "the results are read before the last step is done",
-    frozenset(("copy",)): "two copies use one buffer in no order",
+    frozenset(("copy",)): "two copies use the same buffer in no fixed order",
 }
 
 
@@ -273,15 +276,17 @@ def _judge_time(run: Replay, case: Any) -> None:
     best_s, spent_s = ideal_s(case), run.makespan_s
     if spent_s <= (1 + TOLERANCE) * best_s:
         return
-    slower = f"it takes {seconds(spent_s)}, {percent(spent_s / best_s - 1)} more than the ideal {seconds(best_s)}"
+    slower = (
+        f"the program takes {seconds(spent_s)}, {percent(spent_s / best_s - 1)} more than the ideal {seconds(best_s)}"
+    )
     if sum(entry["op"] == "synchronize" for entry in run.program) >= len(case["load_s"]):
-        why = f"synchronize() is called once a batch, and nothing is loaded meanwhile: {slower}"
+        why = f"synchronize() is called once per batch, and nothing is loaded meanwhile: {slower}"
         raise Wrong("the host waits for the device in every step", why=why, next=ONE_WAIT)
     slip = host_waits(run.program, slower) or _buffer_slip(run, case) or needless_order(run.program, case, slower)
     if slip:
         raise slip
     raise Wrong(
-        "right, but slower than it could be",
+        "the result is right, but the program is slower than it could be",
         why=slower,
-        next="loading, copying and stepping can all go on at once: which wait is too early or too long?",
+        next="loading, copying and stepping can all run at the same time: which wait is too early or too long?",
     )

@@ -15,8 +15,8 @@ from edl_labs.virtual import ReplayError
 from edl_labs.virtual.bin_tree import BinTree, PackedBins, replay_bins
 
 _PACKED = 0.5  # of the points: two functions, and the one that is right keeps its half
-_LATER = "a sequence went into a later row than it had to"
-_UNPROVEN = "the looks do not show that no earlier row had room"
+_LATER = "a sequence was put into a later row than necessary"
+_UNPROVEN = "your looks do not prove that no earlier row had room"
 LOOKS = 3  # times n log2 n, promised in the lab's text
 
 
@@ -89,16 +89,18 @@ class PackSequences(Exercise):
         if got["leaf"]:
             raise Wrong(
                 "tree.put() was given the number of a leaf, not of a row",
-                why=f"{got['leaf']} is where the walk down the tree ended, a leaf's number as tree.room() takes it; "
-                "rows are counted from 0, one for each sequence",
-                next="row i is node tree.leaves + i: which row is that leaf?",
+                why=f"{got['leaf']} is the node where the walk down the tree ended, as tree.room() numbers nodes; rows "
+                "are counted from 0, one for each sequence",
+                next="find the row that belongs to this leaf: row i is node tree.leaves + i",
             )
         if max(case["lengths"]) > case["capacity"]:
             _judge_refusal(case, got["refused"])
             return
         if got["refused"]:
             raise Wrong(
-                "sequences that fit were refused", why=got["refused"][:200], next="only what is longer than a row"
+                "your function refused sequences that fit",
+                why=got["refused"][:200],
+                next="raise the error only for a sequence that is longer than a row",
             )
         run = _replayed(case, got["program"])
         try:
@@ -107,9 +109,9 @@ class PackSequences(Exercise):
             if not got["changed"]:
                 raise
             raise Wrong(
-                "the list that was given was sorted itself",
-                why="after that an index belongs to another order than the caller's",
-                next="sort the indices by length: sorted(range(len(lengths)), key=…), and leave `lengths` as it is",
+                "your function changed the order of the given list",
+                why="after that, an index no longer refers to the same sequence as in the caller's list",
+                next="sort the indices by length: sorted(range(len(lengths)), key=…), and leave `lengths` unchanged",
             ) from None
         _judge_packing(case, run)
 
@@ -168,8 +170,8 @@ def _judge_mask(case: Any, mask: Any, right: Any) -> None:
     if mask.shape != right.shape or str(mask.dtype) != "bool":
         raise Wrong(
             "the mask has the wrong shape or dtype",
-            why=f"{mask.dtype} of {mask.shape}, for a row of {case['mask_capacity']}",
-            next="one bool for each pair of positions of the row",
+            why=f"got {mask.dtype} with shape {mask.shape}, for a row of capacity {case['mask_capacity']}",
+            next="return one bool for each pair of positions in the row",
             keeps=_PACKED,
         )
     if (mask == right).all():
@@ -177,17 +179,20 @@ def _judge_mask(case: Any, mask: Any, right: Any) -> None:
     told, then = "the mask is wrong", "write down the mask of two sequences of two tokens by hand"
     size = case["mask_capacity"]
     if (mask == right.T).all():
-        told, then = "the mask is turned round", "row i says what position i may look at"
+        told, then = "the mask is transposed", "make row i say what position i may look at"
     elif any(mask[i, j] for i in range(size) for j in range(i + 1, size)):
-        told, then = "a token looks into the future", "position i sees positions up to i"
+        told, then = "a token looks into the future", "let position i look only at positions up to i"
     elif (mask & ~right)[: sum(case["mask_lengths"])].any():
         told, then = "a token looks into another sequence", "where does its own sequence begin?"
     elif mask[sum(case["mask_lengths"]) :].any():
-        told, then = "padding looks at something", "positions after the last sequence see nothing, not even themselves"
+        told, then = (
+            "padding looks at something",
+            "let positions after the last sequence see nothing, not even themselves",
+        )
     elif (right & ~mask).any():
-        told, then = "a token does not see all of its own sequence", "itself, and all before it in its sequence"
+        told, then = "a token does not see enough of its own sequence", "let it see itself and all earlier tokens of it"
     place = [int(n) for n in (mask != right).nonzero()[0][:1]] + [int(n) for n in (mask != right).nonzero()[1][:1]]
-    where = f"lengths {case['mask_lengths']}, position {place[0]} to position {place[1]}"
+    where = f"for lengths {case['mask_lengths']}, the entry for position {place[0]} looking at {place[1]} is wrong"
     raise Wrong(told, why=where, next=then, keeps=_PACKED)
 
 
@@ -196,38 +201,41 @@ def _judge_refusal(case: Any, refused: str) -> None:
     if not refused:
         raise Wrong(
             "a sequence longer than a row was packed",
-            why=f"sequence {place} has {case['lengths'][place]} tokens, a row {case['capacity']}",
-            next="raise a ValueError that names it",
+            why=f"sequence {place} has {case['lengths'][place]} tokens, but a row has room for {case['capacity']}",
+            next="raise a ValueError that names the sequence's index",
         )
     if str(place) not in "".join(c if c.isdigit() else " " for c in refused).split():
         raise Wrong(
             "the error does not say which sequence is too long",
-            why=f"it says {refused[:120]!r}; it is sequence {place}",
-            next="a real data set has a million of them",
+            why=f"it says {refused[:120]!r}, but does not name sequence {place}",
+            next="include its index in the message: a real data set has a million sequences",
         )
 
 
 def _judge_rows(case: Any, rows: Any, run: PackedBins) -> None:
     if sorted(str(i) for row in rows for i in row) == sorted(map(str, case["lengths"])):
         why = f"the first row is {str(rows[0])[:60]}"
-        raise Wrong("the rows hold lengths, not indices", why=why, next="give the place of a sequence in `lengths`")
+        raise Wrong("the rows contain lengths, not indices", why=why, next="use a sequence's index in `lengths`")
     if sorted(i for row in rows for i in row) != list(range(len(case["lengths"]))):
         raise Wrong(
-            "not every sequence is packed exactly once", why="an index is missing or comes twice", next="count them"
+            "not every sequence is packed exactly once",
+            why="an index is missing, or occurs twice",
+            next="count the indices in your rows",
         )
     empty = sum(not row for row in rows)
     if empty:
         raise Wrong(
-            "empty rows came back",
-            why=f"{empty} of {len(rows)} rows hold no sequence",
+            "your function returned empty rows",
+            why=f"{empty} of {len(rows)} rows contain no sequence",
             next="leave out rows that stayed empty",
         )
     told = sorted(tuple(sorted(case["lengths"][i] for i in row)) for row in rows)
     if told != sorted(tuple(sorted(row)) for row in run.bins):
         raise Wrong(
-            "the rows are not what was put into the tree",
-            why=f"{counted(len(rows), 'row')} came back, {counted(len(run.bins), 'row')} of the tree were filled",
-            next="return, for each row that was filled, the indices of what was put there",
+            "the returned rows differ from those in the tree",
+            why=f"your function returned {counted(len(rows), 'row')}; it filled {counted(len(run.bins), 'row')} of the "
+            "tree",
+            next="for each row that was filled, return the indices of the sequences that you put there",
         )
 
 
@@ -242,35 +250,35 @@ def _emptiest(rooms: list[int], length: int, row: int, capacity: int) -> int:
 
 _RULES: tuple[tuple[str, str, str, _Rule], ...] = (
     (
-        "a row with exactly the room was passed over",
-        "sequences that would have filled an earlier row to its last token went into a later one",
-        "room that is as large as the sequence is enough",
+        "a row with exactly enough room was skipped",
+        "sequences that would have filled an earlier row exactly were put into a later one",
+        "compare with >=: room that is exactly as large as the sequence is enough",
         lambda rooms, length, row, capacity: next(
             i for i, room in enumerate(rooms) if room > length or room == capacity
         ),
     ),
     (
-        "only the current row was filled; earlier rows were not looked at again",
-        "each sequence is in the row of the one before it, or in the next row",
-        "a shorter sequence may fit where a longer one did not: begin with the first row each time",
+        "only the current row was filled; your code did not look at earlier rows again",
+        "each sequence is in the same row as the previous one, or in the next row",
+        "start at the first row each time: a shorter sequence may fit where a longer one did not",
         lambda rooms, length, row, capacity: row if rooms[row] >= length else row + 1,
     ),
     (
-        "the last row with room was taken, not the first",
-        "no row after the one that was taken ever had room, and rows before it had",
-        "below which of a node's two children are the rows that come first?",
+        "your code chose the last row with room, not the first",
+        "in no case did a row after the chosen one have room, but earlier rows did",
+        "below which of a node's two children are the earlier rows?",
         lambda rooms, length, row, capacity: max(i for i, room in enumerate(rooms) if room >= length),
     ),
     (
-        "the fullest row with room was taken, not the first",
-        "of all rows with room, the one that was taken had the least",
-        "first fit: of all rows with room, the one that comes first",
+        "your code chose the fullest row with room, not the first",
+        "of all rows with room, the chosen one always had the least",
+        "apply first fit: of all rows with room, choose the first",
         lambda rooms, length, row, capacity: min((room, i) for i, room in enumerate(rooms) if room >= length)[1],
     ),
     (
-        "the emptiest row was taken, not the first with room",
-        "of all rows that held something already, the one that was taken had the most room",
-        "first fit: of all rows with room, the one that comes first",
+        "your code chose the emptiest row, not the first with room",
+        "of all rows that already contained a sequence, the chosen one always had the most room",
+        "apply first fit: of all rows with room, choose the first",
         _emptiest,
     ),
 )
@@ -292,22 +300,24 @@ def _judge_packing(case: Any, run: PackedBins) -> None:
         raise Wrong(
             "a long sequence came after a shorter one",
             why=f"put {run.unsorted} is longer than the one before it",
-            next="decreasing: the longest first",
+            next="put the sequences in decreasing order of length, the longest first",
         )
     if run.skipped is not None:
         raise Wrong(
-            _LATER, why=f"at put {run.skipped} an earlier row had room", next="first fit: the first row that has room"
+            _LATER,
+            why=f"at put {run.skipped}, an earlier row had room",
+            next="apply first fit: choose the first row that has room",
         )
     if run.unproven is not None:
         raise Wrong(
             _UNPROVEN,
-            why=f"before put {run.unproven}, what was seen of the tree leaves it open",
-            next="decide by what tree.room() says: a node with too little room rules out all rows below it",
+            why=f"before put {run.unproven}, the nodes that you had looked at left it open",
+            next="decide by the values of tree.room(): a node with too little room rules out all rows below it",
         )
     count, most = len(case["lengths"]), most_looks(len(case["lengths"]))
     if run.looks > most:
         raise Wrong(
-            "too many comparisons",
-            why=f"{run.looks:,} looks for {count} sequences; {most:,} are allowed, 3 n log2 n",
-            next="one look at a node rules out all rows below it: walk down from the root instead of along the rows",
+            "too many looks at the tree",
+            why=f"your code looked {run.looks:,} times for {count} sequences; {most:,} looks are allowed, 3 n log2 n",
+            next="walk down from the root instead of along the rows: one look at a node can rule out all rows below it",
         )

@@ -28,7 +28,9 @@ class PredictWorkers(Exercise):
 
     def compare(self, case: Any, got: Any, want: Any) -> None:
         if len(got) != len(want):
-            raise Wrong("each number of workers has one answer", why="some are missing", next="return (rate, limit)")
+            raise Wrong(
+                "answers are missing", why="each number of workers needs one answer", next="return (rate, limit)"
+            )
         for workers, answer, (right, why) in zip(case["workers"], got, want, strict=True):
             rate, limit = _pair(workers, answer)
             if not close(rate, right, rtol=1e-6):
@@ -36,9 +38,10 @@ class PredictWorkers(Exercise):
             if limit != why:
                 known = limit if limit in LIMITS else f"{limit[:40]!r}"
                 raise Wrong(
-                    f"{known} is not what stops it there",
-                    why=f"{counted(workers, 'worker')}, {right:.4g} batches/s; the answers are {', '.join(LIMITS)}",
-                    next="the smallest of the bounds is the one that holds; without workers nothing overlaps",
+                    f"{known} is not the limit here",
+                    why=f"with {counted(workers, 'worker')}, the rate is {right:.4g} batches/s; possible limits are "
+                    f"{', '.join(LIMITS)}",
+                    next="find the resource with the smallest bound; without workers, nothing overlaps",
                 )
 
     def diagnose_all_cases(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
@@ -52,13 +55,13 @@ class PredictWorkers(Exercise):
             return None
         if all(close(rate, 1 / right) for *_, rate, right in asked):
             return Wrong(
-                "seconds per batch came back, not batches per second",
-                why="every answer is 1 over the right one",
-                next="return the rate: how many batches come in a second?",
+                "your function returned seconds per batch, not batches per second",
+                why="every answer is the reciprocal of the right one",
+                next="return the rate: how many batches are finished per second?",
             )
         for what, then, bounds in _SLIPS:
             if all(_gives(bounds, machine, workers, rate, right) for machine, workers, rate, right in asked):
-                return Wrong(what, why="all of your rates are what that gives", next=then)
+                return Wrong(what, why="this mistake gives exactly your rates, in all cases", next=then)
         return None
 
     def format_case(self, case: Any) -> str:
@@ -69,8 +72,8 @@ def _pair(workers: int, answer: Any) -> tuple[float, str]:
     kinds = [type(part) for part in answer] if isinstance(answer, list) else []
     if kinds in ([str, float], [str, int]):
         raise Wrong(
-            "the limit came first, and the rate second",
-            why=f"for {counted(workers, 'worker')} the first of the two is {answer[0][:40]!r}",
+            "your function returned the limit first, and the rate second",
+            why=f"for {counted(workers, 'worker')}, the first value is {answer[0][:40]!r}",
             next="return batch_per_s, limit",
         )
     if kinds not in ([float, str], [int, str]):
@@ -79,8 +82,8 @@ def _pair(workers: int, answer: Any) -> tuple[float, str]:
         )
         inside = f" of {', '.join(kind.__name__ for kind in kinds)}" if kinds else ""
         raise Wrong(
-            "predict_workers gives two things",
-            why=f"for {counted(workers, 'worker')} it returned {came}{inside}, not a number and a name",
+            "predict_workers must return two values",
+            why=f"for {counted(workers, 'worker')}, it returned {came}{inside}, not a number and a name",
             next="return batch_per_s, limit",
         )
     return answer[0], answer[1]
@@ -91,12 +94,12 @@ def _wrong_rate(workers: int, answer: Any, right: float, limit: str) -> Wrong:
     yours = f"yours is {rate:.4g} (limit: {own[:20]})"
     why = f"with {counted(workers, 'worker')}, the rate is {right:.4g} batches/s (limit: {limit}); {yours}"
     if workers == 0:
-        then = "without workers nothing overlaps: the main process loads and steps in turn, so their times add up"
+        then = "add up the times: without workers, the main process loads and steps in turn, and nothing overlaps"
         return Wrong("the rate without workers is wrong", why=why, next=then)
     return Wrong(
         "the rate is wrong",
         why=why,
-        next=f"work out the bound of {limit!r} again, and that of {own[:20]!r}: the smaller one holds"
+        next=f"work out the bounds of {limit!r} and {own[:20]!r} again: the smaller one is the rate"
         if own != limit
         else f"work out the bound of {limit!r} again",
     )
@@ -131,84 +134,84 @@ def _like_one(machine: Any, workers: int) -> float:
 
 
 _NONE_S = 1e-12  # of a resource that was left out: its bound never holds
-_EACH = "each resource has a rate of its own: workers, cores, disk and step; the smallest holds"
-_IN_TURN = "a worker computes, waits and reads a batch, one after the other"
-_WORKING = "which of cpu_s, wait_s and disk_s keep a core at work?"
+_EACH = "work out a rate for each resource (workers, cores, disk and step), and return the smallest"
+_IN_TURN = "add up what a worker does for a batch: it computes, waits and reads, one after the other"
+_WORKING = "which of cpu_s, wait_s and disk_s keep a core busy?"
 _SLIPS: tuple[tuple[str, str, Callable[[Any, int], float]], ...] = (
     ("wait_s was left out of a worker's time", _IN_TURN, _slip(one=lambda m: m["cpu_s"] + m["disk_s"])),
     ("disk_s was left out of a worker's time", _IN_TURN, _slip(one=lambda m: m["cpu_s"] + m["wait_s"])),
     ("cpu_s was left out of a worker's time", _IN_TURN, _slip(one=lambda m: m["wait_s"] + m["disk_s"])),
     (
-        "the longest part of a worker's time was taken as its whole time",
+        "only the longest part of a worker's time was counted",
         _IN_TURN,
         _slip(one=lambda m: max(m["cpu_s"], m["wait_s"], m["disk_s"])),
     ),
     (
-        "without workers, nothing overlaps",
-        "the main process loads and steps in turn: times add up",
+        "loading and stepping were overlapped although there are no workers",
+        "add up the times: without workers, the main process loads and steps in turn",
         _like_one,
     ),
     (
-        "a step on cores was taken to cost the loader nothing",
-        "it needs step_threads cores, each for step_s",
+        "a step on the cores was counted as free for the loader",
+        "count the step's core time too: it needs step_threads cores, each for step_s",
         _slip(on_cores=lambda m: m["cpu_s"]),
     ),
     (
-        "a step on a device was taken to need a core too",
-        "with step_threads 0 the step takes no core",
+        "a step on a device was counted as using a core",
+        "count no core time for the step if step_threads is 0",
         _slip(on_cores=lambda m: m["cpu_s"] + max(1, m["step_threads"]) * m["step_s"]),
     ),
     (
-        "every step was taken to need one core",
-        "it needs step_threads cores, each for step_s; with step_threads 0, none",
+        "every step was counted as using one core",
+        "count step_threads cores, each for step_s; if step_threads is 0, count none",
         _slip(on_cores=lambda m: m["cpu_s"] + m["step_s"]),
     ),
     (
-        "the step's cores were taken away for the whole time",
-        "a step has its cores for step_s of each batch, and workers have them for the rest",
+        "the step's cores were subtracted for the whole time",
+        "subtract them only for step_s of each batch: during the rest of it, workers can use these cores",
         _slip(on_cores=lambda m: m["cpu_s"], cores=lambda m: m["cores"] - m["step_threads"]),
     ),
     ("the number of cores was left out", _EACH, _slip(on_cores=lambda m: _NONE_S)),
-    ("the disk was taken to serve every worker at full speed", _EACH, _slip(disk=lambda m: _NONE_S)),
+    ("the disk was assumed to serve every worker at full speed", _EACH, _slip(disk=lambda m: _NONE_S)),
     ("the step was left out", _EACH, _slip(step=lambda m: _NONE_S)),
     (
-        "a step was taken to need one core only",
-        "it needs step_threads cores, each for step_s",
+        "a step on the cores was counted as using only one core",
+        "count step_threads cores, each for step_s",
         _slip(on_cores=lambda m: m["cpu_s"] + (m["step_s"] if m["step_threads"] else 0.0)),
     ),
     (
-        "a worker that waits was taken to keep a core busy",
+        "a worker that waits was counted as keeping a core busy",
         _WORKING,
         _slip(on_cores=lambda m: m["cpu_s"] + m["wait_s"] + m["step_threads"] * m["step_s"]),
     ),
     (
-        "a worker that reads was taken to keep a core busy",
+        "a worker that reads was counted as keeping a core busy",
         _WORKING,
         _slip(on_cores=lambda m: m["cpu_s"] + m["disk_s"] + m["step_threads"] * m["step_s"]),
     ),
     (
-        "a worker was taken to keep a core busy while it waits and reads",
+        "a worker was counted as keeping a core busy while it waits and reads",
         _WORKING,
         _slip(on_cores=lambda m: m["cpu_s"] + m["wait_s"] + m["disk_s"] + m["step_threads"] * m["step_s"]),
     ),
     (
         "the step's time was multiplied by its threads",
-        "step_s is what a step takes with all of its threads; the threads count only for the cores",
+        "use step_s as it is, the time of a step with all of its threads: the threads count only for the cores",
         _slip(step=lambda m: m["step_s"] * max(1, m["step_threads"])),
     ),
     (
         "the step's time was divided by its threads",
-        "step_s is what a step takes with all of its threads; the threads count only for the cores",
+        "use step_s as it is, the time of a step with all of its threads: the threads count only for the cores",
         _slip(step=lambda m: m["step_s"] / max(1, m["step_threads"])),
     ),
     (
         "the times of all resources were added up",
-        "with workers, all resources work at the same time: the smallest bound is the rate",
+        "return the smallest bound: with workers, all resources work at the same time",
         _slip(held=lambda bounds: 1 / sum(1 / bound for bound in bounds)),
     ),
     (
-        "the largest of the bounds was taken, not the smallest",
-        "what one resource could do is of no use where another one cannot: a loop keeps the pace of its slowest part",
+        "the largest of the bounds was returned, not the smallest",
+        "return the smallest bound: a loop cannot be faster than its slowest part",
         _slip(held=max),
     ),
 )

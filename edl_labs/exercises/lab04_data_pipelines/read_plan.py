@@ -46,12 +46,12 @@ class ReadPlan(Exercise):
         joined = [sorted(tuple(read) for read in plan) for plan in got]
         for what, then, rule in _RULES:
             if all(plan == _by_rule(case, rule) for case, plan in zip(cases, joined, strict=True)):
-                return Wrong(what, why="every one of your plans is what that gives", next=then)
+                return Wrong(what, why="this rule gives exactly your plans, in all cases", next=then)
         kinds = {kind for case, plan in zip(cases, joined, strict=True) for kind in _shards_read(case, plan)}
         if kinds == {"whole", "by sample"}:
             return Wrong(
-                "a shard is read whole, or sample by sample, and nothing in between",
-                why="no plan of yours reads through some gaps of a shard and jumps over others",
+                "each shard is read either whole or sample by sample, never anything in between",
+                why="none of your plans reads through some gaps of a shard and jumps over others",
                 next="decide for each gap separately: is reading it cheaper than one seek?",
             )
         return None
@@ -68,8 +68,9 @@ class ReadPlan(Exercise):
     def format_case(self, case: Any) -> str:
         parts = ", ".join(str(tuple(part)) for part in case["wanted"][:4])
         return (
-            f"{len(case['wanted'])} samples out of {len(case['shard_bytes'])} shards on one disk ({case['disk']}): a "
-            f"seek takes {seconds(case['seek_s'])}, {byte_count(case['byte_per_s'])} a second\nwanted: {parts}, …"
+            f"{len(case['wanted'])} samples from {len(case['shard_bytes'])} shards on one disk ({case['disk']}): a "
+            f"seek takes {seconds(case['seek_s'])}, the disk reads {byte_count(case['byte_per_s'])} per "
+            f"second\nwanted: {parts}, …"
         )
 
 
@@ -94,21 +95,21 @@ def _refuse_impossible(case: Any, plan: Any) -> None:
         whole = len(read) == 3 and all(type(number) is int for number in read)
         if not whole or not 0 <= read[0] < len(case["shard_bytes"]):
             raise Wrong(
-                "a read is not a (shard, start, stop) of whole numbers",
-                why=f"one of them is {str(read)[:60]}",
-                next="give the shard's number as in wanted, then the bytes from start up to stop",
+                "a read is not a tuple (shard, start, stop) of whole numbers",
+                why=f"one of your reads is {str(read)[:60]}",
+                next="give the shard's number as in `wanted`, then the first byte and the byte after the last",
             )
         if not 0 <= read[1] < read[2] <= case["shard_bytes"][read[0]]:
             raise Wrong(
-                "a read lies outside its shard",
+                "a read goes beyond its shard",
                 why=f"shard {read[0]} has {case['shard_bytes'][read[0]]:,} bytes; the read is {read[1]} to {read[2]}",
-                next="a read never needs to go beyond the last sample that is wanted",
+                next="give bytes with 0 <= start < stop; no read has to go beyond the last wanted sample",
             )
     if len(plan) > _MAX_READS:
         raise Wrong(
-            "there are thousands of reads",
-            why=f"the plan has {len(plan):,}",
-            next="one read for each sample is too many already",
+            "the plan has thousands of reads",
+            why=f"it has {len(plan):,}",
+            next="combine reads: even one read for each sample would be fewer",
         )
 
 
@@ -129,7 +130,7 @@ def _refuse_gaps(case: Any, plan: Any) -> None:
         where, then = _which_missing(case, plan, missing)
         raise Wrong(
             f"wanted samples were never read{where}",
-            why=f"{len(missing)} of {len(case['wanted'])}, the first of them {missing[0]}",
+            why=f"{len(missing)} of {len(case['wanted'])} are missing; the first of them is {missing[0]}",
             next=then,
         )
 
@@ -139,13 +140,13 @@ def _which_missing(case: Any, plan: Any, missing: list[tuple[int, int, int]]) ->
     unread = sorted({shard for shard, *_ in missing} - {read[0] for read in plan})
     if plan and len(unread) > 1 and all(shard in unread for shard, *_ in missing):
         return (
-            f": all those of shards {', '.join(map(str, unread))}",
-            "no read goes on into another shard: a new one begins where the shard changes",
+            f": all those in shards {', '.join(map(str, unread))}",
+            "begin a new read where the shard changes: a read cannot continue into another shard",
         )
     last = sorted(tuple(part) for part in case["wanted"])[-len(missing) :]
     if plan and sorted(missing) == last and len({shard for shard, *_ in missing}) == 1:
-        return ": the last ones on the disk", "is the last read in your list too, when no sample comes any more?"
-    return "", "every byte of every wanted sample lies in one of the reads"
+        return ": the last ones on the disk", "after the last sample, do you append the last read to your list too?"
+    return "", "make sure that every byte of every wanted sample is in one of the reads"
 
 
 def _refuse_lengths(case: Any, plan: Any) -> None:
@@ -164,55 +165,55 @@ def _refuse_lengths(case: Any, plan: Any) -> None:
             return
         shard, start, length = plan[0]
         raise Wrong(
-            "a read's third number is its length; asked is where it stops",
-            why=f"({shard}, {start}, {length}) reads up to {length}; with {start + length} there, and so on, every "
-            "wanted sample is read",
-            next="give (shard, start, stop), as the wanted samples are given",
+            "the third number of a read is its length instead of its stop",
+            why=f"({shard}, {start}, {length}) reads up to byte {length}; with {start + length} in its place, and so "
+            "on, every wanted sample is read",
+            next="give (shard, start, stop), in the same form as the wanted samples",
         ) from None
 
 
 # Of a read so far, where it starts, where its last sample does, and where it stops; of the next sample, its start and
 # stop; and of the disk, how many bytes it reads in the time of a seek: are the two joined?
 _Rule = Callable[[int, int, int, int, int, float], bool]
-_SEEK = "how many bytes does the disk read in the time of one seek? A gap that is shorter is cheaper to read"
+_SEEK = "how many bytes does the disk read in the time of one seek? A shorter gap is cheaper to read than to jump"
 _WORTH = (
-    "a gap that is shorter than what the disk reads in the time of one seek, seek_s * byte_per_s bytes, is cheaper to "
-    "read; seek_s / byte_per_s is about 0, and no number of bytes"
+    "compare each gap with seek_s * byte_per_s, the bytes that the disk reads in the time of one seek: a shorter gap "
+    "is cheaper to read; seek_s / byte_per_s is about 0, and not a number of bytes"
 )
-_GAP = "a gap begins where the sample before it stops, and ends where the next one starts"
+_GAP = "measure a gap from where one sample stops to where the next one starts"
 _RULES: tuple[tuple[str, str, _Rule], ...] = (
     (
-        "no gap was read through: only samples that touch were joined",
+        "no gap was read through: your code joined only adjacent samples",
         _WORTH,
         lambda first, last, end, start, stop, worth: start <= end,
     ),
     (
-        "large gaps were read through and small ones jumped",
+        "large gaps were read through, and small ones jumped over",
         _SEEK,
         lambda first, last, end, start, stop, worth: start - end >= worth,
     ),
     (
-        "the gap was taken from where the read before it starts",
+        "the gap was measured from the start of the read before it",
         _GAP,
         lambda first, last, end, start, stop, worth: start - first <= worth,
     ),
     (
-        "the gap was taken from where the sample before it starts",
+        "the gap was measured from the start of the sample before it",
         _GAP,
         lambda first, last, end, start, stop, worth: start - last <= worth,
     ),
     (
-        "the gap was taken up to where the sample after it stops",
+        "the gap was measured to the stop of the sample after it",
         _GAP,
         lambda first, last, end, start, stop, worth: stop - end <= worth,
     ),
     (
-        "a gap was compared with the sample behind it, and not with a seek of this disk",
+        "a gap was compared with the sample after it instead of a seek of this disk",
         _SEEK,
         lambda first, last, end, start, stop, worth: start - end <= stop - start,
     ),
     (
-        "a gap was compared with the sample before it, and not with a seek of this disk",
+        "a gap was compared with the sample before it instead of a seek of this disk",
         _SEEK,
         lambda first, last, end, start, stop, worth: start - end <= end - last,
     ),
@@ -244,27 +245,28 @@ def _shards_read(case: Any, plan: list[tuple[int, int, int]]) -> Iterator[str]:
 
 
 def _slow_plan(case: Any, plan: Any, *, mine: dict[str, Any], best: dict[str, Any]) -> Wrong:
-    slower = f"it takes {seconds(mine['time_s'])} where {seconds(best['time_s'])} would do"
+    slower = f"it takes {seconds(mine['time_s'])}, and {seconds(best['time_s'])} would be enough"
     known = _known_plan(case, plan)
     if known:
         what, then = known
-        return Wrong(what, why=f"{mine['seeks']} seeks, {byte_count(mine['read_bytes'])}: {slower}", next=then)
+        return Wrong(what, why=f"with {mine['seeks']} seeks for {byte_count(mine['read_bytes'])}, {slower}", next=then)
     if mine["seeks"] > best["seeks"] and mine["read_bytes"] <= best["read_bytes"]:
         return Wrong(
-            "the plan jumps where it could read on",
-            why=f"{mine['seeks']} seeks, {byte_count(mine['read_bytes'])}: {slower}",
-            next="in which order do the bytes lie on the disk, and when is a gap cheaper to read than to jump?",
+            "the plan jumps where it should read on",
+            why=f"with {mine['seeks']} seeks for {byte_count(mine['read_bytes'])}, {slower}",
+            next="in which order are the bytes stored on the disk, and when is a gap cheaper to read than to jump "
+            "over?",
         )
     if mine["read_bytes"] > best["read_bytes"] and mine["seeks"] <= best["seeks"]:
         return Wrong(
             "the plan reads unwanted data",
-            why=f"{byte_count(mine['read_bytes'])} with {mine['seeks']} seeks: {slower}",
-            next="how many bytes does the disk read in the time of one seek? A longer gap is cheaper to jump",
+            why=f"with {mine['seeks']} seeks for {byte_count(mine['read_bytes'])}, {slower}",
+            next="how many bytes does the disk read in the time of one seek? A longer gap is cheaper to jump over",
         )
     return Wrong(
-        "another plan is faster",
-        why=f"{mine['seeks']} seeks, {byte_count(mine['read_bytes'])}: {slower}",
-        next="price each gap twice, once read through and once jumped, and take the cheaper",
+        "a different plan is faster",
+        why=f"with {mine['seeks']} seeks for {byte_count(mine['read_bytes'])}, {slower}",
+        next="work out the cost of each gap twice, once read through and once jumped over, and choose the cheaper way",
     )
 
 
@@ -273,18 +275,21 @@ def _known_plan(case: Any, plan: Any) -> tuple[str, str] | None:
     reads, wanted = [tuple(read) for read in plan], [tuple(part) for part in case["wanted"]]
     inside = {shard: [start for at, start, _ in reads if at == shard] for shard, _, _ in reads}
     if any(starts != sorted(starts) for starts in inside.values()):
-        return "the plan does not read in the order of the disk", "in which order do the bytes of a shard lie there?"
+        return (
+            "the plan does not read in the order of the disk",
+            "in which order are the bytes of a shard stored there?",
+        )
     turns = sum(one[0] != other[0] for one, other in itertools.pairwise(reads))
     if turns >= len(inside):
         return (
             "the reads go back and forth between the shards",
-            "each change of shard is a seek: in which order do the bytes lie on the disk?",
+            "each change of shard is a seek: in which order are the bytes stored on the disk?",
         )
     if len(reads) == len(set(wanted)):
-        return "every sample is a read of its own", "when is a gap cheaper to read than to jump?"
+        return "every sample is read separately", "when is a gap cheaper to read than to jump over?"
     if len(reads) == len(inside):
         return (
-            "the plan reads unwanted data: each shard in one go",
+            "the plan reads unwanted data: it reads each shard in one go",
             "how many bytes does the disk read in the time of one seek?",
         )
     return None

@@ -55,8 +55,7 @@ class StageLadder(Exercise):
             return None
         return Wrong(
             "a stage was called with a sample that does not exist",
-            why=f"there are {case['samples']} samples, 0 to {case['samples'] - 1}; what comes after the last one is "
-            "not part of the file, and cannot be read",
+            why=f"there are {case['samples']} samples, 0 to {case['samples'] - 1}; the file ends after the last one",
             next="count the samples from 0",
         )
 
@@ -64,23 +63,24 @@ class StageLadder(Exercise):
         rungs = got["rungs"]
         if rungs and rungs[0][0] == _DICT:
             raise Wrong(
-                "a dict came back; a ladder is a list",
-                why="each rung is three things: the stage's name and its two times",
+                "your function returned a dict instead of a list",
+                why="each rung of a ladder has three values: the stage's name and its two times",
                 next="return a list of (name, alone_s, cumulative_s), in the order of the stages",
             )
         run = _replayed(case, got.get("program"))
         names = [stage["name"] for stage in case["stages"]]
         if [rung[0] for rung in rungs] != names:
             raise Wrong(
-                "a ladder has one rung for each stage, in order",
+                "a ladder must have one rung for each stage, in order",
                 why=f"the stages are {', '.join(names)}",
-                next="(name, alone_s, cumulative_s) for each",
+                next="return (name, alone_s, cumulative_s) for each stage",
             )
         if not any(reading.op == "now" for reading in run.readings):
             raise Wrong(
                 "the machine's own clock was never read",
-                why="time.perf_counter() and the like tell the time of this computer; the stages run on a modelled one",
-                next="read the clock of `vw`, which was given, before and after a run",
+                why="the stages run on a modelled machine; time.perf_counter() and similar clocks measure this "
+                "computer",
+                next="read the clock of `vw` before and after each run",
             )
         _refuse_other_columns(rungs, want["rungs"])
         if not _alike(rungs, want["rungs"]):
@@ -90,8 +90,9 @@ class StageLadder(Exercise):
             if close(rung[2], without, rtol=TOLERANCE) and not close(rung[2], right[2], rtol=TOLERANCE):
                 raise Wrong(
                     "a stage was left out of the run that ends with it",
-                    why=f"cumulative, {rung[0]} came out as what stands before it: {seconds(rung[2])} a sample",
-                    next="with the stages counted from 0, which of them does stages[:k] hold?",
+                    why=f"your cumulative time of {rung[0]}, {seconds(rung[2])} per sample, is the time without that "
+                    "stage",
+                    next="if the stages are counted from 0, which of them are in stages[:k]?",
                 )
             for which, mine, good in (("alone", rung[1], right[1]), ("cumulative", rung[2], right[2])):
                 if not close(mine, good, rtol=TOLERANCE):
@@ -122,15 +123,15 @@ def _refuse_other_columns(rungs: Any, right: Any) -> None:
         return
     if _alike([(name, all_s, own_s) for name, own_s, all_s in rungs], right):
         raise Wrong(
-            "alone and cumulative are the wrong way round",
-            why=f"of {rungs[1][0]}, the time with all stages before it came first",
+            "alone and cumulative are in the wrong order",
+            why=f"for {rungs[1][0]}, your function returned the time with all stages before it first",
             next="return (name, alone_s, cumulative_s)",
         )
     if _alike([(name, own_s, all_s * place) for place, (name, own_s, all_s) in enumerate(rungs, 1)], right):
         raise Wrong(
-            "cumulative was divided by the number of stages too",
-            why=f"{rungs[1][0]}, the second stage, has a half of what is right: {seconds(rungs[1][2])} a sample",
-            next="cumulative is a sample's time in all of these stages together: divide only by the samples",
+            "the cumulative time was divided by the number of stages too",
+            why=f"{rungs[1][0]}, the second stage, has half of the right value: {seconds(rungs[1][2])} per sample",
+            next="divide only by the number of samples: cumulative is the time in all of these stages together",
         )
 
 
@@ -139,9 +140,9 @@ def _refuse_one_sample(case: Any, program: Any) -> None:
     seen = {entry["offset"] // entry["bytes"] for entry in program if entry["op"] == "read"}
     if len(seen) == 1 < case["samples"]:
         raise Wrong(
-            "only one sample was run; a figure is the mean over all of them",
-            why=f"sample {seen.pop()} was read, and none of the other {case['samples'] - 1}",
-            next="between two readings: all samples, once, from cold; their difference is divided by the samples",
+            "only one sample was run, but each figure must be the mean over all samples",
+            why=f"sample {seen.pop()} was read, but the other {case['samples'] - 1} were not",
+            next="between two clock readings, run all samples once, from cold; divide the difference by their number",
         )
 
 
@@ -155,8 +156,8 @@ def _alike(rungs: Any, right: Any) -> bool:
 
 def _told(stage: Any) -> str:
     if stage["kind"] == "read":
-        return f"read, {byte_count(stage['bytes'])} a sample"
-    return f"cpu, {seconds(min(stage['cpu_s']), digits=2)} to {seconds(max(stage['cpu_s']), digits=2)} a sample"
+        return f"read, {byte_count(stage['bytes'])} per sample"
+    return f"cpu, {seconds(min(stage['cpu_s']), digits=2)} to {seconds(max(stage['cpu_s']), digits=2)} per sample"
 
 
 def _machine(case: Any) -> LoaderMachine:
@@ -203,33 +204,41 @@ def _replayed(case: Any, text: Any) -> WorkersReplay:
         raise Wrong(error.what, why=error.why, next=error.next) from None
     except (ReplayError, TypeError, ValueError, RecursionError) as error:
         raise Wrong(
-            "the recorded program is not what this machine would have done",
+            "the recorded program cannot be replayed on this machine",
             why=str(getattr(error, "what", "it is not a program"))[:200],
-            next="use only the machine's own calls; do not touch its record",
+            next="use only the calls of `vw`, and do not change its record",
         ) from None
 
 
 def _wrong_rung(case: Any, rung: Any, *, which: str, mine: float, right: Any) -> Wrong:
     good = right[1] if which == "alone" else right[2]
-    why = f"{which}, {rung[0]} takes {1e3 * good:.4g} ms a sample; yours is {1e3 * mine:.4g} ms"
+    why = f"for {rung[0]}, {which}: expected {1e3 * good:.4g} ms per sample, got {1e3 * mine:.4g} ms"
     if close(mine, good * case["samples"], rtol=TOLERANCE):
-        return Wrong("that is the time of all samples", why=why, next="seconds per sample: divide")
+        return Wrong("your time is that of all samples together", why=why, next="divide by the number of samples")
     if which == "alone" and close(mine, right[2], rtol=TOLERANCE):
-        return Wrong("a stage alone was measured with those before it", why=why, next="run that stage only")
+        return Wrong(
+            "the time of a stage alone includes the stages before it",
+            why=why,
+            next="run only that stage between the two clock readings",
+        )
     stage = next(stage for stage in case["stages"] if stage["name"] == rung[0])
     if mine < good and stage["kind"] == "read" and (which == "alone" or stage is case["stages"][0]):
         return Wrong(
-            "a warm figure is given for a cold one",
+            "a stage was measured warm instead of cold",
             why=why,
-            next="an earlier run left the data in the page cache; what empties it?",
+            next="an earlier run left the data in the page cache: what empties it?",
         )
     if mine < good and which == "cumulative":
         return Wrong(
-            "the stages together take longer than that",
+            "a cumulative time is too short",
             why=why,
             next="start each run cold, and run the stages sample by sample: two of them may share a disk",
         )
-    return Wrong("a rung of the ladder is wrong", why=why, next="between two readings: all samples, once, from cold")
+    return Wrong(
+        "a rung of the ladder is wrong",
+        why=why,
+        next="between two clock readings, run all samples once, from cold",
+    )
 
 
 def _refuse_unmeasured(case: Any, rungs: Any, run: WorkersReplay) -> None:
@@ -239,7 +248,9 @@ def _refuse_unmeasured(case: Any, rungs: Any, run: WorkersReplay) -> None:
         for time_s in times_s:
             if not any(close(span, time_s * case["samples"], rtol=1e-6, atol=1e-9) for span in spans):
                 raise Wrong(
-                    "a figure does not lie between any two readings of the clock",
-                    why=f"{name}: {seconds(time_s)} a sample; no two readings differ by {case['samples']} times that",
-                    next="one pair of readings around all samples, their difference divided by the samples",
+                    "a figure is not the difference of any two clock readings",
+                    why=f"for {name}, your time is {seconds(time_s)} per sample; no two readings differ by "
+                    f"{case['samples']} times that",
+                    next="take one pair of readings around all samples, and divide their difference by the number of "
+                    "samples",
                 )

@@ -27,23 +27,27 @@ class StorageFormat(Exercise):
     def compare(self, case: Any, got: Any, want: Any) -> None:
         names = [form["name"] for form in case["forms"]]
         if len(got["cost_s"]) != len(names):
-            raise Wrong("each format has one cost", why="more or fewer came back", next="return one number of seconds")
+            raise Wrong(
+                "each format must have one cost",
+                why=f"got {len(got['cost_s'])} costs for {len(names)} formats",
+                next="return one number of seconds",
+            )
         for form, mine, right in zip(case["forms"], got["cost_s"], want["cost_s"], strict=True):
             if not close(mine, right, rtol=1e-6):
                 raise _wrong_cost(case, form, mine, right)
         if got["pick"] not in names:
             raise Wrong(
                 f"{got['pick'][:40]!r} is not one of the formats",
-                why=f"they are {', '.join(names)}",
-                next="return a name",
+                why=f"the formats are {', '.join(names)}",
+                next="return one of these names",
             )
         # Two formats may cost the same: either is right.
         picked = want["cost_s"][names.index(got["pick"])]
         if not close(picked, min(want["cost_s"]), rtol=1e-6):
             raise Wrong(
                 f"{got['pick']} is not the cheapest format",
-                why=f"it costs {seconds(picked)}, another one {seconds(min(want['cost_s']))}",
-                next="compare what format_cost_s gives for each of them, on this disk and for this access",
+                why=f"it costs {seconds(picked)}, and another one costs {seconds(min(want['cost_s']))}",
+                next="compare the costs that format_cost_s returns for each format, on this disk and for this access",
             )
 
     def diagnose_all_cases(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
@@ -82,26 +86,26 @@ def _told(mine: Any, right: float, form: Any, access: Any, disk: Any) -> str:
 
     stored = access["samples"] * form["sample_bytes"]
     fits = stored <= disk["cache_bytes"]
-    uncached = "a data set just as large as the page cache fits into it"
+    uncached = "a data set exactly as large as the page cache was assumed not to fit into it"
     uncached = uncached if stored == disk["cache_bytes"] else "the page cache was left out"
     unit_always = max(exact, form["unit_bytes"])
     omissions = {
         uncached: total(fits=False),
-        "every epoch after the first was taken to be free": total(fits=True),
-        "the least that a random read fetches was left out": total(each=exact, fits=fits),
-        "the least that a random read fetches was paid by a sequential one": total(each=unit_always, fits=fits),
-        "the columns that are not needed were paid for": total(
+        "every epoch after the first was assumed to need no disk": total(fits=True),
+        "the smallest unit that a random read fetches was left out": total(each=exact, fits=fits),
+        "the smallest unit of a random read was applied to sequential reads too": total(each=unit_always, fits=fits),
+        "the cost includes columns that are not read": total(
             each=max(form["sample_bytes"], form["unit_bytes"]) if scattered else form["sample_bytes"], fits=fits
         ),
-        "columns were skipped in a format that cannot": total(
+        "columns were skipped in a format that is not columnar": total(
             each=max(form["sample_bytes"] * access["column_share"], form["unit_bytes"])
             if scattered
             else form["sample_bytes"] * access["column_share"],
             fits=fits,
         ),
-        "opening files was left out": total(opens=0, fits=fits),
-        "every sample paid for a seek": total(seeks=read, fits=fits),
-        "no sample paid for a seek": total(seeks=1, fits=fits),
+        "the time for opening files was left out": total(opens=0, fits=fits),
+        "a seek was counted for every sample of a sequential read": total(seeks=read, fits=fits),
+        "only one seek per epoch was counted for a random read": total(seeks=1, fits=fits),
     }
     for told, value in omissions.items():
         if close(mine, value, rtol=1e-6) and not close(value, right, rtol=1e-6):
@@ -111,15 +115,17 @@ def _told(mine: Any, right: float, form: Any, access: Any, disk: Any) -> str:
 
 def _both(form: Any, mine: Any, right: float) -> str:
     digits = 4 if f"{right:.4g}" != f"{mine:.4g}" else 8
-    return f"for {form['name']}, {right:.{digits}g} s is right; yours is {mine:.{digits}g} s"
+    return f"for {form['name']}: expected {right:.{digits}g} s, got {mine:.{digits}g} s"
 
 
 def _wrong_cost(case: Any, form: Any, mine: Any, right: float) -> Wrong:
     why = _both(form, mine, right)
     told = _told(mine, right, form, case["access"], case["disk"])
     if told:
-        return Wrong(told, why=why, next="read that row of the table again")
-    return Wrong("the cost of a format is wrong", why=why, next="add up the rows of the table, one epoch at a time")
+        return Wrong(told, why=why, next="read the table and the rules below it again")
+    return Wrong(
+        "the cost of a format is wrong", why=why, next="work out the disk's and the processor's time per epoch"
+    )
 
 
 _Slip = Callable[[Any, Any, Any], float]
@@ -181,42 +187,42 @@ def _one_seek_in_all(form: Any, access: Any, disk: Any) -> float:
     return right - (access["epochs"] - 1) * disk["seek_s"] * is_cold
 
 
-_CACHE = "the whole data set, as it is stored, has to fit: all samples, with all of their columns"
-_UNIT = "unit_bytes is the least that a random read fetches: less than that becomes a unit, more stays what it is"
+_CACHE = "compare the whole data set, as it is stored, with the cache: all samples, with all of their columns"
+_UNIT = "fetch at least unit_bytes for a random read: round a smaller read up to that, and leave a larger one as it is"
 _SLIPS: dict[tuple[str, str], _Slip] = {
-    ("you required only the columns that are read to fit into the page cache", _CACHE): _slip(
+    ("your code requires only the columns that are read to fit into the page cache", _CACHE): _slip(
         cached=lambda form, access: _stored(form, access) * _share(form, access)
     ),
-    ("you required only the samples that an epoch reads to fit into the page cache", _CACHE): _slip(
+    ("your code requires only the samples that an epoch reads to fit into the page cache", _CACHE): _slip(
         cached=lambda form, access: _reads(access) * form["sample_bytes"]
     ),
-    ("you required only the bytes that an epoch fetches to fit into the page cache", _CACHE): _slip(
+    ("your code requires only the bytes that an epoch fetches to fit into the page cache", _CACHE): _slip(
         cached=lambda form, access: _reads(access) * _fetched(form, access)
     ),
     (
-        "you paid for opening and parsing once where the data set is cached",
-        "the page cache spares the disk alone: every epoch opens and parses again",
+        "opening and parsing were counted only once for a data set that is cached",
+        "count opening and parsing in every epoch: the page cache saves only the disk's time",
     ): _slip(total=lambda io_s, cpu_s, cold, all_: cold * (io_s + cpu_s)),
     (
-        "you paid for one seek in all for a sequential read",
-        "every epoch that reads from the disk begins with a seek",
+        "only one seek was counted for all epochs of a sequential read",
+        "count a seek at the beginning of every epoch that reads from the disk",
     ): _one_seek_in_all,
-    ("the share of columns was taken after rounding up to a unit, so that less than a unit was fetched", _UNIT): _slip(
+    ("the share of columns was applied after rounding up to a unit, so less than a unit is fetched", _UNIT): _slip(
         fetched=_share_of_units
     ),
     ("reads were rounded up to whole units", _UNIT): _slip(fetched=_in_units),
     (
-        "disk and processor were taken to work at the same time",
-        "here one waits for the other: their times add up",
+        "disk and processor were assumed to work at the same time",
+        "add up their times: here they do not overlap",
     ): _slip(total=lambda io_s, cpu_s, cold, all_: max(cold * io_s, all_ * cpu_s)),
     (
-        "a sample that opens no file of its own was not parsed, or only as often as files are opened",
-        "each sample that is read is parsed once, however many files are opened for it",
+        "parsing was counted once per opened file instead of once per sample",
+        "count one parse for each sample that is read, however many files are opened for it",
     ): _slip(opened=lambda form, disk: form["opens_per_sample"] * (disk["open_s"] + form["parse_s"])),
-    ("a sequential epoch read `reads` samples", "a sequential epoch reads all `samples`; `reads` is for random ones"): (
+    ("a sequential epoch reads `reads` samples in your code", "use all `samples` there: `reads` is for random order"): (
         _slip(reads=lambda access: access["reads"])
     ),
-    ("a random epoch read all samples", "a random epoch reads `reads` of them; a sequential one reads all `samples`"): (
+    ("a random epoch reads all samples in your code", "use `reads` there: all `samples` are for sequential order"): (
         _slip(reads=lambda access: access["samples"])
     ),
 }

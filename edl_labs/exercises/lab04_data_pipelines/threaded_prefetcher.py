@@ -65,14 +65,17 @@ class Prefetcher(Exercise):
         judge_closing(got)
         if got["threads_left"]:
             raise Wrong(
-                "a thread goes on after close()",
-                why=f"{items_taken(got['taken'])} taken, then close() was called; a new thread was alive when it "
-                "returned",
-                next="signal a thread that waits at a full queue to stop; close() waits until it has stopped",
+                "a thread is still running after close()",
+                why=f"{items_taken(got['taken'])} taken, then close() was called; when it returned, a new thread was "
+                "still alive",
+                next="signal the thread to stop, even if it is waiting at a full queue, and wait in close() until it "
+                "has stopped",
             )
         if case["take"] < 0 and not got["source_closed"]:
             raise Wrong(
-                "the source was left open", why="it ended, and its finally never ran", next="iterate it to its end"
+                "the source was left open",
+                why="its last item was taken, but its `finally` never ran",
+                next="iterate over the source until it ends",
             )
 
     def format_answer(self, case: Any, got: Any) -> str:
@@ -90,9 +93,10 @@ class Prefetcher(Exercise):
                 and one["given"] > 100 * case["depth"]
             ):
                 return Wrong(
-                    "the whole source is drawn before the first item is handed on",
-                    why=f"of an endless source more than {100 * case['depth']} items were drawn, and none came",
-                    next="put each item as soon as it is drawn: list(source) and the like wait for the source's end",
+                    "the whole source is drawn before the first item is passed on",
+                    why=f"more than {100 * case['depth']} items of an endless source were drawn, but none was "
+                    "delivered",
+                    next="put each item as soon as it is drawn: list(source), for example, waits for the source's end",
                 )
         return None
 
@@ -100,14 +104,14 @@ class Prefetcher(Exercise):
         end = f", then raises {case['error']}" if case["error"] else ""
         taken = "all" if case["take"] < 0 else str(case["take"])
         count = "endless" if case["count"] < 0 else counted(case["count"], "item")
-        slow = f" (number {case['slow']} takes it {_SLOW_S} s)" if case["slow"] else ""
+        slow = f" (item number {case['slow']} takes {_SLOW_S} s)" if case["slow"] else ""
         then = f"the consumer takes {taken}, then calls close()"
         if case["kind"] == FALSE_ITEMS:
-            slow = ", first 0 each, then None each"
+            slow = ", the first half of them 0, the rest None"
         if case["kind"] == ERROR_AHEAD:
             then = f"the consumer begins after that, and {then.removeprefix('the consumer ')}"
         if case["kind"] == CLOSED_ELSEWHERE:
-            slow = f" (number {case['slow']} is kept until close() was called)"
+            slow = f" (item number {case['slow']} arrives only after close() was called)"
             then = f"the consumer takes {taken} and waits for the next one; another thread calls close()"
         return f"depth={case['depth']}; the source gives {count}{slow}{end}; {then}"
 
@@ -239,7 +243,7 @@ def _closed_twice(prefetcher: Any, make: Any, *, when: str) -> str:
         prefetcher.close()
     except Exception as error:
         if isinstance(error, RuntimeError) and "before it is started" in str(error):
-            error.args = (f"{error}: it has to begin with the prefetcher, before anybody iterates",)
+            error.args = (f"{error}: start it in `__init__`, before anything iterates",)
             raise
         if not when or not _can_be_closed(make):
             raise

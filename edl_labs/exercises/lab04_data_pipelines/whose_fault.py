@@ -31,21 +31,21 @@ class WhoseFault(Exercise):
         if got not in VERDICTS:
             raise Wrong(
                 f"{got[:40]!r} is not one of the three verdicts",
-                why=f"they are {', '.join(VERDICTS)}",
-                next="return one",
+                why=f"the verdicts are {', '.join(VERDICTS)}",
+                next="return one of these verdicts",
             )
         if got == want:
             return
         if _FASTER.get(want) == got and _seconds_are_slow(case["timeline"]):
             raise Wrong(
-                "a slow batch was left out of a worker's rate",
-                why="each worker's second batch takes half as long again as any later one, and counts as they do",
-                next="leave each worker's first batch out, and no other: a rate is of all the rest",
+                "a slow batch seems to be missing from a worker's rate",
+                why="each worker's second batch takes over 1.5 times as long as any later one, and counts like them",
+                next="leave out only each worker's first batch, and count all the others",
             )
         host = _billed(case["timeline"])
         raise Wrong(
             f"this loop is not {got}",
-            why=f"workers: {_workers(case['timeline'])}, each one's first batch does not count; "
+            why=f"number of workers: {_workers(case['timeline'])}; the first batch of each does not count; "
             f"the host spent {seconds(host['next'])} in next and "
             f"{seconds(host['else'])} elsewhere",
             next=_NEXT[got],
@@ -69,8 +69,8 @@ class WhoseFault(Exercise):
 
 
 _NEXT = {
-    "data-bound": "without first batches: is the loader, all its workers together, clearly slower than the device?",
-    "compute-bound": "what would the loader's rate be if steps were free? Workers make batches at once: rates add up",
+    "data-bound": "without the first batches, is the loader (all its workers together) clearly slower than the device?",
+    "compute-bound": "what would the loader's rate be if steps were free? Workers run in parallel: their rates add up",
     "balanced": "compare the two rates without the first batches: how close must they be to be balanced?",
 }
 
@@ -106,16 +106,16 @@ def _misread_rule(cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | 
     turned = {"data-bound": "compute-bound", "compute-bound": "data-bound"}
     if got == [turned.get(right, right) for right in want]:
         return Wrong(
-            "data-bound and compute-bound are the wrong way round",
-            why="every balanced loop is right, and every other one got the opposite verdict",
+            "your code confuses data-bound and compute-bound",
+            why="your verdicts on balanced loops are right, and all others are the opposite of the right one",
             next="a data-bound loop waits for its data: which of the two rates is the lower one there?",
         )
-    for bound, slow in (("data-bound", "a loader that is slower"), ("compute-bound", "a device that is slower")):
+    for bound, slow in (("data-bound", "a slower loader"), ("compute-bound", "a slower device")):
         if got == ["balanced" if right == bound else right for right in want]:
             return Wrong(
-                f"{slow} was called balanced, however much slower it is",
-                why=f"no loop came out as {bound}, and every other verdict is right",
-                next="balanced: the faster side's rate is at most 1.1 times the slower one's, whichever side that is",
+                f"{slow} was always called balanced, however much slower it is",
+                why=f"your function never returned {bound}, and every other verdict is right",
+                next="use one limit for both sides: balanced is at most 1.1 times the slower side's rate",
             )
     return _difference_as_rule(cases, got)
 
@@ -144,7 +144,8 @@ def _difference_as_rule(cases: list[Any], got: list[Any]) -> Wrong | None:
         if parts(distance):
             return Wrong(
                 "balanced was decided by a difference, not by a ratio",
-                why=f"a fixed difference in {unit} gives all verdicts: it is little in a fast loop, much in a slow one",
+                why=f"a fixed limit on the difference in {unit} explains all of your verdicts, but the same difference "
+                "means more in one loop than in another",
                 next="divide the faster side's rate by the slower one's: up to 1.1 is balanced",
             )
     return None
@@ -157,11 +158,11 @@ def _another_limit(rates: list[tuple[float, float]], got: list[Any]) -> Wrong | 
     far = min(ratio for ratio, answer in zip(ratios, got, strict=True) if answer != "balanced")
     if close <= CLOSE < far:
         return None
-    drawn, seen = ("narrowly", far) if far <= CLOSE else ("widely", close)
+    drawn, seen = ("narrow", far) if far <= CLOSE else ("wide", close)
     was = "not called balanced" if far <= CLOSE else "called balanced"
     return Wrong(
-        f"balanced was drawn too {drawn}",
-        why=f"a loop whose sides' rates differ by a factor of {seen:.4g} was {was}: either the limit is not 1.1, or it "
+        f"your range for balanced is too {drawn}",
+        why=f"a loop whose two rates differ by a factor of {seen:.4g} was {was}: either your limit is not 1.1, or it "
         "limits the difference of the rates instead of their ratio",
         next="divide the faster side's rate by the slower one's: up to 1.1 is balanced",
     )
@@ -222,32 +223,36 @@ def _row_by_row(taken: dict[str, list[float]], *, without: int) -> float:
     return sum(len(times) / max(sum(times), _CLOCK_S) for times in (first[without:], *others) if times)
 
 
-_SPANS = "a rate is the number of spans over the sum of their own lengths, worker by worker, and on the device"
-_LOADS = "how fast could the workers load? Their own spans say so, the host's do not"
-_STEPS = "how long does a step take? The spans of the device say so, without what is between them"
-_ONE = ("one worker's rate was taken for the loader's", "several workers load at once", "what do they load together?")
+_SPANS = "divide the number of spans by the sum of their durations, for each worker and for the device"
+_LOADS = "how fast could the workers load? Use their own spans, not those of the host"
+_STEPS = "how long does a step take? Use the spans of the device, without the gaps between them"
+_ONE = (
+    "one worker's rate was used as the loader's rate",
+    "several workers load at the same time",
+    "what is the rate of all workers together?",
+)
 _COUNTED = (
     "each worker's first batch was counted",
-    "your verdicts are those of rates of all batches, and in its first one a worker starts and imports",
-    "leave each worker's first batch out, and no other",
+    "your verdicts fit rates over all batches, but a worker's first batch includes its start and imports",
+    "leave out each worker's first batch, and no other",
 )
 _ONE_LEFT_OUT = (
-    "one first batch was left out in all, and not each worker's",
-    "your verdicts are those of rates without the very first batch alone: those of the other workers still count",
-    "every worker has a first batch, in which it starts and imports: leave out each worker's",
+    "only a single first batch was left out, instead of one for each worker",
+    "your verdicts fit rates without the very first batch, but with the first batches of the other workers",
+    "leave out the first batch of every worker: it includes that worker's start and imports",
 )
 _WITH_WAITS = (
-    "a worker's rate was taken from its first load to its last, waits and all",
-    "between two loads a worker may wait at a full queue, and that is not its loading",
-    "add up the lengths of the loads alone, without each worker's first",
+    "a worker's rate was computed over the time from its first load to its last, including waits",
+    "between two loads, a worker may wait at a full queue, and that time is not loading time",
+    "add up only the durations of the loads, without each worker's first",
 )
 _SIDES = {
     "worker by worker": _WITH_WAITS,
     "worker by worker, all": _WITH_WAITS,
     "worker by worker, after the first": _WITH_WAITS,
     "whole time": (
-        "rates were taken over the whole time, waiting and all",
-        "waits for the other side, pauses and the workers' start are in them",
+        "rates were computed over the whole time, including waits",
+        "that time includes waits for the other side, pauses and the start of the workers",
         _SPANS,
     ),
     "first batches": _COUNTED,
@@ -257,27 +262,31 @@ _SIDES = {
     "one worker": _ONE,
     "one worker, first batches": _ONE,
     "step to step": (
-        "the time from one step to the next was taken for the step",
-        "the device may wait for data in between, and that is not the step",
+        "the time from one step to the next was used as the time of a step",
+        "the device may wait for data in between, and that time is not part of the step",
         _STEPS,
     ),
     "host's step": (
-        "the host's time outside next was taken for the step",
-        "launch and item are the host's: it pauses there, and what it does not wait for is missing",
+        "the host's time outside next was used as the time of a step",
+        "launch and item are spans of the host: they include its pauses, and miss work that it does not wait for",
         _STEPS,
     ),
-    "host's launch": ("the host's launch was taken for the step", "a launch only hands the step over", _STEPS),
-    "host's next": ("the host's time in next was taken for the loader's", "it holds waits and copies too", _LOADS),
+    "host's launch": ("the host's launch was used as the time of a step", "a launch only starts the step", _STEPS),
+    "host's next": ("the host's time in next was used as the loader's", "it includes waits and copies too", _LOADS),
     "host's next, later": (
-        "the host's time in next was taken for the loader's",
-        "it holds waits and copies too",
+        "the host's time in next was used as the loader's",
+        "it includes waits and copies too",
         _LOADS,
     ),
-    "host's two": ("both rates were taken from the host's spans", "it waits in them, for data and for steps", _SPANS),
+    "host's two": (
+        "both rates were computed from the host's spans",
+        "these include the host's waits for data and for steps",
+        _SPANS,
+    ),
     "no bracket": (
         "the loader's rate is not batches divided by time: parentheses are missing",
-        "n - 1 / t, a worker's batches less one over its time, gives all of your verdicts",
-        "the batches that count, all but the first, are divided by their time: put the difference in parentheses",
+        "n - 1 / t, with a worker's batches n and their time t, explains all of your verdicts",
+        "put the difference in parentheses: divide n - 1, the batches that count, by their time",
     ),
 }
 

@@ -1,5 +1,5 @@
 # %% mistake="begins_with_epoch_one"
-# told: before any set_epoch() it is not epoch 0
+# told: before any call to set_epoch(), the epoch is not 0
 class BucketSampler(BucketSampler):
     def __init__(self, lengths, *, batch_size, seed):
         super().__init__(lengths, batch_size=batch_size, seed=seed)
@@ -7,7 +7,7 @@ class BucketSampler(BucketSampler):
 
 
 # %% mistake="draws_on_where_it_stopped"
-# told: iterating again gave another order
+# told: iterating again gave a different order
 class BucketSampler:
     def __init__(self, lengths, *, batch_size, seed):
         self.lengths, self.batch_size, self.seed = lengths, batch_size, seed
@@ -96,7 +96,7 @@ class BucketSampler:
 
 
 # %% mistake="hash_of_a_text"
-# told: the same seed and epoch gave another order
+# told: the same seed and epoch gave a different order
 # like: seed_ignored
 class BucketSampler:
     def __init__(self, lengths, *, batch_size, seed):
@@ -187,7 +187,7 @@ class BucketSampler:
 
 
 # %% mistake="pools_in_order"
-# told: batches come in the order of their lengths
+# told: the batches are in the order of their lengths
 class BucketSampler:
     def __init__(self, lengths, *, batch_size, seed):
         self.lengths, self.batch_size, self.seed, self.epoch = (
@@ -246,7 +246,7 @@ class BucketSampler:
 
 
 # %% mistake="seed_ignored"
-# told: the same seed and epoch gave another order
+# told: the same seed and epoch gave a different order
 class BucketSampler:
     def __init__(self, lengths, *, batch_size, seed):
         self.lengths, self.batch_size, self.seed, self.epoch = (

@@ -1,5 +1,5 @@
 # %% mistake="always_one_multiple_more"
-# told: the batch is padded further than it needs
+# told: the batch is padded further than it has to be
 def collate_pad(sequences, *, pad_id, multiple):
     width = (max(map(len, sequences)) // multiple + 1) * multiple
     tokens = torch.tensor([[*s, *[pad_id] * (width - len(s))] for s in sequences])
@@ -10,7 +10,7 @@ def collate_pad(sequences, *, pad_id, multiple):
 
 
 # %% mistake="at_least_one_wide"
-# told: a batch without any token has no columns
+# told: a batch without any tokens must have no columns
 _right_pad = collate_pad
 
 
@@ -31,7 +31,7 @@ def collate_pad(sequences, *, pad_id, multiple):
 
 
 # %% mistake="multiple_forgotten"
-# told: the width is not the requested multiple
+# told: the width was not rounded up to the multiple
 def collate_pad(sequences, *, pad_id, multiple):
     width = max(map(len, sequences))
     tokens = torch.tensor([[*s, *[pad_id] * (width - len(s))] for s in sequences])

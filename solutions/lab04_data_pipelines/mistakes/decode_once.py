@@ -1,5 +1,5 @@
 # %% mistake="all_geometry_is_exchanged"
-# told: a window and a change of places were exchanged
+# told: a cut and a move were swapped
 # %% replace
 swaps = ({"point", "move"}, {"point", "cut"}, {"whole", "move"})
 # %% by
@@ -13,7 +13,7 @@ def move_offline(chain):
 
 
 # %% mistake="everything_once"
-# told: a random transform was done once and for all
+# told: a random transform was done once for all epochs
 def move_offline(chain):
     return list(range(len(chain)))
 
@@ -49,7 +49,7 @@ def move_offline(chain):
 
 
 # %% mistake="pairs_in_one_direction"
-# told: a transform stays that may change places with those before it
+# told: a transform that may move past those before it was left in the loader
 def move_offline(chain):
     swaps = {("point", "move"), ("point", "cut"), ("whole", "move")}
     offline, staying = [], []

@@ -10,7 +10,7 @@ def feed(gpu, batches, *, nbytes, slots, load, step):
 
 
 # %% mistake="a_step_does_not_wait"
-# told: a step and a copy use one device buffer in no order
+# told: a step and a copy use the same device buffer in no fixed order
 def feed(gpu, batches, *, nbytes, slots, load, step):
     hosts = [gpu.host_empty(nbytes, pin_memory=True) for _ in range(slots)]
     inside = [gpu.empty(nbytes) for _ in range(slots)]
@@ -62,7 +62,7 @@ def feed(gpu, batches, *, nbytes, slots, load, step):
 
 
 # %% mistake="the_host_waits_for_the_step"
-# told: right, but slower than it could be
+# told: the result is right, but the program is slower than it could be
 # %% replace
 pinned = [gpu.host_empty(nbytes, pin_memory=True) for _ in range(slots)]
 # %% by

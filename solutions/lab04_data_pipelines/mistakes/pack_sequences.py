@@ -1,5 +1,5 @@
 # %% mistake="along_the_rows"
-# told: too many comparisons
+# told: too many looks at the tree
 def pack_sequences(lengths, tree):
     for index, length in enumerate(lengths):
         if length > tree.capacity:
@@ -43,7 +43,7 @@ def pack_sequences(lengths, tree):
 
 
 # %% mistake="looks_are_left_out"
-# told: the looks do not show that no earlier row had room
+# told: your looks do not prove that no earlier row had room
 def pack_sequences(lengths, tree):
     for index, length in enumerate(lengths):
         if length > tree.capacity:

@@ -1,5 +1,5 @@
 # %% mistake="a_step_costs_no_cores"
-# told: a step on cores was taken to cost the loader nothing
+# told: a step on the cores was counted as free for the loader
 def predict_workers(workers, machine):
     batch_s = machine["cpu_s"] + machine["wait_s"] + machine["disk_s"]
     if workers == 0:
@@ -14,7 +14,7 @@ def predict_workers(workers, machine):
 
 
 # %% mistake="no_workers_overlap"
-# told: without workers, nothing overlaps
+# told: loading and stepping were overlapped although there are no workers
 def predict_workers(workers, machine):
     batch_s = machine["cpu_s"] + machine["wait_s"] + machine["disk_s"]
     bounds = {

@@ -1,5 +1,5 @@
 # %% mistake="close_does_not_wait"
-# told: a thread goes on after close()
+# told: a thread is still running after close()
 # like: close_only_says_so
 class Prefetcher(Prefetcher):
     def close(self):
@@ -7,7 +7,7 @@ class Prefetcher(Prefetcher):
 
 
 # %% mistake="close_only_says_so"
-# told: a thread goes on after close()
+# told: a thread is still running after close()
 class Prefetcher(Prefetcher):
     def _put(self, kind, value):
         self._queue.put((kind, value))
@@ -18,7 +18,7 @@ class Prefetcher(Prefetcher):
 
 
 # %% mistake="consumer_waits_in_get"
-# told: a consumer that waits is not let go by close()
+# told: close() does not wake a consumer that is waiting for an item
 class Prefetcher(Prefetcher):
     def __iter__(self):
         while not self._closed.is_set():
@@ -32,7 +32,7 @@ class Prefetcher(Prefetcher):
 
 
 # %% mistake="dropped_where_full"
-# told: items were dropped, and the consumer waits for ever
+# told: items were dropped, and the consumer waits forever
 import queue
 
 
@@ -91,7 +91,7 @@ class Prefetcher(Prefetcher):
 
 
 # %% mistake="errors_kill_the_thread"
-# told: the consumer waits for ever
+# told: the consumer waits forever
 # like: only_known_errors
 class Prefetcher(Prefetcher):
     def _fill(self, source):
@@ -129,7 +129,7 @@ class Prefetcher:
 
 
 # %% mistake="none_is_the_end"
-# told: items that are false were lost
+# told: falsy items were lost
 class Prefetcher(Prefetcher):
     def __iter__(self):
         for item in super().__iter__():
@@ -139,7 +139,7 @@ class Prefetcher(Prefetcher):
 
 
 # %% mistake="only_known_errors"
-# told: the consumer waits for ever
+# told: the consumer waits forever
 class Prefetcher(Prefetcher):
     def _fill(self, source):
         try:

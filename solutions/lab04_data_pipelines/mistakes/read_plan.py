@@ -30,7 +30,7 @@ plan[-1] = (shard, plan[-1][1], start)
 
 
 # %% mistake="one_read_a_sample"
-# told: every sample is a read of its own
+# told: every sample is read separately
 def read_plan(wanted, *, seek_s, byte_per_s):
     return sorted(wanted)
 

@@ -15,7 +15,7 @@ def stage_ladder(vw, stages, *, samples):
 
 
 # %% mistake="never_drops_the_cache"
-# told: a warm figure is given for a cold one
+# told: a stage was measured warm instead of cold
 def stage_ladder(vw, stages, *, samples):
     def run_s(functions):
         began_s = vw.now_s()
@@ -32,7 +32,7 @@ def stage_ladder(vw, stages, *, samples):
 
 
 # %% mistake="seconds_of_all_samples"
-# told: that is the time of all samples
+# told: your time is that of all samples together
 def stage_ladder(vw, stages, *, samples):
     def run_s(functions):
         vw.drop_cache()
@@ -50,7 +50,7 @@ def stage_ladder(vw, stages, *, samples):
 
 
 # %% mistake="sums_of_single_stages"
-# told: the stages together take longer than that
+# told: a cumulative time is too short
 def stage_ladder(vw, stages, *, samples):
     ladder, together_s = [], 0.0
     for name, function in stages:

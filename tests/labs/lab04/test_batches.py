@@ -36,8 +36,8 @@ def test_a_mask_upside_down_and_other_dtypes_are_told(judged, solution):
         tokens, mask = solution["collate_pad"](sequences, **how)
         return tokens.float(), mask
 
-    assert "the mask is upside down" == judged("collate_pad", collate_pad=inverted).what
-    assert "tokens are int64, the mask is bool" == judged("collate_pad", collate_pad=floats).what
+    assert "the mask is inverted" == judged("collate_pad", collate_pad=inverted).what
+    assert "tokens must be int64, and the mask bool" == judged("collate_pad", collate_pad=floats).what
 
 
 def test_waste_is_exact():
@@ -96,7 +96,9 @@ def test_a_sampler_of_small_batches_is_refused(judged):
     outcome = judged("bucket_sampler", BucketSampler=sampler(singles))
 
     assert "more than one batch is not full" == outcome.what
-    assert outcome.why.startswith("1201 batches came, 1201 with fewer than 12 samples; 1201 samples make 101 ")
+    assert outcome.why.startswith(
+        "iterating gave 1201 batches, 1201 of them with fewer than 12 samples; 1201 samples make 101 "
+    )
 
 
 def test_a_batch_that_is_larger_than_asked_is_told(judged):
@@ -117,8 +119,8 @@ def iterating(given):
 @pytest.mark.parametrize(
     ("given", "told"),
     [
-        (list, "`__iter__` returned a list, and has to return an iterator"),
-        (lambda batches: None, "`__iter__` returned None, and has to return an iterator"),
+        (list, "`__iter__` returned a list instead of an iterator"),
+        (lambda batches: None, "`__iter__` returned None instead of an iterator"),
         (lambda batches: (i for batch in batches for i in batch), "iterating gave something other than batches"),
         (lambda batches: iter(torch.arange(3)), "iterating gave something other than batches"),
         (lambda batches: iter(7), "your code raised TypeError: 'int' object is not iterable"),
@@ -155,7 +157,10 @@ def test_a_sampler_that_begins_with_another_epoch_is_refused(judged):
             super().__init__(lengths, batch_size=batch_size, seed=seed)
             self.epoch = 1
 
-    assert "before any set_epoch() it is not epoch 0" == judged("bucket_sampler", BucketSampler=BeginsWithOne).what
+    assert (
+        "before any call to set_epoch(), the epoch is not 0"
+        == judged("bucket_sampler", BucketSampler=BeginsWithOne).what
+    )
 
 
 def test_an_order_that_depends_on_what_was_iterated_before_is_refused(judged):
@@ -172,7 +177,7 @@ def test_an_order_that_depends_on_what_was_iterated_before_is_refused(judged):
         def __iter__(self):
             return iter(by_noisy_length(self.lengths, self.size, self.rng))
 
-    told = "the same seed and epoch gave another order"
+    told = "the same seed and epoch gave a different order"
 
     assert told == judged("bucket_sampler", BucketSampler=Remembers).what
 
@@ -231,17 +236,17 @@ def look_and_put_the_leaf(fits, row, tree):
 @pytest.mark.parametrize(
     ("choose", "told"),
     [
-        (next_fit, "only the current row was filled; earlier rows were not looked at again"),
-        (lambda fits, row, tree: fits[-1][1], "the last row with room was taken, not the first"),
-        (lambda fits, row, tree: min(fits)[1], "the fullest row with room was taken, not the first"),
+        (next_fit, "only the current row was filled; your code did not look at earlier rows again"),
+        (lambda fits, row, tree: fits[-1][1], "your code chose the last row with room, not the first"),
+        (lambda fits, row, tree: min(fits)[1], "your code chose the fullest row with room, not the first"),
         (
             lambda fits, row, tree: max((room % tree.capacity, -i) for room, i in fits)[1] * -1,
-            "the emptiest row was taken, not the first with room",
+            "your code chose the emptiest row, not the first with room",
         ),
         (look_and_put_the_leaf, "tree.put() was given the number of a leaf, not of a row"),
         # Near them: the last row for one sequence alone, the second row with room, a row behind the last.
-        (seventh, "a sequence went into a later row than it had to"),
-        (lambda fits, row, tree: fits[min(1, len(fits) - 1)][1], "a sequence went into a later row than it had to"),
+        (seventh, "a sequence was put into a later row than necessary"),
+        (lambda fits, row, tree: fits[min(1, len(fits) - 1)][1], "a sequence was put into a later row than necessary"),
         (lambda fits, row, tree: tree.leaves, "your code raised UsageError: cannot put a length of"),
     ],
 )
@@ -254,7 +259,7 @@ def test_rows_that_are_not_those_of_the_tree_are_refused(judged, solution):
         rows = solution["pack_sequences"](lengths, tree)
         return [*rows[:-2], [*rows[-2], *rows[-1]]]
 
-    assert "the rows are not what was put into the tree" == judged("pack_sequences", pack_sequences=other_rows).what
+    assert "the returned rows differ from those in the tree" == judged("pack_sequences", pack_sequences=other_rows).what
 
 
 def test_a_forged_record_is_refused(judged, solution):

@@ -51,7 +51,7 @@ def test_the_first_cold_reading_pays_for_no_import_and_no_index(solution, monkey
 
 
 @pytest.mark.parametrize("known", [True, False])
-def test_a_plan_is_measured_beside_the_order_of_asking_and_says_the_state(solution, capsys, known):
+def test_a_plan_is_measured_after_the_requested_order_and_says_the_state(solution, capsys, known):
     def make_cold(path):
         return CacheState(10, 10, known=known)
 
@@ -59,14 +59,14 @@ def test_a_plan_is_measured_beside_the_order_of_asking_and_says_the_state(soluti
         names = {**solution, "scratch": type("Scratch", (), {"name": folder}), "make_cold": make_cold}
         names["reading_s"] = type(solution["reading_s"])(solution["reading_s"].__code__, names)
         exec(cell_with("def scattered_parts"), names)
-        exec(cell_with("reads as asked:"), names)
-        exec(cell_with("reads of your plan:"), names)
+        exec(cell_with("reads in the requested order take"), names)
+        exec(cell_with("reads of your plan take"), names)
         size = (Path(folder) / "parts.bin").stat().st_size
     said = capsys.readouterr().out
 
     assert 2048 * 16384 == size
     assert 2 == said.count("page cache: warm, 100 %" if known else "page cache: this system cannot tell")
-    assert "1024 reads as asked:" in said
+    assert "1024 reads in the requested order take" in said
     assert len(names["plan"]) < 1024
 
 

@@ -24,7 +24,7 @@ def test_one_stream_for_all_is_ordered_but_slower(judged):
             step(inside, batch)
         gpu.synchronize()
 
-    assert "steps and copies share a stream, and take turns" == judged("overlap_plan", feed=one_stream).what
+    assert "steps and copies share a stream, so they never overlap" == judged("overlap_plan", feed=one_stream).what
 
 
 def feeding(
@@ -73,20 +73,29 @@ def feeding(
 @pytest.mark.parametrize(
     ("slip", "told"),
     [
-        ({"to": lambda slot, slots: 0}, "one buffer of the device is used for all batches"),
+        ({"to": lambda slot, slots: 0}, "all batches use the same device buffer"),
         ({"copied_in": "default"}, "the event after copying batch 0 was recorded in a different stream"),
         ({"done_in": "copies"}, "the event after the step of batch 0 was recorded in a different stream"),
         ({"waits_for": -1}, "copies wait for steps that use other buffers"),
         ({"swapped": True}, "batches are copied from the device to the host"),
         ({"on_host": True}, "step works on the host's buffer"),
-        ({"early": True}, "was recorded before copying batch 0 was launched, and says nothing of its end: record()"),
+        (
+            {"early": True},
+            "was recorded before copying batch 0 was launched, so it does not mark the end of that: call record()",
+        ),
         ({"blocks": True}, "the host waits for each copy to end"),
         ({"then": lambda gpu, copies, steps, event: event.synchronize()}, "waits for each copy before it loads the"),
         ({"then": lambda gpu, copies, steps, event: copies.synchronize()}, "waits for each copy before it loads the"),
         ({"then": lambda gpu, copies, steps, event: gpu.synchronize()}, "the host waits for the device in every step"),
         # Near them: the event of another slot, and a host that waits for steps.
-        ({"awaits": 1}, "record an event after the one, and let a stream or the host wait for it before the other"),
-        ({"then": lambda gpu, copies, steps, event: steps.synchronize()}, "right, but slower than it could be"),
+        (
+            {"awaits": 1},
+            "record an event after the first of the two, and let a stream or the host wait for it before the second",
+        ),
+        (
+            {"then": lambda gpu, copies, steps, event: steps.synchronize()},
+            "the result is right, but the program is slower than it could be",
+        ),
     ],
 )
 def test_a_slip_of_a_schedule_is_named_by_the_program(judged, slip, told):
@@ -142,7 +151,10 @@ def test_a_host_that_waits_for_the_step_of_a_slot_is_too_slow_whatever_the_seed(
             done[slot].record()
         gpu.synchronize()
 
-    assert "right, but slower than it could be" == judged("overlap_plan", seed=seed, feed=host_waits).what
+    assert (
+        "the result is right, but the program is slower than it could be"
+        == judged("overlap_plan", seed=seed, feed=host_waits).what
+    )
 
 
 def test_work_of_ones_own_and_batches_out_of_order_are_refused(judged, solution):
@@ -153,7 +165,7 @@ def test_work_of_ones_own_and_batches_out_of_order_are_refused(judged, solution)
     def nothing(gpu, batches, **how):
         pass
 
-    told = "not every batch is loaded and stepped once, in order"
+    told = "each batch must be loaded once and stepped once, in order"
 
     assert told == judged("overlap_plan", feed=backwards).what
     assert told == judged("overlap_plan", feed=nothing).what
@@ -169,7 +181,7 @@ def test_a_step_on_anothers_batch_is_refused(judged):
             step(inside, batch)
         gpu.synchronize()
 
-    assert "a step worked on a batch other than its own" == judged("overlap_plan", feed=mixed_up).what
+    assert "a step worked on the wrong batch" == judged("overlap_plan", feed=mixed_up).what
 
 
 def test_results_read_too_early_are_a_race(judged, solution):
@@ -272,7 +284,7 @@ def test_lost_and_reordered_items_are_told_apart(judged, solution):
             yield from pair
 
     assert judged("prefetcher", Prefetcher=Loses).what.startswith("items ")
-    assert "the order changed" == judged("prefetcher", Prefetcher=Sorts).what
+    assert "the order of the items changed" == judged("prefetcher", Prefetcher=Sorts).what
 
 
 @pytest.mark.slow

@@ -33,7 +33,7 @@ def test_a_close_that_only_sets_the_flag_is_refused(judged, solution):
 
     outcome = judged("prefetcher", Prefetcher=Flag)
 
-    assert "a thread goes on after close()" == outcome.what
+    assert "a thread is still running after close()" == outcome.what
     assert outcome.points < 1
 
 
@@ -76,7 +76,7 @@ def test_a_wrapped_exception_is_told_to_be_another_one(judged, solution):
             except Exception as error:
                 raise AssertionError(f"the source failed: {error}") from error
 
-    assert "another exception reached the consumer" == judged("prefetcher", Prefetcher=Wraps).what
+    assert "a different exception reached the consumer" == judged("prefetcher", Prefetcher=Wraps).what
 
 
 @pytest.mark.slow
@@ -106,7 +106,7 @@ def test_no_list_of_known_exceptions_is_long_enough(judged, solution):
         if thread.name == "consumer of the check":
             thread.join(20)
 
-    assert "the consumer waits for ever" == outcome.what
+    assert "the consumer waits forever" == outcome.what
 
 
 @pytest.mark.slow

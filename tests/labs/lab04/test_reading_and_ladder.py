@@ -30,10 +30,10 @@ def test_a_plan_read_backwards_pays_a_seek_for_each_read(judged, solution):
 @pytest.mark.parametrize(
     ("plan", "told"),
     [
-        (lambda wanted, **disk: [(shard, start, stop + 1 << 40) for shard, start, stop in wanted], "outside its shard"),
-        (lambda wanted, **disk: [(99, 0, 1)], "not a (shard, start, stop)"),
-        (lambda wanted, **disk: [(0, 0, 0.5)], "not a (shard, start, stop)"),
-        (lambda wanted, **disk: [(0, 0)], "not a (shard, start, stop)"),
+        (lambda wanted, **disk: [(shard, start, stop + 1 << 40) for shard, start, stop in wanted], "beyond its shard"),
+        (lambda wanted, **disk: [(99, 0, 1)], "not a tuple (shard, start, stop)"),
+        (lambda wanted, **disk: [(0, 0, 0.5)], "not a tuple (shard, start, stop)"),
+        (lambda wanted, **disk: [(0, 0)], "not a tuple (shard, start, stop)"),
         (lambda wanted, **disk: [], "wanted samples were never read"),
         (lambda wanted, **disk: wanted[1:], "wanted samples were never read"),
     ],
@@ -68,12 +68,12 @@ def one_gap_read(wanted, **disk):
 @pytest.mark.parametrize(
     ("plan", "told"),
     [
-        (whole_or_by_sample(lambda useful: useful > 0.5), "a shard is read whole, or sample by sample"),
-        (whole_or_by_sample(lambda useful: useful > 0.2), "a shard is read whole, or sample by sample"),
+        (whole_or_by_sample(lambda useful: useful > 0.5), "each shard is read either whole or sample by sample"),
+        (whole_or_by_sample(lambda useful: useful > 0.2), "each shard is read either whole or sample by sample"),
         # Near it: all of them by sample, all whole, and one gap decided by itself.
-        (whole_or_by_sample(lambda useful: False), "every sample is a read of its own"),
-        (whole_or_by_sample(lambda useful: True), "the plan reads unwanted data: each shard in one go"),
-        (one_gap_read, "the plan jumps where it could read on"),
+        (whole_or_by_sample(lambda useful: False), "every sample is read separately"),
+        (whole_or_by_sample(lambda useful: True), "the plan reads unwanted data: it reads each shard in one go"),
+        (one_gap_read, "the plan jumps where it should read on"),
     ],
 )
 def test_shards_that_are_read_whole_or_by_sample_are_told(judged, plan, told):
@@ -113,10 +113,10 @@ def test_every_format_wins_for_some_access(solution, exercises):
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        (lambda access, disk: (access, {**disk, "open_s": 0.0}), "opening files was left out"),
+        (lambda access, disk: (access, {**disk, "open_s": 0.0}), "the time for opening files was left out"),
         (
             lambda access, disk: (access, {**disk, "cache_bytes": 1e30}),
-            "every epoch after the first was taken to be free",
+            "every epoch after the first was assumed to need no disk",
         ),
     ],
 )
@@ -218,7 +218,10 @@ def test_the_order_of_the_places_does_not_matter(judged, solution):
 
 
 def test_places_beyond_the_chain_are_refused(judged):
-    assert "there is no such place in the chain" == judged("decode_once", move_offline=lambda chain: [len(chain)]).what
+    assert (
+        "your answer contains a place that is not in the chain"
+        == judged("decode_once", move_offline=lambda chain: [len(chain)]).what
+    )
 
 
 @pytest.mark.slow
@@ -237,9 +240,9 @@ def test_the_predicted_rates_are_bounds_that_the_model_comes_close_to(solution, 
 @pytest.mark.parametrize(
     ("answer", "told"),
     [
-        (lambda rate, limit: (limit, rate), "the limit came first, and the rate second"),
-        (lambda rate, limit: (limit, limit), "predict_workers gives two things"),
-        (lambda rate, limit: (limit,), "predict_workers gives two things"),
+        (lambda rate, limit: (limit, rate), "your function returned the limit first, and the rate second"),
+        (lambda rate, limit: (limit, limit), "predict_workers must return two values"),
+        (lambda rate, limit: (limit,), "predict_workers must return two values"),
     ],
 )
 def test_a_rate_and_a_limit_in_another_order_are_told(judged, solution, answer, told):
@@ -252,13 +255,15 @@ def test_one_bound_that_is_too_large_is_not_taken_for_the_largest_of_all(judged,
     def where_many_work(workers, machine):
         return 1 / machine["step_s"] if workers > 3 else solution["predict_workers"](workers, machine)[0], "step"
 
-    assert "the largest of the bounds was taken" not in judged("predict_workers", predict_workers=where_many_work).what
+    assert (
+        "the largest of the bounds was returned" not in judged("predict_workers", predict_workers=where_many_work).what
+    )
 
 
 def test_a_limit_that_is_none_is_told_the_four(judged, solution):
     outcome = judged("predict_workers", predict_workers=lambda w, m: (solution["predict_workers"](w, m)[0], "gpu"))
 
-    assert "'gpu' is not what stops it there" == outcome.what
+    assert "'gpu' is not the limit here" == outcome.what
     assert "workers, cores, disk, step" in outcome.why
 
 
@@ -280,7 +285,7 @@ def asked_behind(chain, *, which, pairs=("point move", "point cut", "whole move"
             lambda right, chain: asked_behind(chain, which=lambda other: other["random"]),
             "transforms were compared with",
         ),
-        (lambda right, chain: right[1:], "decoding was left in the loader, and may be done once"),
+        (lambda right, chain: right[1:], "decoding was left in the loader, but it may be done once"),
         # Near them: all behind, decoding left out where another one is too, nothing at all.
         (lambda right, chain: asked_behind(chain, which=bool), "work that could be done once is done in every epoch"),
         (lambda right, chain: right[1:-1], "work that could be done once is done in every epoch"),

@@ -82,9 +82,9 @@ def test_a_side_that_is_misread_in_every_loop_is_named(judged, side):
 @pytest.mark.parametrize(
     ("rule", "told"),
     [
-        (lambda one, other: by_rates(other, one), "data-bound and compute-bound are the wrong way round"),
-        (lambda one, other: by_rates(max(one, other), other), "a loader that is slower was called balanced"),
-        (lambda one, other: by_rates(one, max(one, other)), "a device that is slower was called balanced"),
+        (lambda one, other: by_rates(other, one), "your code confuses data-bound and compute-bound"),
+        (lambda one, other: by_rates(max(one, other), other), "a slower loader was always called balanced"),
+        (lambda one, other: by_rates(one, max(one, other)), "a slower device was always called balanced"),
         (lambda one, other: by_rates(one / other, 1.2), "this loop is not"),
     ],
 )
@@ -110,7 +110,7 @@ def without(first):
     ("first", "told"),
     [
         (lambda workers: 0, "each worker's first batch was counted"),
-        (lambda workers: 1, "one first batch was left out in all, and not each worker's"),
+        (lambda workers: 1, "only a single first batch was left out, instead of one for each worker"),
         (lambda workers: (workers + 1) // 2, "this loop is not"),
     ],
 )
