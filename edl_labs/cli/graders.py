@@ -45,7 +45,7 @@ def grade(
         bool, typer.Option("--unsafe", help="Grade without a sandbox; results are marked as untrusted.")
     ] = False,
     prepared: Annotated[
-        bool, typer.Option("--prepare", help="Only record the seed that shards need; grade nobody.")
+        bool, typer.Option("--prepare", help="Record only the seed that shards need, without grading.")
     ] = False,
     shard: Annotated[
         str, typer.Option(help="Grade one part of the class, such as 3/8; writes results, but no gradebook.")
