@@ -1,20 +1,21 @@
 # %% [markdown]
 # # Rooflines: the fastest your code could ever run
 #
-# How good is 300 GFLOP/s? A comparison with yesterday's code cannot tell you. Divide by the highest speed that this
-# work could ever reach on this machine. You get a number between 0 and 1, which says whether more tuning can pay.
+# How good is 300 GFLOP/s? A comparison with yesterday's code cannot tell you. Instead, divide by the highest speed that
+# this work could ever reach on this machine. You get a number between 0 and 1, which says whether more tuning can pay
+# off.
 #
 # After this lab you can
 #
 # * count the operations and the bytes of a layer, a fused chain and a whole transformer block, and check a counter;
-# * draw the roofs of a machine from measurements, and name the one that a piece of work is under;
-# * say what fusing a chain of kernels saves, and for which chains that is much;
+# * draw the roofs of a machine from measurements, and say which of them limits a piece of work;
+# * say what fusing a chain of kernels saves, and for which chains it saves a lot;
 # * tell which of three things limits a layer on a machine, and predict how a machine that you do not have would run it;
 # * say how much a change can gain before you make it, and how large a batch must be to hide the network.
 #
 # **About 214 minutes (estimated)**, in two sittings: the first ends with section 5. Practice carries no points. It
-# takes another 51 minutes (estimated), and its sections can be done in any order. The practice finds the batch at which
-# a layer stops waiting for memory, and plans on how many nodes to train.
+# takes another 51 minutes (estimated), and its sections can be done in any order. In it you find the batch at which a
+# layer stops waiting for memory, and plan on how many nodes to train.
 #
 # | exercise | section | minutes |
 # |---|---|---|
@@ -33,10 +34,10 @@
 # | minutes | 20 | 31 |
 #
 # No GPU is needed: you measure the machine that you have. In each section, *write your prediction down* before you run
-# the next cell. If there is a box, enter a number, with or without its unit, and press Enter; the result appears next
-# to it only after that. Stuck? `hint("intensity")` gives the hints of an exercise, one at a time. Lecture slides are
-# quoted by their deck: [001] course introduction, [002] software perspective, [003] performance and profiling, [004]
-# deep learning, hopefully faster.
+# the next cell. If there is a box, enter a number, with or without its unit, and press Enter. Only then does the result
+# appear next to it. Stuck? `hint("intensity")` gives the hints of an exercise, one at a time. Lecture slides are cited
+# by their deck: [001] course introduction, [002] software perspective, [003] performance and profiling, [004] deep
+# learning, hopefully faster.
 #
 # A check that fails shows the first wrong case, with what your code returned; `case("intensity")` gives that case's
 # inputs as Python values, so that you can try your code on them.
@@ -72,14 +73,14 @@ Progress("lab02_roofline")
 # chip. A GPU of 2015 has 6 TFLOP/s and 300 GB/s. It does both at the same time, so work takes *as long as the slower of
 # the two*.
 #
-# The example is a matrix of 1024 × 512 times a vector, in FP32. Every number moves once, and so does the result. Each
-# element of the matrix costs one multiplication and one addition.
+# The example is a matrix of 1024 × 512 times a vector, in FP32. Every number is read once, and the result is written
+# once. Each element of the matrix costs one multiplication and one addition.
 #
-# **Predict:** which of the two takes longer, and by what factor? How many GFLOP/s remain of 6000?
+# **Predict:** which takes longer, memory or arithmetic, and by what factor? How many of the 6000 GFLOP/s remain?
 
 # %%
 predict("longer", "The one that takes longer is", choices=("memory", "arithmetic"))
-predict("longer_by", "It takes longer than the other", unit="times")
+predict("longer_by", "It takes longer by a factor of", unit="times")
 predict("remains", "What remains of 6000 GFLOP/s is", unit="GFLOP/s")
 
 # %%
@@ -91,26 +92,26 @@ with reveal_prediction("longer", "longer_by", "remains") as truth:
     at_best, ratio = flop / max(memory_s, compute_s), memory_s / compute_s
     print("memory {}, arithmetic {}:".format(*times), f"{ratio:.0f} to 1")
     print("at best", units.flop_rate(at_best, digits=5), "of 6 TFLOP/s")
-    print("(the slide divides rounded numbers, and has 142 GFLOP/s)")
+    print("(the slide divides rounded numbers, and gets 142 GFLOP/s)")
     longer = "memory" if ratio > 1 else "arithmetic"
     truth(longer=longer, longer_by=max(ratio, 1 / ratio), remains=at_best)
 
 # %% [markdown]
-# Rounding does not matter for the decision: a faster arithmetic unit does not help if it idles nearly all of the time.
-# *Even substantial change in this number is irrelevant*, the slide says of the shorter time.
+# Rounding does not matter for the decision: a faster arithmetic unit does not help if it is idle nearly all of the
+# time. *Even substantial change in this number is irrelevant*, the slide says of the shorter time.
 #
 # What decides is the quotient FLOPs / bytes, the **arithmetic intensity**. Here it is 0.5 FLOP/B, while the machine
 # could do 6e12 / 300e9 = 20 FLOPs for every byte it moves.
 #
-# Deck [004] has three levers, other software, other hardware, another model. It gives two reasons to pull them. First,
-# experiments that end sooner teach sooner. Second, scale pays: the loss of language models falls as a power of model
-# size, data and compute (Kaplan et al., 2020; Hoffmann et al., 2022), so that throughput buys a better model. A
-# roofline says which lever can help at all.
+# Deck [004] names three levers: different software, different hardware, and a different model. It gives two reasons to
+# pull them. First, you learn sooner from experiments that end sooner. Second, scale pays off: the loss of language
+# models falls as a power of model size, data and compute (Kaplan et al., 2020; Hoffmann et al., 2022), so higher
+# throughput buys a better model. A roofline says which lever can help at all.
 
 # %% [markdown]
 # ## 2. Operations and bytes
 #
-# Deck [002] has a table of intensities for FP16. **Predict** three of its rows, to a factor of two: a linear layer
+# Deck [002] has a table of intensities for FP16. **Predict** three of its rows, within a factor of two: a linear layer
 # (4096 outputs, 1024 inputs) with a batch of 512, the same layer with a batch of 1, and a ReLU.
 
 # %%
@@ -119,30 +120,30 @@ predict("linear_1", "The same layer with a batch of 1 has", unit="FLOP/B")
 predict("relu_has", "A ReLU has", unit="FLOP/B")
 
 # %% [markdown]
-# Now compute them. `work_of(op)` gets one operation as a dict, such as `{"kind": "relu", "elements": 1000, "itemsize":
-# 2}`, and returns `(flop, moved_bytes)`. Each operand is read once, and the result is written once. Less is not
-# possible, and a good kernel comes close to this.
+# Now compute them. `work_of(op)` receives one operation as a dict, such as `{"kind": "relu", "elements": 1000,
+# "itemsize": 2}`, and returns `(flop, moved_bytes)`. Each operand is read once, and the result is written once. No
+# kernel can move less, and a good kernel comes close to this.
 #
 # | kind | its sizes | operands | FLOPs |
 # |---|---|---|---|
-# | `"gemm"` | `m`, `n`, `k` | A: m × k, B: k × n, result | 2 a multiply-add |
-# | `"matvec"` | `m`, `n` | matrix m × n, vector, result | 2 a multiply-add |
-# | `"linear"` | `batch`, `inputs`, `outputs` | input, weights, result; no bias | 2 a multiply-add |
-# | `"pool"` | `batch`, `channels`, `size`, `kernel`, `stride`, `padding` | input, result | 1 for each place |
-# | `"conv"` | those of `"pool"`, and `filters` | input, weights, result; no bias | 2 a multiply-add |
-# | `"relu"` | `elements` | input, result | 1 an element |
-# | `"layer_norm"` | `rows`, `features` | input, result, weights and biases (one of each a feature) | 8 an element |
+# | `"gemm"` | `m`, `n`, `k` | A: m × k, B: k × n, result | 2 per multiply-add |
+# | `"matvec"` | `m`, `n` | matrix m × n, vector, result | 2 per multiply-add |
+# | `"linear"` | `batch`, `inputs`, `outputs` | input, weights, result; no bias | 2 per multiply-add |
+# | `"pool"` | `batch`, `channels`, `size`, `kernel`, `stride`, `padding` | input, result | 1 per place of a window |
+# | `"conv"` | those of `"pool"`, and `filters` | input, weights, result; no bias | 2 per multiply-add |
+# | `"relu"` | `elements` | input, result | 1 per element |
+# | `"layer_norm"` | `rows`, `features` | input, result, weights and biases (one of each per feature) | 8 per element |
 #
 # All have `itemsize`, the bytes of an element. The weights and biases of a `"linear"`, `"conv"` or `"layer_norm"` may
-# be stored in fewer bytes, as is common for inference: then `weight_itemsize` gives their size. Where it is missing,
-# they have `itemsize` too. Images are `size` × `size`, with `padding` (which is not in memory) on all four sides. Along
-# a side there are `(size + 2 * padding - kernel) // stride + 1` windows. A filter of a convolution reads all channels.
-# Every place of a window counts as operations, even on padding.
+# be stored in fewer bytes, as is common for inference: then `weight_itemsize` gives their size. If it is missing, they
+# have `itemsize` bytes, too. Images are `size` × `size`, with `padding` (which is not in memory) on all four sides.
+# Along a side there are `(size + 2 * padding - kernel) // stride + 1` windows. A filter of a convolution reads all
+# channels. Every place of a window counts, even on padding.
 
 
 # %% solve="intensity"
 def work_of(op):
-    """(flop, moved_bytes) of one operation whose operands and result each move once."""
+    """(flop, moved_bytes) of an operation; operands and result are each moved once."""
     ### BEGIN SOLUTION
     kind, narrow = op["kind"], op.get("weight_itemsize", op["itemsize"])
     if kind in ("conv", "pool"):
@@ -200,12 +201,12 @@ with (
 
 # %% [markdown]
 # The batch of 512 and the batch of 1 are the same layer with the same weights: what differs is how often each weight is
-# used once it has been fetched. Weights of one byte double the intensity of a batch of 1, and hardly change that of
-# 512. That is why weights are rounded in a model that answers one person at a time. No GPU ever built is balanced for a
-# ReLU.
+# used once it has been fetched. Weights of one byte double the intensity of a batch of 1, and hardly change that of a
+# batch of 512. That is why weights are rounded in a model that answers one person at a time. No GPU ever built is
+# balanced for a ReLU.
 #
-# One trap: the table's max-pool counts nine operations a window. A maximum of nine numbers takes eight comparisons, 2.0
-# FLOP/B. No decision depends on it, but say what you count.
+# One trap: the max-pool in the table counts nine operations per window. A maximum of nine numbers takes only eight
+# comparisons, which would give 2.0 FLOP/B. No decision depends on it, but say what you count.
 
 # %% [markdown]
 # ## 3. Roofs
@@ -214,8 +215,8 @@ with (
 # arithmetic allows its peak, which is a ceiling. They meet at the **ridge point**, and all programs lie below both. A
 # real machine has several ceilings (one for each dtype) and several slopes (one for each level of memory).
 #
-# **Predict:** a V100's tensor cores do 125 TFLOP/s, its memory 0.9 TB/s. How many of the rows that you just printed can
-# ever reach the ceiling?
+# **Predict:** a V100's tensor cores do 125 TFLOP/s, and its memory moves 0.9 TB/s. How many of the rows that you just
+# printed can ever reach the ceiling?
 
 # %%
 predict("rows_at_ceiling", "The number of rows that reach the ceiling is", unit="rows")
@@ -229,7 +230,7 @@ predict("rows_at_ceiling", "The number of rows that reach the ceiling is", unit=
 # * `lower_bound(machine, work)` → `(time_s, limiter)`: the shortest possible time when arithmetic and all levels work
 #   at the same time, and what takes that long: `"compute"` or the name of a level.
 #
-# You may call `bound` of `edl_labs.roofline`, which looks at one level at a time.
+# You may call `bound` from `edl_labs.roofline`, which looks at one level at a time.
 
 
 # %% solve="ridge_and_bound"
@@ -273,7 +274,7 @@ with (
             v100, {"flop": flop, "dtype": "fp16", "moved_bytes": {"HBM": moved_bytes}}
         )
         by_compute += limiter == "compute"
-        row = f"{name:<20} at least {units.seconds(bound_s):>8}, by {limiter:<8}"
+        row = f"{name:<20} at least {units.seconds(bound_s):>8}, set by {limiter:<8}"
         print(row, units.percent(flop / bound_s / 125e12), "of the peak")
     truth(by_compute)
 
@@ -303,20 +304,21 @@ with requires_solution("intensity"):
     axes = draw_roofline(axes, slide_machine, at_best, title=title)
 
 # %% [markdown]
-# At 138.9 FLOP/B only two rows can be limited by arithmetic, the linear layer with a large batch and the convolution.
-# For the others, a chip with twice the FLOP/s would change nothing at all.
+# With a ridge at 138.9 FLOP/B, only two rows can be limited by arithmetic: the linear layer with a large batch and the
+# convolution. For the others, a chip with twice the FLOP/s would change nothing at all.
 
 # %% [markdown]
 # ## 4. The roofs of your machine
 #
 # A datasheet says what a chip could do. What can yours do? `roofline.ceilings()` measures it for some seconds. It
-# reads, copies and adds (*triad*: a = b + s·c) larger and larger data, so that each level of memory shows up. And it
-# multiplies matrices of many shapes in each dtype. On a GPU it does the same there, and compares with the datasheet.
-# Not every peak can be reached: from some of NVIDIA's Kepler chips, says deck [004], CUDA code got less than half. The
-# result is stored, so a second call is quick; `refresh=True` measures again. A core's own caches, L1 and L2, are so
-# fast that only compiled code can measure their rate. On a machine without a C compiler they are skipped.
+# reads, copies and adds (*triad*: a = b + s·c) larger and larger data, so that each level of memory shows up. It also
+# multiplies matrices of many shapes in each dtype. If there is a GPU, it measures the GPU in the same way, and compares
+# it with the datasheet. Not every peak can be reached: according to deck [004], CUDA code got less than half of the
+# peak of some of NVIDIA's Kepler chips. The result is stored, so a second call is quick; `refresh=True` measures again.
+# A core's own caches, L1 and L2, are so fast that only compiled code can measure their rate. On a machine without a C
+# compiler they are skipped.
 #
-# **Predict** for this machine: how many GB/s does its main memory copy, how many GFLOP/s does it reach in FP32, and
+# **Predict** for this machine: at how many GB/s does its main memory copy, how many GFLOP/s does it reach in FP32, and
 # where is its ridge? (The V100: 900 GB/s, 15 700 GFLOP/s in FP32.) Measuring takes about 20 seconds, longer on a busy
 # machine.
 
@@ -350,8 +352,8 @@ with reveal_prediction("my_copy", "my_fp32", "my_ridge") as truth:
     truth(my_copy=copied.rate, my_fp32=multiplied.rate, my_ridge=ridge_fp32)
 
 # %% [markdown]
-# Did you have a machine with a GPU for an hour? You can compare it with this one: there, `edl-labs record --mine`
-# writes the folder `my_recordings`. Put that folder next to this notebook.
+# If you can use a machine with a GPU for an hour, you can compare it with this one: run `edl-labs record --mine` there,
+# which writes the folder `my_recordings`, and put that folder next to this notebook.
 
 # %%
 from edl_labs.bench import measured_here
@@ -361,12 +363,12 @@ print(measured_here("roofs"))
 # %% [markdown]
 # Look at the intervals first (±). Wide intervals mean that something else was running: close it and measure again.
 #
-# Each level further away is slower, and the main memory is the slowest slope: the *same* loop runs at several speeds,
-# depending on where its data lie. A roof for reading is no roof for copying, and either may be higher. A copy's rate
-# counts the bytes of both directions. Writing a cache line may first fetch it, which slows the copy. But a single
-# stream of reads may not keep the memory busy, and then reading is slower. Now compare the ridges. Most CPUs have a
-# small one, so a layer that is memory-bound on a V100 may be compute-bound here. *An operation is not memory-bound. An
-# operation on a machine is.*
+# Each level that is further away is slower, and main memory has the lowest slope: the *same* loop runs at several
+# speeds, depending on where its data are. A roof for reading is not a roof for copying, and either may be higher. A
+# copy's rate counts the bytes of both directions. Writing a cache line may first fetch it, which slows the copy. But a
+# single stream of reads may not keep the memory busy, and then reading is slower. Now compare the ridges. Most CPUs
+# have a small one, so a layer that is memory-bound on a V100 may be compute-bound here. *An operation is not
+# memory-bound. An operation on a machine is.*
 
 # %% [markdown]
 # ## 5. Two kernels or one?
@@ -384,13 +386,13 @@ predict("two_kernels", "Two kernels together have", unit="FLOP/B")
 # `intensities(chain, size_bytes=..., keep=...)` returns `(unfused, fused)`:
 #
 # * *unfused*, each step is a kernel: it reads what it needs (each tensor once) from memory and writes its result there;
-# * *fused*, one kernel runs the whole chain and goes to memory only for what it cannot avoid.
+# * *fused*, one kernel runs the whole chain and accesses memory only where it cannot avoid it.
 
 
 # %% solve="fused_or_not"
 def intensities(chain, *, size_bytes, keep):
     """(unfused, fused) FLOP/B of a chain of
-    steps, as kernels of their own and as one."""
+    steps, as separate kernels and as one."""
     ### BEGIN SOLUTION
     apart = [name for step in chain for name in {*step["reads"], step["writes"]}]
     inside = {step["writes"] for step in chain}
@@ -429,14 +431,14 @@ with requires_solution("fused_or_not"), reveal_prediction("two_kernels") as trut
 
 # %% [markdown]
 # Both ways do exactly the same FLOPs. Fusing never does less arithmetic, it only moves fewer bytes. So it helps work
-# that memory limits, and a chain of elementwise steps most of all. Results that training keeps for the backward pass
-# must be written in any case.
+# that is limited by memory, and a chain of elementwise steps most of all. Results that training keeps for the backward
+# pass must be written in any case.
 
 # %% [markdown]
 # ## 6. Count a model
 #
-# Products of matrices do nearly all operations of a transformer, so its FLOPs follow from its shapes. One block, as a
-# listing; `X @ Y` is a product, and rows are `batch × tokens` unless it says otherwise:
+# Matrix products do nearly all operations of a transformer, so its FLOPs follow from its shapes. Here is one block as a
+# listing. `X @ Y` is a product, and there are `batch × tokens` rows unless the listing says otherwise:
 #
 # ```text
 # q = norm(x) @ Wq                  width -> width, seen as `heads` heads of width / heads
@@ -448,8 +450,8 @@ with requires_solution("fused_or_not"), reveal_prediction("two_kernels") as trut
 # y = h + u @ W2                    hidden -> width
 # ```
 #
-# **Predict:** how much longer than the forward pass does the backward pass compute? Think of one product Y = X W whose
-# gradient dY is known. What must be computed, and with how many products?
+# **Predict:** how many times as many FLOPs does the backward pass have as the forward pass? Think of one product Y = X
+# W whose gradient dY is known. What must be computed, and with how many products?
 
 # %%
 predict(
@@ -457,10 +459,10 @@ predict(
 )
 
 # %% [markdown]
-# `count_block(shape)` returns `(forward_flop, backward_flop)` within 1 %. Count products only (no norm, softmax or
-# activation). `shape` has `batch`, `tokens`, `width`, `heads`, `kv_heads`, `hidden`, `gated` and `frozen`. There is no
-# mask: attention computes all tokens × tokens. The backward pass computes the gradient of `x`, and those of the weights
-# W unless the block is `frozen` (as when only an adapter in front of it is trained).
+# `count_block(shape)` returns `(forward_flop, backward_flop)`, accurate to within 1 %. Count products only (no norm,
+# softmax or activation). `shape` has `batch`, `tokens`, `width`, `heads`, `kv_heads`, `hidden`, `gated` and `frozen`.
+# There is no mask: attention computes all tokens × tokens. The backward pass computes the gradient of `x`, and those of
+# the weights W unless the block is `frozen` (as when only an adapter in front of it is trained).
 
 
 # %% solve="count_a_model"
@@ -492,7 +494,7 @@ with (
 
 # %% [markdown]
 # A formula is only as good as its author. Here is the block as a real module, and a counter that watches what torch
-# runs, forward and backward. **Predict:** which share of all its FLOPs are *not* in products?
+# runs, forward and backward. **Predict:** what share of all its FLOPs is *not* in products?
 
 # %%
 predict("not_products", "The share of its FLOPs outside products is", unit="%")
@@ -506,7 +508,7 @@ from torch.nn import functional as F
 
 # %%
 def attention(qkv, heads):
-    """Queries, keys and values side by side, to the heads' outputs side by side."""
+    """From queries, keys and values side by side to the heads' outputs side by side."""
     queries, keys, values = (
         part.unflatten(-1, (heads, -1)).transpose(1, 2) for part in qkv.chunk(3, -1)
     )
@@ -554,21 +556,22 @@ with requires_solution("count_a_model"):
 # faster, for the reason in section 5. (Where torch does not fuse attention, the difference is 0.)
 #
 # Counters deserve the same distrust as timers. Torch's own `FlopCounterMode` (2.15) forgets the groups of a convolution
-# when it counts the gradient of its weights: a depth-wise layer's backward pass comes out many times too large. And
-# some tools count a multiply-add as one. *Check a counter on something that you can count by hand*, once.
+# when it counts the gradient of its weights, so its count for a depth-wise layer's backward pass is many times too
+# large. And some tools count a multiply-add as one operation. *Check a counter on something that you can count by
+# hand*, once.
 
 # %% [markdown]
 # ## 7. Your operators under your roofs
 #
 # Below are seven operators with their work, as the library counts it. **Predict the fraction of light** (the shortest
-# possible time over the measured one) of four of them: 100 % is on the roof, 50 % takes twice as long as it must. Then
-# add one operator of your own to the dict.
+# possible time over the measured one) of four of them: at 100 % an operator is on the roof, at 50 % it takes twice as
+# long as it must. Then add one operator of your own to the dict.
 
 # %%
-predict("product", "A large product reaches, of the speed of light,", unit="%")
-predict("small_product", "A product of 32 × 32 has", unit="%")
-predict("relu", "A ReLU has", unit="%")
-predict("gelu_by_hand", "GELU written by hand has", unit="%")
+predict("product", "Of the speed of light, a large product reaches", unit="%")
+predict("small_product", "A product of 32 × 32 reaches", unit="%")
+predict("relu", "A ReLU reaches", unit="%")
+predict("gelu_by_hand", "GELU written by hand reaches", unit="%")
 
 # %%
 from edl_labs.bench import measure
@@ -600,7 +603,7 @@ operators = {
 
 # %%
 def measured_point(name, run, needed):
-    """The operator's median time and interval beside its work."""
+    """The operator's median time and interval, with its work."""
     clock = clock_for(best_device())
     time = measure(run, budget_s=measure_s, clock=clock, name=name)
     has_interval = time.low_s > 0 and time.high_s < math.inf
@@ -617,7 +620,7 @@ with reveal_prediction(*light_asked) as truth:
         try:
             found = place(machine, point := measured_point(name, run, needed))
             of_light[name.replace(" ", "_")] = found.fraction_of_light
-            light = f"{found.fraction_of_light:.2g} of light"
+            light = f"{found.fraction_of_light:.2g} of the speed of light"
             print(f"{name:<16} {light}, limited by {found.bound.where}")
             points.append(point)
         except AboveRoof as refused:
@@ -643,7 +646,7 @@ RooflineExplorer(machine, points, others=("A100", "H200"))
 
 # %%
 def limited_by_arithmetic(chip):
-    """How many of the points arithmetic limits on another machine, at best."""
+    """How many of the points are limited by arithmetic on another machine, at best."""
     other, count = roofline.Machine.of(chip), 0
     for point in points:
         count += roofline.bound(other, point.work).where.startswith("compute")
@@ -657,15 +660,16 @@ with reveal_prediction("on_a100", "on_h200") as truth:
     truth(on_a100=counts["A100"], on_h200=counts["H200"])
 
 # %% [markdown]
-# Each operator is compared with the nearest memory that its data fit in, where repeated calls find them. A point above
-# its roof is rejected, with the assumption that failed: a roof is only a roof if nothing lies above it.
+# Each operator is compared with the nearest memory that its data fit in, because repeated calls find the data there. A
+# point above its roof is rejected with a message that says which assumption failed: a roof is only a roof if nothing is
+# above it.
 #
 # The larger a point, the more time it loses, and the more you would gain by fixing it. Look for three things. The small
-# product takes as long as a call, so it is under no roof at all. GELU written by hand is five kernels where one would
-# do, so most of its bytes need not move. And on a quiet machine the large product comes as close to the roof as
-# anything gets. Why are ReLU and layer norm so far below their roof? Each call writes its result to *fresh* memory,
-# which the system first has to find and clear. With `torch.relu_` or `out=` the same bytes move several times as fast.
-# Try it: the roof was measured on memory that had already been allocated.
+# product takes no longer than a call itself, so it is under no roof at all. GELU written by hand is five kernels where
+# one would do, so most of its bytes need not be moved. And on a quiet machine the large product comes as close to the
+# roof as anything gets. Why are ReLU and layer norm so far below their roof? Each call writes its result to *fresh*
+# memory, which the system first has to find and clear. With `torch.relu_` or `out=` the same bytes are moved several
+# times as fast. Try it: the roof was measured on memory that had already been allocated.
 #
 # One point comes from deck [003]: its max-pool took 28.8 ms on a CPU, longer than both convolutions of the profile, at
 # about 1 GFLOP/s. An operator with 2 FLOP/B is never limited by arithmetic, and this one was not even limited by
@@ -683,7 +687,7 @@ with reveal_prediction("on_a100", "on_h200") as truth:
 #
 # 1. look up the number of SMs and the ridge of the GPU;
 # 2. compute the layer's intensity;
-# 3. is there enough parallelism? Estimate the number of thread blocks.
+# 3. estimate the number of thread blocks: is there enough parallelism?
 #
 # If there are too few blocks to give every SM one, the limit is **latency**. Otherwise it is **math** (the deck's word
 # for what section 3 calls compute) above the ridge and **memory** below it.
@@ -701,7 +705,7 @@ predict("long_k", "1024 × 1024 × 65536 is limited by", choices=three)
 # `tile_n` columns. A `"relu"` or `"layer_norm"` has a block for every `elements_per_block` elements; the last block may
 # not be full. A machine has `tile_m`, `tile_n`, `elements_per_block`, `sms`, `peak_flop_per_s` and
 # `bandwidth_byte_per_s` as plain numbers. Guessing earns nothing: marks are corrected for chance. You may use
-# `work_of`; if yours is not right, the reference takes its place when this exercise is graded.
+# `work_of`; if yours is wrong, a correct one replaces it when this exercise is graded.
 
 
 # %% solve="diagnose"
@@ -746,28 +750,29 @@ with requires_solution("diagnose"), reveal_prediction("long_k") as truth:
 
 # %% [markdown]
 # 1024 × 1024 is 32 tiles: 76 of 108 SMs have nothing to do, and the roofline does not show that. The deck's own
-# example, 8192 × 128 × 8192 with 124.1 FLOP/B, is not "memory-bound" on this machine either: it has 32 tiles too. The
-# same three sizes in another order, 8192 × 8192 × 128, fill the machine. (Libraries know this, and cut the sum over k
-# into pieces that run in parallel.)
+# example, 8192 × 128 × 8192 with 124.1 FLOP/B, is not "memory-bound" on this machine either: it has 32 tiles, too. The
+# same three sizes in a different order, 8192 × 8192 × 128, fill the machine. (Libraries know this, and cut the sum over
+# k into pieces that run in parallel.)
 #
 # Where arithmetic is the limit, deck [004] looks at the instructions. Vector instructions and fused multiply-adds do
-# more operations for one instruction. An unrolled loop spends fewer instructions on counters and branches, and has
-# several independent operations under way at once. And the *mix* counts: an SM's units for addresses, exponentials and
+# more operations per instruction. An unrolled loop spends fewer instructions on counters and branches, and has several
+# independent operations under way at once. And the *mix* matters: an SM's units for addresses, exponentials and
 # multiply-adds work in parallel, and the busiest unit sets the time. Compilers do most of this; a profile of a single
 # kernel (lab05) shows what is left.
 
 # %% [markdown]
 # ## 9. A machine that you do not have
 #
-# A roofline needs two numbers of a machine, so you can draw it for a machine that you have never seen.
+# A roofline needs only two numbers about a machine, so you can draw it for a machine that you have never seen.
 # `edl_labs.predict` goes through a model on your laptop, operation by operation, and adds what this lab leaves out:
 # launches, tiles, power. According to their datasheets, an H100 computes 15 times as fast as a T4 in FP16, and its
 # memory is 10.5 times as fast.
 #
-# **Predict:** three linear layers of 1024 with ReLUs answer a batch of 65 536. How many times as fast is the H100?
+# **Predict:** three linear layers of 1024, each with a ReLU, process a batch of 65 536. How many times as fast is the
+# H100?
 
 # %%
-predict("h100_faster", "The H100 is faster", unit="times")
+predict("h100_faster", "The H100 is faster by a factor of", unit="times")
 
 # %%
 from edl_labs.predict import compare_machines
@@ -782,15 +787,15 @@ with reveal_prediction("h100_faster") as truth:
     truth(h100_faster=t4.step_s / h100.step_s)
 
 # %% [markdown]
-# If the ratio is larger than both datasheet ratios, look at what limits each chip: a T4 has 70 W, with which its tensor
-# cores sustain 24 of their 65 TFLOP/s. Now try a batch of 64 (`device="meta"` costs no memory): which roof is it under
-# then?
+# If the ratio is larger than both datasheet ratios, look at what limits each chip: a T4 may use 70 W, with which its
+# tensor cores sustain 24 of their 65 TFLOP/s. Now try a batch of 64 (`device="meta"` costs no memory): which roof is it
+# under then?
 
 # %% [markdown]
 # ## 10. How much could be gained?
 #
-# "Is it worth it?" is deck [004]'s question to keep asking. Decks [001] and [002] show where the time of a transformer
-# in PyTorch goes:
+# Deck [004] advises you to keep asking: "Is it worth it?" Decks [001] and [002] show where the time of a transformer in
+# PyTorch goes:
 #
 # | operator class | % of FLOPs | % of run time |
 # |---|---|---|
@@ -798,23 +803,23 @@ with reveal_prediction("h100_faster") as truth:
 # | statistical normalization | 0.17 | 25.5 |
 # | element-wise | 0.03 | 13.5 |
 #
-# **Predict:** somebody sells you infinitely fast tensor cores. How much faster does training become? And if instead
-# normalization and elementwise work cost nothing?
+# **Predict:** somebody sells you infinitely fast tensor cores. How much faster does training become? And how much
+# faster if normalization and elementwise work cost nothing instead?
 
 # %%
-predict("free_tensor", "With free contractions, training becomes faster", unit="times")
-predict("free_rest", "With the rest free, training becomes faster", unit="times")
+predict("free_tensor", "With free contractions, training is faster by", unit="times")
+predict("free_rest", "With the rest free, training is faster by", unit="times")
 
 # %% [markdown]
-# `speedup(classes, faster)` returns old time over new time. `classes` maps a name to `{"flop_share": ..., "time_share":
-# ...}`, with shares that add up to 1. `faster` maps some of the names to factors: 2.0 is twice as fast, `math.inf` is
-# free, 0.5 is half as fast.
+# `speedup(classes, faster)` returns the old time divided by the new time. `classes` maps a name to `{"flop_share": ...,
+# "time_share": ...}`, with shares that add up to 1. `faster` maps some of the names to factors: 2.0 is twice as fast,
+# `math.inf` is free, 0.5 is half as fast.
 
 
 # %% solve="amdahl"
 def speedup(classes, faster):
-    """Old time over new time of the whole, when the
-    classes in `faster` become that many times faster."""
+    """Old time over new time of the whole, if the classes
+    in `faster` become faster by the factors given there."""
     ### BEGIN SOLUTION
     return 1 / sum(
         row["time_share"] / faster.get(name, 1.0) for name, row in classes.items()
@@ -866,27 +871,28 @@ for name in ("normalization", "element-wise"):
 # Train on P nodes by splitting the batch: each node computes its share of the examples, and then all nodes add up their
 # gradients. Deck [004] treats the network like memory: a node with 6 TFLOP/s and a link of 6 GB/s must do 1000 FLOPs
 # for every byte that it sends. For the update of a layer's weights with two nodes, a global batch of N and FP32, it
-# finds N / 4 FLOPs a byte.
+# finds N / 4 FLOPs per byte.
 #
-# **Predict:** how large must the batch be? And for eight nodes?
+# **Predict:** how large must the batch be to hide the sending? And with eight nodes?
 
 # %%
-predict("batch_of_two", "Two nodes hide it from a batch of", unit="examples")
+predict("batch_of_two", "Two nodes hide the sending from a batch of", unit="examples")
 predict("batch_of_eight", "Eight nodes hide it from a batch of", unit="examples")
 
 # %% [markdown]
 # A *ring* is the usual way to sum gradients across nodes. The gradients are cut into P parts. In each of P − 1 rounds,
 # a node sends one part to its neighbour, which adds its own. P − 1 more rounds pass the sums on. Write
 #
-# * `network_intensity(batch, nodes=..., itemsize=..., behind=...)`: FLOPs of one node per byte that it sends.
-#   `behind="weight gradient"`: only the product that makes a weight's gradient can hide the sending (deck [004]'s
-#   case); `behind="backward"`: the whole backward pass can, which also computes the gradient of the layer's input.
+# * `network_intensity(batch, nodes=..., itemsize=..., behind=...)`: FLOPs of one node per byte that it sends. With
+#   `behind="weight gradient"`, only the product that computes a weight's gradient can hide the sending (deck [004]'s
+#   case). With `behind="backward"`, the whole backward pass can hide it; it also computes the gradient of the layer's
+#   input.
 # * `step_s(batch, nodes=..., weights=..., itemsize=..., node_flop_per_s=..., link_byte_per_s=..., buckets=...)`:
 #   seconds of a training step on dense layers with that many weights, at 2 FLOPs per weight and example for each
 #   product. Nothing can be sent during the forward pass, and a single node sends nothing (only `step_s` is called with
 #   one node).
 #
-# What can be sent when? A gradient must be computed before it travels. Frameworks therefore cut the gradients into
+# What can be sent when? A gradient must be computed before it can be sent. Frameworks therefore cut the gradients into
 # `buckets` of equal size, which the backward pass finishes one after another, at a steady pace. Each is sent as soon as
 # it is finished and the link is free. With one bucket, all of the backward pass comes first, then all of the sending.
 # This is a step with four buckets, and a link that is faster than the arithmetic:
@@ -896,13 +902,14 @@ predict("batch_of_eight", "Eight nodes hide it from a batch of", unit="examples"
 # link                    | 11   | 22   | 33   | 44 |
 # ```
 #
-# **Predict:** draw the same for a link that is slower than the arithmetic. When does it begin, and when does it pause?
+# **Predict:** draw the same for a link that is slower than the arithmetic. When does the link begin to send, and when
+# does it pause?
 
 # %%
 predict("link_pauses", "A slower link pauses", choices=("never", "between buckets"))
 
 # %% [markdown]
-# `batch` is always the global one.
+# `batch` is always the global batch.
 
 
 # %% solve="network_roofline"
@@ -918,7 +925,7 @@ def step_s(
     batch, *, nodes, weights, itemsize, node_flop_per_s, link_byte_per_s, buckets
 ):
     """Seconds of a training step: forward, backward
-    and the sum of gradients around a ring."""
+    and the sum of the gradients around a ring."""
     ### BEGIN SOLUTION
     forward_s = 2 * weights * batch / nodes / node_flop_per_s
     ring_s = 2 * (nodes - 1) / nodes * itemsize * weights / link_byte_per_s
@@ -934,14 +941,14 @@ check("network_roofline")
 
 # %%
 with reveal_prediction("link_pauses") as truth:
-    print("it begins with the first bucket, and then always has one waiting")
+    print("it begins when the first bucket is ready, and then always has one waiting")
     truth("never")
 
 # %%
 links = {"NVLINK": 40e9, "56 Gbit/s InfiniBand": 6.8e9, "the slide's": 6e9}
 links |= {"PCIe ×8": 5e9, "10 Gbit/s Ethernet": 1e9}
 cases = [(2, "weight gradient"), (8, "weight gradient"), (8, "backward")]
-print("smallest batch that hides 2 nodes  8 nodes  8, behind all of backward")
+print("smallest hiding batch:   2 nodes  8 nodes  8 nodes, whole backward pass")
 asked_nodes = ("batch_of_two", "batch_of_eight")
 with requires_solution("network_roofline"), reveal_prediction(*asked_nodes) as truth:
     for name, link_byte_per_s in links.items():
@@ -954,9 +961,9 @@ with requires_solution("network_roofline"), reveal_prediction(*asked_nodes) as t
             truth(**dict(zip(asked_nodes, map(float, smallest), strict=False)))
 
 # %% [markdown]
-# The intensity grows with the batch, so a batch that is large enough hides any link. With more nodes the batch must be
-# larger, because each node has a smaller share to compute while it sends nearly twice as many bytes. Hiding behind the
-# whole backward pass halves that.
+# The intensity grows with the batch, so a large enough batch hides any link. With more nodes the batch must be larger,
+# because each node has a smaller share to compute while it sends nearly twice as many bytes. If the whole backward pass
+# can hide the sending, half of that batch is enough.
 #
 # The slide adds: "wait, we violated a modeling assumption". The update must be computed before it is sent, so nothing
 # overlaps unless the framework arranges it. How many buckets does that take?
@@ -984,13 +991,13 @@ with requires_solution("network_roofline"):
 # %% [markdown]
 # ## 12. Practice: how large must a batch be?
 #
-# Sections 12 and 13 are practice: checked like all the others, but without points.
+# Sections 12 and 13 are practice: they are checked like all the others, but carry no points.
 #
-# Deck [004]: a layer with N × N weights and a batch of M does 2N²M operations on 4(N² + 2NM) bytes. At M = 1 every
-# weight is fetched for one multiply-add; a larger batch uses it again and again.
+# According to deck [004], a layer with N × N weights and a batch of M does 2N²M operations on 4(N² + 2NM) bytes. At M =
+# 1 every weight is fetched for one multiply-add; a larger batch uses it again and again.
 #
-# **Predict:** on the GPU of 2015 (ridge 20 FLOP/B), from which M on does a layer with N = 1024 compute at full speed?
-# The slide says "about 64". And does a larger batch always get there, whatever N is?
+# **Predict:** on the GPU of 2015 (ridge 20 FLOP/B), what is the smallest M at which a layer with N = 1024 computes at
+# full speed? The slide says "about 64". And is there such a batch for every N?
 
 # %%
 predict("batch_1024", "N = 1024 is compute-bound from a batch of", unit="examples")
@@ -1056,19 +1063,19 @@ legend = axes.legend(frameon=False)
 
 # %% [markdown]
 # At N = 1024 the roofs meet at M = 43, not 64; the 64 of the slide belongs to N = 213. For wide layers, M tends to 40.
-# And a layer of N = 64 always stays below the ridge. With more and more examples its weights cost nothing, but inputs
-# and results do, and the intensity tends to N / 4. So *not every layer can be saved by a batch*, and narrow layers are
-# the first that cannot: that is why fusing them matters.
+# And a layer of N = 64 always stays below the ridge. With more and more examples, the weights no longer matter, but
+# inputs and results do, and the intensity tends to N / 4. So *not every layer can be saved by a batch*, and narrow
+# layers are the first that cannot: that is why fusing them matters.
 #
 # Deck [002] has a guideline for the A100: batch and layer sizes above 128, "to avoid being limited by memory
-# bandwidth", and where one is small, multiples of "at least 64 and ideally 256" (lab01's tiles are 256 × 128). The
-# A100's ridge in fp16 is 153 FLOP/B, and at a batch of 128 even an infinitely wide layer has only 128: 84 % of the
-# ceiling.
+# bandwidth", and if one is small, multiples of "at least 64 and ideally 256" (lab01's tiles are 256 × 128). The A100's
+# ridge in fp16 is 153 FLOP/B. At a batch of 128, even an infinitely wide layer has only 128 FLOP/B, which allows 84 %
+# of the ceiling.
 #
-# Throughput is not the goal, though: a larger batch always shows more of it. Deck [004] argues with the *cycle time*:
-# research is guided exploration, so the wall time of an *experiment* counts, and it "falls, then rises again with M".
-# Suppose that a model must see 1 + M / 200 times as many examples when its batch is M (a small batch gets more out of
-# each). **Predict** the best M for N = 1024.
+# Throughput is not the goal, though: it always grows with the batch. Deck [004] argues with the *cycle time*: research
+# is guided exploration, so the wall-clock time of an *experiment* counts, and it "falls, then rises again with M".
+# Suppose that a model must see 1 + M / 200 times as many examples when its batch is M (with a small batch, it learns
+# more from each example). **Predict** the best M for N = 1024.
 
 # %%
 predict("best_batch", "The experiment is shortest with a batch of", unit="examples")
@@ -1088,20 +1095,20 @@ with requires_solution("minibatch_crossover"), reveal_prediction("best_batch") a
     truth(min(wall, key=wall.get))
 
 # %% [markdown]
-# Below the ridge the extra examples cost no time; above it each one costs its full price and teaches less. As long as
-# arithmetic is not the limit, deck [004] calls a larger batch a free lunch. So is a larger model, where launches or the
-# loader are the limit. (Where the time goes into reading weights, more weights take longer.) With other numbers instead
-# of 200 the right side is flatter or steeper, but the left side stays.
+# Below the ridge the extra examples cost no time; above it, each example costs its full time, and the model learns less
+# from it. As long as arithmetic is not the limit, deck [004] calls a larger batch a free lunch. So is a larger model if
+# launches or the loader are the limit. (If the time goes into reading weights, more weights take longer.) With a number
+# other than 200, the right side of the curve is flatter or steeper, but the left side stays the same.
 
 # %% [markdown]
 # ## 13. Practice: strong or weak
 #
 # *Strong scaling* runs the same batch on more nodes, to finish a step sooner. *Weak scaling* gives each node the same
-# share as before, so the batch grows. Deck [004] advises weak scaling where you can: strong scaling is hard.
+# share as before, so the batch grows. Deck [004] advises weak scaling where it is possible: strong scaling is hard.
 #
 # **Predict:** a step's batch is 8000 examples, on nodes of 6 TFLOP/s with links of 6 GB/s, and batches up to 32 000
-# train well. Gradients are sent in 16 buckets. To how many nodes can you go with an efficiency of at least 70 %,
-# strongly and weakly?
+# train well. Gradients are sent in 16 buckets. How many nodes can you use with an efficiency of at least 70 %, with
+# strong and with weak scaling?
 
 # %%
 predict("strongly", "With strong scaling, you would go up to", unit="nodes")
@@ -1111,18 +1118,18 @@ predict("weakly", "With weak scaling, you would go up to", unit="nodes")
 # `plan(job, cluster)` returns `(scaling, nodes)`. A job has `weights`, `itemsize`, `buckets`, `batch` (what one node
 # trains with today), `largest_batch` (beyond it the model no longer trains well) and `least_efficiency`. A cluster has
 # `nodes`, `node_flop_per_s` and `link_byte_per_s`. A step takes as long as `step_s` says. *Efficiency* is the examples
-# per second and node on P nodes, divided by the examples per second of a single node.
+# per second per node on P nodes, divided by the examples per second of a single node.
 #
 # Find the largest P with at least that efficiency, for strong scaling (batch as it is) and for weak scaling (batch × P;
 # P is not allowed when batch × P exceeds `largest_batch`). Return the kind that reaches more nodes, `"weak"` if they
-# are equal, and `("none", 1)` if neither gets beyond one node. You may use `step_s`; if yours is not right, the
-# reference takes its place.
+# are equal, and `("none", 1)` if neither gets beyond one node. You may use `step_s`; if yours is wrong, a correct one
+# replaces it when this exercise is graded.
 
 
 # %% solve="scaling_plan"
 def plan(job, cluster):
-    """("strong", "weak" or "none", nodes): what
-    keeps more nodes efficient, and how many."""
+    """("strong", "weak" or "none", nodes): the scaling that
+    keeps more nodes efficient, and their number."""
 
     ### BEGIN SOLUTION
     names = ("weights", "itemsize", "buckets", "node_flop_per_s", "link_byte_per_s")
@@ -1152,7 +1159,7 @@ check("scaling_plan")
 
 # %%
 def efficiency(batch, nodes, *, buckets):
-    """Examples a second and node, of those that 8000 examples on one node reach."""
+    """Examples per second per node, relative to 8000 examples on one node."""
     alone_s = step_s(8000, nodes=1, buckets=buckets, **job, **cluster)
     together_s = step_s(batch, nodes=nodes, buckets=buckets, **job, **cluster)
     return batch / together_s / nodes / (8000 / alone_s)
@@ -1193,15 +1200,16 @@ with requires_solution("scaling_plan"):
 
 # %% [markdown]
 # Weak scaling stays at 99 % here for as long as the batch may grow: four nodes for 32 000 examples, twelve for 100 000.
-# Strong scaling hides its network up to five nodes, all but the last bucket, which leaves 96 %. With seven it is at 73
-# %, and it loses more with each node: a node's share shrinks while the bytes that it sends grow. With one bucket, a
-# third is lost already with four nodes.
+# With strong scaling, up to five nodes hide all of the sending except for the last bucket, and the efficiency is 96 %.
+# With seven it is 73 %, and it falls further with each node: a node's share shrinks while the bytes that it sends grow.
+# With one bucket, a third is already lost with four nodes.
 #
 # Two levers of deck [004] each change one number here. A second link into every node (*dual rail*: 12 GB/s) takes
-# strong scaling from seven nodes to thirteen. And a node that reaches half of its peak ("prorate" it, says the deck,
-# where its own roofline says so) can share with thirteen, too: a slow node is easy to keep busy, which is no praise.
+# strong scaling from seven nodes to thirteen. And nodes that reach only half of their peak (the deck says to "prorate"
+# the peak if a node's own roofline demands it) scale to thirteen, too: a slow node is easy to keep busy, which is no
+# merit.
 #
-# One thing this plan leaves out: a smaller share has a lower intensity *inside* the node, too. For a layer of 1024 ×
+# This plan leaves one thing out: a smaller share has a lower intensity *inside* the node, too. For a layer of 1024 ×
 # 1024 and 64 examples in FP32, halving the batch takes it from 28.4 to 15.1 FLOP/B, across the ridge of 2015. The
 # deck's order is right: first each node's own roofline, then the network's.
 

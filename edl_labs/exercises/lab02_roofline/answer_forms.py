@@ -11,9 +11,9 @@ from edl_labs.errors import Wrong
 def pair(got: Any, names: str) -> None:
     """Nothing, when `got` holds two answers; otherwise Wrong, which says which."""
     if not isinstance(got, list):
-        raise Wrong("expected two answers", why=f"{say(got)} came back", next=f"return {names}")
+        raise Wrong("expected two answers", why=f"your function returned {say(got)}", next=f"return {names}")
     if len(got) != 2:
-        raise Wrong("expected two answers", why=f"{len(got)} came back", next=f"return {names}")
+        raise Wrong("expected two answers", why=f"your function returned {len(got)}", next=f"return {names}")
 
 
 def two_numbers(got: Any, names: str) -> None:
@@ -22,7 +22,9 @@ def two_numbers(got: Any, names: str) -> None:
     for value, name in zip(got, names.split(", "), strict=True):
         if type(value) not in (int, float):
             raise Wrong(
-                f"{name} is not a number", why=f"{say(value)} came back", next=f"return {names}, two plain numbers"
+                f"{name} is not a number",
+                why=f"your function returned {say(value)}",
+                next=f"return {names}, two plain numbers",
             )
 
 
@@ -34,7 +36,9 @@ def tidy(value: float) -> float:
 def need(value: Any, name: str) -> None:
     """Nothing, when `value` is a finite number above zero; otherwise Wrong."""
     if type(value) not in (int, float) or not _finite(value) or value <= 0:
-        raise Wrong(f"{name} is not a positive number", why=f"{say(value)} came back", next="print what you return")
+        raise Wrong(
+            f"{name} is not a positive number", why=f"your function returned {say(value)}", next="print what you return"
+        )
 
 
 def _finite(value: float) -> bool:

@@ -10,7 +10,7 @@ from edl_labs.checks.evidence_form import fitted
 from edl_labs.errors import Wrong
 from edl_labs.exercises.lab02_roofline.answer_forms import say
 
-_SOLVE = "write the intensity as a function of the batch, set it equal to the ridge, solve"
+_SOLVE = "write the intensity as a function of the batch, set it equal to the ridge, and solve"
 
 
 @exercise("minibatch_crossover")
@@ -36,24 +36,34 @@ class MinibatchCrossover(Exercise):
         sides = case["inputs"] * case["outputs"] / (case["inputs"] + case["outputs"])
         if kind != "ZeroDivisionError" or not math.isclose(2 * sides, case["ridge"] * case["itemsize"], rel_tol=1e-9):
             return None
-        why, then = "at the width limit the batch grows beyond all bounds", "give math.inf there, and below"
-        return Wrong("no batch is large enough at the width limit, and yours divides by zero", why=why, next=then)
+        why, then = "towards the width limit, the batch grows without bound", "return math.inf at the limit, and below"
+        return Wrong("your code divides by zero at the width limit, where no batch is large enough", why=why, next=then)
 
     def compare(self, case: Any, got: Any, want: Any) -> None:
         if got["batch"] is None and math.isinf(want["batch"]):
-            why = "infinity is a number too: it is larger than every batch"
-            raise Wrong("None came back where no batch is large enough", why=why, next="return math.inf there")
+            why = "expected a number: infinity is larger than every batch"
+            raise Wrong(
+                "your function returned None where no batch is large enough", why=why, next="return math.inf there"
+            )
         fitted(got, want)
         if not _same(got["batch"], want["batch"]):
             raise _batch_mistake(case, got["batch"], want["batch"])
         if not close(got["width"], want["width"]):
             factor = got["width"] / want["width"]
-            known = {4 / case["itemsize"]: "4 bytes an element were assumed", 0.5: "half of the width came back"}
+            known = {
+                4 / case["itemsize"]: "your width assumes 4 bytes per element",
+                0.5: "your answer is half of the width limit",
+            }
             what = next((text for ratio, text in known.items() if close(factor, ratio)), "the width limit is wrong")
             if close(got["width"], want["width"] - 1):
-                what = "one less than the width limit came back: at the limit itself no batch reaches the ridge either"
-            why = f"with {case['itemsize']} bytes an element and a ridge of {case['ridge']}"
-            raise Wrong(what, why=why, next="let the batch grow for ever: which intensity does a square layer tend to?")
+                what = (
+                    "your answer is one less than the width limit: at "
+                    "the limit itself, no batch reaches the ridge either"
+                )
+            why = f"an element has {case['itemsize']} bytes, and the ridge is {case['ridge']}"
+            raise Wrong(
+                what, why=why, next="which intensity does a square layer approach as its batch grows without bound?"
+            )
 
     def diagnose_all_cases(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
         """A search among whole batches, a square layer, or 4 bytes an element, where it gives all answers."""
@@ -67,8 +77,8 @@ class MinibatchCrossover(Exercise):
         if {case["itemsize"] for case in cases} == {4} or not all(_for_four_bytes(*one) for one in batches):
             return None
         return Wrong(
-            "4 bytes an element were assumed for the batch",
-            why="right where an element has 4 bytes; elsewhere the answer for 4 bytes came back",
+            "your batch assumes 4 bytes per element",
+            why="your answer is right if an element has 4 bytes; otherwise it is the answer for 4 bytes",
             next="use itemsize",
         )
 
@@ -86,8 +96,8 @@ def _search_that_ends(batches: list[tuple[Any, Any, float]]) -> Wrong | None:
     last = max(got for got, _ in found)
     if min(beyond) <= last:
         return None
-    why = f"all came back rounded up, as far as {say(last)}; {none} came back for every layer that needs more"
-    return Wrong("whole batches were tried, and the search gave up too early", why=why, next=_SOLVE)
+    why = f"your batches are rounded up, and end at {say(last)}; you returned {none} for every layer that needs more"
+    return Wrong("your code tries only whole batches, and gives up too early", why=why, next=_SOLVE)
 
 
 def _square_layer(batches: list[tuple[Any, float, float]]) -> Wrong | None:
@@ -103,9 +113,10 @@ def _square_layer(batches: list[tuple[Any, float, float]]) -> Wrong | None:
             and any(fits and case["inputs"] != case["outputs"] for case, _, fits in square)
         ):
             why = (
-                f"right where both sides are equal; elsewhere the batch of a layer with {kept} on both sides came back"
+                "your batch is right if both sides are equal; "
+                f"otherwise it is that of a layer with {kept} on both sides"
             )
-            return Wrong("a square layer was taken", why=why, next=f"{forgotten} has to be in the formula too")
+            return Wrong("your code assumes a square layer", why=why, next=f"use {forgotten} in the formula, too")
     return None
 
 
@@ -135,27 +146,39 @@ def _batch_mistake(case: Any, got: float, want: float) -> Wrong:
     at = f"at a batch of {say(got)} the intensity is {say(reached)} FLOP/B; the ridge is {case['ridge']}"
     if math.isinf(want) and got < 0:
         what, why = (
-            "a negative batch came back where none is large enough",
-            "the intensity stays below the ridge for ever",
+            "your function returned a negative batch where no batch is large enough",
+            "the intensity stays below the ridge at any batch",
         )
     elif math.isinf(want):
-        what, why = "a batch came back where none is large enough", "the intensity stays below the ridge for ever"
+        what, why = (
+            "your function returned a batch where no batch is large enough",
+            "the intensity stays below the ridge at any batch",
+        )
     elif close(got, bytes_a_flop / 2):
-        what, why = "only the weights were counted", "inputs and results move too, and they grow with the batch"
+        what, why = (
+            "your code counts only the weights",
+            "inputs and results are moved, too, and they grow with the batch",
+        )
     elif close(got, bytes_a_flop / 2 * mean / (mean - bytes_a_flop / 2), rtol=1e-3):
-        what, why = "inputs or results were left out", "both move, and both grow with the batch"
+        what, why = "your code leaves out inputs or results", "both are moved, and both grow with the batch"
     elif close(got, 40 * inputs / (inputs - 80) if inputs != 80 else 0.0) or close(got, 64):
-        what, why = "that is the answer for the deck's machine", "ridge and itemsize are arguments"
+        what, why = "your answer is that for the deck's machine", "ridge and itemsize are arguments"
     elif got == math.inf:
-        what, why = "there is a batch that reaches the ridge", "this layer is wide enough"
+        what, why = (
+            "your function returned math.inf, but there is a batch that reaches the ridge",
+            "this layer is wide enough",
+        )
     elif got in (math.floor(want), math.ceil(want)):
-        what, why = "the batch was rounded", "the ridge is reached between two whole batches: return that point"
+        what, why = (
+            "your function rounds the batch",
+            "the ridge is reached between two whole batches: return that point",
+        )
     elif close(ratio, 2.0, rtol=1e-3):
-        what, why = "a multiply-add was counted as one operation, or half of the bytes", at
+        what, why = "your code counts a multiply-add as one operation, or every byte twice", at
     elif close(ratio, 1 / itemsize, rtol=1e-3):
         what, why = "you counted elements, not bytes", at
     elif itemsize != 4 and close(ratio, 4 / itemsize, rtol=1e-3):
-        what, why = "4 bytes an element were assumed for the batch", at
+        what, why = "your batch assumes 4 bytes per element", at
     else:
         what, why = "the batch is wrong", at
     return Wrong(what, why=why, next=_SOLVE)

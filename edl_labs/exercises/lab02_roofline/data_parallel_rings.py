@@ -47,8 +47,8 @@ class NetworkRoofline(Exercise):
         if not all(close(value, w["intensity"] * (1 if b == "backward" else 2)) for b, value, w in asked):
             return None
         return Wrong(
-            "`behind` was not read",
-            why="the FLOPs of the whole backward pass came back for the weight gradient too",
+            "your code ignores `behind`",
+            why="you count the FLOPs of the whole backward pass for the weight gradient, too",
             next="which of the two products of each weight can hide the sending?",
         )
 
@@ -56,39 +56,84 @@ class NetworkRoofline(Exercise):
         rows = [
             f"{name} = {value:g}" if type(value) is float else f"{name} = {value!r}" for name, value in case.items()
         ]
-        return "\n".join([*rows, f"step_s is asked with buckets = {case['buckets']}, and then with 1"])
+        return "\n".join([*rows, f"step_s is called with buckets = {case['buckets']}, and then with 1"])
 
 
 def _intensity_mistake(case: Any, got: float, want: float) -> Wrong:
     nodes, ratio = case["nodes"], got / want
     behind = case["behind"]
     known = [
-        (1.5, behind == "backward", "the forward pass was counted too", "before it ends there is nothing to send"),
-        (3.0, behind != "backward", "forward and backward pass were counted", "one product has nothing after it"),
-        (0.5, behind == "backward", "half of the FLOPs that can hide it were counted", "two products for each weight"),
-        (2.0, behind != "backward", "the FLOPs were counted twice, or half of the traffic", "one product; two rounds"),
-        (2.0, True, "only half of the ring's traffic was counted", "sums go round, and then the results"),
-        (float(nodes), True, "the whole batch was given to each node", "data parallelism splits it"),
-        (case["itemsize"] / 4, True, "4 bytes a weight were assumed", "use itemsize"),
-        (0.5, True, "a multiply-add was counted as one operation", "a·b + c: how many operations?"),
-        (2 * (nodes - 1) / nodes, nodes > 2, "every weight was sent once", "how often does a ring send each part?"),
-        ((nodes - 1) / nodes, nodes > 2, "every weight was sent twice", "a ring of P takes P - 1 rounds, not P"),
-        (2 / nodes, nodes > 2, "every node sent to every other one", "on a ring, a node sends only to its neighbour"),
-        (1 / nodes, nodes > 2, "all weights went round in every round", "in a round, a node sends a P-th of them"),
+        (
+            1.5,
+            behind == "backward",
+            "your code counts the forward pass, too",
+            "leave it out: before it ends, there is nothing to send",
+        ),
+        (
+            3.0,
+            behind != "backward",
+            "your code counts the forward and the backward pass",
+            "count only the product of the weight gradient",
+        ),
+        (
+            0.5,
+            behind == "backward",
+            "your code counts half of the FLOPs that can hide it",
+            "count two products for each weight",
+        ),
+        (
+            2.0,
+            behind != "backward",
+            "your code counts the FLOPs twice, or only half of the traffic",
+            "count one product, but sums and results on the ring",
+        ),
+        (
+            2.0,
+            True,
+            "your code counts only half of the ring's traffic",
+            "count both: first sums go round, then results",
+        ),
+        (float(nodes), True, "your code gives the whole batch to each node", "split the batch among the nodes"),
+        (case["itemsize"] / 4, True, "your code assumes 4 bytes per weight", "use itemsize"),
+        (0.5, True, "your code counts a multiply-add as one operation", "how many operations are in a·b + c?"),
+        (
+            2 * (nodes - 1) / nodes,
+            nodes > 2,
+            "your code sends every weight once",
+            "how many times does a ring send each part?",
+        ),
+        (
+            (nodes - 1) / nodes,
+            nodes > 2,
+            "your code sends every weight twice",
+            "use P - 1 rounds for a ring of P nodes, not P",
+        ),
+        (
+            2 / nodes,
+            nodes > 2,
+            "your nodes send to all other nodes",
+            "let a node on the ring send only to its neighbour",
+        ),
+        (
+            1 / nodes,
+            nodes > 2,
+            "your code sends all weights in every round",
+            "what share of them does a node send in a round?",
+        ),
     ]
     if close(got * want, 1.0):
         return Wrong(
-            "that is bytes per FLOP",
-            why=f"{say(got)} came back for {nodes} nodes",
-            next="an intensity has the unit FLOP/B",
+            "your answer is in bytes per FLOP",
+            why=f"your function returned {say(got)} for {nodes} nodes",
+            next="return an intensity, in FLOP/B",
         )
     for factor, applies, what, then in known:
         if applies and factor != 1 and close(ratio, factor):
-            return Wrong(what, why=f"{say(got)} FLOP/B came back for {nodes} nodes", next=then)
+            return Wrong(what, why=f"your function returned {say(got)} FLOP/B for {nodes} nodes", next=then)
     return Wrong(
         "the intensity against the network is wrong",
-        why=f"{say(got)} FLOP/B came back for {nodes} nodes",
-        next="per weight: the FLOPs of one node that can hide the sending, over the bytes that one node sends",
+        why=f"your function returned {say(got)} FLOP/B for {nodes} nodes",
+        next="for each weight, divide the FLOPs of one node that can hide the sending by the bytes that one node sends",
     )
 
 
@@ -97,17 +142,19 @@ def _step_mistake(case: Any, name: str, got: float, want: Any) -> Wrong:
     asked = f"with {counted(buckets, 'bucket')}"
     for value, applies, what, then in _known_steps(case, name, got, want):
         if applies and value and close(got, value) and not close(value, want[name]):
-            return Wrong(what, why=f"{asked}, {say(got)} s came back", next=then)
-    why = f"{asked}, it is {say(got / want[name])} times what it should be"
+            return Wrong(what, why=f"{asked}, your function returned {say(got)} s", next=then)
+    why = f"{asked}, your time is {say(got / want[name])} times what it should be"
     return Wrong(
-        "the time of a step is wrong", why=why, next="compute forward, backward and sending apart; then combine"
+        "the time of a step is wrong",
+        why=why,
+        next="compute the times of forward, backward and sending separately, then combine them",
     )
 
 
-_COMPUTED_FIRST = "a bucket is sent once all of it is computed; one bucket is, when the backward pass ends"
-_GOES_ON = "while a bucket travels, the node goes on with the next one's gradients"
-_LEFT_OVER = "only the last bucket was left over when the backward pass ended"
-_TO_ITSELF = "a node sent its own part to itself"
+_COMPUTED_FIRST = "a bucket is sent once all of it is computed: when is that, if there is only one bucket?"
+_GOES_ON = "while a bucket is being sent, what does the node compute?"
+_LEFT_OVER = "in your code, only the last bucket is left when the backward pass ends"
+_TO_ITSELF = "your node sends its own part to itself"
 
 
 def _known_steps(case: Any, name: str, got: float, want: Any) -> list[tuple[float, bool, str, str]]:
@@ -115,47 +162,75 @@ def _known_steps(case: Any, name: str, got: float, want: Any) -> list[tuple[floa
     backward_s = 4 * case["weights"] * case["batch"] / case["nodes"] / case["node_flop_per_s"]
     send_s, forward_s = want["added_s"] - 1.5 * backward_s, backward_s / 2
     one, hidden_s = name == "added_s", forward_s + max(backward_s, send_s)
-    half = "the forward pass was left out, or the backward pass counted as one product"
-    first = "sending began before the first bucket was finished"
-    last = "the last bucket was sent before it was finished"
+    half = "your code leaves out the forward pass, or counts the backward pass as one product"
+    first = "your code begins to send before the first bucket is finished"
+    last = "your code sends the last bucket before it is finished"
     # What one product more or less takes is seen whole where the backward pass is the longer, else in one bucket of it.
     shares = (forward_s, forward_s / (1 if one else case["buckets"]))
     return [
-        (hidden_s, one, "the network was hidden although nothing overlaps", _COMPUTED_FIRST),
-        (want["added_s"], not one, "with buckets, times were added", _GOES_ON),
-        (hidden_s, send_s > backward_s, first, "draw a link that is slower than the arithmetic"),
-        (hidden_s, True, last, "draw a link that is faster than the arithmetic"),
-        (max(3 * forward_s, send_s), True, "gradients were sent before the backward pass began", "what exists then?"),
-        (got, case["nodes"] == 1 and got > want[name], "a single node was made to send", "to whom?"),
-        (want[name] * case["nodes"], True, "the batch was not split", "each node has its share of it"),
-        *((want[name] - share, True, half, "forward is one product for each weight, backward two") for share in shares),
+        (hidden_s, one, "your code hides the network although nothing overlaps", _COMPUTED_FIRST),
+        (want["added_s"], not one, "your code adds up the times although buckets overlap", _GOES_ON),
+        (hidden_s, send_s > backward_s, first, "draw the case of a link that is slower than the arithmetic"),
+        (hidden_s, True, last, "draw the case of a link that is faster than the arithmetic"),
+        (
+            max(3 * forward_s, send_s),
+            True,
+            "your code sends gradients before the backward pass begins",
+            "what exists by then?",
+        ),
+        (
+            got,
+            case["nodes"] == 1 and got > want[name],
+            "your code makes a single node send",
+            "to which node would it send?",
+        ),
+        (
+            want[name] * case["nodes"],
+            True,
+            "your code does not split the batch",
+            "give each node its share of the batch",
+        ),
+        *(
+            (want[name] - share, True, half, "count one product for each weight forward, and two backward")
+            for share in shares
+        ),
         (
             3 * forward_s + send_s / 2,
             one,
-            "a step sent half of the ring's traffic",
-            "sums go round, and then the results",
+            "your step sends half of the ring's traffic",
+            "count both: first sums go round, then results",
         ),
         (
             3 * forward_s + send_s * case["nodes"] / max(1, case["nodes"] - 1),
             one,
             _TO_ITSELF,
-            "who has its part already?",
+            "which node already has this part?",
         ),
-        (3 * forward_s + send_s * 4 / case["itemsize"], one, "a step sent 4 bytes a weight", "use itemsize"),
-        (3 * forward_s + send_s / case["itemsize"], one, "a step sent elements, not bytes", "use itemsize"),
-        (1.5 * forward_s + send_s, one, "a step's multiply-adds were one operation each", "a·b + c: how many?"),
-        (3 * forward_s + 8 * send_s, one, "the link's rate was taken for bit/s", "link_byte_per_s is in bytes"),
+        (3 * forward_s + send_s * 4 / case["itemsize"], one, "your step sends 4 bytes per weight", "use itemsize"),
+        (3 * forward_s + send_s / case["itemsize"], one, "your step sends elements, not bytes", "use itemsize"),
+        (
+            1.5 * forward_s + send_s,
+            one,
+            "your step counts a multiply-add as one operation",
+            "how many operations are in a·b + c?",
+        ),
+        (
+            3 * forward_s + 8 * send_s,
+            one,
+            "your code treats the link's rate as bit/s",
+            "use link_byte_per_s as bytes per second",
+        ),
         (
             want[name] + (case["buckets"] - 1) * send_s,
             not one and send_s > backward_s,
-            "each bucket sent all of the gradients",
-            "how much of them is in a bucket?",
+            "each of your buckets sends all gradients",
+            "what share of the gradients is in one bucket?",
         ),
         (
             3 * forward_s + send_s / case["buckets"],
             not one and send_s > backward_s,
             _LEFT_OVER,
-            "a link that needs longer than the backward pass has more than one bucket left",
+            "how many buckets are left if the link takes longer than the backward pass?",
         ),
-        (3 * forward_s, True, "the network was left out", "how long does one node send?"),
+        (3 * forward_s, True, "your code leaves out the network", "how long does one node send?"),
     ]

@@ -91,9 +91,9 @@ def _sizes_changed(case: Any, got: Any, want: Any, left: dict[str, Any]) -> Wron
         less = [sum(gone[name] for name in names) for names in missed[which]]
         if any(n and close(_moved(case, value), _moved(case, right) - n) for n in less):
             names = ", ".join(name for name, nbytes in gone.items() if nbytes)
-            why = f"the {which} chain is counted without {names}, which your code has taken out of the dict by then"
-            then = "look sizes up without taking them out, or count on a copy: dict(size_bytes)"
-            return Wrong("size_bytes was used up: what is counted later misses sizes", why=why, next=then)
+            why = f"your {which} count leaves out {names}, which your code has removed from the dict by then"
+            then = "look up sizes without removing them, or work on a copy: dict(size_bytes)"
+            return Wrong("your code removes sizes from size_bytes, and misses them later", why=why, next=then)
     return None
 
 
@@ -101,19 +101,21 @@ def _common_mistake(case: Any, got: Any, want: Any) -> Wrong | None:
     """What can be said of either of the two intensities."""
     for which, value, right in zip(("unfused", "fused"), got, want, strict=True):
         if close(value * right, 1.0, rtol=1e-6) and not close(right, 1.0):
-            then = "an intensity has the unit FLOP/B"
-            return Wrong("that is bytes per FLOP", why=f"{which}, {say(value)} came back", next=then)
+            then = "return an intensity, in FLOP/B"
+            return Wrong("your answer is in bytes per FLOP", why=f"your {which} answer is {say(value)}", next=then)
     chain, size = case["chain"], case["size_bytes"]
     last = chain[-1]["flop"] / sum(step["flop"] for step in chain)
     for which, value, right in zip(("unfused", "fused"), got, want, strict=True):
         if last != 1 and close(value, right * last, rtol=1e-6):
-            why, then = f"the operations of all {len(chain)} steps are done", "all FLOPs of the chain"
-            return Wrong(f"{which}, the last step's operations alone were counted", why=why, next=then)
+            why, then = f"all {len(chain)} steps do operations", "add up all FLOPs of the chain"
+            return Wrong(f"{which}, your code counts only the operations of the last step", why=why, next=then)
     each = [s["flop"] / sum(size[n] for n in {*s["reads"], s["writes"]}) for s in chain]
     if not close(got[0], want[0], rtol=1e-6) and close(got[0], sum(each) / len(each), rtol=1e-6):
         why = "a short step would weigh as much as a long one"
         return Wrong(
-            "the steps' intensities were averaged", why=why, next="first add the FLOPs, and the bytes; then divide"
+            "your code averages the intensities of the steps",
+            why=why,
+            next="add up the FLOPs, and add up the bytes; then divide",
         )
     return None
 
@@ -142,88 +144,96 @@ def _outside(case: Any) -> set[str]:
 
 
 _Count = tuple[Callable[[Any], int], str, str]  # the bytes that move by it, what is wrong, what to do
-_APART = "unfused, each step is a kernel of its own; this count gives all unfused intensities"
+_APART = "unfused, each step is a separate kernel; this count gives all your unfused intensities"
 _UNFUSED: tuple[_Count, ...] = (
     (
         lambda case: _bytes_of(case, {*_reads(case), *_made(case)}),
-        "unfused, every tensor was counted once",
-        "a kernel writes its result, and the next one reads it",
+        "unfused, your code counts every tensor once",
+        "count a result when one kernel writes it, and again when another one reads it",
     ),
     (
         lambda case: _bytes_of(case, _reads(case)),
-        "unfused, nothing was written",
+        "unfused, your code writes nothing",
         "where does a kernel leave its result?",
     ),
     (
         lambda case: _bytes_of(case, (name for step in case["chain"] for name in step["reads"]), _made(case)),
-        "a kernel read one tensor twice",
-        "a kernel that needs a number twice reads it once",
+        "in your count, a kernel reads one tensor twice",
+        "count one read, even if a kernel needs the tensor twice",
     ),
     (
         lambda case: _bytes_of(case, _reads(case), case["keep"]),
-        "unfused, only the results in keep were written",
-        "each kernel writes its result, kept or not: the next kernel reads it from memory",
+        "unfused, your code writes only the results in keep",
+        "count the write of each result, in keep or not: the next kernel reads it from memory",
     ),
     (
         lambda case: _bytes_of(case, {*_reads(case)}, _made(case)),
-        "unfused, a tensor that two kernels read was counted once",
-        "each kernel reads all that it needs from memory",
+        "unfused, your code counts a tensor that two kernels read only once",
+        "count everything that each kernel reads from memory",
     ),
     (
         lambda case: _bytes_of(
             case, _outside(case), (name for name in _reads(case) if name in _made(case)), _made(case)
         ),
-        "unfused, an input of the chain that two kernels read was counted once",
-        "each kernel reads all that it needs from memory",
+        "unfused, your code counts an input of the chain that two kernels read only once",
+        "count everything that each kernel reads from memory",
     ),
     (
         lambda case: _bytes_of(case, _outside(case), case["keep"]),
-        "unfused, the chain was counted as one kernel",
+        "unfused, your code counts the chain as one kernel",
         "what do the kernels in the middle read, and where do they leave their results?",
     ),
 )
-_ONE_KERNEL = "fused, there is one kernel for the whole chain; this count gives all of your fused intensities"
+_ONE_KERNEL = "fused, there is one kernel for the whole chain; this count gives all your fused intensities"
 _FUSED: tuple[_Count, ...] = (
     (
         lambda case: _bytes_of(case, _outside(case), _made(case)),
-        "fused, an intermediate went through memory: all results were written",
-        "only what keep names is needed afterwards",
+        "fused, an intermediate goes through memory: your code writes all results",
+        "write only what keep names: nothing else is needed afterwards",
     ),
     (
         lambda case: _bytes_of(case, {*_reads(case)}, case["keep"]),
-        "fused, an intermediate went through memory: results of earlier steps were read",
-        "what a step of the same kernel made is still in registers",
+        "fused, an intermediate goes through memory: your code reads results of earlier steps",
+        "leave out what the same kernel has computed: it is still in registers",
     ),
     (
         lambda case: _bytes_of(case, _outside(case), case["keep"], {*_reads(case)} & {*case["keep"]}),
-        "fused: you counted reading a kept result back",
-        "it is written, and the fused kernel still has it in registers",
+        "fused, your code counts reading a kept result back",
+        "count only its write: the fused kernel still has it in registers",
     ),
     (
         lambda case: _bytes_of(case, _outside(case), case["keep"], _made(case)[-1:]),
-        "fused, the last result was written twice",
-        "keep names it already",
+        "fused, your code writes the last result twice",
+        "count it once: keep contains it already",
     ),
     (
         lambda case: _bytes_of(case, _outside(case), _made(case)[-1:]),
-        "a result that is kept was not written",
-        "keep names what must be in memory at the end",
+        "your code does not write a result that is kept",
+        "write what keep names: it must be in memory at the end",
     ),
-    (lambda case: _bytes_of(case, _outside(case)), "fused, nothing was written", "what must be in memory at the end?"),
-    (lambda case: _bytes_of(case, case["keep"]), "fused, nothing was read", "what does the chain need from outside?"),
+    (
+        lambda case: _bytes_of(case, _outside(case)),
+        "fused, your code writes nothing",
+        "what must be in memory at the end?",
+    ),
+    (
+        lambda case: _bytes_of(case, case["keep"]),
+        "fused, your code reads nothing",
+        "what does the chain need from outside?",
+    ),
     (
         lambda case: _bytes_of(case, (name for name in _reads(case) if name not in _made(case)), case["keep"]),
-        "an input was read for every step that uses it",
-        "one kernel, one read",
+        "your code reads an input for every step that uses it",
+        "count one read: there is only one kernel",
     ),
     (
         lambda case: _bytes_of(case, set(case["chain"][0]["reads"]), set(case["keep"])),
-        "fused, the inputs of later steps were left out: only what the first step reads was counted",
+        "fused, your code leaves out the inputs of later steps: it counts only what the first step reads",
         "which steps need something from outside the chain?",
     ),
     (
         lambda case: _bytes_of(case, _reads(case), _made(case)),
-        "fused, all was counted as for kernels of their own",
+        "fused, your code counts everything as for separate kernels",
         "which tensors does a single kernel still have in registers?",
     ),
 )
@@ -231,9 +241,9 @@ _FUSED: tuple[_Count, ...] = (
 
 def _intensity_mistake(case: Any, which: str, got: float, want: float) -> Wrong:
     need(got, f"the {which} intensity")
-    moved = f"{_moved(case, want):.0f} bytes move, and {_moved(case, got):.0f} would give your answer"
+    moved = f"{_moved(case, want):.0f} bytes are moved, and {_moved(case, got):.0f} would give your answer"
     return Wrong(
         f"the {which} intensity is wrong",
         why=f"expected {want:.7g} FLOP/B, got {got:.7g}: {moved}",
-        next="list for each kernel what it reads and what it writes; all FLOPs of the chain, over all bytes that move",
+        next="list what each kernel reads and writes; divide all FLOPs of the chain by all bytes that are moved",
     )

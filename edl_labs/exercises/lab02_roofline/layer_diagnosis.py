@@ -26,7 +26,7 @@ class Diagnose(Exercise):
 
     def compare(self, case: Any, got: Any, want: Any) -> None:
         if got not in LIMITERS:
-            why = f"they are {', '.join(LIMITERS)}"
+            why = f"the three are: {', '.join(LIMITERS)}"
             raise Wrong(f"{got[:40]!r} is not one of the three answers", why=why, next="return one of them")
         if got != want:
             raise Wrong(f"this layer is not limited by {got}", why=_IF[got], next=_NEXT[got])
@@ -37,9 +37,9 @@ class Diagnose(Exercise):
             return None
         layer = case["layer"]
         return Wrong(
-            f"a field was looked up that a {layer['kind']} does not have",
-            why=f"it has {', '.join(layer)}",
-            next="count the blocks of each kind of layer from the fields that it has",
+            f"your code looks up a field that a {layer['kind']} does not have",
+            why=f"its fields are {', '.join(layer)}",
+            next="count the blocks of each kind of layer from the fields of that kind",
         )
 
     def diagnose_all_cases(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
@@ -52,24 +52,25 @@ class Diagnose(Exercise):
             case, answer, right = next(row for row in rows if row[1] != row[2])
             what, then = next(iter(fitting.items()))
             if len(fitting) > 1:  # whatever counts too few, or asks for more of them
-                what = "every matrix product is taken to have too few blocks"
+                what = "your code finds too few blocks in every matrix product"
                 then = f"{'; '.join(fitting.values())}; and one block for each SM is enough"
-            why = f"that gives all answers; {_size(case['layer'])} came out as {answer}, and is {right}"
+            why = f"this gives all your answers; for {_size(case['layer'])} you returned {answer}, expected {right}"
             return Wrong(what, why=why, next=then)
         if all(answer == _per_element(case, right) for case, answer, right in rows):
-            why = "FLOPs per element were compared with a ridge in FLOP/B, which gives all answers"
-            return Wrong("you counted elements, not bytes", why=why, next="an element has itemsize bytes")
+            why = "comparing FLOPs per element with a ridge in FLOP/B gives all your answers"
+            return Wrong("you counted elements, not bytes", why=why, next="multiply the elements by itemsize")
         if all(answer == _half_as_many(case, right) for case, answer, right in rows):
-            why = "half of each product's FLOP/B was compared with the ridge, which gives all answers"
-            then = "2·m·n·k operations: a·b + c is two of them"
-            return Wrong("a multiply-add was counted as one operation", why=why, next=then)
+            why = "comparing half of each product's FLOP/B with the ridge gives all your answers"
+            then = "count 2·m·n·k operations: a·b + c is two of them"
+            return Wrong("your code counts a multiply-add as one operation", why=why, next=then)
         other = {"math": "memory", "memory": "math", "latency": "latency"}
         if not all(answer == other[right] for answer, right in zip(got, want, strict=True)):
             return None
         return Wrong(
-            "the comparison with the ridge is the wrong way round",
-            why="latency is right everywhere; math and memory have changed places everywhere",
-            next="above the ridge there are more FLOPs for each byte than the machine can do: math is the limit",
+            "your comparison with the ridge is the wrong way round",
+            why="latency is right everywhere, but math and memory are swapped everywhere",
+            next="swap the two: above the ridge there are more FLOPs per "
+            "byte than the machine can do, so math is the limit",
         )
 
     def combine(self, fractions: list[float]) -> float:
@@ -153,49 +154,49 @@ def _with_intensity(case: Any, want: str, factor: float) -> str:
     return "math" if factor * 2 * m * n * k / (m * k + k * n + m * n) > ridge else "memory"
 
 
-_WHICH = "the result, m by n, is cut into tiles, and each of its tiles is a block"
-_OF_THE_WEIGHTS = ("the weights were cut into tiles, inputs by outputs", _WHICH)
+_WHICH = "cut the result, m by n, into tiles: each of its tiles is a block"
+_OF_THE_WEIGHTS = ("your code cuts the weights into tiles, inputs by outputs", _WHICH)
 # Each is (whether a wrong count calls a layer's limit latency, what is wrong, what to do).
 _COUNTS: list[tuple[Callable[[Any, Any], bool | None], str, str]] = [
     (
         _few(lambda m, n, k, tile_m, tile_n: math.ceil(m * n / (tile_m * tile_n))),
-        "the area of the result was divided by that of a tile",
-        "tiles are whole along each side: round up twice, then multiply",
+        "your code divides the area of the result by that of a tile",
+        "round up along each side, because tiles are whole; then multiply",
     ),
     (
         _few(lambda m, n, k, tile_m, tile_n: (m // tile_m) * (n // tile_n)),
-        "tiles at the edge of the result were left out",
-        "a tile that is not full is a block too: round up",
+        "your code leaves out tiles at the edge of the result",
+        "round up: a tile that is not full is a block, too",
     ),
     (_few_of_weights, *_OF_THE_WEIGHTS),
     (
         _few(lambda m, n, k, tile_m, tile_n: math.ceil(m / tile_m) * math.ceil(k / tile_n)),
-        "the first operand was cut into tiles, m by k",
+        "your code cuts the first operand into tiles, m by k",
         _WHICH,
     ),
     (
         _few(lambda m, n, k, tile_m, tile_n: math.ceil(m / tile_n) * math.ceil(n / tile_m)),
-        "the sides of a tile have changed places",
-        "a tile has tile_m rows and tile_n columns of the result",
+        "your code swaps the sides of a tile",
+        "let a tile cover tile_m rows and tile_n columns of the result",
     ),
     (
         _rows_of_a_norm,
-        "a layer norm was given a block for each row",
-        "it has as many blocks as its elements, rows times features, need",
+        "your code gives a layer norm a block for each row",
+        "count the blocks that its elements, rows times features, need",
     ),
     (
         _last_wave,
-        "a last wave that is not full was taken for latency",
-        "waves do not count here: one block for each SM is enough",
+        "your code treats a last wave that is not full as latency",
+        "leave waves out here: one block for each SM is enough",
     ),
 ]
 _IF = {
     "latency": "it has at least one thread block for each SM",
-    "math": "that needs a block for each SM, and an intensity above the ridge",
-    "memory": "that needs a block for each SM, and an intensity below the ridge",
+    "math": "math is the limit only with a block for each SM and an intensity above the ridge",
+    "memory": "memory is the limit only with a block for each SM and an intensity below the ridge",
 }
 _NEXT = {
-    "latency": "count the blocks again: whole tiles along both sides, the last perhaps not full; one an SM is enough",
-    "math": "count the blocks first; then compare FLOP/B with this machine's ridge, not another's",
-    "memory": "count the blocks first; then compare FLOP/B with this machine's ridge, not another's",
+    "latency": "count the blocks again, with whole tiles along both sides; one block per SM is enough",
+    "math": "count the blocks first; then compare FLOP/B with the ridge of this machine",
+    "memory": "count the blocks first; then compare FLOP/B with the ridge of this machine",
 }

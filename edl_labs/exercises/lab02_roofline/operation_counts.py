@@ -52,11 +52,13 @@ class Intensity(Exercise):
 
     def compare(self, case: Any, got: Any, want: Any) -> None:
         if got == {_NOT_WRITTEN: case["kind"]}:
-            why = "the branch of this kind is not written yet; that of another kind is"
+            why = "the branch for this kind is not written yet, although that of another kind is"
             raise Wrong(f"{_NOT_WRITTEN} for a {case['kind']}", why=why, next="write it, or move it above the `raise`")
         if got is None:
-            why = "it has no branch yet that returns something for this kind"
-            raise Wrong(f"nothing came back for a {case['kind']}", why=why, next="write its branch, or its return")
+            why = "it has no branch yet that returns anything for this kind"
+            raise Wrong(
+                f"your function returned nothing for a {case['kind']}", why=why, next="write its branch, or its return"
+            )
         two_numbers(got, "flop, moved_bytes")
         if close(got[0], want[1], rtol=1e-9) and close(got[1], want[0], rtol=1e-9):
             raise Wrong("the two answers are swapped", why="FLOPs come first", next="return flop, moved_bytes")
@@ -70,9 +72,9 @@ class Intensity(Exercise):
         if kind != "KeyError" or "weight_itemsize" in case:
             return None
         return Wrong(
-            f"a key was looked up that this {case['kind']} does not have",
-            why=f"it has {', '.join(case)}; weight_itemsize is there only where weights have a size of their own",
-            next="where it is missing, weights have itemsize bytes as well: op.get(name, other)",
+            f"your code looks up a key that this {case['kind']} does not have",
+            why=f"it has {', '.join(case)}; weight_itemsize is present only if weights have a size of their own",
+            next="if it is missing, use itemsize for the weights as well: op.get(name, other)",
         )
 
     def format_case(self, case: Any) -> str:
@@ -151,30 +153,45 @@ def _flop_mistake(case: Any, ratio: float, *, total: float) -> Wrong:
     grown = (case["size"] / places) ** 2 if "size" in case else 1.0
     one_more = (1 + 1 / places) ** 2 if "size" in case and left_over(case) else 1.0
     known = [
-        (0.5, kind in _CONTRACTIONS, "a multiply-add was counted as one operation", "a·b + c: how many operations?"),
+        (
+            0.5,
+            kind in _CONTRACTIONS,
+            "your code counts a multiply-add as one operation",
+            "how many operations are in a·b + c?",
+        ),
         *_other_windows(case, places),
-        (1 / case.get("batch", 1), True, "the batch was left out", "every example of the batch is computed"),
-        (grown, True, "a window was put on every input pixel", "how many windows fit, with this stride and padding?"),
-        (one_more, True, "a window was put where there is no room for it", "round down: what fits along a side?"),
-        (1 / window, True, "the window was left out", "how many numbers go into one output number?"),
-        (1 / case.get("channels", 1), kind == "conv", "a filter looked at one channel", "it looks at all of them"),
+        (1 / case.get("batch", 1), True, "your code leaves out the batch", "count every example of the batch"),
+        (
+            grown,
+            True,
+            "your code puts a window on every input pixel",
+            "how many windows fit, with this stride and padding?",
+        ),
+        (one_more, True, "your code puts a window where it does not fit", "round down: how many fit along a side?"),
+        (1 / window, True, "your code leaves out the window", "how many numbers does one output number depend on?"),
+        (
+            1 / case.get("channels", 1),
+            kind == "conv",
+            "your filter reads only one channel",
+            "let a filter read all channels",
+        ),
         (
             1 - 1 / window,
             kind == "pool",
-            "the first place of the window was left out",
-            "the deck counts all nine of 3×3",
+            "your code counts one operation too few per window",
+            "count all places of the window, as the deck does: nine for 3×3",
         ),
     ]
     if kind == "linear" and close(ratio, 1 + 1 / (2 * case["inputs"]), rtol=1e-9):
-        why = "there is one operation more for each number of the result"
-        return Wrong("a bias was added", why=why, next="this layer has none: its product alone is counted")
+        why = "your count has one more operation for each number of the result"
+        return Wrong("your code counts a bias", why=why, next="count only the product: this layer has no bias")
     for factor, applies, what, then in known:
         if applies and factor != 1 and close(ratio, factor, rtol=1e-4):
-            return Wrong(what, why=f"the FLOPs of this {kind} are {say(ratio)} of what they should be", next=then)
+            return Wrong(what, why=f"the FLOPs of this {kind} are {say(ratio)} times what they should be", next=then)
     return Wrong(
         f"the FLOPs of a {kind} are wrong",
         why=f"they are {say(ratio) if say(ratio) != '1' else f'{ratio:.9g}'} times what they should be",
-        next="how many operations make one number of the result, and how many numbers has it?",
+        next="how many operations does one number of the result take, and how many numbers does the result have?",
     )
 
 
@@ -185,25 +202,25 @@ def _other_windows(case: Any, places: float) -> list[tuple[float, bool, str, str
     fits = [(case["size"] + border - case["kernel"]) // case["stride"] + 1 for border in (0, case["padding"])]
     none, one = ((count / places) ** 2 for count in fits)
     return [
-        (none, True, "the windows were counted without the padding", "padding is put around the image"),
+        (none, True, "your code counts the windows without the padding", "add the padding around the image"),
         (
             one,
             True,
-            "the padding was added on only one side",
-            "it is on both sides: left and right, above and below",
+            "your code adds the padding on only one side",
+            "add it on both sides: left and right, top and bottom",
         ),
     ]
 
 
 _ELEMENTS = "you counted elements, not bytes"
-_WIDE = "you gave weights the bytes of other elements"
-_ALL_NARROW = "you gave every element the bytes of a weight"
-_FOUR = "you gave every element 4 bytes"
-_ONCE = "the elements of a {} were counted once: each is read, and one is written for each"
-_PADDING = "the padding was counted as input"
-_AN_EXAMPLE = "the weights were read again for each example"
-_AN_ELEMENT = "a weight and a bias were counted for each element"
-_WINDOWS = "the input was read once for every place of the window"
+_WIDE = "your code gives weights the bytes of other elements"
+_ALL_NARROW = "your code gives every element the bytes of a weight"
+_FOUR = "your code gives every element 4 bytes"
+_ONCE = "your code counts the elements of a {} once, but each of them is read, and one is written for it"
+_PADDING = "your code counts the padding as input"
+_AN_EXAMPLE = "your code reads the weights again for each example"
+_AN_ELEMENT = "your code counts a weight and a bias for each element"
+_WINDOWS = "your code reads the input once for every place of the window"
 
 
 def _byte_mistake(case: Any, got: float, *, total: float) -> Wrong:
@@ -211,11 +228,13 @@ def _byte_mistake(case: Any, got: float, *, total: float) -> Wrong:
     elements = total + parts.get("weights", 0) * (1 / _narrow(case) - 1)
     same = _ONCE.format(case["kind"])
     forgotten = [name for name, count in parts.items() if close(got, (total - count) * size, rtol=1e-9)]
-    left_out = f"the {' or the '.join(forgotten)} {'were' if forgotten[-1:] == ['weights'] else 'was'} left out"
+    left_out = f"your code leaves out the {' or the '.join(forgotten)}"
     once = forgotten == ["input", "result"]
     padded = bool(case.get("padding")) and close(got, (total + _padding(case)) * size, rtol=1e-9)
     windows = any(close(got, (total + more) * size, rtol=1e-9) for more in _windows(case, total))
-    of_weights = f"weights have {counted(case.get('weight_itemsize', size), 'byte')} each here, other elements {size}"
+    of_weights = (
+        f"here weights have {counted(case.get('weight_itemsize', size), 'byte')} each, and other elements {size}"
+    )
     narrow = case.get("weight_itemsize", size)
     weights_alone = narrow != size and close(got, elements * narrow, rtol=1e-9)
     weights = parts.get("weights", 0.0)
@@ -224,26 +243,41 @@ def _byte_mistake(case: Any, got: float, *, total: float) -> Wrong:
     an_element = "features" in case and close(got, (total - weights + 2 * parts["input"]) * size, rtol=1e-9)
     known = [
         (close(got, elements, rtol=1e-9), _ELEMENTS, f"an element has {size} bytes here", "use itemsize"),
-        (weights_alone, _ALL_NARROW, of_weights, "use weight_itemsize for the weights alone"),
-        (close(got, elements * size, rtol=1e-9), _WIDE, of_weights, "is there a weight_itemsize?"),
-        (size != 4 and close(got, 4 * elements, rtol=1e-9), _FOUR, f"it has {size} here", "use itemsize"),
-        (once, same, "input and result have equally many elements", "add what is written to what is read"),
+        (weights_alone, _ALL_NARROW, of_weights, "use weight_itemsize only for the weights"),
+        (close(got, elements * size, rtol=1e-9), _WIDE, of_weights, "use weight_itemsize where it is given"),
+        (size != 4 and close(got, 4 * elements, rtol=1e-9), _FOUR, f"an element has {size} bytes here", "use itemsize"),
+        (
+            once,
+            same,
+            "the input and the result have the same number of elements",
+            "add what is written to what is read",
+        ),
         (
             bool(forgotten) and not once,
             left_out,
-            "all that is read and all that is written moves",
-            "list each operand of the table",
+            "everything that is read or written is moved",
+            "list each operand in the table",
         ),
-        (padded, _PADDING, "it is not in memory, so it is not read", "the input is size × size, without its border"),
-        (an_example, _AN_EXAMPLE, "a matrix product has all examples at once", "each operand moves once"),
+        (padded, _PADDING, "padding is not in memory, so it is not read", "count size × size, without the border"),
+        (an_example, _AN_EXAMPLE, "one matrix product computes all examples", "count each operand once"),
         (
             "features" in case and close(got, (total - weights / 2) * size, rtol=1e-9),
-            "the weights or the biases of the norm were left out",
+            "your code leaves out the weights or the biases of the norm",
             "there is one weight and one bias for each feature",
-            "read both",
+            "count both",
         ),
-        (an_element, _AN_ELEMENT, "one of each belongs to a feature, whatever the number of rows", "2 × features"),
-        (windows, _WINDOWS, "what one has brought into the caches, the next can use", "count each operand once"),
+        (
+            an_element,
+            _AN_ELEMENT,
+            "there is one of each per feature, whatever the number of rows",
+            "count 2 × features",
+        ),
+        (
+            windows,
+            _WINDOWS,
+            "one window can use what the previous one has brought into the caches",
+            "count each operand once",
+        ),
     ]
     found = [told for applies, *told in known if applies]
     if found:
@@ -252,5 +286,5 @@ def _byte_mistake(case: Any, got: float, *, total: float) -> Wrong:
     return Wrong(
         f"the bytes of a {case['kind']} are wrong",
         why=f"expected {total * size:.0f}, got {got:.0f}",
-        next="each operand is read once, the result is written once; mind the shape of each",
+        next="count each operand as read once, and the result as written once; check the shape of each",
     )

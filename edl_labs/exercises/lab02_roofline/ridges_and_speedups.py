@@ -26,9 +26,9 @@ class RidgeAndBound(Exercise):
             return None
         levels, dtypes = (", ".join(case["machine"][name]) for name in ("bandwidth_byte_per_s", "peak_flop_per_s"))
         return Wrong(
-            "a level or a dtype was looked up that this machine does not have",
-            why=f"its levels are {levels}, its dtypes {dtypes}",
-            next="take dtype and level from the arguments, and go through all levels that moved_bytes names",
+            "your code looks up a level or a dtype that this machine does not have",
+            why=f"its levels are {levels}, and its dtypes are {dtypes}",
+            next="use the dtype and the level in the arguments, and go through all levels in moved_bytes",
         )
 
     def probe(self, student: Any, given: Any) -> Any:
@@ -49,7 +49,7 @@ class RidgeAndBound(Exercise):
             raise Wrong(
                 f"{got['bound'][1][:20]!r} does not limit this work",
                 why="the limiter is what takes longest: 'compute', or the name of a memory level",
-                next="put all times side by side and name the largest",
+                next="compare all times, and name what takes longest",
             )
 
     def diagnose_all_cases(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
@@ -59,11 +59,11 @@ class RidgeAndBound(Exercise):
             return None
         if all(close(right["bound"][0], time_s) for (time_s, _), right in zip(bounds, want, strict=True)):
             return None
-        then = "put all times side by side; which is the longest, and whose is it?"
+        then = "compare all times: which is the longest, and what takes that long?"
         arithmetic = [_peak_s(case) for case in cases]
         if _all_close(bounds, arithmetic) and all(name == "compute" for _, name in bounds):
-            why = "'compute' was returned for all work; max() of a dict compares its keys: the last name wins"
-            return Wrong("names were compared, or only the arithmetic was looked at", why=why, next=then)
+            why = "you returned 'compute' for all work; max() of a dict compares its keys, so the last name wins"
+            return Wrong("your code compares names, or looks only at the arithmetic", why=why, next=then)
         whats = []
         for level_of, what in _ONE_LEVEL:
             alone = [_level_s(case, level_of(case["work"]["moved_bytes"])) for case in cases]
@@ -94,9 +94,9 @@ def _level_s(case: Any, level: str) -> float:
 
 # Each is (the only memory level whose time counts, what that leaves out).
 _ONE_LEVEL: tuple[tuple[Callable[[dict[str, float]], str], str], ...] = (
-    (lambda moved: list(moved)[-1], "only the main memory was looked at"),
-    (lambda moved: next(iter(moved)), "only the first memory level was looked at"),
-    (lambda moved: max(moved, key=moved.__getitem__), "only the memory level with the most bytes was looked at"),
+    (lambda moved: list(moved)[-1], "your code looks only at the main memory"),
+    (lambda moved: next(iter(moved)), "your code looks only at the first memory level"),
+    (lambda moved: max(moved, key=moved.__getitem__), "your code looks only at the memory level with the most bytes"),
 )
 
 
@@ -106,15 +106,15 @@ def _peak(case: Any) -> float:
 
 def _ridge_mistake(case: Any, ridge: Any, right: float) -> Wrong:
     if ridge and close(1 / ridge, right):
-        what, then = "that is bytes per FLOP", "the ridge has the unit of an intensity, FLOP/B"
+        what, then = "your answer is in bytes per FLOP", "return it in FLOP/B, the unit of an intensity"
     elif any(close(ridge, case["machine"]["peak_flop_per_s"][d] / b) for d, b in _others(case)):
-        what, then = "that is another roof's ridge", "each dtype has its peak, each level its bandwidth"
+        what, then = "your ridge is that of another roof", "use the peak of this dtype and the bandwidth of this level"
     else:
         what, then = (
-            f"the ridge point is not {right:.7g} FLOP/B",
+            f"expected a ridge point of {right:.7g} FLOP/B",
             "at which intensity do both limits allow the same FLOP/s?",
         )
-    return Wrong(what, why=f"for {case['dtype']} against {case['level']}, {say(ridge)} was returned", next=then)
+    return Wrong(what, why=f"for {case['dtype']} and {case['level']}, your function returned {say(ridge)}", next=then)
 
 
 def _others(case: Any) -> list[tuple[str, float]]:
@@ -129,23 +129,28 @@ def _bound_mistake(case: Any, time_s: float, right_s: float) -> Wrong:
     all_bytes = sum(work["moved_bytes"].values())
     shared = [all_bytes / machine["bandwidth_byte_per_s"][level] for level in work["moved_bytes"]]
     if close(time_s, sum(moves) + compute_s):
-        what, why = "times were added up", "all memory levels and the arithmetic work at the same time"
+        what, why = "your code adds up times", "all memory levels and the arithmetic work at the same time"
     elif close(time_s, max(compute_s, sum(moves))):
-        what, why = "the times of the memory levels were added up", "all levels work at the same time"
+        what, why = "your code adds up the times of the memory levels", "all levels work at the same time"
     elif work["flop"] and close(time_s, work["flop"] / max(*moves, compute_s)):
-        what, why = "that is a rate in FLOP/s, not a time", f"{say(time_s)} was returned; expected the shortest time"
+        what, why = (
+            "your bound is a rate in FLOP/s",
+            f"your function returned {say(time_s)}; expected the shortest time",
+        )
     elif close(time_s, min([*moves, compute_s])):
-        what, why = "the shortest of the times is not a bound", "work is over when its slowest part is"
+        what, why = "your code chooses the shortest of the times", "work is done only when its slowest part is done"
     elif any(close(time_s, one_s) for one_s in (*moves, compute_s)):
         longest = "compute" if close(compute_s, right_s) else max(zip(moves, work["moved_bytes"], strict=True))[1]
-        what, why = "another time is longer", f"{longest} takes {right_s:.7g} s, but {time_s:.7g} s was returned"
+        what, why = "another time is longer", f"{longest} takes {right_s:.7g} s, but your bound is {time_s:.7g} s"
     elif any(close(time_s, work["flop"] / peak) for peak in machine["peak_flop_per_s"].values()):
-        what, why = "another dtype's peak was used", f"the work says {work['dtype']}"
+        what, why = "your code uses the peak of another dtype", f"the work is in {work['dtype']}"
     elif len(moves) > 1 and close(time_s, max(*shared, compute_s)):
-        what, why = "each level was charged with the bytes of all", "moved_bytes says what each of them moves"
+        what, why = "your code charges each level with all bytes", "moved_bytes says how many bytes each level moves"
     else:
         what, why = "the lower bound is wrong", f"expected {right_s:.7g} s, got {time_s:.7g} s"
-    return Wrong(what, why=why, next="one time for each level and one for the arithmetic; which of them counts?")
+    return Wrong(
+        what, why=why, next="compute one time for each level and one for the arithmetic: which of them counts?"
+    )
 
 
 @exercise("amdahl")
@@ -163,9 +168,9 @@ class Amdahl(Exercise):
             return None
         unchanged = [name for name in case["classes"] if name not in case["faster"]]
         return Wrong(
-            "a factor was looked up for a class that has none",
+            "your code looks up a factor for a class that has none",
             why=f"faster has no {', '.join(map(repr, unchanged[:2]))}",
-            next="a class without a factor stays as it is: its time is the old one",
+            next="keep the old time for a class without a factor",
         )
 
     def probe(self, student: Any, given: Any) -> Any:
@@ -222,57 +227,57 @@ def _first_alone(shares: _Shares, faster: _Shares) -> float:
 _SPEEDUPS: list[tuple[Callable[[_Shares, _Shares], float], str, str]] = [
     (
         lambda shares, faster: sum(share * faster.get(name, 1.0) for name, share in shares.items()),
-        "the factors were averaged",
+        "your code averages the factors",
         "what is slow stays slow: add up times, not speeds",
     ),
     (
         lambda shares, faster: _old_over(sum(share * faster.get(name, 1.0) for name, share in shares.items())),
-        "times were multiplied by their factors",
-        "what becomes 8 times faster takes an eighth of its time",
+        "your code multiplies times by their factors",
+        "a class that becomes 8 times as fast takes an eighth of its time",
     ),
     (
         lambda shares, faster: _old_over(sum(shares[name] / factor for name, factor in faster.items())),
-        "the classes that do not change were left out",
-        "what is not in `faster` takes as long as before",
+        "your code leaves out the classes that do not change",
+        "a class that is not in `faster` takes as long as before",
     ),
-    (_by_position, "factors were given to classes by their places", "`faster` says by name which class it means"),
-    (_alone, "the gains of single changes were multiplied", "each gain counts as if the others had not been made"),
+    (_by_position, "your code assigns factors to classes by position", "`faster` refers to classes by name"),
+    (_alone, "your code multiplies the gains of single changes", "each gain assumes that nothing else has changed"),
     (
         lambda shares, faster: _old_over(sum(share for name, share in shares.items() if name not in faster)),
-        "every class in `faster` was taken to cost nothing",
-        "that is so only for a factor of math.inf",
+        "your code treats every class in `faster` as free",
+        "a class is free only if its factor is math.inf",
     ),
     (
         lambda shares, faster: _old_over(1 - sum(shares[name] / factor for name, factor in faster.items())),
-        "what a class takes afterwards was taken off",
-        "only what it saves goes away",
+        "your code subtracts the time that a class takes afterwards",
+        "only the time that a class saves goes away",
     ),
     (
         lambda shares, faster: _old_over(sum(share / max(1, faster.get(name, 1)) for name, share in shares.items())),
-        "a factor below 1 was not used",
-        "it makes a class slower: with 0.5 it takes twice as long",
+        "your code does not use a factor below 1",
+        "such a factor makes a class slower: with 0.5 it takes twice as long",
     ),
     (
         lambda shares, faster: 2 - sum(share / faster.get(name, 1.0) for name, share in shares.items()),
-        "1 plus the share of time that is saved was returned",
-        "who needs half of the time is twice as fast, not 1.5 times",
+        "your function returned 1 plus the share of time that is saved",
+        "a program that takes half of the time is twice as fast, not 1.5 times",
     ),
     (
         _first_alone,
-        "only the first class in `faster` was made faster",
-        "a `return` in a loop ends it at its first turn",
+        "your code makes only the first class in `faster` faster",
+        "a `return` inside a loop ends it in the first iteration",
     ),
     (
         lambda shares, faster: _old_over(
             sum(share / _finite_or_one(faster.get(name, 1.0)) for name, share in shares.items())
         ),
-        "a class with a factor of math.inf took as long as before",
-        "it takes no time: 1 / math.inf is 0.0",
+        "in your code, a class with a factor of math.inf takes as long as before",
+        "such a class takes no time: 1 / math.inf is 0.0",
     ),
     (
         lambda shares, faster: _old_over(sum(share / (1 + faster.get(name, 0.0)) for name, share in shares.items())),
-        "a factor of 2 was taken for three times as fast",
-        "2 means that a class takes half of its time",
+        "your code treats a factor of 2 as three times as fast",
+        "a factor of 2 means that a class takes half of its time",
     ),
 ]
 
@@ -281,13 +286,16 @@ def _speedup_mistake(case: Any, got: float, want: float) -> Wrong:
     rows, faster = case["classes"], case["faster"]
     left = {share: sum(row[share] / faster.get(name, 1.0) for name, row in rows.items()) for share in ("flop_share",)}
     if close(got * left["flop_share"], 1.0):
-        what, why = "FLOPs were taken for time", "a class with 0.2 % of the FLOPs can take a quarter of the time"
+        what, why = (
+            "your code uses shares of FLOPs, not of time",
+            "a class with 0.2 % of the FLOPs can take a quarter of the time",
+        )
     elif got and close(1 / got, want):
-        what, why = "that is the share of time that remains, not the speed-up", "a speed-up is old time over new time"
+        what, why = "your answer is the share of time that remains", "expected the speed-up, old time over new time"
     elif got and close(100 * want, got):
-        what, why = "that is a percentage", "return the factor"
+        what, why = "your answer is a percentage", "expected a factor"
     elif close(got, 100 * (want - 1)):
-        what, why = "that is how many percent faster the whole is", "return old time over new time"
+        what, why = "your answer is how many percent faster the whole is", "expected old time over new time"
     else:
         what, why = "the speed-up is wrong", f"expected {want:.7g}, got {got:.7g}"
     return Wrong(what, why=why, next=_THEN)

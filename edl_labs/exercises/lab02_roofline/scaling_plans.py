@@ -28,7 +28,7 @@ class ScalingPlan(Exercise):
     def compare(self, case: Any, got: Any, want: Any) -> None:
         pair(got, "scaling, nodes")
         if got[0] not in SCALINGS:
-            why = f"they are {', '.join(SCALINGS)}"
+            why = f"the three are: {', '.join(SCALINGS)}"
             raise Wrong(f"{got[0][:20]!r} is not one of the three answers", why=why, next="return one of them")
         if got[0] != want[0]:
             raise _scaling_mistake(got, want)
@@ -132,76 +132,78 @@ def _is_long_everywhere(plans: _Plans, wrong: _Plans) -> bool:
     return longer and "strong" in {p.is_of for p in wrong} != {"strong"}
 
 
-_EFFICIENCY = "efficiency: throughput of one node among many, over its throughput alone"
+_EFFICIENCY = "compute the efficiency: the throughput per node, divided by the throughput of a single node"
 # What all answers together have to be like, and what is told then; a test further down may fit what one above it names.
 _COMMON: tuple[tuple[Callable[[_Plans, _Plans], bool], str, str, str], ...] = (
     (
         _calls_one_node_scaling,
-        "one node alone is not scaling",
-        "right wherever a second node is worth it; where none is, another answer than ('none', 1) came back",
-        "say none where neither kind gets beyond one node",
+        "your plan calls a single node a scaling",
+        "your plan is right wherever a second node is worth it; elsewhere it is not ('none', 1)",
+        "return ('none', 1) if neither kind gets beyond one node",
     ),
     (
         _leaves_out_the_last,
-        "the last node of the cluster was not tried",
-        "right but where all nodes are efficient enough: there one fewer came back",
-        "range leaves its end out",
+        "your code does not try the last node of the cluster",
+        "your plan is right, except where all nodes are efficient enough: there it has one fewer",
+        "check your range: does it include its end?",
     ),
     (
         _excludes_the_limit,
-        "a batch of exactly largest_batch is allowed",
-        "right but where the batch of all nodes is as large as largest_batch",
-        "P is allowed as long as batch × P does not exceed it",
+        "your code excludes a batch of exactly largest_batch",
+        "your plan is right, except where the batch of all nodes equals largest_batch",
+        "allow P as long as batch × P does not exceed largest_batch",
     ),
     (
         _gives_the_fewest,
-        "the first number of nodes that is efficient came back",
-        "no plan goes beyond two nodes; asked are the most that are still efficient enough",
-        "go on to the last node, and keep the largest number that passes",
+        "your plan stops at the first number of nodes that is efficient",
+        "your plans never have more than two nodes; expected the most that are still efficient enough",
+        "try all numbers up to the last node, and keep the largest that passes",
     ),
     (
         _keeps_what_grew,
-        "weak scaling stopped at two nodes",
-        "strong scaling is right; does the batch of the job grow from one try to the next?",
-        "each number of nodes begins with the job's own batch: leave the dicts as they are",
+        "your weak scaling stops at two nodes",
+        "your strong scaling is right; perhaps the batch of the job grows from one try to the next",
+        "start from the job's own batch for each number of nodes: do not change the dicts",
     ),
     (
         _caps_strong,
-        "largest_batch was applied to strong scaling",
-        "there the batch of all nodes stays what it is, however many they are",
-        "only weak scaling lets the batch grow with the nodes",
+        "your code applies largest_batch to strong scaling",
+        "with strong scaling, the batch of all nodes stays the same, however many nodes there are",
+        "apply it only to weak scaling, where the batch grows with the nodes",
     ),
     (
         _takes_speedup,
-        "the speed-up of strong scaling was not divided by the nodes, or every speed-up passed",
-        "strong scaling on all nodes came back wherever the plan is wrong",
+        "your code does not divide the speed-up of strong scaling by the nodes, or accepts every speed-up",
+        "every wrong plan is strong scaling on all nodes",
         _EFFICIENCY,
     ),
     (
         _tries_all_nodes_alone,
-        "only all nodes of the cluster were tried",
-        "every plan has one node or all of them; the most that are efficient enough may be in between",
-        "find the most nodes for each kind of scaling, weak only as far as largest_batch allows; the kind that reaches "
-        "further wins, not the more efficient one",
+        "your code tries only one node and all nodes of the cluster",
+        "every plan has one node or all nodes; the most that are efficient enough may be in between",
+        "find the most nodes for each kind of scaling, for weak only as far as largest_batch allows; then choose the "
+        "kind that reaches more nodes, not the more efficient one",
     ),
     (
         _divides_weak,
-        "weak scaling never came out as efficient",
-        "wherever it is right, another plan came back: its batch grows with the nodes, and each node's share stays",
-        "do not divide its efficiency by the nodes a second time",
+        "your code never finds weak scaling efficient enough",
+        "where weak scaling is right, your plan is another one: its batch "
+        "grows with the nodes, and each share stays the same",
+        "do not divide the efficiency of weak scaling by the nodes a second time",
     ),
     (
         _is_short_everywhere,
-        "sending costs too much in this plan, with both kinds of scaling",
-        "too few nodes came back wherever the plan is wrong; in one bucket nothing is hidden",
-        "hand the job's buckets on to step_s",
+        "sending costs too much in your plan, with both kinds of scaling",
+        "every wrong plan has too few nodes; with a single bucket, no sending is hidden",
+        "pass the job's buckets to step_s",
     ),
     (
         _is_long_everywhere,
-        "a step of many nodes is too short in this plan, with both kinds of scaling",
-        "too many nodes came back wherever the plan is wrong",
-        "step_s divides the batch by the nodes itself, and not all sending is hidden: give it the job's buckets and "
-        "the batch of all nodes, batch for strong scaling and batch × P for weak",
+        "a step on many nodes is too short in your plan, with both kinds of scaling",
+        "your wrong plans have too many nodes, never too few",
+        "pass to step_s the job's buckets and the batch of all nodes "
+        "(batch for strong scaling, batch × P for weak): it "
+        "divides the batch by the nodes itself, and not all sending is hidden",
     ),
 )
 
@@ -211,13 +213,16 @@ def _scaling_mistake(answer: Any, right: Any) -> Wrong:
     if want == "none":
         what, why = "a second node is not worth it here", "with two nodes the efficiency is already too low"
     elif got == "none":
-        what, why = "more than one node is of use here", f"{want} scaling with two nodes is efficient enough"
+        what, why = "more than one node is useful here", f"{want} scaling with two nodes is efficient enough"
     elif got == "weak":
-        what, why = "weak scaling does not reach further here", "look at largest_batch, and at the efficiency"
+        what, why = "weak scaling does not reach further here", "largest_batch or the efficiency limits it"
     elif nodes == most:
-        what, why = "strong scaling does not reach further here", "both reach equally far: then the answer is weak"
+        what, why = (
+            "strong scaling does not reach further here",
+            "both kinds reach equally far, and then the answer is weak",
+        )
     else:
-        what, why = "strong scaling does not reach further here", "with P nodes, a node has a P-th of the batch left"
+        what, why = "strong scaling does not reach further here", "with P nodes, each node has only 1/P of the batch"
     return Wrong(what, why=why, next="find the most nodes for each kind of scaling, then compare")
 
 
@@ -226,13 +231,13 @@ def _nodes_mistake(case: Any, got: Any, want: Any) -> Wrong:
     job = case["job"]
     if type(nodes) is not int or not 1 <= nodes <= case["cluster"]["nodes"]:
         what, why = (
-            "there are not that many nodes",
-            f"{say(nodes)} came back; the cluster has {case['cluster']['nodes']}",
+            "your number of nodes is not possible",
+            f"your function returned {say(nodes)}; the cluster has {case['cluster']['nodes']}",
         )
     elif how == "weak" and nodes * job["batch"] > job["largest_batch"]:
-        what, why = "the batch has outgrown its limit", "P is not allowed when batch × P exceeds largest_batch"
+        what, why = "your batch exceeds its limit", "P is not allowed when batch × P exceeds largest_batch"
     elif nodes > want[1]:
         what, why = "the efficiency is too low with that many nodes", f"it must be at least {job['least_efficiency']}"
     else:
-        what, why = "more nodes are efficient enough", f"{nodes} came back"
+        what, why = "more nodes are efficient enough", f"your function returned {nodes}"
     return Wrong(what, why=why, next=_EFFICIENCY)

@@ -71,41 +71,57 @@ def _forward_mistake(case: Any, got: float, reference: Any) -> Wrong:
     tokens = case["batch"] * case["tokens"]
     ungrouped = terms["the query and output projections"] - terms["the key and value projections"]
     known = [
-        (0.5 * want, "a multiply-add was counted as one operation", "a·b + c: how many operations?"),
-        (want / case["batch"], "the batch was left out", "every sequence of the batch is computed"),
-        (want / tokens, "that is for one token", "the whole batch of sequences goes through the block"),
-        (want + (case["heads"] - 1) * attention, "each head was given the full width", "the heads share the width"),
-        (want - attention * (1 - 1 / case["heads"]), "one head alone was counted", "all heads work"),
-        (want + (case["batch"] - 1) * attention, "tokens attend to other sequences", "attention stays inside one"),
-        (want + ungrouped, "keys and values were given all heads", "kv_heads says how many there are"),
-        (3 * want, "forward and backward were added up", "the forward pass alone comes first"),
+        (0.5 * want, "your code counts a multiply-add as one operation", "how many operations are in a·b + c?"),
+        (want / case["batch"], "your count leaves out the batch", "count every sequence of the batch"),
+        (want / tokens, "your count is for one token", "count the whole batch of sequences"),
+        (
+            want + (case["heads"] - 1) * attention,
+            "your count gives each head the full width",
+            "let the heads share the width",
+        ),
+        (want - attention * (1 - 1 / case["heads"]), "your count has only one head", "count all heads"),
+        (
+            want + (case["batch"] - 1) * attention,
+            "in your count, tokens attend to other sequences",
+            "keep attention inside each sequence",
+        ),
+        (want + ungrouped, "your count gives keys and values all heads", "use kv_heads for keys and values"),
+        (3 * want, "your forward count includes the backward pass", "return only the forward pass first"),
     ]
     other = 1 - 1 / case["tokens"]  # both are near to a product that is missing: told by what is left of it
     near = [
-        (want - attention * other, "attention was let grow with the tokens", "each token looks at all its sequence"),
-        (want - attention / 2 * other, "attention was counted as with a causal mask", "every token looks at all here"),
+        (
+            want - attention * other,
+            "your attention grows linearly with the tokens",
+            "how many tokens does each token attend to?",
+        ),
+        (
+            want - attention / 2 * other,
+            "your count assumes a causal mask",
+            "here every token attends to all tokens: count them all",
+        ),
     ]
     for value, what, then in near:
         if case["tokens"] > 1 and close(got, value, rtol=1e-9):
-            return Wrong(what, why=f"forward: {say(got / want)} times what it should be", next=then)
+            return Wrong(what, why=f"your forward count is {say(got / want)} times what it should be", next=then)
     for value, what, then in known:
         if value != want and close(got, value, rtol=0.003):
-            return Wrong(what, why=f"forward: {say(got / want)} times what it should be", next=then)
+            return Wrong(what, why=f"your forward count is {say(got / want)} times what it should be", next=then)
     missing = [name for name, count in terms.items() if count and close(got, want - count, rtol=0.003)]
     if missing:
-        why = f"forward: {say(got / want)} times what it should be"
-        then = "list the products of the listing above, one by one; none of them has a mask"
-        return Wrong(f"{', or '.join(missing)} is missing", why=why, next=then)
+        why = f"your forward count is {say(got / want)} times what it should be"
+        then = "go through the products in the listing above, one by one; there is no mask"
+        return Wrong(f"your count leaves out {', or '.join(missing)}", why=why, next=then)
     return Wrong(
         "the forward pass is wrong",
-        why=f"it is {say(got / want)} times what it should be",
-        next="eight products, or nine with a gate; write m, k and n for each, and 2·m·k·n",
+        why=f"your forward count is {say(got / want)} times what it should be",
+        next="write down m, k and n for each of the eight products (nine with a gate), and count 2·m·k·n for each",
     )
 
 
 def _attention_of_kv_heads(rows: list[_Row]) -> Wrong | None:
     """Attention, or one product of it, has kv_heads heads in every forward pass."""
-    for products, which in ((2, "attention was"), (1, "one product of attention was")):
+    for products, which in ((2, "attention"), (1, "one product of attention")):
         less = [
             products / 2 * _terms(case, right)["the attention itself"] * (1 - case["kv_heads"] / case["heads"])
             for case, _, right in rows
@@ -115,10 +131,11 @@ def _attention_of_kv_heads(rows: list[_Row]) -> Wrong | None:
             for (_, got, right), missing in zip(rows, less, strict=True)
         ):
             why = (
-                "right where the two are equal; elsewhere the forward pass is what kv_heads heads of attention come to"
+                "your count is right if kv_heads equals heads; "
+                "otherwise it is what kv_heads heads of attention would cost"
             )
-            then = "kv_heads says how many heads of keys and values are kept; how many heads of queries meet them?"
-            return Wrong(f"{which} given kv_heads heads, and it has all of `heads`", why=why, next=then)
+            then = "kv_heads is the number of heads of keys and values: how many heads of queries use them?"
+            return Wrong(f"your count gives {which} kv_heads heads instead of `heads`", why=why, next=then)
     return None
 
 
@@ -132,25 +149,34 @@ def _frozen_for_nothing(rows: list[_Row]) -> Wrong | None:
     if not all(close(one, right, rtol=0.01) for one, right in (*others, *passes)):
         return None
     return Wrong(
-        "a frozen block was given no backward pass",
-        why="all else is right; a frozen weight needs no gradient, and the layers before the block still need theirs",
-        next="of the two products for each layer, which one goes on to the layer before it?",
+        "your count gives a frozen block no backward pass",
+        why="all else is right; a frozen weight needs no gradient, but the layers before the block still need theirs",
+        next="each layer has two products in the backward pass: which of them does the previous layer need?",
     )
 
 
 def _backward_mistake(case: Any, got: Any, want: Any) -> Wrong:
     ratio = got[1] / want[1]
     if case["frozen"] and close(got[1], 2 * want[0], rtol=0.003):
-        what, then = "frozen weights were given gradients", "which of the two products of a layer's backward is left?"
+        what, then = (
+            "your count includes gradients of frozen weights",
+            "which of a layer's two backward products is left?",
+        )
     elif case["frozen"] and close(got[1], want[0], rtol=0.003):
-        what, then = "attention was frozen too", "queries, keys and values are results: who needs their gradients?"
+        what, then = (
+            "your count freezes attention, too",
+            "queries, keys and values are results: what needs their gradients?",
+        )
     elif close(got[1], want[0], rtol=0.003):
-        what, then = "the backward pass was given one product for each", "a product has two operands: one gradient each"
+        what, then = (
+            "your backward pass has one product for each",
+            "count a gradient for each of a product's two operands",
+        )
     elif close(got[1], want[0] + want[1], rtol=0.003):
         what, then = (
-            "the backward pass was given the forward's work too",
-            "values that are needed again were kept in memory",
+            "your backward pass includes the work of the forward pass",
+            "leave it out: values that are needed again were kept in memory",
         )
     else:
-        what, then = "the backward pass is wrong", "a product has two operands; which of them needs a gradient?"
-    return Wrong(what, why=f"backward: {say(ratio)} times what it should be", next=then)
+        what, then = "the backward pass is wrong", "which of a product's two operands need a gradient?"
+    return Wrong(what, why=f"your backward count is {say(ratio)} times what it should be", next=then)

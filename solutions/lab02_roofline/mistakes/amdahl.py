@@ -1,5 +1,5 @@
 # %% mistake="changed_classes_alone"
-# told: the classes that do not change were left out
+# told: your code leaves out the classes that do not change
 import math
 
 
@@ -9,7 +9,7 @@ def speedup(classes, faster):
 
 
 # %% mistake="flops_for_time"
-# told: FLOPs were taken for time
+# told: your code uses shares of FLOPs, not of time
 def speedup(classes, faster):
     return 1 / sum(
         row["flop_share"] / faster.get(name, 1.0) for name, row in classes.items()
@@ -17,7 +17,7 @@ def speedup(classes, faster):
 
 
 # %% mistake="mean_of_factors"
-# told: the factors were averaged
+# told: your code averages the factors
 def speedup(classes, faster):
     return sum(
         row["time_share"] * faster.get(name, 1.0) for name, row in classes.items()
@@ -25,7 +25,7 @@ def speedup(classes, faster):
 
 
 # %% mistake="nothing_gets_slower"
-# told: a factor below 1 was not used
+# told: your code does not use a factor below 1
 def speedup(classes, faster):
     return 1 / sum(
         row["time_share"] / max(1.0, faster.get(name, 1.0))
@@ -34,7 +34,7 @@ def speedup(classes, faster):
 
 
 # %% mistake="what_is_left"
-# told: that is the share of time that remains, not the speed-up
+# told: your answer is the share of time that remains
 def speedup(classes, faster):
     return sum(
         row["time_share"] / faster.get(name, 1.0) for name, row in classes.items()

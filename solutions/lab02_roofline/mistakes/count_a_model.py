@@ -1,5 +1,5 @@
 # %% mistake="attention_is_free"
-# told: the attention itself is missing
+# told: your count leaves out the attention itself
 def count_block(shape):
     rows, width = shape["batch"] * shape["tokens"], shape["width"]
     per_row = (
@@ -11,20 +11,20 @@ def count_block(shape):
 
 
 # %% mistake="backward_is_forward"
-# told: the backward pass was given one product for each
+# told: your backward pass has one product for each
 def count_block(shape, *, rightly=count_block):  # noqa: F821
     forward, _ = rightly(shape)
     return forward, forward
 
 
 # %% mistake="frozen_or_not"
-# told: frozen weights were given gradients
+# told: your count includes gradients of frozen weights
 def count_block(shape, *, rightly=count_block):  # noqa: F821
     return rightly({**shape, "frozen": False})
 
 
 # %% mistake="heads_are_wide"
-# told: each head was given the full width
+# told: your count gives each head the full width
 def count_block(shape, *, rightly=count_block):  # noqa: F821
     forward, backward = rightly(shape)
     extra = (

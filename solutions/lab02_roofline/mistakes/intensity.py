@@ -6,14 +6,14 @@ def work_of(op, *, rightly=work_of):  # noqa: F821
 
 
 # %% mistake="multiply_add_is_one"
-# told: a multiply-add was counted as one operation
+# told: your code counts a multiply-add as one operation
 def work_of(op, *, rightly=work_of):  # noqa: F821
     flop, moved_bytes = rightly(op)
     return flop / 2, moved_bytes
 
 
 # %% mistake="no_pooling_yet"
-# told: nothing came back for a pool
+# told: your function returned nothing for a pool
 from functools import wraps
 
 
@@ -29,7 +29,7 @@ work_of = _but_for_pool(work_of)
 
 
 # %% mistake="padding_is_read"
-# told: the padding was counted as input
+# told: your code counts the padding as input
 def work_of(op, *, rightly=work_of):  # noqa: F821
     flop, moved_bytes = rightly(op)
     if op.get("padding"):
@@ -39,7 +39,7 @@ def work_of(op, *, rightly=work_of):  # noqa: F821
 
 
 # %% mistake="relu_writes_nothing"
-# told: the elements of a relu were counted once
+# told: your code counts the elements of a relu once
 from functools import wraps
 
 
@@ -56,7 +56,7 @@ work_of = _but_for_relu(work_of)
 
 
 # %% mistake="weights_are_free"
-# told: the weights were left out
+# told: your code leaves out the weights
 def work_of(op, *, rightly=work_of):  # noqa: F821
     flop, moved_bytes = rightly(op)
     if op["kind"] == "linear":
@@ -65,7 +65,7 @@ def work_of(op, *, rightly=work_of):  # noqa: F821
 
 
 # %% mistake="weights_as_wide_as_the_rest"
-# told: you gave weights the bytes of other elements
+# told: your code gives weights the bytes of other elements
 def work_of(op, *, rightly=work_of):  # noqa: F821
     return rightly(
         {name: value for name, value in op.items() if name != "weight_itemsize"}
@@ -73,7 +73,7 @@ def work_of(op, *, rightly=work_of):  # noqa: F821
 
 
 # %% mistake="windows_do_not_share"
-# told: the input was read once for every place of the window
+# told: your code reads the input once for every place of the window
 def work_of(op, *, rightly=work_of):  # noqa: F821
     flop, moved_bytes = rightly(op)
     if op["kind"] in ("conv", "pool"):
@@ -83,7 +83,7 @@ def work_of(op, *, rightly=work_of):  # noqa: F821
 
 
 # %% mistake="windows_rounded_up"
-# told: a window was put where there is no room for it
+# told: your code puts a window where it does not fit
 def work_of(op, *, rightly=work_of):  # noqa: F821
     if op["kind"] not in ("conv", "pool"):
         return rightly(op)

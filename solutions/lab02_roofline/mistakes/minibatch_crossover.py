@@ -9,13 +9,13 @@ def batch_at_ridge(inputs, outputs, *, ridge, itemsize):
 
 
 # %% mistake="four_bytes_wide"
-# told: 4 bytes an element were assumed
+# told: your batch assumes 4 bytes per element
 def width_limit(*, ridge, itemsize):
     return 4 * ridge
 
 
 # %% mistake="half_the_operations"
-# told: a multiply-add was counted as one operation
+# told: your code counts a multiply-add as one operation
 import math
 
 # %% replace
@@ -25,7 +25,7 @@ gain = inputs * outputs - ridge * itemsize * (inputs + outputs)
 
 
 # %% mistake="narrow_side_decides"
-# told: there is a batch that reaches the ridge
+# told: your function returned math.inf, but there is a batch that reaches the ridge
 import math
 
 
@@ -37,14 +37,14 @@ def batch_at_ridge(inputs, outputs, *, ridge, itemsize, rightly=batch_at_ridge):
 
 
 # %% mistake="negative_batches"
-# told: a negative batch came back where none is large enough
+# told: your function returned a negative batch where no batch is large enough
 def batch_at_ridge(inputs, outputs, *, ridge, itemsize):
     below = 2 * inputs * outputs - ridge * itemsize * (inputs + outputs)
     return ridge * itemsize * inputs * outputs / (below or 1)
 
 
 # %% mistake="rounds_the_batch"
-# told: the batch was rounded
+# told: your function rounds the batch
 import math
 
 # %% replace
@@ -54,19 +54,19 @@ return math.ceil(ridge * itemsize * inputs * outputs / gain) if gain > 0 else ma
 
 
 # %% mistake="sixty_four_for_ever"
-# told: that is the answer for the deck's machine
+# told: your answer is that for the deck's machine
 def batch_at_ridge(inputs, outputs, *, ridge, itemsize):
     return 64
 
 
 # %% mistake="weights_alone_move"
-# told: only the weights were counted
+# told: your code counts only the weights
 def batch_at_ridge(inputs, outputs, *, ridge, itemsize):
     return ridge * itemsize / 2
 
 
 # %% mistake="wide_side_decides"
-# told: a batch came back where none is large enough
+# told: your function returned a batch where no batch is large enough
 import math
 
 

@@ -1,5 +1,5 @@
 # %% mistake="always_four_bytes_to_send"
-# told: a step sent 4 bytes a weight
+# told: your step sends 4 bytes per weight
 # %% replace
 ring_s = 2 * (nodes - 1) / nodes * itemsize * weights / link_byte_per_s
 # %% by
@@ -7,13 +7,13 @@ ring_s = 2 * (nodes - 1) / nodes * 4 * weights / link_byte_per_s
 
 
 # %% mistake="always_hidden"
-# told: the network was hidden although nothing overlaps
+# told: your code hides the network although nothing overlaps
 def step_s(batch, *, buckets, rightly=step_s, **job):  # noqa: F821
     return rightly(batch, buckets=10**9, **job)
 
 
 # %% mistake="behind_is_ignored"
-# told: `behind` was not read
+# told: your code ignores `behind`
 import math
 
 
@@ -43,7 +43,7 @@ def step_s(
 
 
 # %% mistake="half_of_the_ring"
-# told: a step sent half of the ring's traffic
+# told: your step sends half of the ring's traffic
 # %% replace
 ring_s = 2 * (nodes - 1) / nodes * itemsize * weights / link_byte_per_s
 # %% by
@@ -51,7 +51,7 @@ ring_s = (nodes - 1) / nodes * itemsize * weights / link_byte_per_s
 
 
 # %% mistake="last_bucket_needs_no_link"
-# told: the last bucket was sent before it was finished
+# told: your code sends the last bucket before it is finished
 def step_s(batch, *, buckets, rightly=step_s, **job):  # noqa: F821
     alone = {**job, "link_byte_per_s": 1e30}
     compute_s, added_s = (
@@ -67,13 +67,13 @@ def step_s(batch, *, buckets, rightly=step_s, **job):  # noqa: F821
 
 
 # %% mistake="one_bucket_for_ever"
-# told: with buckets, times were added
+# told: your code adds up the times although buckets overlap
 def step_s(batch, *, buckets, rightly=step_s, **job):  # noqa: F821
     return rightly(batch, buckets=1, **job)
 
 
 # %% mistake="one_product_backward"
-# told: the backward pass counted as one product
+# told: your code leaves out the forward pass, or counts the backward pass as one product
 def step_s(
     batch, *, nodes, weights, itemsize, node_flop_per_s, link_byte_per_s, buckets
 ):
@@ -83,7 +83,7 @@ def step_s(
 
 
 # %% mistake="sends_too_early"
-# told: gradients were sent before the backward pass began
+# told: your code sends gradients before the backward pass begins
 def step_s(batch, *, buckets, rightly=step_s, **job):  # noqa: F821
     alone = {**job, "link_byte_per_s": 1e30}
     compute_s, added_s = (
@@ -94,7 +94,7 @@ def step_s(batch, *, buckets, rightly=step_s, **job):  # noqa: F821
 
 
 # %% mistake="steps_of_half_the_work"
-# told: a step's multiply-adds were one operation each
+# told: your step counts a multiply-add as one operation
 # %% replace
 forward_s = 2 * weights * batch / nodes / node_flop_per_s
 # %% by
@@ -102,7 +102,7 @@ forward_s = weights * batch / nodes / node_flop_per_s
 
 
 # %% mistake="to_everybody"
-# told: every node sent to every other one
+# told: your nodes send to all other nodes
 def network_intensity(batch, *, nodes, itemsize, behind):
     return (
         (2 if behind == "weight gradient" else 4)
@@ -113,7 +113,7 @@ def network_intensity(batch, *, nodes, itemsize, behind):
 
 
 # %% mistake="waits_for_no_bucket"
-# told: sending began before the first bucket was finished
+# told: your code begins to send before the first bucket is finished
 def step_s(batch, *, buckets, rightly=step_s, **job):  # noqa: F821
     alone = {**job, "link_byte_per_s": 1e30}
     compute_s, added_s = (
@@ -129,6 +129,6 @@ def step_s(batch, *, buckets, rightly=step_s, **job):  # noqa: F821
 
 
 # %% mistake="whole_batch_everywhere"
-# told: the whole batch was given to each node
+# told: your code gives the whole batch to each node
 def network_intensity(batch, *, nodes, itemsize, behind, rightly=network_intensity):  # noqa: F821
     return nodes * rightly(batch, nodes=nodes, itemsize=itemsize, behind=behind)

@@ -1,12 +1,12 @@
 # %% mistake="fastest_dtype"
-# told: another dtype's peak was used
+# told: your code uses the peak of another dtype
 def lower_bound(machine, work, *, rightly=lower_bound):  # noqa: F821
     rates = machine["peak_flop_per_s"]
     return rightly(machine, {**work, "dtype": max(rates, key=rates.get)})
 
 
 # %% mistake="last_name_of_all"
-# told: names were compared, or only the arithmetic was looked at
+# told: your code compares names, or looks only at the arithmetic
 def ridge_point(machine, dtype, level):
     return machine["peak_flop_per_s"][dtype] / machine["bandwidth_byte_per_s"][level]
 
@@ -22,7 +22,7 @@ def lower_bound(machine, work):
 
 
 # %% mistake="main_memory_only"
-# told: only the main memory was looked at
+# told: your code looks only at the main memory
 def lower_bound(machine, work):
     level = list(work["moved_bytes"])[-1]
     memory_s = work["moved_bytes"][level] / machine["bandwidth_byte_per_s"][level]
@@ -31,7 +31,7 @@ def lower_bound(machine, work):
 
 
 # %% mistake="one_after_the_other"
-# told: times were added up
+# told: your code adds up times
 def lower_bound(machine, work):
     times_s = {
         level: n / machine["bandwidth_byte_per_s"][level]
@@ -42,7 +42,7 @@ def lower_bound(machine, work):
 
 
 # %% mistake="ridge_upside_down"
-# told: that is bytes per FLOP
+# told: your answer is in bytes per FLOP
 def ridge_point(machine, dtype, level):
     return machine["bandwidth_byte_per_s"][level] / machine["peak_flop_per_s"][dtype]
 

@@ -1,11 +1,11 @@
 # %% mistake="all_sending_hides"
-# told: a step of many nodes is too short in this plan, with both kinds of scaling
+# told: a step on many nodes is too short in your plan, with both kinds of scaling
 def plan(job, cluster, *, rightly=plan):  # noqa: F821
     return rightly({**job, "buckets": 10**9}, cluster)
 
 
 # %% mistake="all_the_nodes"
-# told: the speed-up of strong scaling was not divided by the nodes, or every speed-up passed
+# told: your code does not divide the speed-up of strong scaling by the nodes, or accepts every speed-up
 def plan(job, cluster, *, rightly=plan):  # noqa: F821
     scaling, nodes = rightly(job, cluster)
     return scaling, cluster["nodes"] if scaling == "strong" else nodes
@@ -18,19 +18,19 @@ def plan(job, cluster, *, rightly=plan):  # noqa: F821
 
 
 # %% mistake="limit_is_too_much"
-# told: a batch of exactly largest_batch is allowed
+# told: your code excludes a batch of exactly largest_batch
 def plan(job, cluster, *, rightly=plan):  # noqa: F821
     return rightly({**job, "largest_batch": job["largest_batch"] - 1}, cluster)
 
 
 # %% mistake="never_more_than_one"
-# told: more than one node is of use here
+# told: more than one node is useful here
 def plan(job, cluster):
     return "none", 1
 
 
 # %% mistake="no_sending_hides"
-# told: sending costs too much in this plan, with both kinds of scaling
+# told: sending costs too much in your plan, with both kinds of scaling
 def plan(job, cluster, *, rightly=plan):  # noqa: F821
     return rightly({**job, "buckets": 1}, cluster)
 

@@ -19,7 +19,7 @@ SEEDS = (1, 2, 3)
         (lambda flop, moved: (3 * flop, moved), "the FLOPs of a linear are wrong"),
         (lambda flop, moved: (math.nan, moved), "the FLOPs of a linear are wrong"),
         (lambda flop, moved: (flop, math.inf), "the bytes of a linear are wrong"),
-        (lambda flop, moved: None, "nothing came back for a linear"),
+        (lambda flop, moved: None, "your function returned nothing for a linear"),
         (lambda flop, moved: (flop, None), "moved_bytes is not a number"),
     ],
 )
@@ -43,9 +43,9 @@ def test_a_function_that_spoils_its_argument_spoils_nothing_else(judged, solutio
 @pytest.mark.parametrize(
     ("kinds", "change", "told"),
     [
-        (("conv",), lambda op: {**op, "stride": 1}, "a window was put on every input pixel"),
-        (("conv",), lambda op: {**op, "padding": 0}, "the windows were counted without the padding"),
-        (("linear", "conv"), lambda op: {**op, "batch": 1}, "the batch was left out"),
+        (("conv",), lambda op: {**op, "stride": 1}, "your code puts a window on every input pixel"),
+        (("conv",), lambda op: {**op, "padding": 0}, "your code counts the windows without the padding"),
+        (("linear", "conv"), lambda op: {**op, "batch": 1}, "your code leaves out the batch"),
     ],
 )
 def test_a_forgotten_size_is_found(judged, solution, kinds, change, told):
@@ -63,7 +63,7 @@ def test_a_maximum_of_eight_comparisons_is_told_what_the_deck_counts(judged, sol
         flop, moved = solution["work_of"](op)
         return (flop * (1 - 1 / op["kernel"] ** 2) if op["kind"] == "pool" else flop), moved
 
-    assert "the first place of the window was left out" == judged("intensity", work_of=eight).what
+    assert "your code counts one operation too few per window" == judged("intensity", work_of=eight).what
 
 
 @pytest.mark.parametrize(
@@ -103,7 +103,7 @@ def test_a_division_by_zero_at_exactly_the_limit_is_named(judged):
         batch = ridge * itemsize * inputs * outputs / gain
         return batch if batch > 0 else math.inf
 
-    assert "no batch is large enough at the width limit" in judged("minibatch_crossover", batch_at_ridge=divides).what
+    assert "divides by zero at the width limit" in judged("minibatch_crossover", batch_at_ridge=divides).what
 
 
 @pytest.mark.parametrize(
@@ -113,7 +113,7 @@ def test_a_division_by_zero_at_exactly_the_limit_is_named(judged):
         (lambda unfused, fused: (unfused, 2 * fused), "the fused intensity is wrong"),
         (lambda unfused, fused: (-unfused, fused), "the unfused intensity is not a positive number"),
         (lambda unfused, fused: (unfused, math.nan), "the fused intensity is not a positive number"),
-        (lambda unfused, fused: (1 / unfused, 1 / fused), "that is bytes per FLOP"),
+        (lambda unfused, fused: (1 / unfused, 1 / fused), "your answer is in bytes per FLOP"),
     ],
 )
 def test_wrong_intensities_are_told_what_they_are(judged, solution, change, told):
@@ -132,9 +132,9 @@ def test_keeping_a_result_makes_a_difference(exercises):
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        (lambda f, b: (f / 2, b / 2), "a multiply-add was counted as one operation"),
-        (lambda f, b: (f + b, b), "forward and backward were added up"),
-        (lambda f, b: (f, b + f), "the backward pass was given the forward's work too"),
+        (lambda f, b: (f / 2, b / 2), "your code counts a multiply-add as one operation"),
+        (lambda f, b: (f + b, b), "your forward count includes the backward pass"),
+        (lambda f, b: (f, b + f), "your backward pass includes the work of the forward pass"),
         (lambda f, b: (1.2 * f, b), "the forward pass is wrong"),
         (lambda f, b: (f, 1.3 * b), "the backward pass is wrong"),
     ],
@@ -165,12 +165,12 @@ def test_keys_and_values_given_all_heads_are_found(judged, solution):
         "count_a_model", count_block=lambda shape: solution["count_block"]({**shape, "kv_heads": shape["heads"]})
     )
 
-    assert "keys and values were given all heads" == outcome.what
+    assert "your count gives keys and values all heads" == outcome.what
 
 
 @pytest.mark.parametrize(
     ("change", "told"),
-    [(lambda s: 100 * s, "that is a percentage"), (lambda s: s - 1, "the speed-up is wrong")],
+    [(lambda s: 100 * s, "your answer is a percentage"), (lambda s: s - 1, "the speed-up is wrong")],
 )
 def test_wrong_speedups_are_told_what_they_are(judged, solution, change, told):
     assert told == judged("amdahl", speedup=lambda classes, faster: change(solution["speedup"](classes, faster))).what
@@ -204,7 +204,7 @@ def test_ignoring_what_hides_the_network_loses(judged, solution):
     def always_update(batch, *, nodes, itemsize, behind):
         return solution["network_intensity"](batch, nodes=nodes, itemsize=itemsize, behind="weight gradient")
 
-    told = "half of the FLOPs that can hide it were counted"
+    told = "your code counts half of the FLOPs that can hide it"
 
     assert told == judged("network_roofline", network_intensity=always_update).what
 
@@ -212,7 +212,7 @@ def test_ignoring_what_hides_the_network_loses(judged, solution):
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        ({"link_byte_per_s": 1e30}, "the network was left out"),
+        ({"link_byte_per_s": 1e30}, "your code leaves out the network"),
         ({"nodes": 1}, "the time of a step is wrong"),
     ],
 )
@@ -232,7 +232,7 @@ def test_a_wrong_step_says_with_how_many_buckets(judged, exercises, solution, on
     outcome = judged("network_roofline", step_s=wrong)
 
     assert f"with {'1 bucket' if one else f'{buckets} buckets'}, " in outcome.why
-    assert f"step_s is asked with buckets = {buckets}, and then with 1" in outcome.case_text
+    assert f"step_s is called with buckets = {buckets}, and then with 1" in outcome.case_text
 
 
 def test_a_type_error_of_ones_own_is_told_as_it_is(judged, solution):
@@ -257,17 +257,17 @@ def test_a_single_node_sends_nothing(judged, solution):
         extra = job["itemsize"] * job["weights"] / job["link_byte_per_s"] if nodes == 1 else 0.0
         return solution["step_s"](batch, nodes=nodes, **job) + extra
 
-    assert "a single node was made to send" == judged("network_roofline", step_s=sends).what
+    assert "your code makes a single node send" == judged("network_roofline", step_s=sends).what
 
 
 @pytest.mark.parametrize(
     ("change", "told"),
     [
         (lambda how, nodes: (how, nodes - 1), "more nodes are efficient enough"),
-        (lambda how, nodes: (how, nodes + 0.5), "there are not that many nodes"),
-        (lambda how, nodes: (how, 10**6), "there are not that many nodes"),
+        (lambda how, nodes: (how, nodes + 0.5), "your number of nodes is not possible"),
+        (lambda how, nodes: (how, 10**6), "your number of nodes is not possible"),
         (lambda how, nodes: ("both", nodes), "'both' is not one of the three answers"),
-        (lambda how, nodes: ("none", 1), "more than one node is of use here"),
+        (lambda how, nodes: ("none", 1), "more than one node is useful here"),
     ],
 )
 def test_wrong_plans_are_told_what_they_are(judged, solution, change, told):

@@ -14,7 +14,7 @@ def test_keys_that_a_case_lacks_are_told_with_those_that_it_has(judged):
     def ridge_point(machine, dtype, level):
         return machine["peak_flop_per_s"][dtype] / machine["bandwidth_byte_per_s"]["HBM"]
 
-    assert "a factor was looked up for a class that has none" == judged("amdahl", speedup=speedup).what
+    assert "your code looks up a factor for a class that has none" == judged("amdahl", speedup=speedup).what
     assert "this machine does not have" in judged("ridge_and_bound", ridge_point=ridge_point).what
 
 
@@ -24,16 +24,16 @@ def test_math_and_memory_in_each_others_place_are_told(judged, solution):
     def swapped(layer, machine):
         return other[solution["diagnose"](layer, machine)]
 
-    assert "the comparison with the ridge is the wrong way round" == judged("diagnose", diagnose=swapped).what
+    assert "your comparison with the ridge is the wrong way round" == judged("diagnose", diagnose=swapped).what
 
 
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        (lambda unfused, fused, chain, size: (1 / unfused, 1 / fused), "that is bytes per FLOP"),
+        (lambda unfused, fused, chain, size: (1 / unfused, 1 / fused), "your answer is in bytes per FLOP"),
         (
             lambda unfused, fused, chain, size: (unfused, fused * chain[-1]["flop"] / sum(s["flop"] for s in chain)),
-            "fused, the last step's operations alone were counted",
+            "fused, your code counts only the operations of the last step",
         ),
     ],
 )
@@ -47,18 +47,21 @@ def test_chains_are_told_what_was_divided(judged, solution, change, told):
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        (lambda how, nodes, job, most: ("weak", 1) if how == "none" else (how, nodes), "one node alone is not scaling"),
+        (
+            lambda how, nodes, job, most: ("weak", 1) if how == "none" else (how, nodes),
+            "your plan calls a single node a scaling",
+        ),
         (
             lambda how, nodes, job, most: (how, nodes - (nodes == most)),
-            "the last node of the cluster was not tried",
+            "your code does not try the last node of the cluster",
         ),
         (
             lambda how, nodes, job, most: (how, min(nodes, 2)),
-            "the first number of nodes that is efficient came back",
+            "your plan stops at the first number of nodes that is efficient",
         ),
         (
             lambda how, nodes, job, most: ("none", 1) if how == "weak" else (how, nodes),
-            "weak scaling never came out as efficient",
+            "your code never finds weak scaling efficient enough",
         ),
     ],
 )
@@ -73,16 +76,22 @@ def test_a_square_layer_is_told(judged, solution):
     def square(inputs, outputs, *, ridge, itemsize):
         return solution["batch_at_ridge"](inputs, inputs, ridge=ridge, itemsize=itemsize)
 
-    assert "a square layer was taken" == judged("minibatch_crossover", batch_at_ridge=square).what
+    assert "your code assumes a square layer" == judged("minibatch_crossover", batch_at_ridge=square).what
 
 
 @pytest.mark.parametrize(
     ("count", "what"),
     [
-        (lambda m, n, k, tm, tn, sms: math.ceil(m * n / (tm * tn)) < sms, "the area of the result was divided"),
-        (lambda m, n, k, tm, tn, sms: math.ceil(m / tn) * math.ceil(n / tm) < sms, "the sides of a tile"),
-        (lambda m, n, k, tm, tn, sms: math.ceil(m / tm) * math.ceil(n / tn) % sms > 0, "a last wave"),
-        (lambda m, n, k, tm, tn, sms: math.ceil(m / tm) * math.ceil(n / tn) < 4 * sms, "every matrix product is taken"),
+        (lambda m, n, k, tm, tn, sms: math.ceil(m * n / (tm * tn)) < sms, "your code divides the area of the result"),
+        (
+            lambda m, n, k, tm, tn, sms: math.ceil(m / tn) * math.ceil(n / tm) < sms,
+            "your code swaps the sides of a tile",
+        ),
+        (lambda m, n, k, tm, tn, sms: math.ceil(m / tm) * math.ceil(n / tn) % sms > 0, "your code treats a last wave"),
+        (
+            lambda m, n, k, tm, tn, sms: math.ceil(m / tm) * math.ceil(n / tn) < 4 * sms,
+            "your code finds too few blocks",
+        ),
     ],
 )
 def test_another_count_of_tiles_is_named_where_it_gives_all_answers(judged, solution, count, what):
@@ -107,7 +116,7 @@ def _attention(count, shape):
 
 @pytest.mark.parametrize(
     ("products", "told"),
-    [(2, "attention was given kv_heads heads"), (1, "one product of attention was given kv_heads heads")],
+    [(2, "your count gives attention kv_heads heads"), (1, "your count gives one product of attention kv_heads heads")],
 )
 def test_attention_of_kv_heads_is_named_where_it_gives_all_answers(judged, solution, products, told):
     count = solution["count_block"]
@@ -127,7 +136,7 @@ def test_a_frozen_block_without_a_backward_pass_is_named_where_all_else_is_right
         forward, backward = solution["count_block"](shape)
         return forward, 0 if shape["frozen"] else others * backward
 
-    told = "a frozen block was given no backward pass"
+    told = "your count gives a frozen block no backward pass"
 
     assert told == judged("count_a_model", count_block=skips).what
     assert told != judged("count_a_model", count_block=lambda shape: skips(shape, others=0.5)).what
@@ -143,7 +152,7 @@ def test_a_search_among_whole_batches_that_ends_is_told(judged, solution, none):
     def gives_up_narrow_ones(inputs, outputs, **machine):
         return none if inputs < outputs else tries(inputs, outputs, last=1e12, **machine)
 
-    told = "whole batches were tried, and the search gave up too early"
+    told = "your code tries only whole batches, and gives up too early"
 
     assert told == judged("minibatch_crossover", batch_at_ridge=tries).what
     assert told != judged("minibatch_crossover", batch_at_ridge=gives_up_narrow_ones).what
@@ -152,7 +161,10 @@ def test_a_search_among_whole_batches_that_ends_is_told(judged, solution, none):
 @pytest.mark.parametrize(
     ("answer", "told"),
     [
-        (lambda batch: None if batch == math.inf else batch, "None came back where no batch is large enough"),
+        (
+            lambda batch: None if batch == math.inf else batch,
+            "your function returned None where no batch is large enough",
+        ),
         (lambda batch: None, "wrong kind of answer: batch: expected a number, got None"),
         (lambda batch: str(batch), "wrong kind of answer: batch: expected a number, got text"),
     ],
@@ -187,7 +199,9 @@ def test_who_has_written_one_kind_alone_is_told_which_is_next(judged, solution):
     assert "not attempted" == judged("intensity", work_of=stub).state
 
 
-@pytest.mark.parametrize(("kind", "told"), [("relu", "counted once"), ("matvec", "bytes of a matvec are wrong")])
+@pytest.mark.parametrize(
+    ("kind", "told"), [("relu", "elements of a relu once"), ("matvec", "bytes of a matvec are wrong")]
+)
 def test_half_of_the_bytes_is_told_where_input_and_result_are_equal(judged, solution, kind, told):
     def half(op):
         flop, moved = solution["work_of"](op)
@@ -211,6 +225,6 @@ def test_sizes_that_the_code_takes_out_are_told_where_the_answer_misses_them(jud
         unfused, fused = harmless(*args, **kwargs)
         return 1.3 * unfused, fused
 
-    assert "size_bytes was used up" in judged("fused_or_not", intensities=uses_up).what
+    assert "your code removes sizes from size_bytes" in judged("fused_or_not", intensities=uses_up).what
     assert "passed" == judged("fused_or_not", intensities=harmless).state
     assert "the unfused intensity is wrong" == judged("fused_or_not", intensities=another).what
