@@ -12,8 +12,8 @@
 # * say what fixing a cause gains at most, and fix it without changing a result;
 # * decide what to fix first in a loop of your own, and justify the decision.
 #
-# **About 211 minutes (estimated)**, in two sittings: the first ends with section 2. Practice carries no points; it
-# takes another 180 minutes (estimated), and its sections can be done in any order.
+# **About 211 minutes (estimated)**, in two sittings: the first ends with section 2. The practice sections carry no
+# points; they take another 180 minutes (estimated) and can be done in any order.
 #
 # | exercise | section | minutes |
 # |---|---|---|
@@ -35,12 +35,12 @@
 #
 # No GPU is needed: timelines come from a modelled device, and the measuring cells profile this machine, with or without
 # a GPU. *Write your prediction down* before you run the next cell. If there is a box, enter a number, with or without
-# its unit, and press Enter. Only then is the result shown next to it. Lecture slides are quoted by deck: [000]
+# its unit, and press Enter. The result is shown next to it only after that. Lecture slides are quoted by deck: [000]
 # optimizing training pipelines, [002] software perspective, [003] performance and profiling, [004] deep learning,
 # hopefully faster. `hint("name")` gives the hints of an exercise, one at a time.
 #
 # A check that fails shows the first wrong case and what your code returned; `case("self_times")` gives that case's
-# inputs as Python values, to try your code on.
+# inputs as Python values, so that you can try your code on them.
 
 # %% setup
 try:
@@ -113,7 +113,7 @@ Progress("lab05_profiling")
 
 # %%
 predict("six_rows", "The six rows took together", unit="ms")
-predict("one_counted", "The sum of the rows is larger than that", unit="times")
+predict("one_counted", "The sum of the rows is larger by a factor of", unit="times")
 
 # %%
 deck = {"conv2d": 9976.544, "convolution": 9958.778, "_convolution": 9946.712}
@@ -131,32 +131,33 @@ with reveal_prediction("six_rows", "one_counted") as truth:
 
 # %% [markdown]
 # The rows are *nested*: `conv2d` calls `convolution`, which calls `_convolution`, which calls the last three. Each
-# row's time is its **total** time, callees included. What can be added up is **self** time: a row's own time, without
-# the rows *directly* inside it. Self times: conv2d 17.8 µs, convolution 12.1 µs, _convolution 47.6 µs. The last three
-# rows have all the rest. (The row that matters is further down in the table: `max_pool2d_with_indices` takes 28 837.682
-# µs and does almost no arithmetic. That is 1.8 times as long as the table's two convolutions together.)
+# row's time is its **total** time, including its callees. Only **self** times can be added up: a row's own time,
+# without the rows *directly* inside it. The self times are 17.8 µs for conv2d, 12.1 µs for convolution and 47.6 µs for
+# _convolution. All the rest is the time of the last three rows. (The row that matters is further down in the table:
+# `max_pool2d_with_indices` takes 28 837.682 µs and does almost no arithmetic. That is 1.8 times as long as the table's
+# two convolutions together.)
 #
 # And the GPU? Neither the model nor its input was ever moved to it. The CUDA column was measured with events around
 # each operator. The device had no work, so these events were just a second clock for the same wall time. Two signs give
-# this away. The kernel is from MKL-DNN, Intel's CPU library. And 382 GFLOP/s is a good rate for a CPU, but a ridiculous
-# one for a GPU.
+# this away. The kernel comes from MKL-DNN, Intel's CPU library. And 382 GFLOP/s is a good rate for a CPU, but
+# ridiculously low for a GPU.
 #
 # Write two functions:
 #
 # * `self_times(rows)` → `{name: self seconds}`. A row is a dict with `name`, `thread`, `start_s`, `end_s`. Rows come in
-#   **any order**, and those of one thread nest. They may touch, an operator may call another of the same name, and no
-#   two rows have both the same start and the same end. Rows of different threads are independent, even when they
-#   overlap. Add up the self times of all rows with the same name.
+#   **any order**, and those of one thread are nested. A row may begin exactly when another ends, an operator may call
+#   another one with the same name, and no two rows have both the same start and the same end. Rows of different threads
+#   are independent, even when they overlap. Add up the self times of all rows with the same name.
 # * `ran_on(entry, cpu_flop_per_s=...)` → `"cpu"` or `"gpu"`. An entry has `flop` (0.0 if unknown), `cpu_s` and `cuda_s`
-#   (above 0 in every entry). Apply two tests, in this order. Does `flop` within `cuda_s` need **more than the CPU's
-#   peak**? Then the CPU cannot have done the work: `"gpu"`. Otherwise compare the two times. If they differ by at most
-#   5 % of `cpu_s`, up or down, they are two readings of one wall clock: `"cpu"`. If they differ by more, one is the
-#   time of a launch on the host and the other the time of a kernel on the device: `"gpu"`.
+#   (above 0 in every entry). Apply two tests, in this order. Do `flop` operations within `cuda_s` need **more than the
+#   CPU's peak**? Then the CPU cannot have done the work: `"gpu"`. Otherwise compare the two times. If they differ by at
+#   most 5 % of `cpu_s`, up or down, they are two readings of one wall clock: `"cpu"`. If they differ by more, one is
+#   the time of a launch on the host and the other the time of a kernel on the device: `"gpu"`.
 
 
 # %% solve="self_times"
 def self_times(rows):
-    """Seconds by name, without those of the rows directly inside."""
+    """Self seconds by name: without the time of the rows directly inside."""
     ### BEGIN SOLUTION
     times, around = {}, {}
     for row in sorted(rows, key=lambda row: (row["start_s"], -row["end_s"])):
@@ -201,7 +202,7 @@ predict("largest_self", "The operator with the largest self time is")
 # %%
 def profiled_rows(batch):
     """Rows of torch.profiler for one forward and
-    backward pass, after a few that nobody looks at."""
+    backward pass, after a few passes of warm-up."""
     from torch.nn import Conv2d, Flatten, Linear, ReLU
 
     layers = Conv2d(3, 32, 3), ReLU(), Flatten(), Linear(28800, 10)
@@ -215,7 +216,7 @@ def profiled_rows(batch):
 
 # %%
 def total_times(rows):
-    """Seconds by name from beginning to end of its rows, with all that they call."""
+    """Seconds by name from the beginning to the end of its rows, with their callees."""
     total = dict.fromkeys((row["name"] for row in rows), 0.0)
     for row in rows:
         total[row["name"]] += row["end_s"] - row["start_s"]
@@ -245,14 +246,15 @@ with (
 #
 # To record a program of your own, put `with torch.profiler.profile() as prof:` around a few steps, not the first ones.
 # `prof.key_averages().table(sort_by="self_cpu_time_total")` prints such a table, and
-# `prof.export_chrome_trace("steps.json")` writes a trace: every row with its times, to look at on ui.perfetto.dev.
+# `prof.export_chrome_trace("steps.json")` writes a trace, which contains every row with its times; open it at
+# ui.perfetto.dev.
 
 # %% [markdown]
 # ## 2. What does a step wait for?
 #
 # Deck [000] names three typical patterns: steps bound by computation on the GPU, by the CPU's CUDA calls, and by
-# synchronisation. Its pictures are missing. The next cells draw these three and two more that this lab adds (data and
-# copies), from a modelled machine. The first cell has the five steps as lists of operations; the second cell draws
+# synchronisation. Its pictures are missing. The next cells draw these three, and two more that this lab adds (data and
+# copies), for a modelled machine. The first cell defines the five steps as lists of operations; the second cell draws
 # them.
 
 # %% given
@@ -261,7 +263,7 @@ MACHINE = VirtualMachine.of("A100", queue_depth=None).warm()
 
 def work(op, spent_us, line):
     """An operation of the host (or a kernel, for
-    "launch") that takes so many microseconds."""
+    "launch") that takes `spent_us` microseconds."""
     return {
         "op": op,
         "name": "kernel",
@@ -300,16 +302,16 @@ for axes, (pattern, step) in zip(rows, EXAMPLES.items(), strict=True):
         axes,
         as_timeline(spans),
         title=f"{pattern} (modelled A100): "
-        f"{units.seconds(step_s(step, MACHINE))} a step",
+        f"{units.seconds(step_s(step, MACHINE))} per step",
     )
     axes.get_legend().remove()
 
 # %% [markdown]
-# What a step waits for shows in what the host does *while the device is idle*:
+# What the host does *while the device is idle* shows what a step waits for:
 #
 # | pattern | why the device is idle |
 # |---|---|
-# | `"gpu"` | it is not: kernels run nearly all the time. This is the best case: now improve the kernels |
+# | `"gpu"` | it is not idle: kernels run nearly all the time. This is the best case: now improve the kernels |
 # | `"launch"` | kernels end before the host has launched the next one |
 # | `"synchronisation"` | the host waits for the device before the next launch: `.item()`, `.cpu()`, `synchronize()` |
 # | `"data"` | the next batch is not ready yet |
@@ -319,28 +321,28 @@ for axes, (pattern, step) in zip(rows, EXAMPLES.items(), strict=True):
 # In the device's rows, blue is a kernel and dotted purple is a copy. For each empty stretch in the device's rows, look
 # at what the host does above it.
 #
-# Here is one gap worked out by hand: the first one in the third picture. The device ends at 21.5 µs, and its next
-# kernel begins at 71.5 µs; meanwhile the host runs 45 µs of Python (line 17) and 5 µs of a call (line 15). Is Python
-# too slow? No: a wait also ended at 21.5 µs, `.item()` in line 16. It had kept the host waiting until the queue was
-# empty, so the device was idle in any case. All 50 µs are charged to that wait: `synchronisation`, line 16. In the
-# second picture no wait ends where a gap begins. There the host itself is late: the pattern is `launch`, and each line
-# is charged for its own part.
+# Here is one gap worked out by hand: the first one in the third picture. The device finishes a kernel at 21.5 µs, and
+# its next kernel begins at 71.5 µs; meanwhile the host runs 45 µs of Python (line 17) and 5 µs of a call (line 15). Is
+# Python too slow? No: a wait, `.item()` in line 16, also ended at 21.5 µs. It had kept the host waiting until the queue
+# was empty, so the device was idle in any case. All 50 µs are charged to that wait: `synchronisation`, line 16. In the
+# second picture, no wait ends at the moment at which a gap begins. There, the host itself is late: the pattern is
+# `launch`, and each line is charged for its own part.
 #
 # The window begins with the first kernel or copy and ends where the last span ends. It is divided **exclusively**: no
-# moment belongs to two patterns. The rules:
+# moment belongs to two patterns. The rules are:
 #
 # 1. While a kernel runs, the moment belongs to `gpu`. A wait for a busy device is not charged to `synchronisation`.
 #    Kernels of two streams may overlap: the moment then belongs to the kernel that began first. (No two begin together,
 #    and copies never overlap each other.)
 # 2. While a copy runs and no kernel does, it belongs to `copy`.
 # 3. The rest are **gaps**: stretches without a kernel or copy. What the host does in them is charged piece by piece.
-#    `load` spans are always charged to `data`. For `call` and `python` it depends on how the gap began. If a `wait` of
-#    the host ended at the moment at which the gap began (times agree to a nanosecond), the wait emptied the queue and
-#    is charged: to `copy` if the wait's name is "copy", that is, a copy that blocked, else to `synchronisation`. If
-#    not, the host was simply late: `launch`.
+#    `load` spans are always charged to `data`. For `call` and `python`, it depends on how the gap began. If a `wait` of
+#    the host ended at the moment at which the gap began (times agree to a nanosecond), that wait emptied the queue, and
+#    it is charged: to `copy` if the wait's name is "copy" (a copy that blocked the host), and to `synchronisation`
+#    otherwise. If no wait ended then, the host was simply late: `launch`.
 #
-# Each charge also goes to a **line**: kernels, copies, loads, calls and Python are charged to the line they come from.
-# What a wait is charged with goes to the wait's line.
+# Each charge also goes to a **line**: kernels, copies, loads, calls and Python are charged to the line that they come
+# from. The charges of a wait go to the wait's line.
 #
 # Write `charges(spans)` → `{(pattern, line): seconds}` and `name_the_pattern(spans)` → the pattern with the largest
 # sum. Spans are dicts: `row`, `kind` (`"load"`, `"python"`, `"call"`, `"wait"` on the host; `"kernel"`, `"copy"` on the
@@ -480,9 +482,9 @@ waits = {"train.py:21": "the long one", "train.py:23": "the short one"}
 predict("dearer", "The wait that costs more is", choices=tuple(waits.values()))
 
 # %% [markdown]
-# Write `blame(spans, pattern)` → the line that is charged most by that pattern (each pattern asked for charges some
-# line). You may use your `charges`. Until you pass `name_the_pattern`, `check` says so here too; in grading, a correct
-# `charges` replaces yours.
+# Write `blame(spans, pattern)`, which returns the line that is charged most by that pattern (the check uses only
+# patterns that charge some line). You may use your `charges`. Until you pass `name_the_pattern`, `check` reminds you of
+# it here too; in grading, a correct `charges` replaces yours.
 
 
 # %% solve="blame"
@@ -504,8 +506,8 @@ check("blame")
 # %%
 with requires_solution("blame"), reveal_prediction("dearer") as truth:
     print("two waits, synchronisation:", blame(waiting, "synchronisation"))
-    print("synchronize() waits for a device that is busy; without it the host would")
-    print("wait later. item() lets the device run dry before 80 µs of Python.")
+    print("synchronize() waits for a device that is busy; without it, the host would")
+    print("wait later. item() leaves the device without work before 80 µs of Python.")
     truth(waits.get(blame(waiting, "synchronisation")))
     for (pattern, line), charged_s in sorted(
         charges(waiting).items(), key=lambda item: -item[1]
@@ -516,18 +518,18 @@ with requires_solution("blame"), reveal_prediction("dearer") as truth:
 # ## 4. What would a fix gain?
 #
 # A share of 60 % looks like a gain of 2.5×. **Predict:** in the synchronisation example above, 70 % of the window is
-# charged to `.item()`. If you remove the three calls and nothing else, how much faster is the step?
+# charged to `.item()`. If you remove only the three calls, how much faster is the step?
 
 # %%
-predict("no_items", "Without the three items, the step is faster", unit="times")
+predict("no_items", "Without the three items, the speedup is", unit="times")
 
 # %%
 with reveal_prediction("no_items") as truth:
     with_items = EXAMPLES["synchronisation"]
     before_s = step_s(with_items, MACHINE)
     after_s = step_s([one for one in with_items if one != ITEM], MACHINE)
-    print("modelled, as it is:     ", units.seconds(before_s), "a step")
-    print("modelled, without items:", units.seconds(after_s), "a step")
+    print("modelled, with items:   ", units.seconds(before_s), "per step")
+    print("modelled, without items:", units.seconds(after_s), "per step")
     print("the device still waits for the host's Python, which the wait had hidden")
     truth(before_s / after_s)
 
@@ -538,8 +540,8 @@ with reveal_prediction("no_items") as truth:
 # get.
 #
 # Deck [004] recommends asking first: *how much could be gained, and is it worth it?* Then fix the cause with the
-# largest gain for the least work, and **profile again**: after each fix another cause is the largest. (Practice section
-# 11 removes five causes in turn and compares the gains.)
+# largest gain for the least work, and **profile again**: after each fix, a different cause is the largest. (Practice
+# section 11 removes five causes in turn and compares the gains.)
 
 # %% [markdown]
 # ## 5. Six things wrong with one script
@@ -596,29 +598,29 @@ axes = draw_timeline(axes, slow, start_s=2 * slow_step_s, end_s=4 * slow_step_s)
 title = axes.set_title("Two steps (modelled A100)")
 
 # %% [markdown]
-# **Predict:** which six, and how much faster will the run be without them?
+# **Predict:** what are the six, and how much faster will the run be without them?
 
 # %%
 predict("which_six", "The six are")
-predict("all_mended", "Without them, the run is faster", unit="times")
+predict("all_mended", "Without them, the speedup of the run is", unit="times")
 
 # %% [markdown]
 # `help(SmallTraining)` lists everything that you need:
 #
 # | call | |
 # |---|---|
-# | `job.read(number, pin_memory=False)` | reads and decodes a batch; the data of a number never change |
-# | `job.to_device(batch, non_blocking=False)` | a copy of it on the device; all batches fit into its memory |
-# | `job.to_channels_last()` | converts the weights' layout; without it each layer converts its data, every time |
-# | `job.forward(batch)`, `job.backward(loss)` | as always |
+# | `job.read(number, pin_memory=False)` | reads and decodes a batch; the data of a batch number never change |
+# | `job.to_device(batch, non_blocking=False)` | copies the batch to the device; all batches fit into its memory |
+# | `job.to_channels_last()` | converts the weights' layout; without it, each layer converts its data every time |
+# | `job.forward(batch)`, `job.backward(loss)` | a forward pass, which returns the loss, and a backward pass |
 # | `job.update(name)`, `job.update_all()` | the optimizer, for one parameter or for all at once |
-# | `job.item(loss)` | a number for the host, which waits for it |
-# | `job.empty_cache()` | deck [002] recommends it; it waits for the device, then memory must be allocated again |
+# | `job.item(loss)` | returns the loss as a number; the host waits for it |
+# | `job.empty_cache()` | recommended by deck [002]; it waits for the device, and memory must be allocated again |
 #
 # Write `train(job)`, which returns the same losses (numbers, from `job.item`) as `train_slowly(job)`. Each fix counts
 # separately. The check replays your program on random sizes and looks for one fix in each of six areas: reading
-# batches, copying them, reading losses, the optimizer, memory and layout. Copying a batch again in each step costs no
-# points if no copy blocks the host. The loss curve must stay the same.
+# batches, copying them, reading losses, the optimizer, memory and layout. You lose no points for copying a batch again
+# in each step, if no copy blocks the host. The loss curve must stay the same.
 
 
 # %% solve="planted"
@@ -662,7 +664,7 @@ with (
 
 # %%
 def asked_for(program):
-    """How often a program does what, up to its last kernel."""
+    """How many times a program does each thing, up to its last kernel."""
     last = max(at for at, one in enumerate(program) if one["op"] == "launch")
     times = {}
     for one in program[:last]:
@@ -688,20 +690,20 @@ with requires_solution("planted"):
     rows[0].get_legend().remove()
 
 # %% [markdown]
-# None of the six looks expensive in the script, but together they took seven tenths of the run. What remains at the
-# beginning is reading: four batches that must be decoded once. Which pattern is the run bound by now, and what would
-# you do next? (Read ahead, in other processes: that is lab 4.)
+# Each of the six looks cheap in the script, but together they took seven tenths of the run. What remains at the
+# beginning is reading: four batches must be decoded once. Which pattern bounds the run now, and what would you do next?
+# (Reading ahead in other processes is the subject of lab 4.)
 
 # %% [markdown]
 # ## 6. Your own loop
 #
-# Now apply all of this to a real loop on this machine: on its GPU if it has one, else on its CPU. On a CPU there is
-# only the host, and "compute" is the time of the operators themselves. `diagnose` records some steps, divides their
-# time as you did, and predicts the potential speed-up if each cause is fixed. Then it *tries out* the fix that would
-# gain most, if the loop can run without that cause. It can run without data (by keeping one batch) and, on a GPU,
-# without reading losses. It cannot run without its computation, however much that would gain. The first step warms up
-# and is left out, so 30 steps give a report on 29. **Predict:** what is the loop below bound by, and what share of a
-# step does that take? Recording and trying takes about ten seconds.
+# Now apply all of this to a real loop on this machine: on its GPU if it has one, otherwise on its CPU. On a CPU there
+# is only the host, and "compute" is the time of the operators themselves. `diagnose` records some steps, divides their
+# time as you did, and predicts the speed-up from fixing each cause. Then it *tries out* the fix that would gain most,
+# if the loop can run without that cause. It can run without data (by keeping one batch) and, on a GPU, without reading
+# losses. It cannot run without its computation, however much that would gain. The first step is a warm-up and is left
+# out, so 30 steps give a report on 29. **Predict:** what is the loop below bound by, and what share of a step does that
+# take? Recording and trying out takes about ten seconds.
 
 # %%
 bounds = ("data", "launch", "compute", "synchronisation")
@@ -711,7 +713,7 @@ predict("loop_share", "Its share of a step is", unit="%")
 
 # %%
 def batches(count):
-    """Batches made number by number, as many a home-made data set does."""
+    """Batches that are made number by number, as in many home-made data sets."""
     draw = np.random.default_rng(0)
     while True:
         yield torch.tensor(
@@ -736,8 +738,8 @@ def my_loop(device):
 
 
 # %%
-# Layers this small are slower, and on a busy machine much slower, with more threads:
-# what is left then is the waiting of one thread for another.
+# Layers this small are slower with more threads, and much slower on a busy machine:
+# most of the time, one thread then waits for another.
 where = "cuda" if best_device() == "cuda" else "cpu"
 with torch_threads(1):
     report = diagnose(my_loop(where), steps=train_steps)
@@ -751,19 +753,19 @@ with reveal_prediction("loop_bound", "loop_share") as truth:
 
 # %% [markdown]
 # Compare "predicted" with "tried": the first comes from the trace alone, the second from a loop that keeps one batch.
-# Where they differ, ask what the recording itself cost: operators that take only microseconds look slower while they
-# are recorded.
+# If they differ, ask what the recording itself cost: operators that take only microseconds appear slower while they are
+# recorded.
 
 # %% [markdown]
-# Now profile a loop of your own: from this course, from work, or `my_loop` with another model. You may use a GPU, but a
-# loop on a CPU earns the same points.
+# Now profile a loop of your own: from this course, from work, or `my_loop` with a different model. You may use a GPU,
+# but a loop on a CPU earns the same points.
 #
 # 1. Write `before` and `after`, two `TorchLoop`s that differ in **one** change. Keep the model, batch size and samples:
 #    the computation must stay the same, and the judge compares the FLOPs.
 # 2. Read `diagnose(before)`. **Predict** the step time after your change from the predicted gain.
 # 3. Run `hand_in(before, after)`. It records both, after a warm-up, into `own_before.json.gz` and `own_after.json.gz`
-#    next to this notebook. Your home folder, your name and the machine's name are removed. **Hand in both files with
-#    the notebook.**
+#    next to this notebook. Your home folder, your name and the machine's name are removed from them. **Hand in both
+#    files with the notebook.**
 #
 # An example that you can start from:
 #
@@ -783,7 +785,7 @@ predict("own_after", "After my change, a step takes", unit="ms")
 # as `"launch"`). For `"place"` it returns the line or operator that the report shows next to that cause, and for
 # `"change"` your change in a few words. The judge diagnoses both files itself. The cause must be one of the two
 # largest, and its share must fall. The loop may be faster than the time predicted without that cause, but by no more
-# than a tenth of a step. An accurate prediction earns no points, and a wrong one loses none.
+# than a tenth of a step. Your prediction does not affect your points.
 
 
 # %% solve="own_traces"
@@ -804,7 +806,7 @@ check("own_traces")
 
 # %%
 with reveal_prediction("own_after"):
-    print("what came out is the second of the two times that hand_in printed")
+    print("the step time after your change is the second time that hand_in printed")
 
 # %% [markdown] explain="own_loop"
 # **Explain (read by your instructor).** Explain the gap between the gain that you predicted and the gain that the two
@@ -813,10 +815,10 @@ with reveal_prediction("own_after"):
 # %% [markdown]
 # ## 7. When to look
 #
-# A trace of a whole training run would be enormous, and its first steps show only the warm-up. `torch.profiler` takes a
-# schedule: `wait` steps in which it does nothing, `warmup` steps in which it runs and discards its data, and `active`
-# steps that are recorded. This cycle runs `repeat` times (0: forever). Deck [000] has `schedule(wait=1, warmup=1,
-# active=3, repeat=2)` and stops its loop at step (1 + 1 + 3) * 2; deck [002] has `wait=2, warmup=2, active=5,
+# A trace of a whole training run would be enormous, and its first steps show only the warm-up. `torch.profiler` accepts
+# a schedule: `wait` steps in which it does nothing, `warmup` steps in which it runs and discards its data, and `active`
+# steps that are recorded. This cycle runs `repeat` times (0 means forever). Deck [000] uses `schedule(wait=1, warmup=1,
+# active=3, repeat=2)` and stops its loop at step (1 + 1 + 3) * 2; deck [002] uses `wait=2, warmup=2, active=5,
 # repeat=0`.
 #
 # **Predict:** how many steps does deck [000]'s loop record, and into how many traces? Is step 2 recorded? Step 5?
@@ -830,7 +832,7 @@ predict("traces", "It writes", unit="traces")
 # Write `schedule_states(steps, wait=..., warmup=..., active=..., repeat=..., skip_first=...)` → a list with the state
 # at each of the steps 0 to `steps` − 1: `"none"`, `"warmup"`, `"record"`, or `"record and save"` at the step that ends
 # a recording. `skip_first` idle steps (`"none"`) come before the first cycle. One rule is not in `torch.profiler`: each
-# cycle waits `stretch` times as long as the one before it, since a long run needs fewer traces later. All arguments are
+# cycle waits `stretch` times as long as the previous one, since a long run needs fewer traces later. All arguments are
 # whole numbers; `active` and `stretch` are 1 or more.
 
 
@@ -868,17 +870,17 @@ with (
     )
 
 # %% [markdown]
-# Deck [000] records six steps in two traces. (Where no `with` fits, deck [002]'s `prof.start()` and `prof.stop()` do
-# the same.) Note `prof.step()` at the end of each step: without it the profiler stays at step 0 forever and records
-# nothing at all. The warm-up is needed because switching the profiler on costs time that would show up in the trace.
-# Deck [000] also sets `record_shapes=True` (which product was it?), `profile_memory=True` (which operator allocated?)
-# and `with_stack=True` (which line?). Each of them makes every recorded operator slower, so record only what you will
-# read.
+# Deck [000] records six steps in two traces. (If you cannot use a `with` block, deck [002]'s `prof.start()` and
+# `prof.stop()` do the same.) Note `prof.step()` at the end of each step: without it, the profiler stays at step 0
+# forever and records nothing at all. The warm-up is needed because switching the profiler on costs time that would show
+# up in the trace. Deck [000] also sets `record_shapes=True` (which product was it?), `profile_memory=True` (which
+# operator allocated memory?) and `with_stack=True` (which line was it?). Each of them makes every recorded operator
+# slower, so record only what you will read.
 
 # %% [markdown]
 # ## 8. Practice: a profiler that only looks now and then
 #
-# From here on everything is optional and gives no points.
+# From here on, everything is optional and carries no points.
 
 # %%
 figure, axes = style.subplots(figsize=(9, 1.8))
@@ -887,15 +889,17 @@ for name, start_ms, lasts_ms in calls:
     axes.barh(name, lasts_ms, left=start_ms, color=style.BLUE)
 for look_ms in range(5, 100, 10):
     axes.axvline(look_ms, color=style.RED, linestyle=":")
-axes.set(xlabel="ms", title="Which function runs (drawn by hand), and ten looks at it")
+axes.set(
+    xlabel="ms", title="Which function runs (drawn by hand), and ten samples of it"
+)
 
 # %% [markdown]
 # A *tracing* profiler (cProfile, torch.profiler) records the beginning and the end of each bar, and slows down code
 # with many calls. A *sampling* profiler (py-spy, scalene) checks a hundred times a second what is running (the dotted
 # lines), even from outside the process. It misses `log`, which runs between two samples.
 #
-# > **stack**: the functions that are running, each called by the one before it. **GIL**: Python's lock, which one
-# > thread holds at a time.
+# > **stack**: the functions that are running, each called by the one before it. **GIL**: Python's lock, which only one
+# > thread can hold at a time.
 #
 # Deck [000] shows py-spy:
 #
@@ -913,7 +917,7 @@ axes.set(xlabel="ms", title="Which function runs (drawn by hand), and ten looks 
 # **Predict:** `tocsr` has 13 % of the samples and 0.58 s; the first `fit` has 36 % and 0.36 s. How can both be true?
 
 # %%
-predict("both_true", "Both are true, since")
+predict("both_true", "Both are true because")
 
 # %%
 own_s = [0.36, 0.26, 0.23, 0.58, 0.12, 0.01, 0.04, 0.13, 0.03, 0.05, 0.01]
@@ -921,27 +925,27 @@ own_s = [0.36, 0.26, 0.23, 0.58, 0.12, 0.01, 0.04, 0.13, 0.03, 0.05, 0.01]
 # shows five of them.
 with reveal_prediction("both_true"):
     print(
-        f"300 samples at 100 Hz are {300 / 100:.1f} s; "
-        f"own times of the rows that deck [000] shows: {sum(own_s):.2f} s"
+        f"300 samples at 100 Hz are {300 / 100:.1f} s; the own times "
+        f"of the rows that deck [000] shows add up to {sum(own_s):.2f} s"
     )
     print(
-        f"own shares: {36 + 26 + 23 + 13 + 1 + 1} %; "
+        f"the own shares add up to {36 + 26 + 23 + 13 + 1 + 1} %; "
         f"tocsr would have {0.58 / 3:.0%} of the whole run, not 13 %"
     )
-    print("Shares are of the last second, and seconds of the whole run.")
+    print("Shares are of the last second, but seconds are of the whole run.")
 
 # %% [markdown]
-# (The slide's 23 rows hold 1.82 s of the 3.0 s: the screen ends there, and functions below its edge have the
-# rest.) A sampler's screen answers "what is it doing now?" and "what has it done?" in one row.
+# (The slide's 23 rows contain 1.82 s of the 3.0 s: the screen ends there, and the rest belongs to functions below its
+# edge.) Each row of a sampler's screen answers both "what is it doing now?" and "what has it done so far?".
 #
-# Write `sampler_table(samples, rate_hz=..., window=...)`. A sample is a dict: `stack` (frames from the outermost to
-# the one that runs), `idle` (the thread only waited) and `gil` (it held Python's lock). Return a dict:
+# Write `sampler_table(samples, rate_hz=..., window=...)`. A sample is a dict: `stack` (frames from the outermost to the
+# one that is running), `idle` (the thread was only waiting) and `gil` (it held Python's lock). Return a dict:
 #
 # * `"active"` and `"gil"`: the shares of all samples of the run that were not idle, and that held the lock;
-# * `"rows"`: for each frame on a stack of an **active** sample a dict with `own` and `total`, shares of the last
-#   `window` samples (idle samples count in the denominator, but in no row), and `own_s` and `total_s`, seconds of the
-#   whole run. A sample represents one tick of `1 / rate_hz`. A frame that is on a stack twice still counts for one
-#   tick.
+# * `"rows"`: for each frame on the stack of an **active** sample, a dict with `own`, `total`, `own_s` and `total_s`.
+#   `own` and `total` are shares of the last `window` samples (idle samples count in the denominator, but not in any
+#   row); `own_s` and `total_s` are seconds of the whole run. A sample represents one tick of `1 / rate_hz` seconds. A
+#   frame that is on a stack twice still counts for one tick.
 
 
 # %% solve="read_a_sampler"
@@ -975,8 +979,8 @@ def sampler_table(samples, *, rate_hz, window):
 check("read_a_sampler")
 
 # %% [markdown]
-# A sampler takes a dozen lines of Python: a thread that reads another thread's stack. **Predict:** which share of its
-# time does the loop below spend in `multiply`, and how far off will 100 samples a second be?
+# A sampler takes a dozen lines of Python: a thread that reads another thread's stack. **Predict:** what share of its
+# time does the loop below spend in `multiply`, and how far off will 100 samples per second be?
 
 # %%
 predict("in_multiply", "The share of samples in `multiply` is", unit="%")
@@ -995,8 +999,8 @@ def frames_of(thread):
 
 # %%
 def sampled(work, *, rate_hz, spent_s):
-    """Samples of the stack of `work()`, run over and
-    over for `spent_s` seconds in a thread of its own."""
+    """Samples of the stack of `work()`, which runs again
+    and again for `spent_s` seconds in its own thread."""
     end_s, samples = time.monotonic() + spent_s, []
     thread = threading.Thread(
         target=lambda: [work() for _ in iter(lambda: time.monotonic() < end_s, False)]
@@ -1061,12 +1065,12 @@ worker.join()
 
 # %% [markdown]
 # The next cell runs three profilers on one program. Half of the program makes many tiny calls, the other half makes
-# none. **Predict:** which profiler says that `add` and `many_calls` take the most time, and why? The program runs once
-# under each profiler and once alone, which takes about half a minute.
+# none. **Predict:** which profiler reports the largest share for `add` and `many_calls`, and why? The program runs once
+# under each profiler and once without one, which takes about half a minute.
 
 # %%
 profilers = ("cProfile", "py-spy", "scalene")
-predict("bills_calls", "The largest share has `add` with", choices=profilers)
+predict("bills_calls", "The share of `add` is largest with", choices=profilers)
 
 # %%
 PROGRAM = f"""
@@ -1082,20 +1086,20 @@ with TemporaryDirectory() as folder:
     with reveal_prediction("bills_calls") as truth:
         told = "not run: compare_profilers is False in the parameters"
         print(side_by_side(script) if compare_profilers else told)
-        print("every call and return is noted, and billed to code that calls")
+        print("it records every call and return, and bills this to code that calls")
         truth("cProfile")
 
 # %% [markdown]
-# Compare cProfile's seconds with those of the plain run, and its shares with those of the samplers. The samplers'
-# shares are closer to the truth, but samplers do not count calls (and scalene takes seconds to start, which count in
-# its run here).
+# Compare cProfile's seconds with those of the run without a profiler, and its shares with those of the samplers. The
+# samplers' shares are closer to the truth, but samplers do not count calls (and scalene takes seconds to start, which
+# are included in its run here).
 #
 # (Deck [003] shows such a file as a picture: `python -m cProfile -o my.cprof my.py`, then `pyprof2calltree -k -i
 # my.cprof`; `snakeviz my.cprof` needs no desktop program.)
 #
-# Deck [000] also shows nvprof and `torch.utils.bottleneck`. nvprof does not support GPUs from Ampere on (use `nsys` and
-# `ncu`), the second has been removed from torch, and TensorBoard's profiler plugin is deprecated: open traces in
-# Perfetto. `nsys stats` still prints nvprof's table, so read four rows of it:
+# Deck [000] also shows nvprof and `torch.utils.bottleneck`. nvprof does not support Ampere and later GPUs (use `nsys`
+# and `ncu`), `torch.utils.bottleneck` has been removed from torch, and TensorBoard's profiler plugin is deprecated:
+# open traces in Perfetto. `nsys stats` still prints a table like nvprof's. Here are four rows of it:
 #
 # ```text
 # Time(%)      Time      Calls      Avg      Min      Max      Name
@@ -1105,15 +1109,15 @@ with TemporaryDirectory() as folder:
 #  1.01%    12.715ms    1002    12.689us  2.1760us  10.502ms  [CUDA memcpy DtoH]
 # ```
 #
-# The times add up to 1256.4 ms, all of it on the device: nothing here says how long the program ran. And a mean of
-# 12.69 µs with a maximum of 10.502 ms means one large copy and a thousand small ones of about 2.2 µs: the mean
-# describes none of them.
+# The times add up to 1256.4 ms, all of it on the device: the table does not say how long the program ran. And a mean of
+# 12.69 µs with a maximum of 10.502 ms means one large copy and a thousand small ones of about 2.2 µs: the mean is not
+# the time of any of them.
 #
 # Two tools replaced nvprof, and they answer different questions. *Nsight Systems* records a whole program and shows the
 # host's calls above kernels and copies: `nsys profile -o run python train.py`, then `nsys stats run.nsys-rep`. *Nsight
 # Compute* runs one kernel several times and counts inside it: `ncu -k regex:gemm -c 1 --set full python train.py`. Its
-# first section compares the kernel with the two roofs of lab02. Here are two kernels (the figures are made up, the rows
-# are as `ncu` prints them):
+# first section compares the kernel with the two roofs of lab02. Here are two kernels (the figures are made up, but
+# `ncu` prints rows like these):
 #
 # ```text
 # Section: GPU Speed Of Light Throughput     kernel 1    kernel 2
@@ -1123,22 +1127,23 @@ with TemporaryDirectory() as folder:
 # Compute (SM) Throughput     %                   8.0        12.4
 # ```
 #
-# **Predict:** which kernel is limited by memory, and which by neither roof?
+# **Predict:** which kernel is limited by memory, and which is limited by neither roof?
 
 # %%
-predict("by_memory", "Limited by memory is", choices=("kernel 1", "kernel 2", "both"))
-predict("by_neither", "Under no roof is", choices=("kernel 1", "kernel 2", "both"))
+which = ("kernel 1", "kernel 2", "both")
+predict("by_memory", "The kernel limited by memory is", choices=which)
+predict("by_neither", "The kernel limited by neither roof is", choices=which)
 
 # %%
 with reveal_prediction("by_memory", "by_neither") as truth:
-    print("90 % of the memory's rate is the roof; 11 and 12 % are latency")
-    print("too few blocks, or too little to do: look at launches and occupancy")
+    print("90 % of the memory's rate is the roof; 11 and 12 % are latency:")
+    print("there are too few blocks, or too little work; check launches and occupancy")
     truth(by_memory="kernel 1", by_neither="kernel 2")
 
 # %% [markdown]
 # ## 9. Practice: a profiler of your own, layer by layer
 #
-# > **hook**: a function of yours that torch calls before or after one of its own.
+# > **hook**: a function of yours that torch calls before or after one of its own functions.
 #
 # "Which layer is slow?" is a question about modules, and torch has hooks for exactly that. A module's
 # `register_forward_pre_hook` and `register_forward_hook` run before and after its forward pass;
@@ -1148,24 +1153,24 @@ with reveal_prediction("by_memory", "by_neither") as truth:
 # Write the class `LayerProfiler(model, clock)`:
 #
 # * `with LayerProfiler(model, clock) as profiler:` installs hooks on **every** module of `model.named_modules()`, under
-#   its name there (`"model"` for the outermost, whose name there is empty), and removes **all** of them at the end.
+#   its name there (`"model"` for the outermost one, whose name there is empty), and removes **all** of them at the end.
 # * `profiler.table()` → `{name: {"calls", "forward_self_s", "forward_total_s", "backward_self_s",
-#   "backward_total_s"}}`, added up over all calls. Modules nest and may be called more than once. Self time leaves out
+#   "backward_total_s"}}`, added up over all calls. Modules nest and may be called more than once. Self time excludes
 #   the modules inside.
-# * `profiler.trace()` → `{"traceEvents": [...]}`, the trace-event format that Perfetto and chrome://tracing open. One
-#   *complete* event for each forward and each backward of a call: a dict with `name` (of the module), `cat`
-#   (`"forward"` or `"backward"`), `ph` (`"X"`), `ts` and `dur` (**microseconds**, from the clock), `pid` and `tid` (0
-#   will do).
+# * `profiler.trace()` → `{"traceEvents": [...]}`, the trace-event format that Perfetto and chrome://tracing open. It
+#   contains one *complete* event for the forward pass and one for the backward pass of each call. An event is a dict
+#   with `name` (of the module), `cat` (`"forward"` or `"backward"`), `ph` (`"X"`), `ts` and `dur` (**microseconds**,
+#   from the clock), `pid` and `tid` (you can use 0).
 #
-# Hooks must return `None`: whatever else a hook returns *replaces* the module's input or output.
+# Hooks must return `None`: any other value that a hook returns *replaces* the module's input or output.
 #
 # The model launches kernels, which run later. `clock.now_s()` reads the clock, `clock.synchronize()` waits for the
 # device. **Predict:** what does a profiler report if it forgets to wait? The check builds models whose kernels take
 # known times on a virtual clock; every module's input requires a gradient, so every hook runs.
 
 # %%
-kernel_times = ("the kernels' times", "launching alone", "both")
-predict("no_wait", "Without waiting it reports", choices=kernel_times)
+kernel_times = ("the kernels' times", "only launch times", "both")
+predict("no_wait", "Without waiting, it reports", choices=kernel_times)
 
 
 # %% solve="layer_profiler"
@@ -1175,8 +1180,8 @@ class LayerProfiler:
 
     def __init__(self, model, clock):
         self.model, self.clock = model, clock
-        # Rows of the table by name, trace events, the stack of passes that run now,
-        # handles of hooks.
+        # The table's rows by name, the trace events, the stack of passes that are
+        # running, and the handles of the hooks.
         self.rows, self.events, self.running, self.handles = {}, [], [], []
 
     def __enter__(self):
@@ -1191,7 +1196,7 @@ class LayerProfiler:
         ### END SOLUTION
 
     def _watch(self, name, module):
-        """Make a module's row, and install its
+        """Create a module's row, and install its
         four hooks, which call _begin and _end."""
         phases = [
             f"{phase}_{kind}_s"
@@ -1216,8 +1221,8 @@ class LayerProfiler:
         ### END SOLUTION
 
     def _end(self, name, phase):
-        """The pass through a module that began last ends
-        now: pop it, fill its row, append its event."""
+        """The pass that began last ends now: pop
+        it, fill its row, append its event."""
         ### BEGIN SOLUTION
         self.clock.synchronize()
         began_s, inside_s = self.running.pop()
@@ -1245,8 +1250,8 @@ check("layer_profiler")
 
 # %%
 with reveal_prediction("no_wait") as truth:
-    print("the work is billed to whatever waits next")
-    truth("launching alone")
+    print("the kernels' time is billed to whatever waits next")
+    truth("only launch times")
 
 # %% [markdown]
 # `LayerProfiler` needs only a model and a clock, and both may be real. **Predict:** the blocks below all have the same
@@ -1273,7 +1278,7 @@ with (
     requires_solution("layer_profiler"),
     reveal_prediction("slowest_block", "back_times") as truth,
 ):
-    print(f"measured on {describe('cpu').device_name}, a step:")
+    print(f"measured on {describe('cpu').device_name}, per step:")
     print("        forward self     total  backward self     total")
     keys = ("forward_self_s", "forward_total_s", "backward_self_s", "backward_total_s")
     for name, row in profiler.table().items():
@@ -1293,8 +1298,8 @@ with requires_solution("layer_profiler"):
 
 # %% [markdown]
 # Such a picture is a *flame graph* over time: each module is drawn below the module that called it. Hooks cost time
-# too, because each waits for the device. So profile only some steps, and expect a profiled step to be slower than a
-# real one. **Save** `json.dumps(profiler.trace())` to a file and open it at ui.perfetto.dev.
+# too, because each of them waits for the device. So profile only some steps, and expect a profiled step to be slower
+# than a normal one. **Save** `json.dumps(profiler.trace())` to a file and open it at ui.perfetto.dev.
 
 # %% [markdown]
 # ## 10. Practice: 100 % of what?
@@ -1311,7 +1316,7 @@ predict("at_work_109", "With 109 blocks, the share of SMs at work is", unit="%")
 # %% [markdown]
 # Write `utilisation(kernels, sm_count=..., window_s=...)` → `(utilisation, sm_share)`. A kernel is a dict with
 # `start_s`, `end_s` and `blocks`; all are within a window of `window_s` that starts at 0. The first number is the
-# monitor's. The second is the share of the SMs' time in which they had work. One SM holds one block at a time, blocks
+# monitor's. The second is the share of the SMs' time in which they had work. An SM runs one block at a time, all blocks
 # of a kernel take equally long, and a kernel with more blocks than SMs runs in waves (lab 1): 109 blocks on 108 SMs are
 # two waves, and nearly half of the places in them are empty. Kernels may run at the same time, each on its own SMs.
 
@@ -1346,10 +1351,11 @@ with requires_solution("utilisation_lies"), reveal_prediction(*asked) as truth:
     truth(smi_says=said, at_work=working[1], at_work_109=working[109])
 
 # %% [markdown]
-# One block: 100 % and 0.9 %. A low utilisation proves that something is wrong; a high one proves nothing. (Even a busy
-# SM may wait for memory all the time. Deck [003]'s other checks say even less. Memory is what processes have
-# *reserved*, used or not; near the maximum the allocator begins to flush (lab06). More than one process on the list
-# shares the device with yours. A GPU at its limit of temperature or power lowers its clock.)
+# For one block, the two numbers are 100 % and 0.9 %. A low utilisation proves that something is wrong; a high one
+# proves nothing: even a busy SM may wait for memory all the time. (Deck [003]'s other checks say even less. The memory
+# shown is what processes have *reserved*, whether they use it or not; near the maximum, the allocator begins to flush
+# its cache (lab06). If there is more than one process on the list, it shares the device with yours. A GPU at its
+# temperature or power limit lowers its clock.)
 
 # %% [markdown]
 # ## 11. Practice: which fix gains most
@@ -1357,21 +1363,21 @@ with requires_solution("utilisation_lies"), reveal_prediction(*asked) as truth:
 # Section 4 removed one cause by hand. Here you remove each of five causes in turn from the steps of section 2. Write
 #
 # * `without(step, cause)` → a new step with one cause removed (the given step stays unchanged);
-# * `most_to_gain(step, machine)` → `(best, speedups)`: the cause with the largest speed-up (any of them where several
-#   are equal), and `{cause: speed-up}` for all five.
+# * `most_to_gain(step, machine)` → `(best, speedups)`: the cause with the largest speed-up (any of them if several are
+#   equal), and `{cause: speed-up}` for all five.
 #
-# `step_s(step, machine)` gives the seconds of a step in the steady state; a step is a list of dicts as in `EXAMPLES`.
-# How to remove a cause:
+# `step_s(step, machine)` returns the seconds of a step in the steady state; a step is a list of dicts as in `EXAMPLES`.
+# This is how to remove a cause:
 #
 # | cause | represents | in the step |
 # |---|---|---|
 # | `"kernels"` | lower precision, better kernels | each launch's `duration_s` is halved |
 # | `"launch"` | a captured graph, `torch.compile` | launches in a row become one (see below) |
-# | `"synchronisation"` | numbers are read later | `item` and `sync` are removed |
+# | `"synchronisation"` | reading numbers later | `item` and `sync` are removed |
 # | `"data"` | one cached batch | `load` is removed |
 # | `"copy"` | pinned memory | each `copy` has `pinned` True |
 #
-# Launches are in a row when there is nothing between them, or only `python`. A row becomes **one** launch that lasts as
+# Launches are in a row if there is nothing or only `python` between them. A row becomes **one** launch that lasts as
 # long as all of its launches together, and the `python` between them is removed. **All other Python stays where it
 # is**: before the first launch of a row, after its last launch, and at both ends of the step. It is not captured.
 
@@ -1394,7 +1400,7 @@ def without(step, cause):
 
 
 def captured(step):
-    """The step with launches joined that have nothing or only Python between them."""
+    """The step with each row of launches (nothing or only Python between) joined."""
     kept, between = [], []  # what stays; Python since then, not yet decided
     for operation in step:
         if operation["op"] == "python":
@@ -1415,7 +1421,7 @@ def captured(step):
 
 def most_to_gain(step, machine):
     """(best, speedups): the cause whose removal
-    gains most, and what each would gain."""
+    gains most, and the speed-up of each."""
     ### BEGIN SOLUTION
     now_s, causes = (
         step_s(step, machine),
@@ -1441,8 +1447,8 @@ with requires_solution("most_to_gain"):
         print(f"{pattern:<16}{gains}   best: {best}")
 
 # %% [markdown]
-# Look for rows whose best cause differs from their pattern: there the copy was already pinned, so only a smaller copy
-# or a hidden one would help.
+# Look for rows in which the best cause differs from the pattern: there, the copy was already pinned, so only a smaller
+# or a hidden copy would help.
 
 # %% [markdown]
 # ## 12. Practice: read the monitors
@@ -1450,12 +1456,12 @@ with requires_solution("most_to_gain"):
 # Before any profiler, deck [003] uses tools that are already installed: `watch nvidia-smi` for each GPU, `htop` for the
 # cores, and *memtop*, *iotop* and *nettop* for memory, disks and network. They answer one question, *which resource is
 # full?*, and cost nothing. The deck's order goes from easy to hard: monitors, timers by hand, mock components, visual
-# tools. Each monitor is misread in its own way, so first watch one number for one second.
+# tools. Each monitor can be misread in its own way, so first watch one number for one second.
 
 
 # %%
 def own_core_shares(spent_s, *, tick_s=0.02):
-    """How busy this process was in each tick, while it works and sleeps in turn."""
+    """How busy this process was in each tick, while it works and sleeps by turns."""
     shares, end_s = [], time.perf_counter() + spent_s
     while time.perf_counter() < end_s:
         began_s, worked_s = time.perf_counter(), time.process_time()
@@ -1477,33 +1483,34 @@ for count, line in ((1, ":"), (5, "--"), (15, "-")):
     ticks = range(count, len(shares) + 1)
     axes.plot(ticks, [100 * mean for mean in means], line, label=f"mean of {count}")
 axes.set(xlabel="tick of 20 ms", ylabel="% of a core", ylim=(0, 105))
-axes.set_title("One process, looked at in three ways (measured here)")
+axes.set_title("One process, averaged in three ways (measured here)")
 legend = axes.legend(frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
 
 # %% [markdown]
-# A single reading says 0 or 100; the *moving average* over one period of the program says 40. `nvidia-smi` shows such a
-# mean over some tenths of a second, `htop` over one or two seconds, so a single look covers only a short moment.
+# A single reading is 0 or 100; the *moving average* over one period of the program is 40. `nvidia-smi` shows such a
+# mean over a few tenths of a second, and `htop` over one or two seconds, so a single reading covers only a short
+# moment.
 #
 # Write `read_monitors(snapshots, machine, tools)` → `(resource, tool)`. There is a snapshot for each second:
 #
-# | key | what it holds |
+# | key | what it contains |
 # |---|---|
-# | `"nvidia-smi"` | for each GPU `utilisation_percent`, `memory_percent` |
-# | `"htop"` | for each core `user_percent`, `system_percent`, and `iowait_percent`: idle while waiting for a disk |
+# | `"nvidia-smi"` | for each GPU: `utilisation_percent`, `memory_percent` |
+# | `"htop"` | for each core: `user_percent`, `system_percent`, and `iowait_percent` (idle while waiting for a disk) |
 # | `"memtop"` | `used_percent` (files that were read count as used), `swap_used_percent`, `swap_byte_per_s` |
-# | `"iotop"`, `"nettop"` | `byte_per_s` of all processes |
+# | `"iotop"`, `"nettop"` | `byte_per_s` of all processes together |
 #
-# `machine` says what the disks and the link can do: `disk_byte_per_s` and `link_bit_per_s` (bits!). Take the **mean
-# over all snapshots** of every figure; a resource is *full* if its mean reaches `FULL_PERCENT`. The first line that
-# applies decides:
+# `machine` contains the maximum rates of the disks and the link: `disk_byte_per_s` and `link_bit_per_s` (bits!). Take
+# the **mean over all snapshots** of every figure; a resource is *full* if its mean reaches `FULL_PERCENT`. The first
+# line that applies decides:
 #
 # | resource | when |
 # |---|---|
 # | `"memory"` | at least `SWAPPING_BYTE_PER_S` go to or from the swap: everything else follows from that |
-# | `"gpu"` | *every* GPU is full: what feeds them cannot matter now |
-# | `"disk"`, `"network"`, `"cpu"` | full; of several the fullest. `"cpu"` is the mean of all cores in user and system |
-# | `"one core"` | a core is full, in user and system: a single thread of Python |
-# | `"none"` | nothing is full: something waits for an answer, or for a lock |
+# | `"gpu"` | *every* GPU is full: the resources that feed them cannot matter now |
+# | `"disk"`, `"network"`, `"cpu"` | it is full, and fullest of the three; `"cpu"` is all cores' mean user + system |
+# | `"one core"` | a core is full with user + system, for example because of a single Python thread |
+# | `"none"` | nothing is full: something is waiting for a response, or for a lock |
 #
 # `tool` is the name of the next tool. Each of `tools` has a `name`, the `hours` that it takes and the resources that it
 # `shows`. Choose the tool that shows this resource and takes the fewest hours.
@@ -1514,7 +1521,7 @@ FULL_PERCENT, SWAPPING_BYTE_PER_S = 90, 1_000_000
 
 # %% solve="read_the_monitors"
 def read_monitors(snapshots, machine, tools):
-    """(resource, tool): what sets the pace, and the cheapest tool that shows it."""
+    """(resource, tool): what sets the pace, and the quickest tool that shows it."""
 
     def mean(figures):
         """The mean of some figures."""
@@ -1522,7 +1529,7 @@ def read_monitors(snapshots, machine, tools):
         return sum(figures) / len(figures)
 
     def columns(monitor):
-        """What a monitor shows of each GPU or core, second by second."""
+        """What a monitor shows for each GPU or core, second by second."""
         return zip(*(snapshot[monitor] for snapshot in snapshots), strict=True)
 
     ### BEGIN SOLUTION
@@ -1560,12 +1567,12 @@ check("read_the_monitors")
 
 # %% [markdown]
 # What a monitor cannot say is *why*. A GPU at 100 % may have a single busy SM (section 10), a full core may be copying
-# what could be shared, and a disk that is full for a minute may be in use by others. So the resource only tells you
-# what to ask the next tool.
+# data that could be shared, and a disk that is full for a minute may be in use by others. So the resource only tells
+# you what to look for with the next tool.
 #
-# A monitor shows only this minute. If you log step time, samples a second and peak memory with the loss (TensorBoard,
-# Weights & Biases, MLflow), you can find a step that became slow last week. In a cluster every node exports its figures
-# (NVIDIA's DCGM exporter, Prometheus), and a dashboard (on Kubernetes, say) shows the one GPU that is slow.
+# A monitor shows only this minute. If you log step time, samples per second and peak memory with the loss (TensorBoard,
+# Weights & Biases, MLflow), you can find a step that became slow last week. In a cluster, every node exports its
+# figures (NVIDIA's DCGM exporter, Prometheus), and a dashboard (on Kubernetes, for example) shows the one slow GPU.
 
 # %% [markdown]
 # ## Where you are

@@ -61,8 +61,8 @@ def cause_of_change(program: Any, plan: JobPlan, step: int) -> tuple[str, str] |
         batch, asked = steps.batches[number], plan.order[number]
         if batch is not None and batch != asked:
             return (
-                f"step {number} takes batch {batch}, and job.order has batch {asked} there",
-                "go through job.order: each step takes the batch of that number",
+                f"step {number} trains on batch {batch}, but job.order has batch {asked} there",
+                "go through job.order: step i trains on the batch with the number job.order[i]",
             )
     if not 0 < step < len(steps.updates):
         return None
@@ -74,34 +74,34 @@ def _cause_of_weights(steps: TakenSteps, plan: JobPlan, step: int) -> tuple[str,
     before = steps.updates[step]
     last = max(steps.updates[-1].values())
     if not any(steps.final.values()):
-        return "the weights are never updated", "each step: forward, backward, then job.update_all()"
+        return "the weights are never updated", "in each step, call forward, backward, and then job.update_all()"
     if last == 0:
         return (
-            "the weights are updated only after the last forward pass, so that every step has those of the beginning",
-            "update in each step, behind its backward pass: job.update_all() belongs into the loop",
+            "the weights are updated only after the last forward pass, so every step uses the initial weights",
+            "update in each step, after its backward pass: move job.update_all() into the loop",
         )
     if set(before.values()) == {2 * step}:
         how = "by job.update_all() and by job.update(name)" if steps.both else "twice in each step"
         return (
-            f"each parameter is updated twice a step, {how}: {2 * step} times before step {step}, not {step}",
-            "job.update_all() is job.update(name) for all parameters: one of the two is enough, once a step",
+            f"each parameter is updated twice per step, {how}: {2 * step} times before step {step}, not {step}",
+            "update only once per step: job.update_all() does the same as job.update(name) for all parameters",
         )
     if len(set(before.values())) > 1:
         least = min(before, key=lambda name: before[name])
         return (
-            f"not every parameter has the same number of updates before step {step}: {least} has {before[least]}",
-            "update every parameter once a step: job.update_all()",
+            f"not all parameters are updated equally often before step {step}: {least} has {before[least]} updates",
+            "update every parameter once per step, for example with job.update_all()",
         )
     count = min(before.values())
     if count != step:
         return (
-            f"each parameter has {count} updates before step {step}, where {step} belong, one for each step before it",
-            "update once a step, behind its backward pass",
+            f"each parameter has {count} updates before step {step}; expected {step}, one for each earlier step",
+            "update once per step, after its backward pass",
         )
     if steps.backwards[step] != step:
         return (
-            f"{steps.backwards[step]} backward passes come before step {step}, where {step} belong",
-            "one backward pass a step, with that step's loss, and then the update",
+            f"the program has {steps.backwards[step]} backward passes before step {step}; expected {step}",
+            "in each step, run one backward pass with that step's loss, and then the update",
         )
     return None
 
@@ -122,11 +122,12 @@ def batch_is_lacking(number: int, program: Any, plan: JobPlan) -> Wrong:
     if any(entry["op"] == "alloc" and entry["name"] == f"batch{number}" for entry in program):
         return Wrong(
             f"your code raised KeyError: {number}",
-            why=f"a dict was asked for {number} and does not hold it; batch {number} has been read",
-            next="under which key are batches kept, and under which key are they looked up?",
+            why=f"your code looked up the key {number} in a dict that does not contain it, although batch {number} was "
+            "read",
+            next="under which key do you store batches, and under which key do you look them up?",
         )
     return Wrong(
-        f"KeyError: {number}: a dict was asked for batch {number}, which was never read",
-        why=f"the numbers of the batches are 0 to {plan.batches - 1}, the last one included",
-        next="range(n) ends at n - 1; or read a batch when its number comes for the first time",
+        f"KeyError: {number}: your code looked up batch {number}, which was never read",
+        why=f"the batches have the numbers 0 to {plan.batches - 1}, including the last one",
+        next="check your range, since range(n) ends at n - 1; or read a batch when it is needed for the first time",
     )

@@ -135,9 +135,9 @@ def _refuse_own_work(run: Any, case: Any) -> None:
         (_END, 0.0)
     ] + step or run.counts.get("host_work"):
         raise Wrong(
-            "the model's own work was not left alone",
-            why="kernels were added, left out or run in another order",
-            next="a profiler's hooks read a clock, and return nothing",
+            "your profiler changes the model's own work",
+            why="with it, kernels are added, left out, or run in a different order",
+            next="let the hooks only read a clock, and return nothing",
         )
     kernels = [*step, (_END, 0.0)]
     named = [{"op": "launch", "name": name, "duration_s": took_s} for name, took_s in dict.fromkeys(kernels)]
@@ -150,15 +150,15 @@ def _judge_closed(run: Any, runs: int) -> None:
     if not late:
         return
     why, then = (
-        "hooks were still there",
+        "hooks were still registered",
         "keep the handles that register_... returns, and remove each of them in __exit__",
     )
     # A step has forward and backward readings, an evaluation fewer: the mean is no more than a step's.
     if late < sum(entry["op"] == "now" for entry in run.program[:end]) / max(1, runs):
-        why = f"{late} readings came again, fewer than before: some hooks were removed, and others were not"
+        why = f"the clock was read {late} times, fewer than inside the block: some hooks were removed, but not all"
         then = "keep the handles of all modules' hooks, not only those of the last one"
     what = "the profiler still reads the clock after it was closed"
-    raise Wrong(what, why=f"the model ran once more behind the with block, and {why}", next=then)
+    raise Wrong(what, why=f"the model ran once more after the with block, and {why}", next=then)
 
 
 def _judge_table(got: Any, want: Any) -> None:
@@ -166,9 +166,9 @@ def _judge_table(got: Any, want: Any) -> None:
     if set(mine) != set(rights):
         odd = sorted(set(mine) ^ set(rights))[0]
         raise Wrong(
-            f"the table lacks a row, or has one too many: {odd[:40]!r}",
-            why='each module of named_modules() has one row under its name; the outermost is called "model"',
-            next="register hooks for model.named_modules(), containers included",
+            f"the table is missing a row, or has an extra one: {odd[:40]!r}",
+            why='each module of named_modules() needs one row under its name; the outermost one is called "model"',
+            next="register hooks for all of model.named_modules(), including containers",
         )
     for name, right in sorted(rights.items(), key=lambda item: item[0].count(".")):
         for place, column in enumerate(
@@ -181,23 +181,26 @@ def _judge_table(got: Any, want: Any) -> None:
 def _known_table(got: Any, want: Any, *, is_read: bool) -> Wrong | None:
     """What all rows together show: another clock, phases that are exchanged, times taken off too far out."""
     if not is_read:
-        why = "the program that was recorded has no reading of it, so the times in the table are of another clock"
-        return Wrong("the clock that was given was never read", why=why, next="read `clock`, in every hook")
+        why = "the recorded program contains no reading of it, so the times in the table come from a different clock"
+        return Wrong("your profiler never read the given clock", why=why, next="read `clock` in every hook")
     mine, rights = ({row[0]: row[1:] for row in table} for table in (got, want))
     if set(mine) != set(rights) or any(type(value) not in (int, float) for row in mine.values() for value in row):
         return None
     if all(row[0] == row[2] == 0 < row[4] for row in mine.values()):
-        why = "no module has a call or a forward pass, and each has time in its backward pass"
-        then = "a function that is made in a loop sees the loop's last value when it runs: bind it, as with partial"
-        return Wrong("forward passes were filed as backward ones", why=why, next=then)
+        why = "no module has a call or forward time, but every module has backward time"
+        then = (
+            "bind the loop's variable, for example with partial: a function that is created in a loop uses the "
+            "variable's last value when it runs later"
+        )
+        return Wrong("forward passes were recorded as backward passes", why=why, next=then)
     off = [_off_all_above(name, rights, phase) for phase in (1, 3) for name in rights]
     have, own = ([side[name][phase] for phase in (1, 3) for name in rights] for side in (mine, rights))
     if not all(close(one, other, rtol=1e-6, atol=1e-12) for one, other in zip(have, own, strict=True)) and all(
         close(one, other, rtol=1e-6, atol=1e-12) for one, other in zip(have, off, strict=True)
     ):
-        why = "each self time is the total less the totals of all modules inside, at any depth"
-        then = "rows two levels deeper are in the total of the rows between: subtract only the rows directly inside"
-        return Wrong("a module's time was taken off all modules around it", why=why, next=then)
+        why = "each of your self times is the total minus the totals of all modules inside, at any depth"
+        then = "subtract only the modules directly inside: their totals already include all deeper ones"
+        return Wrong("a module's time was subtracted from all modules around it", why=why, next=then)
     return None
 
 
@@ -208,39 +211,41 @@ def _off_all_above(name: str, rights: dict[str, list[float]], phase: int) -> flo
 
 
 def _table_symptom(name: str, column: str, *, said: Any, right: list[float]) -> Wrong:
-    place = f"{column} of {name} is {said!r}; columns and modules before it are right"
+    place = f"{column} of {name} is {said!r}; the earlier columns and modules are right"
     calls, forward_self, forward_total, backward_self, backward_total = right
     if column == "calls":
         return Wrong(
-            "the number of a module's calls is wrong", why=place, next="one forward pass through it is one call"
+            "the number of a module's calls is wrong",
+            why=place,
+            next="count one call for each forward pass through the module",
         )
     phase = "forward" if column.startswith("forward") else "backward"
     own, total = (forward_self, forward_total) if phase == "forward" else (backward_self, backward_total)
     if column.endswith("self_s") and close(said, total):
         return Wrong(
-            "a self time holds what the modules inside took",
+            "a self time includes the time of the modules inside",
             why=place,
-            next="when a module ends, tell the one around it how long it took",
+            next="when a module ends, add its time to what the module around it has to subtract",
         )
     if not said and phase == "backward":
         return Wrong(
             "the backward pass took no time",
             why=place,
-            next="full_backward_pre hooks begin it, full_backward hooks end it",
+            next="begin it in full_backward_pre hooks, and end it in full_backward hooks",
         )
     whole = own if column.endswith("self_s") else total
     if calls > 1 and type(said) in (int, float) and close(said * calls, whole, rtol=0.1):
-        return Wrong("only one of a module's calls is in its row", why=place, next="add up all calls")
+        return Wrong("a module's row contains only one of its calls", why=place, next="add up the times of all calls")
     if type(said) in (int, float) and 0 < said < 0.5 * whole:
         return Wrong(
-            "a module was timed while the device had not done its work",
+            "a module was timed before the device had finished its work",
             why=f"{place}; a launch returns long before its kernel ends",
             next="wait for the device before each reading of the clock",
         )
     return Wrong(
         "a module's time is wrong",
         why=place,
-        next="begin and end one module by hand: which hook runs when, and what does the stack hold?",
+        next="go through one module by hand: which hook runs when, and what is on the stack then?",
     )
 
 
@@ -248,9 +253,10 @@ def _judge_trace(text: str, want: str, *, times_s: list[float]) -> None:
     mine, rights = _events(text), _events(want)
     if len(mine) > _MAX_EVENTS or [event[:2] for event in mine] != [event[:2] for event in rights]:
         raise Wrong(
-            "the trace does not hold one event for each call of each module",
-            why=f"there are {len(mine)} complete events, and {len(rights)} are expected, with the given name and cat",
-            next='one event with ph "X" for each forward and each backward of each call, under the module\'s name',
+            "the trace does not contain one event for each call of each module",
+            why=f"got {len(mine)} complete events; expected {len(rights)}, with the names and cats of the task",
+            next='write one event with ph "X" for the forward and one for the backward pass of each call, under the '
+            "module's name",
         )
     known = sorted(times_s)
     for (phase, name, start, spent), right in zip(mine, rights, strict=True):
@@ -258,12 +264,12 @@ def _judge_trace(text: str, want: str, *, times_s: list[float]) -> None:
             raise Wrong(
                 "an event of the trace has the wrong ts or dur",
                 why=f"the {phase} of {name} begins at {start!r} and lasts {spent!r}, in the file's unit",
-                next="trace events are in microseconds: ts when it began, dur how long it lasted",
+                next="give ts (when it began) and dur (how long it lasted) in microseconds",
             )
         if not all(_near(known, 1e-6 * moment) for moment in (start, start + spent)):
             raise Wrong(
-                "an event begins or ends when no clock was read",
-                why=f"the {phase} of {name} has times that are not readings of the clock that you were given",
+                "an event begins or ends at a time that the clock never showed",
+                why=f"the {phase} of {name} has times that are not readings of the given clock",
                 next="take ts and dur from clock.now_s() in the hooks",
             )
 
@@ -282,7 +288,7 @@ def _events(text: str) -> list[tuple[str, str, float, float]]:
         if event.get("ph") == "X":
             found.append(_event(event))
         elif event.get("ph") not in ("M", "B", "E", "i", "I", "C", "s", "f", "t", "b", "e", "n"):
-            raise _no_trace(f"an event has the ph {str(event.get('ph'))[:20]!r}")
+            raise _no_trace(f"one event has the unknown ph {str(event.get('ph'))[:20]!r}")
     return sorted(found)
 
 
@@ -290,14 +296,12 @@ def _event(event: dict[str, Any]) -> tuple[str, str, float, float]:
     for key in ("ts", "dur"):
         value: Any = event.get(key)
         if type(value) not in (int, float) or not math.isfinite(value) or value < 0:
-            raise _no_trace(f"a complete event needs a number from 0 as its {key}, not {str(value)[:20]!r}")
+            raise _no_trace(f"a complete event needs a number of at least 0 as its {key}, not {str(value)[:20]!r}")
     if not all(type(event.get(key)) in (int, str) or _is_whole(event.get(key)) for key in ("pid", "tid")):
-        raise _no_trace("a complete event needs a pid and a tid, which name its process and its row")
+        raise _no_trace("a complete event needs a pid and a tid, which identify its process and its row")
     name, phase = event.get("name"), event.get("cat")
     if type(name) is not str or phase not in PHASES:
-        raise _no_trace(
-            f'a complete event needs a name, and here the cat "forward" or "backward", not {str(phase)[:20]!r}'
-        )
+        raise _no_trace(f'a complete event needs a name, and the cat "forward" or "backward", not {str(phase)[:20]!r}')
     return str(phase), name, float(event["ts"]), float(event["dur"])
 
 
@@ -307,9 +311,9 @@ def _is_whole(value: Any) -> bool:
 
 def _no_trace(why: str) -> Wrong:
     return Wrong(
-        "the trace is not a file that a trace viewer opens",
+        "a trace viewer cannot open the trace",
         why=why,
-        next='trace() returns {"traceEvents": [{"name", "cat", "ph": "X", "ts", "dur", "pid", "tid"}, ...]}',
+        next='return {"traceEvents": [{"name", "cat", "ph": "X", "ts", "dur", "pid", "tid"}, ...]} from trace()',
     )
 
 

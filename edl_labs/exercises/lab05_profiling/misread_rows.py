@@ -57,13 +57,13 @@ def known_difficulty(cases: list[Any], got: list[Any], want: list[Any]) -> Wrong
         return None
     if all(_alike(mine["self"], _all_inside_off(case["rows"])) for case, mine in zip(cases, got, strict=True)):
         return Wrong(
-            "the rows inside callees were taken off too",
-            why="each row has lost the time of all rows that lie in it, grandchildren as well, in all cases",
-            next="take off the rows directly inside alone: what lies deeper is in their time already",
+            "the rows inside callees were subtracted too",
+            why="in all cases, your code subtracted all rows inside a row from it, including grandchildren",
+            next="subtract only the rows directly inside: their time already includes all deeper rows",
         )
     for difficulty, what, why, then in _DIFFICULTIES:
         if all(_alike(m["tried"][difficulty], r["tried"][difficulty]) for m, r in zip(got, want, strict=True)):
-            return Wrong(what, why=f"{why}, your self times are right in all cases", next=then)
+            return Wrong(what, why=f"your self times are right in all cases {why}", next=then)
     return None
 
 
@@ -92,39 +92,39 @@ def _lasts_s(row: dict[str, Any]) -> float:
 _DIFFICULTIES = (
     (
         "threads",
-        "rows of another thread were taken for nested ones",
-        "where the threads run one after the other",
-        "a row lies inside rows of its own thread alone: keep what is open for each thread",
+        "rows of a different thread were treated as nested",
+        "if the threads run one after the other",
+        "keep a separate stack for each thread: a row can only be inside rows of its own thread",
     ),
     (
         "touching",
-        "a row that begins just where another one ends was taken to lie inside that one",
-        "with a gap where rows touch",
-        "what ends at a moment is over for a row that begins at that moment: compare with <=, not <",
+        "a row that begins exactly when another one ends was counted as inside that one",
+        "if there is a gap between such rows",
+        "compare with <=, not <: a row that ends at some moment has ended for a row that begins at that moment",
     ),
     (
         "together",
-        "of rows that begin together, the shorter one was taken to be the caller",
-        "where no two rows begin together",
-        "the longer one is the caller: sort by start, and by end downwards where starts are equal",
+        "of two rows that begin together, the shorter one was counted as the caller",
+        "if no two rows begin together",
+        "sort by start, and for equal starts by descending end: the longer row is the caller",
     ),
     (
         "order",
-        "the rows were taken in the order of the list, which is any order",
-        "with the same rows sorted by their start",
-        "sort them first, by start, longer ones first",
+        "the rows were used in the order of the list, which is arbitrary",
+        "if the same rows are sorted by their start",
+        "sort the rows first, by start, and longer ones first",
     ),
     (
         "recursion",
-        "an operator that calls itself has too much or too little",
-        "where no row has the name of a row around it",
-        "a row inside one of the same name is taken off like any other; both count for that name",
+        "an operator that calls itself has too much or too little time",
+        "if no row has the same name as a row around it",
+        "subtract a row inside one of the same name like any other; the self times of both count for that name",
     ),
     (
         "names",
-        "the rows of one name were not added up",
-        "with a name of its own for each row",
-        "a row is added to what its name has already: a later one does not take its place",
+        "rows with the same name were not added up",
+        "if each row has its own name",
+        "add each row to the time that its name already has, instead of replacing that time",
     ),
 )
 
@@ -139,7 +139,7 @@ def known_rule(cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | Non
     wrong = sum(said != right for *_, said, right in asked)
     for what, then, rule in _RULES if wrong else ():
         if all(said == ("cpu" if rule(entry, peak) else "gpu") for entry, peak, said, _ in asked):
-            why = f"all {len(asked)} answers follow that rule, of which {wrong} are wrong"
+            why = f"all of your {len(asked)} answers follow this rule, and {wrong} of them are wrong"
             return Wrong(what, why=why, next=then)
     return None
 
@@ -154,50 +154,57 @@ def _apart(entry: Any) -> float:
     return float(entry["cuda_s"] / entry["cpu_s"] - 1)
 
 
-_TWO = "two tests, in this order: faster than the peak within cuda_s is the GPU's; else the columns decide"
-_EITHER = "two readings of one clock differ by at most 5 % of cpu_s, up or down: abs(cuda_s - cpu_s)"
+_TWO = (
+    "use two tests in this order: work that exceeds the CPU's peak within cuda_s ran on the GPU; else compare the "
+    "columns"
+)
+_EITHER = "compare abs(cuda_s - cpu_s): two readings of one clock differ by at most 5 % of cpu_s, up or down"
 _RULES: tuple[tuple[str, str, Callable[[Any, float], bool]], ...] = (
-    ("the columns alone decided; the CPU's peak was not asked, or too late", _TWO, lambda e, p: abs(_apart(e)) <= 0.05),
-    ("the CPU's peak alone decided; the columns were not compared", _TWO, lambda e, p: not _fast(e, p)),
-    ("every operator was put on the GPU", "a CUDA column alone proves nothing: " + _TWO, lambda e, p: False),
-    ("every operator was put on the CPU", _TWO, lambda e, p: True),
     (
-        "every cuda_s below cpu_s passed for a reading of the same clock",
+        "only the columns decided: your code ignores the CPU's peak, or tests it too late",
+        _TWO,
+        lambda e, p: abs(_apart(e)) <= 0.05,
+    ),
+    ("only the CPU's peak decided: your code never compares the columns", _TWO, lambda e, p: not _fast(e, p)),
+    ("ran_on always returned the GPU", "a CUDA column by itself proves nothing: " + _TWO, lambda e, p: False),
+    ("ran_on always returned the CPU", _TWO, lambda e, p: True),
+    (
+        "every cuda_s below cpu_s was accepted as a reading of the same clock",
         _EITHER,
         lambda e, p: not _fast(e, p) and _apart(e) <= 0.05,
     ),
     (
-        "every cuda_s above cpu_s passed for a reading of the same clock",
+        "every cuda_s above cpu_s was accepted as a reading of the same clock",
         _EITHER,
         lambda e, p: not _fast(e, p) and _apart(e) >= -0.05,
     ),
     (
         "the work was compared with the CPU's peak within cpu_s",
-        "would the CPU have been that fast within cuda_s? That is the time in which the work is said to be done",
+        "use cuda_s, the time that the work is claimed to take: could the CPU have been that fast?",
         lambda e, p: not _fast(e, p, "cpu_s") and abs(_apart(e)) <= 0.05,
     ),
     (
-        "an operator of unknown FLOP was put on the CPU without a look at its columns",
-        "0 FLOP are faster than no peak: then the columns decide",
+        "an operator with 0 FLOPs was assigned to the CPU without comparing its columns",
+        "compare the columns in this case: 0 FLOPs never exceed a peak",
         lambda e, p: not e["flop"] or (not _fast(e, p) and abs(_apart(e)) <= 0.05),
     ),
     (
-        "an operator of unknown FLOP was put on the GPU without a look at its columns",
-        "0 FLOP are faster than no peak: then the columns decide",
+        "an operator with 0 FLOPs was assigned to the GPU without comparing its columns",
+        "compare the columns in this case: 0 FLOPs never exceed a peak",
         lambda e, p: bool(e["flop"]) and not _fast(e, p) and abs(_apart(e)) <= 0.05,
     ),
     (
-        "only columns that are equal, or nearly so, passed for readings of one clock",
+        "only columns that are (almost) equal were accepted as readings of one clock",
         _EITHER,
         lambda e, p: not _fast(e, p) and abs(_apart(e)) <= 1e-6,
     ),
     (
-        "the comparison with the peak is the wrong way round",
+        "the comparison with the peak is reversed",
         _TWO,
         lambda e, p: _fast(e, p) and abs(_apart(e)) <= 0.05,
     ),
     (
-        "the two devices are exchanged",
+        "the two devices are swapped",
         _TWO,
         lambda e, p: _fast(e, p) or abs(_apart(e)) > 0.05,
     ),

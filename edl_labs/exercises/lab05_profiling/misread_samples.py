@@ -20,7 +20,7 @@ def known_reading(cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | 
         return None
     for fits, what, why, then in _READINGS:
         if all(fits(*one) for one in zip(cases, mine, rights, strict=True)):
-            return Wrong(what, why=f"{why}; all rows show it", next=then)
+            return Wrong(what, why=f"{why}; all of your rows show this", next=then)
     return None
 
 
@@ -84,38 +84,38 @@ def _twice(case: Any, mine: Rows, right: Rows) -> bool:
 _READINGS: list[tuple[Callable[[Any, Rows, Rows], bool], str, str, str]] = [
     (
         _rows_of_the_window,
-        "frames that were seen only before the window have no row",
-        "own_s and total_s are of the whole run, so each frame of the run has a row",
-        "make rows from all active samples; in the window they may have shares of 0",
+        "frames that occur only before the window have no row",
+        "own_s and total_s cover the whole run, so each frame of the run needs a row",
+        "make rows from all active samples; their shares of the window may be 0",
     ),
     (
         _of_the_window,
-        "the seconds are of the window, too",
-        "own and total are shares of the window; own_s and total_s are seconds of the whole run",
-        "count own_s and total_s over all active samples",
+        "the seconds cover only the window, not the whole run",
+        "own and total are shares of the window, but own_s and total_s are seconds of the whole run",
+        "count own_s and total_s over all active samples of the run",
     ),
     (
         _without_own,
-        "a frame's own samples are missing in its total",
-        "a frame that runs itself is on the stack as well",
-        "total counts every sample that has the frame on its stack, also where it comes last",
+        "a frame's own samples are missing from its total",
+        "a frame that is running is on the stack as well",
+        "count every sample that has the frame on its stack in its total, even if the frame is the last one there",
     ),
     (
         _whole_run_over_the_window,
-        "the shares count samples of the whole run",
-        "they are divided by the window, and may be above 1",
-        "window is a number of samples, not of seconds: the last `window` samples count for own and total",
+        "the shares count the samples of the whole run",
+        "your code divides them by the window, so they may exceed 1",
+        "count only the last `window` samples for own and total: window is a number of samples, not of seconds",
     ),
     (
         _with_idle,
-        "samples in which the thread only waited were counted in the rows",
-        "a row has the ticks of active samples; idle ones are only in the denominator",
-        "leave idle samples out before you go through their stacks",
+        "the rows include samples in which the thread was only waiting",
+        "a row counts active samples; idle samples count only in the denominator",
+        "leave out idle samples before you go through the stacks",
     ),
     (
         _twice,
         "a frame that is on a stack twice was counted twice",
-        "it calls itself, and was still there for one tick",
-        "a sample counts once for each different frame on its stack",
+        "a frame that calls itself is on the stack twice, but the sample is still only one tick",
+        "count a sample once for each different frame on its stack",
     ),
 ]

@@ -36,13 +36,15 @@ class ReadTheMonitors(Exercise):
     def compare(self, case: Any, got: Any, want: Any) -> None:
         if len(got) != 2:
             raise Wrong(
-                "two words are wanted", why="one came back, or three", next="return the resource, then the tool"
+                "your function must return two words",
+                why=f"it returned {len(got)}",
+                next="return the resource first, then the tool",
             )
         if got[0] not in RESOURCES:
             raise Wrong(
                 f"{got[0][:30]!r} is not a resource",
-                why=f"they are {', '.join(RESOURCES)}",
-                next="return one of these words first",
+                why=f"the resources are {', '.join(RESOURCES)}",
+                next="return one of these words as the first value",
             )
         if got[0] != want[0]:
             raise _resource_symptom(case, said=got[0], right=want[0])
@@ -57,8 +59,8 @@ class ReadTheMonitors(Exercise):
             case = next(case for case, mine, right in rows if mine[0] != right[0])
             load = ", ".join(f"{share:.0f}" for share in _means(case)["gpus"])
             why = f"in every case your answer follows memory_percent; the load of the GPUs here is {load} %"
-            then = "utilisation_percent says how busy a GPU is, memory_percent how full its memory"
-            return Wrong("the memory of the GPUs was taken for their load", why=why, next=then)
+            then = "use utilisation_percent, which says how busy a GPU is; memory_percent says how full its memory is"
+            return Wrong("the memory of the GPUs was used as their load", why=why, next=then)
         return None
 
     def format_case(self, case: Any) -> str:
@@ -116,27 +118,28 @@ def _resource_symptom(case: Any, *, said: str, right: str) -> Wrong:
     cpu = sum(seen["cores"]) / len(seen["cores"])
     if right == "memory":
         return Wrong(
-            "memory that is swapped in and out was overlooked",
-            why=f"{byte_rate(seen['swap'])} went to the swap: what the disk and the cores do then follows from it",
-            next="ask about swapping before all else",
+            "your answer overlooks memory that is swapped in and out",
+            why=f"the swap traffic is {byte_rate(seen['swap'])}, and it explains what the disk and the cores do",
+            next="check for swapping before anything else",
         )
     if said == "memory":
         return Wrong(
-            "memory that is used was taken for memory that is short",
+            "memory in use was treated as a shortage of memory",
             why="files that were read stay in free memory, and unused pages stay in the swap: neither costs time",
-            next="only traffic to and from the swap, on average, says that memory is short",
+            next="call memory the limit only if there is, on average, traffic to and from the swap",
         )
     if said == "gpu" and min(seen["gpus"]) < FULL_PERCENT <= max(seen["gpus"]):
         return Wrong(
-            "one busy GPU was taken for all",
-            why=f"on average they show {', '.join(f'{share:.0f} %' for share in seen['gpus'])}",
-            next="the deck asks for the utilisation of each GPU",
+            "one busy GPU was treated as if all were busy",
+            why=f"on average, the GPUs show {', '.join(f'{share:.0f} %' for share in seen['gpus'])}",
+            next="look at the utilisation of each GPU, as the deck says",
         )
     if said == "cpu" and cpu < FULL_PERCENT <= cpu + seen["iowait"]:
         return Wrong(
-            "waiting for the disk was counted as work of the processor",
-            why=f"user and system are {cpu:.0f} % on average, iowait {seen['iowait']:.0f} %: a core that waits is idle",
-            next="leave iowait out of what keeps a core busy",
+            "waiting for the disk was counted as processor work",
+            why=f"on average, user and system are {cpu:.0f} % and iowait is {seen['iowait']:.0f} %: a waiting core is "
+            "idle",
+            next="leave iowait out of the time in which a core is busy",
         )
     return _order_symptom(case, seen, said=said, right=right)
 
@@ -145,15 +148,15 @@ def _order_symptom(case: Any, seen: dict[str, Any], *, said: str, right: str) ->
     """A resource that was overlooked, or looked at too early or in a single moment."""
     if right == "network" and said == "none":
         return Wrong(
-            "the network is full and was not seen",
+            "your answer overlooks that the network is full",
             why=f"nettop shows {seen['network']:.0f} % of the link once both are in the same unit",
-            next="the link is in bits a second, nettop in bytes",
+            next="convert the units: the link is in bits per second, nettop in bytes per second",
         )
     if right == "gpu":
         return Wrong(
-            "the GPUs are busy all the time and something else was named",
-            why="while the device never waits, another full resource does not set the pace",
-            next="ask about swapping first, then about the GPUs, and only then about what feeds them",
+            "the GPUs are busy all the time, but your answer is something else",
+            why="if the device never waits, another full resource does not set the pace",
+            next="check for swapping first, then the GPUs, and only then the resources that feed them",
         )
     user = [
         sum(one["htop"][core]["user_percent"] for one in case["snapshots"]) / len(case["snapshots"])
@@ -161,35 +164,37 @@ def _order_symptom(case: Any, seen: dict[str, Any], *, said: str, right: str) ->
     ]
     if right == "one core" and said == "none" and max(user) < FULL_PERCENT:
         return Wrong(
-            "the time in the system is missing",
-            why=f"one core does {max(seen['cores']):.0f} % with user and system together, and no core has "
-            f"{FULL_PERCENT} % in user alone",
-            next="both keep a core busy: add them up for each core, then look at each core alone",
+            "the time spent in the system is missing",
+            why=f"one core is at {max(seen['cores']):.0f} % with user and system together, but no core reaches "
+            f"{FULL_PERCENT} % with user only",
+            next="add up user and system for each core, since both keep it busy, then look at each core separately",
         )
     if right == "one core" and said == "none":
         return Wrong(
-            "one core at its limit was not seen",
-            why=f"the mean of {len(seen['cores'])} cores hides it: one thread of Python can fill no more than one",
-            next="look at each core alone, once nothing else is full",
+            "your answer overlooks one core at its limit",
+            why=f"the mean over {len(seen['cores'])} cores hides it: a single Python thread can fill only one core",
+            next="if nothing else is full, look at each core separately",
         )
     cpu = sum(seen["cores"]) / len(seen["cores"])
     means = {"gpu": min(seen["gpus"]), "disk": seen["disk"], "network": seen["network"], "cpu": cpu}
     if means.get(said, max(seen["cores"])) < FULL_PERCENT and said != "none":
         return Wrong(
-            "one moment was taken for the rule",
+            "your answer seems to rely on a single moment",
             why=f"{said} is not full on average over the {len(case['snapshots'])} s",
-            next="take the mean over all snapshots before you compare with a bound",
+            next="take the mean over all snapshots before you compare it with a bound",
         )
     if said == "one core":
         return Wrong(
-            "one core was named where more than a core is full",
-            why=f"{right} is full too, and a core counts only when nothing else is",
-            next="look at single cores last",
+            "your answer is one core, but another resource is full",
+            why=f"{right} is full too, and a single core counts only if nothing else is full",
+            next="look at individual cores last",
         )
     return Wrong(
-        "of several that are full the first was named" if said != "none" else "something is full and was not seen",
-        why=f"means: disk {seen['disk']:.0f} %, network {seen['network']:.0f} %, all cores {cpu:.0f} %",
-        next=f"compare their means with {FULL_PERCENT} %; of several that are full the fullest sets the pace",
+        "your answer is not the fullest resource"
+        if said != "none"
+        else "your answer overlooks a resource that is full",
+        why=f"the means are: disk {seen['disk']:.0f} %, network {seen['network']:.0f} %, all cores {cpu:.0f} %",
+        next=f"compare the means with {FULL_PERCENT} %; if several resources are full, choose the fullest",
     )
 
 
@@ -197,15 +202,15 @@ def _tool_symptom(case: Any, *, said: str, resource: str) -> Wrong:
     named = {tool["name"]: tool for tool in case["tools"]}
     if said not in named:
         what = f"{said[:30]!r} is not one of the tools"
-        return Wrong(what, why=f"there are {', '.join(named)}", next="return a tool's name second")
+        return Wrong(what, why=f"the tools are {', '.join(named)}", next="return a tool's name as the second value")
     if resource not in named[said]["shows"]:
         return Wrong(
-            "the tool says nothing about the resource that was found",
-            why=f"{said} shows {', '.join(named[said]['shows'])}; {resource} is asked about",
-            next="choose among the tools that show it",
+            "your tool does not show the resource in question",
+            why=f"{said} shows {', '.join(named[said]['shows'])}, but not {resource}",
+            next="choose among the tools that show this resource",
         )
     return Wrong(
-        "a cheaper tool would say it too",
+        "a cheaper tool also shows this resource",
         why=f"{said} takes {named[said]['hours']} h",
-        next="easy tools come before hard ones: of those that show the resource, take the one with the fewest hours",
+        next="of the tools that show the resource, choose the one with the fewest hours",
     )

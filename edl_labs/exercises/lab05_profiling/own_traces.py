@@ -44,7 +44,7 @@ class OwnTraces(Exercise):
         if case["asked"] == "change":
             if len(str(said).split()) < _LEAST_WORDS:
                 raise Wrong(
-                    "the change is not described",
+                    "your answer does not describe the change",
                     why=f"{said!r} has fewer than {_LEAST_WORDS} words",
                     next="say in a few words what you changed in the loop",
                 )

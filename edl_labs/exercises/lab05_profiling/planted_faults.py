@@ -42,9 +42,9 @@ class Planted(Exercise):
         plan = plan_of(case)
         if got["unread"]:
             raise Wrong(
-                "the losses that came back are still on the device",
-                why=f"{got['unread']} of {len(got['losses'])} are objects of forward; expected numbers",
-                next="call job.item on each loss, after the loop",
+                "the returned losses are still on the device",
+                why=f"{got['unread']} of {len(got['losses'])} are objects that forward returned; expected numbers",
+                next="call job.item on each loss after the loop",
             )
         if got["lacked"] >= 0:
             raise batch_is_lacking(got["lacked"], replayed(got["program"], machine_of(case)).program, plan)
@@ -69,7 +69,7 @@ class Planted(Exercise):
         plan = plan_of(case)
         return (
             f"{len(plan.order)} steps over {plan.batches} batches, {len(plan.parameters)} parameters, on a modelled "
-            f"{case['chip']}; this case looks at the script's {case['mend']}"
+            f"{case['chip']}; this case checks the script's {case['mend']}"
         )
 
 
@@ -92,8 +92,8 @@ def _judge_losses(got: Any, want: list[Any], case: Any) -> None:
     losses = got["losses"]
     if len(losses) != len(want):
         raise Wrong(
-            f"{len(want)} steps have {len(want)} losses, not {len(losses)}",
-            why="the loss curve must stay what it was",
+            f"{len(want)} steps must have {len(want)} losses, not {len(losses)}",
+            why="a fix must leave the loss curve unchanged",
             next="return one loss for each step of job.order",
         )
     for step, (said, right) in enumerate(zip(losses, want, strict=True)):
@@ -101,9 +101,9 @@ def _judge_losses(got: Any, want: list[Any], case: Any) -> None:
             program = replayed(got["program"], machine_of(case)).program
             why, then = cause_of_change(program, plan_of(case), step) or (
                 "a fix must not change results",
-                "which batch does this step take, and which steps of the optimizer came before it?",
+                "which batch does this step use, and which optimizer steps came before it?",
             )
-            why = f"it was {right:.6g}, now it is {said:.6g}; {why}"
+            why = f"it was {right:.6g} and is now {said:.6g}; {why}"
             raise Wrong(f"the loss curve changed at step {step}", why=why, next=then)
 
 
@@ -117,13 +117,17 @@ def _judge_work(run: Replay, plan: JobPlan) -> None:
     foreign = any(entry["name"] not in known or entry.get("duration_s") != costs(entry) for entry in launches)
     if foreign or any(run.launches.get(name, 0) != steps for name in passes):
         raise Wrong(
-            "the training itself is not in the program",
-            why="each step has one forward pass, one backward pass and one update of every parameter, on the device",
-            next="fix the code around the model's work, and call job.forward, job.backward and an update in each step",
+            "the program does not contain the same training",
+            why="each step must have one forward pass, one backward pass and one update of every parameter, on the "
+            "device",
+            next="change only the code around the model's work, and call job.forward, job.backward and an update in "
+            "each step",
         )
     _Followed(plan, run.program).judge()
     if run.races:
-        raise Wrong("the program has a race", why=str(run.races[0]), next="wait for a copy before its memory is reused")
+        raise Wrong(
+            "the program has a race", why=str(run.races[0]), next="wait for a copy to end before you reuse its memory"
+        )
 
 
 def _case_program(case: Any) -> CaseProgram:
@@ -151,8 +155,8 @@ def _judge_layout(run: Replay, plan: JobPlan) -> None:
         if what in ("forward", "backward") and len(converted) < len(plan.parameters):
             ready -= 1
         if ready < 0:
-            why = f"{name} runs in a layout that nothing was converted to"
-            raise Wrong("the program was changed", why=why, next="use the job through its own calls")
+            why = f"{name} runs in a layout into which nothing was converted"
+            raise Wrong("the recorded program was changed", why=why, next="use the job only through its own methods")
 
 
 class _Followed:
@@ -179,15 +183,16 @@ class _Followed:
         steps = len(self.plan.order)
         if self.broken or any(count != steps for count in self.updates.values()):
             raise Wrong(
-                "the losses are not those of this program",
+                "the returned losses do not come from this program",
                 why=self.broken or f"not every parameter has {steps} updates, each with the gradient of its step",
-                next="each step: its batch, read by job.read, to the device, forward, backward with that loss, update",
+                next="in each step, read its batch with job.read, copy it to the device, run forward and backward with "
+                "that loss, and update",
             )
         if len(self.read) != steps:
             raise Wrong(
-                "losses came back that were never read from the device",
-                why=f"{len(self.read)} of {steps} losses of this program were read",
-                next="read each loss that job.forward gave you with job.item",
+                "your function returned losses that were never read from the device",
+                why=f"the program reads {len(self.read)} of its {steps} losses",
+                next="read each loss that job.forward returned with job.item",
             )
 
     def alloc(self, entry: Any) -> None:
@@ -228,9 +233,7 @@ class _Followed:
         mark = self._read_mark(entry)
         batch = self.plan.order[step] if step < len(self.plan.order) else None
         if batch is None or mark != (("forward", layer - 1, batch, step) if layer else ("batch", batch)):
-            self._break(
-                f"a forward pass does not read the batch of step {step}, or what the layer before it made of it"
-            )
+            self._break(f"a forward pass does not read the batch of step {step}, or the output of the layer before it")
         done = layer == self.plan.layers - 1
         for buffer, _, _ in entry.get("writes", ()):
             self.marks[buffer] = ("loss", batch, step) if done else ("forward", layer, batch, step)
@@ -248,10 +251,10 @@ class _Followed:
     def _update(self, entry: Any, names: Any) -> None:
         read, written = (self._parameters(entry.get(role, ()), kind) for role, kind in _UPDATE_TOUCHES)
         if not set(names) <= set(read) or not set(names) <= set(written):
-            self._break("an update does not read the gradient that it takes, or does not write the weight")
+            self._break("an update does not read its gradient, or does not write its weight")
         for name in names:
             if self.gradients.get(name) != self.updates[name]:
-                self._break(f"an update of step {self.updates[name]} takes a gradient of another step")
+                self._break(f"an update of step {self.updates[name]} uses a gradient of a different step")
             self.updates[name] += 1
 
     def _weights(self, entry: Any, layer: int) -> int:
@@ -261,7 +264,7 @@ class _Followed:
             self._break("a pass does not read the weights of its layer")
         counts = {self.updates[name] for name in self._of_layer(layer)}
         if len(counts) > 1:
-            self._break("the weights of a layer were not updated alike")
+            self._break("the weights of one layer were not updated equally often")
         return min(counts)
 
     def _read_mark(self, entry: Any) -> Any:
@@ -310,10 +313,10 @@ def _reading(run: Replay, plan: JobPlan) -> None:
     reads = sum(entry["op"] == "host_work" and bool(entry.get("writes")) for entry in run.program)
     if reads > plan.batches:
         raise Wrong(
-            "batches are read and decoded more often than there are batches",
-            why=f"{reads} reads in {len(plan.order)} steps, of {plan.batches} different batches: what is read is not "
-            "kept, or under a key that does not repeat, such as the step",
-            next="a batch that was read once does not change: keep it under its own number, which repeats",
+            "the same batches are read and decoded more than once",
+            why=f"{reads} reads in {len(plan.order)} steps for {plan.batches} different batches: your code does not "
+            "keep what it reads, or keeps it under a key that never repeats, such as the step",
+            next="keep each batch under its own number, which repeats: a batch that was read does not change",
         )
 
 
@@ -326,7 +329,8 @@ def _copying(run: Replay, plan: JobPlan) -> None:
         raise Wrong(
             "the host waits for copies of batches",
             why=f"{len(slow)} of {len(copies)} copies block it; the first comes from {how} memory",
-            next="two things make a copy asynchronous, one where the batch is read, one where it is copied",
+            next="which two things make a copy asynchronous? One is set where the batch is read, the other where it is "
+            "copied",
         )
 
 
@@ -336,8 +340,8 @@ def _host_reads(run: Replay, plan: JobPlan) -> None:
     if early > len(plan.order) // 10:
         raise Wrong(
             "the host reads the loss while the device should be working",
-            why=f"{early} times before the last launch; each read lets the device run dry",
-            next="the number is not needed until the loop ends: keep losses on the device, read them after it",
+            why=f"it does so {early} times before the last launch, and each time the device runs out of work",
+            next="keep the losses on the device and read them after the loop: the numbers are not needed before",
         )
 
 
@@ -345,9 +349,9 @@ def _optimizer(run: Replay, plan: JobPlan) -> None:
     small = sum(count for name, count in run.launches.items() if name.startswith("update layer"))
     if small:
         raise Wrong(
-            "the optimizer launches a kernel for each parameter",
-            why=f"{small} launches, each longer for the host than for the device",
-            next="a fused optimizer updates everything at once",
+            "the optimizer launches a separate kernel for each parameter",
+            why=f"it makes {small} launches, each of which takes the host longer than the device",
+            next="use a fused optimizer, which updates everything at once",
         )
 
 
@@ -356,9 +360,9 @@ def _memory(run: Replay, plan: JobPlan) -> None:
     waits = sum(entry["op"] in ("synchronize", "sync_stream", "sync_event") for entry in run.program[:last])
     if waits:
         raise Wrong(
-            "the device is drained in the middle of the training",
-            why=f"{waits} synchronisations before the last launch, where no result is needed",
-            next="which call gives memory back that the next step asks for again?",
+            "the host waits for the device in the middle of the training",
+            why=f"there are {waits} synchronisations before the last launch, although no result is needed there",
+            next="which call gives back memory that the next step has to allocate again?",
         )
 
 
@@ -366,8 +370,8 @@ def _layout(run: Replay, plan: JobPlan) -> None:
     conversions = sum(n for name, n in run.launches.items() if name.startswith(("nchwToNhwc", "convert ")))
     if conversions > len(plan.parameters):
         raise Wrong(
-            "the same data are converted from one layout to another over and over",
-            why=f"{conversions} conversion kernels, where {len(plan.parameters)} would do",
+            "the same data are converted from one layout to another again and again",
+            why=f"there are {conversions} conversion kernels, but {len(plan.parameters)} would be enough",
             next="what could be converted once, before the first step?",
         )
 

@@ -44,9 +44,9 @@ class SelfTimes(Exercise):
         if set(mine) != set(rights):
             odd = sorted(set(mine) ^ set(rights))[0]
             raise Wrong(
-                f"the table lacks a row, or has one too many: {odd[:40]}",
-                why="every name that occurs has one row",
-                next="add up what all rows of one name have",
+                f"the table is missing a name, or has an extra one: {odd[:40]}",
+                why="every name that occurs in the rows must have one entry",
+                next="add up the self times of all rows with the same name",
             )
         wrong = _wrong_names(got, want)
         if wrong:
@@ -56,7 +56,9 @@ class SelfTimes(Exercise):
                 raise _device_symptom(entry, str(said), right, peak=case["cpu_flop_per_s"])
         if len(got["ran"]) != len(want["ran"]):
             raise Wrong(
-                "ran_on has one answer for each operator", why="there is one question for each", next="return it"
+                "answers of ran_on are missing",
+                why="each operator needs one answer",
+                next="return cpu or gpu for each operator",
             )
 
     def diagnose_all_cases(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
@@ -77,7 +79,7 @@ class SelfTimes(Exercise):
         ]
         asked = [f"  flop {e['flop']:<9.3g} cpu_s {e['cpu_s']:<9.3g} cuda_s {e['cuda_s']:.3g}" for e in case["entries"]]
         head = f"ran_on, with cpu_flop_per_s = {case['cpu_flop_per_s']:.3g}:"
-        return "\n".join([head, *asked, "self_times, rows (shuffled when you get them):", *lines])
+        return "\n".join([head, *asked, "self_times, rows (your function gets them shuffled):", *lines])
 
 
 @exercise("read_a_sampler")
@@ -102,9 +104,9 @@ class ReadASampler(Exercise):
         mine, rights = ({row[0]: row[1:] for row in side["rows"]} for side in (got, want))
         if set(mine) != set(rights):
             raise Wrong(
-                "the rows are not the frames that were seen",
-                why="a frame has a row when it is on a stack that was sampled while its thread was active",
-                next="go through the stacks of active samples, all frames of each, and make a row for every name",
+                "the rows are not the frames of the active samples",
+                why="a frame needs a row if it is on a stack that was sampled while the thread was active",
+                next="go through all frames on the stacks of the active samples, and make a row for every name",
             )
         same_totals = all(close(mine[frame][1], right[1], rtol=1e-6, atol=1e-12) for frame, right in rights.items())
         for frame, right in rights.items():
@@ -116,9 +118,9 @@ class ReadASampler(Exercise):
         for key in ("active", "gil"):
             if not close(got[key], want[key], rtol=1e-6, atol=1e-12):
                 raise Wrong(
-                    f"{key!r} is not {got[key]!r}",
-                    why="the header counts over all samples of the run, idle ones among them",
-                    next="divide by the number of samples",
+                    f"{key!r} should not be {got[key]!r}",
+                    why="the header gives shares of all samples of the run, including idle ones",
+                    next="divide by the number of all samples",
                 )
 
     def diagnose_all_cases(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
@@ -129,7 +131,7 @@ class ReadASampler(Exercise):
         idle = sum(sample["idle"] for sample in case["samples"])
         head = (
             f"{len(case['samples'])} samples at {case['rate_hz']} Hz, {idle} of them idle; the window is the last "
-            f"{case['window']}"
+            f"{case['window']} samples"
         )
         if len(case["samples"]) > _FEW:
             return f"{head}; the last stack is {' > '.join(case['samples'][-1]['stack'])}"
@@ -154,37 +156,38 @@ def _self_time_symptom(case: Any, mine: Any, rights: Any, *, name: str) -> Wrong
     said = mine[name]
     for factor, unit in ((1e3, "milliseconds"), (1e6, "microseconds"), (1e9, "nanoseconds")):
         if all(close(mine[one], factor * right, rtol=1e-6) for one, right in rights.items()):
-            why = f"{name} has {said:.4g}, and {rights[name]:.4g} s is right"
-            return Wrong(f"the self times are in {unit}", why=why, next="rows are in seconds, and so is the answer")
+            why = f"for {name}, expected {rights[name]:.4g} s, got {said:.4g}"
+            return Wrong(f"the self times are in {unit}", why=why, next="return seconds, the unit of the rows")
     if any(type(value) in (int, float) and value < 0 for value in mine.values()):
         worst = min((n for n in mine if type(mine[n]) in (int, float)), key=mine.__getitem__)
         return Wrong(
             f"the self time of {worst} is negative",
-            why="a later row of its name took the place of an earlier one, or time was taken off it that is not "
+            why="either a later row of that name replaced an earlier one, or your code subtracted time that is not "
             f"directly inside it: {', or '.join(_taken_off(case))}",
-            next="take off the rows of its own thread that lie directly inside it, not all that are inside",
+            next="subtract only the rows of its own thread that are directly inside it",
         )
     if close(said, _totals(case)[name], rtol=1e-6):
         return Wrong(
-            f"{name} has its total time, not its self time",
-            why="what it calls is counted in its row too, and again in rows of its own",
-            next="take off what the rows directly inside it last",
+            f"{name} has its total time instead of its self time",
+            why="the time of its callees is counted in its row, and again in their own rows",
+            next="subtract the time of the rows directly inside it",
         )
     have, should = (sum(v for v in side.values() if type(v) in (int, float)) for side in (mine, rights))
     if not close(have, should, rtol=1e-6):
         return Wrong(
-            "the self times do not add up to the time in which the threads were busy",
-            why=f"they add up to {seconds(have)}, and the outermost rows to {seconds(should)}",
-            next="a row lies inside another one only on its own thread; names may repeat, inside themselves too",
+            "the self times do not add up to the busy time of the threads",
+            why=f"they add up to {seconds(have)}, but the outermost rows add up to {seconds(should)}",
+            next="check two cases: a row can only be inside a row of its own thread, and a name may repeat, even "
+            "inside itself",
         )
     return Wrong(
-        f"{name} has {said!r} s, which is not its self time",
-        why="the sum over all names is right, so time moved from one name to another",
-        next="a row's parent is the shortest row of its thread that contains it completely",
+        f"{said!r} s is not the self time of {name}",
+        why="the sum over all names is right, so time of one name was given to another",
+        next="find each row's parent: the shortest row of its thread that contains it completely",
     )
 
 
-_NO_FLOP = "0 FLOP take no time on any CPU, so its speed says nothing here: compare the two columns"
+_NO_FLOP = "compare the two columns: 0 FLOPs take no time on any CPU, so its speed says nothing here"
 
 
 def _taken_off(case: Any) -> list[str]:
@@ -193,10 +196,10 @@ def _taken_off(case: Any) -> list[str]:
     spans = [(row["thread"], row["start_s"], row["end_s"]) for row in rows]
     ends = {(thread, end_s) for thread, _, end_s in spans}
     found = [
-        (_has_grandchildren(spans), "a grandchild, which its own parent holds"),
+        (_has_grandchildren(spans), "a grandchild, which is already included in its own parent"),
         (len({row["thread"] for row in rows}) > 1, "a row of the other thread"),
-        (any((thread, start_s) in ends for thread, start_s, _ in spans), "a row that begins just where it ends"),
-        (spans != sorted(spans), "a row that only comes after it in the list, which has no order"),
+        (any((thread, start_s) in ends for thread, start_s, _ in spans), "a row that begins exactly when it ends"),
+        (spans != sorted(spans), "a row that only follows it in the list, whose order is arbitrary"),
     ]
     return [text for applies, text in found if applies]
 
@@ -213,21 +216,21 @@ def _device_symptom(entry: Any, said: str, right: str, *, peak: float) -> Wrong:
     columns = ", ".join(f"{key} {entry[key]:.3g}" for key in ("flop", "cpu_s", "cuda_s"))
     rate = f"{columns}, cpu_flop_per_s {peak:.3g}"
     if said not in ("cpu", "gpu"):
-        return Wrong(f"{said[:30]!r} is not a device", why='there are "cpu" and "gpu"', next="return one of them")
+        return Wrong(f"{said[:30]!r} is not a device", why='the devices are "cpu" and "gpu"', next="return one of them")
     apart, bound = abs(entry["cuda_s"] - entry["cpu_s"]), 0.05
     if (apart <= bound * entry["cuda_s"]) != (apart <= bound * entry["cpu_s"]):
-        then = "compare with 0.05 * cpu_s"
-        return Wrong("the columns agree within 5 % of the other one", why=f"the 5 % are of cpu_s: {rate}", next=then)
+        then = "compare the difference with 0.05 * cpu_s"
+        return Wrong("the 5 % were taken of the wrong column", why=f"they are 5 % of cpu_s: {rate}", next=then)
     if right == "cpu":
         return Wrong(
-            "an operator that never left the CPU was put on the GPU",
-            why=f"a CUDA column alone proves nothing: {rate}",
-            next="when are the two columns two readings of one wall clock?" if entry["flop"] else _NO_FLOP,
+            "an operator that never left the CPU was assigned to the GPU",
+            why=f"a CUDA column by itself proves nothing: {rate}",
+            next="when are the two columns two readings of the same wall clock?" if entry["flop"] else _NO_FLOP,
         )
     return Wrong(
-        "an operator that ran on the GPU was put on the CPU",
-        why=f"compare with what the CPU could do, and the columns with each other: {rate}",
-        next="first ask whether the CPU could have been so fast at all" if entry["flop"] else _NO_FLOP,
+        "an operator that ran on the GPU was assigned to the CPU",
+        why=f"the CPU's peak or the two columns show that it ran on the GPU: {rate}",
+        next="could the CPU have been that fast at all? Check this first" if entry["flop"] else _NO_FLOP,
     )
 
 
@@ -236,20 +239,22 @@ def _share_symptom(case: Any, frame: str, column: str, *, said: Any, right: floa
     window, samples = case["window"], case["samples"]
     if column not in ("own", "total") or type(said) not in (int, float):
         return None
-    why = f"{column} of {frame}: {said:.4g} came back"
+    why = f"got {said:.4g} for {column} of {frame}"
     if right and close(said, 100 * right):
-        return Wrong("the shares are percentages", why=why, next="a share is at most 1")
+        return Wrong("the shares are percentages", why=why, next="return a fraction of at most 1")
     active = sum(not sample["idle"] for sample in samples[-window:])
     if active and close(said, right * window / active):
-        what = "idle samples were left out of the number that is divided by"
-        return Wrong(what, why=why, next="a share is of all samples of the window, idle ones among them")
+        what = "the shares were divided by only the active samples"
+        return Wrong(what, why=why, next="divide by all samples of the window, including idle ones")
     outermost = sum(sample["stack"][0] == frame for sample in samples[-window:] if not sample["idle"])
     if column == "own" and same_totals and close(said, outermost / window):
         return None  # whoever reads the stacks of the right window from the wrong end is told so
     first = [sample["stack"] for sample in samples[:window] if not sample["idle"]]
     seen = sum(stack[-1] == frame if column == "own" else frame in stack for stack in first)
     if close(said, seen / window):
-        return Wrong("the window is the last samples, not the first", why=why, next=f"the last {window} samples count")
+        return Wrong(
+            "the window was taken from the first samples, not the last", why=why, next=f"use the last {window} samples"
+        )
     return None
 
 
@@ -262,34 +267,34 @@ def _sampler_symptom(case: Any, frame: str, column: str, *, said: Any, rights: A
     roots["own_s"] = sum(stack[0] == frame for stack in stacks) / case["rate_hz"]
     if column in roots and close(said, roots[column], atol=1e-12):
         return Wrong(
-            f"the own time of {frame} is taken from the wrong end of the stack",
-            why="a sample is the own time of one frame: the one that was running",
-            next="the outermost frame comes first; which one runs?",
+            f"the own time of {frame} comes from the wrong end of the stack",
+            why="a sample counts as own time of only one frame, the one that was running",
+            next="which frame is running, if the outermost frame comes first?",
         )
     repeated = sum(stack.count(frame) for stack in stacks) / case["rate_hz"]
     if column == "total_s" and close(said, repeated) and not close(repeated, total_s):
         return Wrong(
-            f"{frame} has more total time than there was",
-            why="it is on some stacks twice, since it calls itself, and each sample is one tick of time",
-            next="a sample counts once for each different frame on its stack",
+            f"the total time of {frame} counts some samples twice",
+            why="it is on some stacks twice, since it calls itself, but each sample is only one tick of time",
+            next="count a sample once for each different frame on its stack",
         )
     whole = {"own": own_s, "total": total_s}.get(column)
     if whole is not None and close(said, whole * case["rate_hz"] / len(case["samples"])):
         return Wrong(
-            f"the share of {frame} is of the whole run",
-            why="shares are of the last samples, the window; seconds are of the run",
-            next=f"look at the last {window} samples for own and total",
+            f"the share of {frame} covers the whole run",
+            why="shares cover only the window, which is the last samples; seconds cover the whole run",
+            next=f"use only the last {window} samples for own and total",
         )
     return Wrong(
         f"{column!r} of {frame} is wrong",
-        why=f"{said!r} came back; {_COLUMNS[column]}",
+        why=f"got {said!r}; {_COLUMNS[column]}",
         next="count by hand for this one frame, in the stacks of active samples",
     )
 
 
 _COLUMNS = {
-    "own": "it is the share of the window's samples in which the frame runs itself",
+    "own": "it is the share of the window's samples in which this frame is the one that runs",
     "total": "it is the share of the window's samples that have the frame on their stack",
-    "own_s": "it is the number of samples of the run in which the frame runs itself, over the rate",
-    "total_s": "it is the number of samples of the run that have the frame on their stack, over the rate",
+    "own_s": "it is the number of samples of the run in which this frame is the one that runs, divided by the rate",
+    "total_s": "it is the number of samples of the run that have the frame on their stack, divided by the rate",
 }

@@ -27,14 +27,14 @@ class ScheduleStates(Exercise):
     def compare(self, case: Any, got: Any, want: Any) -> None:
         if len(got) != len(want):
             raise Wrong(
-                f"{len(want)} steps have {len(want)} states, not {len(got)}",
-                why="each step has one",
-                next="return one state for each step, from step 0 on",
+                f"{len(want)} steps must have {len(want)} states, not {len(got)}",
+                why="each step has exactly one state",
+                next="return one state for each step, starting with step 0",
             )
         for step, (said, right) in enumerate(zip(got, want, strict=True)):
             if said != right and not case["repeat"] and set(got) == {"none"}:
-                why = f"none of {len(got)} steps is anything but 'none'"
-                raise Wrong("repeat=0 was taken as no cycle at all", why=why, next="what does 0 mean?")
+                why = f"all of your {len(got)} states are 'none'"
+                raise Wrong("repeat=0 was treated as no cycle at all", why=why, next="what does 0 mean for repeat?")
             if said != right:
                 raise _schedule_symptom(case, step, str(said), want)
 
@@ -62,9 +62,9 @@ class UtilisationLies(Exercise):
     def compare(self, case: Any, got: Any, want: Any) -> None:
         if len(got) != 2:
             raise Wrong(
-                "two shares are wanted",
-                why="one came back, or three",
-                next="return the utilisation, then the SMs' share",
+                "your function must return two shares",
+                why=f"it returned {len(got)}",
+                next="return the utilisation first, then the SMs' share",
             )
         if not close(got[0], want[0], rtol=1e-6):
             raise _utilisation_symptom(case, got[0])
@@ -76,12 +76,18 @@ class UtilisationLies(Exercise):
         if any(len(one) != 2 for one in got):
             return None
         if _follow(got, [[right[1], right[0]] for right in want], want):
-            why = "both shares are right, in the wrong order"
+            why = "both shares are right, but swapped"
             return Wrong(
-                "the two shares came back swapped", why=why, next="return the utilisation, then the SMs' share"
+                "your function returned the two shares in the wrong order",
+                why=why,
+                next="return the utilisation first, then the SMs' share",
             )
         if _follow(got, [[100 * share for share in right] for right in want], want):
-            return Wrong("per cent came back", why="both are right, times 100", next="return shares, from 0 to 1")
+            return Wrong(
+                "your function returned percentages",
+                why="both values are 100 times the right share",
+                next="return shares from 0 to 1",
+            )
         for place, formula, sentences in _OTHER_SHARES:
             expected = [[formula(case, right)] for case, right in zip(cases, want, strict=True)]
             if _follow([[one[place]] for one in got], expected, [[right[place]] for right in want]):
@@ -163,9 +169,9 @@ def _blocks_together(case: Any, want: Any) -> float:
 
 
 _MEAN = (
-    "a short kernel weighs as much as a long one",
-    "the plain mean of the kernels' own shares came back",
-    "weigh each kernel's share with its length: SM-seconds",
+    "a short kernel has the same weight as a long one",
+    "your function returned the plain mean of the kernels' shares",
+    "weight each kernel's share by its duration, which gives SM-seconds",
 )
 # What is computed in place of the utilisation (0) or of the SMs' share (1), from the case and the right answer.
 _OTHER_SHARES: tuple[tuple[int, Callable[[Any, Any], float], tuple[str, str, str]], ...] = (
@@ -174,17 +180,17 @@ _OTHER_SHARES: tuple[tuple[int, Callable[[Any, Any], float], tuple[str, str, str
         _first_to_last,
         (
             "the pauses between kernels were counted as busy",
-            "all the time from the first start to the last end was taken",
-            "between two kernels nothing may run: add up only time in which a kernel runs",
+            "your utilisation covers all the time from the first start to the last end",
+            "add up only the time in which a kernel runs: between two kernels, there may be a pause",
         ),
     ),
     (
         0,
         _in_order_of_list,
         (
-            "the kernels were taken in the order of the list",
-            "the list is in no order; one that starts earlier may come later in it",
-            "go through the kernels by their start",
+            "the kernels were used in the order of the list",
+            "the order of the list is arbitrary: a kernel that starts earlier may come later in it",
+            "sort the kernels by their start",
         ),
     ),
     (
@@ -192,8 +198,8 @@ _OTHER_SHARES: tuple[tuple[int, Callable[[Any, Any], float], tuple[str, str, str
         _ended_by_a_kernel_inside,
         (
             "a short kernel inside a longer one ended the busy stretch",
-            "the end of the kernel that started last was kept, though an earlier one still ran",
-            "until when is the device busy, if the kernel before ends later than this one?",
+            "your code keeps the end of the kernel that started last, although an earlier one is still running",
+            "until when is the device busy if the previous kernel ends later than this one?",
         ),
     ),
     (
@@ -201,15 +207,15 @@ _OTHER_SHARES: tuple[tuple[int, Callable[[Any, Any], float], tuple[str, str, str
         _without_waves,
         (
             "more SMs were counted as working than the device has",
-            "each block counted as an SM for the whole length of its kernel",
-            "a kernel with more blocks than SMs runs in waves: how many of its blocks run at once?",
+            "each block was counted as one SM for the whole duration of its kernel",
+            "a kernel with more blocks than SMs runs in waves: how many of its blocks run at the same time?",
         ),
     ),
     (
         1,
         _rounded_waves,
         (
-            "the number of waves was rounded to the nearest",
+            "the number of waves was rounded to the nearest integer",
             "blocks that are left over need a wave of their own, however few they are",
             "round the number of waves up",
         ),
@@ -220,9 +226,9 @@ _OTHER_SHARES: tuple[tuple[int, Callable[[Any, Any], float], tuple[str, str, str
         1,
         _blocks_together,
         (
-            "the blocks of all kernels were put together into common waves",
-            "each kernel runs in waves of its own, and its last one has empty places of its own",
-            "count waves for each kernel, and weigh it with its length",
+            "the blocks of all kernels were combined into common waves",
+            "each kernel runs in its own waves, and has its own empty places in the last one",
+            "count the waves of each kernel separately, and weight its share by its duration",
         ),
     ),
 )
@@ -230,37 +236,38 @@ _OTHER_SHARES: tuple[tuple[int, Callable[[Any, Any], float], tuple[str, str, str
 
 def _schedule_symptom(case: Any, step: int, said: str, want: list[str]) -> Wrong:
     right, saved = want[step], [number for number, state in enumerate(want) if state == STATES[-1]]
-    place = f"step {step} is {said[:30]!r}; the steps before it are right"
+    place = f"step {step} is {said[:30]!r}; all earlier steps are right"
     if said not in STATES:
         return Wrong(
             f"{said[:30]!r} is not a state",
-            why=f"they are {', '.join(STATES)}",
+            why=f"the states are {', '.join(STATES)}",
             next="return one of these words for each step",
         )
     if {said, right} == {"record", "record and save"}:
         return Wrong(
-            "a recording step and the one that ends a recording are confused",
+            "your code confuses recording steps with the step that ends a recording",
             why=place,
-            next="the trace is handed over at one step of each cycle: which?",
+            next="at which one step of each cycle is the trace saved?",
         )
     start, is_over = case["skip_first"], len(saved) == case["repeat"] and step > saved[-1]
     if step < start or (said != "none" and is_over):
         return Wrong(
             "the profiler is active in steps in which it should be idle",
             why=place,
-            next="nothing happens in the first skip_first steps, nor after the last cycle; which step is that?",
+            next="return 'none' in the first skip_first steps, and after the last cycle: which of the two is this "
+            "step?",
         )
     is_later = bool(saved) and step > saved[0]
     if case["stretch"] > 1 and case["wait"] and is_later:
-        then = "each cycle waits `stretch` times as long as the one before it; the first waits `wait` steps"
+        then = "make each cycle wait `stretch` times as long as the previous one; the first waits `wait` steps"
         return Wrong("a later cycle waits too long or not long enough", why=place, next=then)
     if said == "none" and not case["repeat"] and is_later:
-        return Wrong("the cycles end although repeat is 0", why=place, next="what does 0 mean?")
+        return Wrong("the cycles end although repeat is 0", why=place, next="what does 0 mean for repeat?")
     if start and is_later:
         return Wrong(
-            "a later cycle is out of step",
+            "a later cycle is shifted",
             why=place,
-            next="skip_first belongs to the first cycle alone; count from there",
+            next="apply skip_first only before the first cycle, and count all cycles from there",
         )
     return Wrong("a state is wrong", why=place, next="where in its cycle is this step: waiting, warming up or active?")
 
@@ -270,13 +277,13 @@ def _utilisation_symptom(case: Any, said: Any) -> Wrong:
     if close(said, added / case["window_s"]):
         return Wrong(
             "kernels that run at the same time are counted twice",
-            why=f"their lengths add up to {seconds(added)}, in a window of {seconds(case['window_s'])}",
-            next="the monitor asks whether any kernel runs, not how many",
+            why=f"their durations add up to {seconds(added)}, in a window of {seconds(case['window_s'])}",
+            next="count the time in which any kernel runs, no matter how many run then",
         )
     return Wrong(
-        f"the utilisation is not {said!r}",
+        f"{said!r} is not the utilisation",
         why="it is the share of the window in which at least one kernel runs",
-        next="join intervals that overlap, add up, divide by the window",
+        next="join intervals that overlap, add up their lengths, and divide by the window",
     )
 
 
@@ -296,24 +303,24 @@ def _sm_symptom(case: Any, got: Any, want: Any) -> Wrong:
     )
     if close(got[1], full / case["window_s"]):
         return Wrong(
-            "a last wave that is not full counts as a full one",
-            why="a kernel with more blocks than SMs runs in waves, and the last one has places left",
+            "a last wave that is not full was counted as full",
+            why="a kernel with more blocks than SMs runs in waves, and the last wave may have empty places",
             next="how many waves are there, and how many places do they have in all?",
         )
     if close(got[1], _sm_share_with_a_wave_more(case)):
         return Wrong(
-            "blocks that fill their last wave exactly get an empty wave more",
+            "an empty wave was added after blocks that fill their last wave exactly",
             why=f"{case['sm_count']} blocks on {case['sm_count']} SMs are one wave, not two",
             next="round the number of waves up; do not round it down and add one",
         )
     if close(got[1] * got[0], want[1]):
         return Wrong(
-            "the SMs' share is of the busy time, not of the window",
-            why="when no kernel runs, no SM works either",
-            next="divide by the window",
+            "the SMs' share was divided by the busy time, not by the window",
+            why="while no kernel runs, no SM works either, and that time counts too",
+            next="divide by the length of the window",
         )
     return Wrong(
         "the share of SMs at work is wrong",
-        why=f"{got[1]!r} came back; it is SM-seconds at work over SM-seconds in the window",
-        next="each kernel: its length, times the average number of SMs that hold one of its blocks",
+        why=f"got {got[1]!r}; it is the SM-seconds at work divided by the SM-seconds in the window",
+        next="for each kernel, multiply its duration by the average number of SMs that run one of its blocks",
     )

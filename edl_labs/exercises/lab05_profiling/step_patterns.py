@@ -51,8 +51,8 @@ class NameThePattern(Exercise):
         if name not in PATTERNS:
             raise Wrong(
                 f"{name[:40]!r} is not one of the five patterns",
-                why=f"they are {', '.join(PATTERNS)}",
-                next="return one of them",
+                why=f"the patterns are {', '.join(PATTERNS)}",
+                next="return one of these patterns",
             )
         if name != right:
             raise Wrong(f"this step is not bound by {name!r}", why=_IF[name], next=_NEXT[name])
@@ -89,19 +89,19 @@ class BlamedLine(Exercise):
             return
         if all(span["line"] != line for span in case["spans"]):
             raise Wrong(
-                f"{line[:40]!r} is no line of this timeline",
-                why="each span has the line of the script it comes from",
-                next='return a span\'s "line"',
+                f"{line[:40]!r} is not a line of this timeline",
+                why="each span has the line of the script that it comes from",
+                next='return the "line" of a span',
             )
         pattern, costs = case["pattern"], by_place(want)
         of_each = ", ".join(f"{one} {seconds(costs.get((pattern, one), 0.0))}" for one in (line, right))
         ran_dry = pattern == "synchronisation" and (pattern, line) not in costs and line in idle_s(case["spans"])
         raise Wrong(
-            RAN_DRY if ran_dry else f"another line costs this step more by {_WAY[pattern]}",
-            why=f"by {pattern!r} the lines are charged: {of_each}; {_of_own(got, pattern, line, right, costs)}",
+            RAN_DRY if ran_dry else f"a different line costs this step more time by {_WAY[pattern]}",
+            why=f"the charges for {pattern!r} are: {of_each}; {_of_own(got, pattern, line, right, costs)}",
             next=TO_THE_WAIT
             if ran_dry
-            else f"take the line with the most seconds by {pattern!r} alone: {_BLAME[pattern]}",
+            else f"choose the line with the most seconds for {pattern!r} only: {_BLAME[pattern]}",
         )
 
     def diagnose_all_cases(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
@@ -117,7 +117,7 @@ class BlamedLine(Exercise):
         return score_above_chance(fractions, chance=1 / _LINES)
 
     def format_case(self, case: Any) -> str:
-        return f"which line costs most by {_WAY[case['pattern']]}?\n{_shown(case['spans'])}"
+        return f"which line costs the step most by {_WAY[case['pattern']]}?\n{_shown(case['spans'])}"
 
 
 @exercise("most_to_gain")
@@ -142,17 +142,17 @@ class MostToGain(Exercise):
         mine, rights = (dict(map(tuple, side["gains"])) for side in (got, want))
         if set(mine) != set(CAUSES):
             raise Wrong(
-                "each of the five causes has a speed-up",
-                why=f"they are {', '.join(CAUSES)}; {', '.join(map(str, mine))[:80] or 'nothing'} came back",
-                next="simulate the step once for each cause, and once as it is",
+                "each of the five causes must have a speed-up",
+                why=f"expected {', '.join(CAUSES)}; got {', '.join(map(str, mine))[:80] or 'nothing'}",
+                next="simulate the step once without each cause, and once unchanged",
             )
         for cause in CAUSES:
             if not close(mine[cause], rights[cause], rtol=1e-4):
                 raise _gain_symptom(cause, said=mine[cause], right=rights[cause])
         if got["best"] not in mine or rights[got["best"]] < 0.99 * max(rights.values()):
             raise Wrong(
-                f"{got['best'][:30]!r} is not what is worth most",
-                why="the speed-ups are right, but another one is larger",
+                f"{got['best'][:30]!r} is not the cause with the most to gain",
+                why="the speed-ups are right, but a different one is larger",
                 next="return the cause with the largest speed-up",
             )
 
@@ -191,19 +191,19 @@ def _judge_charges(mine: dict[tuple[str, str], float], rights: dict[tuple[str, s
     sums = [
         {of: sum(spent for (one, _), spent in side.items() if one == of) for of in PATTERNS} for side in (mine, rights)
     ]
-    why = f"{line} by {pattern}: {mine.get(wrong[0], 0.0):.3g} s came back, {rights.get(wrong[0], 0.0):.3g} s is right"
+    why = f"{line} by {pattern}: expected {rights.get(wrong[0], 0.0):.3g} s, got {mine.get(wrong[0], 0.0):.3g} s"
     if all(close(sums[0][of], sums[1][of], atol=_NOTHING_S) for of in PATTERNS):
-        then = "which line belongs to each piece? What a wait is charged with goes to the wait's line"
-        raise Wrong("each pattern has its seconds, but not at the right lines", why=why, next=then)
+        then = "which line does each piece belong to? Charge the cost of a wait to the line of that wait"
+        raise Wrong("each pattern has the right seconds, but at the wrong lines", why=why, next=then)
     if any(("copy", at) in wrong for of, at in more if of == "synchronisation"):
-        then = 'a wait whose name is "copy" is a copy that blocked'
-        raise Wrong("a copy that blocked is charged to synchronisation", why=why, next=then)
+        then = 'charge a wait whose name is "copy" to copy: it is a copy that blocked the host'
+        raise Wrong("a copy that blocked the host is charged to synchronisation", why=why, next=then)
     kinds = {of for of, _ in more}
     if kinds == {"copy"}:
-        then = "take off what overlaps with joined(kernels)"
+        then = "subtract the part that overlaps with joined(kernels)"
         raise Wrong("a copy is charged while a kernel runs", why=why, next=then)
     if kinds == {"gpu"}:
-        then = "go through kernels by their start, and count each from where the ones before it have ended"
+        then = "go through the kernels by their start, and count each only from where all earlier ones have ended"
         raise Wrong("kernels that run at the same time are charged twice", why=why, next=then)
     raise Wrong("a line is charged with the wrong time", why=why, next="go through the three rules, one span at a time")
 
@@ -213,12 +213,12 @@ def _of_own(got: Any, pattern: str, line: str, right: str, costs: dict[tuple[str
     own = by_place(got)
     mine = [own.get((pattern, one), 0.0) for one in (line, right)]
     if not own:
-        return "your charges gave nothing to compare"
+        return "charges returned nothing that could be compared"
     if all(
         close(said, costs.get((pattern, one), 0.0), atol=1e-9) for said, one in zip(mine, (line, right), strict=True)
     ):
-        return "your charges say the same, and blame did not take the larger"
-    return f"your charges say {seconds(mine[0])} and {seconds(mine[1])}"
+        return "your charges are the same, but blame did not choose the larger one"
+    return f"your own charges are {seconds(mine[0])} and {seconds(mine[1])}"
 
 
 def _charged(student: Any, spans: Any) -> list[list[Any]]:
@@ -249,15 +249,15 @@ def _operation(operation: Any) -> str:
 def _gain_symptom(cause: str, *, said: Any, right: float) -> Wrong:
     if type(said) in (int, float) and said and close(1 / said, right, rtol=1e-3) and not close(right, 1, rtol=1e-3):
         return Wrong(
-            "a speed-up is turned upside down",
-            why=f"{cause} came out as {said:.3g}; a step that becomes faster has a speed-up above 1",
-            next="divide the step as it is by the step without the cause",
+            "a speed-up is inverted",
+            why=f"yours for {cause} is {said:.3g}, but a step that becomes faster has a speed-up above 1",
+            next="divide the time of the unchanged step by the time without the cause",
         )
     more = type(said) in (int, float) and said > right
     return Wrong(
-        f"removing {cause} gains less than that" if more else f"the speed-up from removing {cause} is wrong",
-        why=f"{_short(said)} came back, {right:.4g} is right; {_REMOVED[cause]}",
-        next="compare your changed step with the table in the text, operation by operation: step_s of it tells",
+        f"removing {cause} gains less than your answer" if more else f"the speed-up from removing {cause} is wrong",
+        why=f"expected {right:.4g}, got {_short(said)}; {_REMOVED[cause]}",
+        next="compare your changed step with the table in the text, operation by operation, then run step_s on it",
     )
 
 
@@ -266,17 +266,18 @@ def _short(said: Any) -> str:
 
 
 _IF = {
-    "gpu": "a step is bound by its GPU when kernels run for more of the window than any other share lasts",
-    "launch": "a step is bound by launches when the device waits for calls and Python, and the host waits for nothing",
-    "synchronisation": "a wait counts when the device runs dry in it: what it waited for itself is the device's work",
-    "data": "loading counts while nothing runs on the device; during kernels it is free",
-    "copy": "a copy counts while no kernel overlaps it",
+    "gpu": "a step is bound by its GPU if kernels run for more of the window than anything else costs",
+    "launch": "a step is bound by launches if the device waits for calls and Python, while the host waits for nothing",
+    "synchronisation": "a wait counts only if the device runs out of work in it; the wait for the device's work is "
+    "free",
+    "data": "loading counts only while nothing runs on the device; during kernels it is free",
+    "copy": "a copy counts only while no kernel overlaps it",
 }
 _NEXT = {
     "gpu": "add up the kernels, joined where they overlap: how much of the window is left?",
-    "launch": "when the device fell idle, was the host waiting for it? And what of the idle time was loading?",
-    "synchronisation": "add up the stretches after each wait until the device works again, not the waits",
-    "data": "which loads lie in stretches in which the device is idle?",
+    "launch": "when the device became idle, was the host waiting for it? And how much of the idle time was loading?",
+    "synchronisation": "add up the time after each wait until the device works again, not the waits themselves",
+    "data": "which loads happen while the device is idle?",
     "copy": "add up copies only where no kernel runs",
 }
 _WAY = {
@@ -288,15 +289,15 @@ _WAY = {
 }
 _BLAME = {
     "gpu": "device time belongs to the line of its kernel; where kernels overlap, to the kernel that began first",
-    "launch": "a call or Python costs the step something only while the device has nothing to do",
-    "synchronisation": "a wait costs what comes after it, until the device works again",
-    "data": "a load costs the step something only while the device has nothing to do",
-    "copy": "a copy costs the step something only while no kernel overlaps it",
+    "launch": "a call or Python costs the step time only while the device has nothing to do",
+    "synchronisation": "a wait costs the time after it, until the device works again",
+    "data": "a load costs the step time only while the device has nothing to do",
+    "copy": "a copy costs the step time only while no kernel overlaps it",
 }
 _REMOVED = {
     "kernels": "each kernel takes half its time",
     "launch": "launches with only Python between them become one; Python before the first or after the last stays",
-    "synchronisation": "items and syncs go, and nothing else",
-    "data": "loads go",
-    "copy": "each copy is pinned, on the stream it was on",
+    "synchronisation": "only items and syncs are removed",
+    "data": "only loads are removed",
+    "copy": "each copy becomes pinned, and stays on its stream",
 }

@@ -16,7 +16,7 @@ def known_layout(cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | N
         return None
     for layout, (what, why, then) in _LAYOUTS:
         if all(list(mine) == layout(case)[: case["steps"]] for case, mine in zip(cases, got, strict=True)):
-            return Wrong(what, why=f"{why}; that gives your states in all cases", next=then)
+            return Wrong(what, why=f"{why}; this mistake gives your states in all cases", next=then)
     return None
 
 
@@ -47,86 +47,86 @@ def _grown(name: str) -> Callable[[Any, int], int]:
     return lambda case, number: int(case[name] * case["stretch"] ** number)
 
 
-_CONFUSED = "a recording step and the one that ends a recording are confused"
+_CONFUSED = "your code confuses recording steps with the step that ends a recording"
 # What is laid out otherwise, and how that is told: what, why, next.
 _LAYOUTS: tuple[tuple[Callable[[Any], list[str]], tuple[str, str, str]], ...] = (
     (
         lambda case: _laid(case, count=lambda one: one["repeat"] and one["repeat"] + 1),
         (
-            "there is one cycle more than `repeat`",
-            "`repeat` was taken for the cycles after the first one",
-            "`repeat` counts all cycles, and with 0 they go on",
+            "there is one cycle more than `repeat` says",
+            "your code applies `repeat` only to the cycles after the first one",
+            "run `repeat` cycles in all; if it is 0, continue without end",
         ),
     ),
     (
         lambda case: _laid(case, count=lambda one: one["repeat"] and max(one["repeat"] - 1, 1)),
         (
-            "there is one cycle fewer than `repeat`",
-            "the last cycle was left out",
-            "`repeat` counts all cycles, and with 0 they go on",
+            "there is one cycle fewer than `repeat` says",
+            "the last cycle is missing",
+            "run `repeat` cycles in all; if it is 0, continue without end",
         ),
     ),
     (
         lambda case: _laid(case, waits=lambda one, number: one["wait"] * one["stretch"] ** (number + 1)),
         (
-            "the first cycle's wait was stretched already",
-            "the first cycle waits `wait` steps",
-            "only from the second cycle on is a wait `stretch` times the one before it",
+            "the first cycle's wait was already stretched",
+            "the first cycle should wait `wait` steps",
+            "start stretching with the second cycle: each wait is then `stretch` times the previous one",
         ),
     ),
     (
         lambda case: _laid(case, warms=_grown("warmup"), takes=_grown("active")),
         (
-            "warm-up and recording were stretched with the wait",
-            "only the wait grows from cycle to cycle",
-            "each cycle has `warmup` steps of warm-up and `active` of recording, the later ones too",
+            "warm-up and recording were stretched too",
+            "only the wait should grow from cycle to cycle",
+            "give every cycle `warmup` steps of warm-up and `active` steps of recording",
         ),
     ),
     (
         lambda case: _laid(case, takes=_grown("active")),
         (
-            "the recording was stretched with the wait",
-            "only the wait grows from cycle to cycle",
-            "each cycle records `active` steps, the later ones too",
+            "the recording was stretched too",
+            "only the wait should grow from cycle to cycle",
+            "record `active` steps in every cycle",
         ),
     ),
     (
         lambda case: _laid(case, warms=_grown("warmup")),
         (
-            "warm-up was stretched with the wait",
-            "only the wait grows from cycle to cycle",
-            "each cycle has `warmup` steps of warm-up, the later ones too",
+            "the warm-up was stretched too",
+            "only the wait should grow from cycle to cycle",
+            "give every cycle `warmup` steps of warm-up",
         ),
     ),
     (
         lambda case: _laid(case, ends=lambda takes: [TAKE] * takes + [SAVE]),
         (
-            f"{_CONFUSED}: a separate step was added for saving",
-            "each cycle came out one step too long",
-            "the last of the `active` steps is the one that records and saves",
+            f"{_CONFUSED}: it adds a separate step for saving",
+            "each cycle is one step too long",
+            "make the last of the `active` steps the one that records and saves",
         ),
     ),
     (
         lambda case: _laid(case, ends=lambda takes: [TAKE] * (takes - 1) + [TAKE if takes == 1 else SAVE]),
         (
             f"{_CONFUSED}: a cycle with a single active step never saves",
-            "its only recording step is the first and also the last",
-            "ask whether a step is the last active one before you ask whether it is the first",
+            "its only active step is both the first and the last one",
+            "check whether a step is the last active one before you check whether it is the first",
         ),
     ),
     (
         lambda case: _laid(case, ends=lambda takes: [TAKE] * takes),
         (
             f"{_CONFUSED}: no step ever saves",
-            "each cycle ends with a trace that is handed over",
-            "the last of the `active` steps is the one that records and saves",
+            "each cycle should end by saving its trace",
+            "make the last of the `active` steps the one that records and saves",
         ),
     ),
     (
         lambda case: _laid(case, skipped=lambda cycles: [REST] * case["skip_first"] + cycles[case["skip_first"] :]),
         (
             "the first cycle began before the skipped steps were over",
-            "its states in the first skip_first steps were only overwritten with 'none'",
+            "your code only overwrites its first skip_first states with 'none'",
             "begin the first cycle, its wait included, at step skip_first",
         ),
     ),

@@ -54,21 +54,21 @@ def _another_number(mine: list[Gains], rights: list[Gains], times_s: list[float]
         if all(
             close(said, number(right, now_s), rtol=1e-4, atol=1e-5 * number(2, now_s)) for said, right, now_s in told
         ):
-            then = "divide the seconds of the step as it is by those of the step without the cause"
-            return Wrong(what, why=f"all {len(told)} numbers are right but for that; 1.0 means no gain", next=then)
+            then = "divide the seconds of the unchanged step by those of the step without the cause"
+            return Wrong(what, why=f"all {len(told)} numbers are right except for this; 1.0 means no gain", next=then)
     return None
 
 
 # Each with the number for a speed-up and the seconds of the step as it is.
 _NUMBERS: tuple[tuple[str, Callable[[float, float], float]], ...] = (
-    ("the seconds that are saved came back, not speed-ups", lambda gain, now_s: now_s * (1 - 1 / gain)),
-    ("the seconds without the cause came back, not speed-ups", lambda gain, now_s: now_s / gain),
-    ("the share of the time that is saved came back, not a speed-up", lambda gain, now_s: 1 - 1 / gain),
-    ("the saved time in percent came back, not a speed-up", lambda gain, now_s: 100 * (1 - 1 / gain)),
-    ("a speed-up is turned upside down", lambda gain, now_s: 1 / gain),
-    ("1 was taken off each speed-up", lambda gain, now_s: gain - 1),
+    ("your function returned the seconds saved, not speed-ups", lambda gain, now_s: now_s * (1 - 1 / gain)),
+    ("your function returned the seconds without the cause, not speed-ups", lambda gain, now_s: now_s / gain),
+    ("your function returned the share of the time saved, not a speed-up", lambda gain, now_s: 1 - 1 / gain),
+    ("your function returned the time saved in percent, not a speed-up", lambda gain, now_s: 100 * (1 - 1 / gain)),
+    ("the speed-ups are inverted", lambda gain, now_s: 1 / gain),
+    ("1 was subtracted from each speed-up", lambda gain, now_s: gain - 1),
     ("the speed-ups are percentages", lambda gain, now_s: 100 * gain),
-    ("the speed-ups are percentages, with 100 taken off", lambda gain, now_s: 100 * (gain - 1)),
+    ("the speed-ups are percentages, with 100 subtracted", lambda gain, now_s: 100 * (gain - 1)),
 )
 
 
@@ -79,9 +79,10 @@ def _from_shares(mine: list[Gains], steps: list[tuple[Step, VirtualMachine]], ti
         bounds = [(said["kernels"], 1 - part * share) for said, share in zip(mine, shares, strict=True)]
         if all(left < 0.01 or close(said, 1 / left, rtol=1e-3) for said, left in bounds):
             return Wrong(
-                "the speed-ups were worked out from shares, and the step was not run without the cause",
-                why=f"{formula} is what came back for the kernels in every case; a share or a sum is an upper bound",
-                next="what is removed was partly hidden, and uncovers what comes next: step_s of a changed step tells",
+                "the speed-ups were computed from shares, without simulating the changed step",
+                why=f"for the kernels, your answer is {formula} in every case, which is only an upper bound",
+                next="run step_s on the changed step: part of the removed time was hidden, and other work then becomes "
+                "visible",
             )
     return None
 
@@ -97,9 +98,10 @@ def _the_step_changed(got: list[Any], wrong: list[str]) -> Wrong | None:
     if not changed or len(set(wrong) - made) < 2:
         return None
     return Wrong(
-        "the step that was given is changed, so that other causes are removed from a step that is not the first one",
-        why=f"after the call not every {' and '.join(changed)} is as before; wrong are {', '.join(wrong)}",
-        next="leave the step and its dicts as they are: new dicts, {**operation, ...}, in a new list for each cause",
+        "your function modifies the given step, so later causes are removed from a changed step",
+        why=f"after the call, some operations differ ({' and '.join(changed)}); your speed-ups of {', '.join(wrong)} "
+        "are wrong",
+        next="leave the step and its dicts unchanged: make new dicts, {**operation, ...}, in a new list for each cause",
     )
 
 
@@ -112,7 +114,7 @@ def _another_step(
             _gives(removed(step), machine, now_s, said[cause])
             for said, (step, machine), now_s in zip(mine, steps, times_s, strict=True)
         ):
-            why = f"in all {len(steps)} cases the speed-up of {cause!r} that came back is what that gives"
+            why = f"in all {len(steps)} cases, this mistake gives exactly your speed-up of {cause!r}"
             return Wrong(what, why=why, next=then)
     return None
 
@@ -188,13 +190,13 @@ def _one_for_the_step(*gone: str, last: bool = False) -> Callable[[Step], Step]:
 
 
 _ROW = "L(?:P*L)+"
-_TOGETHER = "launches in a row become one launch that lasts as long as all of them together"
-_APART = "a row ends at whatever is no launch and no python: an item, a sync, a copy or a load stays where it is"
-_ENDS = "only the python between two launches of a row goes; before the first and after the last it stays"
-_HALVED = "kernels: each launch's duration_s is halved; all other operations stay as they are"
-_NO_WAITS = "synchronisation: item and sync both go; all other operations stay as they are"
-_NO_LOADS = "data: load goes; all other operations stay as they are"
-_PINNED = 'copy: each copy stays, on its stream, with "pinned": True; all other operations stay as they are'
+_TOGETHER = "replace launches in a row by one launch that lasts as long as all of them together"
+_APART = "end a row at anything other than launch and python: an item, a sync, a copy or a load stays where it is"
+_ENDS = "remove only the python between two launches of a row; keep it before the first and after the last"
+_HALVED = "for kernels, halve each launch's duration_s, and leave all other operations unchanged"
+_NO_WAITS = "for synchronisation, remove both item and sync, and leave all other operations unchanged"
+_NO_LOADS = "for data, remove load, and leave all other operations unchanged"
+_PINNED = 'for copy, keep each copy on its stream, with "pinned": True, and leave all other operations unchanged'
 Removal = tuple[str, str, Callable[[Step], Step]]
 _REMOVALS: dict[str, tuple[Removal, ...]] = {
     "kernels": (
@@ -206,42 +208,42 @@ _REMOVALS: dict[str, tuple[Removal, ...]] = {
         ("loads were halved as well, not only the kernels", _HALVED, _times(0.5, "launch", "load")),
         ("Python was halved as well, not only the kernels", _HALVED, _times(0.5, "launch", "python")),
         (
-            "the launches were removed with their kernels, which should take half as long",
+            "the kernels were removed, but they should take half of their time",
             _HALVED,
             _without("launch"),
         ),
-        ("the kernels take no time at all, but they should take half of it", _HALVED, _times(0.0, "launch")),
+        ("the kernels were given no time at all, but they should take half of it", _HALVED, _times(0.0, "launch")),
         ("the kernels were not halved: nothing was changed", _HALVED, _without()),
-        ("the kernels take twice their time, not half of it", _HALVED, _times(2.0, "launch")),
-        ("the kernels take a quarter of their time, not half: they were halved twice", _HALVED, _times(0.25, "launch")),
+        ("the kernels were given twice their time, not half of it", _HALVED, _times(2.0, "launch")),
+        ("the kernels were halved twice: they take a quarter of their time", _HALVED, _times(0.25, "launch")),
     ),
     "launch": (
-        ("the kernels went with their launches", _TOGETHER, _without("launch")),
-        ("the kernels went with their launches, and Python with them", _TOGETHER, _without("launch", "python")),
-        ("the joined launch lasts as long as its longest kernel", _TOGETHER, _rows(_ROW, _one(max))),
-        ("the joined launch lasts as long as its first kernel alone", _TOGETHER, _rows(_ROW, _one(lambda s: s[0]))),
-        ("the joined launch lasts as long as its last kernel alone", _TOGETHER, _rows(_ROW, _one(lambda s: s[-1]))),
-        ("the Python between the launches that become one was kept", _ENDS, _rows(_ROW, _one(sum, before=True))),
-        ("the Python between the launches that become one was kept", _ENDS, _rows(_ROW, _one(sum, behind=True))),
-        ("only launches that touch were joined, not those with Python between them", _ENDS, _rows("LL+", _one(sum))),
+        ("the kernels were removed with their launches", _TOGETHER, _without("launch")),
+        ("the kernels and Python were removed with the launches", _TOGETHER, _without("launch", "python")),
+        ("the merged launch lasts only as long as its longest kernel", _TOGETHER, _rows(_ROW, _one(max))),
+        ("the merged launch lasts only as long as its first kernel", _TOGETHER, _rows(_ROW, _one(lambda s: s[0]))),
+        ("the merged launch lasts only as long as its last kernel", _TOGETHER, _rows(_ROW, _one(lambda s: s[-1]))),
+        ("the Python between the merged launches was kept", _ENDS, _rows(_ROW, _one(sum, before=True))),
+        ("the Python between the merged launches was kept", _ENDS, _rows(_ROW, _one(sum, behind=True))),
+        ("only adjacent launches were merged, not those with Python between them", _ENDS, _rows("LL+", _one(sum))),
         (
-            "launches with Python between them were joined, those that touch were not",
+            "only launches with Python between them were merged, not adjacent ones",
             _ENDS,
             _rows("L(?:P+L)+", _one(sum)),
         ),
         ("all Python of the step was removed", _ENDS, lambda step: _rows("LL+", _one(sum))(_without("python")(step))),
-        ("Python was removed, but no launches were joined", _TOGETHER, _without("python")),
+        ("Python was removed, but no launches were merged", _TOGETHER, _without("python")),
         (
-            "the Python between launches was removed, but they were not joined",
+            "the Python between launches was removed, but they were not merged",
             _TOGETHER,
             _rows(_ROW, _without("python")),
         ),
         ("Python before the first launch of a row was removed too", _ENDS, _rows("P*L(?:P*L)*", _one(sum))),
         ("Python after the last launch of a row was removed too", _ENDS, _rows("L(?:P*L)*P*", _one(sum))),
         ("Python before and after a row was removed too", _ENDS, _rows("P*L(?:P*L)*P*", _one(sum))),
-        ("the Python at the end of the step was lost", _ENDS, lambda step: _rows(_ROW, _one(sum))(_no_tail(step))),
+        ("the Python at the end of the step was removed", _ENDS, lambda step: _rows(_ROW, _one(sum))(_no_tail(step))),
         *(
-            ("all launches of the step became one, with items, syncs and copies between them", _APART, one)
+            ("all launches of the step were merged, even across items, syncs and copies", _APART, one)
             for one in (
                 _one_for_the_step("next"),
                 _one_for_the_step("next", last=True),
@@ -251,34 +253,34 @@ _REMOVALS: dict[str, tuple[Removal, ...]] = {
                 _one_for_the_step(last=True),
             )
         ),
-        ("nothing was joined: the step stayed as it is", _TOGETHER, _without()),
+        ("nothing was merged: the step was not changed", _TOGETHER, _without()),
     ),
     "synchronisation": (
-        ("item went and sync stayed", _NO_WAITS, _without("item")),
-        ("sync went and item stayed", _NO_WAITS, _without("sync")),
-        ("the Python went with the waits", _NO_WAITS, _without("item", "sync", "python")),
-        ("the copies went with the waits", _NO_WAITS, _without("item", "sync", "copy")),
+        ("only item was removed, but sync was kept", _NO_WAITS, _without("item")),
+        ("only sync was removed, but item was kept", _NO_WAITS, _without("sync")),
+        ("Python was removed together with the waits", _NO_WAITS, _without("item", "sync", "python")),
+        ("the copies were removed together with the waits", _NO_WAITS, _without("item", "sync", "copy")),
         (
             "the copies were also pinned when the waits were removed",
             _NO_WAITS,
             lambda step: _copies(pinned=True)(_without("item", "sync")(step)),
         ),
-        ("no wait was removed: the step stayed as it is", _NO_WAITS, _without()),
+        ("no wait was removed: the step was not changed", _NO_WAITS, _without()),
     ),
     "data": (
-        ("the copies went with the loads", _NO_LOADS, _without("load", "copy")),
-        ("the Python went with the loads", _NO_LOADS, _without("load", "python")),
-        ("loads were halved, not removed", _NO_LOADS, _times(0.5, "load")),
-        ("copies were removed, not loads", _NO_LOADS, _without("copy")),
-        ("no load was removed: the step stayed as it is", _NO_LOADS, _without()),
+        ("the copies were removed together with the loads", _NO_LOADS, _without("load", "copy")),
+        ("Python was removed together with the loads", _NO_LOADS, _without("load", "python")),
+        ("loads were halved instead of removed", _NO_LOADS, _times(0.5, "load")),
+        ("copies were removed instead of loads", _NO_LOADS, _without("copy")),
+        ("no load was removed: the step was not changed", _NO_LOADS, _without()),
     ),
     "copy": (
-        ("the copies were removed, but should only be pinned", _PINNED, _without("copy")),
-        ("pageable copies were removed, but should only be pinned", _PINNED, lambda step: _only_pinned(step)),
-        ("the copies went to a stream of their own", _PINNED, _copies(pinned=True, stream=1)),
-        ("the copies went to stream 0", _PINNED, _copies(pinned=True, stream=0)),
-        ("the copies lost their pinned memory", _PINNED, _copies(pinned=False)),
-        ("no copy was pinned: the step stayed as it is", _PINNED, _without()),
+        ("the copies were removed, but they should only be pinned", _PINNED, _without("copy")),
+        ("pageable copies were removed, but they should only be pinned", _PINNED, lambda step: _only_pinned(step)),
+        ("the copies were moved to a separate stream", _PINNED, _copies(pinned=True, stream=1)),
+        ("the copies were moved to stream 0", _PINNED, _copies(pinned=True, stream=0)),
+        ("the copies were made pageable instead of pinned", _PINNED, _copies(pinned=False)),
+        ("no copy was pinned: the step was not changed", _PINNED, _without()),
     ),
 }
 

@@ -29,7 +29,7 @@ def known_criterion(cases: list[Any], got: list[Any], want: list[Any]) -> Wrong 
         if said:
             count = sum(pattern == asked[0] for _, pattern, *_ in answers)
             some = "both" if count == 2 else f"all {count}"
-            of_one = f"{some} cases of {asked[0]!r}, the only cases that you have wrong"
+            of_one = f"{some} cases with {asked[0]!r}, the only cases that you got wrong"
             where = "all cases" if len(asked) > 1 else of_one
             return Wrong(", or ".join(said[:2]), why=f"this rule gives your lines in {where}", next=found[0][1])
     return None
@@ -185,25 +185,28 @@ def _first_span(spans: Any, pattern: str, charges: Charges, own: Any, *, device:
     return {min(mine, key=lambda span: span["start_s"])["line"]}
 
 
-_ONE = "take the charges of the pattern that blame is given, and no others; then the line with the most seconds"
-_SECONDS = "compare the lines' seconds: max of a dict gives its largest key, unless `key=` says what to compare"
-_MOVES = "a running maximum has to move along with its line: remember the largest seconds so far, too"
-_LAST = "you returned the last line that charges has for the pattern, whatever it is charged with"
-_FIRST = "you returned the first line that charges has for the pattern, whatever it is charged with"
-_DOWNWARDS = "sorted goes upwards: take the last of it, or max"
-_NOT_THE_NUMBER = "add up the seconds with which a line is charged; a line of many short spans may cost little"
-_NOT_AVERAGED = "a line costs the step all that it is charged with: add up, and do not divide"
-_HIDDEN = "what runs while the device works costs nothing: charge each stretch of the window to one line, then add up"
-_OTHERS = "the pattern did not decide: that line is charged most by all patterns together, or by the step's largest one"
-_ALL_OF_A_LINE = (
-    "you added up each line's seconds over all patterns; of the lines that this pattern charges, yours has most"
+_ONE = "use only the charges of the pattern that blame is given, and return the line with the most seconds"
+_SECONDS = "compare the lines' seconds: max of a dict returns its largest key, unless `key=` says what to compare"
+_MOVES = "update the largest seconds so far together with their line whenever you find a larger value"
+_LAST = "you returned the last line that charges contains for the pattern, whatever its seconds are"
+_FIRST = "you returned the first line that charges contains for the pattern, whatever its seconds are"
+_DOWNWARDS = "use max, or the last element of sorted, which sorts in ascending order"
+_NOT_THE_NUMBER = "add up the seconds that are charged to each line: a line with many short spans may cost little"
+_NOT_AVERAGED = "add up a line's charges without dividing them: the step pays for all of them"
+_HIDDEN = "charge each part of the window to one line, then add up: what runs while the device works costs nothing"
+_OTHERS = (
+    "the pattern was ignored: your line has the largest charge over all patterns together, or of the step's largest "
+    "pattern"
 )
-_LONGEST = "you returned the line of the pattern's longest span, which is not always the one to blame"
-_ADDED = "you added up the lengths of each line's spans, hidden or not"
+_ALL_OF_A_LINE = (
+    "you added up each line's seconds over all patterns: among the lines with this pattern, yours has the largest sum"
+)
+_LONGEST = "you returned the line with the pattern's longest span, which is not always the one to blame"
+_ADDED = "you added up the durations of each line's spans, whether they are hidden or not"
 _AVERAGED = "you divided each line's charge by the number of its spans"
-_COUNTED = "you counted spans, not seconds: your line has the most of them"
-RAN_DRY = "you blamed the line that ran while the device was idle, not the one that had let it run dry"
-TO_THE_WAIT = "where a wait ended as the gap began, the gap's calls and Python are charged to the line of that wait"
+_COUNTED = "you counted spans instead of adding up seconds: your line has the most spans"
+RAN_DRY = "you blamed the line that ran while the device was idle, not the one that had let it run out of work"
+TO_THE_WAIT = "if a wait ended when the gap began, charge the gap's calls and Python to the line of that wait"
 _HIDDEN_ONES: tuple[tuple[str, str, Picks], ...] = (
     *((_LONGEST, _HIDDEN, partial(_longest, python=python)) for python in (True, False)),
     (_LONGEST, _HIDDEN, lambda spans, pattern, charges, own: {longest_line(spans, pattern)}),
@@ -212,9 +215,9 @@ _HIDDEN_ONES: tuple[tuple[str, str, Picks], ...] = (
     *((RAN_DRY, TO_THE_WAIT, partial(_in_the_gaps, loads=loads)) for loads in (True, False)),
 )
 _CRITERIA: tuple[tuple[str, str, Picks], ...] = (
-    ("you returned the line that is charged least, not the one that is charged most", _DOWNWARDS, _least),
-    ("you returned the last line in the order of the text, whatever it is charged with", _SECONDS, _last_name),
-    ("you returned the first line in the order of the text, whatever it is charged with", _SECONDS, _first_name),
+    ("you returned the line with the smallest charge, not the largest", _DOWNWARDS, _least),
+    ("you returned the last line in alphabetical order, whatever its seconds are", _SECONDS, _last_name),
+    ("you returned the first line in alphabetical order, whatever its seconds are", _SECONDS, _first_name),
     *((_LAST, _MOVES, partial(_last_charged, least_s=least_s)) for least_s in (0.0, _SOME_S)),
     *((_FIRST, _SECONDS, partial(_first_charged, least_s=least_s)) for least_s in (0.0, _SOME_S)),
     *((_OTHERS, _ONE, picks) for picks in (_of_all_patterns, _largest_charge, _largest_pattern)),

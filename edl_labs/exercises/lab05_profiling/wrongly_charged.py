@@ -26,17 +26,17 @@ def known_charge(cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | N
         return _known_name(got, want, rights)
     spans = [case["spans"] for case in cases]
     if all(_agree(one, _shares(right, of)) for one, right, of in zip(mine, rights, spans, strict=True)):
-        why = "every charge is the right one divided by the length of its window"
-        return Wrong("shares of the window came back, not seconds", why=why, next="leave the division out")
+        why = "each of your charges is the right one divided by the length of the window"
+        return Wrong("your charges are shares of the window, not seconds", why=why, next="leave out the division")
     for pattern, kind, names in ((_SYNC, "wait", "waits"), ("data", "load", "loads")):
         wrong = {of for one in off for of, _ in one}
         # A wait named "copy" is charged to copies.
         if wrong - {"copy" if kind == "wait" else ""} == {pattern} and all(
             _is_whole(one, of, pattern, kind) for one, of in zip(mine, spans, strict=True)
         ):
-            why = f"of every line all its {names} were charged from start to end, also while the device works"
-            then = "only time in a gap, where the device has nothing to do, costs the step something"
-            return Wrong(f"{names} are charged with their whole length", why=why, next=then)
+            why = f"your code charges the {names} of every line from start to end, even while the device works"
+            then = "charge only the time in a gap, where the device has nothing to do: the rest costs the step nothing"
+            return Wrong(f"{names} are charged with their whole duration", why=why, next=then)
     return _moved(off, spans) or _left_out(off, spans) or _replaced(off, mine)
 
 
@@ -46,13 +46,16 @@ def _known_name(got: list[Any], want: list[Any], rights: list[Charges]) -> Wrong
         return None
     name, right, by = next(row for row in rows if row[0] != row[1])
     sums = _sums(by)
-    why = f"by the charges {name} has {seconds(sums.get(name, 0.0))}, and {right} {seconds(sums[right])}"
+    why = (
+        f"the charges of {name} add up to {seconds(sums.get(name, 0.0))}, and those of {right} to "
+        f"{seconds(sums[right])}"
+    )
     if all(name == max(by, key=by.__getitem__)[0] for name, _, by in rows):
-        then = "add up the lines of each pattern, then take the largest sum"
-        return Wrong("the pattern of the largest single charge was named", why=why, next=then)
+        then = "add up the charges of all lines for each pattern, then choose the largest sum"
+        return Wrong("your answer is the pattern of the largest single charge", why=why, next=then)
     if all(name == max(of for of, _ in by) for name, _, by in rows):
-        then = "max of a dict compares its keys: give it key=…, so that it compares the seconds"
-        return Wrong("the name that comes last in the alphabet was taken", why=why, next=then)
+        then = "pass key=… to max, so that it compares the seconds: max of a dict compares its keys"
+        return Wrong("your answer is the pattern that comes last in alphabetical order", why=why, next=then)
     return None
 
 
@@ -65,16 +68,16 @@ def _moved(off: list[Charges], spans: list[Any]) -> Wrong | None:
     if any(not close(sum(one.values()), 0.0, atol=len(one) * _NOTHING_S) for one in wrong):
         return None
     place, by = max(wrong[0].items(), key=lambda item: item[1])
-    why = f"{place[1]} by {place[0]} has {seconds(by)} too much"
+    why = f"{place[1]} is charged {seconds(by)} too much by {place[0]}"
     overlap = all(_overlap(of) for one, of in zip(off, spans, strict=True) if one)
     if overlap and all(lost == more == {"gpu"} for lost, more in kinds):
-        then = "where kernels overlap, the moment belongs to the one that began first: go through them by their start"
-        return Wrong("kernels that overlap: their moments went to the wrong lines", why=why, next=then)
+        then = "go through the kernels by their start: where they overlap, the time belongs to the one that began first"
+        return Wrong("the time of overlapping kernels was charged to the wrong lines", why=why, next=then)
     if all((lost, more) == ({"data"}, {_SYNC}) for lost, more in kinds):
-        then = "a gap is charged piece by piece, and loading is data whatever began the gap"
+        then = "charge a gap piece by piece: loading is data, whatever began the gap"
         return Wrong("loading in a gap was charged to the wait that began it", why=why, next=then)
     if all((lost, more) == ({"launch"}, {_SYNC}) for lost, more in kinds):
-        then = "a gap belongs to a wait only if that wait ended when the gap began"
+        then = "charge a gap to a wait only if that wait ended when the gap began"
         return Wrong("a gap that no wait began was charged to an earlier wait", why=why, next=then)
     return None
 
@@ -88,9 +91,9 @@ def _left_out(off: list[Charges], spans: list[Any]) -> Wrong | None:
         if -sum(one.values()) > python_s + len(one) * _NOTHING_S:
             return None
     place, by = min(next(one for one in off if one).items(), key=lambda item: item[1])
-    why = f"{place[1]} by {place[0]} has {seconds(-by)} too little; kernels and loads are right"
-    then = "what the host does in a gap is calls and Python: both keep the device waiting"
-    return Wrong("Python in the gaps is charged to no line", why=why, next=then)
+    why = f"{place[1]} is charged {seconds(-by)} too little by {place[0]}; kernels and loads are right"
+    then = "charge both calls and Python in a gap: both keep the device waiting"
+    return Wrong("Python in the gaps is not charged to any line", why=why, next=then)
 
 
 def _replaced(off: list[Charges], mine: list[Charges]) -> Wrong | None:
@@ -103,9 +106,9 @@ def _replaced(off: list[Charges], mine: list[Charges]) -> Wrong | None:
     if any(by > 0 or left <= _NOTHING_S for _, by, left in rows) or len({of for (of, _), *_ in rows}) < 2:
         return None
     place, by, _ = min(rows, key=lambda row: row[1])
-    why = f"every place is right, and {place[1]} by {place[0]} has {seconds(-by)} too little"
-    then = "a place is charged more than once: add to what it has, as charged[place] += … does"
-    return Wrong("a second charge of a line replaced the first", why=why, next=then)
+    why = f"your charges have the right keys, but {place[1]} is charged {seconds(-by)} too little by {place[0]}"
+    then = "add to the previous value, as charged[place] += … does: a key may be charged more than once"
+    return Wrong("a later charge of a line replaced an earlier one", why=why, next=then)
 
 
 def _overlap(spans: Any) -> bool:

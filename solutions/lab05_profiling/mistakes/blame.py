@@ -8,7 +8,7 @@ def blame(spans, pattern):
 
 
 # %% mistake="kernels_beside_kernels"
-# told: another line costs this step more by its kernels
+# told: a different line costs this step more time by its kernels
 _right_blame = blame
 
 
@@ -25,7 +25,7 @@ def blame(spans, pattern):
 
 
 # %% mistake="longest_span"
-# told: you returned the line of the pattern's longest span
+# told: you returned the line with the pattern's longest span
 def blame(spans, pattern):
     kinds = {
         "gpu": "kernel",
@@ -46,6 +46,6 @@ def blame(spans, pattern):
 
 
 # %% mistake="names_the_operation"
-# told: is no line of this timeline
+# told: is not a line of this timeline
 def blame(spans, pattern):
     return max(spans, key=lambda span: span["end_s"] - span["start_s"])["name"]

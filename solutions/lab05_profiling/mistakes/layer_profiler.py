@@ -1,5 +1,5 @@
 # %% mistake="does_not_wait_for_kernels"
-# told: a module was timed while the device had not done its work
+# told: a module was timed before the device had finished its work
 class LayerProfiler:
     def __init__(self, model, clock):
         self.model, self.clock = model, clock
@@ -129,7 +129,7 @@ class LayerProfiler:
 
 
 # %% mistake="last_call_only"
-# told: only one of a module's calls is in its row
+# told: a module's row contains only one of its calls
 class LayerProfiler:
     def __init__(self, model, clock):
         self.model, self.clock = model, clock
@@ -195,7 +195,7 @@ class LayerProfiler:
 
 
 # %% mistake="self_time_with_children"
-# told: a self time holds what the modules inside took
+# told: a self time includes the time of the modules inside
 class LayerProfiler:
     def __init__(self, model, clock):
         self.model, self.clock = model, clock

@@ -1,5 +1,5 @@
 # %% mistake="changes_the_step_itself"
-# told: the step that was given is changed
+# told: your function modifies the given step
 def without(step, cause):
     if cause == "launch":
         return captured(step)
@@ -13,7 +13,7 @@ def without(step, cause):
 
 
 # %% mistake="sums_instead_of_simulation"
-# told: worked out from shares
+# told: computed from shares
 def most_to_gain(step, machine):
     now_s = step_s(step, machine)
     kinds = {"kernels": "launch", "data": "load"}
@@ -44,7 +44,7 @@ most_to_gain = _without_gains(most_to_gain)
 
 
 # %% mistake="upside_down"
-# told: a speed-up is turned upside down
+# told: the speed-ups are inverted
 def most_to_gain(step, machine):
     now_s = step_s(step, machine)
     causes = ("kernels", "launch", "synchronisation", "data", "copy")

@@ -1,5 +1,5 @@
 # %% mistake="a_blocking_copy_is_a_wait"
-# told: a copy that blocked is charged to synchronisation
+# told: a copy that blocked the host is charged to synchronisation
 _right_charges = charges
 
 
@@ -16,7 +16,7 @@ def name_the_pattern(spans):
 
 
 # %% mistake="charges_the_hosts_line"
-# told: each pattern has its seconds, but not at the right lines
+# told: each pattern has the right seconds, but at the wrong lines
 _right_charges = charges
 
 
@@ -49,7 +49,7 @@ def charges(spans):
 
 
 # %% mistake="largest_single_charge"
-# told: the pattern of the largest single charge was named
+# told: your answer is the pattern of the largest single charge
 def name_the_pattern(spans):
     charged = charges(spans)
     return max(charged, key=charged.get)[0]

@@ -9,7 +9,7 @@ def own_change(asked):
 
 
 # %% mistake="own_change_in_one_word"
-# told: the change is not described
+# told: your answer does not describe the change
 def own_change(asked):
     return {"cause": "data", "place": "dataloader", "change": "faster"}[asked]
 

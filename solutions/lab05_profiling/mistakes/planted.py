@@ -1,5 +1,5 @@
 # %% mistake="launches_by_hand"
-# told: the losses are not those of this program
+# told: the returned losses do not come from this program
 def train(job):
     losses = train_slowly(type(job)(type(job.gpu)(job.gpu.machine), job.plan))
     plan, loss = job.plan, job.gpu.empty(4, name="loss")
@@ -21,7 +21,7 @@ def train(job):
 
 
 # %% mistake="losses_of_a_rehearsal"
-# told: losses came back that were never read from the device
+# told: your function returned losses that were never read from the device
 def train(job):
     losses = train_slowly(type(job)(type(job.gpu)(job.gpu.machine), job.plan))
     job.to_channels_last()
@@ -38,7 +38,7 @@ def train(job):
 
 
 # %% mistake="nothing_mended"
-# told: batches are read and decoded more often than there are batches
+# told: the same batches are read and decoded more than once
 def train(job):
     losses = []
     for number in job.order:
@@ -65,7 +65,7 @@ def train(job):
 
 
 # %% mistake="rehearsed_elsewhere"
-# told: the training itself is not in the program
+# told: the program does not contain the same training
 def train(job):
     other = type(job)(type(job.gpu)(job.gpu.machine), job.plan)
     losses = train_slowly(other)

@@ -1,5 +1,5 @@
 # %% mistake="first_window"
-# told: the window is the last samples, not the first
+# told: the window was taken from the first samples, not the last
 from functools import wraps
 
 
@@ -20,7 +20,7 @@ sampler_table = _of_the_first(sampler_table)
 
 
 # %% mistake="outermost_frame_runs"
-# told: is taken from the wrong end of the stack
+# told: comes from the wrong end of the stack
 def sampler_table(samples, *, rate_hz, window):
     rows, count = {}, len(samples)
     for number, sample in enumerate(samples):
@@ -88,7 +88,7 @@ sampler_table = _in_percent(sampler_table)
 
 
 # %% mistake="shares_of_active_samples"
-# told: idle samples were left out of the number that is divided by
+# told: the shares were divided by only the active samples
 from functools import wraps
 
 
@@ -111,7 +111,7 @@ sampler_table = _of_the_active(sampler_table)
 
 
 # %% mistake="shares_of_the_run"
-# told: is of the whole run
+# told: covers the whole run
 def sampler_table(samples, *, rate_hz, window):
     rows, count = {}, len(samples)
     for sample in samples:

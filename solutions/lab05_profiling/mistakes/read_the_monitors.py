@@ -1,5 +1,5 @@
 # %% mistake="bytes_for_bits"
-# told: the network is full and was not seen
+# told: your answer overlooks that the network is full
 def read_monitors(snapshots, machine, tools):
     def mean(figure_of):
         return sum(figure_of(one) for one in snapshots) / len(snapshots)
@@ -38,7 +38,7 @@ def read_monitors(snapshots, machine, tools):
 
 
 # %% mistake="feeding_before_the_gpu"
-# told: the GPUs are busy all the time and something else was named
+# told: the GPUs are busy all the time, but your answer is something else
 def read_monitors(snapshots, machine, tools):
     def mean(figure_of):
         return sum(figure_of(one) for one in snapshots) / len(snapshots)
@@ -77,7 +77,7 @@ def read_monitors(snapshots, machine, tools):
 
 
 # %% mistake="first_of_the_full"
-# told: of several that are full the first was named
+# told: your answer is not the fullest resource
 def read_monitors(snapshots, machine, tools):
     def mean(figure_of):
         return sum(figure_of(one) for one in snapshots) / len(snapshots)
@@ -119,7 +119,7 @@ def read_monitors(snapshots, machine, tools):
 
 
 # %% mistake="iowait_is_work"
-# told: waiting for the disk was counted as work of the processor
+# told: waiting for the disk was counted as processor work
 def read_monitors(snapshots, machine, tools):
     def mean(figure_of):
         return sum(figure_of(one) for one in snapshots) / len(snapshots)
@@ -156,7 +156,7 @@ def read_monitors(snapshots, machine, tools):
 
 
 # %% mistake="one_busy_gpu_is_all"
-# told: one busy GPU was taken for all
+# told: one busy GPU was treated as if all were busy
 def read_monitors(snapshots, machine, tools):
     def mean(figure_of):
         return sum(figure_of(one) for one in snapshots) / len(snapshots)
@@ -195,7 +195,7 @@ def read_monitors(snapshots, machine, tools):
 
 
 # %% mistake="one_core_before_all_cores"
-# told: one core was named where more than a core is full
+# told: your answer is one core, but another resource is full
 def read_monitors(snapshots, machine, tools):
     def mean(figure_of):
         return sum(figure_of(one) for one in snapshots) / len(snapshots)
@@ -234,7 +234,7 @@ def read_monitors(snapshots, machine, tools):
 
 
 # %% mistake="one_core_is_never_full"
-# told: one core at its limit was not seen
+# told: your answer overlooks one core at its limit
 def read_monitors(snapshots, machine, tools):
     def mean(figure_of):
         return sum(figure_of(one) for one in snapshots) / len(snapshots)
@@ -271,7 +271,7 @@ def read_monitors(snapshots, machine, tools):
 
 
 # %% mistake="swapping_never_asked"
-# told: memory that is swapped in and out was overlooked
+# told: your answer overlooks memory that is swapped in and out
 def read_monitors(snapshots, machine, tools):
     def mean(figure_of):
         return sum(figure_of(one) for one in snapshots) / len(snapshots)
@@ -307,7 +307,7 @@ def read_monitors(snapshots, machine, tools):
 
 
 # %% mistake="the_cheapest_tool_of_all"
-# told: the tool says nothing about the resource that was found
+# told: your tool does not show the resource in question
 def read_monitors(snapshots, machine, tools):
     def mean(figure_of):
         return sum(figure_of(one) for one in snapshots) / len(snapshots)
@@ -346,7 +346,7 @@ def read_monitors(snapshots, machine, tools):
 
 
 # %% mistake="the_first_tool_that_shows_it"
-# told: a cheaper tool would say it too
+# told: a cheaper tool also shows this resource
 def read_monitors(snapshots, machine, tools):
     def mean(figure_of):
         return sum(figure_of(one) for one in snapshots) / len(snapshots)
@@ -385,7 +385,7 @@ def read_monitors(snapshots, machine, tools):
 
 
 # %% mistake="the_last_snapshot_alone"
-# told: one moment was taken for the rule
+# told: your answer seems to rely on a single moment
 def read_monitors(snapshots, machine, tools):
     def mean(figure_of):
         return figure_of(snapshots[-1])
@@ -424,7 +424,7 @@ def read_monitors(snapshots, machine, tools):
 
 
 # %% mistake="used_memory_is_short"
-# told: memory that is used was taken for memory that is short
+# told: memory in use was treated as a shortage of memory
 def read_monitors(snapshots, machine, tools):
     def mean(figure_of):
         return sum(figure_of(one) for one in snapshots) / len(snapshots)

@@ -14,7 +14,7 @@ def schedule_states(steps, *, wait, warmup, active, repeat, skip_first=0, stretc
 
 
 # %% mistake="never_saves"
-# told: a recording step and the one that ends a recording are confused
+# told: your code confuses recording steps with the step that ends a recording
 _right_states = schedule_states
 
 
@@ -48,7 +48,7 @@ def schedule_states(steps, *, wait, warmup, active, repeat, skip_first=0, stretc
 
 
 # %% mistake="repeats_no_times"
-# told: repeat=0 was taken as no cycle at all
+# told: repeat=0 was treated as no cycle at all
 from functools import wraps
 
 
@@ -64,7 +64,7 @@ schedule_states = _at_most(schedule_states)
 
 
 # %% mistake="skips_in_every_cycle"
-# told: a later cycle is out of step
+# told: a later cycle is shifted
 # %% replace
 states, cycles = ["none"] * skip_first, 0
 # %% by

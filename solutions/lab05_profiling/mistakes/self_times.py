@@ -1,5 +1,5 @@
 # %% mistake="all_descendants_taken_off"
-# told: the rows inside callees were taken off too
+# told: the rows inside callees were subtracted too
 def self_times(rows):
     times = {}
     for row in rows:
@@ -18,13 +18,13 @@ def self_times(rows):
 
 
 # %% mistake="believes_the_cuda_column"
-# told: every operator was put on the GPU
+# told: ran_on always returned the GPU
 def ran_on(entry, *, cpu_flop_per_s):
     return "gpu" if entry["cuda_s"] > 0 else "cpu"
 
 
 # %% mistake="columns_alone"
-# told: the columns alone decided
+# told: only the columns decided
 def ran_on(entry, *, cpu_flop_per_s):
     return (
         "cpu"
@@ -34,7 +34,7 @@ def ran_on(entry, *, cpu_flop_per_s):
 
 
 # %% mistake="five_per_cent_of_the_other_column"
-# told: the columns agree within 5 % of the other one
+# told: the 5 % were taken of the wrong column
 def ran_on(entry, *, cpu_flop_per_s):
     if entry["flop"] > cpu_flop_per_s * entry["cuda_s"]:
         return "gpu"
@@ -62,7 +62,7 @@ self_times = _in_microseconds(self_times)
 
 
 # %% mistake="threads_thrown_together"
-# told: rows of another thread were taken for nested ones
+# told: rows of a different thread were treated as nested
 def self_times(rows):
     times, stack = {}, []
     for row in sorted(rows, key=lambda row: (row["start_s"], -row["end_s"])):
@@ -78,7 +78,7 @@ def self_times(rows):
 
 
 # %% mistake="totals_for_self_times"
-# told: has its total time, not its self time
+# told: has its total time instead of its self time
 def self_times(rows):
     times = {}
     for row in rows:
@@ -87,7 +87,7 @@ def self_times(rows):
 
 
 # %% mistake="touching_rows_are_inside"
-# told: a row that begins just where another one ends
+# told: a row that begins exactly when another one ends
 # %% replace
 while stack and stack[-1]["end_s"] <= row["start_s"]:
     stack.pop()

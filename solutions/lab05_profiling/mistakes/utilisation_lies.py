@@ -18,7 +18,7 @@ def utilisation(kernels, *, sm_count, window_s):
 
 
 # %% mistake="last_wave_is_full"
-# told: a last wave that is not full counts as a full one
+# told: a last wave that is not full was counted as full
 def utilisation(kernels, *, sm_count, window_s):
     busy_s = end_s = sm_s = 0.0
     for kernel in sorted(kernels, key=lambda kernel: kernel["start_s"]):
@@ -29,7 +29,7 @@ def utilisation(kernels, *, sm_count, window_s):
 
 
 # %% mistake="one_wave_too_many"
-# told: blocks that fill their last wave exactly get an empty wave more
+# told: an empty wave was added after blocks that fill their last wave exactly
 def utilisation(kernels, *, sm_count, window_s):
     busy_s = end_s = sm_s = 0.0
     for kernel in sorted(kernels, key=lambda kernel: kernel["start_s"]):
@@ -41,7 +41,7 @@ def utilisation(kernels, *, sm_count, window_s):
 
 
 # %% mistake="share_of_the_busy_time"
-# told: the SMs' share is of the busy time, not of the window
+# told: the SMs' share was divided by the busy time, not by the window
 def utilisation(kernels, *, sm_count, window_s):
     busy_s = end_s = sm_s = 0.0
     for kernel in sorted(kernels, key=lambda kernel: kernel["start_s"]):

@@ -87,7 +87,7 @@ def test_a_bare_list_of_events_is_a_trace_too(judged, solved):
     ],
 )
 def test_what_no_viewer_opens_is_told_so(change, judged, solved):
-    assert "the trace is not a file that a trace viewer opens" == (
+    assert "a trace viewer cannot open the trace" == (
         judged("layer_profiler", LayerProfiler=with_trace(solved, change)).what
     )
 
@@ -115,7 +115,7 @@ def test_a_profiler_that_launches_kernels_is_refused(judged, solved):
             super().__exit__(*error)
             self.model(__import__("torch").ones(2))
 
-    assert "the model's own work was not left alone" == judged("layer_profiler", LayerProfiler=Busy).what
+    assert "your profiler changes the model's own work" == judged("layer_profiler", LayerProfiler=Busy).what
 
 
 def test_leaf_modules_alone_are_not_every_module(judged, solved):
@@ -124,7 +124,9 @@ def test_leaf_modules_alone_are_not_every_module(judged, solved):
             if not list(module.children()):
                 super()._watch(name, module)
 
-    assert judged("layer_profiler", LayerProfiler=Leaves).what.startswith("the table lacks a row, or has one too many")
+    assert judged("layer_profiler", LayerProfiler=Leaves).what.startswith(
+        "the table is missing a row, or has an extra one"
+    )
 
 
 @pytest.mark.parametrize("method", ["_begin", "_end"])

@@ -31,11 +31,11 @@ def told(rows):
         ({f: row for f, row in RIGHT.items() if row[1]}, "only before the window"),
         (
             {f: [own, total, own * 0.2, total * 0.2] for f, (own, total, *_) in RIGHT.items()},
-            "seconds are of the window",
+            "seconds cover only the window",
         ),
         ({f: [o, t - o, os, ts - os] for f, (o, t, os, ts) in RIGHT.items()}, "own samples are missing"),
         ({f: [os * 5, ts * 5, os, ts] for f, (_, _, os, ts) in RIGHT.items()}, "samples of the whole run"),
-        (RIGHT | {"a": [0.0, 1.0, 0.2, 0.4]}, "only waited"),
+        (RIGHT | {"a": [0.0, 1.0, 0.2, 0.4]}, "only waiting"),
         (RIGHT | {"a": [0.0, 0.5, 0.2, 0.5]}, "counted twice"),
         (RIGHT | {"b": [0.0, 0.0, 0.2, 0.2]}, ""),
         (RIGHT, ""),
@@ -54,11 +54,11 @@ def test_states_laid_out_by_another_rule_are_named(exercises, solution):
     ]
     shifted = [["none", *states][: len(states)] for states in wanted]
 
-    assert "stretched already" in known_layout(cases, late, wanted).what
+    assert "already stretched" in known_layout(cases, late, wanted).what
     assert known_layout(cases, wanted, wanted) is known_layout(cases, shifted, wanted) is None
     more = [_laid(case, count=lambda one: one["repeat"] and one["repeat"] + 1)[: case["steps"]] for case in cases]
 
-    assert "there is one cycle more than `repeat`" == known_layout(cases, more, wanted).what
+    assert "there is one cycle more than `repeat` says" == known_layout(cases, more, wanted).what
 
 
 WANT = [["model", 1, 1.0, 6.0, 2.0, 12.0], ["x", 1, 2.0, 5.0, 4.0, 10.0], ["x.y", 1, 3.0, 3.0, 6.0, 6.0]]
@@ -68,7 +68,7 @@ WANT = [["model", 1, 1.0, 6.0, 2.0, 12.0], ["x", 1, 2.0, 5.0, 4.0, 10.0], ["x.y"
     ("rows", "is_read", "what"),
     [
         (WANT, False, "never read"),
-        ([[name, 0, 0.0, 0.0, 1.0, 2.0] for name, *_ in WANT], True, "filed as backward"),
+        ([[name, 0, 0.0, 0.0, 1.0, 2.0] for name, *_ in WANT], True, "recorded as backward"),
         ([["model", 1, -2.0, 6.0, -4.0, 12.0], *WANT[1:]], True, "all modules around it"),
         ([["model", 1, 0.5, 6.0, 2.0, 12.0], *WANT[1:]], True, ""),
     ],

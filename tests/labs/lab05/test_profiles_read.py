@@ -63,7 +63,7 @@ def test_a_forgotten_name_is_told(judged, solution):
         times.pop(sorted(times)[0])
         return times
 
-    assert judged("self_times", self_times=short).what.startswith("the table lacks a row, or has one too many")
+    assert judged("self_times", self_times=short).what.startswith("the table is missing a name, or has an extra one")
 
 
 @pytest.mark.parametrize("value", [float("nan"), -1.0, 10**400, "12", None])
@@ -136,7 +136,7 @@ def test_the_five_per_cent_are_of_the_column_that_the_text_names(judged):
         fast = entry["flop"] > cpu_flop_per_s * entry["cuda_s"]
         return "gpu" if fast or abs(entry["cuda_s"] - entry["cpu_s"]) > 0.05 * entry["cuda_s"] else "cpu"
 
-    assert "of the other one" in judged("self_times", ran_on=ran_on).what
+    assert "of the wrong column" in judged("self_times", ran_on=ran_on).what
 
 
 @pytest.mark.parametrize("state", ["", "recording", "NONE"])
@@ -167,8 +167,8 @@ def mean_share(kernels, sm_count):
 
 
 OTHER_SHARES = {
-    "swapped": lambda said, working, **_: (working, said),
-    "per cent": lambda said, working, **_: (100 * said, 100 * working),
+    "in the wrong order": lambda said, working, **_: (working, said),
+    "percentages": lambda said, working, **_: (100 * said, 100 * working),
     "pauses": lambda said, working, kernels, window_s, **_: (
         (max(k["end_s"] for k in kernels) - min(k["start_s"] for k in kernels)) / window_s,
         working,
@@ -178,7 +178,10 @@ OTHER_SHARES = {
         said,
         sum((k["end_s"] - k["start_s"]) / window_s * k["blocks"] / sm_count for k in kernels),
     ),
-    "short kernel weighs": lambda said, working, kernels, sm_count, **_: (said, mean_share(kernels, sm_count)),
+    "short kernel has the same weight": lambda said, working, kernels, sm_count, **_: (
+        said,
+        mean_share(kernels, sm_count),
+    ),
 }
 
 

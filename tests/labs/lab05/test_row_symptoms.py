@@ -51,11 +51,11 @@ def last_of_a_name(rows):
 @pytest.mark.parametrize(
     ("self_times", "told"),
     [
-        (walked(sort=None), "the rows were taken in the order of the list"),
-        (walked(sort=lambda row: row["start_s"]), "of rows that begin together, the shorter one was taken to be"),
-        (walked(thread=lambda row: 0), "rows of another thread were taken for nested ones"),
-        (walked(touching=True), "a row that begins just where another one ends was taken to lie inside"),
-        (last_of_a_name, "the rows of one name were not added up"),
+        (walked(sort=None), "the rows were used in the order of the list"),
+        (walked(sort=lambda row: row["start_s"]), "of two rows that begin together, the shorter one was counted as"),
+        (walked(thread=lambda row: 0), "rows of a different thread were treated as nested"),
+        (walked(touching=True), "a row that begins exactly when another one ends was counted as inside"),
+        (last_of_a_name, "rows with the same name were not added up"),
     ],
 )
 def test_the_difficulty_without_which_all_is_right_is_told(misread, self_times, told):
@@ -87,9 +87,9 @@ def unknown_on_the_cpu(entry, *, cpu_flop_per_s):
 @pytest.mark.parametrize(
     ("ran_on", "told"),
     [
-        (without_abs, "every cuda_s below cpu_s passed for a reading of the same clock"),
+        (without_abs, "every cuda_s below cpu_s was accepted as a reading of the same clock"),
         (by_cpu_time, "the work was compared with the CPU's peak within cpu_s"),
-        (unknown_on_the_cpu, "an operator of unknown FLOP was put on the CPU"),
+        (unknown_on_the_cpu, "an operator with 0 FLOPs was assigned to the CPU"),
     ],
 )
 def test_a_rule_that_gives_all_devices_is_told(misread, ran_on, told):
@@ -104,4 +104,4 @@ def test_a_rule_that_one_answer_does_not_follow_is_not_told(misread):
         flipped = {"cpu": "gpu", "gpu": "cpu"} if len(asked) == 3 else {"cpu": "cpu", "gpu": "gpu"}
         return flipped[without_abs(entry, cpu_flop_per_s=cpu_flop_per_s)]
 
-    assert "follow that rule" not in misread(ran_on=ran_on).why
+    assert "follow this rule" not in misread(ran_on=ran_on).why

@@ -42,12 +42,12 @@ def told(charges, name="gpu"):
     ("charges", "what"),
     [
         ({place: spent / 130e-6 for place, spent in RIGHT.items()}, "shares of the window"),
-        (RIGHT | {("synchronisation", "a:4"): 50.0}, "waits are charged with their whole length"),
-        (RIGHT | {("gpu", "a:2"): 40.0, ("gpu", "a:3"): 20.0}, "kernels that overlap"),
+        (RIGHT | {("synchronisation", "a:4"): 50.0}, "waits are charged with their whole duration"),
+        (RIGHT | {("gpu", "a:2"): 40.0, ("gpu", "a:3"): 20.0}, "the time of overlapping kernels"),
         (RIGHT | {("data", "a:1"): 30.0, ("synchronisation", "a:4"): 30.0}, "loading in a gap"),
         (RIGHT | {("launch", "a:2"): 2.0, ("synchronisation", "a:4"): 28.0}, "a gap that no wait began"),
         (RIGHT | {("synchronisation", "a:4"): 1.0}, "Python in the gaps"),
-        (RIGHT | {("gpu", "a:2"): 30.0, ("data", "a:1"): 10.0}, "a second charge of a line replaced the first"),
+        (RIGHT | {("gpu", "a:2"): 30.0, ("data", "a:1"): 10.0}, "a later charge of a line replaced an earlier one"),
     ],
 )
 def test_charges_that_are_wrong_in_one_way_are_named(charges, what):
@@ -68,5 +68,5 @@ def test_what_fits_no_rule_is_left_to_the_case(charges):
 
 
 def test_right_charges_and_a_wrong_name_are_named_by_how_it_was_chosen():
-    assert "last in the alphabet" in told(RIGHT, "synchronisation")
+    assert "last in alphabetical order" in told(RIGHT, "synchronisation")
     assert "" == told(RIGHT, "data")
