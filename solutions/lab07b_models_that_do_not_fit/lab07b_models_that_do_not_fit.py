@@ -1,23 +1,23 @@
 # %% [markdown]
 # # Models that do not fit
 #
-# A model of 7.5 billion parameters needs 120 GB before the first activation. That is more than a GPU of 80 GB has, and
-# nearly all that the largest GPU has. So weights, blocks or layers are spread over several GPUs. Each method has its
-# own cost: it sends other bytes, over other links, at other times. Here every rank's program is recorded and replayed
-# on a laptop, so you see each byte, each wait and each peak exactly.
+# A model of 7.5 billion parameters needs 120 GB before the first activation. That is more than a GPU with 80 GB has,
+# and nearly all that the largest GPU has. So weights, blocks or layers are spread over several GPUs. Each method has
+# its own cost: it sends different bytes, over different links, at different times. Here every rank's program is
+# recorded and replayed on a laptop, so you see each byte, each wait and each peak exactly.
 #
 # After this lab you can
 #
-# * shard a training step so that a layer's weights arrive while the layer before it runs, and are freed in time;
-# * split attention and MLP over ranks with one all-reduce forward and one backward, gradients included;
+# * shard a training step so that a layer's weights arrive while the previous layer runs, and are freed in time;
+# * split attention and MLP over ranks, with one all-reduce forward and one backward, and get correct gradients;
 # * fill a pipeline, and say what the 1F1B schedule changes and what it does not;
 # * choose between these methods for a model and a cluster, with numbers.
 #
 # This lab builds on lab07's collectives: an *all-gather* gives every rank all parts, a *reduce-scatter* sums and leaves
 # one part on each rank, and an *all-reduce* is a reduce-scatter followed by an all-gather.
 #
-# **About 210 minutes (estimated)**, in two sittings: the first ends with section 2. Practice carries no points; it
-# takes another 80 minutes (estimated), and its sections can be done in any order.
+# **About 210 minutes (estimated)**, in two sittings: the first ends with section 2. The practice sections carry no
+# points; they take another 80 minutes (estimated) and can be done in any order.
 #
 # | exercise | `sharded_step` | `split_a_block` | `pipeline` | `explain` |
 # |---|---|---|---|---|
@@ -30,12 +30,12 @@
 #
 # You need neither a GPU nor a second process: the GPUs are modelled, and results of modelled GPUs are labelled as such.
 # *Write your prediction down* before you run the next cell. If there is a box, enter a number, with or without its
-# unit, and press Enter. Only then is the result shown next to it. Lecture slides are quoted by deck: [002] software
+# unit, and press Enter. The result then appears next to it. Lecture slides are quoted by deck: [002] software
 # perspective, [004] deep learning, hopefully faster. `hint("sharded_step")` gives the hints of an exercise, one at a
 # time.
 #
-# A check that fails shows the first wrong case and what your code returned; `case("sharded_step")` gives that case's
-# inputs as Python values, to try your code on.
+# A check that fails shows the first wrong case and what your code returned. `case("sharded_step")` gives that case's
+# inputs as Python values, so that you can try your code on them.
 
 # %% setup
 try:
@@ -60,16 +60,16 @@ from edl_labs.virtual.cluster import ClusterMachine, VirtualCluster
 Progress("lab07b_models_that_do_not_fit")
 
 # %% [markdown]
-# ## 1. Sharded: gather, use, let go
+# ## 1. Sharded: gather, use, free
 #
-# In data parallel training every rank holds the same 16 bytes for each parameter: 2 of bf16 weights, 2 of gradients,
-# and 12 in fp32, the master copy of the weights and Adam's two averages. In *sharded* training (deck [002]'s ZeRO; in
+# In data parallel training every rank holds the same 16 bytes per parameter: 2 of bf16 weights, 2 of gradients, and 12
+# in fp32, for the master copy of the weights and Adam's two averages. In *sharded* training (deck [002]'s ZeRO; in
 # PyTorch, FSDP), each of `P` ranks keeps a `P`-th of each and gathers a layer's weights when it is that layer's turn.
-# 7.5 billion parameters are 120 GB on every GPU; sharded over 64, they are 1.9 GB.
+# 7.5 billion parameters take 120 GB on every GPU; sharded over 64 GPUs, they take 1.9 GB.
 #
 # This has a cost: weights are gathered twice in a step, forward and backward, instead of never. Gradients need a
-# reduce-scatter, which is the first half of an all-reduce. **Predict:** how many bytes does a rank send in a sharded
-# step, compared to the all-reduce of plain data parallel training?
+# reduce-scatter, which is the first half of an all-reduce. **Predict:** a sharded step sends how many times the bytes
+# of the all-reduce in plain data parallel training?
 
 # %% given
 from edl_labs.numerics import bytes_per_parameter
@@ -78,7 +78,9 @@ from edl_labs.virtual.cluster import ShardedLayers
 
 # %%
 predict(
-    "times_the_bytes", "Of the all-reduce's bytes a sharded step sends", unit="times"
+    "times_the_bytes",
+    "Compared with the all-reduce, a sharded step sends",
+    unit="times",
 )
 
 # %%
@@ -99,16 +101,17 @@ with reveal_prediction("times_the_bytes") as truth:
 #
 # | call | does |
 # |---|---|
-# | `layers.all_gather(i)` | starts to gather layer i's weights, and returns a work; takes their memory at once |
-# | `layers.forward(i)`, `layers.backward(i)` | a pass; it reads the gathered weights; backward makes gradients |
+# | `layers.all_gather(i)` | allocates memory, starts to gather layer i's weights, and returns a handle |
+# | `layers.forward(i)`, `layers.backward(i)` | run a pass with the gathered weights; backward gives gradients |
 # | `layers.free(i)` | frees the gathered weights |
-# | `layers.reduce_scatter(i)` | starts to sum the gradients of layer i over the ranks, and returns a work |
+# | `layers.reduce_scatter(i)` | starts to sum the gradients of layer i over the ranks, and returns a handle |
 # | `layers.update(i)` | updates the shard from the sum, and frees the layer's whole gradients |
 #
-# `work.wait()` makes everything issued after it wait for that work; nothing else waits. A second `wait()` does no harm.
-# A collective runs *during* later passes: it starts when everything issued before it is done, and collectives run one
-# after the other. Memory is counted in the order of your calls. It has room for two layers' weights and two layers'
-# gradients at once, but not for three of either. Your step may take at most 5 % more time than the best one.
+# A handle's `wait()` makes everything issued after it wait for that collective; nothing else waits. A second `wait()`
+# does no harm. A collective runs *during* later passes: it starts when everything issued before it is done, and
+# collectives run one after the other. Memory is counted in the order of your calls. There is room for two layers'
+# weights and two layers' gradients at once, but not for three of either. Your step may take at most 5 % more time than
+# the best one.
 
 
 # %% solve="sharded_step"
@@ -156,21 +159,22 @@ with requires_solution("sharded_step"):
     axes = shown.timeline.plot(axes)
 
 # %% [markdown]
-# All but the first gather and the last sum hide behind passes. The last layer is needed again at once, so its weights
-# may stay, which saves a gather. `fully_shard` issues all this for you (but it frees the last layer too, unless you set
-# `reshard_after_forward` to False). It cannot make passes long enough: if a gather takes longer than its pass, the rank
-# waits for it, however early it begins. Both grow with the layer, but only the pass grows with the tokens on each GPU.
+# All gathers except the first, and all sums except the last, hide behind passes. The last layer is needed again at
+# once, so its weights may stay, which saves a gather. `fully_shard` issues all this for you (but it frees the last
+# layer too, unless you set `reshard_after_forward` to False). But it cannot make passes longer: if a gather takes
+# longer than the pass that hides it, the rank waits for it, however early it begins. Both times grow with the layer,
+# but only that of the pass grows with the tokens on each GPU.
 
 # %% [markdown]
 # **The same in torch.** `fully_shard(layer)` hooks your calls into the passes of a layer: `layers.all_gather(i)` is
 # `dist.all_gather_into_tensor(whole, shard, async_op=True)`, `layers.free(i)` is `reshard_after_forward`,
 # `layers.reduce_scatter(i)` is `dist.reduce_scatter_tensor(shard, whole, async_op=True)`, and `layers.update(i)` is an
-# optimizer that sees only shards. The profiler counts the calls in a step of four layers:
+# optimizer that works only on shards. The profiler counts the calls in a step of four layers:
 
 
 # %%
 def sharded_in_torch():
-    """The collectives of a pass there and back, sharded over two processes."""
+    """The collectives of a forward and a backward pass, sharded over two processes."""
     from torch.distributed.device_mesh import init_device_mesh
     from torch.distributed.fsdp import fully_shard
 
@@ -194,19 +198,19 @@ in_torch(sharded_in_torch, ranks=2, told=recorded)
 #
 # If a single layer is too large, or must be faster, its matrices are cut (*tensor parallelism*). In `gelu(x A) B` the
 # nonlinearity needs complete sums. So `A` is cut by **columns**, each rank applies `gelu` to its own channels, and `B`
-# is cut by **rows**, at the same places. Every rank then has a part of every sum of the output, and one all-reduce adds
-# the parts up. In attention, a rank has some of the heads, as it has some of the channels in an MLP.
+# is cut by **rows**, at the same places. Every rank then has a part of every sum in the output, and one all-reduce adds
+# up the parts. In attention, each rank has some of the heads, just as it has some of the channels in an MLP.
 #
 # **Predict:** a transformer layer (an attention block, then an MLP block) of width 4096 processes 2048 tokens in bf16,
 # on the 8 GPUs of a single node. How many bytes does each all-reduce add up? And how many all-reduces does the whole
-# layer have, forward and backward together?
+# layer need, forward and backward together?
 
 # %% given
 from edl_labs.roofline.network import tensor_calls
 
 # %%
 predict("summed", "Each all-reduce adds up", unit="MB")
-predict("sums", "The layer's all-reduces, forward and backward, number", unit="sums")
+predict("sums", "Forward and backward, the layer needs", unit="all-reduces")
 
 
 # %%
@@ -261,15 +265,15 @@ def heads_of(block, x):
 # for a rank's own heads. Write
 #
 # * `shards(block, rank, ranks)` → a dict with the block's names and a rank's part of each: neighbouring columns (or
-#   heads), in the order of the ranks. Sizes need not be multiples of `ranks`, but are never smaller; parts differ by at
-#   most one column (or head). A head is never cut, and what belongs to the block's output is whole on every rank. Do
-#   not change `block`: the next rank's part is cut from it;
+#   heads), in the order of the ranks. The number of columns (or heads) need not be a multiple of `ranks`, but is never
+#   smaller; parts differ by at most one column (or head). A head is never cut, and what belongs to the block's output
+#   is whole on every rank. Do not change `block`: the next rank's part is cut from it;
 # * `forward(shard, x, comm)` → the block's whole output, on every rank. `comm.all_reduce(tensor)` gives the sum over
-#   the ranks as a new tensor. *Autograd does not see this sum*, so write the two `torch.autograd.Function`s that
+#   the ranks as a new tensor. *Autograd cannot follow this sum*, so write the two `torch.autograd.Function`s that
 #   Megatron calls f (where x enters) and g (where the parts come together). Their backward passes make the gradients
 #   right, with **one** all-reduce forward and **one** backward. You call a `Function` with `apply`. `backward` finds in
-#   `ctx` what `forward` stored there, and returns one gradient for each input of `forward`, `None` for inputs that are
-#   not tensors:
+#   `ctx` what `forward` stored there. It returns one gradient for each input of `forward`, and `None` for inputs that
+#   are not tensors:
 #
 #       class Scaled(torch.autograd.Function):
 #           @staticmethod
@@ -356,7 +360,7 @@ def forward(shard, x, comm):
 check("split_a_block")
 
 # %% [markdown]
-# A layer has four all-reduces, and the two forward ones do not hide: what follows needs the whole sum, unless product
+# A layer has four all-reduces. The two forward ones are not hidden: what follows needs the whole sum, unless product
 # and sum are cut into pieces that overlap (*asynchronous* tensor parallelism). (Those of the backward pass can run at
 # the same time as the products for the weights' gradients.) So blocks are split within a node, where links are fast.
 # Between nodes, micro-batches are sent instead.
@@ -367,43 +371,43 @@ check("split_a_block")
 # Deck [002] puts layers 0 to 2 on one GPU and layers 3 to 5 on the next. A batch that goes through as a whole keeps
 # only one GPU busy at a time. Cut into `m` micro-batches, it keeps all stages busy, except while the pipeline fills and
 # drains: that idle time is the **bubble**. GPipe runs all forward passes, then all backward passes. **1F1B** runs a
-# backward pass as soon as its gradient has arrived: after a few forward passes to warm up, it alternates one forward,
-# one backward.
+# backward pass as soon as its gradient has arrived: after a few forward passes to warm up, it alternates between one
+# forward and one backward pass.
 #
 # **Predict:** 4 stages run 16 micro-batches on the modelled cluster. For what share of the step is a stage idle with
-# GPipe, and with 1F1B? And how many micro-batches does the first stage hold at once?
+# GPipe, and with 1F1B? And how many micro-batches does the first stage hold at once with 1F1B?
 
 # %% given
 from edl_labs.virtual.cluster import PipelineStage
 
 # %%
-predict("gpipe_bubble", "With GPipe a stage idles", unit="%")
-predict("1f1b_bubble", "With 1F1B a stage idles", unit="%")
-predict("in_flight", "With 1F1B the first stage holds", unit="micro-batches")
+predict("gpipe_bubble", "With GPipe, a stage is idle for", unit="%")
+predict("1f1b_bubble", "With 1F1B, a stage is idle for", unit="%")
+predict("in_flight", "With 1F1B, the first stage holds", unit="micro-batches")
 
 # %% [markdown]
 # With `p` stages, a step of GPipe lasts `m + p - 1` forward passes and as many backward passes, and each stage runs `m`
 # of each.
 #
 # Write three functions. `order(schedule, stage, stages, micro)` → what a stage does, in order: a list of `("forward",
-# i)` and `("backward", i)`, each micro-batch `i` once forward and once backward. `schedule` is `"gpipe"` or `"1f1b"`.
-# GPipe may take its backward passes in any order that all stages share; in 1F1B the oldest micro-batch goes first. In
-# 1F1B no stage holds more micro-batches than it needs to stay busy.
+# i)` and `("backward", i)`, with each micro-batch `i` once forward and once backward. `schedule` is `"gpipe"` or
+# `"1f1b"`. GPipe may run its backward passes in any order that all stages share; in 1F1B the oldest micro-batch goes
+# first. In 1F1B no stage holds more micro-batches than it needs to stay busy.
 #
 # `run_stage(stage, schedule)` runs that list on one rank. A `PipelineStage` has the numbers `stage` (which one it is),
-# `stages` and `micro`, and these calls; the first stage receives no input, the last one no gradient:
+# `stages` and `micro`, and the calls below. The first stage receives no input, and the last one no gradient.
 #
 # | call | does |
 # |---|---|
-# | `stage.forward(i)`, `stage.backward(i)` | a pass; between the two, `i` is held in memory |
+# | `stage.forward(i)`, `stage.backward(i)` | run a pass; between the two, `i` is held in memory |
 # | `stage.recv_forward(i)`, `stage.recv_backward(i)` | wait for the input, for the gradient |
-# | `stage.send_forward(i)`, `stage.send_backward(i)` | send, and return when the message *has been received* |
+# | `stage.send_forward(i)`, `stage.send_backward(i)` | send, and return once the message *has been received* |
 # | `stage.isend_forward(i)`, `stage.isend_backward(i)` | start to send, and return at once; no wait is needed |
 #
 # `idle_seconds(schedule, stages, micro, *, forward_s, backward_s, chunks)` → the seconds that each stage is idle in a
-# step, as one number (it is equal for all stages), without messages. A third `schedule`, `"interleaved"`, gives each
-# stage `chunks` separate pieces of the layers. Each piece takes one `chunks`-th of the time, so the first gradient
-# comes back that much sooner. `chunks` is 1 in the others. (You do not need every argument.)
+# step, as one number (it is the same for all stages); messages take no time here. A third `schedule`, `"interleaved"`,
+# gives each stage `chunks` separate pieces of the layers. Each piece takes one `chunks`-th of the time, so the first
+# gradient comes back that much sooner. In the other schedules `chunks` is 1. (You do not need every argument.)
 
 
 # %% solve="pipeline"
@@ -419,7 +423,7 @@ def order(schedule, stage, stages, micro):
 
 
 def run_stage(stage, schedule):
-    """Does a step on one rank."""
+    """Run a step on one rank."""
     ### BEGIN SOLUTION
     is_first, is_last = stage.stage == 0, stage.stage == stage.stages - 1
     for kind, i in order(schedule, stage.stage, stage.stages, stage.micro):
@@ -439,7 +443,7 @@ def run_stage(stage, schedule):
 
 
 def idle_seconds(schedule, stages, micro, *, forward_s, backward_s, chunks):
-    """The seconds that each stage idles in a step."""
+    """The seconds that each stage is idle in a step."""
     ### BEGIN SOLUTION
     return (stages - 1) * (forward_s + backward_s) / chunks
     ### END SOLUTION
@@ -480,33 +484,33 @@ with requires_solution("pipeline"), reveal_prediction(*asked) as truth:
         done.timeline.plot(axes).set_title(f"{schedule} (modelled)")
 
 # %% [markdown]
-# With 4 micro-batches the bubble would be 3/7, 42.9 %. *More micro-batches* or *interleaved* layers shrink it (and so
-# do newer schedules, which compute the weights' gradients during the bubble). So 1F1B helps indirectly: in the memory
-# that GPipe needs for 16 micro-batches, it can run more of them.
+# With 4 micro-batches the bubble would be 3/7, or 42.9 %. *More micro-batches* or *interleaved* layers shrink it (and
+# so do newer schedules, which compute the weights' gradients during the bubble). So 1F1B helps indirectly: in the
+# memory that GPipe needs for 16 micro-batches, it can run more of them.
 
 # %% [markdown]
-# ## 4. Which of them, and why?
+# ## 4. Which method, and why?
 
 # %% [markdown] explain="explain"
 # **Explain (read by your instructor).** A transformer of 30 billion parameters (48 layers of width 7168) is to be
 # trained in bf16 with Adam on four nodes of eight GPUs with 80 GB each. A GPU reaches 400 TFLOP/s; links carry 450 GB/s
-# within a node, and 50 GB/s for each GPU between nodes. Take 6 FLOP for each parameter and token, and rings over all
-# ranks, in which a gather or a reduce-scatter of n bytes sends nearly n through each GPU's link; leave activations out.
-# (a) How many bytes do weights, gradients and Adam need, and which ways of spreading them make them fit? (b) Choose one
-# way for a step of one million tokens, and one for 64 000 tokens. Give numbers for what is computed and what is sent:
-# what hides and what does not? (c) A colleague proposes four pipeline stages with eight micro-batches, "in 1F1B, which
-# shrinks the bubble". What is right about that, and what would you do instead?
+# within a node, and 50 GB/s per GPU between nodes. Count 6 FLOP per parameter and token, and use rings over all ranks,
+# in which a gather or a reduce-scatter of n bytes sends nearly n through each GPU's link. Leave out activations. (a)
+# How many bytes do weights, gradients and Adam need, and which ways of spreading them make them fit? (b) Choose one way
+# for a step of one million tokens, and one for 64 000 tokens. Give numbers for what is computed and what is sent: which
+# communication is hidden, and which is not? (c) A colleague proposes four pipeline stages with eight micro-batches, "in
+# 1F1B, which shrinks the bubble". What is right about that, and what would you do instead?
 
 # %% [markdown]
 # ## Practice: what each stage of ZeRO holds and sends
 #
 # Stage 0 is plain data parallel training. Each further stage shards one more part: stage 1 the optimizer's state, stage
 # 2 also gradients, stage 3 also weights. **Predict:** with 2 bytes for a weight, 2 for a gradient and 12 for the master
-# copy and Adam, how many bytes of the 16 does stage 2 leave for each parameter on 8 GPUs? And which is the first stage
-# that sends more than stage 0, with one micro-batch?
+# copy and Adam, how many of these 16 bytes per parameter does each of 8 GPUs hold in stage 2? And which is the first
+# stage that sends more than stage 0, with one micro-batch?
 
 # %%
-predict("stage_2_holds", "For each parameter stage 2 holds", unit="B")
+predict("stage_2_holds", "Per parameter, a GPU in stage 2 holds", unit="B")
 predict(
     "sends_more", "The first to send more is", choices=("stage 1", "stage 2", "stage 3")
 )
@@ -519,17 +523,17 @@ predict(
 #
 # | key of a recipe | meaning |
 # |---|---|
-# | `layers` | the parameters of each layer |
+# | `layers` | a list with the number of parameters of each layer |
 # | `frozen` | how many of the first layers are not trained: they have only weights, and no backward pass |
 # | `weights`, `gradients`, `optimizer` | bytes per parameter |
-# | `micro_batches` | how many in a step: each goes forward and backward, then comes one update |
+# | `micro_batches` | how many there are in a step: each goes forward and backward; then there is one update |
 #
-# Each layer is cut separately: a *shard* is its number of parameters over `ranks`, rounded up, on every GPU. What is
-# not sharded is whole, and needs no padding. Collectives run in rings, layer by layer: an all_gather or a
+# Each layer is cut separately: on every GPU a *shard* has the layer's number of parameters divided by `ranks`, rounded
+# up. What is not sharded is whole, and needs no padding. Collectives run in rings, layer by layer: an all_gather or a
 # reduce_scatter sends `ranks - 1` shards, an all_reduce twice as many. Whole gradients are added up locally over the
 # micro-batches; sharded gradients must be summed over the ranks after each micro-batch. Sharded weights are gathered
-# for a pass and freed after it, and each GPU updates the parameters whose optimizer state it holds. Nothing unneeded is
-# sent.
+# for a pass and freed after it, and each GPU updates the parameters whose optimizer state it holds. Nothing is sent
+# that is not needed.
 
 
 # %% solve="zero"
@@ -585,42 +589,42 @@ with (
         print(f"modelled, stage {stage}: {held} held, {goes} sent")
 
 # %% [markdown]
-# An all_reduce is a reduce_scatter and an all_gather; the stages only change what is gathered. This holds for one
-# micro-batch: with several, stage 2 pays for each.
+# An all_reduce is a reduce_scatter followed by an all_gather; the stages only change what is gathered. This is true for
+# one micro-batch: with several, stage 2 sends gradients for each.
 
 
 # %% [markdown]
 # ## Practice: place a training job
 #
 # Which of these methods suits a given model on a given cluster? The rules below give all costs. Typing them in is most
-# of the work, but the choice at the end is the point. A *layout* says how many replicas (`dp`), how many GPUs share a
-# block (`tp`) and how many stages there are (`pp`); their product is the number of GPUs. A micro-batch has `micro`
-# sequences, and a step of each replica has `micro_batches` of them; `zero` is a stage, `recompute` a bool. The cost of
-# a layout:
+# of the work, but the choice at the end is the point. A *layout* gives the number of replicas (`dp`), the number of
+# GPUs that share a block (`tp`) and the number of stages (`pp`); their product is the number of GPUs. A micro-batch has
+# `micro` sequences, and a step of each replica has `micro_batches` of them; `zero` is a stage of ZeRO, `recompute` a
+# bool. The cost of a layout:
 #
-# * **Parameters** of a GPU, n: `blocks / pp * block_parameters / tp`.
-# * **State**: 16 B for each of the n parameters. Stage 1 shards 12 of them over `dp`, stage 3 all 16.
-# * **Activations**: t = `micro * sequence` tokens keep 34·t·`hidden` / `tp` B a block. With `recompute` it is
-#   2·t·`hidden` B a block, and once 34·t·`hidden` / `tp` for the block that runs. The first stage keeps the activations
-#   of all its blocks for `pp` micro-batches, or for all micro-batches if there are fewer.
-# * **Computing** of a micro-batch: 6·n·t FLOP, 8 with `recompute`, at `flop_per_s`, or at I · `memory_byte_per_s` if
-#   that is less. I is the FLOP/B of a GPU's own product: t × `hidden` by `hidden` × w, in 2-byte types, with w = 4 ·
+# * **Parameters** of a GPU: n = `blocks / pp * block_parameters / tp`.
+# * **State**: 16 B for each of the n parameters. Stage 1 shards 12 of these bytes over `dp`, stage 3 all 16.
+# * **Activations**: t = `micro * sequence` tokens keep 34·t·`hidden` / `tp` B per block. With `recompute` they keep
+#   2·t·`hidden` B per block, plus 34·t·`hidden` / `tp` once, for the block that runs. The first stage keeps the
+#   activations of all its blocks for `pp` micro-batches, or for all micro-batches if there are fewer.
+# * **Computing** of a micro-batch: 6·n·t FLOP (with `recompute`, 8·n·t) at `flop_per_s`, or at I · `memory_byte_per_s`
+#   if that is less. I is the FLOP/B of a GPU's own product: t × `hidden` by `hidden` × w, in 2-byte types, with w = 4 ·
 #   `hidden` / `tp`; both matrices are read once, and the result is written once.
-# * **Split blocks**: 4 all-reduces of 2·t·`hidden` B per block and micro-batch, 6 with `recompute`.
-# * **Hand-overs**, if there are several stages: 2 messages of 2·t·`hidden` B per micro-batch.
-# * **A step**: the time that one micro-batch takes for computing, split blocks and hand-overs is a *slot*; a step has
-#   `micro_batches + pp - 1` slots.
-# * **Data sums**: in stages 0 and 1 an all-reduce of 2·n B a step; in stage 3 two gathers and one reduce-scatter of 2·n
-#   B for each micro-batch. They run during the computation of one micro-batch (in stage 3: of all of them, without the
-#   bubble). If they take longer, the rest is added to the step.
+# * **Split blocks**: 4 all-reduces of 2·t·`hidden` B per block and micro-batch, or 6 with `recompute`.
+# * **Messages between stages**, if there are several: 2 messages of 2·t·`hidden` B per micro-batch.
+# * **A step**: the time of one micro-batch for computing, split blocks and messages between stages is a *slot*; a step
+#   has `micro_batches + pp - 1` slots.
+# * **Data sums**: in stages 0 and 1 an all-reduce of 2·n B per step; in stage 3 two gathers and one reduce-scatter of
+#   2·n B for each micro-batch. They run during the computation of one micro-batch (in stage 3: of all micro-batches,
+#   without the bubble). If they take longer, the rest is added to the step.
 #
-# Collectives run in rings: in a group of P, a gather or a reduce-scatter is P - 1 rounds of a P-th, and an all-reduce
-# has twice as many rounds. A round takes α + bytes / rate. GPUs are numbered so that the `tp` GPUs of a group are
-# neighbours, `dp` spans `tp * dp` GPUs and `pp` spans all. A group that spans at most `gpus_per_node` GPUs uses the
-# links `inside`, any other those `between`.
+# Collectives run in rings: in a group of P, a gather or a reduce-scatter takes P - 1 rounds of a P-th of the bytes, and
+# an all-reduce takes twice as many rounds. A round takes α + bytes / rate. GPUs are numbered so that the `tp` GPUs of a
+# group are neighbours, `dp` spans `tp * dp` GPUs and `pp` spans all. A group that spans at most `gpus_per_node` GPUs
+# uses the links `inside`; any other group uses those `between`.
 #
 # Write `layout_bytes(job, layout)`, `layout_s(job, layout)` for a step, and `place(job)` → the layout that fits into
-# `memory_bytes` and trains the most *useful* sequences per second (97 % of the best is enough). Sequences beyond
+# `memory_bytes` and trains the most *useful* sequences per second (97 % of the best rate is enough). Sequences beyond
 # `useful_sequences` in a step do not count: they are computed for nothing.
 
 # %% given
@@ -628,7 +632,7 @@ from itertools import product
 
 
 def every_layout(job):
-    """All layouts that are asked for, as dicts."""
+    """All layouts of this job, as dicts."""
     gpus = job["nodes"] * job["gpus_per_node"]
     powers = [2**at for at in range(gpus.bit_length())]
     names = ("dp", "tp", "pp", "micro", "micro_batches", "zero", "recompute")
@@ -639,8 +643,8 @@ def every_layout(job):
 
 
 # %% [markdown]
-# **Predict:** 48 blocks of width 6144 (22 billion parameters) on two nodes of eight GPUs with 80 GB. How many GPUs
-# share a block in the best layout, if links between nodes have 25 GB/s? And if they had 400?
+# **Predict:** 48 blocks of width 6144 (22 billion parameters) run on two nodes of eight GPUs with 80 GB. How many GPUs
+# share a block in the best layout if links between nodes have 25 GB/s? And if they had 400 GB/s?
 
 # %%
 predict("tp_slow", "With 25 GB/s between nodes, a block is shared by", unit="GPUs")
@@ -692,7 +696,7 @@ def layout_s(job, layout):
 
 
 def place(job):
-    """The layout that fits and trains the most useful sequences a second."""
+    """The layout that fits and trains the most useful sequences per second."""
 
     ### BEGIN SOLUTION
     def useful_per_s(layout):
@@ -720,13 +724,13 @@ with requires_solution("layout"), reveal_prediction("tp_slow", "tp_fast") as tru
         placed["between"] = {"alpha_s": 14e-6, "byte_per_s": rate}
         best[rate] = place(placed)
         print(f"modelled, {rate / 1e9:.0f} GB/s between nodes: {best[rate]}")
-        print(f"  modelled: {seconds(layout_s(placed, best[rate]))} a step")
+        print(f"  modelled: {seconds(layout_s(placed, best[rate]))} per step")
     truth(tp_slow=best[25e9]["tp"], tp_fast=best[400e9]["tp"])
 
 # %% [markdown]
-# With slow links between nodes, only gradients should cross. If the links between nodes are as fast as those inside,
-# weights can arrive while the previous product is computed. Neither is a general rule: change `useful_sequences` or
-# `memory_bytes`, and see.
+# With slow links between nodes, only gradients should cross. If the links between nodes are nearly as fast as those
+# inside, weights can arrive while the previous product is computed. Neither is a general rule: change
+# `useful_sequences` or `memory_bytes`, and see what happens.
 
 # %% [markdown]
 # ## Where you are

@@ -50,9 +50,8 @@ def judge_parts(case: Any, got: Any, phase: str) -> None:
         off = min(distance(mine, form) for form in forms)
         if off > SAME:
             what = "of the output" if phase == "forward" else "of the input's gradient"
-            why = (
-                f"results are right, but rank {rank}'s tensor in the {phase} all-reduce is {off:.2g} of its length off"
-            )
+            why = f"the results are right, but rank {rank}'s tensor in the {phase} all-reduce has a relative error "
+            why += f"of {off:.2g}"
             then = f"pass comm.all_reduce the part {what} that comes from the rank's own shard"
             raise Wrong(f"a rank contributes something other than its part {what}", why=why, next=then)
 

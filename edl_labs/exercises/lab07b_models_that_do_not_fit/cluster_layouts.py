@@ -17,13 +17,13 @@ _CLOSEST = 1e-12  # what free things still cost, in seconds or rounds
 PARTS: dict[str, tuple[str, str]] = {
     "state": ("bytes", "weights, gradients and optimizer"),
     "activations": ("bytes", "activations"),
-    "computing": ("seconds", "computing at full rate, with the bubble"),
-    "reading": ("seconds", "products that wait for memory"),
+    "computing": ("seconds", "computing at the full rate, including the bubble"),
+    "reading": ("seconds", "products that are limited by memory"),
     "split sums": ("seconds", "sums of split blocks"),
-    "hand-overs": ("seconds", "hand-overs between stages"),
-    "data sums": ("seconds", "what replicas send"),
-    "rounds": ("seconds", "messages of split blocks that follow one another"),
-    "hiding": ("seconds", "data sums that overlap computing"),
+    "hand-overs": ("seconds", "messages between stages"),
+    "data sums": ("seconds", "sums over the replicas"),
+    "rounds": ("seconds", "consecutive messages of split blocks"),
+    "hiding": ("seconds", "the overlap of data sums and computing"),
 }
 WITHIN = 0.97  # of the most useful sequences a second, promised in the text
 CHOICE = ("dp", "tp", "pp", "micro", "micro_batches", "zero", "recompute")
@@ -88,12 +88,14 @@ class LayoutOfAJob(Exercise):
         for part in PARTS:
             for layout, found, right in zip(asked_of(case, part), got["parts"][part], want["parts"][part], strict=True):
                 if not close(found, right, atol=_CLOSEST):
-                    why = f"{found:.4g} for {right:.4g}: {part} alone, at {_named(layout)}"
+                    why = f"for this part alone, got {found:.4g}, expected {right:.4g}, with {_named(layout)}"
                     raise Wrong(f"one part of the price is wrong: {PARTS[part][1]}", why=why, next=_NEXT[part])
         for unit in ("bytes", "seconds"):
             for layout, found, right in zip(every_layout(case), got[unit], want[unit], strict=True):
                 if not close(found, right):
-                    why = f"{found:.4g} {unit} for {right:.4g} at {_named(layout)}; each part alone is right"
+                    why = (
+                        f"got {found:.4g} {unit}, expected {right:.4g}, for {_named(layout)}; each part alone is right"
+                    )
                     then = _together(layout, less=found < right)
                     raise Wrong("the parts of a layout's price are combined wrongly", why=why, next=then)
         self._judge_choice(case, got["chosen"], want)
@@ -101,16 +103,20 @@ class LayoutOfAJob(Exercise):
     def _judge_choice(self, case: Any, chosen: Any, want: Any) -> None:
         every = list(every_layout(case))
         if chosen not in every:
-            raise Wrong("that is not a layout of this job", why=_named(chosen), next="return one of every_layout(job)")
+            then = "return one of every_layout(job)"
+            raise Wrong("the result is not a layout of this job", why=f"place returned {_named(chosen)}", next=then)
         held = want["bytes"][every.index(chosen)]
         if held > case["memory_bytes"]:
-            why = f"{_named(chosen)}: {byte_count(held)} of {byte_count(case['memory_bytes'])}"
-            raise Wrong("this layout does not fit", why=why, next="leave out layouts that need more than memory_bytes")
+            why = f"{_named(chosen)} needs {byte_count(held)}, and a GPU has {byte_count(case['memory_bytes'])}"
+            then = "leave out layouts that need more than memory_bytes"
+            raise Wrong("the chosen layout does not fit", why=why, next=then)
         rates = useful_rates(case, want)
         best = max(rate for rate, held in zip(rates, want["bytes"], strict=True) if held <= case["memory_bytes"])
         if rates[every.index(chosen)] < WITHIN * best:
-            why = f"{_named(chosen)} has {rates[every.index(chosen)] / best:.0%} of the best one's sequences a second"
-            raise Wrong("another layout that fits trains faster", why=why, next="compute the time of each, and compare")
+            share = f"{rates[every.index(chosen)] / best:.0%}"
+            why = f"{_named(chosen)} trains {share} of the best one's useful sequences per second"
+            then = "compute the useful sequences per second of each layout that fits, and compare"
+            raise Wrong("another layout that fits trains faster", why=why, next=then)
 
     def format_answer(self, case: Any, got: Any) -> str:
         """The choice, with its price."""
@@ -118,7 +124,7 @@ class LayoutOfAJob(Exercise):
         if got["chosen"] not in every:
             return _named(got["chosen"])
         at = every.index(got["chosen"])
-        return f"{_named(every[at])}: {byte_count(got['bytes'][at])}, {seconds(got['seconds'][at])} a step"
+        return f"{_named(every[at])}: {byte_count(got['bytes'][at])}, {seconds(got['seconds'][at])} per step"
 
     def format_case(self, case: Any) -> str:
         """The model and the cluster."""
@@ -135,25 +141,25 @@ class LayoutOfAJob(Exercise):
 
 
 _NEXT = {
-    "state": "16 bytes a parameter of this GPU's part; what does the stage divide by dp?",
+    "state": "count 16 bytes per parameter of this GPU's part: which of them does the stage divide by dp?",
     "activations": "how many micro-batches are in flight, with how many blocks each?",
-    "computing": "one slot for each micro-batch, and the slots of the bubble",
-    "reading": "the smaller of the two rates, with this GPU's own part of the product",
-    "split sums": "how many all-reduces of which vector, over which links?",
-    "hand-overs": "one message forward and one back in each slot",
-    "data sums": "how many bytes of gradients and weights, how often, over which links?",
-    "rounds": "how many messages follow one another?",
-    "hiding": "how much of the data sums is left after the part that computation hides?",
+    "computing": "count one slot for each micro-batch, and add the slots of the bubble",
+    "reading": "use the smaller of the two rates, and only this GPU's part of the product",
+    "split sums": "how many all-reduces are there, of how many bytes, and over which links?",
+    "hand-overs": "count one message forward and one backward in each slot",
+    "data sums": "how many bytes of gradients and weights are sent, how often, and over which links?",
+    "rounds": "how many messages are sent one after the other?",
+    "hiding": "which part of the data sums does the computation not hide?",
 }
 
 
 def _together(layout: Any, *, less: bool) -> str:
     """What to look at where parts alone are right: they were asked with one stage, or without replicas."""
     if layout["pp"] > 1 and layout["zero"] == 3 and layout["dp"] > 1 and less:
-        return "computation hides data sums, in micro_batches slots; the bubble hides nothing"
+        return "let only the computation in micro_batches slots hide data sums: the bubble hides nothing"
     if layout["pp"] > 1 and layout["tp"] > 1 and not less:
-        return "the sums are right with one stage; a stage has blocks / pp blocks and pays only for its own"
-    return "which part hides which, and how often in a step does each come?"
+        return "count sums only for a stage's own blocks / pp blocks: with a single stage, your sums are right"
+    return "which part hides which, and how often does each occur in a step?"
 
 
 def asked_of(case: Any, part: str) -> list[dict[str, Any]]:

@@ -85,12 +85,12 @@ class Pipeline(Exercise):
         for case, mine, right in zip(cases, got, want, strict=True):
             self.compare(case, {**mine, "idle_s": right["idle_s"]}, right)  # an order that is wrong comes first
         return _shrunk(
-            "in all cases of 1f1b, the same share of a stage's idle time came back; of other schedules, all of it"
+            "in all cases of 1f1b, you return the same share of a stage's idle time; for other schedules, all of it"
         )
 
     def format_case(self, case: Any) -> str:
         """The schedule and the sizes."""
-        chunks = f", {case['chunks']} chunks of layers a stage" if case["schedule"] == "interleaved" else ""
+        chunks = f", {case['chunks']} chunks of layers per stage" if case["schedule"] == "interleaved" else ""
         return (
             f"{case['schedule']}: {case['stages']} stages, {case['micro']} micro-batches, "
             f"{seconds(case['forward_s'])} forward, {seconds(case['backward_s'])} backward{chunks}"
@@ -122,7 +122,7 @@ def _call_all(stage: PipelineStage) -> None:
 
 def _judge_waiting(case: Any, run: ClusterReplay) -> None:
     if run.hang is not None and sum(wait.call.startswith("send") for wait in run.hang.waits) > 1:
-        then = "isend returns at once, so that the stage can reach its own recv"
+        then = "use isend, which returns at once, so that the stage can reach its own recv"
         raise Wrong("two stages send to each other, but neither receives", why=run.hang.what, next=then)
     if run.hang is not None:
         _judge_whole(case, run)
@@ -130,7 +130,7 @@ def _judge_waiting(case: Any, run: ClusterReplay) -> None:
         crossed = any("(backward" in calls.get(at, "") and "(forward" in calls.get(at + 1, "") for at in calls)
         if case["schedule"] == "1f1b" and crossed and _is_warmed_up_too_long(case, run):
             what = "a stage waits for a gradient, but the next stage waits for more inputs before its backward pass"
-            then = "a stage warms up with one forward pass for each stage after it; the last stage needs none"
+            then = "warm up with one forward pass for each later stage; the last stage needs none"
             raise Wrong(what, why=run.hang.what, next=then)
     require_end(run)
 
@@ -142,7 +142,7 @@ def _judge_whole(case: Any, run: ClusterReplay) -> None:
         wanted = {f"{kind} {i} of stage {stage}" for kind in ("forward", "backward") for i in range(case["micro"])}
         missing = sorted(wanted - passes)
         if missing:
-            then = "on every stage, every micro-batch needs one forward and one backward pass"
+            then = "run one forward and one backward pass of every micro-batch on every stage"
             raise Wrong("the step is incomplete", why=f"{missing[0]} never ran", next=then)
 
 
@@ -168,7 +168,7 @@ def _judge_forgery(case: Any, stage: int, program: Any, run: ClusterReplay) -> N
         if entry["op"] == "launch":
             good = good and entry.get("duration_s") == took[entry["name"].split()[0]]
     if not good or run.races:
-        then = "use only the stage's forward, backward and four kinds of messages"
+        then = "use only the stage's forward, backward, and calls that send or receive"
         raise Wrong(
             "the program was not recorded by the stage's calls",
             why=f"stage {stage}'s program contains other operations",
@@ -190,9 +190,9 @@ def _judge_reads(case: Any, stage: int, name: str, entry: Any, run: ClusterRepla
         if not any(source.startswith(text) for source in found):
             _judge_turns(case, run)
             read = ", ".join(source.partition("(")[0] for source in found)
-            why = f"{name} reads what these gave: {read or 'nothing'}"
+            why = f"{name} reads the result of: {read or 'no pass'}"
             raise Wrong(
-                "a pass reads a different micro-batch than its own", why=why, next="send and receive in the same order"
+                "a pass reads a micro-batch other than its own", why=why, next="send and receive in the same order"
             )
 
 
@@ -206,8 +206,8 @@ def _judge_turns(case: Any, run: ClusterReplay) -> None:
                 held.append(number)
             elif number in held:
                 if held[0] != number and case["schedule"] == "1f1b":
-                    why = f"stage {stage} goes back with {number}, and has held {held[0]} for longer"
-                    then = "gradients come back in order: run the backward pass of the oldest micro-batch first"
+                    why = f"stage {stage} runs backward pass {number}, but has held micro-batch {held[0]} for longer"
+                    then = "run the backward pass of the oldest micro-batch first: gradients come back in order"
                     raise Wrong("a backward pass runs for the wrong micro-batch", why=why, next=then)
                 held.remove(number)
 
@@ -216,8 +216,9 @@ def _judge_order(case: Any, run: ClusterReplay) -> None:
     for stage, program in enumerate(run.programs):
         kinds = [entry["name"].split()[0] for entry in program if entry["op"] == "launch"]
         if case["schedule"] == "gpipe" and kinds != sorted(kinds, reverse=True):
-            why = f"stage {stage} goes back before its last micro-batch has gone forward"
-            raise Wrong("GPipe runs all forward passes first", why=why, next="going back earlier is what 1F1B does")
+            why = f"stage {stage} runs a backward pass before its last forward pass"
+            then = "run all forward passes first: earlier backward passes are what 1F1B does"
+            raise Wrong("a backward pass runs too early for GPipe", why=why, next=then)
 
 
 def _in_flight(program: Any) -> int:
@@ -246,7 +247,7 @@ def _judge_memory(case: Any, run: ClusterReplay, best: list[int]) -> None:
         flying, fewest = _in_flight(run.programs[stage]), min(case["micro"], case["stages"] - stage)
         why = f"stage {stage} holds {byte_count(mine)} with {flying} micro-batches in flight; {fewest} are enough"
         if case["schedule"] == "1f1b" and flying == case["micro"]:
-            then = "run the backward pass as soon as a gradient arrives: forward and backward take turns"
+            then = "run a backward pass as soon as its gradient arrives, so that forward and backward passes alternate"
             raise Wrong("all micro-batches are in flight at once, as in GPipe", why=why, next=then)
         if case["schedule"] == "1f1b" and stage and flying >= min(case["micro"], case["stages"]):
             then = "how many stages come after this one?"
@@ -255,68 +256,67 @@ def _judge_memory(case: Any, run: ClusterReplay, best: list[int]) -> None:
             then = "after the warm-up, run one forward pass, then one backward pass"
             raise Wrong("the warm-up is too long", why=why, next=then)
         raise Wrong(
-            "a stage holds more than its micro-batches in flight",
+            "a stage holds more than the data of its micro-batches in flight",
             why=why,
             next="receive right before the pass that needs the data",
         )
 
 
 def _time_symptom(case: Any, run: ClusterReplay, best_s: float) -> Wrong:
-    why = f"the step takes {seconds(run.makespan_s)}, and this schedule {seconds(best_s)}"
+    why = f"your step takes {seconds(run.makespan_s)}, but this schedule needs only {seconds(best_s)}"
     flying = [_in_flight(program) for program in run.programs]
     if max(flying) == 1:
-        then = "while later stages work on a micro-batch, the first can begin the next: warm up with more than one"
-        return Wrong("one micro-batch after the other goes through the whole pipeline", why=why, next=then)
+        then = "warm up with several micro-batches: while later stages work on one, the first stage can begin the next"
+        return Wrong("micro-batches go through the whole pipeline one at a time", why=why, next=then)
     if case["schedule"] == "1f1b" and any(
         one < min(case["micro"], case["stages"] - stage) for stage, one in enumerate(flying)
     ):
-        then = "how many micro-batches can go forward until the first gradient comes back?"
-        return Wrong("the warm-up is too short", why=f"{why}; {flying} are in flight", next=then)
+        then = "how many micro-batches can go forward before the first gradient comes back?"
+        return Wrong("the warm-up is too short", why=f"{why}; micro-batches in flight by stage: {flying}", next=then)
     return Wrong("stages wait for each other", why=why, next="in which order do gradients come back?")
 
 
 def _shrunk(why: str) -> Wrong:
-    then = "both schedules fill and drain alike: what does 1F1B reduce instead?"
+    then = "both schedules fill and drain in the same way: what does 1F1B reduce instead?"
     return Wrong("1F1B does not shrink the bubble", why=why, next=then)
 
 
 def _idle_symptom(case: Any, said: float) -> Wrong:
     stages, micro, pair_s = case["stages"], case["micro"], case["forward_s"] + case["backward_s"]
     right_s = (stages - 1) * pair_s / case["chunks"]
-    why = f"{case['schedule']} with {stages} stages and {micro} micro-batches; {said:.4g} came back"
+    why = f"for {case['schedule']} with {stages} stages and {micro} micro-batches, your function returned {said:.4g}"
     if math.isclose(said, (stages - 1) * case["forward_s"] / case["chunks"], rel_tol=_SAME):
         return Wrong(
             "the time in which the pipeline drains is missing",
             why=why,
-            next="filling takes p - 1 forward passes, draining p - 1 backward passes",
+            next="count both: filling takes p - 1 forward passes, draining takes p - 1 backward passes",
         )
     if math.isclose(said, (stages - 1) / (micro + stages - 1) * micro * pair_s / case["chunks"], rel_tol=_SAME):
-        then = "the step includes the bubble: m + p - 1 forward and backward passes, not m"
-        return Wrong("the bubble's share must be a share of the whole step, not of the work", why=why, next=then)
+        then = "use the whole step, which includes the bubble: m + p - 1 forward and backward passes, not m"
+        return Wrong("the bubble's share is taken of the work, not of the whole step", why=why, next=then)
     if math.isclose(said, right_s * stages, rel_tol=_SAME):
-        then = "a stage idles for p - 1 forward and backward passes; do not add up all stages or micro-batches"
+        then = "count the idle time of one stage, p - 1 forward and backward passes, for the whole step"
         if stages == micro:
-            return Wrong("the bubble does not grow with the micro-batches", why=why, next=then)
-        return Wrong("that is the idle time of all stages together", why=why, next=then)
+            return Wrong("the bubble does not grow with the number of micro-batches", why=why, next=then)
+        return Wrong("the result is the idle time of all stages together", why=why, next=then)
     if case["schedule"] == "1f1b" and any(
         math.isclose(said, right_s * part, rel_tol=_SAME) for part in (0, 1 / stages, 1 / micro, stages / micro)
     ):
         return _shrunk(why)
     if case["schedule"] == "interleaved" and math.isclose(said, right_s * case["chunks"], rel_tol=_SAME):
         then = "with v chunks per stage, after what part of a pass does a micro-batch reach the last stage?"
-        return Wrong("interleaved chunks shrink the bubble", why=why, next=then)
+        return Wrong("the result misses that interleaved chunks shrink the bubble", why=why, next=then)
     if math.isclose(said, (stages - 1) / (micro + stages - 1), rel_tol=_SAME):
-        return Wrong(
-            "that is a share of the step, but the text asks for seconds", why=why, next="what time is it a share of?"
-        )
+        then = "return seconds: of which time is it a share?"
+        return Wrong("the result is a share of the step, not a time", why=why, next=then)
     if math.isclose(said, stages * pair_s / case["chunks"], rel_tol=_SAME):
         return Wrong(
-            "a stage idles while the other stages fill, not while it fills itself",
+            "a stage's own pass is counted as idle time",
             why=why,
             next="how many other stages are there?",
         )
     if said > right_s * 1.5 and math.isclose(said, right_s * micro, rel_tol=_SAME):
-        then = "the pipeline fills once and drains once in each step"
-        return Wrong("the bubble does not grow with the micro-batches", why=why, next=then)
-    then = "how long does it wait before its first pass and after its last one?"
-    return Wrong("the idle time of a stage is wrong", why=f"{why}; {right_s:.4g} is right", next=then)
+        then = "how often does the pipeline fill and drain in a step?"
+        return Wrong("the bubble does not grow with the number of micro-batches", why=why, next=then)
+    then = "how long does a stage wait before its first pass and after its last one?"
+    return Wrong("the idle time of a stage is wrong", why=f"{why}, expected {right_s:.4g}", next=then)

@@ -41,8 +41,8 @@ class ShardedStep(Exercise):
         """What an index beyond the layers means."""
         if error != "IndexError":
             return None
-        why = "your code raised IndexError; there is no such layer"
-        return Wrong("layers are numbered from 0 to layers.count - 1", why=why, next="check the bounds of your ranges")
+        why = "your code raised IndexError; layers are numbered from 0 to layers.count - 1"
+        return Wrong("an index is out of range", why=why, next="check the bounds of your ranges")
 
     def public_want(self, case: Any, want: Any) -> Any:
         """The time of the best step: its program would be the answer."""
@@ -103,17 +103,18 @@ def _judge_passes(case: Any, rank: int, program: Any) -> None:
     missing = [name for name in wanted if name not in ran]
     if missing:
         why = f"{missing[0]} never runs on rank {rank}"
-        raise Wrong("the step is incomplete", why=why, next="each layer: forward, backward, update")
+        raise Wrong("the step is incomplete", why=why, next="run forward, backward and update for each layer")
     if len(ran) > len(wanted):
         twice = next((name for name in ran if ran.count(name) > 1), ran[-1])
         why = f"{twice} runs {ran.count(twice)} times on rank {rank}"
-        raise Wrong("something runs more than once", why=why, next="each layer: forward, backward, update, once each")
+        then = "run forward, backward and update once each for every layer"
+        raise Wrong("a pass or an update runs more than once", why=why, next=then)
     passes = [name for name in ran if not name.startswith("update")]
     due = [f"forward {i}" for i in range(count)] + [f"backward {i}" for i in reversed(range(count))]
     if passes != due:
         at = next(at for at, pair in enumerate(zip(passes, due, strict=True)) if pair[0] != pair[1])
-        before = f"after {passes[at - 1]} " if at else "first "
-        why = f"{before}rank {rank} does {passes[at]}; {due[at]} is due"
+        before = f"after {passes[at - 1]}, " if at else "at the start, "
+        why = f"{before}rank {rank} runs {passes[at]}, but {due[at]} is due"
         raise Wrong(
             "layers run in an impossible order",
             why=why,
@@ -122,12 +123,13 @@ def _judge_passes(case: Any, rank: int, program: Any) -> None:
     calls = _named(program, "launch", "reduce_scatter")
     for i in range(count):
         if f"reduce_scatter gradients {i}" not in calls:
-            then = "reduce_scatter adds the other ranks' gradients to the shard"
+            then = "call reduce_scatter, which adds the other ranks' gradients to the shard"
             never = [str(one) for one in range(count) if f"reduce_scatter gradients {one}" not in calls]
-            why = "no layer is ever summed" if len(never) == count else f"layer {', '.join(never)} is never summed"
+            which = "any layer" if len(never) == count else f"layer {', '.join(never)}"
+            why = f"the gradients are not summed for {which}"
             raise Wrong("a shard is updated without a sum over the ranks", why=why, next=then)
         if calls.index(f"launch update {i}") < calls.index(f"reduce_scatter gradients {i}"):
-            why = f"update {i} comes before its sum has begun"
+            why = f"update {i} is issued before its sum"
             raise Wrong(
                 "a shard is updated before its sum has arrived", why=why, next="start the sum, wait for it, then update"
             )
@@ -137,7 +139,7 @@ def _judge_passes(case: Any, rank: int, program: Any) -> None:
         if entry["op"] == "launch"
     )
     if not good or any(entry["op"] in ("add", "copy", "scale", "send", "recv", "all_reduce") for entry in program):
-        why = "the record contains other operations than the calls of the layers"
+        why = "the record contains operations other than the layers' calls"
         raise Wrong(
             "the program was not recorded by the layers' calls", why=why, next="use only the calls of the layers"
         )
@@ -146,12 +148,12 @@ def _judge_passes(case: Any, rank: int, program: Any) -> None:
 def _judge_races(run: ClusterReplay) -> None:
     for race in run.races:
         if race.tensor.startswith("whole weights"):
-            then = "all_gather returns a work handle: call wait() on it before the pass"
+            then = "call wait() on the handle that all_gather returned before you run the pass"
             raise Wrong("a layer runs before its weights have arrived", why=str(race), next=then)
         if race.tensor.startswith("gradients"):
-            then = "reduce_scatter returns a work handle: call wait() on it before the update"
+            then = "call wait() on the handle that reduce_scatter returned before the update"
             raise Wrong("a shard is updated before its sum has arrived", why=str(race), next=then)
-        then = "its memory is free when the work has finished: call wait() first"
+        then = "call wait() first: the memory may be used again only when the collective has finished"
         raise Wrong("memory is used again while it is still being sent", why=str(race), next=then)
 
 
@@ -212,18 +214,19 @@ def _peak_symptom(case: Any, run: ClusterReplay) -> Wrong:
     weights, freed = _held(program, "whole weights")
     gradients, _ = _held(program, "whole gradients")
     calls = [f"{entry['op']} {entry.get('name', '')}" for entry in program]
-    why = f"up to {weights} of {count} layers are whole at once, and the gradients of {gradients}"
+    why = f"up to {weights} of {count} layers have whole weights at once, and up to {gradients} have whole gradients"
     if max(run.peak_bytes) > case["budget_bytes"]:
-        why = f"{byte_count(max(run.peak_bytes))} at the peak, and {byte_count(case['budget_bytes'])} are there; {why}"
+        budget = byte_count(case["budget_bytes"])
+        why = f"the peak is {byte_count(max(run.peak_bytes))}, but a rank has only {budget}; {why}"
     why += "; there is room for two of each"
     if not freed:
         return Wrong(
             "gathered weights are never freed",
             why=why,
-            next="free the gathered weights; the shard stays, and the rest can be gathered again",
+            next="free them after use: the shard stays, and the rest can be gathered again",
         )
     if weights == count and calls.index(f"all_gather weights {count - 1}") < calls.index("launch forward 0"):
-        then = "gather a layer while the one before it runs"
+        then = "gather a layer while the previous one runs"
         return Wrong("all layers are gathered before the first one runs", why=why, next=then)
     if weights == count and _freed_going_forward(program) >= count - 1:
         then = "call free(i) after backward(i): nothing reads these weights any more"
@@ -232,13 +235,13 @@ def _peak_symptom(case: Any, run: ClusterReplay) -> Wrong:
         then = "free them after the forward pass, and gather them again for the backward pass"
         return Wrong("weights stay in memory from the forward to the backward pass", why=why, next=then)
     if gradients == count:
-        then = "sum a layer's gradients as soon as they are ready, and update as soon as the sum is: that frees them"
+        then = "sum a layer's gradients as soon as they are ready, then update: the update frees them"
         return Wrong("the gradients of all layers stay until the end", why=why, next=then)
     if gradients > 2:
-        then = "while a layer runs backward, the layer after it is summed: update that layer next"
+        then = "update a layer as soon as its sum is done, right after the next backward pass"
         return Wrong("gradients are freed too late", why=why, next=then)
     if weights > 2:
-        return Wrong("too many layers are gathered ahead", why=why, next="gather only the next layer ahead")
+        return Wrong("too many layers are gathered ahead", why=why, next="gather only one layer ahead")
     return Wrong("weights are freed too late", why=why, next="free them before the next ones are gathered")
 
 
@@ -248,18 +251,18 @@ def _time_symptom(run: ClusterReplay, best_s: float) -> Wrong:
     weights, _ = _held(program, "whole weights")
     gradients, _ = _held(program, "whole gradients")
     if weights == 1:
-        then = "start to gather the next layer before this one's pass is issued"
+        then = "start gathering the next layer before you issue this one's pass"
         return Wrong("nothing is gathered ahead: compute waits for weights", why=why, next=then)
     bare = _bare_waits(program, "all_gather weights")
     early = [(layer, after) for layer, after in bare if after.partition(" ")[2] not in ("", layer)]
     if early:
         layer, after = early[0]
-        why = f"{why}; layer {layer} is gathered and waited for, and then comes {after}"
-        then = "wait for a layer's weights right before its own pass, so that the pass before it runs meanwhile"
+        why = f"{why}; the program waits for the gather of layer {layer} before it issues {after}"
+        then = "wait for a layer's weights right before its own pass, so that the previous pass runs meanwhile"
         return Wrong("the program waits for a gather before the pass that could hide it", why=why, next=then)
     if len(bare) > 1:  # the first layer's has nothing to hide behind
         why = f"{why}; no pass is issued between the start of layer {bare[1][0]}'s gather and the wait for it"
-        then = "a collective starts after the operations issued before it in the stream: issue it first"
+        then = "issue the gather first: a collective starts after the operations issued before it in the stream"
         return Wrong("the next layer is gathered after the pass that should hide it", why=why, next=then)
     if gradients == 1:
         then = "let the sum overlap the next layer's backward pass, and update afterwards"
@@ -269,7 +272,7 @@ def _time_symptom(run: ClusterReplay, best_s: float) -> Wrong:
         why = f"{why}; no pass is issued between the start of layer {bare[0][0]}'s sum and the wait for it"
         return Wrong("compute waits for sums", why=why, next="let a sum overlap the next layer's backward pass")
     then = "in which order do sums and gathers start, and what does each wait() wait for?"
-    return Wrong("the step takes longer than it may", why=why, next=then)
+    return Wrong("the step takes longer than allowed", why=why, next=then)
 
 
 def _bare_waits(program: Any, kind: str) -> list[tuple[str, str]]:

@@ -90,8 +90,8 @@ class SplitABlock(Exercise):
 
     def _judge_plain_run(self, case: Any, got: Any, want: Any) -> None:
         if got["stuck"]:
-            then = "all ranks must make the same calls, with parts of the same shape"
-            raise Wrong("the ranks do not make the same calls", why=got["stuck"], next=then)
+            then = "let all ranks make the same calls, with tensors of the same shape"
+            raise Wrong("the ranks' collective calls do not all finish", why=got["stuck"], next=then)
         _judge_record(case, got)
         _judge_shapes(case, got["shapes"])
         _judge_biases(case, got["shapes"])
@@ -103,9 +103,9 @@ class SplitABlock(Exercise):
         _judge_output(case, got, want)
         _judge_bias_values(case, got["biases"], want["biases"][0])
         if _counts(got, "forward") != [1] * case["ranks"]:
-            why = f"the output is right, with {max(_counts(got, 'forward'))} all-reduces in the forward pass of a rank"
+            why = f"the output is right, but a rank's forward pass makes {max(_counts(got, 'forward'))} all-reduces"
             raise Wrong(
-                "one sum forward is enough",
+                "the forward pass makes more than one all-reduce",
                 why=why,
                 next="if the first matrix is cut by columns and the second by rows, what must be summed?",
             )
@@ -113,10 +113,9 @@ class SplitABlock(Exercise):
         judge_parts(case, got, "forward")
         _judge_gradients(case, got, want)
         if _counts(got, "backward") != [1] * case["ranks"]:
-            why = (
-                f"everything is right, with {max(_counts(got, 'backward'))} all-reduces in the backward pass of a rank"
-            )
-            raise Wrong("one sum backward is enough", why=why, next="at which tensor do the ranks' paths split?")
+            why = f"all results are right, but a rank's backward pass makes {max(_counts(got, 'backward'))} all-reduces"
+            then = "at which tensor do the ranks' paths split?"
+            raise Wrong("the backward pass makes more than one all-reduce", why=why, next=then)
         judge_parts(case, got, "backward")
 
     def student_inputs(self, case: Any) -> Any:
@@ -129,14 +128,14 @@ class SplitABlock(Exercise):
         shapes = "; ".join(f"{name}: {', '.join(map(str, rows))}" for name, rows in got["shapes"].items())
         heads = f"; heads: {', '.join(map(str, got['heads']))}" if case["kind"] == "attention" else ""
         calls = [f"{sum(_counts(got, way))} all-reduces {way}" for way in ("forward", "backward")]
-        return f"{shapes}{heads}; of all ranks {' and '.join(calls)}"
+        return f"{shapes}{heads}; all ranks together make {' and '.join(calls)}"
 
     def explain_exception(self, case: Any, error: str) -> Wrong | None:
         """What a shape that does not fit means where heads do not divide by the ranks."""
         if case["kind"] == "attention" and case["heads"] % case["ranks"] and error == "RuntimeError":
-            why = f"{case['heads']} heads on {case['ranks']} ranks, and torch refuses a shape"
-            then = "parts differ by at most one head, and no head is cut: with which heads does a rank begin and end?"
-            return Wrong("heads do not divide evenly", why=why, next=then)
+            why = f"there are {case['heads']} heads on {case['ranks']} ranks, and torch raised RuntimeError"
+            then = "let parts differ by at most one whole head: with which heads does a rank begin and end?"
+            return Wrong("the heads do not divide evenly among the ranks", why=why, next=then)
         return None
 
     def format_case(self, case: Any) -> str:
@@ -189,7 +188,7 @@ def _judge_record(case: Any, got: Any) -> None:
         or (got["gradients"][bias] and len(got["gradients"][bias]) != sum(held))
     ):
         why = f"there are {case['ranks']} ranks; the record has {', '.join(map(str, sorted(counts)))}"
-        raise Wrong("This is no record of all ranks.", why=why, next="run the cell again, and check again")
+        raise Wrong("The record does not cover all ranks.", why=why, next="run the cell again, and check again")
 
 
 def _judge_shapes(case: Any, shapes: Any) -> None:
@@ -200,40 +199,40 @@ def _judge_shapes(case: Any, shapes: Any) -> None:
         if [] in shapes[name]:
             why = f"a shard has no {name!r}"
             raise Wrong(
-                "a shard has different names than the block", why=why, next="keep the names, each with its part"
+                "a shard has different names from the block",
+                why=why,
+                next="keep the block's names, with the rank's parts",
             )
     if any(shape[0] < width for shape in shapes[first]):
         why = f"{first} of {width} x {inner} is cut into {shapes[first]}"
         then = "with which cut does every rank have complete sums before the nonlinearity?"
         raise Wrong("the first matrix is cut by rows", why=why, next=then)
     if all(shape[1] == inner for shape in shapes[first]):
-        why = f"each of {ranks} ranks has {first} as a whole"
+        why = f"each of the {ranks} ranks has all of {first}"
         raise Wrong("every rank holds the whole block", why=why, next="keep only the rank's own columns")
     if any(shape[1] < width for shape in shapes[last]):
         why = f"{last} of {inner} x {width} is cut into {shapes[last]}"
-        then = "the inputs of this matrix are on different ranks: which of its rows do they meet?"
+        then = "the inputs of this matrix are on different ranks: which of its rows does each rank need?"
         raise Wrong("the second matrix is cut by columns", why=why, next=then)
     for name in ("up", "query", "key", "value"):
         if name in shapes and sum(shape[1] for shape in shapes[name]) != inner:
             why = f"{name} of {inner} columns is cut into {[shape[1] for shape in shapes[name]]}"
-            raise Wrong("columns are missing, or exist twice", why=why, next="check where each rank's part ends")
+            raise Wrong("some columns are missing or present twice", why=why, next="check where each rank's part ends")
     if case["kind"] == "attention":
         size = width // case["heads"]
         if any(shape[1] % size for shape in shapes["query"]):
-            why = f"heads have {size} channels, and ranks have {[shape[1] for shape in shapes['query']]}"
-            then = "a softmax belongs to one head: cut between heads, even if some ranks get one more"
+            why = f"heads have {size} channels, but the ranks have {[shape[1] for shape in shapes['query']]} channels"
+            then = "cut only between heads, even if some ranks get one more: each softmax needs a whole head"
             raise Wrong("a head is split over two ranks", why=why, next=then)
     most = -(-inner // ranks) if case["kind"] == "mlp" else -(-case["heads"] // ranks) * (width // case["heads"])
     unit = 1 if case["kind"] == "mlp" else width // case["heads"]
     widest, narrowest = (pick(shape[1] for shape in shapes[first]) for pick in (max, min))
-    then = f"parts differ by one {'hidden channel' if unit == 1 else 'head'} at most: where does a rank's part begin?"
+    then = f"let parts differ by at most one {'hidden channel' if unit == 1 else 'head'}: where does each part begin?"
     if widest > most:
-        why = f"a rank has {widest} columns; {most} would do"
+        why = f"a rank has {widest} columns; {most} would be enough"
         raise Wrong("the parts are not as equal as they can be", why=why, next=then)
     if widest - narrowest > unit:
-        why = (
-            f"one rank has {widest} columns, and another {narrowest}: what is rounded up for all is missing at the last"
-        )
+        why = f"one rank has {widest} columns, but another only {narrowest}"
         raise Wrong("a rank has less than its share", why=why, next=then)
 
 
@@ -249,11 +248,11 @@ def _judge_biases(case: Any, shapes: Any) -> None:
         off = [(bias, whole) for bias, whole in pairs if bias != whole[1:]]
         if not off:
             continue
-        why = f"a rank has {name} of {off[0][0]} and {matrix} of {off[0][1]}"
+        why = f"a rank has {name} of shape {off[0][0]} and {matrix} of shape {off[0][1]}"
         if name == "up_bias":
-            then = "each element of this bias belongs to a column of up and must be on the same rank"
+            then = "put each element of this bias on the rank that has its column of up"
             raise Wrong("the bias of the hidden channels is not cut like their columns", why=why, next=then)
-        then = f"{matrix} is cut by rows, so every rank's part has all columns: leave this bias whole"
+        then = f"leave this bias whole: {matrix} is cut by rows, so every rank's part has all columns"
         raise Wrong("the bias of the output is cut, although every rank has all output channels", why=why, next=then)
 
 
@@ -262,13 +261,11 @@ def _judge_bias_values(case: Any, biases: Any, right: Any) -> None:
     for rank, mine in enumerate(biases):
         if not mine or distance(mine, right) <= SAME:
             continue
-        why = (
-            f"outputs are right; {name} begins with {mine[0]:.6g} on rank {rank}, and in the block with {right[0]:.6g}"
-        )
+        why = f"the outputs are right, but {name} begins with {mine[0]:.6g} on rank {rank}, not {right[0]:.6g}"
         then = "keep the output's bias whole on every rank, and add it once, after the sum"
         if distance([case["ranks"] * value for value in mine], right) <= SAME:
-            raise Wrong("the output's bias is shared out among the ranks", why=why, next=then)
-        raise Wrong("a rank's part of the output's bias is not the block's", why=why, next=then)
+            raise Wrong("the output's bias is divided among the ranks", why=why, next=then)
+        raise Wrong("a rank's bias of the output differs from the block's", why=why, next=then)
 
 
 def _judge_heads(case: Any, got: Any) -> None:
@@ -281,7 +278,7 @@ def _judge_heads(case: Any, got: Any) -> None:
     if held != got["heads"]:
         rank = next(at for at, (mine, right) in enumerate(zip(got["heads"], held, strict=True)) if mine != right)
         why = (
-            f"rank {rank} has the columns of {held[rank]} heads of {size} channels, and 'heads' is {got['heads'][rank]}"
+            f"rank {rank} has the columns of {held[rank]} heads of {size} channels, but 'heads' is {got['heads'][rank]}"
         )
         then = "count the shard's heads again: this number is used to divide columns into heads"
         raise Wrong("a shard's number of heads does not match its columns", why=why, next=then)
@@ -292,41 +289,45 @@ def _judge_output(case: Any, got: Any, want: Any) -> None:
     for rank, mine in enumerate(got["output_shapes"]):
         if mine != shape:
             why = f"rank {rank}'s output has the shape {mine}; the whole block's has {shape}"
-            raise Wrong("the output's shape differs from the block's", why=why, next="return tokens × channels")
+            raise Wrong("the output's shape differs from the block's", why=why, next="return tokens × channels values")
     for rank, mine in enumerate(got["outputs"]):
         if told := unreadable(mine, len(right)):
             raise Wrong(
-                "the output is not an output of the block", why=f"rank {rank}'s {told}", next="run it with one rank"
+                "the output's values are not all finite",
+                why=f"rank {rank}'s output {told}",
+                next="run it with one rank",
             )
         if distance(mine, right) <= SAME:
             continue
-        why = f"rank {rank}'s output is {distance(mine, right):.2g} of its length off"
+        why = f"rank {rank}'s output has a relative error of {distance(mine, right):.2g}"
         bias = listed(drawn_block(case)[0][BIASES[case["kind"]]]) * case["tokens"]
         if not any(_counts(got, "forward")):
             then = "each rank has a part of every sum: where are the parts added up?"
             raise Wrong("the outputs of the ranks are never summed", why=why, next=then)
         for times, what in (
             (case["ranks"], "every rank adds the bias before the sum"),
-            (0, "the output's bias is lost"),
+            (0, "the output's bias is missing"),
             (1 / case["ranks"], "only a share of the output's bias is added"),
         ):
             if distance(mine, [a + (times - 1) * b for a, b in zip(right, bias, strict=True)]) <= SAME:
-                raise Wrong(what, why=f"{why}: the bias is in it {times:g} times", next="add it once, after the sum")
+                raise Wrong(what, why=f"{why}: it contains the bias {times:g} times", next="add it once, after the sum")
         if distance(mine, [(a - b) / case["ranks"] + b for a, b in zip(right, bias, strict=True)]) <= SAME:
-            raise Wrong("the parts were averaged", why=why, next="add the parts of a sum")
+            raise Wrong("the ranks' parts are averaged", why=why, next="add the parts instead")
         if any(distance(other, mine) > SAME for other in got["outputs"]):
             times = max(_counts(got, "forward"))
-            why = f"all_reduce was called {times} times forward, and outputs still differ between ranks"
-            then = "sum the parts of the output where they meet; x is complete on every rank"
+            why = f"all_reduce was called {times} times forward, but the outputs still differ between ranks"
+            then = "sum only the parts of the output: x is already complete on every rank"
             raise Wrong("something other than the parts of the output is summed", why=why, next=then)
         if max(_counts(got, "forward")) > 1:
-            why = f"{why}, with {max(_counts(got, 'forward'))} all-reduces forward"
-            then = "each hidden channel and each head belongs to one rank; only the output consists of parts of a sum"
+            why = f"{why}; the forward pass makes {max(_counts(got, 'forward'))} all-reduces"
+            then = "sum only the parts of the output: each hidden channel and each head belongs to a single rank"
             raise Wrong("values that are not parts of a sum are added together", why=why, next=then)
         if case["kind"] == "attention":
             then = "the width of a head is the same on every rank: which number is under the square root?"
-            raise Wrong("the heads compute something different than in the whole block", why=why, next=then)
-        then = "compare one token's output on one rank and on two: which term differs?"
+            raise Wrong(
+                "the heads compute something different from what they compute in the whole block", why=why, next=then
+            )
+        then = "compare one token's output with one rank and with two: which term differs?"
         raise Wrong("the output is not that of the whole block", why=why, next=then)
 
 
@@ -337,10 +338,8 @@ def _judge_places(gradients: Any, want: Any) -> None:
             continue
         for part, row in zip(gradients[name], want[name], strict=False):
             if len(gradients[name]) == 1 and distance(sorted(part), sorted(row)) <= SAME < distance(part, row):
-                why = f"the gradients of {name} are those of the whole block, in another order"
-                then = (
-                    "a part has neighbouring columns or heads, in the order of the ranks: compare shards with the block"
-                )
+                why = f"the gradients of {name} are those of the whole block, in a different order"
+                then = "give each rank neighbouring columns or heads, in the order of the ranks: compare with the block"
                 raise Wrong("a rank has columns that are not its own", why=why, next=then)
 
 
@@ -356,19 +355,20 @@ def _judge_gradients(case: Any, got: Any, want: Any) -> None:
         if distance(found, right) <= SAME:
             continue
         if not found and not any(_counts(got, "backward")):
-            why = f"outputs are right, and rank {rank}'s x gets no gradient at all"
-            then = "autograd does not know the result of all_reduce: call it only inside a torch.autograd.Function"
+            why = f"the outputs are right, but rank {rank}'s x gets no gradient at all"
+            then = "call all_reduce only inside a torch.autograd.Function: autograd cannot follow it"
             raise Wrong("no gradient passes through the sum", why=why, next=then)
-        why = f"outputs are right, and rank {rank}'s gradient of x is {distance(found, right):.2g} of its length off"
+        off = distance(found, right)
+        why = f"the outputs are right, but rank {rank}'s gradient of x has a relative error of {off:.2g}"
         if not any(_counts(got, "backward")):
-            then = "x goes into every rank's part, so its gradient is the sum over the ranks"
-            raise Wrong("each rank has its own part of the input's gradient", why=why, next=then)
+            then = "sum the gradient of x over the ranks, since x goes into every rank's part"
+            raise Wrong("each rank has only its own part of the input's gradient", why=why, next=then)
         raise Wrong("the input's gradient is wrong", why=why, next="sum it once, where x enters the rank's part")
     for name, rows in want["gradients"].items():
         parts = got["gradients"][name]
         for row in rows if name in AXES else rows[:1]:
             if not parts or any(distance(part, row) > SAME for part in parts):
-                why = f"the gradients of {name} from all ranks do not make that of the whole"
+                why = f"taken together, the ranks' gradients of {name} are not that of the whole block"
                 raise Wrong(
                     "a weight's gradient is wrong", why=why, next="which operations lead from the loss to this weight?"
                 )

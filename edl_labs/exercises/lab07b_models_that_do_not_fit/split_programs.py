@@ -29,7 +29,7 @@ class _RecordedComm:
         """The next of the sums, in the form of `tensor`."""
         self.parts.append(tensor.detach())
         if len(self.parts) > SUMS:
-            raise ValueError(f"there are more than {SUMS} sums, one forward and one backward")
+            raise ValueError(f"there are more than {SUMS} sums; only one forward and one backward are allowed")
         known = self._sums[len(self.parts) - 1]
         return (known if known.shape == tensor.shape else known.T.reshape(tensor.shape)).clone()
 
@@ -82,10 +82,10 @@ def judge_programs(case: Any, got: Any, want: Any) -> None:
     programs = got["programs"]
     if len(programs) != case["ranks"] or str(programs[0]).startswith(_UNRECORDED):
         why = str(programs[0]).removeprefix(_UNRECORDED) if programs else "there is no record of the ranks"
-        then = "a rank passes one tensor forward and one backward to comm.all_reduce, and nothing else"
+        then = "on each rank, pass only one tensor forward and one backward to comm.all_reduce"
         if why.startswith("ProgramError"):
-            then = "use PyTorch's functions for products, sums, elements and indices"
-        raise Wrong("your ranks cannot be recorded", why=why, next=then)
+            then = "use PyTorch's own functions for products and sums, and to select elements"
+        raise Wrong("your ranks' programs cannot be recorded", why=why, next=then)
     entries = {name: case[name] for name in _ENTRIES}
     block, x, upstream = drawn_block({**entries, "seed": entries["values_seed"]})
     output, of_x, gradients = whole_pass(block, x, upstream)
@@ -97,10 +97,10 @@ def judge_programs(case: Any, got: Any, want: Any) -> None:
                 off = distance(listed(found.get(name)), listed(wanted))
                 if off > SAME:
                     what = "output" if name == "output" else f"gradient of {name}"
-                    why = "the ranks were run a second time, and their records played on other values, with one sum "
-                    why += f"forward and one backward: rank {rank}'s {what} is {off:.2g} of its length off"
-                    then = "work only with the rank's shard, x, and what comm.all_reduce gives"
-                    raise Wrong("on other values, the ranks do not give what the whole block gives", why=why, next=then)
+                    why = "the ranks were recorded, and their records were replayed on different values, with one sum "
+                    why += f"forward and one backward: rank {rank}'s {what} has a relative error of {off:.2g}"
+                    then = "use only the rank's shard, x, and the results of comm.all_reduce"
+                    raise Wrong("on different values, the ranks do not compute the whole block", why=why, next=then)
 
 
 @lru_cache(maxsize=16)

@@ -44,7 +44,7 @@ class Zero(Exercise):
                     if not close(found, right):
                         raise _symptom(case, name, stage, part, found, right)
                 if not close(got["bytes"][name][stage], want["bytes"][name][stage]):
-                    why = f"stage {stage}: {got['bytes'][name][stage]:g} B {name}; each part alone is right"
+                    why = f"in stage {stage}, got {got['bytes'][name][stage]:g} B {name}; each part on its own is right"
                     raise Wrong(
                         "the parts of a stage are not added up", why=why, next="add weights, gradients and optimizer"
                     )
@@ -59,31 +59,33 @@ class Zero(Exercise):
         each = ", ".join(f"{part} {recipe[part]}" for part in PARTS)
         sizes = ", ".join(map(str, recipe["layers"]))
         return (
-            f"{case['ranks']} ranks; layers of {sizes} parameters, the first {recipe['frozen']} frozen; bytes a "
+            f"{case['ranks']} ranks; layers of {sizes} parameters, the first {recipe['frozen']} frozen; bytes per "
             f"parameter: {each}; {recipe['micro_batches']} micro-batches"
         )
 
 
 _SAYS = {"held": "holds", "sent": "sends"}
+_NAMES = {"weights": "weights", "gradients": "gradients", "optimizer": "optimizer state"}
 
 
 def _symptom(case: Any, name: str, stage: str, part: str, found: Any, right: Any) -> Wrong:
     layers = case["recipe"]["layers"]
     why = (
-        f"stage {stage} on {case['ranks']} ranks {_SAYS[name]} {part} of {found:,.12g} parameters; "
-        f"the model has {sum(layers):,}, and {sum(layers[case['recipe']['frozen'] :]):,} of them are trained"
+        f"in stage {stage} on {case['ranks']} ranks, your GPU {_SAYS[name]} the {_NAMES[part]} of {found:,.12g} "
+        f"parameters; the model has {sum(layers):,}, of which {sum(layers[case['recipe']['frozen'] :]):,} are trained"
     )
     if name == "held" and found and found in (sum(range(len(layers))), sum(range(1, len(layers) + 1))):
-        then = "a layer's number of parameters is the entry of the list"
-        return Wrong("positions of layers were used as numbers of parameters", why=why, next=then)
+        then = "use the entries of the list: each is a layer's number of parameters"
+        return Wrong("the layers' positions are used as their numbers of parameters", why=why, next=then)
     if name == "held":
         then = "which layers have this part, and is it whole or a shard in this stage?"
-        return Wrong(f"a stage holds a wrong number of bytes of its {part}", why=why, next=then)
+        return Wrong(f"a stage holds the wrong number of bytes of its {_NAMES[part]}", why=why, next=then)
     if not right:
-        what = "the optimizer's state is never sent" if part == "optimizer" else f"{part} are not sent in this stage"
+        never = "which no stage sends" if part == "optimizer" else "which this stage does not send"
+        what = f"you send the {_NAMES[part]}, {never}"
         return Wrong(what, why=why, next="which part does every GPU lack except the one that holds it?")
     if not found:
         then = "after the update, or before a pass: which GPUs hold full tensors, and which need them?"
-        return Wrong(f"{part} must be communicated in this stage", why=why, next=then)
-    then = "how often in a step, of which layers, and ranks - 1 shards each time"
-    return Wrong(f"a stage sends a wrong number of bytes of its {part}", why=why, next=then)
+        return Wrong(f"you do not send the {_NAMES[part]}, but this stage must", why=why, next=then)
+    then = "count ranks - 1 shards each time: how often in a step is this part sent, and of which layers?"
+    return Wrong(f"a stage sends the wrong number of bytes of its {_NAMES[part]}", why=why, next=then)

@@ -1,7 +1,7 @@
 # %% mistake="layout_again_for_nothing"
-# told: recomputation costs a second forward pass
-# why: its time is that of a step without it
-# next: count 8 FLOPs instead of 6, and 6 sums of a block instead of 4
+# told: the second forward pass of recomputation takes no time
+# why: a step with recomputation takes as long as one without
+# next: count 8 FLOP instead of 6 per parameter and token, and 6 sums of a block instead of 4
 # %% replace
 if layout["recompute"]:
     computing_s, sums = computing_s * 8 / 6, sums * 6 / 4
@@ -9,9 +9,9 @@ if layout["recompute"]:
 
 
 # %% mistake="layout_all_hides"
-# told: sums that computing does not hide add to the step
-# why: data sums cost nothing
-# next: how much longer do they take?
+# told: data sums never add time to a step
+# why: the part that computing does not hide is left out
+# next: how much longer than the computing that hides them do they take?
 # %% replace
 times, beside = 2, 1
 if layout["zero"] == 3:
@@ -24,9 +24,9 @@ return (layout["micro_batches"] + pp - 1) * slot_s
 
 
 # %% mistake="layout_all_in_flight"
-# told: 1F1B holds no more micro-batches than there are stages
-# why: the activations of all of them were counted
-# next: that would be GPipe
+# told: more micro-batches are in flight than 1F1B holds
+# why: the activations of all micro-batches are counted, as in GPipe
+# next: count at most as many micro-batches as there are stages
 # %% replace
 blocks = job["blocks"] / pp * min(pp, layout["micro_batches"])
 # %% by
@@ -35,7 +35,7 @@ blocks = job["blocks"] / pp * layout["micro_batches"]
 
 # %% mistake="layout_all_sequences"
 # told: another layout that fits trains faster
-# why: the choice goes by all sequences a second, or by the useful ones of a step
+# why: the choice maximises all sequences per second, or the useful ones per step
 # next: divide the useful sequences of a step by its seconds
 # %% replace
 return min(count, job["useful_sequences"]) / layout_s(job, layout)
@@ -44,9 +44,9 @@ return count / layout_s(job, layout)
 
 
 # %% mistake="layout_computes_for_nothing"
-# told: recomputation computes the forward pass twice
-# why: the products took as long as without recomputation
-# next: 8 FLOPs a parameter and token for 6
+# told: recomputation adds no time for its products
+# why: the products take as long as without recomputation
+# next: count 8 FLOP per parameter and token instead of 6
 # %% replace
 computing_s, sums = computing_s * 8 / 6, sums * 6 / 4
 # %% by
@@ -54,9 +54,9 @@ sums = sums * 6 / 4
 
 
 # %% mistake="layout_dp_alone"
-# told: replicas of split blocks are further apart
-# why: their links were chosen by dp alone
-# next: a group of replicas spans tp * dp GPUs
+# told: the links of the replicas are chosen by only dp
+# why: the replicas of split blocks are further apart
+# next: use the span of a group of replicas, which is tp * dp GPUs
 # %% replace
 data_s = sent_s(tp * dp, times * (dp - 1), 2 * own / dp)
 # %% by
@@ -64,9 +64,9 @@ data_s = sent_s(dp, times * (dp - 1), 2 * own / dp)
 
 
 # %% mistake="layout_four_sums"
-# told: recomputation sums a block's outputs once more
-# why: 4 sums were counted with it, too
-# next: its forward pass runs again, with all it sends
+# told: recomputation adds no sums of split blocks
+# why: 4 sums are counted with recomputation, too
+# next: add the sums of the forward pass that runs again
 # %% replace
 computing_s, sums = computing_s * 8 / 6, sums * 6 / 4
 # %% by
@@ -74,9 +74,9 @@ computing_s = computing_s * 8 / 6
 
 
 # %% mistake="layout_hides_behind_all"
-# told: gradients are whole in the last micro-batch alone
-# why: data sums hide behind all micro-batches
-# next: stages 0 and 1 have one micro-batch to hide behind
+# told: data sums of stages 0 and 1 hide behind all micro-batches
+# why: their gradients are complete only in the last micro-batch
+# next: let only one micro-batch hide these sums
 # %% replace
 times, beside = 2, 1
 # %% by
@@ -90,7 +90,7 @@ times = 3 * layout["micro_batches"]
 # %% mistake="layout_largest_batch"
 # told: another layout that fits trains faster
 # like: layout_all_sequences
-# why: the choice goes by all sequences a second, or by the useful ones of a step
+# why: the choice maximises all sequences per second, or the useful ones per step
 # next: divide the useful sequences of a step by its seconds
 # %% replace
 return min(count, job["useful_sequences"]) / layout_s(job, layout)
@@ -99,7 +99,7 @@ return min(count, job["useful_sequences"])
 
 
 # %% mistake="layout_memory_is_fast"
-# told: memory is taken to be fast enough for any product
+# told: memory is assumed to be fast enough for any product
 # why: memory_byte_per_s makes no difference
 # next: a split product has a lower arithmetic intensity: which rate does it reach?
 # %% replace
@@ -116,7 +116,7 @@ computing_s = 6 * own * t / job["flop_per_s"]
 # %% mistake="layout_no_bubble"
 # told: the bubble is left out
 # why: a step has one slot for each micro-batch
-# next: how many slots go by until the last stage has the last micro-batch?
+# next: how many slots pass until the last stage has the last micro-batch?
 # %% replace
 return (layout["micro_batches"] + pp - 1) * slot_s + left_s
 # %% by
@@ -124,8 +124,8 @@ return layout["micro_batches"] * slot_s + left_s
 
 
 # %% mistake="layout_no_inputs"
-# told: recomputation keeps the inputs of blocks
-# why: one block's activations were counted
+# told: recomputation keeps no inputs of blocks
+# why: only one block's activations are counted
 # next: from what would a block be computed again?
 # %% replace
 kept = 2 * inputs * blocks + 34 * inputs / tp
@@ -134,9 +134,9 @@ kept = 34 * inputs / tp
 
 
 # %% mistake="layout_no_memory"
-# told: the choice takes no notice of memory
-# why: it is the fastest of all layouts in all cases, and does not fit
-# next: leave out what needs more than memory_bytes
+# told: the choice ignores the memory
+# why: it is the fastest of all layouts in every case, and does not fit
+# next: leave out layouts that need more than memory_bytes
 # %% replace
 room = job["memory_bytes"]
 fitting = [one for one in every_layout(job) if layout_bytes(job, one) <= room]
@@ -146,9 +146,9 @@ return max(every_layout(job), key=useful_per_s)
 
 
 # %% mistake="layout_no_open_block"
-# told: a block that is recomputed holds its activations again
-# why: inputs alone were counted
-# next: what is in memory while its backward pass runs?
+# told: the activations of the block that is recomputed are left out
+# why: only the inputs of blocks are counted
+# next: what is in memory while such a block's backward pass runs?
 # %% replace
 kept = 2 * inputs * blocks + 34 * inputs / tp
 # %% by
@@ -156,9 +156,9 @@ kept = 2 * inputs * blocks
 
 
 # %% mistake="layout_nothing_hides"
-# told: data sums overlap computing
-# why: all of their seconds were added
-# next: what is left of them?
+# told: computing hides no part of the data sums
+# why: all of their seconds are added to the step
+# next: which part of them is left after the overlap?
 # %% replace
 times, beside = 2, 1
 # %% by
@@ -174,9 +174,9 @@ left_s = data_s
 
 
 # %% mistake="layout_one_in_flight"
-# told: several micro-batches are in flight in a pipeline
-# why: the activations of one were counted
-# next: what has the first stage passed on when the first gradient comes back?
+# told: only one micro-batch is in flight in the pipeline
+# why: the activations of a single micro-batch are counted
+# next: how many has the first stage passed on when the first gradient comes back?
 # %% replace
 blocks = job["blocks"] / pp * min(pp, layout["micro_batches"])
 # %% by
@@ -184,9 +184,9 @@ blocks = job["blocks"] / pp
 
 
 # %% mistake="layout_one_way"
-# told: gradients go back through the pipeline
-# why: one message a slot was counted
-# next: activations forward, their gradients back
+# told: gradients are not sent back through the pipeline
+# why: only one message per slot is counted
+# next: count activations forward and their gradients backward
 # %% replace
 slot_s += sent_s(tp * dp * pp, 2, 2 * t * h)
 # %% by
@@ -194,9 +194,9 @@ slot_s += sent_s(tp * dp * pp, 1, 2 * t * h)
 
 
 # %% mistake="layout_over_all_gpus"
-# told: state is sharded over the replicas alone
-# why: stage 3 was divided by all GPUs once more
-# next: this GPU's part is divided by tp and pp already
+# told: stage 3 shards the state over all GPUs
+# why: this GPU's part is divided by tp and pp twice
+# next: divide by dp only: this GPU's part is already divided by tp and pp
 # %% replace
 state = {0: 16 * own, 1: 4 * own + 12 * own / dp, 3: 16 * own / dp}
 # %% by
@@ -204,8 +204,8 @@ state = {0: 16 * own, 1: 4 * own + 12 * own / dp, 3: 16 * own / dp / tp / pp}
 
 
 # %% mistake="layout_replicas_inside"
-# told: replicas on several nodes send over the slow links
-# why: they were priced on the links inside
+# told: data sums always use the links inside
+# why: replicas on several nodes send over the slow links
 # next: how many GPUs does a group of replicas span?
 # %% replace
 data_s = sent_s(tp * dp, times * (dp - 1), 2 * own / dp)
@@ -214,9 +214,9 @@ data_s = sent_s(1, times * (dp - 1), 2 * own / dp)
 
 
 # %% mistake="layout_shortest_step"
-# told: the shortest step is not the fastest training
-# why: the choice has the shortest step
-# next: how many useful sequences are in it?
+# told: the layout with the shortest step is chosen
+# why: the shortest step is not the fastest training
+# next: how many useful sequences does a step contain?
 def place(job):
     """The layout that fits and trains the most useful sequences a second."""
     room = job["memory_bytes"]
@@ -225,9 +225,9 @@ def place(job):
 
 
 # %% mistake="layout_splits_inside"
-# told: blocks that are split over several nodes are summed over the slow links
-# why: they were priced on the links inside
-# next: how many GPUs has a node?
+# told: sums of split blocks always use the links inside
+# why: blocks that are split over several nodes are summed over the slow links
+# next: how many GPUs does a node have?
 # %% replace
 slot_s = computing_s + sums * sent_s(tp, 2 * (tp - 1), 2 * t * h / tp)
 # %% by
@@ -235,9 +235,9 @@ slot_s = computing_s + sums * sent_s(1, 2 * (tp - 1), 2 * t * h / tp)
 
 
 # %% mistake="layout_stages_inside"
-# told: the pipeline crosses nodes
-# why: its messages were priced on the links inside
-# next: its stages span all GPUs
+# told: messages between stages always use the links inside
+# why: a pipeline over several nodes sends over the slow links
+# next: use the span of the stages, which is all GPUs
 # %% replace
 slot_s += sent_s(tp * dp * pp, 2, 2 * t * h)
 # %% by
@@ -245,9 +245,9 @@ slot_s += sent_s(1, 2, 2 * t * h)
 
 
 # %% mistake="layout_whole_in_stage_3"
-# told: stage 3 of ZeRO shards all of the state
-# why: it was counted whole
-# next: 16 bytes a parameter, over dp
+# told: stage 3 does not shard the state
+# why: all 16 bytes per parameter are counted on every replica
+# next: divide these 16 bytes by dp
 # %% replace
 state = {0: 16 * own, 1: 4 * own + 12 * own / dp, 3: 16 * own / dp}
 # %% by
@@ -255,9 +255,9 @@ state = {0: 16 * own, 1: 4 * own + 12 * own / dp, 3: 16 * own}
 
 
 # %% mistake="layout_whole_model_sent"
-# told: replicas send their own part of the gradients
-# why: those of the whole model were sent
-# next: how many parameters has this GPU?
+# told: replicas send the gradients of the whole model
+# why: each GPU has only its own part of the gradients
+# next: how many parameters does this GPU have?
 # %% replace
 data_s = sent_s(tp * dp, times * (dp - 1), 2 * own / dp)
 # %% by
@@ -268,8 +268,8 @@ data_s = sent_s(
 
 # %% mistake="layout_whole_product"
 # told: the intensity is that of the whole product
-# why: tp makes no difference to it
-# next: each GPU reads its own part of the matrix, and all of the input
+# why: tp makes no difference to the intensity
+# next: count this GPU's own part of the matrix, and all of the input
 # %% replace
 t, h, w = layout["micro"] * job["sequence"], job["hidden"], 4 * job["hidden"] / tp
 # %% by
@@ -277,8 +277,8 @@ t, h, w = layout["micro"] * job["sequence"], job["hidden"], 4 * job["hidden"]
 
 
 # %% mistake="layout_pp_in_flight"
-# told: no more micro-batches are in flight than there are
-# why: the activations of pp of them were counted
+# told: more micro-batches are in flight than a step has
+# why: the activations of pp micro-batches are always counted
 # next: with fewer micro-batches than stages, how many does the first stage keep?
 # %% replace
 blocks = job["blocks"] / pp * min(pp, layout["micro_batches"])
@@ -287,9 +287,9 @@ blocks = job["blocks"]
 
 
 # %% mistake="layout_inputs_split"
-# told: the inputs that recomputation keeps are whole on every GPU
-# why: they were divided by tp
-# next: what a block's GPUs share is what is inside it
+# told: the inputs that recomputation keeps are divided by tp
+# why: these inputs are whole on every GPU
+# next: divide by tp only what is inside a block
 # %% replace
 kept = 2 * inputs * blocks + 34 * inputs / tp
 # %% by
@@ -298,8 +298,8 @@ kept = 2 * inputs / tp * blocks + 34 * inputs / tp
 
 # %% mistake="layout_one_slot_more"
 # told: a step has one slot too many
-# why: micro_batches + pp of them were counted
-# next: the last micro-batch has pp - 1 stages before it when the first one is through
+# why: micro_batches + pp slots are counted
+# next: how many slots does a step with one micro-batch have, and how many does each further one add?
 # %% replace
 return (layout["micro_batches"] + pp - 1) * slot_s + left_s
 # %% by
@@ -307,9 +307,9 @@ return (layout["micro_batches"] + pp) * slot_s + left_s
 
 
 # %% mistake="layout_reads_alone"
-# told: what a product gives is written, too
-# why: the bytes that are read were counted alone
-# next: two matrices in, one out
+# told: the bytes that a product writes are left out
+# why: only the bytes that it reads are counted
+# next: count two matrices read and one written
 # %% replace
 reached = t * h * w / (t * h + h * w + t * w) * job["memory_byte_per_s"]
 # %% by
@@ -317,9 +317,9 @@ reached = t * h * w / (t * h + h * w) * job["memory_byte_per_s"]
 
 
 # %% mistake="layout_latency_once"
-# told: every round costs α
-# why: α was paid once for a whole sum
-# next: a ring of P has 2 (P - 1) rounds, one after the other
+# told: α is paid once per sum instead of once per round
+# why: the number of rounds makes no difference to the α's
+# next: count 2 (P - 1) rounds for a ring of P, each with its own α
 # %% replace
 slot_s = computing_s + sums * sent_s(tp, 2 * (tp - 1), 2 * t * h / tp)
 # %% by
@@ -329,9 +329,9 @@ slot_s = computing_s + sums * sum_s
 
 
 # %% mistake="layout_shards_the_others"
-# told: stage 1 shards the optimizer's 12 bytes
-# why: it sharded the other 4 and kept those whole
-# next: weights and gradients stay whole
+# told: stage 1 shards the wrong part of the state
+# why: it shards the 4 bytes of weights and gradients, and keeps the optimizer's 12 whole
+# next: shard only the optimizer's 12 bytes
 # %% replace
 state = {0: 16 * own, 1: 4 * own + 12 * own / dp, 3: 16 * own / dp}
 # %% by

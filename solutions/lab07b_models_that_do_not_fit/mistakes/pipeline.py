@@ -22,14 +22,14 @@ stage.send_backward(i)
 
 
 # %% mistake="bubble_of_each_micro_batch"
-# told: the bubble does not grow with the micro-batches
+# told: the bubble does not grow with the number of micro-batches
 def idle_seconds(schedule, stages, micro, *, forward_s, backward_s, chunks):
     """Fills and drains for every micro-batch."""
     return micro * (stages - 1) * (forward_s + backward_s) / chunks
 
 
 # %% mistake="chunks_do_not_matter"
-# told: interleaved chunks shrink the bubble
+# told: the result misses that interleaved chunks shrink the bubble
 def idle_seconds(schedule, stages, micro, *, forward_s, backward_s, chunks):
     """All schedules have the same bubble."""
     return (stages - 1) * (forward_s + backward_s)
@@ -45,14 +45,14 @@ def order(schedule, stage, stages, micro):
 
 
 # %% mistake="idles_for_itself"
-# told: a stage idles while the other stages fill, not while it fills itself
+# told: a stage's own pass is counted as idle time
 def idle_seconds(schedule, stages, micro, *, forward_s, backward_s, chunks):
     """A pass of every stage."""
     return stages * (forward_s + backward_s) / chunks
 
 
 # %% mistake="newest_first"
-# told: a pass reads a different micro-batch than its own
+# told: a pass reads a micro-batch other than its own
 def order(schedule, stage, stages, micro):
     """In GPipe the last micro-batch goes back first, on all stages but the last."""
     if schedule == "gpipe":
@@ -68,7 +68,7 @@ def order(schedule, stage, stages, micro):
 
 
 # %% mistake="no_warm_up"
-# told: one micro-batch after the other goes through the whole pipeline
+# told: micro-batches go through the whole pipeline one at a time
 def order(schedule, stage, stages, micro):
     """One forward, one backward, from the first micro-batch on."""
     if schedule == "gpipe":
@@ -79,7 +79,7 @@ def order(schedule, stage, stages, micro):
 
 
 # %% mistake="one_schedule_for_both"
-# told: GPipe runs all forward passes first
+# told: a backward pass runs too early for GPipe
 def order(schedule, stage, stages, micro):
     """1F1B, whatever is asked for."""
     warm = min(micro, stages - 1 - stage)
@@ -115,7 +115,7 @@ stage.backward(i)
 
 
 # %% mistake="receives_one_ahead"
-# told: a stage holds more than its micro-batches in flight
+# told: a stage holds more than the data of its micro-batches in flight
 def run_stage(stage, schedule):
     """In 1F1B, receives one input ahead."""
     is_first, is_last = stage.stage == 0, stage.stage == stage.stages - 1
@@ -163,7 +163,7 @@ def run_stage(stage, schedule):
 
 
 # %% mistake="share_for_seconds"
-# told: that is a share of the step
+# told: the result is a share of the step, not a time
 def idle_seconds(schedule, stages, micro, *, forward_s, backward_s, chunks):
     """The bubble as a share."""
     return (stages - 1) / (chunks * micro + stages - 1)

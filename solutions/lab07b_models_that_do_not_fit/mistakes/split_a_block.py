@@ -1,5 +1,5 @@
 # %% mistake="averages_the_parts"
-# told: the parts were averaged
+# told: the ranks' parts are averaged
 class FromRanks(torch.autograd.Function):
     """Averages, as gradients are in data parallel training."""
 
@@ -25,7 +25,7 @@ def forward(shard, x, comm):
 
 
 # %% mistake="bias_is_lost"
-# told: the output's bias is lost
+# told: the output's bias is missing
 def forward(shard, x, comm):
     """Products alone."""
     x = ToRanks.apply(x, comm)
@@ -115,7 +115,7 @@ def shards(block, rank, ranks):
 
 
 # %% mistake="input_gradient_of_one"
-# told: each rank has its own part of the input's gradient
+# told: each rank has only its own part of the input's gradient
 # %% replace
 ctx.comm = comm
 # %% by
@@ -183,7 +183,7 @@ return part.view_as(part)
 
 
 # %% mistake="rest_of_columns_lost"
-# told: columns are missing, or exist twice
+# told: some columns are missing or present twice
 def shards(block, rank, ranks):
     """Parts of a whole number of columns, and the rest is forgotten."""
     if block["kind"] == "mlp":
@@ -201,7 +201,7 @@ def shards(block, rank, ranks):
 
 
 # %% mistake="root_of_the_whole_width"
-# told: the heads compute something different than in the whole block
+# told: the heads compute something different from what they compute in the whole block
 # %% replace
 part = heads_of(shard, x) @ shard["out"]
 # %% by
@@ -275,7 +275,7 @@ shards = _shared(shards)
 
 
 # %% mistake="two_sums_backward"
-# told: one sum backward is enough
+# told: the backward pass makes more than one all-reduce
 def forward(shard, x, comm):
     """x enters once for each matrix."""
     if shard["kind"] == "mlp":

@@ -1,7 +1,7 @@
 # %% mistake="zero_all_always"
-# told: stages 0 and 1 send once a step, however many micro-batches there are
-# why: stages 0 and 1 sent in every micro-batch
-# next: gradient accumulation
+# told: stages 0 and 1 send in every micro-batch instead of once per step
+# why: the bytes of these stages are multiplied by the number of micro-batches
+# next: accumulate gradients locally, and send them once per step
 def sent_bytes(stage, ranks, recipe):
     """All of it, each micro-batch."""
     shards = [-(-count // ranks) for count in recipe["layers"]]
@@ -13,9 +13,9 @@ def sent_bytes(stage, ranks, recipe):
 
 
 # %% mistake="zero_all_reduce_in_stage_1"
-# told: stage 1 needs no all-reduce
-# why: it sent the sums to everybody
-# next: who updates a shard, and who needs its gradients?
+# told: stage 1 uses an all-reduce, which it does not need
+# why: every rank receives all of the sums in stage 1
+# next: which rank updates a shard, and needs its gradients?
 def sent_bytes(stage, ranks, recipe):
     """Gradients are whole."""
     shards = [-(-count // ranks) for count in recipe["layers"]]
@@ -27,9 +27,9 @@ def sent_bytes(stage, ranks, recipe):
 
 
 # %% mistake="zero_all_reduces"
-# told: sharded gradients are not all-reduced
-# why: stages 1 to 3 sent the sums to everybody
-# next: who needs the sum of a shard's gradients?
+# told: sharded gradients are all-reduced
+# why: every rank receives all of the sums in stages 1 to 3
+# next: which rank needs the sum of a shard's gradients?
 def sent_bytes(stage, ranks, recipe):
     """Sums for everybody."""
     shards = [-(-count // ranks) for count in recipe["layers"]]
@@ -41,9 +41,9 @@ def sent_bytes(stage, ranks, recipe):
 
 
 # %% mistake="zero_each_stage_alone"
-# told: a stage keeps what the stages before it sharded
-# why: stage 2 holds the optimizer's whole state again
-# next: stages add up
+# told: a stage does not shard what the stages before it shard
+# why: stage 2 holds the whole optimizer state again
+# next: let each stage also shard what the previous stages shard
 def held_bytes(stage, ranks, recipe):
     """One part a stage."""
     trained = recipe["layers"][recipe["frozen"] :]
@@ -60,8 +60,8 @@ def held_bytes(stage, ranks, recipe):
 
 # %% mistake="zero_fractions"
 # told: shards are not rounded up
-# why: a layer was divided by the ranks with fractions
-# next: all shards of a layer are equally long, and whole
+# why: a layer's parameters are divided by the ranks with a fractional result
+# next: round up: all shards of a layer have the same whole number of parameters
 # %% replace
 return sum(-(-count // ranks) if sharded else count for count in layers)
 # %% by
@@ -69,8 +69,8 @@ return sum(layers) / (ranks if sharded else 1)
 
 
 # %% mistake="zero_frozen_backward"
-# told: no backward pass goes through frozen layers
-# why: their weights were gathered for it
+# told: weights of frozen layers are gathered for a backward pass
+# why: no backward pass goes through these layers
 # next: where does the backward pass end?
 def sent_bytes(stage, ranks, recipe):
     """Both passes."""
@@ -83,9 +83,9 @@ def sent_bytes(stage, ranks, recipe):
 
 
 # %% mistake="zero_frozen_gathered"
-# told: frozen weights are not updated
-# why: stages 1 and 2 gathered them
-# next: which weights have changed?
+# told: weights of frozen layers are gathered after the update
+# why: stages 1 and 2 send them
+# next: which weights does the update change?
 def sent_bytes(stage, ranks, recipe):
     """All weights."""
     shards = [-(-count // ranks) for count in recipe["layers"]]
@@ -99,9 +99,9 @@ def sent_bytes(stage, ranks, recipe):
 
 
 # %% mistake="zero_frozen_gradients"
-# told: frozen layers have no gradients
-# why: theirs were counted
-# next: the backward pass ends above them
+# told: frozen layers are counted with gradients
+# why: the held bytes include the gradients of all layers
+# next: where does the backward pass end?
 def held_bytes(stage, ranks, recipe):
     """No state, but gradients."""
     trained = recipe["layers"][recipe["frozen"] :]
@@ -117,9 +117,9 @@ def held_bytes(stage, ranks, recipe):
 
 
 # %% mistake="zero_frozen_left_out"
-# told: frozen layers have weights too
-# why: they were left out
-# next: the forward pass goes through them
+# told: weights of frozen layers are left out
+# why: only the weights of the trained layers are counted
+# next: count them too: the forward pass goes through these layers
 def held_bytes(stage, ranks, recipe):
     """What is trained."""
     trained = recipe["layers"][recipe["frozen"] :]
@@ -135,8 +135,8 @@ def held_bytes(stage, ranks, recipe):
 
 
 # %% mistake="zero_frozen_updated"
-# told: frozen layers have no gradients and no optimizer state
-# why: they were counted as if they were trained
+# told: frozen layers are counted as if they were trained
+# why: the held bytes include their gradients and their optimizer state
 # next: what is kept of a layer that is not updated?
 def held_bytes(stage, ranks, recipe):
     """All layers alike."""
@@ -153,9 +153,9 @@ def held_bytes(stage, ranks, recipe):
 
 
 # %% mistake="zero_frozen_whole"
-# told: frozen weights are sharded as well
+# told: weights of frozen layers are not sharded
 # why: stage 3 holds them whole
-# next: weights are weights, trained or not
+# next: shard all weights in stage 3, trained or not
 def held_bytes(stage, ranks, recipe):
     """What is trained is sharded."""
     trained = recipe["layers"][recipe["frozen"] :]
@@ -172,9 +172,9 @@ def held_bytes(stage, ranks, recipe):
 
 
 # %% mistake="zero_gathers_once"
-# told: stage 3 gathers weights in every micro-batch
-# why: they were gathered for one
-# next: where would whole weights wait for the next micro-batch?
+# told: stage 3 gathers weights for only one micro-batch
+# why: the number of micro-batches makes no difference to the weights that it sends
+# next: where would whole weights be kept until the next micro-batch?
 def sent_bytes(stage, ranks, recipe):
     """Kept over the step."""
     shards = [-(-count // ranks) for count in recipe["layers"]]
@@ -186,9 +186,9 @@ def sent_bytes(stage, ranks, recipe):
 
 
 # %% mistake="zero_gradients_in_fp32"
-# told: gradients were taken for fp32, whatever the recipe says
-# why: four bytes a parameter
-# next: recipe['gradients']
+# told: gradients are always counted in fp32
+# why: every gradient takes four bytes, although the recipe gives their size
+# next: use recipe['gradients'] bytes per parameter
 def held_bytes(stage, ranks, recipe):
     """As in a deck."""
     trained = recipe["layers"][recipe["frozen"] :]
@@ -204,9 +204,9 @@ def held_bytes(stage, ranks, recipe):
 
 
 # %% mistake="zero_gradients_in_stage_1"
-# told: stage 1 does not shard gradients yet
-# why: its gradients came as shards
-# next: what does each stage add to the one before?
+# told: stage 1 already shards gradients
+# why: a GPU holds only a shard of them in stage 1
+# next: what does each stage shard in addition to the previous one?
 def held_bytes(stage, ranks, recipe):
     """The optimizer's, and what it reads."""
     trained = recipe["layers"][recipe["frozen"] :]
@@ -222,9 +222,9 @@ def held_bytes(stage, ranks, recipe):
 
 
 # %% mistake="zero_never_gathers"
-# told: updated weights have to be gathered
-# why: stages 1 and 2 send gradients alone
-# next: each GPU has updated its own shard: who has the others?
+# told: updated weights are never gathered in stages 1 and 2
+# why: these stages send only gradients
+# next: each GPU has updated only its own shard: how does it get the others?
 def sent_bytes(stage, ranks, recipe):
     """Weights are sharded in stage 3 alone."""
     shards = [-(-count // ranks) for count in recipe["layers"]]
@@ -236,9 +236,9 @@ def sent_bytes(stage, ranks, recipe):
 
 
 # %% mistake="zero_one_gather"
-# told: stage 3 gathers weights before the backward pass too
-# why: they were sent for one pass alone
-# next: what happened to the gathered weights after the forward pass?
+# told: stage 3 does not gather weights again before the backward pass
+# why: weights are sent for only one of the two passes
+# next: what happens to the gathered weights after the forward pass?
 def sent_bytes(stage, ranks, recipe):
     """Gathered once."""
     shards = [-(-count // ranks) for count in recipe["layers"]]
@@ -250,9 +250,9 @@ def sent_bytes(stage, ranks, recipe):
 
 
 # %% mistake="zero_one_micro_batch"
-# told: stages 2 and 3 send in every micro-batch
-# why: one micro-batch was counted
-# next: where would whole gradients, or whole weights, wait for the next micro-batch?
+# told: stages 2 and 3 send for only one micro-batch
+# why: the number of micro-batches makes no difference
+# next: where would whole gradients or weights be kept until the next micro-batch?
 def sent_bytes(stage, ranks, recipe):
     """Once a step."""
     shards = [-(-count // ranks) for count in recipe["layers"]]
@@ -264,9 +264,9 @@ def sent_bytes(stage, ranks, recipe):
 
 
 # %% mistake="zero_one_stage_early"
-# told: each stage was taken for the next one
-# why: stage 0 holds what stage 1 should
-# next: stage 0 shards nothing
+# told: each stage is treated as the next one
+# why: stage 0 holds what stage 1 should hold
+# next: start with stage 0, which shards nothing
 def held_bytes(stage, ranks, recipe):
     """Counted from one."""
     trained = recipe["layers"][recipe["frozen"] :]
@@ -282,9 +282,9 @@ def held_bytes(stage, ranks, recipe):
 
 
 # %% mistake="zero_priced_as_gradients"
-# told: weights travel at the gradients' bytes
+# told: weights are counted with the gradients' bytes per parameter
 # why: recipe['weights'] makes no difference
-# next: each part at its own bytes
+# next: use each part's own number of bytes
 # %% replace
 sent_shards = recipe["gradients"] * gradients + recipe["weights"] * weights
 return (ranks - 1) * sent_shards
@@ -293,9 +293,9 @@ return (ranks - 1) * recipe["gradients"] * (gradients + weights)
 
 
 # %% mistake="zero_priced_as_weights"
-# told: gradients travel at the weights' bytes
+# told: gradients are counted with the weights' bytes per parameter
 # why: recipe['gradients'] makes no difference
-# next: each part at its own bytes
+# next: use each part's own number of bytes
 # %% replace
 sent_shards = recipe["gradients"] * gradients + recipe["weights"] * weights
 return (ranks - 1) * sent_shards
@@ -304,9 +304,9 @@ return (ranks - 1) * recipe["weights"] * (gradients + weights)
 
 
 # %% mistake="zero_reduced_only"
-# told: an all-reduce goes there and back
-# why: stage 0 sends half of it
-# next: reduce and scatter, then gather
+# told: only half of the all-reduce is counted
+# why: stage 0 sends half of what it should send
+# next: count both halves: a reduce-scatter, then an all-gather
 def sent_bytes(stage, ranks, recipe):
     """Once."""
     shards = [-(-count // ranks) for count in recipe["layers"]]
@@ -318,9 +318,9 @@ def sent_bytes(stage, ranks, recipe):
 
 
 # %% mistake="zero_rounded_down"
-# told: shards were rounded down
+# told: shards are rounded down
 # why: the last parameters of a layer are on no GPU
-# next: every parameter is on one
+# next: round up, so that every parameter is on a GPU
 # %% replace
 return sum(-(-count // ranks) if sharded else count for count in layers)
 # %% by
@@ -329,8 +329,8 @@ return sum(count // ranks if sharded else count for count in layers)
 
 # %% mistake="zero_rounded_once"
 # told: shards are rounded up once for the whole model
-# why: its layers were added up before they were cut
-# next: each layer is cut separately
+# why: the layers' parameters are added up before they are cut
+# next: cut each layer separately
 # %% replace
 return sum(-(-count // ranks) if sharded else count for count in layers)
 # %% by
@@ -338,9 +338,9 @@ return -(-sum(layers) // ranks) if sharded else sum(layers)
 
 
 # %% mistake="zero_sends_as_plain"
-# told: every stage sends what plain data parallel training does
-# why: stages 1 to 3 came as stage 0
-# next: weights that a GPU has not updated itself, or does not hold, have to come from somewhere
+# told: every stage sends what plain data parallel training sends
+# why: stages 1 to 3 send as much as stage 0
+# next: how does a GPU get weights that it has not updated itself, or does not hold?
 def sent_bytes(stage, ranks, recipe):
     """2 Psi."""
     shards = [-(-count // ranks) for count in recipe["layers"]]
@@ -352,9 +352,9 @@ def sent_bytes(stage, ranks, recipe):
 
 
 # %% mistake="zero_sent_fractions"
-# told: shards that travel are not rounded up
-# why: a layer was divided by the ranks with fractions
-# next: all shards of a layer are equally long, and whole
+# told: shards that are sent are not rounded up
+# why: a layer's parameters are divided by the ranks with a fractional result
+# next: round up: all shards of a layer have the same whole number of parameters
 def sent_bytes(stage, ranks, recipe):
     """A P-th."""
     shards = [count / ranks for count in recipe["layers"]]
@@ -366,8 +366,8 @@ def sent_bytes(stage, ranks, recipe):
 
 
 # %% mistake="zero_stage_2_sums_once"
-# told: stage 2 has no full-size gradient buffer between micro-batches
-# why: it sent them once a step
+# told: stage 2 sends gradients only once per step
+# why: it has no full-size gradient buffer between micro-batches
 # next: where would full gradients be kept until the next micro-batch?
 def sent_bytes(stage, ranks, recipe):
     """Accumulated first in stage 2."""
@@ -380,9 +380,9 @@ def sent_bytes(stage, ranks, recipe):
 
 
 # %% mistake="zero_sums_always"
-# told: whole gradients are added up in place, and sent once a step
-# why: stages 0 and 1 sent them in every micro-batch
-# next: gradient accumulation
+# told: stages 0 and 1 send gradients in every micro-batch
+# why: whole gradients can be added up locally until the end of the step
+# next: accumulate gradients, and send them once per step
 def sent_bytes(stage, ranks, recipe):
     """Each micro-batch."""
     shards = [-(-count // ranks) for count in recipe["layers"]]
@@ -394,9 +394,9 @@ def sent_bytes(stage, ranks, recipe):
 
 
 # %% mistake="zero_sums_once"
-# told: sharded gradients are summed after every micro-batch
-# why: stages 2 and 3 sent them once a step
-# next: where would whole gradients wait for the next micro-batch?
+# told: stages 2 and 3 send gradients only once per step
+# why: sharded gradients must be summed after every micro-batch
+# next: where would whole gradients be kept until the next micro-batch?
 def sent_bytes(stage, ranks, recipe):
     """Accumulated first."""
     shards = [-(-count // ranks) for count in recipe["layers"]]
@@ -408,8 +408,8 @@ def sent_bytes(stage, ranks, recipe):
 
 
 # %% mistake="zero_to_itself"
-# told: a GPU does not send its own shard to itself
-# why: every number is ranks / (ranks - 1) times what it should be
+# told: a GPU's own shard is counted as sent
+# why: every number of bytes is ranks / (ranks - 1) times what it should be
 # next: how many of the shards go through a GPU's link?
 # %% replace
 sent_shards = recipe["gradients"] * gradients + recipe["weights"] * weights
@@ -419,9 +419,9 @@ return ranks * (recipe["gradients"] * gradients + recipe["weights"] * weights)
 
 
 # %% mistake="zero_two_byte_gradients"
-# told: gradients were taken for two bytes, whatever the recipe says
-# why: they do not depend on recipe['gradients']
-# next: recipe['gradients']
+# told: gradients are always counted with two bytes
+# why: recipe['gradients'] makes no difference
+# next: use recipe['gradients'] bytes per parameter
 def held_bytes(stage, ranks, recipe):
     """bf16."""
     trained = recipe["layers"][recipe["frozen"] :]
@@ -437,9 +437,9 @@ def held_bytes(stage, ranks, recipe):
 
 
 # %% mistake="zero_weights_first"
-# told: the stages shard in another order
-# why: weights are sharded first and the optimizer last
-# next: the largest part first
+# told: the stages shard the parts in the wrong order
+# why: weights are sharded first and the optimizer state last
+# next: shard the largest part first
 def held_bytes(stage, ranks, recipe):
     """As they are listed."""
     trained = recipe["layers"][recipe["frozen"] :]
@@ -455,9 +455,9 @@ def held_bytes(stage, ranks, recipe):
 
 
 # %% mistake="zero_whole_layers_sent"
-# told: a ring sends ranks - 1 shards, not the whole layer
-# why: whole layers were sent
-# next: ranks - 1 shards, each rounded up
+# told: whole layers are sent instead of ranks - 1 shards
+# why: each collective counts all parameters of a layer
+# next: count ranks - 1 shards, each rounded up
 def sent_bytes(stage, ranks, recipe):
     """Psi, 2 Psi, 3 Psi."""
     shards = list(recipe["layers"])
@@ -469,9 +469,9 @@ def sent_bytes(stage, ranks, recipe):
 
 
 # %% mistake="zero_whole_weights"
-# told: stage 3 shards the weights too
-# why: it holds them whole
-# next: between two passes, what does it hold of a layer's weights?
+# told: stage 3 does not shard the weights
+# why: a GPU holds them whole in stage 3
+# next: what does a GPU hold of a layer's weights between two passes?
 def held_bytes(stage, ranks, recipe):
     """Weights are needed."""
     trained = recipe["layers"][recipe["frozen"] :]
@@ -487,9 +487,9 @@ def held_bytes(stage, ranks, recipe):
 
 
 # %% mistake="zero_one_stage_early_from_1"
-# told: stage 1 shards only the optimizer state
-# why: it was taken for stage 2, and stage 2 for stage 3
-# next: the optimizer first, then gradients, then weights
+# told: stages 1 and 2 are treated as stages 2 and 3
+# why: gradients are sharded from stage 1 on, and weights from stage 2 on
+# next: shard the optimizer state first, then gradients, then weights
 # %% replace
 return (
     recipe["weights"] * held(recipe["layers"], stage >= 3)
@@ -505,9 +505,9 @@ return (
 
 
 # %% mistake="zero_frozen_optimizer"
-# told: frozen layers have no optimizer state
-# why: optimizer state of frozen layers was counted
-# next: what is not updated needs none
+# told: frozen layers are counted with optimizer state
+# why: these layers are never updated
+# next: leave out the optimizer state of frozen layers
 # %% replace
 return (
     recipe["weights"] * held(recipe["layers"], stage >= 3)
@@ -523,9 +523,9 @@ return (
 
 
 # %% mistake="zero_last_layers_frozen"
-# told: the first layers are frozen, and not the last
-# why: gradients and optimizer are those of the layers before the last `frozen` ones
-# next: layers[frozen:] are trained
+# told: the last layers are treated as frozen instead of the first
+# why: gradients and optimizer state of the last `frozen` layers are left out
+# next: count layers[frozen:] as trained
 # %% replace
 trained = recipe["layers"][recipe["frozen"] :]
 # %% by
@@ -533,9 +533,9 @@ trained = recipe["layers"][: len(recipe["layers"]) - recipe["frozen"]]
 
 
 # %% mistake="zero_whole_padded"
-# told: what is whole has no padding
-# why: ranks times the shards were counted
-# next: what is not sharded is as long as the layers are
+# told: parts that are not sharded are padded
+# why: they are counted as ranks times a shard
+# next: count only the layers' own parameters where nothing is sharded
 # %% replace
 return sum(-(-count // ranks) if sharded else count for count in layers)
 # %% by

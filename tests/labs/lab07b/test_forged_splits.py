@@ -41,7 +41,7 @@ def told_as_one(solution: dict[str, Any]) -> Any:
 def test_three_sums_that_are_told_as_one_are_three(judged, solution):
     outcome = judged("split_a_block", forward=told_as_one(solution))
 
-    assert (0, "your ranks cannot be recorded") == (outcome.points, outcome.what)
+    assert (0, "your ranks' programs cannot be recorded") == (outcome.points, outcome.what)
     assert "more than 2 sums" in outcome.why
 
 
@@ -70,7 +70,7 @@ def through(solution: dict[str, Any], collect: Any) -> Any:
 def test_parts_that_are_gathered_are_not_summed(judged, solution):
     outcome = judged("split_a_block", forward=through(solution, lambda part, comm: sum(comm.all_gather(part))))
 
-    assert (0, "your ranks cannot be recorded") == (outcome.points, outcome.what)
+    assert (0, "your ranks' programs cannot be recorded") == (outcome.points, outcome.what)
 
 
 def test_a_sum_from_elsewhere_is_no_sum(judged, solution):
@@ -82,7 +82,7 @@ def test_a_sum_from_elsewhere_is_no_sum(judged, solution):
 
     outcome = judged("split_a_block", forward=through(solution, taken))
 
-    assert (0, "on other values, the ranks do not give what the whole block gives") == (outcome.points, outcome.what)
+    assert (0, "on different values, the ranks do not compute the whole block") == (outcome.points, outcome.what)
 
 
 def test_a_sum_over_the_transposed_part_is_as_good(judged, solution):
@@ -180,7 +180,7 @@ def test_a_rank_that_carries_the_whole_block_knows_its_own_part_alone(judged, so
 
     outcome = judged("split_a_block", shards=with_more(solution, MORE["the whole block"]), forward=forward)
 
-    assert (0, "on other values, the ranks do not give what the whole block gives") == (outcome.points, outcome.what)
+    assert (0, "on different values, the ranks do not compute the whole block") == (outcome.points, outcome.what)
 
 
 def test_assertions_on_tensors_change_nothing(judged, solution):
@@ -202,5 +202,5 @@ def test_a_rank_that_draws_random_numbers_is_told_so(judged, solution):
 
     outcome = judged("split_a_block", forward=forward)
 
-    assert (0, "your ranks cannot be recorded") == (outcome.points, outcome.what)
+    assert (0, "your ranks' programs cannot be recorded") == (outcome.points, outcome.what)
     assert "draws random numbers" in outcome.why

@@ -110,7 +110,7 @@ def test_two_slips_of_zero_at_once_are_told_by_what_is_wrong_and_not_by_either(j
     outcome = judged("zero", held_bytes=held_bytes)
 
     assert 0 == outcome.points
-    assert "a stage holds a wrong number of bytes of its gradients" == outcome.what
+    assert "a stage holds the wrong number of bytes of its gradients" == outcome.what
 
 
 def test_layouts_are_priced_alike_by_the_judge_and_the_solution(solution):
@@ -188,7 +188,7 @@ def test_an_output_that_is_no_number_is_told_so(judged, solution):
     names = {name: solution[name] for name in ("shards", "ToRanks", "FromRanks")}
     outcome = judged("split_a_block", forward=lambda *given: solution["forward"](*given) * float("nan"), **names)
 
-    assert "the output is not an output of the block" == outcome.what
+    assert "the output's values are not all finite" == outcome.what
     assert "contains nan" in outcome.why
 
 
@@ -259,8 +259,8 @@ def test_parts_may_be_summed_transposed(judged, solution):
 @pytest.mark.parametrize(
     ("share", "what"),
     [
-        (lambda rank, ranks: 1 / ranks, "the output's bias is shared out among the ranks"),
-        (lambda rank, ranks: float(rank == 0), "a rank's part of the output's bias is not the block's"),
+        (lambda rank, ranks: 1 / ranks, "the output's bias is divided among the ranks"),
+        (lambda rank, ranks: float(rank == 0), "a rank's bias of the output differs from the block's"),
     ],
 )
 def test_the_outputs_bias_is_whole_on_every_rank(judged, solution, share, what):
