@@ -1,14 +1,14 @@
 # %% [markdown]
 # # Within the budget
 #
-# A training job works. Its losses fall, its GPU is reported as busy, and it takes far longer than necessary. You get
-# its program, the bill and a stopwatch, and everything that you have learned so far.
+# A training job works: its losses fall, and its GPU is reported as busy. But it takes far longer than necessary. You
+# get its program, its bill and a stopwatch, and you may use everything that you have learned so far.
 #
 # After this lab you can
 #
 # * say how far from the speed of light a job is, and which resource sets that speed;
-# * find where a training loop loses time, fix it in the order that pays most, and keep the losses equal to the bit;
-# * run the job on several GPUs so that its sums are hidden behind its passes;
+# * find where a training loop loses time, make the fixes that gain most first, and keep the losses equal to the bit;
+# * run the job on several GPUs so that its gradient sums are hidden behind its passes;
 # * choose how many GPUs a budget should buy.
 #
 # **About 146 minutes (estimated)**.
@@ -18,10 +18,10 @@
 # | section | 2 | 3 | 4 | 5 |
 # | minutes | 41 | 34 | 44 | 27 |
 #
-# No GPU is needed: time is modelled, and the same on every computer. The losses are real: a small net with as many
-# layers is computed from the data that your program really moves, so a program that leaves out a step cannot have the
-# right curve. *Write your prediction down* before you run the next cell. Lecture slides are quoted by deck: [001]
-# course introduction, [004] deep learning, hopefully faster.
+# No GPU is needed: time is modelled, and it is the same on every computer. The losses are real: a small net with the
+# same number of layers is trained on the data that your program really moves, so a program that leaves out a step
+# cannot produce the right curve. *Write your prediction down* before you run the next cell. Lecture slides are quoted
+# by deck: [001] course introduction, [004] deep learning, hopefully faster.
 #
 # A failing check shows the first case that is wrong; `case("single")` returns the inputs of that case, and
 # `TrainingJob.from_dict` makes a job from them. `hint("single")` gives hints, one at a time.
@@ -79,29 +79,30 @@ Progress("lab10b_within_the_budget")
 # %% [markdown]
 # ## 1. A job, its bill, and light
 #
-# A `TrainingJob` is a price list. In every step, `units` of data (a unit is a few hundred examples) go through all
-# layers and back, and their gradients are summed before **one** update of each layer. A `trainer` is one GPU, with
+# A `TrainingJob` is a price list. In every step, `units` of data (a unit is a few hundred examples) go forward and
+# backward through all layers, and their gradients are summed before **one** update of each layer. A `trainer` is one
+# GPU, with these calls:
 #
-# | call | does |
+# | call | what it does |
 # |---|---|
-# | `load(step, first, count, dtype="fp32", pinned=False)` | the host decodes `count` units, from number `first` |
-# | `to_device(data, non_blocking=False)` | a copy on the current stream |
-# | `forward(i, inputs, fused=False)` | kernels on the current stream; returns layer i's outputs |
+# | `load(step, first, count, dtype="fp32", pinned=False)` | the host decodes `count` units, beginning at `first` |
+# | `to_device(data, non_blocking=False)` | copies on the current stream |
+# | `forward(i, inputs, fused=False)` | runs kernels on the current stream; returns layer i's outputs |
 # | `loss(step, outputs, x)` | adds to the loss of a step; returns the gradient of the outputs |
-# | `backward(i, inputs, gradient, fused=False)` | *adds* to layer i's gradients; returns its inputs' gradient |
+# | `backward(i, inputs, gradient, fused=False)` | *adds* to layer i's gradients; returns the gradient of its inputs |
 # | `all_reduce(first, stop, async_op=False)` | sums the gradients of layers first to stop - 1 over the GPUs |
 # | `update(first=0, stop=None, fused=False)` | updates layers, and clears their gradients |
 # | `read_loss(step)`, `read_losses()` | reads one loss, or all; the host waits |
-# | `free(*held)` | gives memory back |
+# | `free(*held)` | frees memory |
 # | `Stream()`, `Event()`, `stream(s)`, `synchronize()` | as in `torch.cuda` |
 #
-# The files hold `"uint8"`; for fp32 the host converts what it decoded. The host waits for every copy, unless the copy
-# is pinned *and* `non_blocking`. Layer 0 has no inputs' gradient to return: `None`. `all_reduce(..., async_op=True)`
-# returns a work handle, which has `wait()`. Events have `record(s)` and `wait(s)`; without `s`, they use the current
-# stream.
+# The files contain `"uint8"`; for fp32 the host converts what it has decoded. The host waits for every copy unless the
+# copy is pinned *and* `non_blocking`. For layer 0, `backward` returns `None`. `all_reduce(..., async_op=True)` returns
+# a work handle, which has `wait()`. Events have `record(s)` and `wait(s)`; without `s`, they use the current stream.
 #
-# `trainer.steps`, `trainer.layers`, `trainer.ranks` and `trainer.share` (units of a step on this GPU, numbered from 0)
-# are numbers, and `trainer.job` is the price list. This is the program as it was found:
+# `trainer.steps`, `trainer.layers`, `trainer.ranks` and `trainer.share` are numbers; the share is how many units of a
+# step are on this GPU, and they are numbered from 0. `trainer.job` is the price list. This is the program as it was
+# found:
 
 
 # %% given
@@ -128,14 +129,14 @@ def naive(trainer):
 
 
 # %% [markdown]
-# *Light* (short for the speed of light) is a lower bound of the job's time that no program beats. Each resource (the
-# GPU's compute, the host that loads, the copy engine, the links) has work that every program must do. Before its first
-# piece of work and after its last piece, there is other work that it must wait for. The largest of these times is the
-# bound, and `light(job)` gives it. **Predict:** light divided by the time of the naive program is its share of light.
-# What is it, in percent?
+# *Light* (short for the speed of light) is a lower bound on the job's time: no program is faster. Each resource (the
+# GPU's compute, the host that loads, the copy engine, the links) has work that every program must do. Some other work
+# must come before its first piece of work, and some after its last. For each resource, the bound adds up these times;
+# the largest total is light, which `light(job)` returns. **Predict:** the share of light of a program is light divided
+# by the program's time. What is it for the naive program, in percent?
 
 # %%
-predict("naive_share", "The naive job reaches, of the speed of light,", unit="%")
+predict("naive_share", "The share of light that the naive job reaches is", unit="%")
 
 # %%
 with reveal_prediction("naive_share") as truth:
@@ -152,25 +153,25 @@ print("losses:", [round(loss, 6) for loss in found.losses])
 
 # %% [markdown]
 # The picture shows two and a half units: kernels, a copy, and long stretches where the GPU has nothing to do because
-# the host is loading. The timeline shows where to look, but not what a fix gains. Fixes *compose*: the gain of the
-# second shows only when the first is made.
+# the host is loading. The timeline shows where to look, but not what a fix gains. Fixes *interact*: the gain of a
+# second fix may show only after the first has been made.
 
 # %% [markdown]
 # ## 2. One GPU
 #
-# **Predict:** apply one fix at a time and change nothing else. Which of these gains most?
+# **Predict:** apply one fix at a time, and change nothing else. Which of these fixes gains most?
 
 # %%
 predict(
     "first_mend",
-    "The largest gain by itself comes from",
+    "The single fix that gains most is",
     choices=["uint8 data", "fused kernels", "pinned copies", "one fused update"],
 )
 
 
 # %% given
 def passes(trainer, step, x, *, fused=True, after=None):
-    """The units in `x` there and back; `after(i)` follows layer i's way back."""
+    """Forward and backward pass of the units in `x`; calls `after(i)` after layer i."""
     held = [x]
     for i in range(trainer.layers):
         held.append(trainer.forward(i, held[-1], fused=fused))
@@ -188,7 +189,7 @@ def passes(trainer, step, x, *, fused=True, after=None):
 def mended(
     trainer, *, dtype="fp32", pinned=False, fused=False, whole=False, waits=True
 ):
-    """The naive program with some of its calls mended."""
+    """The naive program with some of its calls fixed."""
     for step in range(trainer.steps):
         for unit in range(trainer.share):
             data = trainer.load(step, unit, 1, dtype=dtype, pinned=pinned)
@@ -228,15 +229,18 @@ with reveal_prediction("first_mend") as truth:
     truth(min(runs, key=lambda name: runs[name].makespan_s))
 
 # %% [markdown]
-# All four together are not nearly enough: most of the remaining loss is *between* calls. Three questions are left to
-# you. How many units go through the net at once? (`job.peak_bytes(count)` says how many bytes a program needs for
-# micro-batches of `count` units that go through `passes`, which frees what it has used; inputs that you copy ahead come
-# on top. Each kernel takes `job.kernel_s` before it does anything.) What must the host really wait for? And what can a
-# copy overlap with?
+# All four fixes together are far from enough: most of the remaining time is lost *between* calls. Three questions are
+# left to you:
 #
-# Write `train_on_one(trainer)`: the same job on one GPU within `trainer.job.memory_bytes`, at 90 % of light or more,
-# with the same losses to 1e-6. `passes` is already written; you write the code before and after it. `run_training`
-# shows time, memory and losses. Only `check` tests that a pass waits for all data that it reads.
+# * How many units should go through the net at once? `job.peak_bytes(count)` is the memory that a program needs for
+#   micro-batches of `count` units that go through `passes`, which frees what it has used. Inputs that you copy ahead
+#   need memory in addition. Each kernel takes `job.kernel_s` before it does anything.
+# * What must the host really wait for?
+# * What can a copy overlap with?
+#
+# Write `train_on_one(trainer)`: the same job on one GPU, within `trainer.job.memory_bytes`, at 90 % of light or more,
+# with losses that agree to 1e-6. `passes` is already written; you write the code around it. `run_training` shows time,
+# memory and losses, but only `check` tests that a pass waits for all data that it reads.
 
 
 # %% solve="single"
@@ -279,9 +283,9 @@ with requires_solution("single"):
 # lab10_capstone asks when two curves are the same.
 
 # %% [markdown]
-# **The same in torch.** `load(dtype="uint8", pinned=True)` is a loader with `pin_memory=True` that leaves images as
-# they are; `to_device(data, non_blocking=True)` is `to("cuda", non_blocking=True)`, in a stream of its own; an event's
-# wait is `wait_stream`, `fused=True` an argument of the optimizer, and `read_losses()` one `tolist()` at the end. The
+# **The same in torch.** `load(dtype="uint8", pinned=True)` is a loader with `pin_memory=True` that does not convert
+# images. `to_device(data, non_blocking=True)` is `to("cuda", non_blocking=True)` in a separate stream. An event's wait
+# is `wait_stream`, `fused=True` is an argument of the optimizer, and `read_losses()` is one `tolist()` at the end. The
 # model has no counterpart of `record_stream`, which keeps the memory of `x` from being reused while a step reads it.
 
 
@@ -303,7 +307,7 @@ def found_in_torch(model, optimizer, batches):
 
 # %%
 def mended_in_torch(model, optimizer, batches):
-    """The losses of an epoch whose host waits once, and whose copies run ahead."""
+    """The losses of an epoch in which the host waits once and copies run ahead."""
     copies, main, losses = torch.cuda.Stream(), torch.cuda.current_stream(), []
     for batch in batches:
         with torch.cuda.stream(copies):
@@ -336,12 +340,16 @@ in_torch(
 # %% [markdown]
 # ## 3. Several GPUs
 #
-# Now each GPU has its share of a step, and before an update the gradients of all of them must be summed. A sum of n
-# bytes in a ring of P takes 2 (P - 1) (α + n / (P β)) seconds. **Predict:** with four GPUs and three units on each, by
-# what factor is the job faster at the speed of light?
+# Now each GPU processes its share of a step, and the gradients of all GPUs must be summed before an update. A sum of n
+# bytes in a ring of P GPUs takes 2 (P - 1) (α + n / (P β)) seconds. **Predict:** at the speed of light, by what factor
+# do four GPUs, with three units each, make the job faster?
 
 # %%
-predict("four_gpus", "On four GPUs light is faster by a factor of", unit="times")
+predict(
+    "four_gpus",
+    "At the speed of light, four GPUs are faster by a factor of",
+    unit="times",
+)
 
 # %%
 with reveal_prediction("four_gpus") as truth:
@@ -355,15 +363,15 @@ with reveal_prediction("four_gpus") as truth:
     truth(light(JOB).seconds / light(four).seconds)
 
 # %% [markdown]
-# Your program will be slower than light if it waits for one sum before it issues the next, or begins its sums when all
-# passes are over.
+# Your program will be slower than light if it waits for one sum before it issues the next, or if it starts its sums
+# only after all passes.
 #
 # Gradients are ready from the last layer to the first. A sum overlaps with the streams, but sums run one after the
 # other, and each adds 2 (P - 1) α. Every micro-batch *adds* to the gradients, so they are complete only after the last
 # one; an earlier sum would be summed again. `passes(…, after=…)` calls a function of yours with each layer's number as
-# soon as that layer's backward pass was issued, as a hook of PyTorch does.
+# soon as that layer's backward pass has been issued, as a hook of PyTorch does.
 #
-# Write `train_on_many(trainer)`, which runs on each GPU: within the memory, at 87 % of light or more.
+# Write `train_on_many(trainer)`, which runs on each GPU, within its memory and at 87 % of light or more.
 
 
 # %% solve="scaled"
@@ -409,9 +417,9 @@ with requires_solution("scaled"):
 
 # %% [markdown]
 # **The same in torch.** `passes(..., after=sum_layer)` is a hook of `DistributedDataParallel`, which calls
-# `dist.all_reduce(bucket, async_op=True)` for each bucket that is ready, while the backward pass continues;
-# `work.wait()` comes at the end of `backward()`. All micro-batches but the last belong in `no_sync()`; the forward pass
-# decides whether gradients are sent.
+# `dist.all_reduce(bucket, async_op=True)` for each bucket that is ready, while the backward pass continues.
+# `work.wait()` comes at the end of `backward()`. Run all micro-batches except the last one in `no_sync()`: it is the
+# forward pass that decides whether gradients are sent.
 
 
 # %%
@@ -439,13 +447,14 @@ in_torch(scaled_in_torch, ranks=2, told=recorded)
 # %% [markdown]
 # ## 4. Within the budget
 #
-# Deck [001] asks for experiments that do "not run out of money". More GPUs finish sooner but are idle more. GPUs with
-# fast links between them cost more each. An offer is an object with `offer.ranks` and `offer.price_per_gpu_s`; a run
-# costs its seconds times its GPUs times that price. **Predict:** for the job of section 2, at the same price per GPU:
-# how many times as much does light cost on four GPUs as on one?
+# Deck [001] asks for experiments that do "not run out of money". More GPUs finish sooner, but they are idle for a
+# larger share of the time. GPUs with fast links between them cost more per GPU. An offer is an object with
+# `offer.ranks` and `offer.price_per_gpu_s`; a run costs its seconds times its GPUs times that price. **Predict:** take
+# the job from section 2, run it at the speed of light, and pay the same price per GPU. How many times as much as on one
+# GPU does the run cost on four?
 
 # %%
-predict("dearer", "The price on four GPUs over that on one is", unit="times")
+predict("dearer", "The price on four GPUs, compared with one GPU, is", unit="times")
 
 # %%
 with reveal_prediction("dearer") as truth:
@@ -458,18 +467,18 @@ with reveal_prediction("dearer") as truth:
 # %% [markdown]
 # Write
 #
-# * `choose_gpus(job, offers, budget)` → the `ranks` of the offer to take. `job.on(ranks)` is the same job on so many
-#   GPUs; a run that costs more than `budget` is not paid for, and scores nothing. Compute with `light`, or try programs
-#   with `run_training`: you are free to choose the method;
+# * `choose_gpus(job, offers, budget)` → the `ranks` of the offer to take. `job.on(ranks)` is the same job on `ranks`
+#   GPUs. A run that costs more than `budget` is not paid for and scores nothing. You are free to choose the method:
+#   compute with `light`, or try programs with `run_training`;
 # * `train_within(trainer)`, which runs on each GPU of that offer. Start from your programs above. These jobs are short,
-#   and the offer worth taking has enough memory for all the units of a step. How many units should go first, while no
-#   GPU computes?
+#   and the GPUs of the best offer have enough memory for all the units of a step. How many units should be loaded
+#   first, while no GPU computes?
 #
-# The score is the geometric mean, over jobs that you do not know, of *light divided by your time*, where light is the
-# shortest time that any of the offers could reach within the budget. (An offer does not count if only a program with
-# more than 98 % of light could pay for it.) From 88 % on it earns all points, from 78 % three quarters, from 55 % half,
-# from 30 % a quarter, with no steps between. A run that is faster than light is refused, and so is a program that
-# leaves work out. A run that is not paid for costs all points.
+# The score is the geometric mean of *light divided by your time*, over jobs that you do not know. Light is here the
+# shortest time that any of the offers could reach within the budget. (An offer does not count if only a program at more
+# than 98 % of light would stay within the budget.) A score of 88 % or more earns all points, 78 % three quarters, 55 %
+# half, and 30 % a quarter, with no steps between. A run that is faster than light is refused, and so is a program that
+# leaves work out. A single run that is not paid for costs all points.
 
 
 # %% solve="score"
@@ -509,7 +518,7 @@ def train_within(trainer):
             first += count
             last = first == trainer.share
             passes(trainer, step, x, after=sum_layer if last else None)
-            # So many are loaded while these are computed.
+            # As many as can be loaded while these are computed.
             count = math.ceil(count * unit_s / trainer.job.decode_s)
         while works:
             works.pop(0).wait()
@@ -536,14 +545,14 @@ with requires_solution("score"):
         told = f"{share:.1%}; {paid:.4f} of {budget:.4f}"
         print(f"modelled, {number}: {ranks} GPU(s), {told}")
         product *= share if counts else 0  # not paid, or not the training
-    print(f"score: {product ** (1 / 3):.1%}; the stairs: 88, 78, 55 and 30 %")
+    print(f"score: {product ** (1 / 3):.1%}; the thresholds: 88, 78, 55 and 30 %")
 
 # %% [markdown]
-# Try a smaller first micro-batch, and larger ones from there on: no GPU computes while the first is loaded. This holds
-# in each step, not only in the first. But in later steps the host loads units while the last units of the previous step
-# are still being computed, so more units can be ready in time. A small last micro-batch pays for its kernels again, and
-# leaves less computation to hide the sums. When is it worth that? The remaining loss is the kernels' fixed part, paid
-# once for each micro-batch, and the sums that end after the last pass.
+# Try a small first micro-batch and larger ones after it: no GPU computes while the first one is loaded. This applies to
+# each step, not only to the first. But in later steps the host loads units while the last units of the previous step
+# are still being computed, so more units can be ready in time. A small last micro-batch pays the fixed cost of its
+# kernels again and leaves less computation to hide the sums. When is it still worth it? The remaining loss is the fixed
+# cost of the kernels, paid once for each micro-batch, and the sums that end after the last pass.
 
 # %% [markdown]
 # ## 5. Report
@@ -555,11 +564,13 @@ with requires_solution("score"):
 MENDS["no waits"] = {"waits": False}
 for order in (list(MENDS), list(MENDS)[::-1]):
     before, made = found.makespan_s, []
-    print("modelled, mended in this order:")
+    print("modelled, with the fixes in this order:")
     for name in order:
         made.append(name)
         after = mended_run(*made).makespan_s
-        print(f"  {name:16}  gains {seconds(before - after):>8}, {seconds(after)} left")
+        print(
+            f"  {name:16}  gains {seconds(before - after):>8}, {seconds(after)} remain"
+        )
         before = after
 
 # %%
@@ -571,10 +582,10 @@ with requires_solution("scaled"):
         print(f"modelled, {ranks} GPU(s): {time}, {told}")
 
 # %% [markdown] explain="report"
-# You hand the job back to the people who pay for it. In 80 to 150 words: **(a)** which three fixes on one GPU gained
-# most, with the figures above, and why their order changes what each seems to gain; **(b)** what the second, third and
-# fourth GPU gained, in seconds and in money, and which resource limits the job; **(c)** one thing that a real cluster
-# would do differently from this model, and what you would measure first.
+# You return the job to the people who pay for it. In 80 to 150 words, explain **(a)** which three fixes on one GPU
+# gained most, with the figures above, and why their order changes what each of them seems to gain; **(b)** what the
+# second, third and fourth GPU gained, in seconds and in money, and which resource limits the job; **(c)** one thing
+# that a real cluster would do differently from this model, and what you would measure first.
 
 # %% [markdown]
 # ## Where you are

@@ -21,7 +21,7 @@ from edl_labs.virtual.budget import Offer, TrainingJob, TrainingSteps, best_ligh
 MARGIN = 1.02  # an offer that only a program with more than 98 % of light could pay is none: as announced
 STEPS = ((0.88, 1.0), (0.78, 0.75), (0.55, 0.5), (0.30, 0.25))  # share of light, and what it earns: as announced
 
-_EACH = "for each offer: how long does the job run on its GPUs, and what does that cost? The fastest that is paid"
+_EACH = "for each offer, how long does the job run, and what does that cost? Take the fastest one that you can pay for"
 
 
 def offers_of(case: Any) -> list[Offer]:
@@ -87,33 +87,38 @@ class ScoreOfLight(Exercise):
         if got["gpus"] not in [offer["ranks"] for offer in case["offers"]]:
             known = ", ".join(str(offer["ranks"]) for offer in case["offers"])
             if got["gpus"] == -1:
-                why = f"offers have {known}; something else came back: an offer itself, its time, or its price?"
-                raise Wrong("choose_gpus returns no number of GPUs", why=why, next="return the ranks of an offer")
-            why = f"{got['gpus']} came back, and offers have {known}"
+                why = f"the offers have {known} GPUs; did it return an offer itself, its time, or its price?"
+                then = "return the ranks of an offer"
+                raise Wrong("choose_gpus did not return a number of GPUs", why=why, next=then)
+            why = f"choose_gpus returned {got['gpus']}, but the offers have {known} GPUs"
             if 0 <= got["gpus"] < len(case["offers"]):
                 then = "return the offer's ranks, not its index"
-                raise Wrong("an offer's position in the list was returned", why=why, next=then)
-            raise Wrong("no offer has so many GPUs", why=why, next="return the ranks of an offer")
+                raise Wrong("choose_gpus returned an offer's position in the list", why=why, next=then)
+            raise Wrong("no offer has this number of GPUs", why=why, next="return the ranks of an offer")
         job = rented(case, got["gpus"])
         run = replayed_training(got["programs"], job)
         require_training(run, job, self.public_want(case, want)["losses"])
         light_s = bought_s(case, job)
         if run.money > case["budget"]:
-            each = f"{run.makespan_s:.4g} s x {counted(job.ranks, 'GPU')} x {job.price_per_gpu_s:g} a second"
-            why = f"{each} = {run.money:.3g}, and {case['budget']:.3g} are there"
+            each = f"{run.makespan_s:.4g} s x {counted(job.ranks, 'GPU')} x {job.price_per_gpu_s:g} per second"
+            why = f"{each} = {run.money:.3g}, but the budget is {case['budget']:.3g}"
             if run.money * run.share > case["budget"]:
-                then = "price = seconds x GPUs x price of each, and no run is faster than light"
+                then = "compute seconds x GPUs x price per GPU; no run is faster than light"
                 raise Wrong("the budget does not pay for so many GPUs", why=why, next=then)
             if run.money * run.share * MARGIN > case["budget"]:
-                then = "leave a margin: at which share of light does your program run?"
-                raise Wrong("the budget pays for so many GPUs at the speed of light alone", why=why, next=then)
-            raise Wrong("the run is too slow for its budget", why=why, next="fewer GPUs, or a faster program")
+                then = "leave a margin: which share of light does your program reach?"
+                raise Wrong("the budget pays for so many GPUs only at the speed of light", why=why, next=then)
+            raise Wrong(
+                "the run is too slow for its budget", why=why, next="take fewer GPUs, or make the program faster"
+            )
         share = min(1.0, light_s / run.makespan_s)
         if share >= STEPS[0][0]:
             return share
         if run.share >= STEPS[0][0] or light_s < STEPS[0][0] * light(job).seconds:  # at the speed of light, too
             many = counted(job.ranks, "GPU")
-            why = f"{seconds(run.makespan_s)} on {many} is {share:.0%} of what the budget could buy"
+            why = (
+                f"the run takes {seconds(run.makespan_s)} on {many}, {share:.0%} of the speed that the budget could buy"
+            )
             raise Wrong("the budget pays for more GPUs", why=why, next=_EACH, keeps=share)
         slow = slow_cause(run, job, STEPS[0][0])
         raise Wrong(slow.what, why=slow.why, next=slow.next, keeps=share)
@@ -122,8 +127,8 @@ class ScoreOfLight(Exercise):
         """What a ValueError says: there was nothing to take the least of."""
         if error != "ValueError":
             return None
-        why = "your code raised ValueError, as min() of no values does, but the budget pays for at least one offer"
-        then = "is all of the budget used, and each run's time its own?"
+        why = "your code raised ValueError, as min() does without values, but the budget pays for at least one offer"
+        then = "does your code compare with the whole budget, and use each offer's own run time?"
         return Wrong("no offer is left to choose from", why=why, next=then)
 
     def combine(self, fractions: list[float]) -> float:
@@ -155,8 +160,8 @@ class ScoreOfLight(Exercise):
     def format_case(self, case: Any) -> str:
         """The job, the offers and the budget in words."""
         job = rented(case, case["offers"][0]["ranks"])
-        offers = ", ".join(f"{offer['ranks']} GPUs at {offer['price_per_gpu_s']:g} each" for offer in case["offers"])
+        offers = ", ".join(f"{offer['ranks']} GPUs at {offer['price_per_gpu_s']:g}" for offer in case["offers"])
         return (
             f"{job.steps} steps of {job.units} units, {job.layers} layers, GPUs of {byte_count(job.memory_bytes)}; "
-            f"{offers} a second; a budget of {case['budget']:.3f}"
+            f"{offers} (price per GPU and second); a budget of {case['budget']:.3f}"
         )

@@ -20,21 +20,39 @@ _OWN_TENSORS = 4  # weights, gradients, momentum and losses: a Trainer's numbers
 _SAME = 1e-6  # of a loss: promised in the text; sums are exact, so right programs agree to the bit
 
 _FAULTS = {
-    "version": ("units pass through weights of another step", "step k needs weights after exactly k updates"),
-    "mixed": ("a pass has activations of some units and gradients of others", "keep those of a micro-batch together"),
-    "slot": ("a loss is added to the loss of another step", "loss(step, ...) wants the step that the data are of"),
-    "repeated": ("units are used twice in a step", "each unit of the share once: look at first and count"),
-    "nothing": ("a layer is updated without any gradient", "a backward pass of every layer, then the update"),
-    "stale": ("an update has gradients of an earlier step in it", "update every layer once in each step"),
+    "version": (
+        "units pass through the weights of a different step",
+        "let the units of step k use the weights after exactly k updates",
+    ),
+    "mixed": (
+        "a backward pass uses the activations of some units and the gradients of others",
+        "keep the activations and the gradients of a micro-batch together",
+    ),
+    "slot": (
+        "a loss is added to the loss of a different step",
+        "pass the step that the data belong to: loss(step, ...)",
+    ),
+    "repeated": ("units are used twice in a step", "use each unit of the share once: check first and count"),
+    "nothing": (
+        "a layer is updated without any gradient",
+        "run the backward pass of every layer, then the update",
+    ),
+    "stale": ("an update includes gradients of an earlier step", "update every layer once in each step"),
     "again": (
         "gradients are summed over the GPUs more than once",
-        "each layer once a step, after its last micro-batch: which layers does a call name?",
+        "sum each layer once per step, after its last micro-batch: which layers does your call name?",
     ),
-    "alone": ("a GPU updates with only its own gradients", "sum over the GPUs, and wait for it, before the update"),
-    "missing": ("an update lacks units of its step", "count the micro-batches, the last one too"),
-    "updates": ("some layer is not updated in every step", "steps times, the last one too"),
-    "unread": ("the loss of a step is never read", "read_losses() at the end reads all of them"),
-    "early": ("a loss is read before all its units are in it", "after the last micro-batch of its step"),
+    "alone": (
+        "a GPU updates with only its own gradients",
+        "sum the gradients over the GPUs, and wait for the sum, before the update",
+    ),
+    "missing": ("an update lacks units of its step", "count the micro-batches: is the last one included?"),
+    "updates": ("a layer is not updated in every step", "update each layer in every step, including the last one"),
+    "unread": ("the loss of a step is never read", "call read_losses() at the end: it reads all losses"),
+    "early": (
+        "a loss is read before all units have been added to it",
+        "read it after the last micro-batch of its step",
+    ),
 }
 
 
@@ -48,13 +66,13 @@ def replayed_training(text: Any, job: TrainingJob) -> TrainingRun:
     try:
         return replay_training(json.loads(text), job)
     except (TypeError, ValueError, RecursionError):
-        why, then = "it cannot be read", "use only the trainer's own calls; do not touch its record"
-        raise Wrong("the recorded program is not one of a Trainer", why=why, next=then) from None
+        why, then = "it cannot be read", "use only the trainer's own methods; do not change its record"
+        raise Wrong("the recorded program is not a program of a Trainer", why=why, next=then) from None
     except TrainingHang as hang:
-        raise Wrong("the GPUs wait for each other for ever", why=f"{hang.what}; {hang.why}", next=hang.next) from None
+        raise Wrong("the GPUs wait for each other forever", why=f"{hang.what}; {hang.why}", next=hang.next) from None
     except ReplayError as error:
         raise Wrong(
-            "the recorded program is not what this job allows", why=f"{error.what}: {error.why}", next=error.next
+            "this job does not allow the recorded program", why=f"{error.what}: {error.why}", next=error.next
         ) from None
 
 
@@ -81,12 +99,13 @@ def require_training(run: TrainingRun, job: TrainingJob, losses: list[float]) ->
     if run.peak_bytes > job.memory_bytes:
         raise _memory(run, job)
     if run.share > _ABOVE:
-        why = f"{seconds(run.makespan_s)} are {run.share:.2f} times the speed of light"
-        raise Wrong("no program is faster than light", why=why, next="something of the work is missing")
+        why = f"it takes {seconds(run.makespan_s)}, which is {run.share:.2f} times the speed of light"
+        raise Wrong("the run is faster than light", why=why, next="which part of the work does your program leave out?")
     if len(losses) != len(run.losses) or not all(
         close(got, want, rtol=_SAME) for got, want in zip(run.losses, losses, strict=True)
     ):
-        raise Wrong("the losses are not those of this job", why="some differ", next="look at the curve of a step")
+        then = "compare your losses with those of the naive program, step by step"
+        raise Wrong("the losses are not those of this job", why="some of them differ", next=then)
 
 
 def _race(run: TrainingRun, job: TrainingJob) -> Wrong:
@@ -102,18 +121,20 @@ def _race(run: TrainingRun, job: TrainingJob) -> Wrong:
         return Wrong("gradients are summed while a backward pass adds to them", why=str(race), next=then)
     sums = _sums(run.replay.programs[0], job)
     if race.tensor.startswith("gradients") and max(sums) > job.steps:
-        why = f"layer {sums.index(max(sums))} is in {max(sums)} sums, in {job.steps} steps; {race}"
-        then = "each layer is in one sum of a step: all_reduce(first, stop) sums layers first to stop - 1"
+        why = f"layer {sums.index(max(sums))} is summed {max(sums)} times in {job.steps} steps; {race}"
+        then = "sum each layer once per step: all_reduce(first, stop) sums layers first to stop - 1"
         return Wrong("gradients are summed more than once in a step", why=why, next=then)
     known = {
         "gradients": (
             "an update does not wait for the sum of its gradients",
-            "wait() for every sum of this step before its update",
+            "call wait() on every sum of a step before its update",
         ),
         "weights": ("weights are used while another stream updates them", "keep passes and updates on one stream"),
-        "losses": ("a loss is read while a kernel adds to it", "read on the stream that computes"),
+        "losses": ("a loss is read while a kernel adds to it", "read the loss on the stream that computes"),
     }
-    told = known.get(race.tensor.split()[0], ("two streams use the same memory in no order", "an event between them"))
+    told = known.get(
+        race.tensor.split()[0], ("two streams use the same memory in no fixed order", "put an event between them")
+    )
     return Wrong(told[0], why=str(race), next=told[1])
 
 
@@ -124,13 +145,14 @@ def _fault(run: TrainingRun, job: TrainingJob) -> Wrong:
     updates = _updates(program, job)
     loaded = {entry["name"].split()[1] for entry in program if str(entry.get("name")).startswith("data ")}
     if fault.kind == "version" and len(loaded) < job.steps:
-        what, then = "the data of a step are never loaded", "steps are numbered from 0 to steps - 1"
+        what, then = "the data of a step are never loaded", "load all steps: they are numbered from 0 to steps - 1"
     elif fault.kind == "version" and max(updates) < job.steps:
-        what, then = "steps go by without an update", "one update of every layer in every step"
+        what, then = "there are steps without an update", "update every layer once in every step"
     elif fault.kind == "version" and min(updates) < job.steps:
-        what, then = "some layers are left out of the updates", "update() without bounds updates all of them"
+        what, then = "some layers are left out of the updates", "call update() without bounds: it updates all layers"
     elif fault.kind == "missing" and max(updates) > job.steps:
-        what, then = "there is an update before all units of the step are through", "after the last micro-batch"
+        what = "an update comes before all units of its step have been processed"
+        then = "update after the last micro-batch"
     elif fault.kind == "alone" and not any(entry["op"] == "all_reduce" for entry in program):
         what = "gradients are never summed over the GPUs"
     return Wrong(what, why=fault.text, next=then)
@@ -161,7 +183,7 @@ _SUM_WORDS = ("layers", "first", "to", "last")  # what a sum's name consists of
 
 
 def _memory(run: TrainingRun, job: TrainingJob) -> Wrong:
-    why = f"{byte_count(run.peak_bytes)} at the peak, and {byte_count(job.memory_bytes)} are there"
+    why = f"the peak is {byte_count(run.peak_bytes)}, but the GPU has {byte_count(job.memory_bytes)}"
     made: dict[str, int] = {}
     names: dict[int, str] = {}
     program = run.replay.programs[0]
@@ -172,17 +194,28 @@ def _memory(run: TrainingRun, job: TrainingJob) -> Wrong:
         elif entry["op"] == "free" and entry["tensor"] in names:
             made[names[entry["tensor"]]] -= 1
     told = {
-        "activations": ("activations are kept after their backward pass", "free what a layer read once it went back"),
-        "output gradients": ("gradients of outputs are kept after their pass", "free each one once it was read"),
-        "input": ("data stay on the device after their step", "free them after the backward pass of layer 0"),
+        "activations": (
+            "activations are kept after their backward pass",
+            "free a layer's inputs after its backward pass",
+        ),
+        "output gradients": (
+            "gradients of outputs are kept after their backward pass",
+            "free each gradient after its last use",
+        ),
+        "input": (
+            "data stay on the device after their step",
+            "free the data after the backward pass of layer 0",
+        ),
     }
     for name, (what, then) in told.items():
         if made.get(name, 0) > job.steps:
             return Wrong(what, why=why, next=then)
     if any(entry["op"] == "tensor" and (entry["name"][:4], entry["dtype"]) == ("data", "fp32") for entry in program):
-        what = "data are converted to fp32 on the host, and take four times the memory"
-        return Wrong(what, why=why, next="what is the dtype of the files?")
-    return Wrong("micro-batches are too large for the memory", why=why, next="job.peak_bytes(count) says what fits")
+        what = "data are converted to fp32 on the host and take four times the memory"
+        return Wrong(what, why=why, next="which dtype do the files have?")
+    return Wrong(
+        "micro-batches are too large for the memory", why=why, next="use job.peak_bytes(count) to find out what fits"
+    )
 
 
 def slow_cause(run: TrainingRun, job: TrainingJob, wanted: float) -> Wrong:
@@ -199,70 +232,70 @@ def slow_cause(run: TrainingRun, job: TrainingJob, wanted: float) -> Wrong:
         (
             any(one["dtype"] == "fp32" for one in loads),
             "the run is slow: data are converted to fp32 on the host",
-            "what is the dtype?",
+            "which dtype do the files have?",
         ),
-        ("bias" in launched, "the run is slow: forward passes run as three kernels each", "fused=True"),
-        ("relu back" in launched, "the run is slow: backward passes run as three kernels each", "fused=True"),
+        ("bias" in launched, "the run is slow: each forward pass runs as three kernels", "use fused=True"),
+        ("relu back" in launched, "the run is slow: each backward pass runs as three kernels", "use fused=True"),
         (
             "momentum" in launched,
-            "the run is slow: each layer is updated by three kernels of its own",
-            "fused=True, for all at once",
+            "the run is slow: each layer is updated by three separate kernels",
+            "use fused=True, for all layers at once",
         ),
         (
             any(one["name"].endswith("pageable") for one in loads),
-            "the run is slow: copies from pageable memory",
-            "pinned=True",
+            "the run is slow: it copies from pageable memory",
+            "use pinned=True",
         ),
-        (syncs["copy"] > 1, "the run is slow: the host waits for every copy", "non_blocking=True"),
+        (syncs["copy"] > 1, "the run is slow: the host waits for every copy", "use non_blocking=True"),
         (
             syncs["loss"] > 1,
             "the run is slow: the host reads a loss in every step",
-            "they are not needed before the end",
+            "read the losses at the end: they are not needed earlier",
         ),
         (
             syncs["synchronize"] > 1,
             "the run is slow: the host waits for the device in every step",
-            "nothing here needs synchronize()",
+            "remove synchronize(): nothing here needs it",
         ),
         (
             _is_on_one_stream(program),
             "the run is slow: copies wait for kernels, and kernels for copies",
-            "a stream for the copies",
+            "use a separate stream for the copies",
         ),
         (
             _is_one_sum(program, job),
-            "the run is slow: one sum of all gradients begins when nothing is left to hide it",
-            "buckets",
+            "the run is slow: a single sum of all gradients starts when no computation is left to hide it",
+            "sum the gradients in buckets",
         ),
         (
             _sums_wait(program),
             "the run is slow: passes wait for the sum of gradients",
-            "async_op=True, and wait() before the update",
+            "use async_op=True, and call wait() before the update",
         ),
         (
             _waits_at_once(program),
-            "the run is slow: each sum is waited for as soon as it begins",
-            "wait() right before the update",
+            "the run is slow: your code waits for each sum as soon as it has started",
+            "call wait() right before the update",
         ),
         (
             launched.count("update") > 2 * job.steps,
             "the run is slow: layers are updated one at a time",
-            "update(fused=True)",
+            "call update(fused=True) once for all layers",
         ),
         (
             _is_cut_small(run, job, loads, wanted),
-            "the run is slow: micro-batches are smaller than they need be",
-            "how many units fit?",
+            "the run is slow: the micro-batches are smaller than necessary",
+            "how many units fit into the memory?",
         ),
         (
             _loads_ahead(program) > len(loads) / 2,
             "the run is slow: the host loads the next units before it issues the passes over the loaded units",
-            "issue the passes on the data you have, then load the next: issuing is free, loading blocks the host",
+            "issue the passes over the loaded units, then load the next: issuing is free, loading blocks the host",
         ),
         (
             _units(loads[0]) > max(1, job.share / 3),
-            "the run is slow: the GPU is idle while the first micro-batch is loaded, and it is a large one",
-            "how large need the first one be, and the next?",
+            "the run is slow: the GPU is idle while the first micro-batch is loaded, and that one is large",
+            "how large must the first micro-batch be, and the next one?",
         ),
     ):
         if slow:
@@ -270,7 +303,7 @@ def slow_cause(run: TrainingRun, job: TrainingJob, wanted: float) -> Wrong:
     return Wrong(
         "the run is slow",
         why=why,
-        next="look at the timeline: which row has the longest gaps, and what ends each of them?",
+        next="look at the timeline: which row has the longest gaps, and what ends each gap?",
     )
 
 

@@ -33,8 +33,11 @@ class _Training(Exercise):
         """What freed memory that is used again means."""
         if error != "AttributeError":
             return None
-        why = "AttributeError in your code; backward(0, ...) gives None, and the trainer has the calls of the table"
-        return Wrong("a call uses an object that does not exist", why=why, next="look at what each call returns")
+        why = (
+            "your code raised AttributeError; backward(0, ...) returns None, and the trainer has only the "
+            "calls in the table"
+        )
+        return Wrong("your code uses an attribute that does not exist", why=why, next="check what each call returns")
 
     def public_want(self, case: Any, want: Any) -> Any:
         """The losses: the program would be the answer."""

@@ -204,7 +204,7 @@ def train_on_many(trainer):
 
 
 # %% mistake="scaled_one_bucket"
-# told: one sum of all gradients begins when nothing is left to hide it
+# told: a single sum of all gradients starts when no computation is left to hide it
 def train_on_many(trainer):
     """One sum of everything after all passes."""
     job = trainer.job
@@ -309,7 +309,7 @@ def train_on_many(trainer):
 
 
 # %% mistake="scaled_unit_batches"
-# told: micro-batches are smaller than they need be
+# told: the micro-batches are smaller than necessary
 def train_on_many(trainer):
     """One unit at a time."""
     units = range(1, trainer.share + 1)
@@ -343,7 +343,7 @@ def train_on_many(trainer):
 
 
 # %% mistake="scaled_updates_layer_by_layer"
-# told: each layer is updated by three kernels of its own
+# told: each layer is updated by three separate kernels
 def train_on_many(trainer):
     """Three kernels for each layer."""
     job = trainer.job
@@ -378,7 +378,7 @@ def train_on_many(trainer):
 
 
 # %% mistake="scaled_waits_at_once"
-# told: each sum is waited for as soon as it begins
+# told: your code waits for each sum as soon as it has started
 def train_on_many(trainer):
     """Asynchronous, and waited for at once."""
     job = trainer.job

@@ -1,5 +1,5 @@
 # %% mistake="score_all_but_one"
-# told: no offer has so many GPUs
+# told: no offer has this number of GPUs
 def choose_gpus(job, offers, budget):
     """One GPU is for something else."""
     return max(offer.ranks for offer in offers) - 1
@@ -68,7 +68,7 @@ def train_within(trainer):
 
 
 # %% mistake="score_no_margin"
-# told: the budget pays for so many GPUs at the speed of light alone
+# told: the budget pays for so many GPUs only at the speed of light
 # %% replace
 run_s = light(job.on(offer.ranks)).seconds / 0.85
 # %% by
@@ -109,7 +109,7 @@ def train_within(trainer):
 
 
 # %% mistake="score_place_in_the_list"
-# told: an offer's position in the list was returned
+# told: choose_gpus returned an offer's position in the list
 def choose_gpus(job, offers, budget):
     """The index of the right offer."""
     paid = {}
@@ -206,7 +206,7 @@ def train_within(trainer):
 
 
 # %% mistake="score_skips_the_last_update"
-# told: some layer is not updated in every step
+# told: a layer is not updated in every step
 def train_within(trainer):
     """Nobody reads a loss after the last update."""
     job = trainer.job

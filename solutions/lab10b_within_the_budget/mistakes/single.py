@@ -125,7 +125,7 @@ trainer.free(x)
 
 
 # %% mistake="single_gradients_stay"
-# told: gradients of outputs are kept after their pass
+# told: gradients of outputs are kept after their backward pass
 # %% replace
 passes(trainer, step, x)
 # %% by
@@ -161,7 +161,7 @@ trainer.update(1, fused=True)
 
 
 # %% mistake="single_loads_next_first"
-# told: the host loads the next units before it has issued the passes
+# told: the host loads the next units before it issues the passes
 def train_on_one(trainer):
     """Two buffers: loads the next units, then issues the passes over these."""
     job = trainer.job
@@ -203,7 +203,7 @@ def train_on_one(trainer):
 
 
 # %% mistake="single_loss_of_step_0"
-# told: a loss is added to the loss of another step
+# told: a loss is added to the loss of a different step
 # %% replace
 passes(trainer, step, x)
 # %% by
@@ -239,7 +239,7 @@ trainer.read_loss(trainer.steps - 1)
 
 
 # %% mistake="single_next_steps_data"
-# told: units pass through weights of another step
+# told: units pass through the weights of a different step
 # %% replace
 data = trainer.load(step, first, count, dtype="uint8", pinned=True)
 # %% by
@@ -327,7 +327,7 @@ def train_on_one(trainer):
 
 
 # %% mistake="single_optimizer_kernels"
-# told: each layer is updated by three kernels of its own
+# told: each layer is updated by three separate kernels
 # %% replace
 passes(trainer, step, x)
 # %% by
@@ -368,7 +368,7 @@ trainer.free(x)
 
 
 # %% mistake="single_reads_too_early"
-# told: a loss is read before all its units are in it
+# told: a loss is read before all units have been added to it
 def train_on_one(trainer):
     """Reads the loss of the first micro-batch for that of the step."""
     job = trainer.job
@@ -420,7 +420,7 @@ trainer.free(x)
 
 
 # %% mistake="single_unfused_backward"
-# told: backward passes run as three kernels each
+# told: each backward pass runs as three kernels
 # %% replace
 passes(trainer, step, x)
 # %% by
@@ -436,7 +436,7 @@ trainer.free(x)
 
 
 # %% mistake="single_unfused_forward"
-# told: forward passes run as three kernels each
+# told: each forward pass runs as three kernels
 # %% replace
 passes(trainer, step, x)
 # %% by
@@ -452,7 +452,7 @@ trainer.free(x)
 
 
 # %% mistake="single_unit_batches"
-# told: micro-batches are smaller than they need be
+# told: the micro-batches are smaller than necessary
 # %% replace
 job = trainer.job
 # %% by
@@ -475,7 +475,7 @@ trainer.free(x)
 
 
 # %% mistake="single_updates_each_batch"
-# told: there is an update before all units of the step are through
+# told: an update comes before all units of its step have been processed
 def train_on_one(trainer):
     """An update after every micro-batch."""
     job = trainer.job
@@ -505,7 +505,7 @@ def train_on_one(trainer):
 
 
 # %% mistake="single_updates_in_the_end"
-# told: steps go by without an update
+# told: there are steps without an update
 def train_on_one(trainer):
     """One update at the end."""
     job = trainer.job
