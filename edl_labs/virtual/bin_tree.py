@@ -33,8 +33,8 @@ class BinTree:
         if not 0 < bins <= MAX_LEAVES or capacity <= 0:
             raise UsageError(
                 f"cannot make a tree of {bins} bins of {capacity}",
-                why=f"there are 1 to {MAX_LEAVES:,} bins, and a bin holds something",
-                next="pass positive numbers",
+                why=f"a tree has 1 to {MAX_LEAVES:,} bins, and their capacity must be positive",
+                next="pass two positive whole numbers",
             )
         self._room = [capacity] * (2 * self.leaves)
         self._recorded: list[list[int]] = []
@@ -63,7 +63,7 @@ class BinTree:
             raise UsageError(
                 f"a length of {length} does not fit into bin {place}",
                 why=f"it has room for {self._room[node]}",
-                next="call look before put",
+                next="call look() before put() to see how much room a bin has",
             )
         self._recorded.append([place, length])
         self._room[node] -= length
@@ -103,7 +103,7 @@ def replay_bins(program: Any, capacity: int, *, bins: int) -> PackedBins:
     """
     if type(program) is not list or len(program) > MAX_ACTIONS:
         raise ReplayError(
-            "this is not a program of looks and puts",
+            "this is not a recorded program of look and put calls",
             why=f"it must be a list of at most {MAX_ACTIONS:,} actions",
             next="return tree.program",
         )
@@ -123,7 +123,7 @@ def replay_bins(program: Any, capacity: int, *, bins: int) -> PackedBins:
             tree.put(place, length)
         except (UsageError, TypeError, ValueError, LookupError) as error:
             raise ReplayError(
-                f"action {index} cannot be done: {getattr(error, 'what', 'it is malformed')}",
+                f"action {index} is not possible: {getattr(error, 'what', 'it is malformed')}",
                 why="only a program that a BinTree recorded can be replayed",
                 next="call look and put on the tree only",
             ) from None

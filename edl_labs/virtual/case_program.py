@@ -45,20 +45,20 @@ def require_case(kind: Program, program: Sequence[Entry], case: CaseProgram, *, 
     Traceback (most recent call last):
         ...
     edl_labs.virtual.errors.ProgramChanged: the program was changed
-      why:  operation 0 of the program is not the tensor 'buffer' with which this exercise begins
-      next: use only the calls of the objects that your function receives, and do not change their records
+      why:  operation 0 of the program should be the tensor 'buffer' with which this exercise begins
+      next: use only the methods of the objects that your function receives, and do not change their records
     """
     facts, count = _Facts(kind, case), len(case.setup)
     for index, wanted in enumerate(case.setup):
         if index >= len(program) or program[index] != wanted:
-            raise _changed(index, owner, f"is not the {_called(wanted)} with which this exercise begins")
+            raise _changed(index, owner, f"should be the {_called(wanted)} with which this exercise begins")
     stop = max(count, len(program) - len(case.end))
     for index, entry in enumerate(program[count:stop], count):
         for one in (entry, *entry.get(kind.operations[entry["op"]].holds, ())):
             if problem := facts.problem(one):
                 raise _changed(index, owner, problem)
     if [facts.whole(entry) for entry in program[stop:]] != facts.ends():
-        raise _changed(stop, owner, "is not the one with which this exercise ends")
+        raise _changed(stop, owner, "differs from the operations with which this exercise ends")
 
 
 class _Facts:
@@ -84,11 +84,11 @@ class _Facts:
             return ""
         alike = self._known.get(self._key(entry))
         if alike is None:
-            return f"is {_called(entry)}, which this exercise does not have"
+            return f"is {_called(entry)}, which does not occur in this exercise"
         if any(_is_same(fixed, one) for one in alike):
             return ""
         wrong = next((name for name in fixed if not any(_is_same(fixed[name], one[name]) for one in alike)), "work")
-        return f"is {_called(entry)}, whose {wrong} this exercise has otherwise"
+        return f"is {_called(entry)}, but its {wrong} differs from the one in this exercise"
 
     def ends(self) -> list[dict[str, Any]]:
         """The operations at the end of the case, as `whole` gives them."""
@@ -143,5 +143,5 @@ def _changed(index: int, owner: str, problem: str) -> ProgramChanged:
     return ProgramChanged(
         "the program was changed",
         why=f"operation {index} of {owner} {problem}",
-        next="use only the calls of the objects that your function receives, and do not change their records",
+        next="use only the methods of the objects that your function receives, and do not change their records",
     )

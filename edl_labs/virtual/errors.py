@@ -22,9 +22,9 @@ class ReplayDisagreement(ReplayError):
 
     def __init__(self, *, index: int, operation: str, recorded: object, replayed: object) -> None:
         super().__init__(
-            f"operation {index} of the program, {operation}, says {shown(recorded)}",
+            f"operation {index} of the program, {operation}, was recorded with the value {shown(recorded)}",
             why=f"replaying the operations before it gives {shown(replayed)}",
-            next="return the readings unchanged, together with every operation issued between them",
+            next="do not change measured values, and return every operation that was issued between them",
         )
         self.index, self.operation, self.recorded, self.replayed = index, operation, recorded, replayed
 

@@ -132,7 +132,9 @@ class _Runner:
             gpu.synchronize()
         else:
             raise VirtualGPUError(
-                f"a step has no operation {shown(name)}", why=f"it has {', '.join(OPERATIONS)}", next="use one of these"
+                f"there is no operation {shown(name)}",
+                why=f"the operations of a step are {', '.join(OPERATIONS)}",
+                next="use one of these",
             )
         line, kind = str(operation.get("line", "")), "call" if name not in ("load", "python") else str(name)
         self._works += [(kind, line)] * (len(core.host_spans) - len(self._works))
@@ -163,7 +165,9 @@ def _first_start(operations: Sequence[Operation]) -> int:
     starts = [operation.start for operation in operations if operation.engine != NO_ENGINE]
     if not starts:
         raise VirtualGPUError(
-            "the step does not use the device", why="the step has neither a launch nor a copy", next="give it a launch"
+            "the step does not use the device",
+            why="it has neither a launch nor a copy",
+            next="add a launch to the step",
         )
     return min(starts)
 

@@ -120,7 +120,7 @@ class _Run:
             raise VirtualGPUError(
                 f"there is no operation {shown(kind)}",
                 why="the operations are host, kernel, copy and read",
-                next="use one of these",
+                next="use one of these kinds",
             )
         self._keep(name, row, after, issued, waited)
         if name in self._awaited:

@@ -143,7 +143,7 @@ class Program:
     recorder: str
     source: str
     operations: Mapping[str, OperationKind]
-    limit: str = "a replay has a limit"
+    limit: str = "the length of a replay is limited"
 
     def replayed(
         self, machine: Any, program: object, *, at_most: int = MAX_REPLAYED
@@ -170,17 +170,17 @@ class Program:
     def checked(self, index: int, entry: Any) -> Entry:
         """An entry that has the form of its operation; ReplayError for anything else."""
         if type(entry) is not dict:
-            raise self.malformed(index, f"is {shown(entry)}, not a dict with its fields")
+            raise self.malformed(index, f"is {shown(entry)}, not a dict with the fields of an operation")
         name = entry.get("op")
         if type(name) is not str or name not in self.operations:
-            raise self.malformed(index, f"has the name {shown(name)}, which no operation has")
+            raise self.malformed(index, f"has an unknown name, {shown(name)}")
         kind = self.operations[name]
         for key in kind.unknown(entry):
-            raise self.malformed(index, f"is a {name} with a field {shown(key)}, which it does not have")
+            raise self.malformed(index, f"is a {name} with an unknown field, {shown(key)}")
         for key in kind.wrong(entry):
-            raise self.malformed(index, f"is a {name} whose {key} cannot be {shown(entry[key])}")
+            raise self.malformed(index, f"is a {name} with an invalid {key}, {shown(entry[key])}")
         for key in kind.missing(entry):
-            raise self.malformed(index, f"is a {name} without its {key}")
+            raise self.malformed(index, f"is a {name} that lacks the field {key}")
         return cast(Entry, entry)
 
     def listed(self, program: object) -> list[Any]:
@@ -188,7 +188,7 @@ class Program:
         if type(program) is list:
             return program
         raise ReplayError(
-            f"a program is a list of operations, not a {type(program).__name__}",
+            f"a program must be a list of operations, got a {type(program).__name__}",
             why=f"it was not recorded by a {self.recorder}",
             next=f"return {self.source}",
         )
@@ -196,7 +196,7 @@ class Program:
     def too_many(self, at_most: int) -> ReplayError:
         """The error for a program that takes too long to replay."""
         return ReplayError(
-            f"the program has more than {at_most:,} operations", why=self.limit, next="measure with fewer calls"
+            f"the program has more than {at_most:,} operations", why=self.limit, next="measure fewer calls"
         )
 
     def done_again(self, play: Callable[[Entry], Any], index: int, entry: Entry, *, owner: str = "the program") -> Any:
@@ -206,10 +206,10 @@ class Program:
         except ReplayError:
             raise
         except EdlError as error:
-            what = f"operation {index} of {owner} cannot be: {error.what}"
+            what = f"operation {index} of {owner} is not possible: {error.what}"
             raise ReplayError(what, why=error.why, next=error.next) from error
         except LookupError:
-            raise self.malformed(index, f"is a {entry['op']} of something that {owner} did not make") from None
+            raise self.malformed(index, f"is a {entry['op']} of something that {owner} did not create") from None
 
     def malformed(self, index: int, problem: str) -> ReplayError:
         """The error for an entry that is not an operation."""

@@ -37,8 +37,8 @@ def picoseconds(seconds: object, what: str) -> int:
         return round(seconds * PER_SECOND)  # type: ignore[operator]
     raise VirtualGPUError(
         f"{what} is {shown(seconds)}",
-        why=f"a duration is a number of seconds from 0 to {MAX_SECONDS:g}",
-        next="pass seconds, not a time stamp or a difference that may be negative",
+        why=f"a duration must be a number of seconds from 0 to {MAX_SECONDS:g}",
+        next="pass a duration in seconds, not a time stamp or a negative difference",
     )
 
 
@@ -47,9 +47,9 @@ def whole_bytes(count: object, what: str, *, lowest: int) -> int:
     if type(count) is int and lowest <= count <= MAX_BYTES:
         return count
     raise VirtualGPUError(
-        f"{what} of {shown(count)} bytes",
-        why=f"sizes are whole numbers of bytes from {lowest} to {MAX_BYTES:.0e}",
-        next="count bytes: elements times bytes per element",
+        f"{what} cannot have {shown(count)} bytes",
+        why=f"a size must be a whole number of bytes from {lowest} to {MAX_BYTES:.0e}",
+        next="multiply the number of elements by the bytes per element",
     )
 
 
@@ -58,9 +58,9 @@ def flop_count(flops: object) -> float:
     if type(flops) in (float, int) and 0 <= flops <= MAX_FLOPS:  # type: ignore[operator]
         return float(flops)  # type: ignore[arg-type]
     raise VirtualGPUError(
-        f"a kernel of {shown(flops)} FLOPs",
-        why=f"work is a number from 0 to {MAX_FLOPS:g}",
-        next="count it: 2MNK for a GEMM",
+        f"a kernel cannot do {shown(flops)} FLOPs",
+        why=f"the work must be a number from 0 to {MAX_FLOPS:g}",
+        next="count the FLOPs: a GEMM has 2MNK",
     )
 
 
@@ -70,6 +70,6 @@ def label(name: object) -> str:
         return name
     raise VirtualGPUError(
         "a kernel needs a name",
-        why=f"a name must be text of 1 to {MAX_NAME} characters",
-        next='launch("relu", duration_s=...)',
+        why=f"a name must be a string of 1 to {MAX_NAME} characters",
+        next='name it as in launch("relu", duration_s=...)',
     )

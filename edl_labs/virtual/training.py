@@ -98,7 +98,7 @@ class SmallTraining:
         if type(number) is not int or not 0 <= number < self.plan.batches:
             raise VirtualGPUError(
                 f"there is no batch {number!r}",
-                why=f"batches run from 0 to {self.plan.batches - 1}",
+                why=f"batches are numbered 0 to {self.plan.batches - 1}",
                 next="use numbers from job.order",
             )
         buffer = self.gpu.host_empty(self.plan.batch_bytes, pin_memory=pin_memory, name=f"batch{number}")
@@ -125,7 +125,7 @@ class SmallTraining:
         if not batch.on_device:
             raise VirtualGPUError(
                 "the batch is in the host's memory",
-                why="kernels read device memory",
+                why="kernels can read only device memory",
                 next="call job.to_device(batch) first",
             )
         loss = self.gpu.empty(4, name="loss")

@@ -125,7 +125,10 @@ class TrainingFlow:
         _require(slot[0] == LOSSES and slot[2] == slot[1] + 1 and _same(entry, self.job.kernel_s))
         _require(entry["writes"][1:] == [slot])
         if outputs.units != data.units:
-            self._fault("mixed", f"GPU {rank} compares the outputs for {_told(outputs)} with {_told(data)}")
+            self._fault(
+                "mixed",
+                f"GPU {rank} computes the loss of the outputs for {_told(outputs)} with the data of {_told(data)}",
+            )
         if any(step != slot[1] for step, _ in data.units):
             self._fault("slot", f"GPU {rank} adds the loss of {_told(data)} to that of step {slot[1]}")
         targets = data.targets if len(data.targets) == len(outputs.numbers) else outputs.numbers
@@ -142,12 +145,13 @@ class TrainingFlow:
         _require(self._layer(entry["reads"][3], GRADIENTS) == self._layer(entry["writes"][0], GRADIENTS) == (i, i + 1))
         sums, seen = self._sums[rank][i], self._seen[rank][i]
         if seen & set(gradient.units):
-            self._fault("repeated", f"backward {i} of GPU {rank} has {_told(gradient)} once more")
+            self._fault("repeated", f"backward {i} of GPU {rank} adds the gradients of {_told(gradient)} a second time")
         seen |= set(gradient.units)
         sums.units.update(gradient.units)
         if given.units != gradient.units:
             self._fault(
-                "mixed", f"backward {i} of GPU {rank} has inputs of {_told(given)}, gradients of {_told(gradient)}"
+                "mixed",
+                f"backward {i} of GPU {rank} uses the inputs of {_told(given)} with the gradients of {_told(gradient)}",
             )
             return
         sums.total = sums.total + outer(given.numbers, gradient.numbers)
@@ -185,13 +189,13 @@ class TrainingFlow:
         own = {(step, number) for number in _shares(self.job, rank)}
         most = max(units.values(), default=0)
         if not units:
-            self._fault("nothing", f"{where}, and no backward pass has added to its gradients")
+            self._fault("nothing", f"{where}, but no backward pass has added to its gradients since")
         elif strange:
             self._fault("stale", f"{where} with gradients of step {strange[0][0]}")
         elif most > 1:
-            self._fault("again", f"{where}; unit {max(units, key=units.__getitem__)[1]} is in the sum {most} times")
+            self._fault("again", f"{where}, and unit {max(units, key=units.__getitem__)[1]} is in the sum {most} times")
         elif missing and self.job.ranks > 1 and not own & set(missing) and set(units) == own:
-            self._fault("alone", f"{where} with the gradients of its own units alone")
+            self._fault("alone", f"{where} with the gradients of only its own units")
         elif missing:
             self._fault("missing", f"{where} without {len(missing)} of the {self.job.units} units of step {step}")
 
@@ -200,9 +204,9 @@ class TrainingFlow:
             for step, slot in enumerate(self._told[rank]):
                 wanted = Counter({(step, number): 1 for number in _shares(self.job, rank)})
                 if slot is None:
-                    self._fault("unread", f"the loss is never read: step {step} on GPU {rank}")
+                    self._fault("unread", f"the loss of step {step} is never read on GPU {rank}")
                 elif slot.units != wanted:
-                    has = f"{slot.units.total()} of {len(wanted)} units are in it"
+                    has = f"it contains {slot.units.total()} of {len(wanted)} units"
                     self._fault("early", f"the loss of step {step} is read on GPU {rank} when {has}")
         for rank, versions in enumerate(self.versions):
             for i, version in enumerate(versions):
@@ -217,7 +221,7 @@ class TrainingFlow:
         _require(self._layer(entry["reads"][at], WEIGHTS) == (i, i + 1))
         version, steps = self.versions[rank][i], {step for step, _ in given.units}
         if steps != {version}:
-            name = f"{kind} {i} of GPU {rank} takes {_told(given)} through weights after {version} updates"
+            name = f"{kind} {i} of GPU {rank} processes {_told(given)} with weights that have had {version} updates"
             self._fault("version", name)
 
     def _read(self, rank: int, part: list[int], layer: int) -> _Value:

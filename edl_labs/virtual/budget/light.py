@@ -29,7 +29,7 @@ class Light(Value):
 
     def __str__(self) -> str:
         each = ", ".join(f"{name} {seconds(value)}" for name, value in self.bounds.items())
-        return f"no sooner than {seconds(self.seconds)}, by {self.resource} ({each})"
+        return f"at least {seconds(self.seconds)}, limited by {self.resource} ({each})"
 
 
 def light(job: TrainingJob) -> Light:

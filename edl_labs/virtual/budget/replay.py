@@ -73,9 +73,9 @@ class TrainingRun(Value):
         return self.replay.races
 
     def __str__(self) -> str:
-        time = f"{seconds(self.makespan_s)}, {self.share:.0%} of light"
-        wrong = f"; {len(self.faults)} faults, first: {self.faults[0].text}" if self.faults else ""
-        return f"{time}, {byte_count(self.peak_bytes)} at the peak, {self.money:.2f} to pay{wrong}"
+        time = f"{seconds(self.makespan_s)}, {self.share:.0%} of the speed of light"
+        wrong = f"; {len(self.faults)} faults, the first one: {self.faults[0].text}" if self.faults else ""
+        return f"{time}, peak memory {byte_count(self.peak_bytes)}, cost {self.money:.2f}{wrong}"
 
 
 def _row(kind: str) -> str:
@@ -143,8 +143,8 @@ def replay_training(programs: Any, job: TrainingJob) -> TrainingRun:
     except (NotATraining, LookupError, ValueError, TypeError):
         raise ReplayError(
             "the program contains an operation that a Trainer never records",
-            why="a Trainer records only loads, passes, sums and updates, with their known durations",
-            next="use only the trainer's own calls, and do not change its record",
+            why="a Trainer records only loads, copies, passes, sums and updates, with the durations of the job",
+            next="use only the trainer's own methods, and do not change its record",
         ) from None
     return TrainingRun(
         makespan_s=run.makespan_s,

@@ -49,8 +49,8 @@ class Trainer:
     def load(self, step: int, first: int, count: int, *, dtype: str = "fp32", pinned: bool = False) -> Held:
         """Decode `count` units of this GPU's share of a step, from number `first`: the host is busy meanwhile."""
         step = self._whole("step", step, self.steps)
-        first = self._whole("first", first, self.share, told="a GPU numbers its own units of a step from 0")
-        left = f"a step has {self.share} units on this GPU, and from number {first} on there are {self.share - first}"
+        first = self._whole("first", first, self.share, told="each GPU numbers its own units of a step from 0")
+        left = f"this GPU has {self.share} units in a step, {self.share - first} of them from number {first} onwards"
         count = self._whole("count", count, self.share - first + 1, lowest=1, told=left)
         if dtype not in INPUT_DTYPES:
             raise self._refused("dtype", dtype, " or ".join(INPUT_DTYPES))
@@ -62,7 +62,7 @@ class Trainer:
 
     def to_device(self, data: Held, *, non_blocking: bool = False) -> Held:
         """Copy loaded units to the device; the host waits, unless they are pinned and `non_blocking` is set."""
-        form = self._held(data, "data that was loaded", layer=-1).tensor.form
+        form = self._held(data, "loaded data", layer=-1).tensor.form
         pinned = form.name.endswith("pinned")
         copied = self._rank.empty(form.numel, dtype=form.dtype, name=f"input {data.step}")
         self._rank.copy(copied, data.tensor, duration_s=self.job.copy_s(form.nbytes, pinned=pinned))
@@ -73,7 +73,7 @@ class Trainer:
     def forward(self, i: int, inputs: Held, *, fused: bool = False) -> Held:
         """Layer `i` of what the layer before gave (data for layer 0): one kernel, or one each for bias and ReLU too."""
         i = self._whole("a layer", i, self.layers)
-        self._held(inputs, f"what layer {i} reads", layer=i - 1)
+        self._held(inputs, f"the input of layer {i}", layer=i - 1)
         made = self._rank.empty(inputs.count * self.job.outputs[i], name=f"activations {i}")
         took = self.job.kernel_s + inputs.count * self.job.forward_s[i]
         self._rank.launch(
@@ -101,8 +101,8 @@ class Trainer:
         Returns the gradient of what it read, None for layer 0.
         """
         i = self._whole("a layer", i, self.layers)
-        self._held(inputs, f"what layer {i} read", layer=i - 1)
-        self._held(gradient, f"the gradient of what layer {i} gave", layer=i)
+        self._held(inputs, f"the input that layer {i} read", layer=i - 1)
+        self._held(gradient, f"the gradient of the output of layer {i}", layer=i)
         weights, sums = self._part(self._weights, i), self._part(self._gradients, i)
         made = self._rank.empty(len(inputs.tensor), name=f"output gradients {i - 1}") if i else None
         if not fused:
@@ -150,7 +150,7 @@ class Trainer:
         """Give memory back; None is passed over."""
         for one in held:
             if one is not None:
-                self._rank.free(self._held(one, "what is freed").tensor)
+                self._rank.free(self._held(one, "the result of a call").tensor)
 
     def synchronize(self) -> None:
         """Keep the host until the device has done all that it was given."""
@@ -183,30 +183,33 @@ class Trainer:
 
     def _range(self, first: int, stop: int | None) -> tuple[int, int]:
         first = self._whole("first", first, self.layers)
-        above = f"it is the layer after the last one, as in range({first}, stop), and there are {self.layers} layers"
+        above = f"stop is exclusive, as in range({first}, stop), and the model has {self.layers} layers"
         end = self.layers if stop is None else stop
         return first, self._whole("stop", end, self.layers + 1, lowest=first + 1, told=above)
 
     def _held(self, given: object, role: str, *, layer: int | None = None) -> Held:
         if isinstance(given, Held) and (layer is None or given.layer == layer):
             return given
-        found = f"something of layer {given.layer}" if isinstance(given, Held) else type(given).__name__
+        found = f"a result of layer {given.layer}" if isinstance(given, Held) else type(given).__name__
         raise VirtualClusterError(
-            f"{role} is wanted, and this is {found}",
-            why="forward gives activations, loss and backward give gradients, each of one layer; data counts as -1",
-            next="give the result of each call its own name",
+            f"expected {role}, got {found}",
+            why="forward returns activations, loss and backward return gradients, each of one layer; data counts as "
+            "layer -1",
+            next="give the result of each call a name of its own, and check which one you pass here",
         )
 
     def _whole(self, what: str, value: Any, end: int, *, lowest: int = 0, told: str = "") -> int:
         """`value` as an int, of whatever type a whole number is; refused unless it is in range(lowest, end)."""
         found = whole_number(value)
         if found is None or not lowest <= found < end:
-            range_ = f"a whole number from {lowest} to {end - 1}" if lowest < end - 1 else f"{lowest} and nothing else"
+            range_ = f"a whole number from {lowest} to {end - 1}" if lowest < end - 1 else f"exactly {lowest}"
             raise self._refused(what, value, f"{range_}{told and ': '}{told}")
         return found
 
     def _refused(self, what: str, value: object, want: str) -> VirtualClusterError:
-        return VirtualClusterError(f"{what} is {shown(value)}", why=f"here it is {want}", next="correct the call")
+        return VirtualClusterError(
+            f"{what} is {shown(value)}", why=f"it must be {want}", next="correct the argument of this call"
+        )
 
 
 def record_training(job: TrainingJob, program: Callable[[Trainer], Any]) -> ClusterProgram:

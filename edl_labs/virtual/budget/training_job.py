@@ -58,10 +58,10 @@ class TrainingJob:
         for name in ("steps", "units", "ranks", "inputs"):
             value = whole_number(getattr(self, name))
             if value is None or value < 1:
-                raise _refused(name, getattr(self, name), "a whole number from 1")
+                raise _refused(name, getattr(self, name), "a whole number of 1 or more")
             object.__setattr__(self, name, value)
         if self.units % self.ranks:
-            raise _refused("ranks", self.ranks, f"a divisor of the {self.units} units of a step")
+            raise _refused("ranks", self.ranks, f"a divisor of {self.units}, the number of units in a step")
 
     @property
     def layers(self) -> int:
@@ -129,12 +129,12 @@ class TrainingJob:
         except (KeyError, TypeError):
             raise VirtualClusterError(
                 "this does not describe a training job",
-                why="it is not a mapping with the fields of a TrainingJob",
-                next="use .to_dict() of one",
+                why="it is not a mapping that has all fields of a TrainingJob",
+                next="pass what to_dict() of a TrainingJob returned",
             ) from None
 
 
 def _refused(what: str, value: object, want: str) -> VirtualClusterError:
     return VirtualClusterError(
-        f"{what} of a training job is {shown(value)}", why=f"it must be {want}", next="correct it"
+        f"the field {what} of a training job is {shown(value)}", why=f"it must be {want}", next="correct this field"
     )

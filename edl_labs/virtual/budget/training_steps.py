@@ -92,8 +92,8 @@ class TrainingSteps(Value):
             _require(type(data["bars"]) is list and len(data["bars"]) <= MOST_BARS)
             spans = tuple(_span(*bar) for bar in data["bars"])
         except (TypeError, ValueError, LookupError):
-            why = "it was not written by to_plain(), or was changed since"
-            raise ReplayError("this is no kept timeline", why=why, next="grade again") from None
+            why = "to_plain() did not write it, or it has been changed since then"
+            raise ReplayError("this is not a saved timeline", why=why, next="grade again") from None
         return cls(gpus, found, Timeline(spans), left_out)
 
 
@@ -160,8 +160,12 @@ class _Gpu:
                 if min(updated) > len(ends):
                     ends.append(node.done or 0)
         if len(ends) != job.steps:
-            why = f"every layer is updated {len(ends)} times, and there are {job.steps} steps"
-            raise ReplayError("the steps of this run have no ends", why=why, next="replay a sound training")
+            why = f"every layer is updated {len(ends)} times, but there are {job.steps} steps"
+            raise ReplayError(
+                "cannot find where each step of this run ends",
+                why=why,
+                next="replay a run that updates every layer once per step",
+            )
         return ends
 
     def parts(self, bounds: list[int]) -> list[list[int]]:

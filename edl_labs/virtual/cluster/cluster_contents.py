@@ -86,15 +86,17 @@ class ClusterContents:
         """The parts of a tensor, by its number or its name (the last one of that name)."""
         if type(rank) is not int or not 0 <= rank < len(self._sides):
             raise ReplayError(
-                f"there is no rank {rank!r}", why=f"there are {len(self._sides)}", next="use a number from 0"
+                f"there is no rank {rank!r}",
+                why=f"the cluster has {len(self._sides)} ranks",
+                next="use a rank from 0 to {len(self._sides) - 1}",
             )
         forms = self._sides[rank].tensors
         named = [number for number, form in enumerate(forms) if tensor in (number, form.name)]
         if not named:
             raise ReplayError(
                 f"rank {rank} has no tensor {tensor!r}",
-                why=f"it made {len(forms)}: {', '.join(form.name for form in forms)[:80]}",
-                next="use one of these names, or a number from 0",
+                why=f"it created {len(forms)} tensors: {', '.join(form.name for form in forms)[:80]}",
+                next="use one of these names, or a tensor's number, counted from 0",
             )
         found = self.memory[rank][named[-1]]
         return tuple(ClusterPart(start, stop, tuple(map(_term, total))) for start, stop, total in found)
@@ -190,8 +192,8 @@ class ClusterContents:
         self._visits += visits
         if self._visits > _MAX_VISITS:
             raise ReplayError(
-                "the programs cut their tensors into too many parts to follow",
-                why="every part that is written separately is tracked with its contents",
+                "the programs split their tensors into too many parts to track",
+                why="the contents of every part that is written separately are tracked",
                 next="use fewer ranks, steps or chunks",
             )
 

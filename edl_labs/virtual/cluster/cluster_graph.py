@@ -141,9 +141,9 @@ class ClusterGraph:
                 side.peak, side.peak_index = side.live, index
             if side.live > self.machine.gpu.memory_bytes:
                 raise VirtualClusterError(
-                    f"out of memory: {side.live:,} bytes at once",
+                    f"out of memory: the rank's tensors take {side.live:,} bytes at once",
                     why=f"{self.machine.gpu.name} has {self.machine.gpu.memory_bytes:,} bytes",
-                    next="free what is no longer used, or spread it over more ranks",
+                    next="free tensors that are no longer used, or distribute them over more ranks",
                 )
 
     def _free(self, side: RankSide, index: int, entry: Entry) -> None:
@@ -158,8 +158,10 @@ class ClusterGraph:
         if entry["stream"] != side.streams:
             raise LookupError
         if side.streams >= MAX_STREAMS:
-            why = f"a device runs {MAX_STREAMS} at once"
-            raise VirtualClusterError(f"more than {MAX_STREAMS} streams", why=why, next="reuse streams")
+            why = f"a device has at most {MAX_STREAMS} streams"
+            raise VirtualClusterError(
+                f"the program creates more than {MAX_STREAMS} streams", why=why, next="use the same streams again"
+            )
         side.streams += 1
 
     def _event(self, side: RankSide, index: int, entry: Entry) -> None:
@@ -218,9 +220,9 @@ class ClusterGraph:
         parts, peer = entry.get("reads") or entry.get("writes") or [], entry["peer"]
         if len(parts) != 1 or peer >= self.machine.ranks or peer == side.rank:
             raise VirtualClusterError(
-                f"a {entry['op']} of {len(parts)} parts with rank {peer}",
-                why="a message between two ranks contains one part of one tensor",
-                next="record it again",
+                f"{entry['op']} with rank {peer} has {len(parts)} parts",
+                why="a message contains one part of one tensor, and goes to another rank of the cluster",
+                next="record the program again with cluster.record(program)",
             )
         side.require_live(parts[0])
         form, count = side.tensors[parts[0][0]], elements(parts)
@@ -233,7 +235,9 @@ class ClusterGraph:
         if side.rank not in ranks:
             why = "only members of a group may call its collectives"
             raise VirtualClusterError(
-                f"{entry['op']} in a group without this rank", why=why, next="ask get_rank(group)"
+                f"this rank calls {entry['op']} in a group that does not contain it",
+                why=why,
+                next="call it only if get_rank(group) is not -1",
             )
         parts = [*entry["reads"], *entry["writes"]]
         for part in parts:

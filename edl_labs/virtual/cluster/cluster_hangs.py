@@ -13,9 +13,9 @@ from edl_labs.virtual.cluster.meetings import Meeting, RankOperation
 MISMATCH, DEADLOCK, MISSING, LOST = "mismatch", "deadlock", "missing", "lost"
 _END = "the end of its program"
 _SHOWN = 4  # different waits in one sentence
-_EVERY_MEMBER = "let every member of the group make the call, on every path"
-_EVERY_RANK = "let every rank of the cluster make every group, in one order, member or not"
-_ADVICE = {"new_group": _EVERY_RANK, "send": "receive what is sent", "recv": "send what is received"}
+_EVERY_MEMBER = "make sure that every member of the group makes this call, whichever branch it takes"
+_EVERY_RANK = "create every group on every rank of the cluster, members or not, in the same order"
+_ADVICE = {"new_group": _EVERY_RANK, "send": "add the matching recv", "recv": "add the matching send"}
 
 
 @dataclass(frozen=True, repr=False)
@@ -63,15 +63,17 @@ def find_hang(engine: ClusterEngine, faults: Faults) -> Hang | None:
     told = _told(waits)
     if faults.lost:
         ranks = ", ".join(f"rank {rank} at {at:g} s" for rank, at in faults.lost.items())
-        why = "a collective or a message needs all of its ranks, and a lost rank calls nothing more"
-        return Hang(LOST, f"{told}, after the loss of {ranks}", why, "restart from a checkpoint, without it", waits)
+        why = "a collective or a message needs all of its ranks, but a lost rank makes no more calls"
+        return Hang(
+            LOST, f"{told}, after the loss of {ranks}", why, "restart from a checkpoint, without the lost rank", waits
+        )
     missing = _missing(first)
     if missing is not None:
         node, absent = missing
-        why = f"rank {absent} never makes its part of rank {node.rank}'s {node.text}"
+        why = f"rank {absent} never makes the call that matches {node.text} of rank {node.rank}"
         return Hang(MISSING, told, why, _ADVICE.get(node.entry["op"], _EVERY_MEMBER), waits)
-    why = "each waits for a call that the others have not come to"
-    advice = "let all ranks make their calls in one order, or start sends and receives with isend and irecv"
+    why = "each rank waits for a call that the others have not reached"
+    advice = "make the calls in the same order on all ranks, or start sends and receives with isend and irecv"
     return Hang(DEADLOCK, told, why, advice, waits)
 
 
@@ -81,14 +83,14 @@ def _mismatch(bad: Meeting, waits: tuple[ClusterWait, ...]) -> Hang:
         if rank in bad.nodes:
             calls[bad.nodes[rank].text].append(rank)
     told = ", ".join(f"{_ranks(ranks)} in {call}" for call, ranks in _fewest_first(calls))
-    what = f"calls that do not match: {told} ({bad.bad})"
+    what = f"these calls do not match: {told} ({bad.bad})"
     if bad.is_message:
-        why, advice = "a message is received as it was sent: as many elements of the same dtype", "receive what is sent"
+        why, advice = "a receive must have as many elements as the send, and the same dtype", "make both calls match"
     elif any(node.entry["op"] == "new_group" for node in bad.nodes.values()):
-        why, advice = "groups are known by the order in which they are made, on every rank", _EVERY_RANK
+        why, advice = "groups are identified by the order in which each rank creates them", _EVERY_RANK
     else:
-        why = "the n-th call of a group is one collective for all its ranks, with one size and dtype"
-        advice = "let all ranks of the group make the same calls in the same order"
+        why = "the n-th call in a group must be the same collective on all its ranks, with the same size and dtype"
+        advice = "make the same calls in the same order on all ranks of the group"
     return Hang(MISMATCH, what, why, advice, waits)
 
 
@@ -121,14 +123,14 @@ def _told(waits: tuple[ClusterWait, ...]) -> str:
             calls[wait.call].append(wait.rank)
     shown = _fewest_first(calls)
     told = [f"{_ranks(ranks)} {_verb(call, ranks)}" for call, ranks in shown]
-    more = f", and {len(calls) - len(shown)} more" if len(calls) > len(shown) else ""
+    more = f", and {len(calls) - len(shown)} other calls" if len(calls) > len(shown) else ""
     return "the program hangs: " + ", ".join(told) + more
 
 
 def _verb(call: str, ranks: list[int]) -> str:
     one = len(ranks) == 1
     if call == _END:
-        return f"has come to {_END}" if one else "have come to the end of their programs"
+        return f"has reached {_END}" if one else "have reached the end of their programs"
     return f"{'waits' if one else 'wait'} in {call}"
 
 

@@ -39,7 +39,7 @@ class ClusterRace(Value):
     def __str__(self) -> str:
         return (
             f"rank {self.rank}: {self.calls[0]} (operation {self.first}) and {self.calls[1]} (operation {self.second}) "
-            f"use {self.tensor}[{self.start}:{self.stop}] without a wait between them ({self.kind})"
+            f"both use {self.tensor}[{self.start}:{self.stop}], and neither waits for the other ({self.kind})"
         )
 
 
@@ -50,8 +50,8 @@ def rank_races(rank: int, program: Sequence[Entry], forms: Sequence[TensorForm])
         device.take(index, entry)
     if len(device.program) * device.lanes > _MAX_VISITS:
         raise ReplayError(
-            f"rank {rank}'s program has too many calls with too many peers to check for races",
-            why="each call is compared with each lane",
+            f"the program of rank {rank} has too many calls and peers to be checked for races",
+            why="every call is compared with the calls to every peer",
             next="use fewer ranks or steps",
         )
     texts = _texts(program)

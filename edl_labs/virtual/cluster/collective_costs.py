@@ -164,8 +164,8 @@ class CollectiveCosts:
             self._messages += sum(len(edges) for rounds in made.values() for _, edges in rounds)
             if self._messages > _MAX_MESSAGES:
                 raise VirtualClusterError(
-                    "too many different collectives to price",
-                    why=f"their messages are followed one by one, {_MAX_MESSAGES:,} at most",
+                    "the program has too many different collectives to compute their costs",
+                    why=f"their messages are simulated one by one, at most {_MAX_MESSAGES:,} of them",
                     next="use fewer groups, or fewer ranks",
                 )
             self._plans[key] = {name: self._plan(name, rounds, ranks) for name, rounds in made.items()}
@@ -181,10 +181,10 @@ class CollectiveCosts:
             return plans[min(healthy, key=lambda name: healthy[name].seconds(nbytes))]
         if algorithm not in plans:
             raise VirtualClusterError(
-                f"no {kind} of {len(ranks)} ranks by {shown(algorithm)}",
-                why=f"this group can use {', '.join(plans)} (halving-doubling wants a power of two, hierarchical "
-                "several whole nodes)",
-                next=f"use algorithm={next(iter(plans))!r}, or leave it out for the cheapest",
+                f"{kind} of {len(ranks)} ranks cannot use the algorithm {shown(algorithm)}",
+                why=f"this group can use {', '.join(plans)} (halving-doubling needs a power of two, hierarchical "
+                "needs several whole nodes)",
+                next=f"use algorithm={next(iter(plans))!r}, or omit it to use the cheapest",
             )
         return plans[algorithm]
 

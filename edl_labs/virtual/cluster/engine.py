@@ -196,8 +196,8 @@ def _known_links(faults: Faults, numbers: dict[str, int]) -> dict[tuple[str, int
     for name, _ in faults.slow_links:
         if name not in numbers:
             raise VirtualClusterError(
-                f"no level is called {name!r}",
-                why=f"this cluster has {', '.join(numbers)}",
-                next="use a level and a rank: slow_links={(level, rank): 4.0}",
+                f"this cluster has no level {name!r}",
+                why=f"its levels are {', '.join(numbers)}",
+                next="name a level and a rank: slow_links={(level, rank): 4.0}",
             )
     return dict(faults.slow_links)

@@ -37,15 +37,15 @@ class LinkLevel:
 
     def __post_init__(self) -> None:
         if type(self.name) is not str or not 0 < len(self.name) <= 100:
-            raise _refused("a level's name", self.name, "a short text", 'name="network"')
+            raise _refused("a level's name", self.name, "a string of 1 to 100 characters", 'name="network"')
         for part in ("span", "ranks_per_port"):
             value = getattr(self, part)
             if type(value) is not int or not 1 <= value <= MAX_RANKS:
                 raise _refused(f"{part} of {self.name}", value, f"a whole number from 1 to {MAX_RANKS}", f"{part}=8")
         if not is_number(self.alpha_s, 0, MAX_SECONDS):
-            raise _refused(f"alpha_s of {self.name}", self.alpha_s, "seconds from 0", "alpha_s=5e-6")
+            raise _refused(f"alpha_s of {self.name}", self.alpha_s, "0 seconds or more", "alpha_s=5e-6")
         if not is_number(self.byte_per_s, 1, _FASTEST):
-            raise _refused(f"byte_per_s of {self.name}", self.byte_per_s, "a rate from 1", "byte_per_s=50e9")
+            raise _refused(f"byte_per_s of {self.name}", self.byte_per_s, "a rate of at least 1 B/s", "byte_per_s=50e9")
 
 
 @dataclass(frozen=True)
@@ -70,20 +70,20 @@ class ClusterMachine:
         if type(self.ranks) is not int or not 1 <= self.ranks <= MAX_RANKS:
             raise _refused("ranks", self.ranks, f"a whole number from 1 to {MAX_RANKS}", "ranks=8")
         if not self.levels or not all(type(level) is LinkLevel for level in self.levels):
-            raise _refused("levels", self.levels, "one LinkLevel or more", 'LinkLevel("network", 8, 5e-6, 50e9)')
+            raise _refused("levels", self.levels, "at least one LinkLevel", 'LinkLevel("network", 8, 5e-6, 50e9)')
         if type(self.gpu) is not VirtualMachine:
             raise _refused("gpu", self.gpu, "a VirtualMachine", 'gpu=VirtualMachine.of("H100")')
         if not is_number(self.call_overhead_s, 0, MAX_SECONDS):
-            raise _refused("call_overhead_s", self.call_overhead_s, "seconds from 0", "call_overhead_s=5e-6")
+            raise _refused("call_overhead_s", self.call_overhead_s, "0 seconds or more", "call_overhead_s=5e-6")
         if type(self.name) is not str or len(self.name) > 100:
-            raise _refused("name", self.name, "a short text", 'name="two nodes"')
+            raise _refused("name", self.name, "a string of at most 100 characters", 'name="two nodes"')
         spans = [level.span for level in self.levels]
         if any(outer % inner for inner, outer in pairwise(spans)) or spans[-1] < self.ranks:
-            why = "each level joins whole groups of the one within, and the last one joins all ranks"
+            why = "each level connects whole groups of the previous level, and the last level connects all ranks"
             raise VirtualClusterError(
-                f"levels that join {', '.join(map(str, spans))} ranks do not make a cluster of {self.ranks}",
+                f"levels that span {', '.join(map(str, spans))} ranks do not form a cluster of {self.ranks}",
                 why=why,
-                next="pass spans that divide each other, the last one at least the number of ranks",
+                next="choose spans each of which divides the next, the last at least the number of ranks",
             )
 
     @classmethod
@@ -96,7 +96,7 @@ class ClusterMachine:
         """
         node = topology(key)
         if type(nodes) is not int or not 1 <= nodes * node.ranks <= MAX_RANKS:
-            raise _refused("nodes", nodes, f"a whole number from 1, {MAX_RANKS} ranks in all", "nodes=2")
+            raise _refused("nodes", nodes, f"a whole number from 1, with at most {MAX_RANKS} ranks in total", "nodes=2")
         ranks = nodes * node.ranks
         inside, outside = node.inside, node.outside
         levels = [LinkLevel(inside.key, node.ranks, inside.alpha_s, inside.byte_per_s)]
@@ -129,7 +129,9 @@ class ClusterMachine:
         strange = sorted(set(overrides) - set(known))
         if strange:
             raise VirtualClusterError(
-                f"a cluster has no parameter {strange[0]!r}", why=f"it has {', '.join(known)}", next="set one of these"
+                f"a cluster has no parameter {strange[0]!r}",
+                why=f"its parameters are {', '.join(known)}",
+                next="use one of these parameters",
             )
         if "gpu" in overrides:
             overrides["gpu"] = gpu_machine(overrides["gpu"])
@@ -157,8 +159,8 @@ class ClusterMachine:
         except (TypeError, KeyError, ValueError, AttributeError):
             raise VirtualClusterError(
                 "this does not describe a cluster",
-                why="it is not a mapping with the fields of a ClusterMachine",
-                next="use .to_dict() of one",
+                why="it is not a mapping that has the fields of a ClusterMachine",
+                next="pass what to_dict() of a ClusterMachine returned",
             ) from None
 
 
@@ -188,8 +190,8 @@ class Faults:
         if not good:
             raise VirtualClusterError(
                 "these faults are not valid",
-                why="ranks are whole numbers, factors are between 1e-6 and 1e6, and times are seconds from 0",
-                next='Faults(slow_ranks={3: 1.5}, slow_links={("NDR", 3): 4.0}, lost={5: 0.2}, skipped=((2, 7),))',
+                why="ranks are whole numbers, factors are between 1e-6 and 1e6, and times are at least 0 s",
+                next='use Faults(slow_ranks={3: 1.5}, slow_links={("NDR", 3): 4.0}, lost={5: 0.2}, skipped=((2, 7),))',
             )
 
 
@@ -207,4 +209,4 @@ def cluster_machine(value: object, **overrides: Any) -> ClusterMachine:
 
 
 def _refused(what: str, value: object, want: str, example: str) -> VirtualClusterError:
-    return VirtualClusterError(f"{what} is {shown(value)}", why=f"it must be {want}", next=f"give {example}")
+    return VirtualClusterError(f"{what} is {shown(value)}", why=f"it must be {want}", next=f"for example, {example}")

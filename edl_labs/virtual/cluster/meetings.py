@@ -125,8 +125,12 @@ class RankSide:
         number, start, stop = part
         form = self.tensors[number]
         if not 0 <= start < stop <= form.numel or number in self.freed:
-            fault = "it has been freed" if number in self.freed else f"it has {form.numel} elements"
-            raise VirtualClusterError(f"{form.name}[{start}:{stop}] cannot be used", why=fault, next="record it again")
+            fault = "the tensor has been freed" if number in self.freed else f"the tensor has {form.numel} elements"
+            raise VirtualClusterError(
+                f"{form.name}[{start}:{stop}] cannot be used",
+                why=fault,
+                next="record the program again with cluster.record(program)",
+            )
 
 
 def signature(entry: Entry, dtype: str, count: int) -> Signature:

@@ -113,21 +113,23 @@ class PipelineStage:
         if 0 <= i < self.micro:
             return
         raise VirtualClusterError(
-            f"there is no micro-batch {i}: {call}({i}) on stage {self.stage}",
-            why=f"the step has {self.micro}, from 0 to {self.micro - 1}",
-            next="no list goes beyond stage.micro: with few of them, a warm-up ends with the last one",
+            f"{call}({i}) on stage {self.stage}: there is no micro-batch {i}",
+            why=f"the step has {self.micro} micro-batches, numbered 0 to {self.micro - 1}",
+            next="keep every number below stage.micro; with few micro-batches, the warm-up ends with the last of them",
         )
 
     def _neighbour(self, stage: int, call: str, *, does: str = "receives from") -> None:
         if 0 <= stage < self.stages:
             return
-        which, made = ("first", "its inputs are the data") if stage < 0 else ("last", "its gradients begin at the loss")
+        which, made = ("first", "its input is the data") if stage < 0 else ("last", "its gradients start at the loss")
         if does == "sends to":
-            made = "the data's gradients are not needed" if stage < 0 else "its output is what the loss reads"
-        then = f"call it on every stage but the {which}: if stage.stage {'> 0' if stage < 0 else '< stage.stages - 1'}"
+            made = "nobody needs the gradients of the data" if stage < 0 else "the loss reads its output"
+        then = (
+            f"call it on every stage except the {which}: if stage.stage {'> 0' if stage < 0 else '< stage.stages - 1'}"
+        )
         raise VirtualClusterError(
             f"stage {self.stage} {does} a stage that does not exist: {call}",
-            why=f"it is the {which} of {self.stages} stages: {made}",
+            why=f"it is the {which} of {self.stages} stages, and {made}",
             next=then,
         )
 
@@ -136,7 +138,8 @@ class PipelineStage:
             return held[i]
         raise VirtualClusterError(
             f"stage {self.stage} cannot do {call}({i}) yet",
-            why=f"there was no {before}({i}), or it has been used up; it has {_listed(held)}",
+            why=f"{before}({i}) has not run, or its result has been used already; results are available for: "
+            f"{_listed(held)}",
             next=f"call {before}({i}) first",
         )
 

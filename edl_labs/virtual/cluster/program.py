@@ -159,10 +159,18 @@ def check_collective(entry: Entry, place: int, count: int, dtypes: set[str]) -> 
     """VirtualClusterError unless the parts of a collective fit together on the rank at `place` among `count`."""
     kind, read, written = entry["op"], entry["reads"], entry["writes"]
     if len(dtypes) > 1:
-        raise _unfit(kind, f"has parts of {' and '.join(sorted(dtypes))}", "all parts of a collective have one dtype")
+        raise _unfit(
+            kind,
+            f"has parts of dtype {' and '.join(sorted(dtypes))}",
+            "all parts of a collective must have the same dtype",
+        )
     sizes_in, sizes_out = elements(read), elements(written)
     if kind in ("all_reduce", "broadcast", "reduce") and (len(read) != 1 or read != written):
-        raise _unfit(kind, "reads and writes different parts", "it works in place, on one part of one tensor")
+        raise _unfit(
+            kind,
+            "reads and writes different parts",
+            "it works in place, so it reads and writes the same part of one tensor",
+        )
     if kind == "barrier" and (read or written):
         raise _unfit(kind, "has tensors", "a barrier moves no data")
     if kind == "all_gather":
@@ -172,10 +180,15 @@ def check_collective(entry: Entry, place: int, count: int, dtypes: set[str]) -> 
     elif kind == "all_to_all":
         for side, parts in (("input", read), ("output", written)):
             if len(parts) != count and (len(parts) != 1 or elements(parts) % count):
-                why = f"a group of {count} needs {count} parts, or one whose elements divide by {count}"
-                raise _unfit(kind, f"has an {side} of {len(parts)} parts, {elements(parts)} elements", why)
+                why = f"a group of {count} needs {count} parts, or one part whose number of elements is divisible by "
+                f"{count}"
+                raise _unfit(kind, f"has an {side} of {len(parts)} parts with {elements(parts)} elements in total", why)
     if "root" in entry and entry["root"] >= count:
-        raise _unfit(kind, f"has root {entry['root']} in a group of {count}", "the root is a place in the group")
+        raise _unfit(
+            kind,
+            f"has root {entry['root']} in a group of {count}",
+            "the root is a position in the group, counted from 0",
+        )
 
 
 def _require_shares(
@@ -185,9 +198,10 @@ def _require_shares(
     if inputs != 1 or len(own) != count or own[place] != share or (len(parts) == 1 and share * count != own[0] * count):
         raise _unfit(
             kind,
-            f"has an {side} of {elements(parts)} elements for {share} elements a rank",
-            f"with {count} ranks the {side} needs {count} times the elements of one rank (here {share * count}), or "
-            f"is a list of {count} parts, of which the rank's own has {share} elements",
+            f"has an {side} of {elements(parts)} elements, but each rank's part has {share} elements",
+            f"with {count} ranks, the {side} must have {count} times as many elements as one part (here "
+            f"{share * count}), or "
+            f"be a list of {count} parts, in which this rank's own part has {share} elements",
         )
 
 
@@ -199,4 +213,6 @@ def shares(parts: list[list[int]], count: int) -> list[int]:
 
 
 def _unfit(kind: str, found: str, why: str) -> VirtualClusterError:
-    return VirtualClusterError(f"{kind} {found}", why=why, next="count elements, and give each rank its share")
+    return VirtualClusterError(
+        f"{kind} {found}", why=why, next="count the elements, and give each rank its share of them"
+    )

@@ -70,8 +70,8 @@ class Rank(RankDevice):
         if not made or not good or len(set(made)) != len(made):
             raise VirtualClusterError(
                 f"no group can have the ranks {str(given)[:60]}",
-                why=f"a group is some of the ranks 0 to {self.world_size - 1}, each once",
-                next="new_group(list(range(4)))",
+                why=f"a group consists of ranks from 0 to {self.world_size - 1}, each listed once",
+                next="pass a list of ranks, such as new_group(list(range(4)))",
             )
         group = ClusterGroup(len(self._groups), tuple(made))
         self.note({"op": "new_group", "group": group.number, "ranks": made})
@@ -132,8 +132,8 @@ class Rank(RankDevice):
         if other is None or not 0 <= other < self.world_size or other == self.rank:
             raise VirtualClusterError(
                 f"rank {self.rank} cannot {op} with rank {shown(peer)}",
-                why=f"the other side is one of the ranks 0 to {self.world_size - 1}, and not the rank itself",
-                next="compute the neighbour modulo get_world_size()",
+                why=f"the peer must be another rank, from 0 to {self.world_size - 1}",
+                next="compute the neighbour's rank modulo get_world_size()",
             )
         side = "reads" if op == "send" else "writes"
         entry = {"op": op, "peer": other, "stream": self.current, side: self.parts(tensor, "what travels")}
@@ -146,14 +146,14 @@ class Rank(RankDevice):
         joined = self._group(group)
         if self.rank not in joined.ranks:
             raise VirtualClusterError(
-                f"rank {self.rank} calls {kind} in a group of ranks {str(list(joined.ranks))[:60]}",
+                f"rank {self.rank} calls {kind} in a group that does not contain it: {str(list(joined.ranks))[:60]}",
                 why="only members of a group may call its collectives",
                 next="call it only if get_rank(group) is not -1",
             )
         if "root" in more:
             if more["root"] not in joined.ranks:
                 raise VirtualClusterError(
-                    f"{kind} with rank {shown(more['root'])}, which the group does not have",
+                    f"{kind} names rank {shown(more['root'])}, which is not in the group",
                     why="the root must be a member of the group",
                     next=f"use one of {str(list(joined.ranks))[:60]}",
                 )
@@ -179,7 +179,7 @@ class Rank(RankDevice):
             raise VirtualClusterError(
                 f"{type(group).__name__} is not a group of rank {self.rank}",
                 why="each rank must create its own handle for every group",
-                next="make it with new_group(ranks) on this rank, or leave it out for all ranks",
+                next="create it with new_group(ranks) on this rank, or omit it to use all ranks",
             )
         return group
 
@@ -188,6 +188,8 @@ def _reduce(op: object) -> str:
     plain = str(op).rsplit(".", 1)[-1].lower()
     if plain not in REDUCES:
         raise VirtualClusterError(
-            f"{shown(op)} is not a reduction", why=f"there are {', '.join(REDUCES)}", next='all_reduce(x, "sum")'
+            f"{shown(op)} is not a reduction",
+            why=f"the reductions are {', '.join(REDUCES)}",
+            next='all_reduce(x, "sum")',
         )
     return plain

@@ -48,8 +48,8 @@ class RankTensor:
         high = len(self) if bounds[1] is None else whole_number(bounds[1])
         if low is None or high is None or not 0 <= low < high <= len(self):
             raise VirtualClusterError(
-                f"this does not name a part of {self!r}",
-                why=f"a part is x[start:stop] with 0 <= start < stop <= {len(self)}, in elements",
+                f"this index does not select a part of {self!r}",
+                why=f"write x[start:stop] with 0 <= start < stop <= {len(self)}, counted in elements",
                 next="round bounds to whole numbers, and check whether the last chunk is smaller or empty",
             )
         return RankTensor(self.rank, self.index, self.form, self.start + low, self.start + high)
@@ -59,7 +59,9 @@ class RankTensor:
         count = whole_number(chunks)
         if count is None or count < 1:
             raise VirtualClusterError(
-                f"cannot cut {self!r} into {shown(chunks)} parts", why="a count is 1 or more", next="x.chunk(4)"
+                f"cannot split {self!r} into {shown(chunks)} parts",
+                why="the number of parts must be 1 or more",
+                next="x.chunk(4)",
             )
         size = -(-len(self) // count)
         return [self[low : min(low + size, len(self))] for low in range(0, len(self), size)]
@@ -68,8 +70,8 @@ class RankTensor:
         """Not here: tensors of a VirtualCluster hold no data."""
         raise VirtualClusterError(
             f"{self!r} has no data",
-            why="programs are recorded rank by rank, and for received data only the origin is known",
-            next="branch on ranks and sizes, not on values; replay.contents(rank, name) shows the contents",
+            why="programs are recorded one rank at a time, so only the origin of received data is known, not its value",
+            next="branch only on ranks and sizes; after the replay, replay.contents(rank, name) shows the contents",
         )
 
     __bool__ = __float__ = __int__ = __iter__ = item
@@ -144,7 +146,7 @@ class RankDevice:
 
     def free(self, tensor: RankTensor) -> None:
         """Give a tensor's memory back; the current stream may use it for something else at once."""
-        whole = self.part(tensor, "what is freed")
+        whole = self.part(tensor, "the argument of free()")
         self.note({"op": "free", "tensor": whole[0], "stream": self.current})
         self._freed.add(whole[0])
         if tensor.form.where == "device":
@@ -190,8 +192,8 @@ class RankDevice:
         if self._counts["stream"] >= MAX_STREAMS:
             raise VirtualClusterError(
                 f"rank {self.rank} has {MAX_STREAMS} streams",
-                why="a device has at most that many",
-                next="reuse streams",
+                why="a device cannot have more",
+                next="use the same streams again",
             )
         made = ClusterStream(self, self._number("stream"))
         self.note({"op": "stream", "stream": made.number})
@@ -218,11 +220,13 @@ class RankDevice:
             PROGRAM.checked(len(self.program), entry)
         except ReplayError as error:
             what = f"rank {self.rank} cannot {entry['op']}: {error.what.split(' of the program ')[-1]}"
-            raise VirtualClusterError(what, why="the call has an invalid value", next="correct it") from None
+            raise VirtualClusterError(
+                what, why="the call has an invalid argument", next="correct this argument"
+            ) from None
         if len(self.program) >= _MOST_RECORDED:
             raise VirtualClusterError(
                 f"rank {self.rank} has issued more than {_MOST_RECORDED:,} operations",
-                why="every operation is kept for the replay",
+                why="every operation is stored for the replay",
                 next="fix the loop that issues them, or record fewer steps",
             )
         self.program.append(entry)
@@ -234,11 +238,11 @@ class RankDevice:
             raise VirtualClusterError(
                 f"{role} is a {type(given).__name__}{owner}, not a tensor of rank {self.rank}",
                 why="a rank can use only its own memory",
-                next="make it with tensor(numel), zeros(numel) or empty(numel) on this rank",
+                next="create it on this rank with tensor(numel), zeros(numel) or empty(numel)",
             )
         if given.index in self._freed:
             raise VirtualClusterError(
-                f"{given!r} has been freed", why="its memory was released", next="free it after its last use"
+                f"{given!r} has been freed", why="its memory has been released", next="free it only after its last use"
             )
         return given.plain()
 
@@ -254,7 +258,7 @@ class RankDevice:
             raise VirtualClusterError(
                 f"{type(stream).__name__} is not a stream of rank {self.rank}",
                 why="each rank has its own streams",
-                next="make it with Stream() on this rank",
+                next="create it on this rank with Stream()",
             )
         return stream.number
 
@@ -274,7 +278,7 @@ class RankDevice:
             raise VirtualClusterError(
                 f"rank {self.rank} is out of memory: {form.nbytes:,} bytes requested, {left:,} left",
                 why=f"{self.machine.gpu.name} has {self.machine.gpu.memory_bytes:,} bytes",
-                next="free what is no longer used, or spread it over more ranks",
+                next="free tensors that are no longer used, or distribute them over more ranks",
             )
         self._used_bytes += form.nbytes if where == "device" else 0
         return RankTensor(self, number, form, 0, numel)
@@ -287,7 +291,7 @@ class RankDevice:
                 f"cannot {op} {reads[-1]!r} and {into!r}: {len(reads[-1])} elements of {reads[-1].dtype}, "
                 f"{len(into)} of {into.dtype}",
                 why="both sides must have the same size and dtype",
-                next="slice both to the same size",
+                next="slice both tensors to the same size",
             )
         self.note({"op": op, "stream": self.current, "reads": read, "writes": written, **more})
 
@@ -302,8 +306,8 @@ def _dtype(dtype: object) -> str:
     short = _DTYPES.get(plain, plain)
     if short not in ITEM_BYTES:
         raise VirtualClusterError(
-            f"no dtype is called {str(dtype)[:40]!r} here",
-            why=f"known are {', '.join(ITEM_BYTES)}",
+            f"there is no dtype {str(dtype)[:40]!r} here",
+            why=f"the dtypes are {', '.join(ITEM_BYTES)}",
             next="use one of these",
         )
     return short

@@ -111,9 +111,9 @@ def check_backend(backend: str, ranks: int) -> None:
     """VirtualClusterError unless this machine can run so many processes with this backend."""
     if backend not in BACKENDS or type(ranks) is not int or not RANKS[0] <= ranks <= RANKS[1]:
         raise VirtualClusterError(
-            f"no real run with {str(backend)[:20]!r} on {str(ranks)[:20]} ranks",
-            why=f"backends are {' and '.join(BACKENDS)}, on {RANKS[0]} to {RANKS[1]} processes of this machine",
-            next='cluster.run(program, backend="gloo", ranks=2), or leave backend out for virtual time alone',
+            f"a real run cannot use the backend {str(backend)[:20]!r} on {str(ranks)[:20]} ranks",
+            why=f"the backends are {' and '.join(BACKENDS)}, with {RANKS[0]} to {RANKS[1]} processes on this machine",
+            next='cluster.run(program, backend="gloo", ranks=2), or omit backend to run only in virtual time',
         )
     if importlib.util.find_spec("torch") is None:
         raise VirtualClusterError("torch is not installed", why="a real run needs it", next="pip install torch")
@@ -123,13 +123,15 @@ def check_backend(backend: str, ranks: int) -> None:
     there = dist.is_available() and (dist.is_gloo_available() if backend == "gloo" else dist.is_nccl_available())
     if not there:
         raise VirtualClusterError(
-            f"this torch has no {backend}", why="it was built without it", next="leave backend out for virtual time"
+            f"this build of torch does not include {backend}",
+            why="torch was built without it",
+            next="omit backend to run in virtual time",
         )
     if backend == "nccl" and torch.cuda.device_count() < ranks:
         raise VirtualClusterError(
-            f"nccl needs {ranks} GPUs, and there are {torch.cuda.device_count()}",
+            f"nccl needs {ranks} GPUs, but this machine has {torch.cuda.device_count()}",
             why="each rank needs its own GPU",
-            next='use backend="gloo", which needs none, or fewer ranks',
+            next='use backend="gloo", which needs no GPU, or fewer ranks',
         )
 
 
@@ -148,8 +150,8 @@ def run_really(
     if total > _MOST_ELEMENTS:
         raise VirtualClusterError(
             f"{total:,} elements are too many for a real run here",
-            why=f"it is there to check contents, of {_MOST_ELEMENTS:,} elements at most",
-            next="use smaller tensors: every chunk and rank is still checked",
+            why=f"a real run only checks contents, and is limited to {_MOST_ELEMENTS:,} elements",
+            next="use smaller tensors; this still checks every chunk on every rank",
         )
     has_product = any(entry.get("reduce") == "product" for program in programs for entry in program)
     contents = MarkedContents(engine, modulus=3 if has_product else 11)
@@ -211,7 +213,8 @@ def _processes(folder: Path, ranks: int, backend: str, timeout_s: float) -> None
                 waiting = [str(rank) for rank, one in enumerate(started) if one.poll() is None]
                 raise VirtualClusterError(
                     f"ranks {', '.join(waiting)} did not finish within {_START_S + timeout_s:.0f} s",
-                    why="the machine is very busy, or their hosts wait for each other where streams would not",
+                    why="either the machine is very busy, or the processes wait for each other where streams would "
+                    "not wait",
                     next="run it again with a larger timeout_s, or on fewer ranks",
                 )
             time.sleep(_POLL_S)
@@ -230,7 +233,7 @@ def _raise_failure(folder: Path, codes: list[int | None], backend: str) -> None:
             raise VirtualClusterError(
                 f"rank {rank} failed on {backend}: {text[:300]}",
                 why=f"{backend} does not support every operation and dtype of the virtual cluster",
-                next="use another operation or dtype for the real run; in virtual time the program runs",
+                next="use a different operation or dtype for the real run; the program does run in virtual time",
             )
 
 
@@ -250,9 +253,9 @@ def _compared(
             if not close.all():
                 at = int(np.argmin(close))
                 raise VirtualClusterError(
-                    f"rank {rank}'s {form.name} holds {got[at]:g} at {at}, and the replay says {want[at]:g}",
+                    f"on rank {rank}, element {at} of {form.name} is {got[at]:g}, but the replay expects {want[at]:g}",
                     why=f"{int((~close).sum())} of {form.numel} elements differ from the replay",
-                    next="look for a race (replay.races), or for sums beyond what the dtype holds",
+                    next="look for a race (replay.races), or for sums that exceed the range of the dtype",
                 )
             elements += int(known.sum())
         return len(names), elements

@@ -102,7 +102,7 @@ class ClusterReplay(Value):
             return str(self.hang)
         sent = ", ".join(f"{byte_count(size)} over {level}" for level, size in self.sent_bytes.items() if size)
         peak = byte_count(max(self.peak_bytes))
-        return f"{self.ranks} ranks: {seconds(self.makespan_s)}, {sent or 'nothing sent'}, {peak} at a rank's peak"
+        return f"{self.ranks} ranks: {seconds(self.makespan_s)}, {sent or 'no data'} sent, peak memory of a rank {peak}"
 
 
 def replay_cluster(
@@ -121,9 +121,9 @@ def replay_cluster(
     if type(programs) is not list or len(programs) != built.ranks:
         found = f"{len(programs)} programs" if type(programs) is list else shown(programs)
         raise ReplayError(
-            f"{found} for a cluster of {built.ranks} ranks",
-            why="each rank needs one program, which is a list of its operations",
-            next="return the result of cluster.record(program)",
+            f"got {found} for a cluster of {built.ranks} ranks",
+            why="each rank needs one program, which is the list of its operations",
+            next="return what cluster.record(program) returned",
         )
     wrong = faults or Faults()
     _require_ranks(wrong, built.ranks)
@@ -148,7 +148,9 @@ def _require_ranks(faults: Faults, ranks: int) -> None:
     strange = sorted(rank for rank in named if not 0 <= rank < ranks)
     if strange:
         raise VirtualClusterError(
-            f"faults of rank {strange[0]}", why=f"this cluster has ranks 0 to {ranks - 1}", next="use one of them"
+            f"the faults name rank {strange[0]}",
+            why=f"this cluster has ranks 0 to {ranks - 1}",
+            next="use one of these ranks",
         )
 
 

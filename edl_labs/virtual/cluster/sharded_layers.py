@@ -36,8 +36,8 @@ class ShardedLayers:
         if i in self._weights:
             raise VirtualClusterError(
                 f"the weights of layer {i} are already in memory",
-                why="they were gathered and have not been freed since then",
-                next="gather once before the forward pass, and again where they were freed",
+                why="they have been gathered and not freed since",
+                next="gather them once before the forward pass, and again only after you have freed them",
             )
         self._weights[i] = self._dist.empty(self._elements[i], name=f"whole weights {i}")
         work = self._dist.all_gather(self._weights[i], self._shards[i], async_op=True, name=f"weights {i}")
@@ -79,8 +79,8 @@ class ShardedLayers:
         if i in held:
             return held[i]
         raise VirtualClusterError(
-            f"{call}({i}) finds nothing",
-            why=f"there was no {before}({i}), or its memory has been given back",
+            f"{call}({i}) has no data to work on",
+            why=f"{before}({i}) has not run, or its result has been freed",
             next=f"call {before}({i}) first",
         )
 

@@ -26,8 +26,8 @@ class Region:
         low, high, step = _bounds(part, self.nbytes)
         if step != 1 or not 0 <= low < high <= self.nbytes:
             raise VirtualGPUError(
-                f"bytes {low} to {high} are outside these {self.nbytes} bytes",
-                why="a part is buffer[start:stop] with 0 <= start < stop <= its size, in bytes",
+                f"bytes {low} to {high} are outside this buffer of {self.nbytes} bytes",
+                why="a part is buffer[start:stop] with 0 <= start < stop <= the buffer's size in bytes",
                 next="count in bytes, and check whether the last chunk is smaller than the others",
             )
         return Region(self.buffer, self.start + low, self.start + high)
@@ -71,17 +71,20 @@ def checked(gpu: object, given: object, *, role: str) -> Region:
         raise VirtualGPUError(
             f"{role} is {type(given).__name__}, not a buffer",
             why="a VirtualGPU can use only memory that it allocated",
-            next="make it with gpu.empty(nbytes) on the device, or gpu.host_empty(nbytes, pin_memory=True)",
+            next="allocate it with gpu.empty(nbytes) on the device, or with gpu.host_empty(nbytes, pin_memory=True) "
+            "on the host",
         )
     if given.buffer.gpu is not gpu:
         raise VirtualGPUError(
             f"{role} {given!r} belongs to another VirtualGPU",
             why="each device has its own memory",
-            next="make the buffer on the device that uses it",
+            next="allocate the buffer on the device that uses it",
         )
     if given.buffer.freed:
         raise VirtualGPUError(
-            f"{role} {given!r} has been freed", why="its memory was released", next="free a buffer after its last use"
+            f"{role} {given!r} has been freed",
+            why="its memory has been released",
+            next="free a buffer only after its last use",
         )
     return given
 
@@ -95,7 +98,7 @@ def declare(entry: dict[str, Any], read: tuple[Region, ...], written: tuple[Regi
     """Note in a recorded operation what it reads and writes."""
     if len(read) + len(written) > MAX_REGIONS:
         raise VirtualGPUError(
-            f"one operation touches {len(read) + len(written)} regions",
+            f"one operation reads and writes {len(read) + len(written)} regions",
             why=f"at most {MAX_REGIONS} can be tracked",
             next="pass whole buffers instead of many parts",
         )
@@ -122,8 +125,8 @@ def refuse_pageable(part: Region) -> None:
     """VirtualGPUError for memory that a kernel cannot reach."""
     if part.buffer.where == PAGEABLE:
         raise VirtualGPUError(
-            f"a kernel cannot touch {part!r}",
-            why="it is pageable memory of the host, which the device cannot reach",
+            f"a kernel cannot access {part!r}",
+            why="it is pageable host memory, which the device cannot access",
             next="copy it to a device buffer first",
         )
 
@@ -132,7 +135,7 @@ def refuse_device(part: Region) -> None:
     """VirtualGPUError for memory that the host cannot reach."""
     if part.buffer.where == DEVICE:
         raise VirtualGPUError(
-            f"the host cannot touch {part!r}", why="it is in the device's memory", next="copy it to the host first"
+            f"the host cannot access {part!r}", why="it is in device memory", next="copy it to the host first"
         )
 
 
@@ -140,7 +143,7 @@ def one_size(touched: tuple[Region, ...]) -> bool:
     """True; VirtualGPUError unless all regions have one size."""
     if len({part.nbytes for part in touched}) != 1:
         raise VirtualGPUError(
-            "an elementwise kernel needs inputs and outputs of one size",
+            "an elementwise kernel needs inputs and outputs of the same size",
             why="byte i of an output depends on byte i of each input",
             next="declare reads= and writes= of the same number of bytes, or leave out elementwise=True",
         )
@@ -151,7 +154,7 @@ def _bounds(part: object, size: int) -> tuple[int, int, int]:
     if not isinstance(part, slice):
         raise VirtualGPUError(
             f"[{part!r}] does not name a part of a buffer",
-            why="buffers hold bytes, not elements",
+            why="a buffer is indexed by a slice of bytes",
             next="use buffer[start:stop]",
         )
     given = (0 if part.start is None else part.start, size if part.stop is None else part.stop, part.step or 1)
@@ -159,8 +162,8 @@ def _bounds(part: object, size: int) -> tuple[int, int, int]:
         low, high, step = (index(value) for value in given)  # whole numbers of every kind, numpy's too
     except TypeError:
         raise VirtualGPUError(
-            f"a buffer cannot be cut at {part.start!r} and {part.stop!r}",
-            why="bounds are whole numbers of bytes",
+            f"a buffer cannot be sliced from {part.start!r} to {part.stop!r}",
+            why="slice bounds must be whole numbers of bytes",
             next="round the chunk size with int(...) or //",
         ) from None
     return low, high, step

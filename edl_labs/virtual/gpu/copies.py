@@ -42,9 +42,9 @@ def planned(machine: VirtualMachine, dst: Region, src: Region, *, non_blocking: 
     dst, src = checked(gpu, dst, role="the destination"), checked(gpu, src, role="the source")
     if dst.nbytes != src.nbytes:
         raise VirtualGPUError(
-            f"cannot copy {src!r} to {dst!r}: {src.nbytes} bytes do not fit {dst.nbytes}",
+            f"cannot copy {src!r} to {dst!r}: {src.nbytes} bytes do not fit into {dst.nbytes} bytes",
             why="both sides of a copy must have the same size",
-            next="cut both sides to the same size",
+            next="slice both buffers to the same size",
         )
     entry = {"op": "copy", "dst": plain(dst), "src": plain(src), "stream": stream.index, "non_blocking": non_blocking}
     engine, ps, pageable = _way(machine, dst, src)

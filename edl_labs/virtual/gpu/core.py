@@ -74,8 +74,8 @@ class Core:
         if len(self.recorded) >= self.most_recorded:
             raise VirtualGPUError(
                 f"the program has more than {self.most_recorded:,} operations",
-                why="every operation is kept for the replay",
-                next="fix the loop that issues them, or measure with fewer calls",
+                why="every operation is stored for the replay",
+                next="fix the loop that issues them, or measure fewer calls",
             )
         self.recorded.append(entry)
 

@@ -41,8 +41,8 @@ def contents(program: Sequence[Entry], buffer: int) -> tuple[Piece, ...]:
     if not 0 <= buffer < len(flow.memory):
         raise ReplayError(
             f"the program has no buffer {buffer}",
-            why=f"it allocated {len(flow.memory)} buffers",
-            next="count allocations from 0",
+            why=f"the program allocated {len(flow.memory)} buffers",
+            next="buffers are numbered from 0 in the order of their allocation",
         )
     return tuple(
         Piece(start, stop, f"{digest}{list(offsets)}", flow.texts[digest])
@@ -119,8 +119,8 @@ class _Flow:
         self._visits += visits
         if self._visits > _MAX_VISITS:
             raise ReplayError(
-                "the program cuts its buffers into too many parts to follow",
-                why="every part with its own origin is tracked separately",
+                "the program splits its buffers into too many parts to track",
+                why="every part of a different origin is tracked separately",
                 next="use larger chunks",
             )
 

@@ -44,15 +44,15 @@ class CUDAGraph:
         if self.index is None:
             raise VirtualGPUError(
                 "the graph contains nothing to replay",
-                why="no capture into this graph was completed",
-                next="fill it first: with gpu.graph(g): ...",
+                why="no operation has been captured into it",
+                next="capture something first: with gpu.graph(g): ...",
             )
         gone = [buffer for buffer in self._used if buffer.freed]
         if gone:
             raise VirtualGPUError(
                 f"the graph uses {gone[0].name}, which has been freed",
-                why="a replay uses the addresses of the capture",
-                next="keep these buffers as long as the graph",
+                why="a replay uses the memory addresses of the capture",
+                next="do not free these buffers while you still replay the graph",
             )
         core: Core = gpu.core
         core.keep({"op": "replay_graph", "graph": self.index, "stream": stream.index})
@@ -131,8 +131,8 @@ class Capturing:
         elif len(self.nodes) >= _MOST_NODES:
             raise VirtualGPUError(
                 f"the graph has more than {_MOST_NODES:,} nodes",
-                why="all nodes are kept",
-                next="capture one step, and replay it",
+                why="every node of a graph is stored",
+                next="capture a single step, and replay it",
             )
         else:
             self._entry = entry
@@ -144,20 +144,20 @@ class Capturing:
             raise VirtualGPUError(
                 "the default stream cannot be used while a graph is captured",
                 why="it would wait for every other stream",
-                next="leave out stream=, or capture a stream of your own: gpu.graph(g, stream=s)",
+                next="omit stream=, or capture a stream of your own: gpu.graph(g, stream=s)",
             )
         if awaits is not None and awaits not in self._at_mark:
             raise VirtualGPUError(
                 f"stream {lane.index} waits for an event from outside the capture",
-                why="a graph contains only operations that were captured with it",
-                next="make the stream in which you replay wait for that event",
+                why="a graph can depend only on operations that were captured with it",
+                next="let the stream in which you replay wait for that event before the replay",
             )
         if lane not in self._known:
             if awaits is None:
                 raise VirtualGPUError(
                     f"stream {lane.index} is not part of the capture",
-                    why="nothing in it waits for a captured stream",
-                    next=f"fork first: side.wait_stream(s), s being {self.origin!r}",
+                    why="it does not wait for a stream that is being captured",
+                    next=f"fork first with side.wait_stream(s), where s is {self.origin!r}",
                 )
             self._known[lane] = {}
         known = self._known[lane]
@@ -231,13 +231,13 @@ class GraphContext:
         gpu = self._gpu
         if isinstance(gpu.core, Capturing):
             raise VirtualGPUError(
-                "a graph is being captured already", why="captures do not nest", next="end that one first"
+                "a graph is being captured already", why="captures cannot be nested", next="end that one first"
             )
         if self._stream.index == 0:
             raise VirtualGPUError(
                 "the default stream cannot be captured",
                 why="it would wait for every other stream",
-                next="leave out stream=, or give one that gpu.Stream() made",
+                next="omit stream=, or pass one that gpu.Stream() returned",
             )
         gpu.core.wake()
         self._before = gpu.current_stream()
@@ -262,9 +262,9 @@ class GraphContext:
         loose = capturing.unjoined()
         if loose:
             raise VirtualGPUError(
-                f"stream {loose[0]} did not join the captured stream",
-                why="the graph would end before its work does",
-                next="end with s.wait_stream(side), s being the captured stream",
+                f"the captured stream does not wait for the work of stream {loose[0]}",
+                why="the graph would end before that work does",
+                next="end the capture with s.wait_stream(side), where s is the captured stream",
             )
         index = len(gpu.graphs)
         entries = [entry for entry, _ in capturing.nodes]
@@ -284,8 +284,8 @@ def graph_context(gpu: Any, graph: object, stream: Stream | None) -> GraphContex
     if not isinstance(graph, CUDAGraph) or graph.gpu is not gpu:
         raise VirtualGPUError(
             f"{type(graph).__name__} is not a graph of this device",
-            why="a graph replays on the device that captured it",
-            next="make it with gpu.CUDAGraph()",
+            why="a graph can be replayed only on the device that captured it",
+            next="create it with gpu.CUDAGraph()",
         )
     return GraphContext(gpu, graph, gpu.Stream() if stream is None else own_stream(gpu, stream))
 
@@ -298,18 +298,22 @@ def _written(entry: dict[str, Any]) -> list[list[int]]:
     return [entry["dst"]] if entry["op"] == "copy" else list(entry.get("writes", []))
 
 
-_ASKED = {"alloc": "memory is requested", "free": "memory is given back", "record_stream": "memory is kept"}
+_ASKED = {
+    "alloc": "memory is requested",
+    "free": "memory is given back",
+    "record_stream": "memory is marked with record_stream",
+}
 
 
 def _refused(what: str) -> VirtualGPUError:
     if what in _ASKED:
         return VirtualGPUError(
             f"{_ASKED[what]} while a graph is captured",
-            why="a replay uses the addresses of the capture and cannot allocate memory",
-            next="make static buffers before the capture, and free them after the last replay",
+            why="a replay uses the memory addresses of the capture and cannot allocate memory",
+            next="allocate static buffers before the capture, and free them after the last replay",
         )
     return VirtualGPUError(
         f"{what.replace('_', ' ')} cannot be captured in a graph",
         why="it makes the host wait for the device, but nothing runs during a capture",
-        next="do it before the capture, or after a replay; copy with non_blocking=True and pinned memory",
+        next="do it before the capture or after a replay; copies need non_blocking=True and pinned memory",
     )

@@ -106,9 +106,9 @@ def _launched(
         cost = _blocks(entry, cost, blocks, blocks_per_sm)
     elif blocks_per_sm != 1:
         raise VirtualGPUError(
-            f"{entry['name']} has {shown(blocks_per_sm)} blocks per SM, but no blocks",
-            why="a kernel without blocks takes the whole device",
-            next="pass blocks= too",
+            f"{entry['name']} was launched with {shown(blocks_per_sm)} blocks per SM, but without blocks=",
+            why="without blocks=, a kernel occupies the whole device",
+            next="pass blocks= as well",
         )
     return LaunchedKernel(entry, cost, entry.get("duration_s"), tuple(part.buffer for part in written))
 
@@ -117,14 +117,15 @@ def _blocks(entry: dict[str, Any], cost: Cost, blocks: int, per_sm: int) -> Bloc
     for value, what, highest in ((blocks, "blocks", MAX_BLOCKS), (per_sm, "blocks per SM", MAX_PER_SM)):
         if type(value) is not int or not 1 <= value <= highest:
             raise VirtualGPUError(
-                f"{entry['name']} has {shown(value)} {what}",
-                why=f"it is a whole number from 1 to {highest:,}",
-                next="count blocks as the grid does, and blocks per SM as its occupancy allows",
+                f"{entry['name']} was launched with {shown(value)} {what}",
+                why=f"this must be a whole number from 1 to {highest:,}",
+                next="blocks is the size of the grid, and blocks per SM is what the occupancy allows",
             )
     if not isinstance(cost, int):
         raise VirtualGPUError(
-            f"{entry['name']} has both blocks and an amount of work",
-            why="each block on an SM takes a given time, but the time of work is computed for the whole device",
+            f"{entry['name']} was launched with both blocks and an amount of work",
+            why="with blocks, you pass the time of one block; from an amount of work, the time of the whole device "
+            "is computed",
             next="pass duration_s, the time of one block",
         )
     entry["blocks"], entry["blocks_per_sm"] = blocks, per_sm

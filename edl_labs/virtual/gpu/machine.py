@@ -127,8 +127,8 @@ class VirtualMachine:
         if strange:
             raise VirtualGPUError(
                 f"a VirtualGPU has no parameter {strange[0]!r}",
-                why=f"it has {', '.join(known)}",
-                next="set one of these",
+                why=f"its parameters are {', '.join(known)}",
+                next="use one of these parameters",
             )
         return dataclasses.replace(self, **overrides)
 
@@ -148,7 +148,9 @@ class VirtualMachine:
         """The machine that `to_dict` wrote."""
         if not isinstance(data, Mapping) or not all(isinstance(name, str) for name in data):
             raise VirtualGPUError(
-                "this does not describe a machine", why="it is not a mapping of parameters", next="use .to_dict()"
+                "this does not describe a machine",
+                why="it is not a mapping from parameter names to values",
+                next="pass what to_dict() of a machine returned",
             )
         name = data.get("name")
         sm_count = _SM_COUNTS.get(name, cls.sm_count) if isinstance(name, str) else cls.sm_count
@@ -166,11 +168,14 @@ def machine(value: str | Accelerator | VirtualMachine | Mapping[str, Any], **ove
 
 def _check(name: str, value: Any) -> None:
     if name == "name":
-        good, want = type(value) is str and len(value) <= 100, "a text"
+        good, want = type(value) is str and len(value) <= 100, "a string of at most 100 characters"
     elif name == "queue_depth":
-        good, want = value is None or (type(value) is int and 1 <= value <= 10**9), "a whole number from 1, or None"
+        good, want = (
+            value is None or (type(value) is int and 1 <= value <= 10**9),
+            "a whole number of 1 or more, or None",
+        )
     elif name == "sm_count":
-        good, want = type(value) is int and 1 <= value <= 10**6, "a whole number from 1"
+        good, want = type(value) is int and 1 <= value <= 10**6, "a whole number of 1 or more"
     elif name == "peak_flop_per_s":
         good, want = isinstance(value, Mapping), "a mapping from dtype to FLOP/s"
     elif name.endswith("_bytes"):
@@ -181,7 +186,9 @@ def _check(name: str, value: Any) -> None:
     else:
         good, want = is_number(value, 1.0, _MAX_RATE), f"a rate from 1 to {_MAX_RATE:g}"
     if not good:
-        raise VirtualGPUError(f"{name} is {shown(value)}", why=f"it must be {want}", next=f"set {name} accordingly")
+        raise VirtualGPUError(
+            f"{name} is {shown(value)}", why=f"it must be {want}", next=f"pass such a value for {name}"
+        )
 
 
 def _checked_peaks(peaks: Mapping[str, float]) -> dict[str, float]:
@@ -209,9 +216,9 @@ def kernel_cost(
         return _work(machine, entry["name"], flops=flops, moved_bytes=size, dtype=short, touched=touched)
     if flops or moved_bytes is not None:
         raise VirtualGPUError(
-            f"{entry['name']} has both a duration and an amount of work",
-            why="the machine computes the duration of work itself",
-            next="pass duration_s, or flops and moved_bytes",
+            f"{entry['name']} was launched with both a duration and an amount of work",
+            why="the machine computes the duration from the amount of work",
+            next="pass either duration_s, or flops and moved_bytes",
         )
     ps, entry["duration_s"] = picoseconds(duration_s, "duration_s"), float(duration_s)
     return ps
@@ -240,8 +247,8 @@ def _peak(machine: VirtualMachine, dtype: str) -> float:
     peak = machine.peak_flop_per_s.get(dtype)
     if peak is None:
         raise VirtualGPUError(
-            f"{machine.name} has no {dtype} rate",
-            why=f"it has {', '.join(machine.peak_flop_per_s)}",
+            f"{machine.name} has no peak rate for {dtype}",
+            why=f"it has rates for {', '.join(machine.peak_flop_per_s)}",
             next="choose one of these, or set peak_flop_per_s of the machine",
         )
     return peak

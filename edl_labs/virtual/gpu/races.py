@@ -49,8 +49,8 @@ class Race:
 
     def __str__(self) -> str:
         return (
-            f"{self.kind} of {self.buffer}[{self.start}:{self.stop}] by operations {self.first} and {self.second} "
-            "without an event, a stream or a synchronisation between them"
+            f"{self.kind} of {self.buffer}[{self.start}:{self.stop}] by operations {self.first} and {self.second}, "
+            "which no event, stream or synchronisation puts in order"
         )
 
 
@@ -170,7 +170,7 @@ class _Finder:
         self._visits += high - low + len(memory.parts) // 64
         if self._visits > _MAX_VISITS:
             raise ReplayError(
-                "the program cuts its buffers into too many parts to follow",
+                "the program splits its buffers into too many parts to track",
                 why="every part that is read or written separately is tracked",
                 next="use larger chunks",
             )

@@ -177,8 +177,8 @@ def not_a_stream(stream: object) -> VirtualGPUError:
     """The error for what is no stream of the device that it was given to."""
     return VirtualGPUError(
         f"{_short(stream)} is not a stream of this device",
-        why="work goes to streams of the device that runs it",
-        next="make streams with gpu.Stream()",
+        why="a device runs only the work in its own streams",
+        next="create streams with gpu.Stream()",
     )
 
 
@@ -186,24 +186,26 @@ def own_event(gpu: StreamOwner, event: object, *, use: str) -> Event:
     """`event`; VirtualGPUError if it belongs elsewhere."""
     if not isinstance(event, Event):
         raise VirtualGPUError(
-            f"cannot {use} {_short(event)}", why="it is not an event", next="make one with gpu.Event(enable_timing=...)"
+            f"cannot {use} {_short(event)}",
+            why="it is not an event",
+            next="create one with gpu.Event(enable_timing=...)",
         )
     if event.gpu is not gpu:
         raise VirtualGPUError(
             f"cannot {use} {event!r} here: it belongs to another device",
             why="each device has its own streams, events and time",
-            next="make events with gpu.Event() on the device that records them",
+            next="create events with gpu.Event() on the device that records them",
         )
     return event
 
 
 def _mark_of(gpu: StreamOwner, event: object) -> Mark:
     """The point whose time is to be taken; VirtualGPUError if the event was never recorded."""
-    mark = own_event(gpu, event, use="take the time of").mark
+    mark = own_event(gpu, event, use="read the time of").mark
     if mark is None:
         raise VirtualGPUError(
-            f"cannot take the time of {event!r}: it was never recorded",
-            why="an event marks no point until event.record(stream) is called",
+            f"cannot read the time of {event!r}: it was never recorded",
+            why="an event has no time until it has been recorded with event.record(stream)",
             next="record it in the stream that does the work, before and after the work to be timed",
         )
     return mark
@@ -212,14 +214,14 @@ def _mark_of(gpu: StreamOwner, event: object) -> Mark:
 def _reached_ps(event: Event, mark: Mark) -> int:
     if not event.enable_timing:
         raise VirtualGPUError(
-            f"cannot take the time of {event!r}: it does not keep one",
-            why="only events made for timing keep a time",
-            next="make it with gpu.Event(enable_timing=True)",
+            f"cannot read the time of {event!r}: it was created without timing",
+            why="only events with enable_timing=True store a time",
+            next="create it with gpu.Event(enable_timing=True)",
         )
     if mark.done is None or mark.done > event.gpu.core.host_ps:
         raise VirtualGPUError(
-            f"cannot take the time of {event!r}: the device has not reached it",
-            why="the host runs ahead of the device",
+            f"cannot read the time of {event!r}: the device has not reached it",
+            why="the host runs ahead of the device, which has not completed this event yet",
             next="call event.synchronize() on the later event, or gpu.synchronize(), first",
         )
     return mark.done

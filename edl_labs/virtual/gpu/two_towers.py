@@ -82,9 +82,9 @@ class TwoTowers:
             return
         if self.gpu.is_current_stream_capturing():
             raise VirtualGPUError(
-                "the libraries are set up by a model's first call, which cannot be captured",
-                why="that call allocates memory and chooses kernels, which a graph cannot contain",
-                next="warm up: run a step without the graph before you capture one",
+                "this model's first call sets up its libraries, so it cannot be captured",
+                why="the first call allocates memory and chooses kernels, and a graph can contain neither",
+                next="warm up first: run a step without the graph before you capture one",
             )
         self.gpu.host_work(self.plan.init_s)
         self.gpu.empty(self.plan.workspace_bytes, name="workspace")

@@ -77,7 +77,7 @@ class VirtualGPU:
             raise VirtualGPUError(
                 f"out of memory: {size:,} bytes requested, {left:,} left",
                 why=f"{self.machine.name} has {self.machine.memory_bytes:,} bytes",
-                next="free what is no longer used with gpu.free(buffer), or work in chunks",
+                next="free buffers that are no longer used with gpu.free(buffer), or work in chunks",
             )
         buffer = self._alloc(size, DEVICE, name)
         self.core.wake()
@@ -201,8 +201,8 @@ class VirtualGPU:
         region = checked(self, source, role="the source")
         if region.buffer.where != DEVICE or region.nbytes > _SCALAR_BYTES:
             raise VirtualGPUError(
-                f"{region!r} of {region.nbytes} bytes is not a number on the device",
-                why=f"item() reads one number, of at most {_SCALAR_BYTES} bytes, from the device",
+                f"{region!r}, of {region.nbytes} bytes, is not a single number on the device",
+                why=f"item() reads a single number of at most {_SCALAR_BYTES} bytes from the device",
                 next="copy larger data with gpu.copy(host_buffer, device_buffer)",
             )
         value = region.buffer.versions
@@ -216,7 +216,7 @@ class VirtualGPU:
     def host_work(self, duration_s: float, *, reads: Any = (), writes: Any = ()) -> None:
         """Keep the host busy for `duration_s`, as Python between two calls does; it may touch host buffers."""
         ps = picoseconds(duration_s, "duration_s")
-        read, written = regions(self, reads, role="what the host reads"), regions(self, writes, role="what it writes")
+        read, written = regions(self, reads, role="the host's input"), regions(self, writes, role="the host's output")
         for part in read + written:
             refuse_device(part)
         entry: dict[str, Any] = {"op": "host_work", "duration_s": duration_s}
@@ -233,15 +233,15 @@ class VirtualGPU:
         """
         if type(priority) is not int:
             raise VirtualGPUError(
-                f"a stream of priority {shown(priority)}",
-                why="priorities are whole numbers: 0 for most streams, lower numbers for those that go first",
+                f"a stream cannot have the priority {shown(priority)}",
+                why="a priority is a whole number: 0 for most streams, and a lower number for a stream that runs first",
                 next="use priority=-1",
             )
         if len(self.streams) >= MAX_STREAMS:
             raise VirtualGPUError(
                 f"a device has at most {MAX_STREAMS} streams here",
                 why="a device has few hardware queues, which further streams would share",
-                next="make a few streams and use them in turn",
+                next="create a few streams and use them in turn",
             )
         rank = max(HIGHEST_PRIORITY, min(priority, 0))
         stream = streams.Stream(self, len(self.streams), priority=rank)

@@ -67,8 +67,8 @@ class LoaderEngine:
         while not done:
             if not self.events.step():
                 raise VirtualWorkersError(
-                    "the main process waits for something that never comes",
-                    why="no worker, disk or device has anything left to do",
+                    "the main process waits for a batch that never arrives",
+                    why="no worker, disk or device has any work left",
                     next="do not ask a loader for more batches than it has",
                 )
         return done[0]

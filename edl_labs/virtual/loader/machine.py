@@ -84,9 +84,9 @@ def loader_machine(model: LoaderMachine | Mapping[str, Any] | None = None, **par
         return dataclasses.replace(base, **parameters) if parameters else base
     except (TypeError, ValueError) as error:
         raise VirtualWorkersError(
-            "these are not parameters of a loader's machine",
+            "these are not the parameters of a loader's machine",
             why=str(error),
-            next=f"it has {', '.join(field.name for field in dataclasses.fields(LoaderMachine))}",
+            next=f"its parameters are {', '.join(field.name for field in dataclasses.fields(LoaderMachine))}",
         ) from None
 
 
@@ -95,9 +95,9 @@ def _disks(disks: Any) -> tuple[Disk, ...]:
     names = [disk.name for disk in found]
     if not 0 < len(set(names)) == len(names):
         raise VirtualWorkersError(
-            f"the disks are called {', '.join(names) or 'nothing'}",
-            why="each disk needs its own name",
-            next="rename the disks",
+            f"the names of the disks are {', '.join(names) or 'missing'}",
+            why="a machine needs at least one disk, and each disk needs a name of its own",
+            next="give each disk a different name",
         )
     return found
 
@@ -109,8 +109,8 @@ def _check_fields(value: Any) -> None:
         if not _fits(name, given):
             raise VirtualWorkersError(
                 f"{name} is {shown(given)}",
-                why=f"a {type(value).__name__} has {_range(name)} there",
-                next="pass SI: seconds, bytes, bytes per second",
+                why=f"in a {type(value).__name__}, it must be {_range(name)}",
+                next="use SI units: seconds, bytes, bytes per second",
             )
 
 
@@ -128,7 +128,7 @@ def _fits(name: str, given: Any) -> bool:
 
 def _range(name: str) -> str:
     if name == "name":
-        return "a short text"
+        return "a string of 1 to 200 characters"
     if name in _WHOLE:
         return f"a whole number from {_WHOLE[name][0]} to {_WHOLE[name][1]}"
     return "a finite number, positive for a rate and not negative for a time"

@@ -91,5 +91,5 @@ PROGRAM = Program(
     "VirtualWorkers",
     "vw.program",
     OPERATIONS,
-    limit="a replay has a limit, and reading a thousand pages counts as one operation",
+    limit="the length of a replay is limited; reading a thousand pages counts as one operation",
 )

@@ -190,7 +190,7 @@ class VirtualWorkers:
         if type(disk) is str and disk in names:
             return names.index(disk)
         raise VirtualWorkersError(
-            f"there is no disk {shown(disk)}", why=f"the machine has {', '.join(names)}", next="use one of these"
+            f"there is no disk {shown(disk)}", why=f"its disks are {', '.join(names)}", next="use one of these"
         )
 
     def _file(self, file: object) -> int:
@@ -199,8 +199,8 @@ class VirtualWorkers:
             return index
         raise VirtualWorkersError(
             f"{shown(file)} is not a file of this machine",
-            why=f"it has {len(self.engine.files)} files",
-            next="create it with file(nbytes), and pass the returned value",
+            why=f"this machine has {len(self.engine.files)} files",
+            next="create it with file(nbytes), and pass what that returned",
         )
 
     def _checked_read(self, index: int, offset: object, nbytes: object) -> int:
@@ -210,9 +210,9 @@ class VirtualWorkers:
         fits = type(offset) is int and type(nbytes) is int and offset >= 0 and 0 < nbytes <= facts.nbytes - offset
         if not fits:
             raise VirtualWorkersError(
-                f"a read of {shown(nbytes)} bytes at {shown(offset)} of {facts.name}",
-                why=f"the file has {facts.nbytes:,} bytes, and a read must stay inside the file",
-                next="check offset and size",
+                f"cannot read {shown(nbytes)} bytes at offset {shown(offset)} of {facts.name}",
+                why=f"a read must stay inside the file, which has {facts.nbytes:,} bytes",
+                next="check the offset and the size",
             )
         assert type(nbytes) is int
         _whole(nbytes // self.machine.page_bytes, "the number of pages of a read", highest=MAX_PAGES)
@@ -221,12 +221,14 @@ class VirtualWorkers:
     def _batches(self, batches: Any) -> list[list[list[Any]]]:
         if not isinstance(batches, (list, tuple)):
             raise VirtualWorkersError(
-                f"batches are {shown(batches)}", why="a loader needs a list of batches", next="pass list(batches)"
+                f"expected a list of batches, got {shown(batches)}",
+                why="a loader runs through a list of batches",
+                next="pass list(batches)",
             )
         plain, count = [], 0
         for number, batch in enumerate(batches):
             if not isinstance(batch, (list, tuple)):
-                raise _bad_action(number, batch, "a batch is a list of actions")
+                raise _bad_action(number, batch, "a batch must be a list of actions")
             count += len(batch) + 1
             _whole(count, "the number of actions of a loader", highest=MAX_ACTIONS)
             plain.append([self._action(number, action) for action in batch])
@@ -251,7 +253,7 @@ class VirtualWorkers:
 
 
 def _bad_action(number: int, value: object, why: str) -> VirtualWorkersError:
-    return VirtualWorkersError(f"batch {number} holds {shown(value)}", why=why, next="fix that batch")
+    return VirtualWorkersError(f"batch {number} contains {shown(value)}", why=why, next="correct this batch")
 
 
 def _seconds(value: object) -> int:
@@ -265,7 +267,9 @@ def _whole(value: object, what: str, *, highest: int, lowest: int = 0) -> int:
     if type(value) is int and lowest <= value <= highest:
         return value
     raise VirtualWorkersError(
-        f"{what}: {shown(value)}", why=f"it is a whole number from {lowest} to {highest:,}", next="pass such a number"
+        f"{what} is {shown(value)}",
+        why=f"it must be a whole number from {lowest} to {highest:,}",
+        next="pass a number in this range",
     )
 
 

@@ -52,9 +52,9 @@ def segment_starts(layers: int, segments: int) -> tuple[int, ...]:
     """Where `checkpoint_sequential` starts its segments: equal ones, and the last one with what is left over."""
     if not (type(layers) is int and type(segments) is int and 1 <= segments <= layers):
         raise VirtualMemoryError(
-            f"{shown(layers)} layers in {shown(segments)} segments",
+            f"cannot split {shown(layers)} layers into {shown(segments)} segments",
             why="each segment needs at least one layer, and both must be whole numbers",
-            next="use at least 1 segment, and at most one per layer",
+            next="use at least one segment, and at most as many as there are layers",
         )
     return tuple(range(0, layers // segments * segments, layers // segments))
 
@@ -117,7 +117,8 @@ def best_placement(tape: Tape, budget_bytes: int, *, offload: bool = False) -> P
     if not fitting:
         raise VirtualMemoryError(
             f"no placement keeps the step of {tape.name} within {budget_bytes:,} bytes",
-            why=f"{tape.resident_bytes:,} bytes are resident, and each layer needs its activations and its input",
+            why=f"{tape.resident_bytes:,} bytes are resident, and each backward pass also needs its layer's "
+            "activations and input",
             next="use a larger budget or a smaller batch, or split the layers into smaller ones",
         )
     return min(fitting, key=lambda one: (one.replay.makespan_s, one.replay.peak_bytes))
@@ -212,6 +213,6 @@ def _require_chain(tape: Tape) -> Tape:
         return tape
     raise VirtualMemoryError(
         f"{tape.name} is not a chain",
-        why="a layer reads from a layer other than the one before it, but checkpoints split between neighbours",
-        next="merge its branches first with as_chain(tape)",
+        why="one of its layers does not read just the previous layer, but checkpoints split only chains",
+        next="merge its branches first, with as_chain(tape)",
     )

@@ -191,7 +191,9 @@ def _positive(took_s: float) -> float:
     if took_s > 0:
         return took_s
     raise VirtualServerError(
-        f"a batch takes {shown(took_s)} s", why="the time of a batch must be positive", next="return a number above 0"
+        f"the time of a batch is {shown(took_s)} s",
+        why="a batch must take a positive time",
+        next="return a number greater than 0",
     )
 
 
@@ -209,22 +211,22 @@ def batch_or_time(chosen: Any, now_s: float, queue: Sequence[QueuedRequest], lim
             return until_s
         raise RefusedDecision(
             _past_kind(until_s, now_s, queue, limits),
-            f"due waits until {until_s:g} s, and it is {now_s:g} s",
-            why="the server would ask again immediately, forever",
+            f"due waits until {until_s:g} s, but it is already {now_s:g} s",
+            why="the server would call due again immediately, without end",
             next="what should happen at the exact moment when the wait ends?",
         )
     numbers = _of_queue("due", chosen, queue)
     if not numbers:
         raise RefusedDecision(
             "empty",
-            "due gives an empty batch",
-            why="nothing would run, and the server would not know when to ask again",
+            "due returned an empty batch",
+            why="nothing would run, and the server would not know when to call due again",
             next="return the time until which to wait",
         )
     if len(numbers) > limits.max_batch:
         raise RefusedDecision(
             "large",
-            f"due gives a batch of {len(numbers)}",
+            f"due returned a batch of {len(numbers)} requests",
             why=f"max_batch is {limits.max_batch}",
             next="leave the others in the queue for the next batch",
         )
@@ -237,18 +239,19 @@ def _of_queue(rule: str, numbers: Any, queue: Sequence[QueuedRequest]) -> list[i
     except TypeError:
         raise RefusedDecision(
             "form",
-            f"{rule} gives {shown(numbers)}",
+            f"{rule} returned {shown(numbers)}",
             why="a batch must be a list of the numbers of its requests",
-            next="[one.number for one in queue]",
+            next="return [one.number for one in queue], for example",
         ) from None
     waiting = {one.number for one in queue}
     for at, number in enumerate(found):
         if number not in waiting or number in found[:at]:
             raise RefusedDecision(
                 "unknown",
-                f"{rule} gives {number}" + (" twice" if number in waiting else ", and no such request waits"),
-                why=f"the first waiting request has the number {queue[0].number}",
-                next="use [one.number for one in queue], not positions in the queue",
+                f"{rule} returned {number}"
+                + (" twice" if number in waiting else ", but no waiting request has this number"),
+                why=f"the number of the first waiting request is {queue[0].number}",
+                next="return [one.number for one in queue], not positions in the queue",
             )
     return found
 

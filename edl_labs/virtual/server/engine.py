@@ -81,11 +81,11 @@ class ServerEngine:
 
     def admit(self, number: int) -> None:
         """From waiting to running."""
-        one = self._in_state(number, WAITING, "admit", "it can run once it has come and waits")
+        one = self._in_state(number, WAITING, "admit", "only a request that has arrived and waits can be admitted")
         if len(self.running) >= self.machine.most_sequences:
             raise VirtualServerError(
-                f"request {number} is one too many for the batch",
-                why=f"this server runs at most {self.machine.most_sequences} at a time",
+                f"cannot admit request {number}: the batch is full",
+                why=f"this server runs at most {self.machine.most_sequences} requests at a time",
                 next="keep it waiting until another request has finished",
             )
         self.waiting.remove(number)
@@ -99,13 +99,13 @@ class ServerEngine:
         one = self.requests[number]
         if one.state not in (WAITING, RUNNING):
             raise VirtualServerError(
-                f"blocks for request {number}, which is {_SAYS[one.state]}",
-                why="only requests that run, or will run soon, can hold keys and values",
+                f"cannot allocate blocks for request {number}, which is {_SAYS[one.state]}",
+                why="only waiting and running requests can have blocks for keys and values",
                 next="check server.waiting and server.running",
             )
         if blocks > self.free_blocks:
             raise VirtualServerError(
-                f"{blocks} blocks for request {number}, and {self.free_blocks} are free",
+                f"cannot allocate {blocks} blocks for request {number}: only {self.free_blocks} are free",
                 why=f"the pool has {self.machine.blocks} blocks in total",
                 next="check server.free_blocks first; free the blocks of finished requests, or preempt a request",
             )
@@ -116,11 +116,12 @@ class ServerEngine:
         """All blocks of a request back to the pool."""
         one = self.requests[number]
         if one.state == RUNNING or not one.held:
-            state = "it runs and reads them" if one.state == RUNNING else "it holds none"
+            state = "it is running and reads them" if one.state == RUNNING else "it has none"
             raise VirtualServerError(
                 f"the blocks of request {number} cannot be freed",
                 why=state,
-                next="free blocks of a finished request once; preempt(request) stops a running one and frees its own",
+                next="free the blocks of a finished request once; preempt(request) stops a running request and frees "
+                "its blocks",
             )
         if number in self.done:
             self.done.remove(number)
@@ -128,7 +129,7 @@ class ServerEngine:
 
     def preempt(self, number: int) -> None:
         """From running back to waiting: blocks are freed, and what was cached will be computed again."""
-        one = self._in_state(number, RUNNING, "preempt", "only what runs can be taken out")
+        one = self._in_state(number, RUNNING, "preempt", "only a running request can be preempted")
         self.running.remove(number)
         bisect.insort(self.waiting, number)  # by arrival: it comes before all that came later
         self._close_phase(one, "decode")
@@ -140,9 +141,9 @@ class ServerEngine:
         """Nothing runs until the next request comes, or until a time."""
         if until_ps is not None and until_ps <= self.now:
             raise VirtualServerError(
-                f"wait until {until_ps / PER_SECOND:.9g} s, and it is {self.now / PER_SECOND:.9g} s already",
-                why="that time has passed and the policy gave no other instruction, so the device would wait forever",
-                next="when the time has come, say which requests run",
+                f"cannot wait until {until_ps / PER_SECOND:.9g} s: it is already {self.now / PER_SECOND:.9g} s",
+                why="the policy only asked to wait until a time that has passed, so the device would wait forever",
+                next="decide which requests run as soon as that time is reached",
             )
         coming = self.requests[self._come].arrival_ps if self._come < len(self.requests) else None
         times = [one for one in (coming, until_ps) if one is not None]
@@ -155,7 +156,9 @@ class ServerEngine:
         """A token for every running request that has its blocks; the seconds are those of the machine (ps)."""
         if not self.running:
             raise VirtualServerError(
-                "a step, and nothing runs", why="no request has been admitted", next="admit(request) first, or wait()"
+                "step() was called, but no request is running",
+                why="no request has been admitted",
+                next="call admit(request) first, or wait()",
             )
         able = [number for number in self.running if not self.needs(number)]
         self.stalls += len(self.running) - len(able)
@@ -229,9 +232,9 @@ class ServerEngine:
         one = self.requests[number]
         if one.state != state:
             raise VirtualServerError(
-                f"{verb} request {number}, which is {_SAYS[one.state]}", why=why, next="check server.waiting"
+                f"cannot {verb} request {number}, which is {_SAYS[one.state]}", why=why, next="check server.waiting"
             )
         return one
 
 
-_SAYS = {FUTURE: "not there yet", WAITING: "waiting", RUNNING: "running", FINISHED: "finished"}
+_SAYS = {FUTURE: "still to arrive", WAITING: "waiting", RUNNING: "running", FINISHED: "finished"}

@@ -82,9 +82,9 @@ def load_curve(
     """
     if not rates or sorted(rates) != list(rates) or rates[0] <= 0:
         raise UsageError(
-            f"rates of {list(rates)}",
-            why="a curve needs increasing loads",
-            next="rates=[1, 2, 4, 8], in requests a second",
+            f"the rates are {list(rates)}",
+            why="the rates of a curve must increase",
+            next="pass rates in requests per second, such as rates=[1, 2, 4, 8]",
         )
     served = [(rate, replay(VirtualServer(machine, load(rate)).run(policy))) for rate in rates]
     return LoadCurve(machine, tuple(_point(rate, run) for rate, run in served))

@@ -36,11 +36,11 @@ class DecoderShape:
     def __post_init__(self) -> None:
         for name, given in vars(self).items():
             if name != "name":
-                _require(type(given) is int and 1 <= given <= _MAX_COUNT, name, given, "a whole number from 1")
+                _require(type(given) is int and 1 <= given <= _MAX_COUNT, name, given, "a whole number of 1 or more")
         if self.heads % self.kv_heads:
             raise VirtualServerError(
-                f"{self.heads} heads share {self.kv_heads} of keys and values",
-                why="each key-value head must serve the same number of heads",
+                f"{self.heads} heads cannot share {self.kv_heads} key-value heads",
+                why="each key-value head must serve the same number of query heads",
                 next="use a kv_heads that divides heads",
             )
 
@@ -105,11 +105,13 @@ class ServerMachine:
             _require(is_number(getattr(self, name), 1e-9, _MAX_RATE), name, getattr(self, name), "a positive rate")
         for name in ("blocks", "block_tokens", "most_sequences", "most_output_tokens"):
             given = getattr(self, name)
-            _require(type(given) is int and 1 <= given <= 10**9, name, given, "a whole number from 1")
+            _require(type(given) is int and 1 <= given <= 10**9, name, given, "a whole number of 1 or more")
         for name in ("step_s", "sequence_s"):
-            _require(is_number(getattr(self, name), 0.0, 1e3), name, getattr(self, name), "seconds from 0")
+            _require(is_number(getattr(self, name), 0.0, 1e3), name, getattr(self, name), "0 seconds or more")
         _require(type(self.padded) is bool, "padded", self.padded, "True or False")
-        _require(type(self.name) is str and 0 < len(self.name) <= 200, "name", self.name, "a short text")
+        _require(
+            type(self.name) is str and 0 < len(self.name) <= 200, "name", self.name, "a string of 1 to 200 characters"
+        )
 
     @classmethod
     def of(cls, entry: str | Accelerator, shape: DecoderShape, **parameters: Any) -> ServerMachine:
@@ -121,7 +123,7 @@ class ServerMachine:
         if blocks < 1 and "blocks" not in parameters:
             raise VirtualServerError(
                 f"{shape.name} leaves no room for keys and values on {chip.key}",
-                why=f"its weights have {shape.weight_bytes:,} bytes, the memory {chip.memory_bytes:,}",
+                why=f"the weights take {shape.weight_bytes:,} bytes, and the memory has {chip.memory_bytes:,}",
                 next="use a smaller decoder, numbers with fewer bytes, or a larger accelerator",
             )
         rates = {"flop_per_s": chip.peak_flop_per_s("fp16"), "memory_byte_per_s": chip.memory_bandwidth_byte_per_s}
@@ -171,12 +173,14 @@ def server_machine(model: ServerMachine | Mapping[str, Any], **parameters: Any) 
         return dataclasses.replace(base, **parameters) if parameters else base
     except (TypeError, ValueError) as error:
         raise VirtualServerError(
-            "these are not parameters of a server",
+            "these are not the parameters of a server",
             why=str(error),
-            next=f"it has {', '.join(one.name for one in dataclasses.fields(ServerMachine))}",
+            next=f"its parameters are {', '.join(one.name for one in dataclasses.fields(ServerMachine))}",
         ) from None
 
 
 def _require(fits: bool, name: str, given: object, form: str) -> None:
     if not fits:
-        raise VirtualServerError(f"{name} is {shown(given)}", why=f"it is {form}", next="pass SI: bytes, seconds, B/s")
+        raise VirtualServerError(
+            f"{name} is {shown(given)}", why=f"it must be {form}", next="use SI units: bytes, seconds, B/s"
+        )

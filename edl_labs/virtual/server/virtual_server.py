@@ -54,9 +54,9 @@ class VirtualServer:
         longest = max((one.output_tokens for one in self.load), default=1)
         if longest > self.machine.most_output_tokens:
             raise VirtualServerError(
-                f"a request has an answer of {longest:,} tokens",
-                why=f"this server ends answers at {self.machine.most_output_tokens:,}",
-                next="raise the machine's most_output_tokens, or draw shorter answers",
+                f"the longest answer has {longest:,} tokens",
+                why=f"this server generates at most {self.machine.most_output_tokens:,} tokens per answer",
+                next="increase the machine's most_output_tokens, or draw shorter answers",
             )
         self.engine = self._engine()
         self._recorded: list[Entry] = []
@@ -106,9 +106,9 @@ class VirtualServer:
         number = self._number(request)
         if type(blocks) is not int or blocks < 1:
             raise VirtualServerError(
-                f"{shown(blocks)} blocks for request {number}",
+                f"cannot allocate {shown(blocks)} blocks for request {number}",
                 why="the number of blocks must be 1 or more",
-                next="call allocate(request, request.needs) if the request needs blocks",
+                next="call allocate(request, request.needs) only if the request needs blocks",
             )
         self._keep({"op": "allocate", "request": number, "blocks": blocks})
         self.engine.allocate(number, blocks)
@@ -181,9 +181,9 @@ class VirtualServer:
     def _keep(self, entry: Entry) -> None:
         if len(self._recorded) >= MAX_REPLAYED:
             raise VirtualServerError(
-                f"more than {MAX_REPLAYED:,} decisions",
-                why="no load of this size needs that many: the policy repeats the same decisions forever",
-                next="look for a request that is admitted and preempted again and again",
+                f"the policy made more than {MAX_REPLAYED:,} decisions",
+                why="no load of this size needs that many, so the policy probably repeats the same decisions forever",
+                next="look for a request that is admitted and preempted over and over",
             )
         self._recorded.append(entry)
         self._seen.append(len(self.engine.revealed))
@@ -228,9 +228,10 @@ def _require_waiting(server: VirtualServer, chosen: list[int]) -> None:
     for at, number in enumerate(chosen):
         if number not in numbers or number in chosen[:at]:
             raise VirtualServerError(
-                f"next_batch gives {number}, " + ("twice" if number in numbers else "and no such request waits"),
-                why=f"next_batch must return numbers of waiting requests, each once: queue[0].number is {numbers[0]}",
-                next="use [one.number for one in queue[:8]], not positions in the queue",
+                f"next_batch returned {number}"
+                + (" twice" if number in numbers else ", but no waiting request has this number"),
+                why=f"next_batch must return numbers of waiting requests, each once; queue[0].number is {numbers[0]}",
+                next="return [one.number for one in queue[:8]], not positions in the queue",
             )
 
 
@@ -244,7 +245,7 @@ def _numbers(chosen: Any) -> float | list[int]:
         return [one.number if isinstance(one, ServerRequest) else operator.index(one) for one in chosen]
     except TypeError:
         raise VirtualServerError(
-            f"next_batch gives {shown(chosen)}",
+            f"next_batch returned {shown(chosen)}",
             why="next_batch must return a list of request numbers, or a time until which to wait",
             next="return [one.number for one in queue[:8]], or [] to wait for the next arrival",
         ) from None

@@ -101,7 +101,7 @@ def sharded_step(layers):
 
 
 # %% mistake="no_second_gather"
-# told: finds nothing
+# told: has no data to work on
 def sharded_step(layers):
     """Frees everything, and goes back."""
     for i in range(layers.count):

@@ -110,7 +110,7 @@ for at in range(1, len(batches)):
 
 
 # %% mistake="capture_no_warm_up"
-# told: the libraries are set up by a model's first call
+# told: this model's first call sets up its libraries
 # %% replace
 train_on(0, step)
 # %% by
@@ -155,7 +155,7 @@ side.wait_stream(main)
 
 
 # %% mistake="capture_side_not_joined"
-# told: did not join the captured stream
+# told: the captured stream does not wait for the work of stream
 # %% replace
 main.wait_stream(side)
 # %% by

@@ -54,7 +54,7 @@ def test_a_cold_model_is_not_captured():
             towers.image(static)
 
     seen = [gpu.is_current_stream_capturing()]
-    with pytest.raises(VirtualGPUError, match="set up by a model's first call"):
+    with pytest.raises(VirtualGPUError, match="this model's first call sets up its libraries"):
         captured()
 
     assert [False, True, False] == [*seen, gpu.is_current_stream_capturing()]

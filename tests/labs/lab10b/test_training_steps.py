@@ -137,7 +137,7 @@ GOOD = {"gpus": 1, "steps": [[1.0, 0.5, 0.5, 0.0, 0.0, 0.0]], "bars": [["k", "fo
 )
 def test_what_no_judge_kept_is_refused(change):
     assert 1 == len(TrainingSteps.from_plain(GOOD).steps)
-    with pytest.raises(ReplayError, match="no kept timeline"):
+    with pytest.raises(ReplayError, match="not a saved timeline"):
         TrainingSteps.from_plain(None if change is None else {**GOOD, **change})
 
 

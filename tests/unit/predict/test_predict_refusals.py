@@ -45,7 +45,7 @@ REFUSED = {
         "dtype must be text or None",
         "amp_fp16",
     ),
-    "an unknown dtype": (nn.Linear(8, 8), X, {"dtype": "int3"}, "no dtype is called", "amp_bf16"),
+    "an unknown dtype": (nn.Linear(8, 8), X, {"dtype": "int3"}, "there is no dtype", "amp_bf16"),
     "an unknown GPU": (nn.Linear(8, 8), X, {"machine": "RTX 9999"}, "no accelerator", "one of these keys"),
     "no GPU": (nn.Linear(8, 8), X, {"machine": None}, "is not a machine", "H100"),
     "no GPUs": (nn.Linear(8, 8), X, {"cluster": 0}, "0 GPUs", "change one"),

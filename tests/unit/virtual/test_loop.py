@@ -84,7 +84,7 @@ def test_copies_of_two_streams_run_beside_each_other():
 
 
 def test_an_unknown_operation_is_named():
-    with pytest.raises(VirtualGPUError, match="a step has no operation 'sleep'"):
+    with pytest.raises(VirtualGPUError, match="there is no operation 'sleep'"):
         step_s([{"op": "sleep", "line": "a"}], MACHINE)
 
 

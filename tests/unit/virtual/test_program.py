@@ -46,10 +46,10 @@ def refused(program: Program, entry: Any) -> str:
 
 @pytest.mark.parametrize(("program", "name"), KINDS)
 def test_a_field_too_many_or_too_few_is_named(program, name):
-    assert f"is a {name} with a field 'more', which it does not have" in refused(program, {"op": name, "more": 1})
-    assert f"is a {name} with a field 7, which it does not have" in refused(program, {"op": name, 7: 1})
+    assert f"is a {name} with an unknown field, 'more'" in refused(program, {"op": name, "more": 1})
+    assert f"is a {name} with an unknown field, 7" in refused(program, {"op": name, 7: 1})
     for missing in list(program.operations[name].required)[:1]:
-        assert f"is a {name} without its {missing}" in refused(program, {"op": name})
+        assert f"is a {name} that lacks the field {missing}" in refused(program, {"op": name})
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.recorder)
@@ -82,12 +82,12 @@ def test_a_program_is_checked_charged_played_and_compared_in_its_turn():
 @pytest.mark.parametrize(
     ("program", "error", "said"),
     [
-        ([{"op": "sum", "value": 1}], ReplayDisagreement, "says 1"),
-        ([{"op": "sum", "value": 0.0}], ReplayDisagreement, "says 0.0"),
+        ([{"op": "sum", "value": 1}], ReplayDisagreement, "recorded with the value 1"),
+        ([{"op": "sum", "value": 0.0}], ReplayDisagreement, "recorded with the value 0.0"),
         ([{"op": "add", "by": 10}], ReplayError, "is a add of too much"),
         ([{"op": "add", "by": 9}] * 2, ReplayError, "more than 15 operations"),
-        ([{"op": "first"}], ReplayError, "is a first of something that the program did not make"),
-        ((), ReplayError, "is a list of operations, not a tuple"),
+        ([{"op": "first"}], ReplayError, "is a first of something that the program did not create"),
+        ((), ReplayError, "must be a list of operations, got a tuple"),
     ],
 )
 def test_a_program_that_none_recorded_is_refused(program, error, said):

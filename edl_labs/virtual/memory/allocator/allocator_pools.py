@@ -36,15 +36,20 @@ class AllocatorSettings(Value):
     def __post_init__(self) -> None:
         whole = ("memory_bytes", "max_split_bytes", "large_segment_bytes")
         odd = [name for name in whole if type(getattr(self, name)) is not int or getattr(self, name) < 0]
-        why = "sizes are whole numbers of bytes from 0"
+        why = "it must be a whole number of bytes, 0 or more"
         if not odd and type(self.expandable_segments) is not bool:
-            odd, why = ["expandable_segments"], "it is True or False"
+            odd, why = ["expandable_segments"], "it must be True or False"
         if not odd and 0 < self.max_split_bytes < self.large_segment_bytes:
-            odd, why = ["max_split_bytes"], "torch refuses one below the large segment, 20 MiB"
+            odd, why = ["max_split_bytes"], "it must be at least as large as a large segment (20 MiB), as in torch"
         if not odd and self.large_segment_bytes < SMALL_SEGMENT:
-            odd, why = ["large_segment_bytes"], "a large segment holds at least as much as a small one, which has 2 MiB"
+            odd, why = (
+                ["large_segment_bytes"],
+                "a large segment must be at least as large as a small one, which has 2 MiB",
+            )
         if odd:
-            raise VirtualMemoryError(f"{odd[0]} of {shown(getattr(self, odd[0]))}", why=why, next="pass another")
+            raise VirtualMemoryError(
+                f"{odd[0]} is {shown(getattr(self, odd[0]))}", why=why, next=f"pass a different {odd[0]}"
+            )
 
 
 @dataclass(eq=False)

@@ -26,12 +26,12 @@ def program_of_snapshot(snapshot: Mapping[str, Any], *, device: int = 0) -> list
     """
     traces = snapshot.get("device_traces") if isinstance(snapshot, Mapping) else None
     if not isinstance(traces, (list, tuple)) or not 0 <= device < len(traces):
-        raise _not_a_trace(f"it has no device_traces of device {device}")
+        raise _not_a_trace(f"it has no device_traces for device {device}")
     reader = _TraceReader(list(traces[device]))
     try:
         return reader.program()
     except (KeyError, TypeError) as error:
-        raise _not_a_trace(f"event {reader.at} lacks {error}") from None
+        raise _not_a_trace(f"event {reader.at} has no field {error}") from None
 
 
 class _TraceReader:
@@ -91,7 +91,7 @@ class _TraceReader:
 
     def _free(self, address: int, *, later: bool) -> None:
         if address not in self.live:
-            raise _not_a_trace(f"event {self.at} frees what the trace did not allocate")
+            raise _not_a_trace(f"event {self.at} frees memory that the trace did not allocate")
         number = self.live.pop(address)
         if later:
             self.waiting[address] = MOST_STREAMS - number
@@ -101,7 +101,7 @@ class _TraceReader:
 
 def _not_a_trace(why: str) -> VirtualMemoryError:
     return VirtualMemoryError(
-        "this is not a whole allocator trace",
+        "this is not a complete allocator trace",
         why=why,
-        next="call torch.cuda.memory._record_memory_history() before the first allocation, then take the _snapshot()",
+        next="call torch.cuda.memory._record_memory_history() before the first allocation, then call _snapshot()",
     )

@@ -101,8 +101,8 @@ class AllocatorEngine:
         if number not in self.blocks:
             raise VirtualMemoryError(
                 f"allocation {number} is not in use",
-                why="it was never made, did not fit, or was freed before",
-                next="use what malloc returned, and free it once",
+                why="it was never allocated, did not fit, or has already been freed",
+                next="pass the value that malloc returned, and free it only once",
             )
         return self.blocks[number]
 

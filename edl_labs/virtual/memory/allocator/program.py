@@ -16,7 +16,9 @@ _NUMBER, _STREAM = {"number": INDEX}, {"stream": whole(MOST_STREAMS)}
 def _malloc(engine: AllocatorEngine, entry: Entry) -> bool:
     if entry["number"] in engine.blocks:
         raise VirtualMemoryError(
-            "two allocations have the same number", why="the first of them is still in use", next="free it first"
+            "two allocations have the same number",
+            why="the first of them is still in use",
+            next="free the first one before you use its number again",
         )
     return engine.malloc(entry["number"], entry["bytes"], entry["stream"], entry.get("segment_at"))
 

@@ -70,8 +70,8 @@ class AllocatorReplay(Value, Plottable):
 
     def __str__(self) -> str:
         return (
-            f"{byte_count(self.allocated_bytes)} in use of {byte_count(self.reserved_bytes)} reserved in "
-            f"{len(self.segments)} segments, {byte_count(self.releasable_bytes)} of them for empty_cache to give back"
+            f"{byte_count(self.allocated_bytes)} in use, of {byte_count(self.reserved_bytes)} reserved in "
+            f"{len(self.segments)} segments, {byte_count(self.releasable_bytes)} of which empty_cache could release"
         )
 
 

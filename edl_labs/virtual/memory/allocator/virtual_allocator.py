@@ -83,7 +83,9 @@ class VirtualAllocator:
         wrong = _wrong_field(entry)
         if wrong:
             raise VirtualMemoryError(
-                f"{entry['op']} cannot be", why=wrong, next="sizes and numbers are whole, from 0; streams too"
+                f"this call of {entry['op']} is not possible",
+                why=wrong,
+                next="sizes, numbers and streams must be whole numbers, 0 or more",
             )
         value = OPERATIONS[entry["op"]].play(self._engine, entry)
         self._program.append({**entry, "value": value} if "value" in entry else entry)
@@ -93,10 +95,10 @@ class VirtualAllocator:
         held = self._engine
         left = self.settings.memory_bytes - held.reserved_bytes
         return OutOfMemory(
-            f"out of memory: {nbytes:,} bytes asked for on stream {stream}, {left:,} left on the device",
+            f"out of memory: {nbytes:,} bytes requested on stream {stream}, {left:,} left on the device",
             why=f"{held.allocated_bytes:,} bytes are in use, {held.reserved_bytes - held.allocated_bytes:,} more are "
-            "reserved in holes too small or of other streams",
-            next="look at replay(): free more, allocate less at once, or use expandable segments",
+            "reserved, but only in holes that are too small or belong to other streams",
+            next="look at replay(), then free more, allocate less at a time, or use expandable segments",
         )
 
 

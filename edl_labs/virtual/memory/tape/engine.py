@@ -52,7 +52,7 @@ class TapeEngine:
         """Run layer `i`, whose inputs must be there; `keep` holds its activations, else its output alone."""
         state = self.layers[i]
         if state.forward:
-            raise self._error(i, "runs forward twice", "its forward pass is over", f"use recompute({i})")
+            raise self._error(i, "runs forward twice", "its forward pass has already run", f"use recompute({i})")
         self._run_forward(i, keep, "forward", self.tape.layers[i].forward_s)
         state.forward = True
 
@@ -60,13 +60,23 @@ class TapeEngine:
         """Run layer `i` once more for what was dropped of it."""
         state = self.layers[i]
         if not state.forward:
-            raise self._error(i, "is recomputed first", "it has not run forward yet", f"use forward({i}, keep=...)")
+            raise self._error(
+                i,
+                "is recomputed before its first forward pass",
+                "its forward pass has not run yet",
+                f"use forward({i}, keep=...)",
+            )
         if state.backward:
-            raise self._error(i, "is recomputed too late", "its backward pass is over", "leave this out")
+            raise self._error(i, "is recomputed too late", "its backward pass has already run", "leave this call out")
         if state.on_host:
-            raise self._error(i, "is recomputed while it waits on the host", "it was offloaded", f"use fetch({i})")
+            raise self._error(i, "is recomputed while it is on the host", "it was offloaded", f"use fetch({i})")
         if state.held == ACTIVATIONS or (state.held == OUTPUT and not keep):
-            raise self._error(i, "is recomputed needlessly", f"its {state.held} are held", "leave this out")
+            raise self._error(
+                i,
+                "is recomputed needlessly",
+                f"its {state.held} {'is' if state.held == OUTPUT else 'are'} still in memory",
+                "leave this call out",
+            )
         before = self.compute_ps
         self._run_forward(i, keep, "recompute", self.tape.layers[i].again_s)
         self.recomputed_ps += self.compute_ps - before
@@ -75,15 +85,20 @@ class TapeEngine:
         """The backward pass of layer `i`: it frees the layer's activations, and leaves its inputs' gradients."""
         layer, state = self.tape.layers[i], self.layers[i]
         if state.backward:
-            raise self._error(i, "runs backward twice", "its activations went with the first", "leave one out")
+            raise self._error(
+                i,
+                "runs backward twice",
+                "the first backward pass freed its activations",
+                "leave one of the two calls out",
+            )
         late = [j for j, one in enumerate(self.layers) if not one.forward]
         if late:
-            why = f"{self._name(late[0])} has not run forward, so there is no loss yet"
-            raise self._error(i, "runs backward too soon", why, f"forward({late[0]}, keep=...) before it")
+            why = f"{self._name(late[0])} has not run its forward pass, so there is no loss yet"
+            raise self._error(i, "runs backward too soon", why, f"call forward({late[0]}, keep=...) before it")
         waiting = [j for j in self.tape.consumers[i] if not self.layers[j].backward]
         if waiting:
-            why = f"{self._name(waiting[-1])}, which reads its output, has not run backward"
-            raise self._error(i, "has no gradient yet", why, f"backward({waiting[-1]}) before it")
+            why = f"{self._name(waiting[-1])}, which reads its output, has not run its backward pass"
+            raise self._error(i, "has no gradient yet", why, f"call backward({waiting[-1]}) before it")
         self._require(i, i, ACTIVATIONS, "backward")
         for j in self.tape.inputs[i]:
             self._require(i, j, OUTPUT, "backward")
@@ -100,9 +115,14 @@ class TapeEngine:
         """Let go of what is held of layer `i` on either side; with `keep_output`, of all but its output."""
         state = self.layers[i]
         if state.held == NOTHING or (keep_output and state.held == OUTPUT):
-            raise self._error(i, "is dropped", "nothing of it is held that could go", "leave this out")
+            raise self._error(i, "is dropped", "nothing that could be dropped is left in memory", "leave this call out")
         if keep_output and state.on_host:
-            raise self._error(i, "is dropped in part on the host", "a copy is whole there", f"fetch({i}) before it")
+            raise self._error(
+                i,
+                "is partly dropped while on the host",
+                "only whole copies are on the host",
+                f"call fetch({i}) before it",
+            )
         if not state.on_host:
             left = self.tape.layers[i].output_bytes if keep_output else 0
             self._change(max(self.compute_ps, state.ready_ps), left - self._size(i), self._name(i))
@@ -113,8 +133,8 @@ class TapeEngine:
         """Copy what is held of layer `i` to the host; its memory is free when the copy is over."""
         state = self.layers[i]
         if state.held == NOTHING or state.on_host:
-            why = "it is on the host already" if state.on_host else "nothing of it is held"
-            raise self._error(i, "is offloaded", why, "offload what is held on the device")
+            why = "it is already on the host" if state.on_host else "nothing of it is in memory"
+            raise self._error(i, "is offloaded", why, "offload only what is in device memory")
         start = max(self.compute_ps, state.ready_ps, self.out_ps)
         self.out_ps = state.ready_ps = start + self._copy_ps(i, "copy out")
         self._change(self.out_ps, -self._size(i), self._name(i))
@@ -125,7 +145,9 @@ class TapeEngine:
         """Copy layer `i` back from the host; its memory is taken from the start of the copy."""
         state = self.layers[i]
         if not state.on_host:
-            raise self._error(i, "is fetched", "it is not on the host", f"offload({i}) before it, or leave this out")
+            raise self._error(
+                i, "is fetched", "it is not on the host", f"call offload({i}) before it, or leave this call out"
+            )
         start = max(self.compute_ps, state.ready_ps, self.in_ps)
         self._change(start, self._size(i), self._name(i))
         self.in_ps = state.ready_ps = start + self._copy_ps(i, "copy in")
@@ -146,16 +168,16 @@ class TapeEngine:
         """VirtualMemoryError unless layer `j` has `what` on the device, which `verb` of layer `i` reads."""
         state, name = self.layers[j], self._name(j)
         if state.on_host:
-            raise self._error(i, f"cannot run {verb}", f"{name} is on the host", f"fetch({j}) before it")
+            raise self._error(i, f"cannot run {verb}", f"{name} is on the host", f"call fetch({j}) before it")
         if state.held == NOTHING or (what == ACTIVATIONS and state.held == OUTPUT):
             owner = "its" if i == j else f"{name}'s"
-            missing = f"{owner} {what} {'is' if what == OUTPUT else 'are'} not there"
+            missing = f"{owner} {what} {'is' if what == OUTPUT else 'are'} not in memory"
             if not state.forward:
-                raise self._error(i, f"cannot run {verb}", missing, f"forward({j}, keep=...) before it")
-            gone = f"{missing}: {state.let_go} let go of {'it' if what == OUTPUT else 'them'}"
-            then = f"leave that out until this has run, or call recompute({j}) before it"
+                raise self._error(i, f"cannot run {verb}", missing, f"call forward({j}, keep=...) before it")
+            gone = f"{missing}: {state.let_go} freed {'it' if what == OUTPUT else 'them'}"
+            then = f"do not free it before this call, or call recompute({j}) first"
             if state.let_go.startswith("backward"):
-                then = f"{verb} of this layer comes before {state.let_go}"
+                then = f"call {verb} of this layer before {state.let_go}"
             raise self._error(i, f"cannot run {verb}", gone, then)
 
     def _start(self, read: tuple[int, ...]) -> int:

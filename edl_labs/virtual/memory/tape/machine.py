@@ -39,18 +39,29 @@ class TapeLayer(Value):
 
     def __post_init__(self) -> None:
         if type(self.name) is not str or not 0 < len(self.name) <= MAX_NAME:
-            raise _refused("a layer", "needs a name", f"a name must be text of 1 to {MAX_NAME} characters", "'conv1'")
+            raise _refused(
+                "a layer", "needs a name", f"a name must be a string of 1 to {MAX_NAME} characters", "name='conv1'"
+            )
         for part in ("activation_bytes", "output_bytes", "gradient_bytes"):
             if type(getattr(self, part)) is not int or not 0 <= getattr(self, part) <= MAX_BYTES:
-                found = f"has {part} of {shown(getattr(self, part))}"
-                raise _refused(self.name, found, "sizes are whole numbers of bytes from 0", "elements times itemsize")
+                found = f"has the {part} {shown(getattr(self, part))}"
+                raise _refused(
+                    self.name,
+                    found,
+                    "sizes must be whole numbers of bytes, 0 or more",
+                    "the number of elements times the itemsize",
+                )
         for part in ("forward_s", "backward_s", "again_s"):
             value = getattr(self, part)
             if type(value) not in (int, float) or not 0 <= value <= MAX_SECONDS:
-                raise _refused(self.name, f"has {part} of {shown(value)}", "a duration is 0 s or more", "1e-3")
+                raise _refused(
+                    self.name, f"has the {part} {shown(value)}", "a duration must be 0 s or more", f"{part}=1e-3"
+                )
         if self.output_bytes > self.activation_bytes:
-            why = "a kept layer keeps its output too, so activation_bytes holds output_bytes"
-            raise _refused(self.name, "keeps less than it hands on", why, "activation_bytes >= output_bytes")
+            why = "a layer that keeps its activations keeps its output too, so activation_bytes includes output_bytes"
+            raise _refused(
+                self.name, "has fewer activation_bytes than output_bytes", why, "activation_bytes >= output_bytes"
+            )
 
 
 @dataclass(frozen=True, repr=False)
@@ -72,18 +83,22 @@ class Tape(Value):
     def __post_init__(self) -> None:
         object.__setattr__(self, "layers", tuple(self.layers))
         if not 0 < len(self.layers) <= MAX_LAYERS or not all(type(one) is TapeLayer for one in self.layers):
-            why = f"a tape has 1 to {MAX_LAYERS:,} layers, each a TapeLayer"
-            raise _refused("a tape", f"of {len(self.layers):,} entries cannot be", why, "Tape.chain(8, ...)")
+            why = f"a tape consists of 1 to {MAX_LAYERS:,} TapeLayers"
+            raise _refused(
+                "a tape", f"cannot have {len(self.layers):,} entries of these types", why, "Tape.chain(8, ...)"
+            )
         if type(self.copy_byte_per_s) not in (int, float) or not 0 < self.copy_byte_per_s <= MAX_BYTES:
-            found = f"copies {shown(self.copy_byte_per_s)} bytes a second"
-            raise _refused("a tape", found, "a copy engine moves some bytes each second", "copy_byte_per_s=25e9")
+            found = f"has the copy_byte_per_s {shown(self.copy_byte_per_s)}"
+            raise _refused("a tape", found, "the rate of a copy engine must be positive", "copy_byte_per_s=25e9")
         if type(self.resident_bytes) is not int or not 0 <= self.resident_bytes <= MAX_BYTES:
-            found = f"has {shown(self.resident_bytes)} resident bytes"
-            raise _refused("a tape", found, "sizes are whole numbers of bytes from 0", "resident_bytes=0")
+            found = f"has the resident_bytes {shown(self.resident_bytes)}"
+            raise _refused("a tape", found, "sizes must be whole numbers of bytes, 0 or more", "resident_bytes=0")
         for index, read in enumerate(self.inputs):
             if not all(type(one) is int and 0 <= one < index for one in read) or len(set(read)) != len(read):
-                why = "a layer reads layers before it, each once"
-                raise _refused(self.layers[index].name, f"reads the layers {read}", why, f"numbers below {index}")
+                why = "a layer can read only layers before it, and each only once"
+                raise _refused(
+                    self.layers[index].name, f"reads the layers {read}", why, f"use different numbers below {index}"
+                )
 
     @classmethod
     def chain(cls, count: int, *, resident_bytes: int = 0, copy_byte_per_s: float = 25e9, **layer: float) -> Tape:
@@ -121,4 +136,4 @@ def as_tape(given: Tape | Mapping[str, object] | Sequence[TapeLayer]) -> Tape:
 
 
 def _refused(who: str, found: str, why: str, example: str) -> VirtualMemoryError:
-    return VirtualMemoryError(f"{who} {found}", why=why, next=f"give {example}")
+    return VirtualMemoryError(f"{who} {found}", why=why, next=f"for example, {example}")

@@ -14,7 +14,7 @@ def _play(engine: TapeEngine, entry: Entry) -> None:
 
 def _misfit(engine: TapeEngine, entry: Entry) -> str:
     fits = entry["layer"] < len(engine.tape.layers)
-    return "" if fits else f"of layer {shown(entry['layer'])}, which the tape does not have"
+    return "" if fits else f"of layer {shown(entry['layer'])}, which does not exist on the tape"
 
 
 def _of_layer(**more: Check) -> OperationKind:

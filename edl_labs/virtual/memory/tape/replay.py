@@ -67,7 +67,7 @@ class TapeReplay(Value, Plottable):
 
     def __str__(self) -> str:
         return (
-            f"{byte_count(self.peak_bytes)} at the peak, at {self.peak.operation}, most of it {self.peak_owner}; "
+            f"{byte_count(self.peak_bytes)} at the peak (in {self.peak.operation}), most of it {self.peak_owner}; "
             f"{seconds(self.makespan_s)}, {seconds(self.recomputed_s)} of it recomputed"
         )
 

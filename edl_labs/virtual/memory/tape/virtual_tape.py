@@ -69,9 +69,9 @@ class VirtualTape:
         wrong = _wrong_field(self._engine, entry)
         if wrong:
             raise VirtualMemoryError(
-                f"{entry['op']} of {shown(entry['layer'])} cannot be",
+                f"{entry['op']} of layer {shown(entry['layer'])} is not possible",
                 why=wrong,
-                next=f"layers are 0 to {len(self.tape.layers) - 1}, and what to keep is True or False",
+                next=f"use a layer from 0 to {len(self.tape.layers) - 1}, and True or False for what to keep",
             )
         OPERATIONS[entry["op"]].play(self._engine, entry)
         self._program.append(entry)

@@ -244,8 +244,8 @@ def test_a_rank_that_never_calls_and_one_that_is_lost_are_named() -> None:
     skipped = FOUR.run(program, faults=Faults(skipped=((3, 2),))).hang
 
     assert ("missing", "lost") == (missing.kind, lost.kind)
-    assert "rank 2 has come to the end of its program, ranks 0, 1, 3 wait in all_reduce 0" in missing.what
-    assert missing.why == "rank 2 never makes its part of rank 0's all_reduce 0"
+    assert "rank 2 has reached the end of its program, ranks 0, 1, 3 wait in all_reduce 0" in missing.what
+    assert missing.why == "rank 2 never makes the call that matches all_reduce 0 of rank 0"
     assert "ranks 0, 2, 3 wait in all_reduce 1, after the loss of rank 1 at 1.5 s" in lost.what
     assert skipped.kind == "missing"
     assert "rank 3" in skipped.why
@@ -261,9 +261,9 @@ def test_groups_that_some_ranks_do_not_make_and_sends_that_nobody_receives_are_n
     sent = FOUR.run(lambda dist: dist.isend(dist.tensor(4), 3) if dist.rank == 1 else None).hang
 
     assert ("missing", "missing") == (grouped.kind, sent.kind)
-    assert "member or not" in grouped.next
-    assert "ranks 2 to 3 have come to the end of their programs" in grouped.what
-    assert "rank 3 never makes its part of rank 1's isend 0 to rank 3" == sent.why
+    assert "members or not" in grouped.next
+    assert "ranks 2 to 3 have reached the end of their programs" in grouped.what
+    assert "rank 3 never makes the call that matches isend 0 to rank 3 of rank 1" == sent.why
 
 
 def test_a_slow_rank_and_a_slow_link_cost_what_they_slow() -> None:
@@ -278,9 +278,9 @@ def test_a_slow_rank_and_a_slow_link_cost_what_they_slow() -> None:
     assert (3.5, 4.5, 6.5) == pytest.approx((FOUR.run(program).makespan_s, slow.makespan_s, link.makespan_s))
     waited = {span.rank: span.waited_s for span in slow.timeline.spans if span.kind == "collective"}
     assert {0: 1.0, 1: 1.0, 2: 0.0, 3: 1.0} == pytest.approx(waited)
-    with pytest.raises(EdlError, match="no level is called"):
+    with pytest.raises(EdlError, match="this cluster has no level"):
         FOUR.run(program, faults=Faults(slow_links={("wifi", 1): 3.0}))
-    with pytest.raises(EdlError, match="faults of rank 9"):
+    with pytest.raises(EdlError, match="the faults name rank 9"):
         FOUR.run(program, faults=Faults(lost={9: 3.0}))
 
 

@@ -191,7 +191,7 @@ MISUSES = {
     "default": "the default stream cannot be used while a graph is captured",
     "not forked": "stream 1 is not part of the capture",
     "outside": "stream 2 waits for an event from outside the capture",
-    "not joined": "stream 1 did not join the captured stream",
+    "not joined": "the captured stream does not wait for the work of stream 1",
     "nested": "a graph is being captured already",
 }
 

@@ -129,11 +129,14 @@ def test_work_that_was_ready_before_the_first_priority_keeps_its_place():
 
 
 MISUSES = {
-    "no block": ({"duration_s": MS, "blocks": 0}, "k has 0 blocks"),
-    "half a block": ({"duration_s": MS, "blocks": 1.5}, "k has 1.5 blocks"),
-    "too many per SM": ({"duration_s": MS, "blocks": 1, "blocks_per_sm": 33}, "k has 33 blocks per SM"),
-    "per SM alone": ({"duration_s": MS, "blocks_per_sm": 2}, "k has 2 blocks per SM, but no blocks"),
-    "work": ({"flops": 1e9, "blocks": 1}, "k has both blocks and an amount of work"),
+    "no block": ({"duration_s": MS, "blocks": 0}, "k was launched with 0 blocks"),
+    "half a block": ({"duration_s": MS, "blocks": 1.5}, "k was launched with 1.5 blocks"),
+    "too many per SM": ({"duration_s": MS, "blocks": 1, "blocks_per_sm": 33}, "k was launched with 33 blocks per SM"),
+    "per SM alone": (
+        {"duration_s": MS, "blocks_per_sm": 2},
+        "k was launched with 2 blocks per SM, but without blocks=",
+    ),
+    "work": ({"flops": 1e9, "blocks": 1}, "k was launched with both blocks and an amount of work"),
 }
 
 
@@ -148,7 +151,7 @@ def test_blocks_that_no_grid_has_are_refused(work, what):
 
 
 def test_a_priority_is_a_whole_number():
-    with pytest.raises(VirtualGPUError, match=r"a stream of priority 'high'"):
+    with pytest.raises(VirtualGPUError, match=r"a stream cannot have the priority 'high'"):
         gpu().Stream(priority="high")
 
 

@@ -146,7 +146,7 @@ def test_a_forged_reading_is_named_with_its_place_and_what_it_should_be(name):
         caught.value.recorded,
         caught.value.replayed,
     )
-    assert f"operation {index} of the program, {name}, says" in caught.value.what
+    assert f"operation {index} of the program, {name}, was recorded with" in caught.value.what
 
 
 @pytest.mark.parametrize(

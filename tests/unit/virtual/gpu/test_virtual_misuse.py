@@ -31,7 +31,7 @@ class World:
 MISUSES = {
     "taking the time of an event that was never recorded": (
         lambda w: w.event.elapsed_time(w.fresh),
-        "cannot take the time of event 2: it was never recorded",
+        "cannot read the time of event 2: it was never recorded",
     ),
     "negative duration": (lambda w: w.gpu.launch("k", duration_s=-1e-6), "duration_s is -1e-06"),
     "NaN duration": (lambda w: w.gpu.launch("k", duration_s=math.nan), "duration_s is nan"),
@@ -42,11 +42,14 @@ MISUSES = {
     "negative host work": (lambda w: w.gpu.host_work(-1), "duration_s is -1"),
     "duration and work": (
         lambda w: w.gpu.launch("k", duration_s=1e-6, flops=1.0),
-        "k has both a duration and an amount of work",
+        "k was launched with both a duration and an amount of work",
     ),
-    "negative work": (lambda w: w.gpu.launch("k", flops=-1.0), "a kernel of -1.0 FLOPs"),
-    "fractional bytes": (lambda w: w.gpu.launch("k", moved_bytes=0.5), "traffic of 0.5 bytes"),
-    "a rate that the machine lacks": (lambda w: w.gpu.launch("k", flops=1.0, dtype="fp16"), "ideal has no fp16 rate"),
+    "negative work": (lambda w: w.gpu.launch("k", flops=-1.0), "a kernel cannot do -1.0 FLOPs"),
+    "fractional bytes": (lambda w: w.gpu.launch("k", moved_bytes=0.5), "traffic cannot have 0.5 bytes"),
+    "a rate that the machine lacks": (
+        lambda w: w.gpu.launch("k", flops=1.0, dtype="fp16"),
+        "ideal has no peak rate for fp16",
+    ),
     "a kernel without a name": (lambda w: w.gpu.launch("", duration_s=0.0), "a kernel needs a name"),
     "a kernel with a list for a name": (lambda w: w.gpu.launch([], duration_s=0.0), "a kernel needs a name"),
     "a copy of nothing": (lambda w: w.gpu.copy(w.device, None), "the source is NoneType, not a buffer"),
@@ -58,41 +61,41 @@ MISUSES = {
     ),
     "a copy of two sizes": (
         lambda w: w.gpu.copy(w.device[:4], w.pinned),
-        "cannot copy buffer1[0:100] to d[0:4]: 100 bytes do not fit 4",
+        "cannot copy buffer1[0:100] to d[0:4]: 100 bytes do not fit into 4 bytes",
     ),
     "a kernel on pageable memory": (
         lambda w: w.gpu.launch("k", duration_s=0.0, reads=w.pageable),
-        "a kernel cannot touch p[0:100]",
+        "a kernel cannot access p[0:100]",
     ),
-    "the host in device memory": (lambda w: w.gpu.host_work(0.0, reads=w.device), "the host cannot touch d[0:100]"),
+    "the host in device memory": (lambda w: w.gpu.host_work(0.0, reads=w.device), "the host cannot access d[0:100]"),
     "elementwise of two sizes": (
         lambda w: w.gpu.launch("k", duration_s=0.0, reads=w.device, writes=w.device[:4], elementwise=True),
-        "an elementwise kernel needs inputs and outputs of one size",
+        "an elementwise kernel needs inputs and outputs of the same size",
     ),
-    "item of much": (lambda w: w.gpu.item(w.device), "d[0:100] of 100 bytes is not a number on the device"),
+    "item of much": (lambda w: w.gpu.item(w.device), "d[0:100], of 100 bytes, is not a single number on the device"),
     "item of host memory": (
         lambda w: w.gpu.item(w.pinned[:4]),
-        "buffer1[0:4] of 4 bytes is not a number on the device",
+        "buffer1[0:4], of 4 bytes, is not a single number on the device",
     ),
-    "an empty slice": (lambda w: w.device[4:4], "bytes 4 to 4 are outside these 100 bytes"),
-    "a slice beyond the end": (lambda w: w.device[50:101], "bytes 50 to 101 are outside these 100 bytes"),
-    "a fractional slice": (lambda w: w.device[0:2.5], "a buffer cannot be cut at 0 and 2.5"),
+    "an empty slice": (lambda w: w.device[4:4], "bytes 4 to 4 are outside this buffer of 100 bytes"),
+    "a slice beyond the end": (lambda w: w.device[50:101], "bytes 50 to 101 are outside this buffer of 100 bytes"),
+    "a fractional slice": (lambda w: w.device[0:2.5], "a buffer cannot be sliced from 0 to 2.5"),
     "one element": (lambda w: w.device[3], "[3] does not name a part of a buffer"),
     "out of memory": (lambda w: w.gpu.empty(901), "out of memory: 901 bytes requested, 900 left"),
-    "no memory": (lambda w: w.gpu.empty(0), "a buffer of 0 bytes"),
+    "no memory": (lambda w: w.gpu.empty(0), "a buffer cannot have 0 bytes"),
     "elapsed time across devices": (
         lambda w: w.event.elapsed_time(w.foreign),
-        "cannot take the time of event 0 here: it belongs to another device",
+        "cannot read the time of event 0 here: it belongs to another device",
     ),
     "elapsed time of an untimed event": (
         lambda w: (w.gpu.synchronize(), w.event.elapsed_time(w.plain)),
-        "cannot take the time of event 1: it does not keep one",
+        "cannot read the time of event 1: it was created without timing",
     ),
     "elapsed time of an event that is not reached": (
         lambda w: w.event.elapsed_time(w.event),
-        "cannot take the time of event 0: the device has not reached it",
+        "cannot read the time of event 0: the device has not reached it",
     ),
-    "elapsed time of nothing": (lambda w: w.event.elapsed_time(None), "cannot take the time of None"),
+    "elapsed time of nothing": (lambda w: w.event.elapsed_time(None), "cannot read the time of None"),
     "waiting for another device's event": (
         lambda w: w.gpu.current_stream().wait_event(w.foreign),
         "cannot wait for event 0 here: it belongs to another device",
@@ -113,7 +116,7 @@ MISUSES = {
     "too many streams": (lambda w: [w.gpu.Stream() for _ in range(200)], "a device has at most 128 streams here"),
     "too many regions": (
         lambda w: w.gpu.launch("k", duration_s=0.0, reads=[w.device] * 65),
-        "one operation touches 65 regions",
+        "one operation reads and writes 65 regions",
     ),
 }
 
@@ -133,7 +136,10 @@ def test_misuse_is_not_recorded_and_costs_no_memory(misuse, what):
     world, kept = World(), World()
     with pytest.raises(VirtualGPUError):
         misuse(world)
-    if what not in ("cannot take the time of event 1: it does not keep one", "a device has at most 128 streams here"):
+    if what not in (
+        "cannot read the time of event 1: it was created without timing",
+        "a device has at most 128 streams here",
+    ):
         assert kept.gpu.program == world.gpu.program
         assert kept.gpu.core.host_ps == world.gpu.core.host_ps
 

@@ -94,12 +94,12 @@ def test_a_decision_that_no_service_could_carry_out_is_refused_by_kind(chosen, k
 def test_a_rule_that_gives_up_who_does_not_wait_is_refused():
     rules = BatchRules(accepts, lambda now_s, queue, limits: [3], due)
 
-    with pytest.raises(RefusedDecision, match="no such request waits"):
+    with pytest.raises(RefusedDecision, match="no waiting request has this number"):
         serve_micro_batches([0.0], BatchLimits(), rules, two_seconds)
 
 
 def test_a_batch_takes_time():
-    with pytest.raises(EdlError, match="the time of a batch must be positive"):
+    with pytest.raises(EdlError, match="a batch must take a positive time"):
         serve_micro_batches([0.0], BatchLimits(), RULES, lambda size: 0.0)
 
 

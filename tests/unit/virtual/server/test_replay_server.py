@@ -85,12 +85,12 @@ def test_the_last_of_a_request_s_phases_is_its_end_and_they_follow_one_another()
 @pytest.mark.parametrize(
     ("tamper", "said"),
     [
-        (lambda program: program[-1].update(value=0.5), "says 0.5"),
-        (lambda program: program.insert(0, {"op": "admit", "request": 3}), "cannot be"),
-        (lambda program: program[0].update(request=True), "request cannot be True"),
-        (lambda program: program[0].pop("request"), "without its request"),
-        (lambda program: program.insert(0, {"op": "hurry"}), "no operation has"),
-        (lambda program: program.insert(0, {"op": "wait", "until_s": "soon", "value": 0.0}), "cannot be"),
+        (lambda program: program[-1].update(value=0.5), "recorded with the value 0.5"),
+        (lambda program: program.insert(0, {"op": "admit", "request": 3}), "is not possible"),
+        (lambda program: program[0].update(request=True), "an invalid request, True"),
+        (lambda program: program[0].pop("request"), "lacks the field request"),
+        (lambda program: program.insert(0, {"op": "hurry"}), "an unknown name"),
+        (lambda program: program.insert(0, {"op": "wait", "until_s": "soon", "value": 0.0}), "is not possible"),
         (lambda program: program.insert(0, 7), "not a dict"),
     ],
 )
@@ -108,7 +108,7 @@ def test_a_program_of_another_load_does_not_replay():
 
     with pytest.raises(ReplayDisagreement, match="replaying the operations before it gives 5"):
         replay_server(server.program, SLOW, [(0.0, 4, 2)])
-    with pytest.raises(ReplayError, match="it runs and reads them"):
+    with pytest.raises(ReplayError, match="it is running and reads them"):
         replay_server(server.program, SLOW, [(0.0, 3, 3)])
     with pytest.raises(ReplayError, match="a list of operations"):
         replay_server({"op": "step"}, SLOW, server.load)

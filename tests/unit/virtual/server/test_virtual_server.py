@@ -148,13 +148,13 @@ def test_a_policy_sees_nothing_of_what_comes_and_no_length_of_an_answer():
     ("calls", "said"),
     [
         ([("free", 0)], "cannot be freed"),
-        ([("allocate", 0, 7)], "7 blocks for request 0, and 6 are free"),
+        ([("allocate", 0, 7)], "cannot allocate 7 blocks for request 0: only 6 are free"),
         ([("allocate", 0, 0)], "0 blocks for request 0"),
         ([("preempt", 0)], "preempt request 0, which is waiting"),
         ([("admit", 0), ("admit", 0)], "admit request 0, which is running"),
-        ([("admit", 0), ("admit", 1)], "request 1 is one too many for the batch"),
-        ([("admit", 0), ("free", 0)], "it runs and reads them"),
-        ([("step",)], "a step, and nothing runs"),
+        ([("admit", 0), ("admit", 1)], "cannot admit request 1: the batch is full"),
+        ([("admit", 0), ("free", 0)], "it is running and reads them"),
+        ([("step",)], "no request is running"),
         ([("wait", 0.0)], "wait until 0 s"),
         ([("wait", float("nan"))], "until_s is nan"),
         ([("admit", "0")], "is not a request that has arrived"),
@@ -184,7 +184,9 @@ def test_batches_for_one_answer_wait_where_they_are_told_to():
     assert 3 == replay(never).unfinished
 
 
-@pytest.mark.parametrize(("numbers", "said"), [([5], "gives 5, and no such request waits"), ([1, 1], "gives 1, twice")])
+@pytest.mark.parametrize(
+    ("numbers", "said"), [([5], "returned 5, but no waiting request has this number"), ([1, 1], "returned 1 twice")]
+)
 def test_batches_of_requests_that_do_not_wait_are_refused(numbers, said):
     with pytest.raises(VirtualServerError, match=said) as raised:
         serve_batches(VirtualServer(SLOW, [(0.0, 1), (0.0, 1)]), lambda now, queue: numbers)
@@ -219,8 +221,8 @@ def _by_step(server):
         ({"blocks": 0}, "blocks is 0"),
         ({"flop_per_s": float("inf")}, "flop_per_s is inf"),
         ({"padded": 1}, "padded is 1"),
-        ({"speed": 2}, "not parameters of a server"),
-        ({"shape": {"heads": 3, "kv_heads": 2}}, "3 heads share 2"),
+        ({"speed": 2}, "not the parameters of a server"),
+        ({"shape": {"heads": 3, "kv_heads": 2}}, "3 heads cannot share 2"),
     ],
 )
 def test_machines_that_cannot_be_are_refused(parameters, said):
@@ -244,7 +246,7 @@ def test_weights_that_fill_the_memory_leave_no_server():
         ([(0.0, 0, 1)], "1 to 1,000,000 tokens"),
         ([(float("nan"), 1, 1)], "a number of seconds"),
         ([5], "arrival_s, prompt_tokens, output_tokens"),
-        ([(0.0, 1, 5000)], "an answer of 5,000 tokens"),
+        ([(0.0, 1, 5000)], "the longest answer has 5,000 tokens"),
     ],
 )
 def test_loads_that_cannot_be_are_refused(load, said):
