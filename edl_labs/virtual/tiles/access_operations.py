@@ -58,9 +58,17 @@ class AccessOperations(Running):
     def check_defined(self, verb: str, pointer: Tile, mask: Tile | None) -> None:
         """TileError where an address or a mask is undefined."""
         if pointer.undefined is not None and np.any(pointer.undefined & (True if mask is None else mask.array)):
-            raise refuse(f"A {verb} at an undefined address.", next="pass `other` to the load", kind="undefined")
+            raise refuse(
+                f"The kernel {verb}s at an undefined address.",
+                next="pass `other` to the load that gives this value",
+                kind="undefined",
+            )
         if mask is not None and mask.undefined is not None and np.any(mask.undefined):
-            raise refuse(f"A {verb} with an undefined mask.", next="pass `other` to the load", kind="undefined")
+            raise refuse(
+                f"The kernel {verb}s with an undefined mask.",
+                next="pass `other` to the load that gives this value",
+                kind="undefined",
+            )
 
     def check_bounds(self, verb: str, storage: Storage, index: Array, own: Array) -> None:
         """TileError for the first access outside of the tensor."""
@@ -74,9 +82,9 @@ class AccessOperations(Running):
         element, size = int(index[place]), storage.size
         shown = program[: 3 if program[2] else 2 if program[1] else 1]
         raise TileError(
-            f"Program {shown} {verb}s element {element:,} of `{storage.name}`, which has {size:,}.",
-            why="on a GPU, this reads or writes another tensor's memory, or crashes",
-            next="mask the lanes that are outside",
+            f"Program {shown} {verb}s element {element:,} of `{storage.name}`, which has {size:,} elements.",
+            why="on a GPU, this access would reach another tensor's memory, or crash",
+            next="mask the lanes that are outside the tensor",
             kind=verb, tensor=storage.name, element=element, size=size, program=program,
         )  # fmt: skip
 
@@ -96,7 +104,7 @@ class AccessOperations(Running):
             return
         raise TileError(
             f"An undefined value is stored in `{storage.name}`.",
-            why="a load with a mask but without `other` has no value in masked lanes (nor has x // 0)",
+            why="a load with a mask but without `other` leaves masked lanes undefined (and so does x // 0)",
             next="pass `other` to the load, or use the same mask for the store",
             kind="undefined",
             tensor=storage.name,

@@ -46,7 +46,11 @@ class Builder:
         """A new value of a type."""
         if kind.elements > MAX_ELEMENTS:
             shape = " × ".join(map(str, kind.shape))
-            raise refuse(f"A block of {shape} elements.", why=f"the most is {MAX_ELEMENTS:,}", next="use smaller tiles")
+            raise refuse(
+                f"A block of {shape} elements is too large.",
+                why=f"a block has at most {MAX_ELEMENTS:,} elements",
+                next="use smaller tiles",
+            )
         number = len(self.types)
         self.types[number] = kind
         return Symbol(number, kind, origin)
@@ -87,21 +91,30 @@ class Builder:
         self.count += 1
         if self.count > _MOST_OPERATIONS:
             what = f"The kernel has more than {_MOST_OPERATIONS:,} operations."
-            raise refuse(what, why="tl.static_range and calls are copied", next="use range", kind="budget").at(
-                self.line
-            )
+            raise refuse(
+                what,
+                why="the body of a tl.static_range loop is copied for each iteration, and a function's body for each "
+                "call",
+                next="use range instead of tl.static_range",
+                kind="budget",
+            ).at(self.line)
 
     def symbol(self, value: Any, scalar: Scalar | None = None) -> Symbol:
         """A value of the run; a number becomes a constant of its own type or of `scalar`."""
         if isinstance(value, Symbol):
             return value
         if not isinstance(value, bool | int | float):
-            raise refuse(f"A {_kind(value)} is not a run-time value.", next="use a number or a block")
+            raise refuse(f"A value of type {_kind(value)} cannot be used at run time.", next="use a number or a block")
         scalar = scalar or scalar_of_constant(value)
         if not scalar.is_float and isinstance(value, float) and value != int_or_zero(value):
-            raise refuse(f"The number {value} does not fit {scalar}.", next="write an integer, or use tl.float32")
+            raise refuse(
+                f"The number {value} is not an integer, but the type is {scalar}.",
+                next="write an integer, or use tl.float32",
+            )
         if not scalar.is_float and scalar.kind != BOOLEAN and not scalar.limits[0] <= value <= scalar.limits[1]:
-            raise refuse(f"The number {value} does not fit {scalar}.", next="convert the block first: x.to(tl.int32)")
+            raise refuse(
+                f"The number {value} does not fit into {scalar}.", next="convert the block first: x.to(tl.int32)"
+            )
         return self.emit("constant", (), TileType(scalar), value=value)
 
     def view(self, name: str, value: Symbol, shape: tuple[int, ...], **options: Any) -> Symbol:
@@ -117,7 +130,9 @@ class Builder:
             for axis, extent in enumerate(own):
                 if shape[axis] != extent and 1 not in (shape[axis], extent):
                     shapes = " and ".join(str(list(value.type.shape)) for value in values)
-                    raise refuse(f"Blocks of shapes {shapes} do not fit.", next="add an axis with x[:, None]")
+                    raise refuse(
+                        f"Blocks of shapes {shapes} cannot be broadcast together.", next="add an axis with x[:, None]"
+                    )
                 shape[axis] = max(shape[axis], extent)
         return tuple(self.ranked(one, rank) for one in values), tuple(shape)
 
@@ -139,7 +154,9 @@ class Builder:
         for one in (a, b):
             if isinstance(one, Symbol) and one.type.pointer:
                 raise refuse(
-                    "Arithmetic on a pointer.", why="a pointer supports only + and -", next="compute the offset"
+                    "Arithmetic on a pointer is not supported.",
+                    why="a pointer supports only + and -",
+                    next="compute the offset first",
                 )
         common = promote(kinds[0], kinds[1], weak=weak, division=division)
         return self.in_type(a, common), self.in_type(b, common)
@@ -154,7 +171,9 @@ class Builder:
         """A value in another type."""
         if value.type.pointer:
             raise refuse(
-                "A pointer is not a number.", why="an address consists of a tensor and an offset", next="use offsets"
+                "A pointer is not a number.",
+                why="an address consists of a tensor and an offset",
+                next="compute with the offsets",
             )
         if value.type.scalar == scalar:
             return value
@@ -163,7 +182,9 @@ class Builder:
     def elementwise(self, name: str, values: Sequence[Symbol], scalar: Scalar, /, **options: Any) -> Symbol:
         """An operation element by element, with broadcasting."""
         if any(one.type.pointer for one in values):
-            raise refuse("A pointer is not a number.", why="a pointer supports only + and -", next="compute the offset")
+            raise refuse(
+                "A pointer is not a number.", why="a pointer supports only + and -", next="compute with the offsets"
+            )
         aligned, shape = self.aligned(*values)
         return self.emit(name, aligned, TileType(scalar, shape), scalar=values[-1].type.scalar, **options)
 
@@ -171,7 +192,7 @@ class Builder:
         """A pointer plus or minus an offset in elements."""
         offset = self.symbol(offset)
         if offset.type.pointer or offset.type.scalar.is_float:
-            raise refuse(f"A pointer plus a {offset.type}.", next="add an integer offset")
+            raise refuse(f"Cannot add a {offset.type} to a pointer.", next="add an integer offset")
         aligned, shape = self.aligned(pointer, offset)
         kind = TileType(pointer.type.scalar, shape, pointer=True)
         return self.emit("move", aligned, kind, origin=pointer.origin, sign=sign)
@@ -192,7 +213,9 @@ def int_or_zero(value: float) -> int:
 
 def _number(value: Any) -> Number:
     if not isinstance(value, bool | int | float):
-        raise refuse(f"A {_kind(value)} in arithmetic.", next="use numbers and blocks")
+        raise refuse(
+            f"Arithmetic is not possible with a value of type {_kind(value)}.", next="use only numbers and blocks"
+        )
     return value
 
 

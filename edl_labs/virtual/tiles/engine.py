@@ -53,7 +53,11 @@ class Engine(ValueOperations, AccessOperations):
 
     def do_if(self, op: Operation, inputs: list[Tile], env: dict[int, Tile]) -> list[Tile]:
         if inputs[0].undefined is not None and inputs[0].undefined.any():
-            raise refuse("`if` on an undefined value.", next="pass `other` to the load", kind="undefined")
+            raise refuse(
+                "The condition of an `if` is undefined.",
+                next="pass `other` to the load that gives this value",
+                kind="undefined",
+            )
         test = inputs[0].array
         if test.all() or not test.any():
             return self.region(op.regions[0 if test.all() else 1], dict(env))
@@ -88,14 +92,16 @@ class Engine(ValueOperations, AccessOperations):
     def do_for(self, op: Operation, inputs: list[Tile], env: dict[int, Tile]) -> list[Tile]:
         low, high, step = (one.array for one in inputs[:3])
         if not (step != 0).all():
-            raise refuse("A loop with step 0.", next="use a positive step", kind="budget")
+            raise refuse("The step of a loop is 0.", next="use a positive step", kind="budget")
         kind = self.types[op.regions[0].arguments[0]].scalar.array
         wide = [one.astype(np.int64) for one in (low, high, step)]
         trips = np.maximum(0, -((wide[0] - wide[1]) // wide[2])) if not op.options["negative"] else np.maximum(
             0, -((wide[1] - wide[0]) // -wide[2])
         )  # fmt: skip
         if not op.options["negative"] and (wide[2] < 0).any():
-            raise refuse("A loop with a negative run-time step.", next="use a constexpr step", kind="budget")
+            raise refuse(
+                "The step of a loop is a negative run-time value.", next="use a constexpr for the step", kind="budget"
+            )
 
         def index(turn: int, kept: Array | None) -> Tile:
             value = wide[0] + turn * wide[2]
@@ -111,7 +117,11 @@ class Engine(ValueOperations, AccessOperations):
             inner = self.inner(test, env, kept) | dict(zip(test.arguments, state, strict=True))
             result = self.region(test, inner)[0]
             if result.undefined is not None and result.undefined.any():
-                raise refuse("`while` on an undefined value.", next="pass `other` to the load", kind="undefined")
+                raise refuse(
+                    "The condition of a `while` is undefined.",
+                    next="pass `other` to the load that gives this value",
+                    kind="undefined",
+                )
             return result.array
 
         return self.loop(body, inputs, env, going, None)

@@ -36,7 +36,7 @@ class Expressions(Builder):
         """A number, a text, None or a truth value."""
         value = node.value
         if value is not None and not isinstance(value, bool | int | float | str):
-            raise refuse(f"A {type(value).__name__} in a kernel.", next="use numbers")
+            raise refuse(f"A kernel cannot contain a constant of type {type(value).__name__}.", next="use numbers")
         return bounded(value)
 
     def of_name(self, node: ast.Name) -> Any:
@@ -56,7 +56,7 @@ class Expressions(Builder):
         if name in ("range", "min", "max", "float", "int", "len"):
             return Bound(f"python {name}")
         near = did_you_mean(name, [*self.scope, *self.module.kernels])
-        why = "it is not defined on every path to here, or it is a global that is no constexpr"
+        why = "it is not defined on every path to this line, or it is a global name that is not a constexpr"
         raise refuse(f"`{name[:40]}` is not defined.", why=why, next=near or "pass it as a parameter")
 
     def of_tuple(self, node: ast.Tuple | ast.List) -> Any:
@@ -82,7 +82,7 @@ class Expressions(Builder):
             return owner
         if isinstance(owner, bool | int | float) and node.attr in self.methods:
             return Bound(node.attr, owner)
-        raise refuse(f"`.{node.attr[:40]}` of a {type(owner).__name__}.", next="use functions of tl")
+        raise refuse(f"A {type(owner).__name__} has no `.{node.attr[:40]}`.", next="use the functions of tl")
 
     def language_name(self, name: str) -> Any:
         """`tl.name`."""
@@ -112,7 +112,7 @@ class Expressions(Builder):
         if name in self.methods:
             return Bound(name, owner)
         near = did_you_mean(name, self.methods)
-        raise refuse(f"A value has no `.{name[:40]}`.", next=near or "use functions of tl")
+        raise refuse(f"A run-time value has no `.{name[:40]}`.", next=near or "use the functions of tl")
 
     def of_subscript(self, node: ast.Subscript) -> Any:
         """`x[:, None]`, or a part of a tuple or shape."""
@@ -121,10 +121,10 @@ class Expressions(Builder):
         if isinstance(owner, tuple):
             index = self.value(parts[0])
             if type(index) is not int or len(parts) != 1 or not -len(owner) <= index < len(owner):
-                raise refuse("A tuple index that does not exist.", next="use a constant index")
+                raise refuse("This index of a tuple does not exist.", next="use a constant index within the tuple")
             return owner[index]
         if not isinstance(owner, Symbol):
-            raise refuse(f"A part of a {type(owner).__name__}.", next="index a block with : and None")
+            raise refuse(f"A {type(owner).__name__} cannot be indexed.", next="index only blocks, with : and None")
         return self.indexed(owner, [self.index_part(one) for one in parts])
 
     def index_part(self, node: ast.expr) -> str:
@@ -140,7 +140,7 @@ class Expressions(Builder):
         try:
             shape = [1 if part == "None" else next(old) for part in parts]
         except StopIteration:
-            raise refuse("More indices than axes.", next="use at most one `:` for each axis") from None
+            raise refuse("There are more indices than axes.", next="use at most one `:` for each axis") from None
         return self.view("reshape", owner, (*shape, *old))
 
     def of_unaryop(self, node: ast.UnaryOp) -> Any:
@@ -149,7 +149,7 @@ class Expressions(Builder):
         if not isinstance(value, Symbol):
             return self.constant_unary(node.op, value)
         if value.type.pointer:
-            raise refuse("Arithmetic on a pointer.", next="compute with offsets")
+            raise refuse("Arithmetic on a pointer is not supported.", next="compute with the offsets")
         if isinstance(node.op, ast.USub) and value.type.scalar.is_float:
             return self.elementwise("unary", [value], value.type.scalar, kind="-")
         if isinstance(node.op, ast.USub):
@@ -157,14 +157,17 @@ class Expressions(Builder):
         if isinstance(node.op, ast.UAdd):
             return value
         if value.type.scalar.is_float or (isinstance(node.op, ast.Not) and value.type.scalar != INT1):
-            raise refuse(f"`{'not' if isinstance(node.op, ast.Not) else '~'}` of {value.type}.", next="compare with 0")
+            raise refuse(
+                f"`{'not' if isinstance(node.op, ast.Not) else '~'}` is not possible for {value.type}.",
+                next="compare with 0",
+            )
         return self.elementwise("unary", [value], value.type.scalar, kind="~")
 
     def constant_unary(self, op: ast.unaryop, value: Any) -> Any:
         if isinstance(op, ast.Not):
             return not value
         if not isinstance(value, bool | int | float) or (isinstance(op, ast.Invert) and isinstance(value, float)):
-            raise refuse(f"A sign before a {type(value).__name__}.", next="use a number")
+            raise refuse(f"This operator cannot be applied to a {type(value).__name__}.", next="use a number")
         return bounded(-value if isinstance(op, ast.USub) else ~int(value) if isinstance(op, ast.Invert) else +value)
 
     def of_binop(self, node: ast.BinOp) -> Any:
@@ -184,9 +187,15 @@ class Expressions(Builder):
         if op in _BITS:
             a, b = self.numbers(left, right)
             if a.type.scalar.is_float:
-                raise refuse(f"`{_BITS[op]}` of {a.type.scalar}.", next="combine comparisons or integers only")
+                raise refuse(
+                    f"`{_BITS[op]}` is not possible for {a.type.scalar}.",
+                    next="use it only between comparisons or integers",
+                )
             return self.elementwise("bits", [a, b], a.type.scalar, kind=_BITS[op])
-        raise refuse("`**` and `@` of run-time values.", next="multiply, use tl.exp2(y * tl.log2(x)), or tl.dot")
+        raise refuse(
+            "`**` and `@` are not possible for run-time values.",
+            next="multiply, use tl.exp2(y * tl.log2(x)), or tl.dot",
+        )
 
     def arithmetic(self, kind: str, left: Any, right: Any) -> Symbol:
         """+ - * / // % of numbers and blocks."""
@@ -194,10 +203,12 @@ class Expressions(Builder):
         if kind == "/" and not a.type.scalar.is_float:
             a, b = self.cast(a, SCALARS["float32"]), self.cast(b, SCALARS["float32"])
         if kind == "//" and a.type.scalar.is_float:
-            raise refuse("`//` of floating-point numbers.", next="use tl.floor(x / y)")
+            raise refuse("`//` is not possible for floating-point numbers.", next="use tl.floor(x / y)")
         if a.type.scalar.is_fp8:
             raise refuse(
-                f"`{kind}` of {a.type.scalar}.", why="there is no such instruction", next="use .to(tl.float32)"
+                f"`{kind}` is not possible for {a.type.scalar}.",
+                why="a GPU has no such instruction",
+                next="convert with .to(tl.float32)",
             )
         return self.elementwise("arithmetic", [a, b], a.type.scalar, kind=kind)
 
@@ -221,7 +232,7 @@ class Expressions(Builder):
         if not isinstance(left, Symbol) and not isinstance(right, Symbol):
             return known(type(op), left, right)
         if left is None or right is None:
-            raise refuse("A comparison with None.", next="use `is None`")
+            raise refuse("A run-time value cannot be compared with None.", next="use `is None`")
         a, b = self.numbers(left, right)
         aligned, shape = self.aligned(a, b)
         return self.emit("compare", aligned, TileType(INT1, shape), kind=_COMPARISONS[type(op)])
@@ -246,7 +257,11 @@ class Expressions(Builder):
             return (a and b) if kind == "&" else (a or b)
         a, b = self.symbol(a), self.symbol(b)
         if a.type.scalar != INT1 or b.type.scalar != INT1:
-            raise refuse("`and` or `or` of numbers.", why="this needs truth values", next="compare with 0 first")
+            raise refuse(
+                "`and` and `or` are not possible for numbers.",
+                why="both sides must be truth values",
+                next="compare with 0 first",
+            )
         return self.elementwise("bits", [a, b], INT1, kind=kind)
 
     def of_ifexp(self, node: ast.IfExp) -> Any:
@@ -261,7 +276,10 @@ class Expressions(Builder):
             regions.append(region)
             values.append(value)
         if values[0].type != values[1].type:
-            raise refuse(f"{values[0].type} or {values[1].type}, depending on a condition.", next="convert both")
+            raise refuse(
+                f"The result would be {values[0].type} or {values[1].type}, depending on a condition.",
+                next="convert both to the same type",
+            )
         return self.emit_region("if", (condition,), regions, [values[0].type])[0]
 
     def of_call(self, node: ast.Call) -> Any:
@@ -272,12 +290,12 @@ class Expressions(Builder):
         given = [self.value(one) for one in node.args]
         named = {one.arg: self.value(one.value) for one in node.keywords if one.arg}
         if len(named) != len(node.keywords):
-            raise refuse("`**` in a call.", next="write the arguments out")
+            raise refuse("A call cannot contain `**`.", next="write the arguments out")
         self.line = node.lineno
         if isinstance(function, KernelFunction):
             return self.call_kernel(function, given, named)
         if not isinstance(function, Bound):
-            raise refuse(f"A call of a {type(function).__name__}.", next="call a function of tl")
+            raise refuse(f"A {type(function).__name__} cannot be called.", next="call a function of tl")
         if function.owner is not None:
             given.insert(0, function.owner)
         return self.call_language(function.name, given, named, unused=unused)
@@ -287,7 +305,9 @@ class Expressions(Builder):
         if function.name in self.calls:
             raise refuse(f"`{function.name}` calls itself.", why="a kernel has no stack", next="write a loop")
         if len(self.calls) > _MOST_CALLS:
-            raise refuse(f"Calls are more than {_MOST_CALLS} deep.", next="write the code in fewer functions")
+            raise refuse(
+                f"Calls are nested more than {_MOST_CALLS} levels deep.", next="write the code in fewer functions"
+            )
         scope = bind(function, given, named, self.value)
         self.calls.append(function.name)
         try:

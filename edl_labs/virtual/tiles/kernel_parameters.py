@@ -18,15 +18,15 @@ def bind(
     scope = dict(zip(function.parameters, given, strict=False))
     wrong = [name for name in named if name in scope or name not in function.parameters]
     if len(given) > len(function.parameters) or wrong:
-        extra = f"no parameter `{wrong[0][:40]}` to pass by name" if wrong else "fewer parameters"
-        raise refuse(f"`{function.name}` has {extra}.", next=f"it has ({', '.join(function.parameters)})")
+        extra = f"no parameter `{wrong[0][:40]}` that can be passed by name here" if wrong else "fewer parameters"
+        raise refuse(f"`{function.name}` has {extra}.", next=f"its parameters are ({', '.join(function.parameters)})")
     scope |= named
     for name in function.parameters:
         if name not in scope and name in function.defaults:
             scope[name] = value_of(function.defaults[name])
     missing = [name for name in function.parameters if name not in scope]
     if missing:
-        raise refuse(f"`{function.name}` needs `{missing[0]}`.", next="pass it")
+        raise refuse(f"`{function.name}` needs `{missing[0]}`.", next="pass a value for it")
     for name in sorted(function.constants):
         if isinstance(scope[name], Symbol):
             raise refuse(f"`{name}` is a constexpr, but its value is known only at run time.", next="pass a number")

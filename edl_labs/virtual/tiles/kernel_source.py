@@ -19,31 +19,31 @@ _TUNERS = {
 }
 RESERVED = frozenset({"tl", "triton", "range", "min", "max", "float", "int", "len", "jit"})
 _ALTERNATIVES: dict[type[ast.AST], tuple[str, str]] = {
-    ast.Break: ("break", "put the condition into a `while`, or mask the rest of the loop"),
+    ast.Break: ("break", "move the condition into a `while`, or mask the rest of the loop"),
     ast.Continue: ("continue", "put the rest of the body under an `if`"),
     ast.Lambda: ("lambda", "define a function with @jit"),
-    ast.ListComp: ("a comprehension", "write a loop over tl.static_range"),
-    ast.SetComp: ("a comprehension", "write a loop over tl.static_range"),
-    ast.DictComp: ("a comprehension", "write a loop over tl.static_range"),
-    ast.GeneratorExp: ("a generator", "write a loop over tl.static_range"),
-    ast.JoinedStr: ("an f-string", "use plain text"),
+    ast.ListComp: ("A comprehension", "write a loop over tl.static_range"),
+    ast.SetComp: ("A comprehension", "write a loop over tl.static_range"),
+    ast.DictComp: ("A comprehension", "write a loop over tl.static_range"),
+    ast.GeneratorExp: ("A generator", "write a loop over tl.static_range"),
+    ast.JoinedStr: ("An f-string", "use a plain string"),
     ast.Try: ("try", "a kernel has no exceptions; test the condition with tl.where"),
     ast.Raise: ("raise", "use tl.static_assert"),
-    ast.Assert: ("assert", "use tl.static_assert for what is known at compile time"),
-    ast.With: ("with", "write the statements without it"),
-    ast.Import: ("import", "import on the host; a kernel uses `tl` alone"),
-    ast.ImportFrom: ("import", "import on the host; a kernel uses `tl` alone"),
+    ast.Assert: ("assert", "use tl.static_assert for conditions that are known at compile time"),
+    ast.With: ("with", "write the statements without `with`"),
+    ast.Import: ("import", "import modules on the host; a kernel uses only `tl`"),
+    ast.ImportFrom: ("import", "import modules on the host; a kernel uses only `tl`"),
     ast.Global: ("global", "pass the value as a constexpr parameter"),
     ast.Nonlocal: ("nonlocal", "pass the value as a parameter"),
-    ast.FunctionDef: ("a function inside of a kernel", "define it at module level with @jit"),
-    ast.ClassDef: ("a class", "use plain values"),
-    ast.Delete: ("del", "values that are no longer needed take no space"),
-    ast.Dict: ("a dict", "use separate names"),
-    ast.Set: ("a set", "use separate names"),
-    ast.Starred: ("a starred expression", "write the parts"),
-    ast.Await: ("await", "a kernel is not asynchronous"),
-    ast.Yield: ("yield", "store the values"),
-    ast.NamedExpr: ("`:=`", "assign in a statement of its own"),
+    ast.FunctionDef: ("A function inside a kernel", "define it at module level with @jit"),
+    ast.ClassDef: ("A class", "use plain values"),
+    ast.Delete: ("del", "remove it; values that are no longer needed take no space"),
+    ast.Dict: ("A dict", "use separate names"),
+    ast.Set: ("A set", "use separate names"),
+    ast.Starred: ("A starred expression", "write out the parts"),
+    ast.Await: ("await", "remove it; a kernel is not asynchronous"),
+    ast.Yield: ("yield", "store the values with tl.store"),
+    ast.NamedExpr: ("`:=`", "write a separate assignment statement"),
     ast.Match: ("match", "use `if`"),
 }
 _ALLOWED = (
@@ -78,7 +78,9 @@ class KernelModule:
         if name not in self.kernels:
             known = ", ".join(self.kernels) or "no kernel"
             raise refuse(
-                f"There is no kernel `{str(name)[:60]}`.", why=f"the source has {known}", next="add @jit to it"
+                f"There is no kernel `{str(name)[:60]}`.",
+                why=f"the source contains {known}",
+                next="add @jit above the function",
             )
         return self.kernels[name]
 
@@ -90,7 +92,9 @@ def parse_kernels(source: str) -> KernelModule:
     ['f']
     """
     if type(source) is not str or len(source.encode(errors="replace")) > MAX_SOURCE_BYTES:
-        raise refuse(f"The source has more than {MAX_SOURCE_BYTES:,} bytes, or is no text.", next="shorten the kernel")
+        raise refuse(
+            f"The source has more than {MAX_SOURCE_BYTES:,} bytes, or is not a string.", next="shorten the kernel"
+        )
     tree = _tree(unicodedata.normalize("NFKC", source))
     kernels, constants = {}, {}
     for node in tree.body:
@@ -106,10 +110,12 @@ def _tree(source: str) -> ast.Module:
         tree = ast.parse(source)
     except SyntaxError as error:
         line = error.lineno or 0
-        raise refuse(f"The source is not Python: {error.msg}.", next="fix that line").at(line) from None
+        raise refuse(f"The source is not valid Python: {error.msg}.", next="fix that line").at(line) from None
     except (ValueError, RecursionError, MemoryError):
         raise refuse(
-            "The source cannot be parsed.", why="it is nested too deeply", next="split it into parts with names"
+            "The source cannot be parsed.",
+            why="it is nested too deeply",
+            next="split it into parts, and give each part a name",
         ) from None
     return tree
 
@@ -123,7 +129,7 @@ def _is_kernel(node: ast.FunctionDef) -> bool:
     is_kernel = [name.partition("(")[0] in _DECORATORS for name in names]
     if any(is_kernel) and not all(is_kernel):
         other = names[is_kernel.index(False)][:40]
-        raise refuse(f"The decorator @{other} is not known.", next="use @jit alone").at(node.lineno)
+        raise refuse(f"The decorator @{other} is not known.", next="use only @jit").at(node.lineno)
     return any(is_kernel)
 
 
@@ -179,7 +185,10 @@ def _check(top: ast.AST) -> None:
     for node, depth in _walk(top):
         line = getattr(node, "lineno", getattr(top, "lineno", 0))
         if depth > MAX_NESTING:
-            raise refuse(f"More than {MAX_NESTING} levels of nesting.", next="assign parts to names").at(line)
+            raise refuse(
+                f"The source has more than {MAX_NESTING} levels of nesting.",
+                next="assign parts of the expression to names",
+            ).at(line)
         if not isinstance(node, _ALLOWED):
             what, then = _ALTERNATIVES.get(type(node), (type(node).__name__, "see the list in docs/library/tiles.md"))
             raise refuse(f"{what} is not part of the language.", next=then).at(line)

@@ -46,31 +46,32 @@ def known(op: type[ast.AST], left: Any, right: Any) -> Any:
         return left + right
     numbers = isinstance(left, bool | int | float) and isinstance(right, bool | int | float)
     if texts or not numbers or op not in _CONSTANT_OPERATIONS:
-        raise refuse("Arithmetic on text, tuples or types.", next="compute with numbers")
+        raise refuse("Arithmetic on text, tuples or types is not supported.", next="compute with numbers")
     if op in (ast.Pow, ast.LShift) and (abs(right) > 64 or (op is ast.Pow and abs(left) > 2**32)):
-        raise refuse("A constant of more than 64 bits.", next="use smaller numbers")
+        raise refuse("A constant needs more than 64 bits.", next="use smaller numbers")
     try:
         return bounded(_CONSTANT_OPERATIONS[op](left, right))
     except (ArithmeticError, ValueError, TypeError):
         raise refuse(
-            "Arithmetic on constants without a defined result.", next="check for division by zero and for signs"
+            "This operation on constants has no defined result.",
+            next="check for division by zero and for negative numbers",
         ) from None
 
 
 def bounded(value: Any) -> Any:
     """A known value; TileError beyond 64 bits."""
     if isinstance(value, complex):
-        raise refuse("A complex number.", next="use real numbers")
+        raise refuse("Complex numbers are not supported.", next="use real numbers")
     if isinstance(value, int) and not -(2**63) <= value < 2**64:
-        raise refuse("A constant of more than 64 bits.", next="use smaller numbers")
+        raise refuse("A constant needs more than 64 bits.", next="use smaller numbers")
     return value
 
 
 OTHER_NAMES = {"float8e4m3fn": "float8e4nv", "float8_e4m3fn": "float8e4nv"}
-_BLOCK_POINTER = "compute the offsets: ptr + rows[:, None] * stride + columns[None, :]"
+_BLOCK_POINTER = "compute the offsets yourself: ptr + rows[:, None] * stride + columns[None, :]"
 HINTS = {
     "make_block_ptr": _BLOCK_POINTER,
-    "advance": "add to the pointer: ptr += BLOCK",
+    "advance": "add an offset to the pointer: ptr += BLOCK",
     "make_tensor_descriptor": _BLOCK_POINTER,
     "tanh": "there is no tl.tanh; use 2 * tl.sigmoid(2 * x) - 1",
     "atomic_cas": "use tl.atomic_add or tl.atomic_max",
@@ -78,10 +79,10 @@ HINTS = {
     "sort": "use tl.max, tl.argmax or tl.histogram",
     "rand": "pass the random numbers, or a mask, as a tensor",
     "device_print": "store the value and look at it on the host",
-    "device_assert": "use tl.static_assert for what is known at compile time",
+    "device_assert": "use tl.static_assert for conditions that are known at compile time",
     "reduce": "use tl.sum, tl.max, tl.min, tl.argmax or tl.argmin",
     "associative_scan": "use tl.cumsum",
-    "inline_asm_elementwise": "use the functions of tl",
+    "inline_asm_elementwise": "use the other functions of tl",
     "dot_scaled": "convert the operands and use tl.dot",
     "gather": "load the elements by their offsets",
 }

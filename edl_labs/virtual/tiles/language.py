@@ -29,7 +29,7 @@ def num_programs(t: Expressions, axis: Any) -> Symbol:
 
 def _axis(axis: Any) -> int:
     if axis not in (0, 1, 2):
-        raise refuse("A grid has the axes 0, 1 and 2.", next="use one of them")
+        raise refuse("A grid has only the axes 0, 1 and 2.", next="use one of these axes")
     return int(axis)
 
 
@@ -37,8 +37,12 @@ def _float_function(kind: str) -> Callable[..., Symbol]:
     def call(t: Expressions, x: Any) -> Symbol:
         x = t.symbol(x)
         if x.type.pointer or x.type.scalar not in (FP32, FP64):
-            why = "it computes in float32"
-            raise refuse(f"tl.{kind} of {x.type.scalar}.", why=why, next="convert first: x.to(tl.float32)")
+            why = "the function computes in float32 or float64"
+            raise refuse(
+                f"tl.{kind} is not possible for {x.type.scalar}.",
+                why=why,
+                next="convert the value first: x.to(tl.float32)",
+            )
         return t.elementwise("unary", [x], x.type.scalar, kind=kind)
 
     return call
@@ -102,17 +106,22 @@ def softmax(t: Expressions, x: Any, dim: Any = None, keep_dims: Any = None, ieee
 def constexpr(t: Expressions, value: Any) -> Any:
     """A known value."""
     if isinstance(value, Symbol):
-        raise refuse("tl.constexpr of a run-time value.", next="use a parameter with : tl.constexpr")
+        raise refuse(
+            "tl.constexpr needs a value that is known at compile time.",
+            next="use a parameter with the annotation tl.constexpr",
+        )
     return value
 
 
 def static_assert(t: Expressions, cond: Any, msg: Any = "") -> None:
     """TileError unless a known condition holds."""
     if isinstance(cond, Symbol):
-        raise refuse("tl.static_assert of a run-time value.", next="use constexpr parameters")
+        raise refuse(
+            "tl.static_assert needs a condition that is known at compile time.", next="use constexpr parameters"
+        )
     if not cond:
         said = f": {str(msg)[:80]}" if msg else "."
-        raise refuse(f"tl.static_assert fails{said}", next="call the kernel with different constants")
+        raise refuse(f"tl.static_assert failed{said}", next="launch the kernel with different constants")
 
 
 def assume(t: Expressions, cond: Any) -> None:
@@ -120,7 +129,7 @@ def assume(t: Expressions, cond: Any) -> None:
     if isinstance(cond, Symbol):
         t.effect("assume", [cond])
     elif not cond:
-        raise refuse("tl.assume of a false condition.", next="remove it")
+        raise refuse("The condition of tl.assume is false.", next="remove it, or correct the condition")
 
 
 def hint(t: Expressions, x: Any, values: Any) -> Any:
@@ -140,7 +149,7 @@ def python_max(t: Expressions, *values: Any) -> Any:
 
 def _fold(t: Expressions, values: Any, kind: str, known: Callable[..., Any]) -> Any:
     if not values:
-        raise refuse(f"{kind}() without values.", next="pass two values")
+        raise refuse(f"{kind}() was called without values.", next="pass at least two values")
     result = values[0]
     for one in values[1:]:
         is_run = isinstance(result, Symbol) or isinstance(one, Symbol)
@@ -153,27 +162,30 @@ def python_float(t: Expressions, value: Any) -> float:
     try:
         return float(value)
     except (TypeError, ValueError):
-        raise refuse("float() of a run-time value.", next="convert with .to(tl.float32)") from None
+        raise refuse("float() is not possible for a run-time value.", next="convert with .to(tl.float32)") from None
 
 
 def python_int(t: Expressions, value: Any) -> int:
     """A known integer."""
     if not isinstance(value, bool | int | float) or value - value != 0:
-        raise refuse("int() of a run-time value.", next="convert with .to(tl.int32)")
+        raise refuse("int() is not possible for a run-time value.", next="convert with .to(tl.int32)")
     return int(value)
 
 
 def python_len(t: Expressions, value: Any) -> int:
     """Parts of a tuple."""
     if not isinstance(value, tuple):
-        raise refuse("len() of something other than a tuple.", next="use x.shape[0]")
+        raise refuse("len() works only on tuples.", next="use x.shape[0]")
     return len(value)
 
 
 def next_power_of_2(t: Expressions, n: Any) -> int:
     """The least power of two that is at least n."""
     if type(n) is not int or n > 2**40:
-        raise refuse("next_power_of_2 of a run-time value.", next="compute it on the host")
+        raise refuse(
+            "next_power_of_2 is not possible for a run-time value.",
+            next="compute it on the host, and pass it as a constexpr",
+        )
     return 1 << max(0, n - 1).bit_length()
 
 
@@ -212,7 +224,10 @@ class KernelTracer(Tracer):
     def call_language(self, name: str, given: list[Any], named: dict[str, Any], *, unused: bool) -> Any:
         """A call of a function of tl."""
         if name in _RANGES or name not in self.functions:
-            raise refuse(f"`{name.removeprefix('python ')}` outside a `for`.", next="use it in `for i in range(n)`")
+            raise refuse(
+                f"`{name.removeprefix('python ')}` is used outside a `for`.",
+                next="use it only as in `for i in range(n)`",
+            )
         function = self.functions[name]
         if name.startswith("atomic_"):
             named["used"] = not unused
@@ -226,11 +241,13 @@ class KernelTracer(Tracer):
         """The kind and the bounds of a `for`."""
         kind = getattr(self.value(node.func), "name", "") if isinstance(node, ast.Call) else ""
         if kind not in _RANGES or not isinstance(node, ast.Call):
-            raise refuse("A loop over something other than a range.", next="use range, tl.range or tl.static_range")
+            raise refuse("A loop must run over a range.", next="use range, tl.range or tl.static_range")
         given = [self.value(one) for one in node.args]
         extra = {one.arg for one in node.keywords} - (_PIPELINE if kind == "range" else frozenset())
         if extra or not 1 <= len(given) <= 3:
-            raise refuse("A range needs 1 to 3 numbers.", next="range(first, end, step)")
+            raise refuse(
+                "A range needs 1 to 3 numbers.", next="write range(end), range(first, end) or range(first, end, step)"
+            )
         low, high = (0, given[0]) if len(given) == 1 else given[:2]
         step = given[2] if len(given) == 3 else 1
         return ("static" if kind == "static_range" else "run"), (low, high, step)

@@ -37,14 +37,16 @@ class Kernel:
         try:
             self.source = textwrap.dedent(inspect.getsource(function))
         except (OSError, TypeError):
-            why = "only code that is in a file or a notebook cell has a text"
-            raise refuse(f"The source of `{self.__name__}` is missing.", why=why, next="put it into a cell") from None
+            why = "Python keeps the source only of code in a file or a notebook cell"
+            raise refuse(
+                f"The source of `{self.__name__}` is missing.", why=why, next="put the kernel into a cell"
+            ) from None
 
     def __getitem__(self, grid: Any) -> Callable[..., LaunchRecord]:
         return lambda *args, **named: launch(self, grid, *args, **named)
 
     def __call__(self, *args: Any, **named: Any) -> Any:
-        then = f"{self.__name__}[grid](...) launches it"
+        then = f"launch it with {self.__name__}[grid](...)"
         raise refuse(
             f"`{self.__name__}` is a kernel and cannot be called.", why="a kernel runs on the device", next=then
         )
@@ -96,7 +98,7 @@ class _Language:
             raise AttributeError(name)
         raise refuse(
             f"tl.{name} works only in a kernel.",
-            why="the host has no program id",
+            why="it needs a running program, which the host does not have",
             next="call it inside a function with @jit",
         )
 
@@ -134,11 +136,11 @@ def launch(kernel: Kernel, grid: Any, *args: Any, on: str = "cpu", **named: Any)
 def _named(kernel: Kernel, args: tuple[Any, ...], named: Mapping[str, Any]) -> dict[str, Any]:
     names = kernel.parameters()
     if len(args) > len(names):
-        raise refuse(f"`{kernel.__name__}` has {len(names)} parameters, not {len(args)}.", next="pass fewer")
+        raise refuse(f"`{kernel.__name__}` has {len(names)} parameters, not {len(args)}.", next="pass fewer arguments")
     given = dict(zip(names, args, strict=False))
     twice = given.keys() & named.keys()
     if twice:
-        raise refuse(f"`{min(twice)}` is passed twice.", next="pass it once")
+        raise refuse(f"`{min(twice)}` is passed twice.", next="pass it only once")
     return {name: _number(value) for name, value in given.items()} | _judged(kernel, named)
 
 
@@ -176,7 +178,9 @@ def launches_of(function: Callable[..., Any], *args: Any) -> tuple[LaunchRecord,
 def launch_on_gpu(kernel: Any, grid: Any, args: tuple[Any, ...], named: Mapping[str, Any]) -> Any:
     """Compile a kernel with Triton and run it; TileError where there is no Triton or no GPU."""
     if importlib.util.find_spec("triton") is None:
-        raise refuse("Triton is not installed.", next='pip install triton (Linux), or launch without on="cuda"')
+        raise refuse(
+            "Triton is not installed.", next='run pip install triton (Linux only), or launch without on="cuda"'
+        )
     compiled = getattr(_compiled("\n\n".join(kernel.texts().values())), kernel.__name__)
     compiled[grid](*args, **named)
     return None

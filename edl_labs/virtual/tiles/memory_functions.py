@@ -20,28 +20,36 @@ _HINTS = {
 def _check_hints(**given: Any) -> None:
     for name, value in given.items():
         if value not in _HINTS[name]:
-            raise refuse(f"{name}={str(value)[:20]!r}.", next="omit it: it changes no value")
+            raise refuse(f"{name}={str(value)[:20]!r} is not supported.", next="omit it: it does not change any value")
 
 
 def _pointer(value: Any, what: str) -> Symbol:
     if not isinstance(value, Symbol) or not value.type.pointer:
-        raise refuse(f"tl.{what} without a pointer.", why="its first argument is an address", next="add to a pointer")
+        raise refuse(
+            f"tl.{what} was called without a pointer.",
+            why="its first argument is an address",
+            next="add an offset to a pointer",
+        )
     return value
 
 
 def _mask(t: Builder, mask: Any, shape: tuple[int, ...]) -> Symbol:
     mask = t.symbol(mask)
     if mask.type.scalar.kind != BOOLEAN:
-        raise refuse(f"A mask of {mask.type.scalar}.", why="this needs truth values", next="use a comparison")
+        raise refuse(
+            f"The mask has the type {mask.type.scalar}.",
+            why="a mask must consist of truth values",
+            next="use a comparison",
+        )
     return _fitted(t, mask, shape, "mask")
 
 
 def _fitted(t: Builder, value: Symbol, shape: tuple[int, ...], what: str) -> Symbol:
     if not shape and value.type.shape:
-        raise refuse(f"A block as the {what} of a scalar address.", next="use a block of addresses")
+        raise refuse(f"A scalar address cannot have a block as its {what}.", next="use a block of addresses")
     _, common = t.aligned(t.ranked(value, len(shape)), t.new(TileType(value.type.scalar, shape)))
     if common != shape:
-        raise refuse(f"The {what} has more elements than the addresses.", next="add an axis to the addresses")
+        raise refuse(f"The {what} has more elements than there are addresses.", next="add an axis to the addresses")
     return t.broadcast(value, shape)
 
 
@@ -60,7 +68,11 @@ def load(
     _check_hints(cache_modifier=cache_modifier, eviction_policy=eviction_policy)
     pointer = _pointer(pointer, "load")
     if mask is None and other is not None:
-        raise refuse("`other` without `mask`.", why="without a mask, every lane is loaded", next="pass a mask")
+        raise refuse(
+            "tl.load got `other` without `mask`.",
+            why="without a mask, every lane is loaded",
+            next="pass a mask, or omit `other`",
+        )
     scalar = pointer.type.scalar
     inputs = [pointer]
     if mask is not None:
@@ -99,7 +111,11 @@ def _atomic(kind: str) -> Any:
         pointer = _pointer(pointer, f"atomic_{kind}")
         scalar = pointer.type.scalar
         if scalar.bits < 16 or (scalar.bits == 16 and (kind != "add" or scalar not in (FP16, BF16))):
-            raise refuse(f"tl.atomic_{kind} of {scalar}.", why="there is no such instruction", next="use float32")
+            raise refuse(
+                f"tl.atomic_{kind} is not possible for {scalar}.",
+                why="a GPU has no such instruction",
+                next="use float32",
+            )
         t.serial |= used
         inputs = _written(t, pointer, val, mask)
         return t.emit("atomic", inputs, TileType(scalar, pointer.type.shape), kind=kind, scalar=scalar)

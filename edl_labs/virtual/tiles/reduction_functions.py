@@ -30,14 +30,14 @@ def _reduced(
     t: Builder, name: str, value: Symbol, axis: Any, keep_dims: Any, scalar: Scalar, /, **options: Any
 ) -> Symbol:
     if not value.type.shape or value.type.pointer:
-        raise refuse(f"A reduction of a {value.type}.", why="it has no axis", next="use the value itself")
+        raise refuse(f"A {value.type} cannot be reduced.", why="it has no axis", next="use the value itself")
     rank = len(value.type.shape)
     if axis is None:
         flat = t.view("reshape", value, (value.type.elements,))
         out = t.emit(name, (flat,), TileType(scalar), axis=0, **options)
         return t.view("reshape", out, (1,) * rank) if keep_dims else out
     if type(axis) is not int or not -rank <= axis < rank:
-        raise refuse(f"A block with {rank} axes has no axis {axis}.", next=f"use 0 to {rank - 1}")
+        raise refuse(f"A block with {rank} axes has no axis {axis}.", next=f"use an axis from 0 to {rank - 1}")
     axis %= rank
     shape = value.type.shape[:axis] + value.type.shape[axis + 1 :]
     out = t.emit(name, (value,), TileType(scalar, shape), axis=axis, **options)
@@ -100,10 +100,10 @@ def histogram(t: Builder, input: Any, num_bins: Any, mask: Any = None) -> Symbol
     """How often each of 0, ..., num_bins - 1 occurs."""
     value, bins = t.symbol(input), shape_of(t, num_bins)[0]
     if len(value.type.shape) != 1 or value.type.scalar.is_float or value.type.scalar.bits != 32:
-        raise refuse(f"tl.histogram of {value.type}.", next="pass int32 values with one axis")
+        raise refuse(f"tl.histogram is not possible for {value.type}.", next="pass int32 values with one axis")
     inputs = [value] if mask is None else [value, t.broadcast(t.symbol(mask), value.type.shape)]
     if any(one.type.scalar.kind != BOOLEAN for one in inputs[1:]):
-        raise refuse("A mask that does not consist of truth values.", next="use a comparison")
+        raise refuse("The mask does not consist of truth values.", next="use a comparison")
     return t.emit("histogram", inputs, TileType(INT32, (bins,)), bins=bins)
 
 
@@ -123,13 +123,15 @@ def dot(
     if allow_tf32 is not None:
         input_precision = "tf32" if allow_tf32 else "ieee"
     if input_precision is not None and str(input_precision).lower() not in _PRECISIONS:
-        raise refuse(f"input_precision={str(input_precision)[:20]!r}.", next='use "ieee" or "tf32"')
+        raise refuse(f"input_precision={str(input_precision)[:20]!r} is not supported.", next='use "ieee" or "tf32"')
     if a.type.scalar == FP32 and str(input_precision).lower() != "ieee":
         t.tf32_lines.add(t.line)
     scalar = _dot_type(a.type.scalar, type_of(out_dtype) if out_dtype is not None else None, acc)
     shape = a.type.shape[:-1] + b.type.shape[-1:]
     if acc is not None and t.symbol(acc).type != TileType(scalar, shape):
-        raise refuse(f"acc is a {t.symbol(acc).type}, the product a {TileType(scalar, shape)}.", next="convert acc")
+        raise refuse(
+            f"acc is a {t.symbol(acc).type}, but the product is a {TileType(scalar, shape)}.", next="convert acc"
+        )
     inputs = (a, b) if acc is None else (a, b, t.symbol(acc))
     return t.emit("dot", inputs, TileType(scalar, shape), source=a.type.scalar, scalar=scalar)
 
@@ -139,18 +141,24 @@ def _check_dot(a: Symbol, b: Symbol) -> None:
     kinds = (a.type.scalar, b.type.scalar)
     ranks = (len(a.type.shape), len(b.type.shape))
     if a.type.pointer or b.type.pointer or ranks not in ((2, 2), (3, 3)):
-        raise refuse("tl.dot needs two blocks with two axes.", next="add axes with x[:, None]")
+        raise refuse("tl.dot needs two blocks with two axes each.", next="add axes with x[:, None]")
     if not all(one.is_fp8 for one in kinds) and (kinds[0] != kinds[1] or kinds[0] not in allowed):
-        raise refuse(f"tl.dot of {kinds[0]} and {kinds[1]}.", next="convert both to one floating-point type")
+        raise refuse(
+            f"tl.dot cannot multiply {kinds[0]} and {kinds[1]}.", next="convert both to one floating-point type"
+        )
     if kinds[0] == UINT8:
-        raise refuse("tl.dot of uint8.", next="use int8")
+        raise refuse("tl.dot does not support uint8.", next="use int8")
     shapes = f"{list(a.type.shape)} and {list(b.type.shape)}"
     if a.type.shape[-1] != b.type.shape[-2] or a.type.shape[:-2] != b.type.shape[:-2]:
-        raise refuse(f"tl.dot of {shapes}: the inner lengths differ.", next="use tl.trans")
+        raise refuse(
+            f"tl.dot of {shapes}: the inner lengths differ.", next="check the shapes; tl.trans transposes a block"
+        )
     least = {8: 32, 16: 16, 32: 8, 64: 4}[kinds[0].bits]
     if a.type.shape[-1] < least:
         raise refuse(
-            f"tl.dot of {shapes}: K is below {least}.", why="a tensor core needs at least that", next="use larger tiles"
+            f"tl.dot of {shapes}: K is below {least}.",
+            why="a tensor core needs at least this length",
+            next="use larger tiles",
         )
 
 
@@ -159,7 +167,9 @@ def _dot_type(source: Scalar, out: Scalar | None, acc: Any) -> Scalar:
     if source == INT8:
         return INT32
     if out == BF16:
-        raise refuse("tl.dot into bfloat16.", next="accumulate in float32 and convert with .to(tl.bfloat16)")
+        raise refuse(
+            "tl.dot cannot accumulate in bfloat16.", next="accumulate in float32 and convert with .to(tl.bfloat16)"
+        )
     if source in (FP32, BF16):
         return FP32
     return FP64 if source == FP64 else out

@@ -116,10 +116,13 @@ def _dtype(program: TileProgram, tensors: Mapping[str, TensorArgument]) -> str:
 def _grid(grid: Any) -> tuple[int, int, int]:
     parts = list(grid) if isinstance(grid, tuple | list) else [grid]
     if not 1 <= len(parts) <= 3 or not all(isinstance(one, int | np.integer) and one >= 0 for one in parts):
-        raise refuse("A grid must have one to three numbers of programs.", next="kernel[(cdiv(n, BLOCK),)](...)")
+        raise refuse(
+            "A grid must consist of one to three numbers of programs.",
+            next="launch as in kernel[(cdiv(n, BLOCK),)](...)",
+        )
     full = tuple(int(one) for one in [*parts, 1, 1][:3])
     if full[0] * full[1] * full[2] > _MOST_PROGRAMS:
-        raise refuse(f"More than {_MOST_PROGRAMS:,} programs.", next="try a smaller input", kind="budget")
+        raise refuse(f"The grid has more than {_MOST_PROGRAMS:,} programs.", next="try a smaller input", kind="budget")
     return full  # type: ignore[return-value]
 
 
@@ -138,7 +141,9 @@ def _array_argument(value: Array) -> TensorArgument:
         root = root.base
     scalar = FROM_ARRAY.get(str(value.dtype))
     if scalar is None or root.dtype != value.dtype or not (root.flags.c_contiguous or root.flags.f_contiguous):
-        raise refuse(f"An array of {value.dtype} cannot be passed.", next="pass float32, float16 or integers")
+        raise refuse(
+            f"This array of {value.dtype} cannot be passed to a kernel.", next="pass float32, float16 or integers"
+        )
     flat = root.reshape(-1) if root.flags.c_contiguous else root.T.reshape(-1)
     start = (value.ctypes.data - root.ctypes.data) // value.itemsize
     return TensorArgument(flat, start, scalar, root.ctypes.data)
@@ -150,7 +155,10 @@ def _torch_argument(value: Any) -> TensorArgument:
     name = str(value.dtype).removeprefix("torch.")
     scalar = FROM_TORCH.get(name) or FROM_ARRAY.get(name)
     if value.device.type != "cpu" or scalar is None:
-        raise refuse(f"A tensor of {name} on {value.device}.", next='move it to the CPU, or launch with on="cuda"')
+        raise refuse(
+            f"This tensor of {name} on {value.device} cannot be passed to a kernel.",
+            next='move it to the CPU, or launch with on="cuda"',
+        )
     stored = {"uint16": torch.int16, "uint8": torch.uint8}.get(scalar.stored, value.dtype)
     whole = torch.empty(0, dtype=stored).set_(value.untyped_storage())
     flat = whole.numpy().view(scalar.stored)
@@ -173,7 +181,9 @@ def _traced(
     try:
         return tracer.trace(function, scope)
     except RecursionError:
-        raise refuse("The kernel is nested too deeply.", next="split it into parts with names") from None
+        raise refuse(
+            "The kernel is nested too deeply.", next="split it into parts, and give each part a name"
+        ) from None
 
 
 def compiled_for(module: KernelModule, kernel_name: str, parameters: Mapping[str, Any]) -> TileProgram:
@@ -202,7 +212,7 @@ def argument_type(value: bool | int | float) -> Scalar:
     if INT32.limits[0] <= value <= INT32.limits[1]:
         return INT32
     if not INT64.limits[0] <= value <= INT64.limits[1]:
-        raise refuse("An argument of more than 64 bits.", next="pass smaller numbers")
+        raise refuse("An argument needs more than 64 bits.", next="pass smaller numbers")
     return INT64
 
 
@@ -242,7 +252,7 @@ def _run(
     """All programs: as many at once as memory allows, or one after the other."""
     each = program.total_bytes()
     if each > _MOST_PROGRAM_BYTES:
-        raise refuse("A program needs more than 1 GiB of values.", next="use smaller tiles", kind="budget")
+        raise refuse("The values of one program need more than 1 GiB.", next="use smaller tiles", kind="budget")
     together = 1 if serial else max(1, _CHUNK_BYTES // max(1, each))
     engine = Engine(program, storages, grid, budget)
     env = {}

@@ -70,19 +70,19 @@ class Statements(Expressions):
     def do_return(self, node: ast.Return) -> None:
         """Ends the function."""
         if self.loops:
-            raise refuse("`return` inside a loop.", next="use `while` with a condition")
+            raise refuse("A `return` inside a loop is not possible.", next="use `while` with a condition")
         raise Returned(None if node.value is None else self.value(node.value))
 
     def do_assign(self, node: ast.Assign) -> None:
         """`name = value` and `a, b = values`."""
         if len(node.targets) != 1:
-            raise refuse("Two assignments in one statement.", next="write two statements")
+            raise refuse("One statement contains two assignments.", next="write two statements")
         self.assign(node.targets[0], self.value(node.value))
 
     def do_annassign(self, node: ast.AnnAssign) -> None:
         """`NAME: tl.constexpr = value` keeps a value known to the tracer."""
         if node.value is None:
-            raise refuse("An annotation without a value.", next="assign a value in the same statement")
+            raise refuse("An annotation has no value.", next="assign a value in the same statement")
         value = self.value(node.value)
         if not is_constexpr(node.annotation) or not isinstance(node.target, ast.Name):
             return self.assign(node.target, value)
@@ -96,7 +96,7 @@ class Statements(Expressions):
     def do_augassign(self, node: ast.AugAssign) -> None:
         """`name += value`."""
         if not isinstance(node.target, ast.Name):
-            raise refuse("An assignment to part of a value.", next="build the value with tl.where")
+            raise refuse("Assigning to part of a value is not possible.", next="build the value with tl.where")
         left = self.name(node.target.id)
         self.assign(node.target, self.binary(type(node.op), left, self.value(node.value)))
 
@@ -107,12 +107,13 @@ class Statements(Expressions):
         elif isinstance(target, ast.Tuple | ast.List):
             if not isinstance(value, tuple) or len(value) != len(target.elts):
                 raise refuse(
-                    f"{len(target.elts)} names and a different number of values.", next="use as many names as values"
+                    f"The statement assigns to {len(target.elts)} names, but there is a different number of values.",
+                    next="use as many names as values",
                 )
             for one, part in zip(target.elts, value, strict=True):
                 self.assign(one, part)
         else:
-            raise refuse("An assignment to part of a value.", next="build the value with tl.where")
+            raise refuse("Assigning to part of a value is not possible.", next="build the value with tl.where")
 
     def materialized(self, value: Any) -> Any:
         """A value of the run for a number; everything else as it is."""
@@ -129,7 +130,9 @@ class Statements(Expressions):
             self.statements([*(node.body if condition else node.orelse), *rest])
             return True
         if self.loops:
-            raise refuse("`return` inside a loop.", next="use `while` with a condition").at(node.lineno)
+            raise refuse("A `return` inside a loop is not possible.", next="use `while` with a condition").at(
+                node.lineno
+            )
         kept = self.scope.keys() | (assigned_names(node.body) & assigned_names(node.orelse))
         branches = [self.branch([*body, Forget(kept), *rest]) for body in (node.body, node.orelse)]
         values = [self.materialized(value) for _, value in branches]
@@ -149,7 +152,7 @@ class Statements(Expressions):
         """One value from what two branches return."""
         parts = [_parts(value) for value in values]
         if len({tuple(one.type for one in part) for part in parts}) != 1 or type(values[0]) is not type(values[1]):
-            raise refuse("Two `return`s give different types.", next="convert both to one type")
+            raise refuse("Two `return`s return different types.", next="convert both to the same type")
         for region, part in zip(regions, parts, strict=True):
             region.results = tuple(one.number for one in part)
         outputs = self.emit_region("if", (condition,), regions, [one.type for one in parts[0]])
@@ -218,7 +221,7 @@ class Statements(Expressions):
                 value = self.view("reshape", value, ())
             return self.cast(value, INT1)
         if value is not None and not isinstance(value, bool | int):
-            raise refuse(f"`if` on a {type(value).__name__}.", next="compare it with something")
+            raise refuse(f"A {type(value).__name__} cannot be a condition.", next="write a comparison")
         return bool(value)
 
 
@@ -239,7 +242,9 @@ def assigned_names(statements: Sequence[ast.stmt]) -> frozenset[str]:
 def _parts(value: Any) -> list[Symbol]:
     parts = value if isinstance(value, tuple) else (() if value is None else (value,))
     if not all(isinstance(one, Symbol) for one in parts):
-        raise refuse("A function that returns something other than values.", next="return blocks or scalars")
+        raise refuse(
+            "A function can return only blocks and scalars.", next="return a block, a scalar or a tuple of them"
+        )
     return list(parts)
 
 

@@ -147,7 +147,11 @@ def promote(a: Scalar, b: Scalar, *, weak: tuple[bool, bool] = (False, False), d
     if a.is_fp8 and b.is_fp8:
         return a if a == b else FP16
     if a.is_float or b.is_float:
-        raise refuse(f"{a} and {b} have no common type.", next="convert one with .to(tl.float32)")
+        raise refuse(f"{a} and {b} have no common type.", next="convert one of them with .to(tl.float32)")
     if division and a.signed != b.signed:
-        raise refuse(f"A division of {a} by {b}.", why="only one of them is signed", next="convert one with .to(...)")
+        raise refuse(
+            f"{a} cannot be divided by {b}.",
+            why="only one of the two types is signed",
+            next="convert one of them with .to(...)",
+        )
     return promote_integers(a, b)

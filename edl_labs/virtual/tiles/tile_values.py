@@ -40,9 +40,9 @@ class Budget:
         self.operations -= operations
         self.elements -= elements
         if self.operations < 0 or self.elements < 0:
-            why = "the evaluator stops a launch that takes longer than some seconds"
+            why = "the evaluator stops a launch that takes longer than a few seconds"
             then = "check that each loop ends, and try a smaller input"
-            raise TileError("The kernel does not end in time.", why=why, next=then, kind="budget")
+            raise TileError("The kernel did not finish in time.", why=why, next=then, kind="budget")
 
 
 class Running:

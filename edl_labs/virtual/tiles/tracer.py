@@ -24,7 +24,7 @@ class Tracer(Statements):
         self.calls = [function.name]
         returned = self.call_body(function, scope)
         if returned is not None:
-            raise refuse("A kernel cannot return a value.", next="store it with tl.store").at(function.line)
+            raise refuse("A kernel cannot return a value.", next="store the value with tl.store").at(function.line)
         find_captures(self.region)
         written = frozenset(self.origins if self.mixed_origins else self.written)
         lines = tuple(sorted(self.tf32_lines))
@@ -36,17 +36,19 @@ class Tracer(Statements):
         """`for` over range, tl.range or tl.static_range."""
         kind, bounds = self.range_of(node.iter)
         if not isinstance(node.target, ast.Name):
-            raise refuse("A loop with several loop variables.", next="use one name and compute the others")
+            raise refuse(
+                "A loop cannot have several loop variables.", next="use one variable, and compute the others from it"
+            )
         if kind == "static":
             return self.unrolled(node, bounds)
         low, high, step = bounds
         negative = isinstance(step, int) and step < 0
         if step == 0:
-            raise refuse("A loop with step 0.", why="it would never end", next="use a positive step")
+            raise refuse("The step of a loop is 0.", why="it would never end", next="use a positive step")
         low, high, step = (self.symbol(one) for one in (low, high, step))
         for one in (low, high, step):
             if one.type.shape or one.type.pointer or one.type.scalar.is_float:
-                raise refuse(f"A loop bound is a {one.type}.", next="use integer scalars")
+                raise refuse(f"A loop bound cannot be a {one.type}.", next="use integer scalars")
         scalar = promote_integers(promote_integers(low.type.scalar, high.type.scalar), step.type.scalar)
         index = self.new(TileType(scalar))
         self.loop("for", node.body, [low, high, step], index_name=node.target.id, index=index, negative=negative)
@@ -56,10 +58,12 @@ class Tracer(Statements):
     def unrolled(self, node: ast.For, bounds: tuple[Any, Any, Any]) -> None:
         """One copy of the body for each value."""
         if not all(type(one) is int for one in bounds) or not bounds[2]:
-            raise refuse("tl.static_range over run-time values.", next="use range, or constexpr bounds")
+            raise refuse(
+                "tl.static_range needs bounds that are known at compile time.", next="use range, or constexpr bounds"
+            )
         values = range(*bounds)
         if len(values) > _MOST_UNROLLED:
-            raise refuse(f"tl.static_range with {len(values):,} iterations.", next="use range")
+            raise refuse(f"A tl.static_range loop cannot have {len(values):,} iterations.", next="use range")
         assert isinstance(node.target, ast.Name)
         for value in values:
             self.count_one()

@@ -192,4 +192,7 @@ class ValueOperations(Running):
 
     def do_assume(self, op: Operation, inputs: list[Tile], env: Any) -> None:
         if not inputs[0].array.all():
-            raise refuse("tl.assume got a false condition in a program.", next="remove it, or correct the condition")
+            raise refuse(
+                "The condition of tl.assume is false in at least one program.",
+                next="remove it, or correct the condition",
+            )

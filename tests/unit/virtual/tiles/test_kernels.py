@@ -150,7 +150,7 @@ def test_integer_division_truncates_in_the_run_and_floors_when_known() -> None:
 
 
 def test_a_kernel_without_an_end_stops() -> None:
-    with pytest.raises(TileError, match="does not end in time"):
+    with pytest.raises(TileError, match="did not finish in time"):
         run("i = 0\nwhile i >= 0:\n    i = i * 1", {"y": np.zeros(1, np.int32)}, budget=Budget(operations=1000))
 
 
@@ -199,19 +199,19 @@ def test_host_code_can_be_recorded_instead() -> None:
         ("tl.store(n, 1)", "without a pointer"),
         ("v = 2 ** 10 ** 9", "64 bits"),
         ("v = 'a' * 1000", "text"),
-        ("v = f'{n}'", "an f-string"),
-        ("v = [i for i in (1, 2)]", "a comprehension"),
+        ("v = f'{n}'", "An f-string"),
+        ("v = [i for i in (1, 2)]", "A comprehension"),
         ("tl = 3", "reserved"),
         ("v = n.__class__", "no `.__class__`"),
-        ("v = tl.zeros((1024, 2048), tl.float32)", "the most is 1,048,576"),
+        ("v = tl.zeros((1024, 2048), tl.float32)", "at most 1,048,576 elements"),
         ("v = f(y, n, h)", "calls itself"),
-        ("tl.static_assert(1 == 2)", "static_assert fails."),
+        ("tl.static_assert(1 == 2)", "static_assert failed."),
         ("del n", "del is not part"),
         ("p = n.to(tl.pointer_type(tl.int32))", "no tl.pointer_type"),
         ("tl.store(y, y.to(tl.int64))", "A pointer is not a number"),
         ("print(n)", "`print` is not defined"),
         ("getattr(tl, 'store')(y, 1)", "`getattr` is not defined"),
-        ("tl.store = 3", "assignment to part"),
+        ("tl.store = 3", "Assigning to part"),
     ],
 )
 def test_what_is_refused_has_a_line_and_an_alternative(text: str, sentence: str) -> None:
