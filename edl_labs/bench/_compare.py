@@ -130,7 +130,7 @@ def _check(candidates: Mapping[str, Callable[..., Any]], *, band: float, precisi
     require_fraction(level=level)
     if len(candidates) < 2:
         raise UsageError(
-            f"compare() needs two functions or more, got {len(candidates)}.",
+            f"compare() needs at least two functions, got {len(candidates)}.",
             why="compare() returns the ratio of two times.",
             next='Pass functions by name: compare({"eager": f, "compiled": g}).',
         )
@@ -138,7 +138,7 @@ def _check(candidates: Mapping[str, Callable[..., Any]], *, band: float, precisi
         if value is not None and not 0 <= value < 1:
             raise UsageError(
                 f"{name} must be 0 or more and below 1, got {value!r}.",
-                why="It is a relative difference: 0.005 means half a per cent.",
+                why="It is a relative difference: 0.005 means 0.5 %.",
                 next=f"Pass {name}={value / 100:g} for {value:g} %." if value >= 1 else f"Pass {name}=0.005.",
             )
 
@@ -260,7 +260,9 @@ def _first_notes(rounds: Rounds, *, budget_s: float, wall_s: float) -> tuple[str
     notes = []
     for runner, plan in ((sampler.runner, sampler.plan) for sampler in rounds.samplers):
         if plan.warm_calls == 1:
-            notes.append(f"{runner.name}: {ONE_COLD_CALL}: it took {seconds(plan.call_s)}, too long to be made again")
+            notes.append(
+                f"{runner.name}: {ONE_COLD_CALL}: it took {seconds(plan.call_s)}, which is too long to call it again"
+            )
         else:
             notes.append(first_call_note(runner.first, plan.call_s, budget_s=budget_s, name=runner.name))
     first_s = sum(sampler.runner.first_call().took_s for sampler in rounds.samplers)
@@ -275,35 +277,39 @@ def _notes(rows: tuple[RatioRow, ...], rounds: Rounds) -> tuple[str, ...]:
         # What changes all sides alike is the machine.
         if abs(change) > _DRIFT_NOTED and max(changes) - min(changes) > _DRIFT_NOTED:
             word = "slower" if change > 0 else "faster"
-            notes.append(f"calls of {name} got {word} as more of them were made: the ratio is a moving target")
+            notes.append(f"calls of {name} got {word} during the measurement, so the ratio keeps changing")
     for index, row in enumerate(rows, 1):
         if rounds.varies(index):
-            notes.append(f"{row.name} or {row.against} varies from call to call: the ratio is that of their mean times")
+            notes.append(f"{row.name} or {row.against} varies from call to call: the ratio compares their mean times")
         elif rounds.unexplained(index):
             notes.append(
                 f"all calls of {row.name} together took {rounds.total_ratio(index):.3g} times as long as those of "
-                f"{row.against}: a few calls took far longer than the rest; a larger budget_s will tell whose they are"
+                f"{row.against}: a few calls took far longer than the rest; a larger budget_s will show which "
+                "function they belong to"
             )
         elif row.interleaving_changed and max(map(abs, changes)) <= _DRIFT_NOTED:
             notes.append(
-                f"interleaving changed the answer: one after the other, {row.name} takes {row.blocked_ratio:.3g} times "
-                f"{row.against}'s time, in turn {row.ratio:.3g} times; they disturb each other (cache, memory, buffers)"
+                f"interleaving changed the result: measured separately, {row.name} takes {row.blocked_ratio:.3g} times "
+                f"as long as {row.against}, but interleaved {row.ratio:.3g} times; they affect each other (cache, "
+                "memory, buffers)"
             )
     if rounds.interrupted > 0.3 * rounds.count:
         notes.append(f"other programs interrupted {rounds.interrupted} of {rounds.count} rounds")
     far = [row.name for index, row in enumerate(rows, 1) if _tells_roughly(rounds, index)]
     if far:
         notes.append(
-            f"{counted(rounds.count, 'round')} fitted the budget: the ratio of {', '.join(far)} is that of warm calls, "
-            f"not in turn, and its interval allows a factor of {_ROUGH}"
+            f"{counted(rounds.count, 'round')} fitted into the budget: the ratio of {', '.join(far)} comes from the "
+            "warm-up calls, "
+            f"which were not interleaved, so its interval spans a factor of {_ROUGH}"
         )
     elif rounds.count < _FEWEST:
         notes.append(
-            f"only {counted(rounds.count, 'round')} fitted the budget: the interval is wide; give a larger budget_s"
+            f"only {counted(rounds.count, 'round')} fitted into the budget, so the interval is wide; pass a larger "
+            "budget_s"
         )
     if rounds.dropped:
         were = "was" if rounds.dropped == 1 else "were"
         notes.append(
-            f"{counted(rounds.dropped, 'round')} {were} dropped, in which the device's clock moved or was throttled"
+            f"{counted(rounds.dropped, 'round')} {were} dropped because the device's clock changed or was throttled"
         )
     return tuple(notes)

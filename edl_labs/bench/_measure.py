@@ -250,29 +250,32 @@ def _exact(times: list[float], clock: Clock, plan: BlockPlan) -> bool:
 def _notes(run: _Run, plan: BlockPlan, times: list[float], *, wall_s: float) -> tuple[str, ...]:
     notes = []
     if plan.warm_calls == 1 and len(times) == 1:
-        notes.append(f"{ONE_COLD_CALL}: it took too long to be made again, and loading or compiling may be part of it")
+        notes.append(f"{ONE_COLD_CALL}: it took too long to be repeated, so its time may include loading or compiling")
     elif run.dropped and not run.timed:
-        notes.append("no block is left: the time is that of the warm-up, without an interval")
+        notes.append("every block was dropped, so the time comes from the warm-up and has no interval")
     elif len(times) < _LEAST_TIMES:
         calls = "one call" if len(times) == 1 else counted(len(times), "call")
-        notes.append(f"{calls} filled the budget: there is no interval; give a larger budget_s")
+        notes.append(f"{calls} filled the budget, so there is no interval; pass a larger budget_s")
     if run.dropped:
         were = "was" if run.dropped == 1 else "were"
         notes.append(
-            f"{counted(run.dropped, 'block')} {were} dropped, in which the device's clock moved or was throttled"
+            f"{counted(run.dropped, 'block')} {were} dropped because the device's clock changed or was throttled"
         )
     if run.interrupted > 0.3 * (run.interrupted + len(times)):
         notes.append(f"other programs interrupted {counted(run.interrupted, 'block')}")
     change = stats.drift(times)
     if abs(change) > 0.2:
         word = "slower" if change > 0 else "faster"
-        notes.append(f"calls got {word} as more of them were made: the median describes a moving target")
+        notes.append(
+            f"calls got {word} during the measurement, so their time keeps changing and the median is only a snapshot"
+        )
     later_s = plan.call_s if plan.warm_calls > 1 else math.inf
     notes.append(first_call_note(run.first, later_s, budget_s=run.budget_s))
     notes.append(overrun_note(wall_s, budget_s=run.budget_s, first_s=run.first.took_s))
     if times and plan.calls * plan.call_s <= 2 * run.resolution_s:
         take = "takes" if plan.calls == 1 else "take"
         notes.append(
-            f"{counted(plan.calls, 'call')} {take} less than two steps of this clock: the time is only bounded"
+            f"{counted(plan.calls, 'call')} {take} less than two steps of this clock, so the time is known only "
+            "within bounds"
         )
     return tuple(filter(None, notes))

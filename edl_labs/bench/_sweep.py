@@ -126,9 +126,9 @@ def _places(grid: Mapping[str, Iterable[Any]] | Iterable[Mapping[str, Any]]) -> 
         json.dumps(places)
     except (TypeError, ValueError) as error:
         raise UsageError(
-            "a grid may contain only plain values",
+            "a grid can contain only plain values",
             why=str(error),
-            next="pass numbers and text, and build tensors in fn",
+            next="pass numbers and strings, and create tensors inside fn",
         ) from None
     return places
 
@@ -154,15 +154,17 @@ def _saved(file: Path | None, label: str, settings: Mapping[str, Any]) -> dict[s
         return {}
     saved = Sweep.from_json(file.read_text(encoding="utf-8"))
     if saved.name != label:
-        raise _other(file, f"it holds the times of {saved.name}, and this is {label}")
+        raise _other(file, f"it contains the times of {saved.name}, but this sweep is of {label}")
     if saved.settings and dict(saved.settings) != dict(settings):
-        raise _other(file, f"it was measured with {_place(saved.settings)}, and this asks for {_place(settings)}")
+        raise _other(file, f"it was measured with {_place(saved.settings)}, but this sweep uses {_place(settings)}")
     return {_key(point.parameters): point for point in saved.points}
 
 
 def _other(file: Path, why: str) -> UsageError:
     return UsageError(
-        f"{file.name} belongs to another sweep", why=why, next="use another path=, or delete that file to measure again"
+        f"{file.name} belongs to a different sweep",
+        why=why,
+        next="use a different path=, or delete this file to measure again",
     )
 
 

@@ -105,7 +105,7 @@ class Timer:
         """The lap of this name: its whole path, or the end of one."""
         found = [full for full in self._laps if full == path or full.endswith("/" + path)]
         if not found:
-            raise KeyError(f"no lap is called {path!r}; there are {', '.join(self._laps) or 'none yet'}")
+            raise KeyError(f"there is no lap {path!r}; the laps are: {', '.join(self._laps) or 'none yet'}")
         return self._laps[min(found, key=len)].stats(min(found, key=len))
 
     def lap(self, name: str) -> _Region | _Nothing:
@@ -160,14 +160,15 @@ class Timer:
         undrained = [path for path, lap in self._laps.items() if lap.undrained]
         if undrained:
             # Looking at the first laps inside another one has waited in it: that it took longer tells nothing.
-            return (mistake("no_sync", f"after {undrained[-1]} the device was still at work"),)
+            return (mistake("no_sync", f"the device was still working at the end of {undrained[-1]}"),)
         found = {}
         for path, lap in self._laps.items():
             if len(lap.kept) >= 4 and lap.kept[0] > 10 * median(lap.kept[1:]):
                 first, others = seconds(lap.kept[0]), seconds(median(lap.kept[1:]))
                 found["compile_inside"] = mistake(
                     "compile_inside",
-                    f"the first {path} took {first}, the others {others}: compiling, loading or tuning",
+                    f"the first {path} took {first}, and the others took {others}, so the first included compiling, "
+                    "loading or tuning",
                 )
         return tuple(found.values())
 
@@ -175,7 +176,8 @@ class Timer:
         whole = self._laps.get(self.name)
         total = whole.total_s if whole else sum(lap.total_s for path, lap in self._laps.items() if "/" not in path)
         return (
-            "\n".join([self._line(path, lap, total) for path, lap in self._laps.items()]) or f"{self.name}: not run yet"
+            "\n".join([self._line(path, lap, total) for path, lap in self._laps.items()])
+            or f"{self.name}: has not run yet"
         )
 
     def _line(self, path: str, lap: _Lap, total: float) -> str:

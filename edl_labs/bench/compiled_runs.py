@@ -54,7 +54,7 @@ class CompiledRun(Value):
         how = "recorded" if self.is_recorded else "measured"
         return (
             f"{how}, {self.machine}: eager {seconds(self.eager_s)}, first compiled call {seconds(self.first_call_s)}, "
-            f"warm {seconds(self.warm_s)} ({self.low:.2f} to {self.high:.2f} of eager)"
+            f"warm {seconds(self.warm_s)} ({self.low:.2f} to {self.high:.2f} times the eager time)"
         )
 
 
@@ -71,7 +71,7 @@ def compiled_run(
     Where nothing can be compiled (no C++ compiler), or with `here=False`, the recording is given: its name, and which
     of its values. EdlError where there is none.
     """
-    why = "asked not to compile here"
+    why = "compiling was switched off with here=False"
     if here:
         try:
             return _compiled(function, budget_s, equal)

@@ -38,7 +38,9 @@ def compare_outputs(calls: dict[str, Callable[[], Any]], equal: Any) -> str:
         return "not compared (equal=False)"
     if equal is not None and not callable(equal):
         raise UsageError(
-            f"equal={equal!r}", why="it says how outputs are compared", next="pass a function of two, or False"
+            f"equal={equal!r}",
+            why="equal= defines how outputs are compared",
+            next="pass a function of two results, or False",
         )
     judge = equal if callable(equal) else outputs_equal
     (first, call), *others = calls.items()
@@ -54,9 +56,9 @@ def compare_outputs(calls: dict[str, Callable[[], Any]], equal: Any) -> str:
                 continue
             again()
             if _verdict(judge, expected, call()) is False:
-                return f"not compared: {first} gives another result each time"
+                return f"not compared: {first} returns a different result each time"
             raise _different(first, name, expected, actual)
-    return "equal" if told else "not compared: the results have no equality of their own (equal= may give one)"
+    return "equal" if told else "not compared: these results define no equality (you can pass one as equal=)"
 
 
 def outputs_equal(expected: Any, actual: Any) -> bool | None:
@@ -178,9 +180,9 @@ def _arrays_equal(expected: Any, actual: Any) -> bool:
 
 def _different(first: str, name: str, expected: Any, actual: Any) -> DifferentOutputs:
     return DifferentOutputs(
-        f"{name} and {first} give different results",
-        why=f"{_short(actual)} instead of {_short(expected)}",
-        next="fix the wrong one, define equality with equal=, or pass equal=False to compare only times",
+        f"{name} and {first} return different results",
+        why=f"got {_short(actual)} instead of {_short(expected)}",
+        next="fix the wrong function, define equality with equal=, or pass equal=False to compare only times",
     )
 
 

@@ -12,12 +12,13 @@ from edl_labs.bench._compare import compare
 from edl_labs.bench._measure import measure
 from edl_labs.bench.results import Comparison, Measurement
 from edl_labs.errors import UsageError
+from edl_labs.units import counted
 
 _SEPARATOR = "---"
 _USAGE = {
     "measure": "%measure [--budget SECONDS] [--cold] statement",
-    "compare": "%%compare [--budget SECONDS] [--band FRACTION] [--no-outputs], then parts divided by lines of ---, "
-    "each of which may begin with a line `# its name`",
+    "compare": "%%compare [--budget SECONDS] [--band FRACTION] [--no-outputs], then parts "
+    "separated by lines of ---; each part may begin with a line `# its name`",
 }
 
 
@@ -52,10 +53,16 @@ def compare_cell(line: str, cell: str, space: dict[str, Any]) -> Comparison:
     """The `Comparison` of the parts of a cell."""
     options, rest = _options("compare", line)
     if rest.strip():
-        raise UsageError(f"%%compare does not know {rest!r}", why="the code belongs below it", next=_USAGE["compare"])
+        raise UsageError(
+            f"%%compare does not accept {rest!r} on its first line",
+            why="the code belongs in the lines below",
+            next=_USAGE["compare"],
+        )
     parts = [part for part in _parts(cell) if part.strip()]
     if len(parts) < 2:
-        raise UsageError("%%compare needs two parts", why=f"the cell has {len(parts)}", next=_USAGE["compare"])
+        raise UsageError(
+            "%%compare needs two parts", why=f"the cell has {counted(len(parts), 'part')}", next=_USAGE["compare"]
+        )
     candidates: dict[str, Callable[[], Any]] = {}
     for index, part in enumerate(parts):
         candidates[_name(part, index, candidates)] = _function(part, space)
@@ -117,10 +124,14 @@ def _function(source: str, space: dict[str, Any]) -> Callable[[], Any]:
         body = ast.parse(source).body
     except SyntaxError as error:
         raise UsageError(
-            f"line {error.lineno}: {error.msg}", why="this is not Python", next="try it in a cell first"
+            f"line {error.lineno}: {error.msg}",
+            why="this is not valid Python",
+            next="run the code in a cell of its own first",
         ) from None
     if not body:
-        raise UsageError("there is nothing to time", why="a part contains no statement", next="write one, or `pass`")
+        raise UsageError(
+            "there is nothing to time", why="a part contains no statement", next="write a statement, or `pass`"
+        )
     if isinstance(body[-1], ast.Expr):
         body[-1] = ast.copy_location(ast.Return(body[-1].value), body[-1])
     module = ast.parse("def timed():\n    pass")

@@ -58,7 +58,7 @@ def measured_here(experiment: str) -> str:
     """The rows of your own recording of an experiment, labelled with its device; or how to get one."""
     found = mine(experiment)
     if found is None:
-        return f"measured here: nothing yet; on a machine with a GPU, `edl-labs record --mine` writes {MINE}/"
+        return f"nothing has been measured here yet; on a machine with a GPU, `edl-labs record --mine` writes {MINE}/"
     lines = [f"measured here ({re.sub('^measured by you on ', '', found.title)}):"]
     for number, x in enumerate(found.x):
         values = (f"{one.label} {_SHOWN.get(one.unit, str)(one.values[number])}" for one in found.series)

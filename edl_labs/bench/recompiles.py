@@ -129,6 +129,6 @@ def _dynamo() -> Any:
         raise UsageError(
             "torch.compile's decisions cannot be observed here",
             why=f"{type(error).__name__}: {str(error)[:_MOST_TEXT]}",
-            next="install torch 2.7 or later for a Python that it supports",
+            next="install torch 2.7 or later, with a version of Python that it supports",
         ) from error
     return torch._dynamo

@@ -47,7 +47,9 @@ class ClockFacts:
     @classmethod
     def of(cls, clock: Clock, *, asynchronous: bool) -> ClockFacts:
         """The facts that a clock states about itself."""
-        waits = "waits for its device at both ends of a block" if asynchronous else "the processor's own work only"
+        waits = (
+            "waits for its device at both ends of a block" if asynchronous else "measures only the processor's own work"
+        )
         return cls(str(clock.name), float(clock.resolution_s), float(clock.read_cost_s), waits)
 
 
@@ -110,7 +112,7 @@ class Measurement(Value, Plottable):
 
     def __float__(self) -> float:
         if self.is_cold_call:
-            warnings.warn(f"{self.name}: {ONE_COLD_CALL}, not the time of a warm one", stacklevel=2)
+            warnings.warn(f"{self.name}: {ONE_COLD_CALL}, so this is not the time of a warm call", stacklevel=2)
         return self.median_s
 
     def __repr__(self) -> str:
@@ -240,7 +242,7 @@ class Comparison(Value, Plottable):
             if row.name == name:
                 return row
         names = ", ".join(row.name for row in self.rows)
-        raise UsageError(f"no row is called {name!r}", why=f"there are {names}", next="use one of these")
+        raise UsageError(f"there is no row {name!r}", why=f"the rows are {names}", next="use one of these names")
 
     def __repr__(self) -> str:
         return comparison_text(self)
@@ -276,8 +278,8 @@ def measurement_line(m: Measurement) -> str:
 def measurement_text(m: Measurement) -> str:
     """The measurement as text, its warnings below it."""
     blocks = f"{counted(m.blocks, 'block')} of {counted(m.calls, 'call')}"
-    how = f"  {blocks} on the {m.clock.name} clock, {m.warm_calls} to warm up"
-    extra = [word for word, on in (("caches cleared", m.cold), ("as a graph", m.graph)) if on]
+    how = f"  {blocks} on the {m.clock.name} clock, after {counted(m.warm_calls, 'warm-up call')}"
+    extra = [word for word, on in (("caches cleared", m.cold), ("replayed as a graph", m.graph)) if on]
     lines = [measurement_line(m), ", ".join([how, *extra])]
     return "\n".join([*lines, *(f"  note: {note}" for note in m.notes), *map(_mistake_text, m.warnings)])
 
@@ -295,7 +297,7 @@ def _row_text(row: RatioRow, c: Comparison) -> str:
     words = {
         "faster": f"{row.name} is faster than {row.against}",
         "slower": f"{row.name} is slower than {row.against}",
-        "same": f"{row.name} takes the same time as {row.against}, within {percent(c.band)}",
+        "same": f"{row.name} takes the same time as {row.against} within {percent(c.band)}",
         "inconclusive": f"{row.name} against {row.against}: inconclusive within {percent(c.band)}",
     }[row.verdict]
     return f"{words}: time ratio {ratio_text(row.ratio, row.low, row.high)}"

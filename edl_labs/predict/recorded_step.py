@@ -88,7 +88,7 @@ def record_step(
         meant = short.get(str(dtype).removeprefix("torch."))
         amp = f" (or 'amp_{meant}' for autocast)" if meant in ("fp16", "bf16") else ""
         raise UsageError(
-            f"no dtype is called {str(dtype)[:40]!r} here",
+            f"there is no dtype {str(dtype)[:40]!r} here",
             why="a step's dtype selects weights, autocast or TF32 for products",
             next=f"say {meant!r}{amp}" if meant else f"say one of {', '.join(DTYPES)}",
         )

@@ -48,7 +48,7 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
     "measure with budget": (lambda: measure(f, budget=1), "measure() got an unexpected keyword argument 'budget'."),
     "compare numbers": (lambda: compare({1: f, 2: f}), "compare() needs a dict of text to function, got dict of int"),
     "compare a number": (lambda: compare({"a": f, "b": 3}), "compare() needs a dict of text to function"),
-    "compare one": (lambda: compare({"a": f}), "compare() needs two functions or more, got 1."),
+    "compare one": (lambda: compare({"a": f}), "compare() needs at least two functions, got 1."),
     "compare a list": (lambda: compare([f, f]), "got list with function at index 0"),
     "compare within 50": (lambda: compare({"a": f, "b": f}, band=50), "band must be 0 or more and below 1, got 50."),
     "compare at level 95": (lambda: compare({"a": f, "b": f}, level=95), "level must be between 0 and 1"),

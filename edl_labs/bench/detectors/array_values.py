@@ -20,9 +20,9 @@ class Denormals(Detector):
     """Values are too small for the processor's fast path."""
 
     kind = "denormals"
-    what = "the data holds denormal numbers"
-    why = "{detail}: processors compute with them many times more slowly than with ordinary values"
-    next = "measure with values of an ordinary size, or set torch.set_flush_denormal(True) if real runs do"
+    what = "the data contains denormal numbers"
+    why = "{detail}; processors are many times slower with such values than with ordinary ones"
+    next = "measure with values of ordinary size, or call torch.set_flush_denormal(True) if your real runs do"
 
     def after_call(self, result: Any) -> str:
         return _share_text([result]) if self.look.calls == 2 else ""

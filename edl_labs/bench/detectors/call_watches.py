@@ -65,7 +65,11 @@ class TorchWatch:
         if not (torch.accelerator.is_available() and (not torch.cuda.is_available() or torch.cuda.is_initialized())):
             return ""
         idle = torch.accelerator.current_stream().query()
-        return "" if idle else "the accelerator was still at work when the call returned, and this clock does not wait"
+        return (
+            ""
+            if idle
+            else "the accelerator was still working when the call returned, and this clock does not wait for it"
+        )
 
     def see_function(self, name: str, args: tuple[Any, ...]) -> None:
         of_tensor = name in _READS and bool(args) and isinstance(args[0], self._torch.Tensor)
@@ -250,7 +254,7 @@ class VirtualWatch:
         joined = any(op["op"] == "wait" and op["stream"] == self.stream for op in self.operations)
         waited = bool(self.waits)
         return (
-            f"kernels ran on stream {min(others)}, and the current stream does not wait"
+            f"kernels ran on stream {min(others)}, and the current stream does not wait for them"
             if others - {self.stream} and not (joined or waited)
             else ""
         )
@@ -262,7 +266,9 @@ class VirtualWatch:
             return ""
         fresh = self._names[-1] - set().union(*self._names[:-1])
         earlier = self._names[-2] - set().union(*self._names[:-2])
-        return f"each call launches a kernel that was never loaded before ({min(fresh)})" if fresh and earlier else ""
+        return (
+            f"each call launches a kernel that had not been loaded before ({min(fresh)})" if fresh and earlier else ""
+        )
 
     @property
     def growth(self) -> int:

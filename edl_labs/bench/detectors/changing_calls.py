@@ -35,8 +35,8 @@ class GraphKept(Detector):
 
     kind = "graph_kept"
     what = "each call keeps its autograd graph alive"
-    why = "{detail}: memory grows with each call, and the allocator's time with it"
-    next = "keep loss.detach() or loss.item() outside, or run the call under torch.no_grad()"
+    why = "{detail}; memory use and the time spent in the allocator grow with each call"
+    next = "store only loss.detach() or loss.item(), or run the call under torch.no_grad()"
 
     def after_calls(self, call: Callable[[], object], *, finished: bool) -> str:
         if not finished:
@@ -49,13 +49,13 @@ class GradientsAccumulate(Detector):
     """Gradients are not cleared before a backward pass."""
 
     kind = "gradients_accumulate"
-    what = "gradients pile up from call to call"
-    why = "{detail}: each backward pass adds to what the last one left, which a training step does not do"
+    what = "gradients accumulate from call to call"
+    why = "{detail}; each backward pass adds to the gradients of the previous one, unlike in a training step"
     next = "set gradients to None first: optimizer.zero_grad(set_to_none=True)"
 
     def after_call(self, result: Any) -> str:
         piled_up = self.look.torch is not None and self.look.torch.piled_up and self.look.calls > 1
-        return "a gradient was already there when the backward pass began" if piled_up else ""
+        return "a gradient already existed when the backward pass began" if piled_up else ""
 
     def after_calls(self, call: Callable[[], object], *, finished: bool) -> str:
         if not finished:
@@ -68,8 +68,8 @@ class AllocatorGrowing(Detector):
 
     kind = "allocator_growing"
     what = "memory still grows with each call"
-    why = "{detail}: the time of a call then includes fetching new memory, and the run may end out of memory"
-    next = "let go of what the call stores, or reuse one buffer; empty caches and lists between calls"
+    why = "{detail}; a call's time then includes allocating new memory, and the run may run out of memory"
+    next = "release what the call stores, or reuse one buffer; clear caches and lists between calls"
 
     def __init__(self, look: Look) -> None:
         super().__init__(look)
@@ -77,7 +77,7 @@ class AllocatorGrowing(Detector):
 
     def after_call(self, result: Any) -> str:
         growth = self.look.virtual.growth if self.look.virtual else 0
-        return f"each call makes {counted(growth, 'buffer')} more than it frees" if growth > 0 else ""
+        return f"each call allocates {counted(growth, 'buffer')} more than it frees" if growth > 0 else ""
 
     def after_calls(self, call: Callable[[], object], *, finished: bool) -> str:
         look = self.look
@@ -89,7 +89,9 @@ class AllocatorGrowing(Detector):
         if look.virtual is not None:
             return ""
         if compiles((look.fn,)):
-            look.off[self.kind] = "the compiler, which its code calls each time, keeps something of each call"
+            look.off[self.kind] = (
+                "the function calls the compiler each time, and the compiler stores something for each call"
+            )
             return ""
         shortest_s = min(_call_s(look, call) for _ in range(_BATCHES))  # one may have waited for a processor
         calls = int(look.budget_s * _SHARE / max(shortest_s, 1e-7))
@@ -106,7 +108,7 @@ class AllocatorGrowing(Detector):
     def after(self, *, plan: BlockPlan, blocks: int, state: State | None) -> str:
         grown = reserved_bytes(sys.modules.get("torch")) - self._reserved
         enough = grown > 0 and blocks > 1 and grown > 0.5 * blocks * plan.calls * _BLOCK_BYTES
-        return f"the allocator fetched {byte_count(grown)} more while it was timed" if enough else ""
+        return f"the allocator reserved {byte_count(grown)} more during the timing" if enough else ""
 
 
 def _keeps_graphs(look: Look) -> bool:
@@ -203,8 +205,8 @@ class CompileInside(Detector):
 
     kind = "compile_inside"
     what = "compiling or tuning happened while the clock ran"
-    why = "{detail}; that is paid once, not in each call"
-    next = "compile before measuring, and give inputs of one shape; for a Timer, run the region a few times before it"
+    why = "{detail}; real runs pay this cost once, not in each call"
+    next = "compile before measuring, and pass inputs of a single shape; with a Timer, run the region a few times first"
 
     def __init__(self, look: Look) -> None:
         super().__init__(look)

@@ -186,9 +186,9 @@ class Detection:
         kind = used_up(feed.pool[:sets]) if feed is not None else ""
         if kind:
             raise UsageError(
-                f"an input is a {kind}with nothing left in it",
-                why="each call removes what it reads, so the later calls would have nothing to do",
-                next="pass what it is made from, such as the list, and make the iterator inside the function",
+                f"an input is an exhausted {kind}",
+                why="each call consumes what it reads, so later calls would have nothing to do",
+                next="pass the underlying data, such as the list, and create the iterator inside the function",
             )
 
     def _look_at_calls(self) -> bool:

@@ -96,7 +96,7 @@ class SideEffects:
         loaded = len(sys.modules) != modules or compiled
         changed = [] if loaded else [name for name, value in after.items() if before.get(name, value) != value]
         if changed:
-            self._see("settings_changed", f"it leaves {changed[0]} at {after[changed[0]]}")
+            self._see("settings_changed", f"it changes {changed[0]} to {after[changed[0]]}")
         if read is not None and (now := read_bytes()) is not None:
             self.file_bytes = (now[0] - read[0], now[1] - read[1])
         return result
@@ -189,7 +189,7 @@ _WATCHED: tuple[tuple[str, tuple[Name, ...], Callable[[tuple[Any, ...]], str]], 
     ("sleeps", _SLEEPS, _slept),
     ("housekeeping", _EMPTIES, lambda args: "it calls empty_cache()"),
     ("loads_code", _LOADERS, lambda args: f"it executes the module {getattr(args[-1], '__name__', '')}"),
-    ("settings_changed", _SETTERS, lambda args: "it calls a function that sets how the process computes"),
+    ("settings_changed", _SETTERS, lambda args: "it calls a function that changes how the process computes"),
     *(("instrumented", (path,), lambda args, tool=tool: f"it turns {tool} on") for path, tool in _TOOLS.items()),
 )
 

@@ -24,12 +24,12 @@ class ConstantInputs(Detector):
     """The inputs hold one value throughout."""
 
     kind = "constant_inputs"
-    what = "the inputs hold one constant value: {detail}"
+    what = "the inputs are constant: {detail}"
     why = (
-        "constant data can be faster: less power is drawn (a bf16 product of zeros ran 13 % faster on one "
+        "constant data can be faster: it draws less power (a bf16 product of zeros ran 13 % faster on one "
         "GPU), and branches, denormals and sparsity behave unlike real data"
     )
-    next = "measure with data like the real thing, for example torch.randn"
+    next = "measure with realistic data, for example from torch.randn"
 
     def before(self) -> str:
         if self.look.feed is None:
@@ -108,7 +108,9 @@ def _constant(value: Any) -> str:
         return ""
     shape = "×".join(map(str, value.shape))
     return (
-        f"all zeros in an array of {shape}" if float(first) == 0 else f"{float(first):g} throughout an array of {shape}"
+        f"all zeros in an array of {shape}"
+        if float(first) == 0
+        else f"every value is {float(first):g} in an array of {shape}"
     )
 
 
@@ -116,9 +118,9 @@ class LazyResult(Detector):
     """What is returned is a promise or a recipe."""
 
     kind = "lazy_result"
-    what = "the result is not computed yet when the call returns"
-    why = "{detail}: only the making of a recipe was timed"
-    next = "consume it inside the function: list(...), .result(), a call"
+    what = "the result has not been computed yet when the call returns"
+    why = "{detail}, so only the creation of this object was timed"
+    next = "consume it inside the function, with list(...), .result() or a call"
 
     def after_call(self, result: Any) -> str:
         why = lazy(result)
@@ -131,7 +133,7 @@ class ResultUnused(Detector):
 
     kind = "result_unused"
     what = "nothing uses the result"
-    why = "{detail}: a compiler may leave such work out, and memory is freed in another order than in real use"
+    why = "{detail}; a compiler may omit such work, and memory is freed in a different order than in real use"
     next = "return the result from the function"
 
     def after_call(self, result: Any) -> str:
@@ -140,7 +142,7 @@ class ResultUnused(Detector):
         watch = self.look.torch
         pure = watch is not None and watch.computed and not (watch.changed or watch.backward or watch.reads)
         dropped = pure and watch is not None and not watch.survivors()
-        return drops_a_value(self.look.fn) or ("tensors were computed, and dropped at once" if dropped else "")
+        return drops_a_value(self.look.fn) or ("tensors were computed and immediately dropped" if dropped else "")
 
 
 class NothingComputed(Detector):
@@ -148,8 +150,8 @@ class NothingComputed(Detector):
 
     kind = "nothing_computed"
     what = "the call computes nothing"
-    why = "{detail}: only a shape and strides were made in that time; the next operation reads the data"
-    next = "ask for the data inside the function (.clone(), .contiguous(), np.ascontiguousarray, bytes(...))"
+    why = "{detail}; the call only computed a shape and strides, and the next operation will read the data"
+    next = "force the computation inside the function (.clone(), .contiguous(), np.ascontiguousarray, bytes(...))"
 
     def after_call(self, result: Any) -> str:
         look = self.look
@@ -168,7 +170,7 @@ class NothingComputed(Detector):
 
     def _text(self, values: list[Any]) -> str:
         same = any(value is item for value in values for item in self.look.items)
-        return "it gives back the input itself" if same else "its result is a view of data that was there before"
+        return "it returns the input itself" if same else "its result is a view of data that already existed"
 
 
 def _storage(value: Any) -> int:
@@ -195,7 +197,7 @@ class GraphUnused(Detector):
 
     kind = "graph_unused"
     what = "each call builds an autograd graph that nothing uses"
-    why = "{detail}: activations are kept for a backward pass that never comes, in time and in memory"
+    why = "{detail}; storing activations for a backward pass that never runs costs time and memory"
     next = "run it under torch.inference_mode() or torch.no_grad()"
 
     def after_calls(self, call: Callable[[], object], *, finished: bool) -> str:
@@ -204,27 +206,27 @@ class GraphUnused(Detector):
         if torch is None or watch is None or not watch.graph or watch.backward or look.tensors_kept():
             return ""
         if not watch.gives_graph:
-            return "the result is cut off from it" if watch.gives_result else ""
+            return "the result does not depend on the graph" if watch.gives_result else ""
         modules = [item for item in look.items if isinstance(item, torch.nn.Module)]
         inference = bool(modules) and not any(module.training for module in modules)
-        return "the model is in eval mode, and gradients are on" if inference else ""
+        return "the model is in eval mode, but gradients are enabled" if inference else ""
 
 
 def lazy(result: Any) -> str:
     """Why `result` is not computed yet, or ''."""
     kind = type(result).__name__
     if isinstance(result, (concurrent.futures.Future, asyncio.Future)):
-        return "" if result.done() else f"it returned a {kind} that is not done"
+        return "" if result.done() else f"it returned a {kind} that is not finished"
     if isinstance(result, (types.CoroutineType, collections.abc.AsyncIterator)):
         return f"it returned a {kind}, which was never awaited"
     if isinstance(result, collections.abc.Iterator) and not isinstance(result, io.IOBase):
-        return f"it returned a {kind}, which computes when it is read"
+        return f"it returned a {kind}, which computes only when it is read"
     if isinstance(result, (types.FunctionType, types.MethodType)):
         return "it returned a function, which was never called"
     if str(getattr(result, "device", "")) == "meta":
-        return "it returned a tensor on the meta device, which has a shape and no data"
+        return "it returned a tensor on the meta device, which has a shape but no data"
     if hasattr(result, "__dask_graph__") or kind.startswith("Lazy"):
-        return f"it returned a {kind}, which computes on demand"
+        return f"it returned a {kind}, which computes only on demand"
     return ""
 
 

@@ -39,7 +39,7 @@ class ClockLow(Detector):
 
     kind = "clock_low"
     what = "the processor runs below its nominal clock"
-    why = "{detail}: times are longer than on a cool, unconstrained device, and change as it warms up or cools"
+    why = "{detail}; times are longer than on a cool, unconstrained device, and change as it warms up or cools down"
     next = "wait, improve cooling or the power limit, and compare only results taken in the same state"
 
     def after(self, *, plan: BlockPlan, blocks: int, state: State | None) -> str:
@@ -55,8 +55,8 @@ class Oversubscribed(Detector):
 
     kind = "oversubscribed"
     what = "there are more threads than processors"
-    why = "{detail}: threads wait for each other, and times get long and noisy"
-    next = "torch.set_num_threads(n) with at most that many, or OMP_NUM_THREADS before Python starts"
+    why = "{detail}; threads wait for each other, and times become long and noisy"
+    next = "call torch.set_num_threads(n) with at most that many, or set OMP_NUM_THREADS before Python starts"
 
     def before(self) -> str:
         torch, cores = sys.modules.get("torch"), allowed_cores()
@@ -80,7 +80,7 @@ class CacheResident(Detector):
     kind = "cache_resident"
     what = "the inputs stay in the cache from call to call"
     why = "{detail}; real data arrives from memory"
-    next = "give inputs= a factory, so that they are rotated, or measure with cold=True, if real data will be cold"
+    next = "if your real data will not be cached, pass a factory as inputs=, so that inputs rotate, or use cold=True"
 
     def before(self) -> str:
         if self.look.feed is None and self.look.virtual is None:
@@ -129,7 +129,10 @@ def resident(runner: Runner, plan: BlockPlan, *, call_bytes: int, pool_bytes: in
     if extra - code_s <= _MATTERS * plan.call_s:
         return ""
     slower = percent((extra - code_s) / plan.call_s, digits=2)
-    return f"{byte_count(call_bytes)} a call fit the cache, and with the cache cleared a call takes {slower} longer"
+    return (
+        f"each call's {byte_count(call_bytes)} fit into the cache, and with a cleared cache a call takes {slower} "
+        "longer"
+    )
 
 
 class FasterThanLight(Detector):
@@ -139,7 +142,8 @@ class FasterThanLight(Detector):
     what = "this is faster than the machine can be"
     why = "{detail}"
     next = (
-        "check that the work is what the function does, that it runs on this machine, and that the clock waits for it"
+        "check that work= describes what the function does, that it runs on this machine, and that the clock "
+        "waits for it"
     )
 
 
@@ -155,14 +159,18 @@ def bound_s(work: Any, machine: Any) -> float:
     for value in (work, machine):
         if isinstance(value, str):
             raise UsageError(
-                f"work= and machine= must have the numbers of a bound, got the text {value!r}.",
-                why="A time is compared with the work over the machine's peaks.",
+                f"work= and machine= must contain the numbers of a bound, got the text {value!r}.",
+                why="The time is compared with the work divided by the machine's peak rates.",
                 next='Pass work=1e-3 in seconds, or a Work with machine=Machine.of("H200").',
             )
     if isinstance(work, (int, float)) and not isinstance(work, bool):
         return float(work)
     if machine is None:
-        raise UsageError("work= needs machine=", why="a bound needs both", next="pass machine=, or work= in seconds")
+        raise UsageError(
+            "work= needs machine=",
+            why="a bound needs both the work and the machine",
+            next="pass machine= as well, or pass work= in seconds",
+        )
     if callable(getattr(machine, "least_s", None)) and hasattr(work, "dtype"):
         return float(machine.least_s(work))
     flops = _number(work, _FLOPS, work) or 0.0
@@ -181,8 +189,8 @@ def excess(time_s: float, low_s: float, *, work: Any, machine: Any) -> str:
     facts = [si(value, unit) for unit, value in _facts(work)]
     of = f" for {', '.join(facts)}" if facts else ""
     doubt = getattr(machine, "doubt", 0.0)
-    sure = f"; but the machine's ceilings are in doubt, ± {percent(doubt, digits=2)}" if doubt > _DOUBTFUL else ""
-    return f"{seconds(time_s)} a call, where the machine's limit{of} is {seconds(least)}{sure}"
+    sure = f"; but the machine's ceilings are uncertain, ± {percent(doubt, digits=2)}" if doubt > _DOUBTFUL else ""
+    return f"a call took {seconds(time_s)}, but the machine's limit{of} is {seconds(least)}{sure}"
 
 
 def _facts(work: Any) -> list[tuple[str, float]]:

@@ -28,9 +28,11 @@ class Remembered(Detector):
     """The result comes from a cache."""
 
     kind = "remembered"
-    what = "the result is remembered from an earlier call"
-    why = "{detail}: the time is that of looking it up, not of the work"
-    next = "call what is inside the cache (function.__wrapped__), clear it in each call, or give inputs= a factory"
+    what = "the result is cached from an earlier call"
+    why = "{detail}; what was timed is the lookup, not the work"
+    next = (
+        "call the uncached function (function.__wrapped__), clear the cache in each call, or pass a factory as inputs="
+    )
 
     def __init__(self, look: Look) -> None:
         super().__init__(look)
@@ -60,7 +62,7 @@ class Remembered(Detector):
             # Arrays made anew are worked out with what the cache has: a mask, a window, a table.
             self._works = bool(self._arrays) and not self._gives_arrays_of(look.repeat())
             if not (self._works or (look.feed and look.feed.rotates)):
-                return f"{name} is under a cache"
+                return f"{name} is cached"
         if look.torch is not None and look.torch.changed:
             return ""
         before = {id(item) for item in look.items}
@@ -69,11 +71,11 @@ class Remembered(Detector):
             return ""
         kept = any(item is result for item in reachable(look.fn)) and not self._taken_from_data(result)
         again = kept and not rewritten(result, look.repeat)
-        return "each call gives back the very object that the first one made" if again else ""
+        return "each call returns the same object that the first call created" if again else ""
 
     def after(self, *, plan: BlockPlan, blocks: int, state: State | None) -> str:
         name = self._hit()
-        return f"{name} is under a cache, and later calls find their result in it" if name else ""
+        return f"{name} is cached, and later calls find their result in the cache" if name else ""
 
     def _gives_arrays_of(self, result: Any) -> bool:
         first = [reference() for reference in self._arrays]
@@ -171,8 +173,8 @@ class SortedAlready(Detector):
 
     kind = "sorted_already"
     what = "the data is already sorted before the call"
-    why = "{detail}: sorting finds long runs at once, and branches are foretold; real data takes many times as long"
-    next = "sort a fresh copy in each call (sorted(x), x.copy()), and give inputs= data in random order"
+    why = "{detail}; sorted data makes sorting and branch prediction easy, and real data takes many times as long"
+    next = "sort a fresh copy in each call (sorted(x), x.copy()), and pass inputs= in random order"
 
     def __init__(self, look: Look) -> None:
         super().__init__(look)
@@ -187,7 +189,11 @@ class SortedAlready(Detector):
         own = [done for item, _, done in self._orders if any(item is one for one in given(look))]
         if not sorts or not self._orders or (not own and _names_of(look.fn) & _LOOKUPS):
             return ""
-        return f"{min(sorts)} gets data that is sorted" if all(own or (done for *_, done in self._orders)) else ""
+        return (
+            f"{min(sorts)} receives data that is already sorted"
+            if all(own or (done for *_, done in self._orders))
+            else ""
+        )
 
     def after_call(self, result: Any) -> str:
         if self.look.calls == 1:
@@ -199,7 +205,7 @@ class SortedAlready(Detector):
     def _put_in_order(self, item: Any) -> str:
         # What is shuffled or rotated by each call changes again; order that stays was made by the first call.
         if in_order(item):
-            return "the first call put it in order, and later ones find it so"
+            return "the first call sorted it, and later calls find it sorted"
         self._waiting = (item, _order(item))
         return ""
 
@@ -207,7 +213,7 @@ class SortedAlready(Detector):
 
     def after_calls(self, call: Callable[[], object], *, finished: bool) -> str:
         stays = self._waiting is not None and _order(self._waiting[0]) == self._waiting[1] and self.look.calls > 1
-        return "the first call put it in order, and later ones find it so" if stays else ""
+        return "the first call sorted it, and later calls find it sorted" if stays else ""
 
 
 _SORTS = {"sort", "sorted", "argsort", "msort", "lexsort", "sort_values", "heapify", "unique", "partition", "nsmallest"}
@@ -262,9 +268,9 @@ class UsedUp(Detector):
     """Later calls find nothing to do."""
 
     kind = "used_up"
-    what = "the first call uses up what all calls share"
-    why = "{detail}: later calls are timed with nothing to do"
-    next = "make the iterator, open the file or fill the queue inside the function"
+    what = "the first call uses up something that all calls share"
+    why = "{detail}, so later calls have nothing to do while they are timed"
+    next = "create the iterator, open the file or fill the queue inside the function"
 
     def __init__(self, look: Look) -> None:
         super().__init__(look)
@@ -286,9 +292,9 @@ class UsedUp(Detector):
         self._nothing += (self._something and not _is_something(result)) or bool(self._computed and not computed)
         for item in self._open:
             if self._nothing == look.calls - 1 and (_is_empty(item) or not isinstance(item, Sized)):
-                return f"nothing is left in a {type(item).__name__} after it"
+                return f"after the first call, nothing is left in a {type(item).__name__}"
             if isinstance(item, Iterator) and _is_empty(item):
-                return f"nothing is left in a {type(item).__name__} after it"
+                return f"after the first call, nothing is left in a {type(item).__name__}"
         return ""
 
 

@@ -46,8 +46,8 @@ class Sleeps(_SideEffect):
 
     kind = "sleeps"
     what = "each call sleeps"
-    why = "{detail}: the time is the requested pause, rounded up by the system's timer; it says nothing of the work"
-    next = "take the sleep out of the function, or replace it by the work or the wait that it stands for"
+    why = "{detail}; what is timed is the requested pause, rounded up by the system's timer, not the work"
+    next = "remove the sleep from the function, or replace it with the work or the wait that it stands for"
 
     def after_calls(self, call: Callable[[], object], *, finished: bool) -> str:
         # A sleep makes a call too long for a second look, and nothing that is done once sleeps.
@@ -59,9 +59,12 @@ class Housekeeping(_SideEffect):
 
     kind = "housekeeping"
     own_line_is_enough = True
-    what = "each call cleans up after itself"
-    why = "{detail}: that takes as long as the whole process has objects, and the next call pays for new memory"
-    next = "take it out of the function; between measurements it does no harm"
+    what = "each call collects garbage or empties a cache"
+    why = (
+        "{detail}; its time grows with the number of objects in the process, and the next call must allocate "
+        "memory again"
+    )
+    next = "remove it from the function; between measurements it does no harm"
 
 
 class Prints(_SideEffect):
@@ -69,8 +72,8 @@ class Prints(_SideEffect):
 
     kind = "prints"
     what = "each call prints"
-    why = "{detail}: a terminal, a notebook or a log takes longer than much work, and its time is not the function's"
-    next = "return what should be seen, and print it once, after the timing; raise the logger's level while it is timed"
+    why = "{detail}; output to a terminal, a notebook or a log is slow, and its time is not part of the function's work"
+    next = "return the text and print it once, after the timing; for a logger, raise its level during the timing"
 
 
 class LoadsCode(_SideEffect):
@@ -78,7 +81,7 @@ class LoadsCode(_SideEffect):
 
     kind = "loads_code"
     what = "each call loads code"
-    why = "{detail}: reading, compiling and running a module is paid once in a process, not in each call"
+    why = "{detail}; a process reads, compiles and runs a module once, not in each call"
     next = "import it once, outside the function"
 
 
@@ -87,9 +90,9 @@ class Instrumented(_SideEffect):
 
     kind = "instrumented"
     own_line_is_enough = True
-    what = "a tool that slows calls down is on while they are timed"
-    why = "{detail}: it adds its own time to each operator or each line, more to small ones than to large ones"
-    next = "time without it, and use it in a run of its own"
+    what = "a tool that slows calls down is active while they are timed"
+    why = "{detail}; it adds its own time to each operator or line, and small ones slow down more than large ones"
+    next = "time the function without this tool, and use the tool in a separate run"
 
     def before(self) -> str:
         torch, traces = sys.modules.get("torch"), sys.modules.get("tracemalloc")
@@ -99,7 +102,7 @@ class Instrumented(_SideEffect):
             return "torch's profiler is on"
         if traces is not None and traces.is_tracing():
             return "tracemalloc is on"
-        return "a profiler of Python calls is on" if sys.getprofile() is not None else ""
+        return "a profiler of Python calls is active" if sys.getprofile() is not None else ""
 
 
 class SettingsChanged(_SideEffect):
@@ -107,8 +110,8 @@ class SettingsChanged(_SideEffect):
 
     kind = "settings_changed"
     what = "the function changes settings of the process"
-    why = "{detail}: later calls, and whatever is timed after them, run in another state than the first one"
-    next = "set it once before the timing, and put it back afterwards"
+    why = "{detail}; later calls, and everything timed after them, run with different settings than the first call"
+    next = "change it once before the timing, and restore it afterwards"
     once_is_enough = True
 
 
@@ -116,9 +119,9 @@ class PageCache(Detector):
     """Files are read anew in each call, from memory."""
 
     kind = "page_cache"
-    what = "each call reads a file that the page cache holds"
-    why = "{detail}: only the first read comes from the disk; real data is read once, and cold"
-    next = "read other files in each call, or drop the file from the cache before it, if real reads will be cold"
+    what = "each call reads a file that is in the page cache"
+    why = "{detail}; only the first read comes from the disk, but real data is read once and is not cached"
+    next = "if real reads will not be cached, read different files in each call, or drop the file from the cache first"
 
     def after_call(self, result: Any) -> str:
         look = self.look
@@ -126,7 +129,7 @@ class PageCache(Detector):
             return ""
         through, from_device = look.effects.file_bytes
         if through >= _LEAST_READ and not from_device and self._reads_a_file():
-            return f"{byte_count(through)} came through the system, and nothing from a device"
+            return f"{byte_count(through)} were read, but none of them from a device"
         return "the data is a memory-mapped file" if any(map(_is_mapped, (*look.items, result))) else ""
 
     def _reads_a_file(self) -> bool:

@@ -31,7 +31,7 @@ class NoSync(Detector):
     kind = "no_sync"
     what = "the work was not finished when the clock was read"
     why = "the call only queues work on a device and returns; {detail}"
-    next = "drop clock= so that the clock of the device is found, or use one whose synchronize() waits for that device"
+    next = "omit clock=, so that the device's own clock is used, or pass one whose synchronize() waits for the device"
 
     def after_call(self, result: Any) -> str:
         look = self.look
@@ -44,8 +44,8 @@ class SyncEachCall(Detector):
 
     kind = "sync_each_call"
     what = "each call waits for the device"
-    why = "{detail}: the device idles while the host prepares the next call, which real code would overlap"
-    next = "take the synchronisation out of the function; the harness waits at both ends of a block"
+    why = "{detail}; the device is idle while the host prepares the next call, although real code would overlap the two"
+    next = "remove the synchronisation from the function; the harness waits at both ends of a block"
 
     def before(self) -> str:
         seen = self.look.virtual is None and calls_by_name((self.look.fn,), "synchronize")
@@ -76,8 +76,8 @@ class OtherStream(Detector):
 
     kind = "other_stream"
     what = "work goes on after the call, and the caller does not wait for it"
-    why = "{detail}: it overlaps with the next call and with the clock's own work"
-    next = "join it inside the function: current_stream().wait_stream(side), thread.join(), future.result()"
+    why = "{detail}; this work overlaps with the next call and with the timing itself"
+    next = "wait for it inside the function: current_stream().wait_stream(side), thread.join(), future.result()"
 
     def __init__(self, look: Look) -> None:
         super().__init__(look)
@@ -169,7 +169,7 @@ def works_on(started: set[int], already: set[int]) -> str:
     running &= computing_threads() if running else set()
     fresh = [t for t in threading.enumerate() if t.ident not in started and t is not threading.current_thread()]
     if running:
-        return "another thread goes on computing after the call has returned"
+        return "another thread is still computing after the call has returned"
     return "the call started a thread that is still alive when it returns" if any(map(_pending, fresh)) else ""
 
 

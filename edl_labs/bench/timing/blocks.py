@@ -101,7 +101,7 @@ def _made(factory: Callable[[], Any], fill_bytes: int, fill_s: float) -> list[tu
         more = _checked(_as_tuple(factory()))
         if len(more) != len(pool[0]):
             raise UsageError(
-                f"the inputs factory gave {len(pool[0])} arguments, then {len(more)}",
+                f"the inputs factory returned {len(pool[0])} arguments first, and {len(more)} later",
                 why="each call must get the same number of arguments",
                 next="return a tuple of the same length each time",
             )
@@ -116,8 +116,8 @@ def _as_tuple(value: Any) -> tuple[Any, ...]:
 def _checked(value: Any) -> tuple[Any, ...]:
     if not isinstance(value, (tuple, list)):
         raise UsageError(
-            f"inputs is a {type(value).__name__}",
-            why="inputs defines the arguments of each call",
+            f"inputs= got a {type(value).__name__}",
+            why="inputs= defines the arguments of each call",
             next="pass a tuple such as inputs=(x, y), or a function that returns one",
         )
     return tuple(value)
@@ -261,7 +261,7 @@ def failed(name: str, error: BaseException) -> FunctionFailed:
     return FunctionFailed(
         f"{name} raised {type(error).__name__}" + (f": {text[0][:200]}" if text else ""),
         why="a call that fails cannot be timed",
-        next="call it once by hand, fix the error, then measure again",
+        next="call it once yourself, fix the error, and measure again",
     )
 
 

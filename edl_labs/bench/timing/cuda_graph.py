@@ -32,7 +32,7 @@ def captured(fn: Callable[..., Any], feed: ArgumentPool | None, clock: Clock) ->
         raise UsageError(
             "this function cannot be captured as a CUDA graph",
             why=str(error).strip().splitlines()[0][:200],
-            next="keep .item(), .cpu(), prints and new shapes out of it, or measure without graph=True",
+            next="avoid .item(), .cpu(), prints and changing shapes in it, or measure without graph=True",
         ) from error
     return _Replays(graphs, uses=(fn, sets))
 

@@ -152,7 +152,7 @@ def drops_a_value(fn: Any) -> str:
     before = None
     for step in dis.get_instructions(code):
         if step.opname == "POP_TOP" and before is not None and before.opname in _DROPPED:
-            return "its code computes a value and drops it"
+            return "it computes a value and drops it"
         if step.opname != "CACHE":
             before = step
     return ""

@@ -130,9 +130,12 @@ def first_call_note(first: FirstCall | None, later_s: float, *, budget_s: float,
     """What set the first call apart from the later ones, where that took a noticeable part of the budget; else ''."""
     if first is None or first.took_s < max(_COLD * later_s, _NOTICED * budget_s):
         return ""
-    why = first.cause or "loading, tuning or filling caches"
+    why = first.cause or "it was loading, tuning or filling caches"
     of = f" of {name}" if name else ""
-    return f"the first call{of} took {seconds(first.took_s)}, a later one {seconds(later_s)}: {why}, which is done once"
+    return (
+        f"the first call{of} took {seconds(first.took_s)}, and a later one {seconds(later_s)}: {why}, which "
+        "happens only once"
+    )
 
 
 def overrun_note(wall_s: float, *, budget_s: float, first_s: float) -> str:
@@ -140,8 +143,8 @@ def overrun_note(wall_s: float, *, budget_s: float, first_s: float) -> str:
     if wall_s <= OVERRUN * budget_s:
         return ""
     long = first_s > (OVERRUN - 1) * budget_s
-    why = f"a first call took {seconds(first_s)}" if long else "other programs kept the machine busy"
-    return f"this took {seconds(wall_s)} instead of the {seconds(budget_s)} of the budget: {why}"
+    why = f"the first call took {seconds(first_s)}" if long else "other programs kept the machine busy"
+    return f"measuring took {seconds(wall_s)} instead of the budgeted {seconds(budget_s)}: {why}"
 
 
 def is_steady(seen: list[float]) -> bool:

@@ -123,7 +123,7 @@ class PipelineStage:
             return
         which, made = ("first", "its input is the data") if stage < 0 else ("last", "its gradients start at the loss")
         if does == "sends to":
-            made = "nobody needs the gradients of the data" if stage < 0 else "the loss reads its output"
+            made = "the gradients of the data are not needed" if stage < 0 else "the loss reads its output"
         then = (
             f"call it on every stage except the {which}: if stage.stage {'> 0' if stage < 0 else '< stage.stages - 1'}"
         )

@@ -180,8 +180,10 @@ def check_collective(entry: Entry, place: int, count: int, dtypes: set[str]) -> 
     elif kind == "all_to_all":
         for side, parts in (("input", read), ("output", written)):
             if len(parts) != count and (len(parts) != 1 or elements(parts) % count):
-                why = f"a group of {count} needs {count} parts, or one part whose number of elements is divisible by "
-                f"{count}"
+                why = (
+                    f"a group of {count} needs {count} parts, or one part whose number of elements is divisible by "
+                    f"{count}"
+                )
                 raise _unfit(kind, f"has an {side} of {len(parts)} parts with {elements(parts)} elements in total", why)
     if "root" in entry and entry["root"] >= count:
         raise _unfit(

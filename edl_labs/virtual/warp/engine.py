@@ -148,11 +148,11 @@ class _BlockRun:
                 break
             stuck = sorted({lane.step[0] for lane in waiting} - {"syncthreads"})
             if stuck:
-                self._hang(waiting, f"some wait in syncthreads, others in {stuck[0]}")
+                self._hang(waiting, f"some of them in syncthreads, others in {stuck[0]}")
                 break
             if len({lane.step[1] for lane in waiting}) > 1:
                 lines = sorted({self.entry["lines"][lane.step[1]] for lane in waiting})
-                self._hang(waiting, f"they wait in different syncthreads, in lines {', '.join(map(str, lines))}")
+                self._hang(waiting, f"in different calls of syncthreads, in lines {', '.join(map(str, lines))}")
                 break
             self._note_missing(waiting)
             for lane in waiting:
@@ -166,11 +166,13 @@ class _BlockRun:
         lanes = sum(map(len, self.warps))
         if len(waiting) < lanes:
             line = self.entry["lines"][waiting[0].step[1]]
-            came = f"{len(waiting)} of {lanes} threads come by line {line}"
+            came = f"{len(waiting)} of {lanes} threads reach the barrier in line {line}"
             self.engine.missed.append(f"block {self.block} of launch {self.engine.launches}: {came}")
 
     def _hang(self, waiting: list[ThreadPath], why: str) -> None:
-        self.engine.hangs.append(f"block {self.block} of launch {self.engine.launches}: {len(waiting)} threads, {why}")
+        self.engine.hangs.append(
+            f"block {self.block} of launch {self.engine.launches}: {len(waiting)} threads wait without end, {why}"
+        )
 
     def _advance(self, number: int) -> None:
         """Issue instructions of a warp until all its lanes wait for the block, or have ended."""

@@ -91,9 +91,9 @@ class Register:
 
     def _unknown(self, *_: Any) -> NoReturn:
         raise VirtualWarpError(
-            "a kernel reads the value of what it loaded",
+            "a kernel needs the value of an element that it loaded",
             why="threads are recorded one after the other, so the contents of memory are not known yet",
-            next="only load, add, subtract, multiply, divide and store values; branch and index by thread numbers",
+            next="with loaded values, only compute (+ - * /) and store; branch and index only by thread numbers",
         )
 
     __bool__ = __float__ = __int__ = __index__ = __abs__ = __round__ = _unknown
@@ -133,9 +133,9 @@ class KernelArray:
 
     def __iter__(self) -> NoReturn:
         raise VirtualWarpError(
-            f"a kernel goes through {self.name} as a whole",
+            f"a kernel iterates over all of {self.name}",
             why="a thread accesses one element at a time",
-            next="index it in a loop in which each thread handles its own elements",
+            next="write a loop in which each thread indexes its own elements",
         )
 
     def place(self, index: Any, thread: KernelThread, does: str) -> int:
@@ -144,7 +144,7 @@ class KernelArray:
         if len(asked) != len(self.shape):
             raise VirtualWarpError(
                 f"{thread} {does} {self.name} with {len(asked)} index(es)",
-                why=f"its shape is {self.shape}, and a thread accesses one element",
+                why=f"its shape is {self.shape}, and a thread accesses a single element",
                 next=f"pass {len(self.shape)} whole number(s)",
             )
         flat = 0
@@ -157,16 +157,16 @@ class KernelArray:
             raise VirtualWarpError(
                 f"{thread} {does} {self.name} at {shown(one)}",
                 why="an index must be a whole number",
-                next="use // if an index is a quotient",
+                next="use // if the index is a quotient",
             )
         number = operator.index(one)
         if not 0 <= number < extent:
-            why = f"its shape is {self.shape}; on a GPU nothing would stop the access, and other memory would be hit"
-            then = "does the grid fit the data, and is there an if for this access where the grid is larger?"
+            why = f"its shape is {self.shape}; a GPU would not stop this access, and it would reach other memory"
+            then = "does the grid match the data, and if the grid is larger, does an `if` guard this access?"
             turned = asked[::-1]
             if len(set(asked)) > 1 and all(0 <= at < size for at, size in zip(turned, self.shape, strict=True)):
                 why = f"{why}; {self.name}[{', '.join(map(str, turned))}] does exist"
-                then = "are x and y exchanged, in the grid or in the index? If not: an if where the grid is larger"
+                then = "are x and y swapped, in the grid or in the index? If not, guard this access with an `if`"
             raise VirtualWarpError(
                 f"{thread} {does} {self.name}[{', '.join(map(str, asked))}], which does not exist", why=why, next=then
             )
@@ -178,7 +178,7 @@ class KernelArray:
             raise VirtualWarpError(
                 f"{self.name} is {what} outside a kernel",
                 why="an array on the device has no values until a launch is replayed",
-                next="launch a kernel; replay().contents(name) and .values(name) show the result",
+                next="launch a kernel first; replay().contents(name) and replay().values(name) then show the result",
             )
         assert isinstance(thread, KernelThread)
         return thread
@@ -274,8 +274,8 @@ class KernelThread:
             if value._thread is not self:
                 raise VirtualWarpError(
                     f"{self} uses a value that {value._thread} loaded",
-                    why="a register belongs to its thread",
-                    next="pass it on through shared memory and a barrier, or with a shuffle within the warp",
+                    why="a register belongs to a single thread",
+                    next="pass the value on through shared memory and a barrier, or within the warp with a shuffle",
                 )
             return value.number
         if isinstance(value, int | float) and not isinstance(value, bool):
@@ -284,7 +284,7 @@ class KernelThread:
             return float(value)
         raise VirtualWarpError(
             f"{self} stores or computes with {shown(value)}",
-            why="a thread can compute only with values that it loaded and with numbers",
+            why="a thread can use only numbers and values that it has loaded",
             next="load the element first",
         )
 
@@ -292,13 +292,15 @@ class KernelThread:
         self._whole(mask)
         if isinstance(lane, bool) or not isinstance(lane, int) or not 0 <= lane < LANES:
             why = f"a warp has lanes 0 to {LANES - 1}"
-            raise VirtualWarpError(f"{self} shuffles with {shown(lane)}", why=why, next="pass a number of lanes")
+            raise VirtualWarpError(
+                f"{self} shuffles with {shown(lane)}", why=why, next=f"pass a whole number from 0 to {LANES - 1}"
+            )
         return self._valued((op, self._pc(), lane, self.source(value)))
 
     def _whole(self, mask: int) -> None:
         if mask not in (_FULL, -1):
-            why = "the lanes of a mask must all take part, and only whole warps are modelled"
-            raise VirtualWarpError(f"{self} synchronises a part of its warp", why=why, next="pass 0xFFFFFFFF")
+            why = "all lanes of a mask must take part, and only whole warps are modelled"
+            raise VirtualWarpError(f"{self} synchronises only a part of its warp", why=why, next="pass 0xFFFFFFFF")
 
     def _valued(self, step: Step) -> Register:
         self._did(step)
@@ -308,8 +310,8 @@ class KernelThread:
     def _did(self, step: Step) -> None:
         if self.record.running is not self:
             raise VirtualWarpError(
-                f"{self} does something after it has ended",
-                why="by then, another thread runs, or none",
+                f"{self} is used after it has ended",
+                why="at that point another thread is running, or none",
                 next="do not use a thread after its kernel has returned",
             )
         self.steps.append(step)

@@ -76,15 +76,19 @@ def _is_list(value: object) -> bool:
 
 def _array_misfit(engine: Any, entry: Entry) -> str:
     if any(entry["name"] == memory.name for memory in engine.arrays):
-        return f"with the name {shown(entry['name'])}, which another one has"
-    return "at an offset that its elements cannot have" if entry["offset_bytes"] % ITEMSIZES[entry["dtype"]] else ""
+        return f"with the name {shown(entry['name'])}, which another array already has"
+    return (
+        "at an offset that is not a multiple of its element size"
+        if entry["offset_bytes"] % ITEMSIZES[entry["dtype"]]
+        else ""
+    )
 
 
 def _launch_misfit(engine: Any, entry: Entry) -> str:
     threads = elements_of(entry["block"])
     count = elements_of(entry["grid"]) * threads
     if threads > MAX_BLOCK_THREADS or count > MAX_LAUNCHED:
-        return "of more threads than there can be"
+        return "of too many threads"
     problem = _shared_problem(entry["shared"])
     if problem:
         return problem
@@ -96,7 +100,7 @@ def _launch_misfit(engine: Any, entry: Entry) -> str:
             return problem
     whose = entry["threads"]
     if len(whose) != count or not all(_is_whole(one, 0, len(paths) - 1) for one in whose):
-        return "whose threads have not one path each"
+        return "in which not every thread has exactly one path"
     return _places_problem(entry, sizes, shared)
 
 
@@ -104,25 +108,25 @@ def _shared_problem(shared: Any) -> str:
     held = 0
     for one in shared:
         if type(one) is not list or len(one) != 2 or not _is_shape(one[0]) or not _is_dtype(one[1]):
-            return "with a shared array of no shape or no dtype"
+            return "with a shared array without a valid shape or dtype"
         held += elements_of(one[0]) * ITEMSIZES[one[1]]
-    return "with more shared memory than a block has" if held > MAX_SHARED_BYTES else ""
+    return "with more shared memory than a block can have" if held > MAX_SHARED_BYTES else ""
 
 
 def _path_problem(path: Any, lines: int, sizes: list[int], shared: list[int]) -> str:
     if type(path) is not list:
-        return "with a path that is none"
+        return "with an invalid path"
     values = 0
     for step in path:
         if type(step) is not list or len(step) < 2 or type(step[0]) is not str or step[0] not in _STEPS:
-            return f"with a step {shown(step)}"
+            return f"with the invalid step {shown(step)}"
         fields, sources = _STEPS[step[0]]
         if len(step) != 2 + fields or not _is_whole(step[1], 0, lines - 1):
-            return f"with a {step[0]} with wrong fields"
+            return f"with a {step[0]} that has invalid fields"
         if step[0] in ACCESSES and not _is_whole(step[2], -len(shared), len(sizes) - 1):
             return f"with a {step[0]} of an array that does not exist"
         if step[0] in SHUFFLES and not _is_whole(step[2], 0, 31):
-            return "with a shuffle beyond the warp"
+            return "with a shuffle that reaches beyond the warp"
         for source in step[len(step) - sources :]:
             if type(source) is not float and not _is_whole(source, 0, values - 1):
                 return f"with a {step[0]} of a value that its thread does not have"
@@ -137,11 +141,11 @@ def _places_problem(entry: Entry, sizes: list[int], shared: list[int]) -> str:
     ]
     places, at = entry["places"], 0
     if len(places) != sum(len(touched[path]) for path in entry["threads"]):
-        return "whose accesses have not one element each"
+        return "in which not every access has exactly one element"
     for path in entry["threads"]:
         for size in touched[path]:
             if not _is_whole(places[at], 0, size - 1):
-                return "with an access beyond its array"
+                return "with an access beyond the end of its array"
             at += 1
     return ""
 

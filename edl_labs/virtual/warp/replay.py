@@ -128,13 +128,13 @@ class WarpReplay(Value, Plottable):
         lines = [str(one) for one in self.accesses]
         if self.races:
             lines.append(f"{len(self.races)} race(s): {self.races[0]}")
-        return "\n".join([*lines, *self.hangs]) or "no access to memory"
+        return "\n".join([*lines, *self.hangs]) or "the kernels did not access memory"
 
     def _memory(self, array: str) -> tuple[Memory, tuple[int, ...], Callable[[int], Any]]:
         if array not in self._memories:
             known = ", ".join(self._memories) or "none"
             raise VirtualWarpError(
-                f"there is no array {shown(array)}", why=f"there are: {known}", next="use one of these"
+                f"there is no array {shown(array)}", why=f"the arrays are: {known}", next="use one of these"
             )
         return self._memories[array]
 

@@ -46,8 +46,8 @@ class LaunchRecord:
         self._machine.steps += 1
         if self._machine.steps > MAX_REPLAYED:
             raise VirtualWarpError(
-                f"the kernels do more than {MAX_REPLAYED:,} steps",
-                why="a loop may be endless, or the grid is larger than the data",
+                f"the kernels take more than {MAX_REPLAYED:,} steps",
+                why="a loop may not end, or the grid may be larger than the data needs",
                 next="check the bounds of the loops, the grid and the block",
             )
 
@@ -61,14 +61,15 @@ class LaunchRecord:
             self._shared.append((size, dtype))
             held = sum(elements_of(one) * ITEMSIZES[name] for one, name in self._shared)
             if held > MAX_SHARED_BYTES:
-                why = f"a block has {MAX_SHARED_BYTES // 1024} KiB unless it asks for more at launch"
+                why = f"a block has {MAX_SHARED_BYTES // 1024} KiB of shared memory unless the launch requests more"
                 raise VirtualWarpError(
                     f"the block's shared arrays have {held:,} bytes", why=why, next="use smaller tiles"
                 )
         if self._shared[number] != (size, dtype):
             before = self._shared[number]
             raise VirtualWarpError(
-                f"{thread} has a shared array of {size} {dtype}, others one of {before[0]} {before[1]}",
+                f"{thread} declares a shared array of {size} {dtype}, but other threads declare {before[0]} "
+                f"{before[1]}",
                 why="shared arrays belong to the block, so all its threads must declare the same ones",
                 next="call cuda.shared.array with constants, before any code that depends on the thread",
             )
@@ -135,15 +136,19 @@ class VirtualWarp:
         each. Where no numbers are given, elements hold their own number.
         """
         if type(name) is not str or not 0 < len(name) <= MAX_NAME or name in self._arrays:
-            why = "a name is a short text that no other array has"
-            raise VirtualWarpError(f"an array cannot be called {shown(name)}", why=why, next='array("src", (64, 64))')
+            why = "a name must be a short string that no other array has"
+            raise VirtualWarpError(
+                f"an array cannot be called {shown(name)}", why=why, next='use a new name, as in array("src", (64, 64))'
+            )
         _require_dtype(dtype)
         is_shape = isinstance(values, int | tuple) and not isinstance(values, bool)
         shape = _shape(values if is_shape else getattr(values, "shape", None) or len(values), f"array {name}")
         itemsize = min(ITEMSIZES[dtype], 16)
         if type(offset_bytes) is not int or not 0 <= offset_bytes < _MAX_OFFSET or offset_bytes % itemsize:
-            why = f"elements of {itemsize} bytes lie at multiples of that"
-            raise VirtualWarpError(f"{name} cannot start at {shown(offset_bytes)}", why=why, next="offset_bytes=0")
+            why = f"elements of {itemsize} bytes must start at a multiple of {itemsize} bytes"
+            raise VirtualWarpError(
+                f"{name} cannot start at {shown(offset_bytes)}", why=why, next="use offset_bytes=0, for example"
+            )
         if not is_shape:
             self._given[name] = values
         self._program.append(
@@ -155,25 +160,27 @@ class VirtualWarp:
     def launch(self, kernel: Callable[..., Any], *arguments: Any, grid: Any, block: Any) -> None:
         """Run a kernel in every thread of every block. `grid` counts blocks, `block` threads: numbers, or (x, y, z)."""
         if self.running is not None:
-            why = "kernels are launched by the host"
-            raise VirtualWarpError("a kernel launches a kernel", why=why, next="launch the kernels one after the other")
+            why = "only the host can launch kernels"
+            raise VirtualWarpError(
+                "a kernel launches another kernel", why=why, next="launch the kernels one after the other"
+            )
         if not callable(kernel):
             raise VirtualWarpError(
-                f"a kernel is a function, not {shown(kernel)}",
-                why="each thread calls it with its `cuda` and the launch's arguments",
-                next="gpu.launch(kernel, src, dst, grid=4, block=128), without calling the kernel",
+                f"a kernel must be a function, got {shown(kernel)}",
+                why="each thread calls it with its own `cuda` and the arguments of the launch",
+                next="pass the function without calling it: gpu.launch(kernel, src, dst, grid=4, block=128)",
             )
         blocks, threads = _dim3(grid, "grid"), _dim3(block, "block")
         if threads.x * threads.y * threads.z > MAX_BLOCK_THREADS:
             why = f"a block has at most {MAX_BLOCK_THREADS} threads"
             raise VirtualWarpError(
-                f"a block of {tuple(threads)} threads", why=why, next="use more blocks with fewer threads"
+                f"a block cannot have {tuple(threads)} threads", why=why, next="use more blocks with fewer threads"
             )
         count = blocks.x * blocks.y * blocks.z * threads.x * threads.y * threads.z
         if count > MAX_LAUNCHED:
-            why = f"each thread is recorded, and a launch has at most {MAX_LAUNCHED:,} here"
+            why = f"every thread is recorded, so a launch is limited to {MAX_LAUNCHED:,} threads here"
             raise VirtualWarpError(
-                f"a grid of {count:,} threads", why=why, next="use only as many blocks as the data needs"
+                f"a grid cannot have {count:,} threads", why=why, next="use only as many blocks as the data needs"
             )
         record = LaunchRecord(self, kernel, blocks, threads)
         for at in _every(blocks):
@@ -199,8 +206,10 @@ def _dim3(given: Any, what: str) -> Dim3:
     sizes = tuple(given) if isinstance(given, tuple | list) else (given,)
     good = all(hasattr(type(one), "__index__") and not isinstance(one, bool) and one > 0 for one in sizes)
     if not 1 <= len(sizes) <= 3 or not good:
-        why = "it counts in x, or in x and y, or in x, y and z, from 1"
-        raise VirtualWarpError(f"{what} is {shown(given)}", why=why, next=f"{what}=4 or {what}=(4, 2)")
+        why = "it must have one, two or three sizes (x, y, z) of 1 or more"
+        raise VirtualWarpError(
+            f"{what} is {shown(given)}", why=why, next=f"pass {what}=4 or {what}=(4, 2), for example"
+        )
     return Dim3(*(int(one) for one in (*sizes, 1, 1)[:3]))
 
 
@@ -208,15 +217,17 @@ def _shape(given: Any, what: str) -> tuple[int, ...]:
     sizes = tuple(given) if isinstance(given, tuple | list) else (given,)
     good = all(hasattr(type(one), "__index__") and not isinstance(one, bool) and one > 0 for one in sizes)
     if not 1 <= len(sizes) <= 3 or not good or elements_of(tuple(int(one) for one in sizes)) > MAX_ELEMENTS:
-        why = f"a shape is a number, or a tuple of two or three, of at most {MAX_ELEMENTS:,} elements in all"
-        raise VirtualWarpError(f"{what} has the shape {shown(given)}", why=why, next="(32, 33) for instance")
+        why = f"a shape must be one, two or three whole numbers, with at most {MAX_ELEMENTS:,} elements in total"
+        raise VirtualWarpError(f"{what} has the shape {shown(given)}", why=why, next="use (32, 33), for example")
     return tuple(int(one) for one in sizes)
 
 
 def _require_dtype(dtype: Any) -> None:
     if type(dtype) is not str or dtype not in ITEMSIZES:
         raise VirtualWarpError(
-            f"there is no dtype {shown(dtype)}", why="a dtype is given by its name", next=", ".join(ITEMSIZES)
+            f"there is no dtype {shown(dtype)}",
+            why="a dtype must be given by its name",
+            next=f"use one of {', '.join(ITEMSIZES)}",
         )
 
 

@@ -47,7 +47,8 @@ class WarpRace(Value):
         return (
             f"thread {self.first[1]} of block {self.first[0]} {does[self.first_op]} element {self.place} of "
             f"{self.array} (line {self.first_line}), thread {self.second[1]} of block {self.second[0]} "
-            f"{does[self.second_op]} it (line {self.second_line}), and nothing orders them"
+            f"{does[self.second_op]} the same element (line {self.second_line}), and nothing puts these accesses in "
+            "order"
         )
 
 

@@ -155,7 +155,7 @@ def test_a_layout_within_three_per_cent_of_the_best_is_right_and_no_other(exerci
     ("call", "said"),
     [
         ("send_forward", "stage 1 sends to a stage that does not exist"),
-        ("isend_forward", "its output is what the loss reads"),
+        ("isend_forward", "the loss reads its output"),
         ("recv_backward", "stage 1 receives from a stage that does not exist"),
     ],
 )

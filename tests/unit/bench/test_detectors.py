@@ -180,7 +180,7 @@ def test_with_the_detector_off_nothing_is_looked_at():
 def test_a_warning_is_shown_with_the_number():
     m = measure(lambda: (i for i in range(3)), budget_s=0.01)
 
-    assert "warning: the result is not computed yet" in repr(m)
+    assert "warning: the result has not been computed yet" in repr(m)
     assert "Next" in m._repr_html_()
 
 
@@ -237,7 +237,7 @@ def test_an_input_that_calls_use_up_is_refused(fn, given, kind):
     with pytest.raises(UsageError) as caught:
         measure(fn, inputs=given(), budget_s=0.01, clock=ScriptedClock(cost_s=1e-7))
 
-    assert f"an input is a {kind}with nothing left in it" == caught.value.what
+    assert f"an input is an exhausted {kind}" == caught.value.what
     assert "inside the function" in caught.value.next
 
 
@@ -249,7 +249,7 @@ def test_an_iterator_that_waits_or_fails_is_not_asked_for_more_than_it_gives():
 
 
 def test_a_factory_of_inputs_that_calls_use_up_is_refused_too():
-    with pytest.raises(UsageError, match="an input is a range_iterator"):
+    with pytest.raises(UsageError, match="an input is an exhausted range_iterator"):
         measure(sum, inputs=lambda: (iter(range(10)),), budget_s=0.01)
 
 

@@ -118,5 +118,5 @@ def test_generators_are_reported_as_not_compared():
 
 
 def test_masked_scores_that_differ_are_refused():
-    with pytest.raises(DifferentOutputs, match="b and a give different results"):
+    with pytest.raises(DifferentOutputs, match="b and a return different results"):
         compare_outputs({"a": lambda: np.array([-INF, 1.0]), "b": lambda: np.array([-INF, 500.0])}, None)

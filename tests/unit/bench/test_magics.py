@@ -60,7 +60,7 @@ def test_options_do_not_eat_code_that_looks_like_them(shell):
         ("", "f(1)", "needs two parts"),
         ("", "f(1)\n---\n", "needs two parts"),
         ("--nope", "a\n---\nb", "nope"),
-        ("f(1)", "1\n---\n2", "does not know"),
+        ("f(1)", "1\n---\n2", "does not accept"),
     ],
 )
 def test_a_wrong_cell_is_answered_with_the_usage(line, cell, what):

@@ -100,17 +100,17 @@ def test_another_grid_is_added_to_the_file(tmp_path):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"name": "other"}, "it holds the times of made, and this is other"),
-        ({"budget_s": 0.2}, "it was measured with budget_s=0.1, clock=scripted, and this asks for budget_s=0.2"),
-        ({"level": 0.9}, "this asks for budget_s=0.1, clock=scripted, level=0.9"),
-        ({"cold": True}, "this asks for budget_s=0.1, clock=scripted, cold=True"),
+        ({"name": "other"}, "it contains the times of made, but this sweep is of other"),
+        ({"budget_s": 0.2}, "it was measured with budget_s=0.1, clock=scripted, but this sweep uses budget_s=0.2"),
+        ({"level": 0.9}, "this sweep uses budget_s=0.1, clock=scripted, level=0.9"),
+        ({"cold": True}, "this sweep uses budget_s=0.1, clock=scripted, cold=True"),
     ],
 )
 def test_a_file_of_another_sweep_is_refused_before_anything_is_measured(tmp_path, options, said):
     clock, file, calls = ScriptedClock(cost_s=1e-7), tmp_path / "sweep.json", []
     sweep(maker(clock), {"n": [1]}, path=file, clock=clock, budget_s=0.1)
     before = file.read_text()
-    with pytest.raises(UsageError, match=r"sweep\.json belongs to another sweep") as caught:
+    with pytest.raises(UsageError, match=r"sweep\.json belongs to a different sweep") as caught:
         sweep(maker(clock, calls), {"n": [1, 2]}, path=file, **{"clock": clock, "budget_s": 0.1, **options})
 
     assert said in caught.value.why

@@ -299,9 +299,9 @@ def test_the_text_shows_each_lap_with_its_share():
         clock.t += 1.0
 
     assert "step/half: 1 s × 1 = 1 s, 100 %" in repr(timer)
-    assert "not run yet" in repr(Timer("idle"))
+    assert "has not run yet" in repr(Timer("idle"))
 
 
 def test_an_unknown_lap_is_named():
-    with pytest.raises(KeyError, match="no lap is called 'x'"):
+    with pytest.raises(KeyError, match="there is no lap 'x'"):
         Timer()["x"]

@@ -52,7 +52,7 @@ def test_a_missing_barrier_is_a_race_though_values_may_be_right():
 
     assert run.races
     assert run.races[0].is_shared
-    assert "and nothing orders them" in str(run.races[0])
+    assert "and nothing puts these accesses in order" in str(run.races[0])
     assert run.undefined  # here a warp reads what the next one has yet to write
 
 
@@ -202,7 +202,7 @@ def test_threads_that_have_ended_are_not_waited_for():
     run = run_of(kernel, 64, block=64)
 
     assert ((), ()) == (run.hangs, run.races)
-    assert ("block 0 of launch 0: 40 of 64 threads come by line 5",) == run.missed
+    assert ("block 0 of launch 0: 40 of 64 threads reach the barrier in line 5",) == run.missed
 
 
 def test_a_barrier_of_whole_blocks_is_missed_by_nobody():
@@ -236,7 +236,7 @@ def test_two_places_of_a_barrier_are_a_hang():
             cuda.syncthreads()
 
     (hang,) = run_of(kernel, 1, block=64).hangs
-    assert "64 threads, they wait in different syncthreads, in lines 3, 5" in hang
+    assert "64 threads wait without end, in different calls of syncthreads, in lines 3, 5" in hang
 
 
 def test_a_shuffle_in_half_of_a_warp_while_the_other_waits_is_a_hang():
@@ -314,14 +314,14 @@ def test_arrivals_are_drawn_and_the_same_for_one_seed():
         (lambda cuda, a: a[1.5], "reads a at 1.5"),
         (lambda cuda, a: a[True], "reads a at True"),
         (lambda cuda, a: a[0:2], "reads a at a slice"),
-        (lambda cuda, a: a[a[0]], "reads the value of what it loaded"),
-        (lambda cuda, a: a[0] > 1 or a[1], "reads the value"),
-        (lambda cuda, a: sum(a), "goes through a as a whole"),
+        (lambda cuda, a: a[a[0]], "needs the value of an element that it loaded"),
+        (lambda cuda, a: a[0] > 1 or a[1], "needs the value"),
+        (lambda cuda, a: sum(a), "iterates over all of a"),
         (lambda cuda, a: a.__setitem__(0, "one"), "stores or computes with 'one'"),
         (lambda cuda, a: cuda.shared.array(20_000), "shared arrays have 80,000 bytes"),
-        (lambda cuda, a: cuda.shared.array(cuda.threadIdx.x + 1), "others one of"),
+        (lambda cuda, a: cuda.shared.array(cuda.threadIdx.x + 1), "but other threads declare"),
         (lambda cuda, a: cuda.shared.array(4, "float23"), "there is no dtype 'float23'"),
-        (lambda cuda, a: cuda.syncwarp(1), "a part of its warp"),
+        (lambda cuda, a: cuda.syncwarp(1), "only a part of its warp"),
         (lambda cuda, a: cuda.shfl_sync(0xFFFFFFFF, a[0], 32), "shuffles with 32"),
     ],
 )
@@ -354,9 +354,9 @@ def test_an_endless_kernel_ends():
     ("sizes", "said"),
     [
         ({"grid": 0, "block": 32}, "grid is 0"),
-        ({"grid": 1, "block": 1025}, "a block of"),
+        ({"grid": 1, "block": 1025}, "a block cannot have"),
         ({"grid": 1.0, "block": 32}, "grid is 1.0"),
-        ({"grid": 1 << 12, "block": 1024}, "a grid of"),
+        ({"grid": 1 << 12, "block": 1024}, "a grid cannot have"),
     ],
 )
 def test_a_launch_that_cannot_be_is_told(sizes, said):
