@@ -3,13 +3,13 @@
 #
 # A trained network is deployed in a service. It answers requests all day and is no longer trained. So you can remove
 # everything that only training needs, and store numbers as coarsely as the answers allow. You measure each step here
-# twice: its effect on the *answers*, on a small network that you train in seconds, and its effect on *time and bytes*,
-# on a model of a GPU. One does not follow from the other.
+# twice: its effect on the *answers*, using a small network that you train in seconds, and its effect on *time and
+# bytes*, using a model of a GPU. Neither effect tells you the other.
 #
 # After this lab you can
 #
 # * fold batch norms into the convolutions next to them, and say which ones cannot be folded;
-# * choose a grid of integers for weights and for activations with outliers, and say in which sense it is the best;
+# * choose a grid of integers for weights and for activations with outliers, and say in what sense it is the best;
 # * write the product of two int8 matrices with zero points, bias and ReLU in integers, and say when it is faster.
 #
 # **About 139 minutes (estimated)**. Practice carries no points; it takes another 123 minutes (estimated), and its
@@ -26,9 +26,9 @@
 # | minutes | 30 | 62 | 31 |
 #
 # Your functions must not change their inputs: build new tensors, or work on copies. You need no GPU: GPU times are
-# modelled, and labelled so. *Write your prediction down* before you run the next cell. Where there is a box, type a
-# number, with or without its unit, and press Enter; the result appears next to it only then. Lecture slides are quoted
-# by deck: [002] software perspective. `hint("fold_batch_norm")` gives the hints of an exercise, one at a time. A
+# modelled, and labelled as modelled. *Write your prediction down* before you run the next cell. Where there is a box,
+# type a number, with or without its unit, and press Enter; the result appears next to it only then. Lecture slides are
+# quoted by deck: [002] software perspective. `hint("fold_batch_norm")` gives the hints of an exercise, one at a time. A
 # failing check shows the first case that is wrong, and `case("fold_batch_norm")` returns the inputs of that case as
 # Python values.
 
@@ -64,10 +64,10 @@ from edl_labs.units import byte_count, percent, seconds
 Progress("lab09_inference")
 
 # %% [markdown]
-# The network: four convolutions with batch norms, one of them depth-wise and one grouped, for images of 12 × 12. A few
-# pixels of each image are *hot*: thirty times as bright as the rest. And some channels of the network are much larger
-# than others, as in trained mobile networks. (Here we multiplied them by a factor and divided by it in the next layer,
-# so no answer changed.)
+# The network has four convolutions with batch norms, one of them depth-wise and one grouped, and classifies images of
+# 12 × 12 pixels. A few pixels of each image are *hot*: thirty times as bright as the rest. And some channels of the
+# network are much larger than others, as in trained mobile networks. (Here we multiplied them by a factor and divided
+# by it in the next layer, so no answer changed.)
 
 # %%
 model = train_classifier(small_classifier(), steps=training_steps)
@@ -79,29 +79,31 @@ with torch.no_grad():
 
 
 def right(network):
-    """The share of the test images that a network gets right."""
+    """The share of the test images that a network classifies correctly."""
     with torch.no_grad():
         return float((network(images).argmax(1) == labels).float().mean())
 
 
-print(f"as trained: {percent(right(model))} of {len(images)} images are right")
+print(
+    f"as trained: {percent(right(model))} of {len(images)} images classified correctly"
+)
 
 # %% [markdown]
-# ## 1. Fold: what training needed and inference does not
+# ## 1. Fold: what training needs and inference does not
 #
-# In training a batch norm follows the statistics of each batch. In inference they are frozen:
+# In training a batch norm uses the statistics of each batch. In inference they are frozen:
 # `y = gain * (x - mean) / sqrt(var + eps) + shift`, which is `y = factor * x + rest` for each channel, with
 # `factor = gain / sqrt(var + eps)` and `rest = shift - factor * mean`. Deck [002] says of memory-limited
 # layers: "Use BN and activations as they are foldable during inference".
 #
 # **Predict**, for a layer of a ResNet on an A100 in fp16: a 3 × 3 convolution of 64 to 64 channels on 56 × 56 pixels,
 # 128 images (51 MB: more than its L2 cache holds), then a batch norm, then a ReLU, each a kernel of its own. The batch
-# norm has two operations an element. What percentage of the three kernels' operations is that? And what percentage of
-# their time does the batch norm take?
+# norm takes two operations per element. What percentage of the three kernels' operations is that? And what percentage
+# of their time does the batch norm take?
 
 # %% given
 CHIP = accelerator("A100-SXM4-80GB")
-LAUNCH_S = 4e-6  # a kernel takes no less, however little it does
+LAUNCH_S = 4e-6  # the shortest time of a kernel, however little it does
 
 
 def kernel_s(flop, moved_bytes, *, rate="fp16", unit="tensor"):
@@ -118,7 +120,7 @@ predict("bn_time", "The batch norm's share of the time is", unit="%")
 with reveal_prediction("bn_flop", "bn_time") as truth:
     elements = 128 * 64 * 56 * 56
     flop = {"conv": 2 * 9 * 64 * elements, "norm": 2 * elements, "relu": elements}
-    moved = 2 * 2 * elements  # read and written, two bytes each
+    moved = 2 * 2 * elements  # two bytes read and two written per element
     unit = {"conv": "tensor", "norm": "cuda", "relu": "cuda"}
     took = {name: kernel_s(flop[name], moved, unit=unit[name]) for name in flop}
     print("modelled:", {name: seconds(one) for name, one in took.items()})
@@ -138,12 +140,12 @@ with reveal_prediction("bn_flop", "bn_time") as truth:
 # | `"batch_norm"` | `gain`, `shift`, running `mean` and `var`, `eps`; `batch_mean`, `batch_var` of the last batch |
 # | `"relu"` | nothing |
 #
-# `stride`, `padding` and `groups` are ints. Of `groups` groups, the first reads the first `inputs / groups` channels
-# and gives the first `outputs / groups`, and so on. A batch norm directly after a convolution of either kind can always
-# be folded into it. Whether one directly *before* a `"conv"` can be folded depends on one setting of the convolution.
-# Find out which setting, and keep the batch norm where folding would change outputs. Keep it before a `"transposed"`
-# layer too, and also where there is another layer in between. Of two batch norms in a row, both can be folded where one
-# can. Weights and other layers keep their shapes and order. Do not change `layers` or its tensors.
+# `stride`, `padding` and `groups` are ints. The first of the `groups` groups reads the first `inputs / groups` channels
+# and computes the first `outputs / groups`, and so on. A batch norm directly after a convolution of either kind can
+# always be folded into it. Whether one directly *before* a `"conv"` can be folded depends on one setting of the
+# convolution. Find out which setting, and keep the batch norm where folding would change outputs. Also keep it before a
+# `"transposed"` layer, and where another layer separates it from the convolution. If one batch norm can be folded, so
+# can two in a row. Weights and other layers keep their shapes and order. Do not change `layers` or its tensors.
 
 # %% given
 from torch.nn import functional
@@ -169,7 +171,7 @@ def run(layers, x):
 
 # %% solve="fold_batch_norm"
 def fold_batch_norm(layers):
-    """The chain with as few batch norms as can be."""
+    """The chain with as few batch norms as possible."""
 
     ### BEGIN SOLUTION
     def line(norm):
@@ -222,7 +224,7 @@ import copy
 def chain_of(network):
     """The first twelve layers of our network, as dicts."""
     layers = []
-    for one in list(copy.deepcopy(network))[:12]:  # yours, to change or not
+    for one in list(copy.deepcopy(network))[:12]:
         name = type(one).__name__
         if name == "Conv2d":
             own = {"weight": one.weight.detach(), "bias": one.bias}
@@ -247,14 +249,15 @@ with requires_solution("fold_batch_norm"):
     print(f"SQNR of the outputs: {sqnr_db(first, second):.0f} dB")
 
 # %% [markdown]
-# (SQNR is the power of the answers over the power of the error, in decibels: 20 dB is an error of a tenth, and one more
-# bit gives 6 dB.) Folding removes hardly any operations, but a quarter of the layer's time: the batch norm was nothing
-# but memory traffic. The opposite is just as common, as the next sections show: *operations fall and time does not*.
+# (SQNR, the signal-to-quantization-noise ratio, is the power of the answers over the power of the error, in decibels:
+# 20 dB is an error of a tenth, and one more bit gives 6 dB.) Folding removes hardly any operations, but it saves a
+# quarter of the layer's time: the batch norm was only memory traffic. The opposite is just as common, as the next
+# sections show: *the number of operations falls, but the time does not*.
 #
 # A convolution pads its input with zeros *after* the batch norm. If the batch norm is folded in, the padding would have
-# to be `-rest / factor` for each channel, and `padding` has no such setting. And the rule of deck [002], "Remove bias
-# for convolutional layers followed by batch normalization", is the same algebra in training: the batch norm subtracts
-# the mean, so a bias in front has gradient 0 and costs memory and time for nothing.
+# to be `-rest / factor` for each channel, and `padding` has no such setting. Deck [002]'s rule "Remove bias for
+# convolutional layers followed by batch normalization" is the same algebra in training: the batch norm subtracts the
+# mean, so a bias in front of it has gradient 0 and costs memory and time for nothing.
 
 # %% [markdown]
 # ## 2. Which 256 numbers?
@@ -262,7 +265,7 @@ with requires_solution("fold_batch_norm"):
 # An int8 `q` stands for the number `scale * (q - zero_point)`; all these numbers together are a *grid*. On an
 # **affine** grid, q goes from -128 to 127, and the zero point is an integer, so the grid has exactly 0 (for padding and
 # ReLU). A **symmetric** grid has zero point 0, and q goes from -127 to 127: then a weight and its negative are rounded
-# alike, and products have fewer terms (section 3).
+# in the same way, and products have fewer terms (section 3).
 #
 # A wide grid is coarse, and a narrow grid cuts off large values. Here are the inputs of our fourth convolution:
 
@@ -287,12 +290,12 @@ for axes, method in zip(pair, ("max", "percentile"), strict=True):
 # The dashed line is the grid's upper end, and the ticks are every eighth of its numbers. **Predict:** choose the upper
 # end with the smallest mean squared error. At what percentage of the largest activation does it lie, for 8 bits? And
 # for 4 bits, a grid of 16 numbers? Then the *weights*: if each weight tensor has one grid of 8 bits, and activations
-# are not rounded, what percentage of the images does the network get right?
+# are not rounded, what percentage of the images does the network classify correctly?
 
 # %%
-predict("end_of_8_bits", "With 8 bits, best end / largest value is", unit="%")
-predict("end_of_4_bits", "With 4 bits, best end / largest value is", unit="%")
-predict("one_grid", "Share that is right with one grid a tensor:", unit="%")
+predict("end_of_8_bits", "With 8 bits, the best end / largest value is", unit="%")
+predict("end_of_4_bits", "With 4 bits, the best end / largest value is", unit="%")
+predict("one_grid", "With one grid per tensor, the share correct is", unit="%")
 
 # %%
 with reveal_prediction("end_of_8_bits", "end_of_4_bits", "one_grid") as truth:
@@ -315,25 +318,25 @@ with reveal_prediction("end_of_8_bits", "end_of_4_bits", "one_grid") as truth:
 # Now your own calibrator. Three functions:
 #
 # * `grid(low, high, *, symmetric)` → `(scale, zero_point)`: the finest grid that covers 0 and both ends of the range.
-#   On an affine grid, -128 stands for the lower of `low` and 0. The zero point is the integer nearest to the place of
+#   On an affine grid, -128 stands for the smaller of `low` and 0. The zero point is the integer nearest to the place of
 #   0. (If `low` and `high` are both 0, the scale is 1 and the zero point -128, or 0 if symmetric.)
 # * `integers(values, scale, zero_point, *, axis, symmetric)` → a tensor of the nearest integers of the grid; values
-#   beyond its ends become the ends. With `axis=None` there is one scale and one zero point; otherwise both are lists
-#   with one entry for each index of that dimension.
+#   beyond its ends are set to the ends. With `axis=None` there is one scale and one zero point; otherwise both are
+#   lists with one entry for each index of that dimension.
 # * `calibrate(counts, edges, *, method, symmetric)` → `(scale, zero_point)` from a histogram, as a calibrator collects
-#   it over thousands of batches: `counts[i]` values lie between `edges[i]` and `edges[i + 1]`. (Older values count
-#   less, so counts can be fractions; not all are 0.) The range to keep runs from one edge to another:
+#   it over thousands of batches: `counts[i]` values lie between `edges[i]` and `edges[i + 1]`. (Older values
+#   count less, so counts can be fractions; not all are 0.) The range to keep runs from one edge to another:
 #
 # | `method` | keeps |
 # |---|---|
 # | `"max"` | all bins from the first to the last that has a count |
 # | `"percentile"` | the smallest range with at most 0.05 % of all counts beyond each end |
-# | `"least"` | the range with the least expected error (2 % more will do) |
+# | `"least"` | the range with the smallest expected error (an error up to 2 % larger also passes) |
 #
-# A symmetric range runs from -end to end, where end or -end is an edge (no bin lies across the other one), and its
-# percentile has at most 0.1 % beyond both ends together. For the expected error, treat all values of a bin as if they
-# were at its centre: a value between the grid's ends costs `scale**2 / 12`, and a value beyond them costs the square of
-# its distance to the nearer end.
+# A symmetric range runs from -end to end, where end or -end is an edge (and no bin extends across the other one). With
+# `"percentile"`, it has at most 0.1 % of all counts beyond both ends together. For the expected error, treat all values
+# of a bin as if they were at its centre: a value between the grid's ends costs `scale**2 / 12`, and a value beyond them
+# costs the square of its distance to the nearer end.
 
 
 # %% solve="calibrate"
@@ -364,7 +367,7 @@ def integers(values, scale, zero_point, *, axis, symmetric):
 
 
 def calibrate(counts, edges, *, method, symmetric):
-    """Scale and zero point for what a histogram has seen."""
+    """Scale and zero point for the values in a histogram."""
     ### BEGIN SOLUTION
     counts, edges = torch.tensor(counts), torch.tensor(edges, dtype=torch.float64)
     centres, total = (edges[:-1] + edges[1:]) / 2, counts.sum()
@@ -406,10 +409,12 @@ from edl_labs.inference import ActivationHistogram
 
 
 def rounded_by(method, bits):
-    """SQNR and share right of the network with its weights and inputs on grids."""
+    """SQNR and accuracy of the network with its weights and inputs on grids."""
     with torch.no_grad():
         near = rounded_network(folded, calibration, activations=method, bits=bits)
-        return f"{sqnr_db(answers, near(images)):.1f} dB, {percent(right(near))} right"
+        return (
+            f"{sqnr_db(answers, near(images)):.1f} dB, {percent(right(near))} correct"
+        )
 
 
 # %%
@@ -428,29 +433,29 @@ with requires_solution("calibrate"):
 
 # %% [markdown]
 # Notice two things. First, weights need a grid for **each output channel**: with one grid for all, a channel with small
-# weights uses only a few of the numbers, and folding has made channels even more uneven. This costs nothing in the
-# product, where every column has its own factor anyway. Second, the range with the least squared error *of the
-# activations* need not give the best *answers*: cutting off a hot pixel causes a large squared error, but the network
-# never needed that pixel. A calibrator can only guess which numbers matter; the accuracy decides.
+# weights uses only a few of the numbers, and folding has made channels even more uneven. A grid per channel costs
+# nothing in the product, where every column has its own factor anyway. Second, the range with the least squared error
+# *of the activations* need not give the best *answers*: cutting off a hot pixel causes a large squared error, but the
+# network never needed that pixel. A calibrator can only guess which numbers matter; only the accuracy tells you.
 
 # %% [markdown]
 # ## 3. The product in integers
 #
 # A tensor core multiplies int8 by int8 and adds up in int32. Everything else has to be done around it. **Predict:** how
-# many products of two int8 can an int16 always add up without overflow? And on an A100, how many times as fast as in
-# fp16 is a linear layer with 4096 inputs and 4096 outputs in int8 for 2048 rows at once? For one row? And a layer with
-# 256 inputs and 256 outputs for one row?
+# many products of two int8 numbers can an int16 always add up without overflow? And on an A100, take a linear layer
+# with 4096 inputs and 4096 outputs: how many times as fast as in fp16 is it in int8, for 2048 rows at once? And for one
+# row? And a layer with 256 inputs and 256 outputs, for one row?
 
 # %%
-predict("fits_16", "Products whose sum surely fits an int16:", unit="products")
-predict("many_rows", "For 4096 to 4096 and 2048 rows, int8 is faster by", unit="times")
-predict("one_row", "For 4096 to 4096 and one row, int8 is faster by", unit="times")
-predict("small_layer", "For 256 to 256 and one row, int8 is faster by", unit="times")
+predict("fits_16", "An int16 can always add up", unit="products")
+predict("many_rows", "4096 × 4096, 2048 rows: int8 is faster by", unit="times")
+predict("one_row", "4096 × 4096, one row: int8 is faster by", unit="times")
+predict("small_layer", "256 × 256, one row: int8 is faster by", unit="times")
 
 
 # %% given
 def linear_s(rows, size, *, rate, weight_bytes):
-    """A linear layer on CHIP: `weight_bytes` for each weight, inputs and outputs."""
+    """Time of a size × size layer on CHIP, with `weight_bytes` for each weight."""
     width = {"fp16": 2, "int8": 1}[rate]
     moved = weight_bytes * size**2 + 2 * width * rows * size
     return kernel_s(2 * rows * size**2, moved, rate=rate)
@@ -467,7 +472,9 @@ with reveal_prediction("fits_16", "many_rows", "one_row", "small_layer") as trut
         after = linear_s(rows, size, rate="int8", weight_bytes=1)
         faster[name] = before / after
         print(f"modelled, {name}: {seconds(before)} in fp16, {seconds(after)} in int8")
-    print("twice where arithmetic or reading weights is the limit; a launch stays")
+    print(
+        "twice as fast if arithmetic or weights are the limit; a launch stays the same"
+    )
     truth(fits_16=(2**15 - 1) // (128 * 128), **faster)
 
 # %% [markdown]
@@ -477,12 +484,12 @@ with reveal_prediction("fits_16", "many_rows", "one_row", "small_layer") as trut
 # *ahead*. Write
 #
 # * `ahead(weight, bias, *, x_scale, x_zero, weight_scale, weight_zero, out_scale)` → `(offset, multiplier)`, each with
-#   one number for each column. `weight` is int8, depth × columns; `bias` holds real numbers. `offset` (int32) holds the
-#   integers, known before any input, that are added to the int32 sums; they include the bias, rounded to steps of the
-#   sums. `multiplier` converts steps of the sums to steps of the output.
-# * `int8_product(x, weight, offset, multiplier, *, weight_zero, out_zero, relu)` → int8, rows × columns: take the sums,
-#   the zero-point term that depends on x, and the offset; scale and round to the nearest (no case has ties); then put
-#   the result on the output's grid (-128 to 127). With `relu`, negative numbers become 0.
+#   one number for each column. `weight` is int8, depth × columns; `bias` holds real numbers. `offset` (int32) contains
+#   the integers that are added to the int32 sums and are known before any input. They include the bias, rounded to
+#   steps of the sums. `multiplier` converts steps of the sums to steps of the output.
+# * `int8_product(x, weight, offset, multiplier, *, weight_zero, out_zero, relu)` → int8, rows × columns: combine the
+#   sums, the zero-point term that depends on x, and the offset; scale and round to the nearest integer (no case has
+#   ties); then put the result on the output's grid (-128 to 127). With `relu`, negative numbers become 0.
 #
 # `weight_scale` and `weight_zero` are lists with one entry for each column. Compute sums in int32, not in int8: `x @
 # weight` of two int8 tensors is int8.
@@ -515,7 +522,7 @@ def int8_product(x, weight, offset, multiplier, *, weight_zero, out_zero, relu):
 check("int8_product")
 
 # %% [markdown]
-# The last layer of our network, entirely in integers, compared with float32:
+# Now compute the last layer of our network entirely in integers, and compare it with float32:
 
 # %%
 with requires_solution("int8_product"), torch.no_grad():
@@ -530,31 +537,31 @@ with requires_solution("int8_product"), torch.no_grad():
     zeros = {"weight_zero": [0] * 10, "out_zero": out.zero_point, "relu": False}
     scores = out.restored(int8_product(x.to(torch.int8), w, *made, **zeros))
     print(f"SQNR {sqnr_db(last(features), scores):.1f} dB", end=", ")
-    print(f"{percent(float((scores.argmax(1) == labels).float().mean()))} right")
+    print(f"{percent(float((scores.argmax(1) == labels).float().mean()))} correct")
 
 # %% [markdown]
 # ReLU cost nothing: it only changes the lower end of the clamp ("ReLU is the best activation as it can be fused with
 # conv-BN", deck [002]). And only the weights' zero point needs a sum over x at run time, which is why weights are
 # nearly always symmetric.
 #
-# So far you have a network with fewer kernels, in a quarter of the bytes of float32, with the same answers. Each step
-# helped only as far as it reduced what *limits* the kernel: folding saved traffic, int8 saves bytes and arithmetic, and
+# So far you have a network with fewer kernels, a quarter of the bytes of float32, and the same answers. Each step
+# helped only if it reduced what *limits* the kernel: folding saves traffic, int8 saves bytes and arithmetic, and
 # neither helps a kernel that waits for its launch.
 
 # %% [markdown]
 # ## 4. Practice: two of four
 #
-# From here on everything is optional and gives no points. You can also remove half of the weights. Since Ampere, a
-# tensor core can skip zeros if two of each four neighbouring weights *of one sum* are zero. Deck [002] prunes with APEX
-# (ASP; today `torch.sparse.to_sparse_semi_structured` stores such a weight) and promises "Up to 30% speed up". Peak
-# rates double. **Predict:** the whole network is 1.3 times as fast. What percentage of its time was in products that
-# became twice as fast? And how many times as fast are the linear layers of section 3 in fp16 with packed weights (two
-# values and two places of two bits for each four)?
+# From here on everything is optional and carries no points. You can also remove half of the weights. Since Ampere, a
+# tensor core can skip zeros if two of every four neighbouring weights *of one sum* are zero. This doubles its peak
+# rate. Deck [002] prunes with APEX (ASP; today `torch.sparse.to_sparse_semi_structured` stores such a weight) and
+# promises "Up to 30% speed up". **Predict:** if the whole network is 1.3 times as fast, what percentage of its time was
+# in products that became twice as fast? And how many times as fast is the large linear layer from section 3 in fp16
+# with packed weights (two values and two places of two bits for every four weights)?
 
 # %%
 predict("share", "The share of the time in sparse products was", unit="%")
-predict("sparse_many", "4096 to 4096, 2048 rows: sparse is faster by", unit="times")
-predict("sparse_one", "For 4096 to 4096 and one row, sparse is faster by", unit="times")
+predict("sparse_many", "4096 × 4096, 2048 rows: sparse is faster by", unit="times")
+predict("sparse_one", "4096 × 4096, one row: sparse is faster by", unit="times")
 
 # %% [markdown]
 # Write, for a `weight` of inputs × outputs, as in `x @ weight`, with inputs a multiple of eight:
@@ -562,12 +569,12 @@ predict("sparse_one", "For 4096 to 4096 and one row, sparse is faster by", unit=
 # * `mask(weight)` → bools: which weights are kept. A group is four consecutive inputs of one output. Keep exactly the
 #   two largest magnitudes; if magnitudes are equal, any choice is right.
 # * `pack(weight)` → `(values, places)`. `values` has shape (inputs / 2, outputs) and holds the kept values of each
-#   column in order. `places`, a uint8 tensor of shape (inputs / 8, outputs), holds their places 0 to 3 in the group,
-#   two bits each. A byte holds two groups: the lowest two bits are the first place of the first group, then its second,
-#   then the second group's.
+#   column in order. `places` is a uint8 tensor of shape (inputs / 8, outputs). It holds the place of each value in its
+#   group, 0 to 3, in two bits. A byte holds the places of two groups: from the lowest bits up, the two places of the
+#   first group, then the two of the second.
 # * `sparse_product(x, values, places)` → `x @ ` the pruned weight, computed from the packed tensors.
 # * `sparse_share(faster, *, peak)` → the fraction of the *original* time that was spent in products that became `peak`
-#   times as fast, if the whole network became `faster` times as fast.
+#   times as fast, given that the whole network became `faster` times as fast.
 
 
 # %% solve="two_of_four"
@@ -602,7 +609,7 @@ def sparse_product(x, values, places):
 
 
 def sparse_share(faster, *, peak):
-    """The share of the time before."""
+    """The products' share of the original time."""
     ### BEGIN SOLUTION
     return (1 - 1 / faster) / (1 - 1 / peak)
     ### END SOLUTION
@@ -616,7 +623,7 @@ with requires_solution("two_of_four"):
     with reveal_prediction("share", "sparse_many", "sparse_one") as truth:
         values, places = pack(torch.randn(4096, 4096).half())
         each = (2 * values.numel() + places.numel()) / 4096**2
-        print(f"{each} B a weight for 2; {byte_count(each * 4096**2)} in all")
+        print(f"{each} B per weight instead of 2; {byte_count(each * 4096**2)} in all")
         dense, sparse = {}, {}
         for rows in (2048, 1):
             dense[rows] = linear_s(rows, 4096, rate="fp16", weight_bytes=2)
@@ -627,12 +634,12 @@ with requires_solution("two_of_four"):
 
 # %% [markdown]
 # What happens to the answers? We prune the layers whose sums have a multiple of four terms: two convolutions and the
-# linear layer. Then both the pruned and the original network train for a few more steps. Pruned weights stay 0 during
-# this training ("Sometime requires finetuning", deck [002]). **Predict** what percentage of the images is classified
-# correctly directly after pruning.
+# linear layer. Then we train both the pruned and the original network for a few more steps. Pruned weights stay 0
+# during this training ("Sometime requires finetuning", deck [002]). **Predict** what percentage of the images is
+# classified correctly directly after pruning.
 
 # %%
-predict("pruned", "Right after pruning, the share that is right is", unit="%")
+predict("pruned", "Directly after pruning, the share correct is", unit="%")
 
 # %% given
 from edl_labs.inference import two_of_four_mask
@@ -658,16 +665,16 @@ axes.pcolormesh(pattern, cmap="Greys", vmin=-0.3, vmax=1.5, edgecolors=style.TEX
 axes.set(
     xlabel="input",
     ylabel="output",
-    title="Linear layer: dark weights are kept, two of each four inputs",
+    title="Linear layer: dark weights are kept, two of every four inputs",
 )
 axes.set(xticks=range(0, 33, 4))
 for at in range(4, 32, 4):
     axes.axvline(at, color=style.ORANGE, linewidth=2)
 
 # %% [markdown]
-# Half of the operations are gone, but a single request is at best 1.78 times as fast, since it waits for memory and
-# still reads 0.5625 of the bytes (in int8 0.625 of them). In a whole network, products are only part of the time:
-# making 46 % of it twice as fast gives the 30 % of the slide.
+# Half of the operations are gone, but a single request is at most 1.78 times as fast, since it waits for memory and
+# still reads 0.5625 of the bytes (0.625 of them in int8). In a whole network, products take only part of the time:
+# making 46 % of it twice as fast gives the 30 % from the slide.
 
 # %% [markdown]
 # ## 5. Practice: one arena for all activations
@@ -681,7 +688,7 @@ from edl_labs.graph import Graph
 
 
 def kernels_of(graph):
-    """A graph's operators as kernels, and the bytes of each tensor but parameters."""
+    """A graph's operators as kernels; the bytes of each tensor except parameters."""
     mine = {
         name: one.bytes
         for name, one in graph.tensors.items()
@@ -708,13 +715,13 @@ for one in kernels:
 # **Predict:** what percentage of the bytes of all these tensors does the arena need?
 
 # %%
-predict("arena", "The arena needs, of all tensors' bytes,", unit="%")
+predict("arena", "Of all tensors' bytes, the arena needs", unit="%")
 
 # %% [markdown]
-# Kernels run in the order of a list. Each is a dict of `reads` (names of tensors), `writes` (one name) and `in_place`:
-# whether it may overwrite a tensor that it reads. A tensor that no kernel writes is an input of the network. `outputs`
-# are the names of the tensors that the caller reads after the last kernel, and `sizes` has the bytes of each tensor.
-# Write
+# Kernels run in the order of a list. Each is a dict of `reads` (names of tensors), `writes` (one name) and `in_place`
+# (whether it may overwrite a tensor that it reads). A tensor that no kernel writes is an input of the network.
+# `outputs` lists the names of the tensors that the caller reads after the last kernel, and `sizes` has the bytes of
+# each tensor. Write
 #
 # * `lifetimes(kernels, outputs)` → a dict of `(first, last)` for each tensor: the numbers of the first and the last
 #   kernel that runs while it is in memory. Inputs are in memory from kernel 0 on, outputs until the last kernel. A
@@ -726,8 +733,8 @@ predict("arena", "The arena needs, of all tensors' bytes,", unit="%")
 #   Each tensor takes its size rounded up to a multiple of `align`. If a kernel may overwrite one of its inputs, its
 #   output needs no memory of its own while that kernel runs.
 # * `memory_plan(kernels, outputs, sizes, *, align)` → a dict of each tensor's offset, a multiple of `align`. Tensors
-#   that are in memory at the same time must not overlap, except that a kernel's output may have exactly the place of a
-#   tensor that the kernel may overwrite. The arena may have 10 % more than `least_bytes`.
+#   that are in memory at the same time must not overlap, with one exception: a kernel's output may have exactly the
+#   place of a tensor that the kernel may overwrite. The arena may be up to 10 % larger than `least_bytes`.
 
 
 # %% solve="memory_plan"
@@ -747,7 +754,7 @@ def lifetimes(kernels, outputs):
 
 
 def may_overwrite(at, kernels, outputs, sizes):
-    """What kernel `at` may write over."""
+    """The tensors that kernel `at` may overwrite."""
     ### BEGIN SOLUTION
     kernel = kernels[at]
     later = {name for one in kernels[at + 1 :] for name in one["reads"]}
@@ -811,7 +818,7 @@ with requires_solution("memory_plan"), reveal_prediction("arena") as truth:
     offsets = memory_plan(kernels, outputs, sizes, align=256)
     arena = max(offsets[name] + sizes[name] for name in offsets)
     print(f"{byte_count(sum(sizes.values()))} in all, {byte_count(arena)} at once")
-    title = "Hatched: outputs of convolutions; plain: the input, and ReLUs over them"
+    title = "Hatched: outputs of convolutions; plain: the input, and outputs of ReLUs"
     figure, axes = style.subplots(figsize=(9, 3.2))
     for at, (name, (first, last)) in enumerate(there.items()):
         span = (offsets[name] / 1e6, sizes[name] / 1e6)
@@ -822,21 +829,21 @@ with requires_solution("memory_plan"), reveal_prediction("arena") as truth:
     truth(arena / sum(sizes.values()))
 
 # %% [markdown]
-# (The last tensors are too small to be seen.) A ReLU took no memory of its own. The longer the network, the smaller the
-# share, because only two neighbouring tensors are in memory at a time. Memory is expensive for a tensor that is needed
-# much later: a skip connection, or an output in the middle of the network.
+# (The last tensors are too small to be seen.) The ReLUs took no memory of their own. The longer the network, the
+# smaller the arena's share, because only two neighbouring tensors are in memory at a time. A tensor that is needed much
+# later is expensive, for example with a skip connection, or as an output in the middle of the network.
 #
 # ## 6. Practice: the fastest engine
 #
-# Deck [002] again: "Layer & Tensor Fusion" means "Optimizes use of GPU memory and bandwidth by fusing nodes in a
-# kernel", and "Kernel Auto-Tuning" that it "Selects best data layers and algorithms based on target GPU platform". For
-# each layer alone, and for some neighbouring layers as one kernel, there are several *tactics*, that is,
-# implementations. Each was timed a few times; it reads one format and writes one (such as "fp16" or "int8"). If two
-# neighbouring tactics have different formats, a conversion is one more kernel.
+# Deck [002] lists two more features of TensorRT: "Layer & Tensor Fusion", which "Optimizes use of GPU memory and
+# bandwidth by fusing nodes in a kernel", and "Kernel Auto-Tuning", which "Selects best data layers and algorithms based
+# on target GPU platform". For each single layer, and for some groups of neighbouring layers as one kernel, there are
+# several *tactics*, that is, implementations. Each tactic was timed a few times; it reads one format and writes one
+# (such as "fp16" or "int8"). If two neighbouring tactics have different formats, the conversion is one more kernel.
 #
 # Take four convolutions from section 1, each followed by a ReLU, and suppose that int8 halves each kernel's time.
-# **Predict:** how many times as fast as one fp16 kernel for each layer is the engine that is fused *and* in int8, with
-# fp16 at both ends?
+# The engine reads and writes fp16 at both ends. **Predict:** how many times as fast is it, fused *and* in int8, as with
+# one fp16 kernel per layer?
 
 # %%
 predict("engine", "Fused and in int8, the engine is faster by", unit="times")
@@ -844,14 +851,14 @@ predict("engine", "Fused and in int8, the engine is faster by", unit="times")
 # %% [markdown]
 # Write
 #
-# * `typical_s(times_s)` → the time of a tactic from its runs: the median of all but the first, which loads the kernel.
-#   (An odd number of runs remains; in some of them the GPU was interrupted.)
+# * `typical_s(times_s)` → the time of a tactic from its runs: the median of all runs except the first, which loads the
+#   kernel. (An odd number of runs remains; in some of them the GPU was interrupted.)
 # * `fuse_and_tune(layers, tactics, reformat_s, *, given, wanted)` → the names of the tactics of the fastest engine, in
-#   the order in which they run. The engine computes each of the `layers` layers once; its input comes in the format
-#   `given`, and its output must be in `wanted`. A tactic is a dict of `name`, `first` and `last` (the layers that it
-#   computes, both included), `reads` and `writes` (formats) and `times_s`. `reformat_s[i]` is the time to convert what
-#   layer i reads, from any format to any other; the last entry is for the network's output. Between equal formats there
-#   is no conversion. (An engine may take 2 % more time than the fastest.)
+#   the order in which they run. The engine computes each of the `layers` layers once; its input has the format `given`,
+#   and its output must have the format `wanted`. A tactic is a dict of `name`, `first` and `last` (the first and the
+#   last layer that it computes), `reads` and `writes` (formats) and `times_s`. `reformat_s[i]` is the time to convert
+#   the input of layer i from any format to any other; the last entry is for the network's output. There is no
+#   conversion between equal formats. (An engine may take 2 % more time than the fastest.)
 
 
 # %% solve="fuse_and_tune"
@@ -890,7 +897,7 @@ check("fuse_and_tune")
 
 # %% given
 def engine_tactics(pairs):
-    """Each conv and relu of section 1 alone and as one kernel, in fp16 and in int8."""
+    """Each conv and ReLU from section 1, separate and fused, in fp16 and in int8."""
     tactics = []
     for name, share in (("fp16", 1), ("int8", 1 / 2)):
         alone = [took["conv"] * share, took["relu"] * share]
@@ -907,7 +914,7 @@ def engine_tactics(pairs):
 # %%
 with requires_solution("fuse_and_tune"), reveal_prediction("engine") as truth:
     tactics = engine_tactics(4)
-    reformat_s = [0.75 * took["relu"]] * 9  # read at two bytes, written at one
+    reformat_s = [0.75 * took["relu"]] * 9  # reads two bytes, writes one
     chosen = fuse_and_tune(8, tactics, reformat_s, given="fp16", wanted="fp16")
     time_s = {one["name"]: typical_s(one["times_s"]) for one in tactics}
     kernels_s = sum(time_s[name] for name in chosen)
@@ -917,10 +924,10 @@ with requires_solution("fuse_and_tune"), reveal_prediction("engine") as truth:
     truth(4 * (took["conv"] + took["relu"]) / engine_s)
 
 # %% [markdown]
-# Fusion alone saves the ReLUs; int8 alone halves the remaining time. But each change of format is a kernel that
-# computes nothing: two of them are expensive for one layer and cheap for a long chain of layers. So the fastest tactics
-# of the layers do not make the fastest engine, and a layer without an int8 tactic costs more than its own time, because
-# it adds conversions.
+# Fusion saves the ReLUs' kernels, and int8 halves the remaining time. But each change of format is a kernel that
+# computes nothing: two of them are expensive for one layer and cheap for a long chain of layers. So the fastest tactic
+# for each layer does not give the fastest engine, and a layer without an int8 tactic costs more than its own time,
+# because it adds conversions.
 
 # %% [markdown]
 # ## Where you are

@@ -67,9 +67,8 @@ class ArenaOfActivations(Exercise):
             for at, one in enumerate(case["kernels"])
         ]
         rows = ["; ".join(texts[at : at + 4]) for at in range(0, len(texts), 4)]
-        head = (
-            f"inputs {inputs}; outputs {', '.join(case['outputs'])}; align {case['align']}; * is in place, bytes behind"
-        )
+        given = f"inputs {inputs}; outputs {', '.join(case['outputs'])}; align {case['align']}"
+        head = f"{given}; * means in place, the last number of a kernel is its output's bytes"
         return "\n  ".join([head, *rows])
 
     def format_answer(self, case: Any, got: Any) -> str:
@@ -86,8 +85,9 @@ def _judge_lives(case: Any, got: Any, want: Any) -> None:
     found, right = ({name: tuple(ends) for name, *ends in pairs} for pairs in (got, want))
     if set(found) != set(right):
         some = sorted(set(found) ^ set(right))[0]
-        why = f"{some} is {'of no network here' if some in found else 'missing'}"
-        raise Wrong("lifetimes are of other tensors", why=why, next="inputs, and what each kernel writes")
+        why = f"{some} is {'not a tensor of this network' if some in found else 'missing'}"
+        then = "return a lifetime for each input and for each tensor that a kernel writes"
+        raise Wrong("the lifetimes are for the wrong tensors", why=why, next=then)
     off = [name for name in right if found[name] != right[name]]
     if not off:
         return
@@ -95,7 +95,7 @@ def _judge_lives(case: Any, got: Any, want: Any) -> None:
     # An output that is wrong may be wrong as an output alone; first all that is wrong elsewhere.
     off.sort(key=lambda name: (name in case["outputs"], name not in made))
     name = off[0]
-    why = f"{name} has {found[name]}, and is in memory from kernel {right[name][0]} to {right[name][1]}"
+    why = f"got {found[name]} for {name}, which is in memory from kernel {right[name][0]} to {right[name][1]}"
     raise _told_life(name, case, why, found, right, off)
 
 
@@ -104,78 +104,95 @@ def _told_life(name: str, case: Any, why: str, found: Any, right: Any, off: list
     (first, last), (since, until) = found[name], right[name]
     if first != since:
         if name not in {one["writes"] for one in case["kernels"]}:
-            return Wrong("an input is in memory before its first reader", why=why, next="from kernel 0 on")
-        return Wrong("a tensor's life begins elsewhere", why=why, next="with the kernel that writes it")
+            return Wrong("the lifetime of an input begins at the wrong kernel", why=why, next="begin it with kernel 0")
+        then = "begin it with the kernel that writes the tensor"
+        return Wrong("the lifetime of a tensor begins at the wrong kernel", why=why, next=then)
     if name in case["outputs"] and last < until:
-        then = "the caller reads it when all kernels are done: its place must not be given away"
-        return Wrong("an output's memory is given away before the caller has read it", why=why, next=then)
+        then = "keep it until the last kernel: the caller reads it after all kernels have run"
+        return Wrong("the memory of an output is reused before the caller has read it", why=why, next=then)
     inner = [one for one in off if one not in case["outputs"]]
     readers = {one: [at for at, kernel in enumerate(case["kernels"]) if one in kernel["reads"]] for one in inner}
     if all(found[one][1] == min(readers[one], default=None) for one in inner):
-        then = "a skip connection: the same tensor is read again, and must still be there"
-        return Wrong("a tensor's life ends with its first reader", why=why, next=then)
+        then = "keep it until its last reader: with a skip connection, a tensor is read again later"
+        return Wrong("the lifetime of a tensor ends with its first reader", why=why, next=then)
     if last == until - 1:
-        then = "a kernel reads while it runs: its inputs are in memory together with its output"
-        return Wrong("a tensor is given away before its last reader runs", why=why, next=then)
+        then = "keep the inputs of a kernel while it runs, together with its output"
+        return Wrong("the lifetime of a tensor ends before its last reader runs", why=why, next=then)
     if last == until + 1:
-        return Wrong("a tensor stays a kernel longer than it is needed", why=why, next="last is included")
-    return Wrong("a tensor's life ends elsewhere", why=why, next="with its last reader; outputs with the last kernel")
+        then = "end it with the last reader: `last` is included"
+        return Wrong("the lifetime of a tensor is one kernel too long", why=why, next=then)
+    then = "end it with the last reader of the tensor, or for an output with the last kernel"
+    return Wrong("the lifetime of a tensor ends at the wrong kernel", why=why, next=then)
 
 
 def _told_over(case: Any, at: int, found: list[Any], right: list[str]) -> Wrong:
     kernel = case["kernels"][at]
-    why = f"kernel {at} may write over {', '.join(right) or 'nothing'}; {', '.join(map(str, found)) or 'nothing'} came"
+    names = [", ".join(map(str, one)) or "no tensor" for one in (found, right)]
+    why = f"for kernel {at}, got {names[0]}, expected {names[1]}"
     extra = [one for one in found if one not in right]
     if not extra:
         if sorted(found) == sorted(right):
-            return Wrong("the names are in the wrong order", why=why, next="that of reads")
-        return Wrong("a kernel may write over more than that", why=why, next="go through all that it reads")
+            return Wrong("the names are in the wrong order", why=why, next="keep the order of reads")
+        then = "check every tensor that the kernel reads"
+        return Wrong("a tensor that a kernel may overwrite is missing", why=why, next=then)
     name = extra[0]
     if not kernel["in_place"]:
-        then = "a convolution needs all of its input until it is done"
-        return Wrong("a kernel that is not in_place writes over what it reads", why=why, next=then)
+        then = "check in_place: a convolution, for example, needs all of its input until it has finished"
+        return Wrong("a kernel that is not in_place overwrites a tensor that it reads", why=why, next=then)
     if name not in kernel["reads"]:
-        return Wrong("a kernel writes over something that it does not read", why=why, next="one of its reads")
+        return Wrong("a kernel overwrites a tensor that it does not read", why=why, next="choose only from its reads")
     if name in case["outputs"]:
-        return Wrong("an output of the network is written over", why=why, next="the caller wants it as it is")
+        return Wrong("an output of the network is overwritten", why=why, next="keep outputs for the caller")
     if any(name in one["reads"] for one in case["kernels"][at + 1 :]):
-        then = "a later kernel reads it: it would find something else there"
-        return Wrong("a tensor is written over that is read again", why=why, next=then)
-    return Wrong("a tensor is overwritten by one of another size", why=why, next="only what has as many bytes")
+        then = "keep it: a later kernel needs its values"
+        return Wrong("a tensor that is read again later is overwritten", why=why, next=then)
+    then = "compare the bytes of the tensor with those of the kernel's output"
+    return Wrong("a tensor is overwritten by one of a different size", why=why, next=then)
 
 
 _LEAST = {
-    "as they are": ("sizes are not rounded up to the alignment", "align: each tensor begins at a multiple of it"),
-    "rounded once": ("the sum is rounded up, and not each tensor", "each tensor takes a multiple of align"),
-    "never in place": ("what is written in place is counted twice, with what it overwrites", "the two have one place"),
-    "its own": (
-        "only what a kernel itself reads and writes was counted",
-        "what waits for a later kernel is in memory, too",
+    "as they are": (
+        "sizes are not rounded up to the alignment",
+        "round up each size: every tensor begins at a multiple of align",
     ),
-    "all": ("the tensors of all kernels were added up", "no kernel needs them all: the most of any one kernel"),
-    "without reads": ("a kernel's inputs are in memory while it writes", "lifetimes include the last reader"),
+    "rounded once": ("the sum is rounded up instead of each tensor", "round up each tensor to a multiple of align"),
+    "never in place": (
+        "a tensor and the output that overwrites it are both counted",
+        "count the memory that they share only once",
+    ),
+    "its own": (
+        "only the tensors that a kernel itself reads and writes are counted",
+        "also count the tensors that are kept for a later kernel",
+    ),
+    "all": ("the tensors of all kernels are added up", "take the largest sum for any single kernel"),
+    "without reads": (
+        "a kernel's inputs are not counted while it writes",
+        "count them: lifetimes include the last reader",
+    ),
 }
 
 
 def _told_least(case: Any, found: Any, right: int) -> Wrong:
-    why = f"you returned {found}, {right} is right"
+    why = f"got {found}, expected {right}"
     for name, (what, then) in _LEAST.items():
         if found == case["slips"][name]:
             return Wrong(what, why=why, next=then)
-    then = "for each kernel: the rounded sizes of all tensors that live while it runs"
-    return Wrong("that is not the least number of bytes", why=why, next=then)
+    then = "for each kernel, add up the rounded sizes of all tensors whose lifetime includes it"
+    return Wrong("the result is not the smallest possible number of bytes", why=why, next=then)
 
 
 def _judge_plan(case: Any, got: Any, want: Any) -> None:
     offsets, lives = dict(got), {name: ends for name, *ends in want["lives"]}
     if set(offsets) != set(lives):
         some = sorted(set(offsets) ^ set(lives))[0]
-        raise Wrong("the plan is of other tensors", why=f"look for {some}", next="an offset for each tensor")
+        why = f"{some} is {'not a tensor of this network' if some in offsets else 'missing'}"
+        raise Wrong("the plan is for the wrong tensors", why=why, next="return an offset for each tensor")
     align = case["align"]
     for name, at in offsets.items():
         if at < 0 or at % align:
-            why = f"{name} begins at {at}, and align is {align}"
-            raise Wrong("an offset is not a multiple of the alignment", why=why, next="round sizes up to it")
+            why = f"the offset of {name} is {at}, and align is {align}"
+            then = "round up each size to a multiple of align"
+            raise Wrong("an offset is not a multiple of the alignment", why=why, next=then)
     spans = {name: (at, at + case["sizes"][name]) for name, at in offsets.items()}
     together = _overlaps(spans)
     in_place = {
@@ -199,34 +216,36 @@ def _overlaps(spans: Any) -> list[tuple[str, str]]:
 
 def _told_overlap(case: Any, pair: tuple[str, str], lives: Any, spans: Any) -> Wrong:
     one, other = sorted(pair, key=lambda name: (lives[name][0], lives[name][1]))
-    why = f"{one} is at {spans[one]} in kernels {lives[one]}, {other} at {spans[other]} in kernels {lives[other]}"
+    places = [f"{name} has bytes {spans[name]} in kernels {lives[name]}" for name in (one, other)]
+    why = "; ".join(places)
     kernel = case["kernels"][lives[other][0]]
     if spans[one] == spans[other] and one in kernel["reads"] and kernel["writes"] == other:
         then = "which tensors may this kernel overwrite?"
-        return Wrong("a kernel writes over what it must not overwrite", why=why, next=then)
+        return Wrong("a kernel overwrites a tensor that it must not overwrite", why=why, next=then)
     if lives[one][1] == lives[other][0] and kernel["writes"] == other:
-        then = "lifetimes include both ends: in its last kernel a tensor is still read"
-        return Wrong("a tensor is placed over one that its own kernel still reads", why=why, next=then)
-    return Wrong("two tensors that are in memory together overlap", why=why, next="compare lifetimes and places")
+        then = "keep both ends of a lifetime free: a tensor is still read in its last kernel"
+        return Wrong("an output overlaps a tensor that its kernel still reads", why=why, next=then)
+    then = "compare the lifetimes and the places of the two"
+    return Wrong("two tensors that are in memory at the same time overlap", why=why, next=then)
 
 
 def _judge_peak(case: Any, spans: Any, together: Any, in_place: Any, least: int) -> None:
     peak = max(end for _, end in spans.values())
     if peak <= ROOM * least:
         return
-    why = (
-        f"it ends at {byte_count(peak)}, {percent(peak / least - 1)} more than the {byte_count(least)} that are needed"
-    )
+    why = f"the arena takes {byte_count(peak)}, {percent(peak / least - 1)} more than the necessary {byte_count(least)}"
     apart = [pair for pair in together if not _is_in_place(pair, in_place)]
     if in_place and together and len(apart) == len(together):
-        raise Wrong("nothing is written in place", why=why, next="one place for what overwrites one another")
+        then = "give a tensor and the output that overwrites it the same place"
+        raise Wrong("no tensor is overwritten in place", why=why, next=then)
     if not apart:
-        raise Wrong("no memory is used twice", why=why, next="tensors that are never live together may share memory")
+        then = "let tensors that are never in memory at the same time share memory"
+        raise Wrong("no memory is reused", why=why, next=then)
     if all(spans[one] == spans[other] for one, other in apart):
-        then = "a large place that is free again has room for several small tensors"
-        raise Wrong("memory is used again only as a whole piece", why=why, next=then)
-    then = "small tensors are where a large one could have been: which should be placed first?"
-    raise Wrong("gaps are left that nothing fits into", why=why, next=then)
+        then = "put several small tensors into a large place that is free again"
+        raise Wrong("memory is reused only in whole pieces", why=why, next=then)
+    then = "small tensors take the place of a large one: which tensors should be placed first?"
+    raise Wrong("the plan leaves gaps that no tensor fits into", why=why, next=then)
 
 
 def _is_in_place(pair: tuple[str, str], in_place: set[tuple[str, str]]) -> bool:

@@ -49,9 +49,9 @@ class EngineOfTactics(Exercise):
         """What a ValueError says: somewhere there was nothing to take the least of."""
         if error != "ValueError":
             return None
-        why = "your code raised ValueError, as min() of an empty list does"
-        then = "a tactic is followed by layer last + 1: can every layer be reached, in every format?"
-        return Wrong("the search reaches a layer that no tactic leads to", why=why, next=then)
+        why = "your code raised ValueError, as min() does on an empty list"
+        then = "continue with layer last + 1 after a tactic: can every layer be reached, in every format?"
+        return Wrong("the search expects a layer to which no tactic leads", why=why, next=then)
 
     def format_case(self, case: Any) -> str:
         """The network in a line or two."""
@@ -59,7 +59,7 @@ class EngineOfTactics(Exercise):
         formats = sorted({one["reads"] for one in case["tactics"]})
         return (
             f"{case['layers']} layers, {len(case['tactics'])} tactics, formats {', '.join(formats)}; "
-            f"from {case['given']} to {case['wanted']}; conversions {prices}"
+            f"from {case['given']} to {case['wanted']}; conversions take {prices}"
         )
 
     def format_answer(self, case: Any, got: Any) -> str:
@@ -80,50 +80,54 @@ def asked(case: Any, problem: str) -> tuple[int, list[dict[str, Any]], list[floa
 
 
 def _told_time(times_s: list[float], found: float, right: float) -> Wrong:
-    why = f"got {seconds(found)}, expected {seconds(right)}, from {', '.join(seconds(one) for one in times_s)}"
+    why = f"got {seconds(found)}, expected {seconds(right)}, for the runs {', '.join(seconds(one) for one in times_s)}"
     warm = times_s[1:]
     every = sorted(times_s)
     if any(
         close(found, one) for one in (sum(times_s) / len(times_s), every[len(every) // 2], times_s[0], max(times_s))
     ) or (close(found, (every[len(every) // 2] + every[len(every) // 2 - 1]) / 2)):
-        return Wrong("the first run is counted, though it loads the kernel", why=why, next="exclude the first run")
+        return Wrong("the first run is counted, although it loads the kernel", why=why, next="exclude the first run")
     if close(found, sum(warm) / len(warm)):
-        then = "a mean goes up with every interruption; the median does not"
-        return Wrong("the mean of the runs was taken, interrupted ones included", why=why, next=then)
+        then = "take the median: every interruption raises the mean"
+        return Wrong("the mean is used, which includes interrupted runs", why=why, next=then)
     if close(found, min(warm)):
-        return Wrong("the fastest run was taken, not a typical one", why=why, next="take the median")
+        return Wrong("the fastest run is used, not a typical one", why=why, next="take the median")
     if close(found, times_s[1 + len(warm) // 2]):
         return Wrong(
-            "the run in the middle of the list was taken", why=why, next="sort the times before you take the median"
+            "the run in the middle of the unsorted list is used",
+            why=why,
+            next="sort the times before you take the median",
         )
     return Wrong(
-        "that is not the median of the warm runs", why=why, next="sort the warm runs and take the one in the middle"
+        "the result is not the median of the warm runs",
+        why=why,
+        next="sort the warm runs and take the one in the middle",
     )
 
 
-_BEHIND = ("each choice ignores the choices after it", "which tactic is best depends on what follows")
+_BEHIND = ("each choice ignores the choices after it", "choose the best tactic together with what follows it")
 _UNFUSED = (
     "no layers are fused",
-    "a tactic with first < last computes several layers in one kernel and is followed by layer last + 1",
+    "after a tactic with first < last, which computes several layers in one kernel, continue with layer last + 1",
 )
 _UNPAID = {
-    "fastest": ("conversions were left out of the price", "if two formats differ, one more kernel runs"),
-    "no output": ("the conversion of the output was left out of the price", "the last format must be `wanted`"),
-    "no input": ("the conversion of the input was left out of the price", "the first layer gets the format `given`"),
-    "one": ("the engine stays in one format", "a conversion pays if the layers after it gain more than it costs"),
+    "fastest": ("conversions are not counted", "if two formats differ, add the time of one more kernel"),
+    "no output": ("the conversion of the output is not counted", "end in the format `wanted`"),
+    "no input": ("the conversion of the input is not counted", "start from the format `given`"),
+    "one": ("the engine stays in one format", "convert if the layers after it gain more than the conversion costs"),
     "greedy": _BEHIND,
 }
 _SLIPS = {
     "one format": {
-        "first runs": ("the engine was chosen by first runs", "use typical_s for every tactic that you compare"),
-        "means": ("the engine was chosen by means", "use typical_s for every tactic that you compare"),
-        "slowest": ("the slowest tactics were chosen", "choose the least time"),
+        "first runs": ("the engine is chosen by the first runs", "use typical_s for every tactic that you compare"),
+        "means": ("the engine is chosen by the means", "use typical_s for every tactic that you compare"),
+        "slowest": ("the slowest tactics are chosen", "choose the shortest time"),
     },
     "fusions": {
         "none": _UNFUSED,
-        "longest": ("layers are fused wherever they can be", "a fused kernel may be slower: compare the times"),
+        "longest": ("layers are fused wherever possible", "compare the times: a fused kernel may be slower"),
         "greedy": _BEHIND,
-        "always": ("a conversion was counted where the formats are the same", "it costs time only where they differ"),
+        "always": ("a conversion between equal formats is counted", "count a conversion only where the formats differ"),
     },
     "formats": _UNPAID,
     "all": {**_UNPAID, "none": _UNFUSED},
@@ -137,7 +141,8 @@ def _judge_plan(case: Any, problem: str, got: Any, want: Any, time_s: Any) -> No
     mine_s, best_s = (price_s(case, [known[name] for name in names], reformat_s, time_s) for names in (got, want))
     if mine_s <= (1 + SLACK) * best_s:
         return
-    why = f"with {_WITH[problem]}, it takes {seconds(mine_s)}, {percent(mine_s / best_s - 1)} more than the fastest"
+    spent = f"{seconds(mine_s)}, {percent(mine_s / best_s - 1)} more than the fastest"
+    why = f"with {_WITH[problem]}, your engine takes {spent}"
     for name, (what, then) in _SLIPS[problem].items():
         if got == case["slips"][problem][name]:
             raise Wrong(what, why=why, next=then)
@@ -151,10 +156,10 @@ _WITH = {
     "all": "all tactics",
 }
 _OTHER = {
-    "one format": "not even the fastest tactic of each layer is found",
-    "fusions": "another choice of fused layers is faster",
-    "formats": "another choice of formats is faster",
-    "all": "fusions and formats are not chosen together",
+    "one format": "your code does not choose the fastest tactic for each layer",
+    "fusions": "a different choice of fused layers is faster",
+    "formats": "a different choice of formats is faster",
+    "all": "a different combination of fusions and formats is faster",
 }
 
 
@@ -163,24 +168,28 @@ def _judge_cover(layers: int, known: Any, names: Any, problem: str) -> None:
     due = 0
     for name in names:
         if name not in known:
-            why = f"{name!r}, with {_WITH[problem]}"
-            raise Wrong("that is not one of the tactics", why=why, next="return the names of tactics, as text")
+            why = f"got {name!r}, with {_WITH[problem]}"
+            raise Wrong(
+                "your engine contains a name that is not a tactic",
+                why=why,
+                next="return the names of tactics as strings",
+            )
         first, last = known[name]["first"], known[name]["last"]
         if first < due:
             why = f"{name} begins with layer {first}, but layers up to {due - 1} are already computed"
-            raise Wrong("a layer is computed twice", why=why, next="go on with layer last + 1")
+            raise Wrong("a layer is computed twice", why=why, next="continue with layer last + 1")
         if first > due:
             raise Wrong(
-                "a layer is left out",
+                "a layer is skipped",
                 why=f"{name} begins with layer {first}, but layer {due} is next",
                 next="compute the layers in order",
             )
         due = last + 1
     if due < layers:
         raise Wrong(
-            "the engine ends before the network",
-            why=f"layer {due} of {layers} would be next",
-            next="compute all layers",
+            "the engine ends before the network does",
+            why=f"layer {due} is missing; the network has {layers} layers, counted from 0",
+            next="continue until all layers are computed",
         )
 
 

@@ -40,7 +40,8 @@ class FoldBatchNorm(Exercise):
         made = [_layer(one) for one in got["layers"]]
         strange = [one["kind"] for one in made if one["kind"] not in (*_CONVOLUTIONS, "batch_norm", "relu")]
         if strange:
-            raise Wrong("a layer is of no known kind", why=f"{strange[0][:30]!r}", next="give back dicts as they came")
+            then = "return dicts like the ones that you were given"
+            raise Wrong("a layer has an unknown kind", why=f"got kind {strange[0][:30]!r}", next=then)
         _judge_settings(before, made)
         _judge_biases(got["layers"])
         right = [_layer(one) for one in want["layers"]]
@@ -52,12 +53,13 @@ class FoldBatchNorm(Exercise):
             if told:
                 raise told
             if kept < needed:
-                then = "what does a padded convolution, or a transposed one, read besides the batch norm's outputs?"
-                why = f"outputs are {off:.2g} off (relative); {counted(needed, 'batch norm')} should have stayed"
-                raise Wrong("a batch norm is gone that could not be folded", why=why, next=then)
+                then = "what does a padded or a transposed convolution read besides the outputs of the batch norm?"
+                due = counted(needed, "batch norm")
+                why = f"the relative error of the outputs is {off:.2g}; {due} should have remained"
+                raise Wrong("a batch norm that cannot be folded is gone", why=why, next=then)
             raise _wrong_outputs(before, made, right, off)
         if kept > needed:
-            why = f"outputs are right; {counted(kept, 'batch norm')} left, where {needed} would do"
+            why = f"the outputs are right, but {counted(kept, 'batch norm')} remain; {needed} would be enough"
             raise _left_over(before, made, why)
 
     def explain_exception(self, case: Any, error: str) -> Wrong | None:
@@ -66,14 +68,14 @@ class FoldBatchNorm(Exercise):
             return None
         pairs = zip(case["layers"], case["layers"][1:], strict=False)
         if any(a["kind"] == "batch_norm" and b["kind"] == "conv" and b["groups"] > 1 for a, b in pairs):
-            what = "a factor for each input channel does not fit a grouped convolution's weight as it is"
-            why = "torch refuses a shape: dimension 1 has the inputs of one group, and the batch norm has all channels"
+            what = "one factor for each input channel does not fit the shape of a grouped convolution's weight"
+            why = "torch rejects a shape: dimension 1 has the inputs of one group, but the batch norm has all channels"
             return Wrong(what, why=why, next="which channels does each group of outputs read?")
         if not any(one["kind"] == "transposed" for one in case["layers"]):
             return None
-        what = "a factor for each channel does not fit a transposed convolution's weight as it is"
-        why = "torch refuses a shape: dimension 1 has the outputs of one group, not of all"
-        return Wrong(what, why=why, next="take the groups of inputs apart first")
+        what = "one factor for each channel does not fit the shape of a transposed convolution's weight"
+        why = "torch rejects a shape: dimension 1 has the outputs of one group, not of all groups"
+        return Wrong(what, why=why, next="separate the groups of inputs first")
 
     def student_inputs(self, case: Any) -> Any:
         """The layers, with their tensors."""
@@ -181,7 +183,7 @@ def _shape_text(plain: dict[str, Any]) -> str:
 def _settings(layer: dict[str, Any]) -> str:
     if layer["kind"] not in _CONVOLUTIONS:
         return ""
-    bias = "with a bias" if layer["bias"] is not None else "bias None"
+    bias = "with a bias" if layer["bias"] is not None else "no bias"
     return f" (groups {layer['groups']}, stride {layer['stride']}, padding {layer['padding']}, {bias})"
 
 
@@ -215,24 +217,26 @@ def _judge_settings(before: Any, made: Any) -> None:
     """Convolutions and activations are those that came, in their order and shapes."""
     old, new = ([one for one in each if one["kind"] != "batch_norm"] for each in (before, made))
     if [one["kind"] for one in old] != [one["kind"] for one in new]:
-        why = f"of {', '.join(one['kind'] for one in old)} came {', '.join(one['kind'] for one in new) or 'nothing'}"
-        raise Wrong("other layers than batch norms have changed places, or are gone", why=why, next="keep the rest")
+        kinds = [", ".join(one["kind"] for one in each) or "no layers" for each in (new, old)]
+        why = f"besides batch norms, got {kinds[0]}, expected {kinds[1]}"
+        then = "keep all other layers, in their order"
+        raise Wrong("layers that are not batch norms were moved or removed", why=why, next=then)
     for first, second in zip(old, new, strict=True):
         if first["kind"] == "relu":
             continue
         if first["weight"].shape != second["weight"].shape:
-            why = f"a weight of {list(first['weight'].shape)} became one of {list(second['weight'].shape)}"
-            raise Wrong("a weight has the wrong shape", why=why, next="a factor multiplies numbers, and moves none")
+            why = f"got the shape {list(second['weight'].shape)}, expected {list(first['weight'].shape)}"
+            raise Wrong("a weight has the wrong shape", why=why, next="multiply the numbers, but keep the shape")
         if any(first[name] != second[name] for name in ("stride", "padding", "groups")):
-            why = f"a convolution came{_settings(first)}, and left{_settings(second)}"
-            raise Wrong("stride, padding or groups have changed", why=why, next="leave them as they are")
+            why = f"your convolution has{_settings(second)}, the original has{_settings(first)}"
+            raise Wrong("stride, padding or groups have changed", why=why, next="keep them unchanged")
 
 
 def _judge_biases(layers: list[dict[str, Any]]) -> None:
     for one in layers:
         if len(one["bias_shape"]) > 1:
-            why = f"a bias has the shape {one['bias_shape']}; a convolution takes {[len(one['numbers'][1])]}"
-            raise Wrong("a bias has a shape that a convolution cannot take", why=why, next="flatten it")
+            why = f"got the shape {one['bias_shape']}; a convolution accepts {[len(one['numbers'][1])]}"
+            raise Wrong("a bias has a shape that a convolution does not accept", why=why, next="flatten it")
 
 
 def _gone_in_front(made: Any, right: Any) -> Wrong | None:
@@ -243,13 +247,13 @@ def _gone_in_front(made: Any, right: Any) -> Wrong | None:
         behind = layer["kind"]
         if behind == "relu":
             then = "is relu(factor * x + rest) the same as factor * relu(x) + rest?"
-            why = "it is in front of a ReLU, with no convolution before it"
+            why = "the batch norm is in front of a ReLU, and there is no convolution before it"
             what = "a batch norm was removed although a ReLU separates it from the convolution"
             return Wrong(what, why=why, next=then)
         if behind == "transposed":
-            why = "outputs at the edges get fewer inputs than others, and so another share of the shifts"
-            then = "leave it in front of a transposed convolution"
-            return Wrong("a batch norm is gone in front of a transposed convolution", why=why, next=then)
+            why = "outputs at the edges add up fewer inputs than others, so they need a different share of the shifts"
+            then = "keep a batch norm in front of a transposed convolution"
+            return Wrong("a batch norm in front of a transposed convolution is gone", why=why, next=then)
     return None
 
 
@@ -270,15 +274,15 @@ def _left_over(before: Any, made: Any, why: str) -> Wrong:
     kinds = [one["kind"] for one in made]
     for at, kind in enumerate(kinds):
         if kind == "batch_norm" and at and kinds[at - 1] in _CONVOLUTIONS:
-            then = f"after a convolution of kind {kinds[at - 1]!r} every batch norm can go"
-            return Wrong("a batch norm after a convolution is still there", why=why, next=then)
-    then = "scale what the convolution reads of each channel; what do the shifts add up to, with no padding?"
-    return Wrong("a batch norm in front of a convolution is still there", why=why, next=then)
+            then = f"fold every batch norm after a convolution of kind {kinds[at - 1]!r}"
+            return Wrong("a batch norm remains after a convolution", why=why, next=then)
+    then = "scale the weights that read each channel; what do the shifts add to an output if there is no padding?"
+    return Wrong("a batch norm remains in front of a convolution", why=why, next=then)
 
 
 def _wrong_outputs(before: Any, made: Any, right: Any, off: float) -> Wrong:
     kinds = [one["kind"] for one in before if one["kind"] != "relu"]
-    why = f"outputs are {off:.2g} off, relative to their length"
+    why = f"the relative error of the outputs is {off:.2g}"
     if kinds[0] == "batch_norm":
         return _wrong_in_front(before, made, right, why)
     after = ([one for one in each if one["kind"] in _CONVOLUTIONS] for each in (made, right))
@@ -293,12 +297,8 @@ def _wrong_outputs(before: Any, made: Any, right: Any, off: float) -> Wrong:
                 at = int((folded[name] - aimed[name]).abs().argmax())
                 mine, due = (float(one[name].flatten()[at]) for one in (folded, aimed))
                 why = f"{why}; {name}.flatten()[{at}] of convolution {number} is {mine:.6g}, but should be {due:.6g}"
-                then = (
-                    "write the batch norm as y = factor * x + rest, for each channel, and put the convolution in for x"
-                )
-                return Wrong("the outputs are not those of the chain before", why=why, next=then)
-    then = "write the batch norm as y = factor * x + rest, for each channel, and put the convolution in for x"
-    return Wrong("the outputs are not those of the chain before", why=why, next=then)
+                return Wrong("the outputs differ from those of the original chain", why=why, next=_SUBSTITUTE)
+    return Wrong("the outputs differ from those of the original chain", why=why, next=_SUBSTITUTE)
 
 
 def _after(before: Any) -> list[tuple[Any, Any]]:
@@ -313,12 +313,12 @@ def _told_of_transposed(layer: Any, norm: Any, found: Any, why: str) -> Wrong | 
     """The slip that gives the weight of a transposed convolution; None where none of these does."""
     factor, weight = norm["gain"] / (norm["var"] + norm["eps"]).sqrt(), layer["weight"]
     if layer["groups"] > 1 and _near(found, weight * factor[: weight.shape[1]].view(1, -1, 1, 1)):
-        then = "the rows of the first group of inputs use only the first outputs / groups factors"
-        what = "the first group's factors were used for all groups of a transposed convolution"
+        then = "use only the first outputs / groups factors for the rows of the first group of inputs, and so on"
+        what = "the first group's factors are used for all groups of a transposed convolution"
         return Wrong(what, why=f"{why}; each group has its own outputs", next=then)
     ratio = (found / weight).flatten(1)
     if not _near(found, weight) and _near(ratio, ratio[:, :1].expand_as(ratio)):
-        then = "a weight here is inputs × outputs of a group × height × width: where is output channel c?"
+        then = "this weight is inputs × outputs of a group × height × width: where in it is output channel c?"
         return Wrong("a transposed convolution's weight is scaled along the wrong channels", why=why, next=then)
     return None
 
@@ -327,13 +327,14 @@ def _wrong_in_front(before: Any, made: Any, right: Any, why: str) -> Wrong:
     own = next(one["bias"] for one in before if one["kind"] in _CONVOLUTIONS)
     for one, aimed in zip(made, right, strict=False):
         if one["kind"] == aimed["kind"] == "conv" and _near(one["weight"], aimed["weight"]):
-            then = "with x = factor * y + rest in each input channel, what does rest add to each output?"
+            then = "if x = factor * y + rest in each input channel, what does rest add to each output?"
             lost = one["bias"] is None or not bool(one["bias"].any()) or (own is not None and _near(one["bias"], own))
             if not lost:
-                what = "a batch norm in front gives each output another bias"
-                return Wrong(what, why=f"{why}; weights are right", next=then)
-            return Wrong("the shifts of a batch norm in front are lost", why=f"{why}; weights are right", next=then)
-    then = "its factors belong to the inputs of the convolution: which of them does each group read?"
+                what = "a bias is wrong after folding a batch norm in front of a convolution"
+                return Wrong(what, why=f"{why}; the weights are right", next=then)
+            what = "the shifts of a batch norm in front of a convolution are lost"
+            return Wrong(what, why=f"{why}; the weights are right", next=then)
+    then = "the factors belong to the inputs of the convolution: which inputs does each group read?"
     return Wrong("a batch norm in front of a convolution is folded wrongly", why=why, next=then)
 
 
@@ -362,37 +363,51 @@ def _told_of_pair(layer: Any, norm: Any, folded: Any, aimed: Any) -> Wrong | Non
         return None
     root = norm["var"].sqrt()
     for slip, what, then in (
-        (norm["gain"] / (root + norm["eps"]), "eps is added outside the root", "eps belongs to the variance"),
+        (norm["gain"] / (root + norm["eps"]), "eps is added outside the root", "add eps to the variance"),
         (norm["gain"] / root, "eps is left out", "what does a batch norm divide by where a variance is near zero?"),
-        (norm["gain"] / (norm["var"] + norm["eps"]), "the variance was taken for the deviation", "there is a root"),
+        (
+            norm["gain"] / (norm["var"] + norm["eps"]),
+            "the variance is used instead of the standard deviation",
+            "take the root",
+        ),
         (norm["gain"] / (norm["batch_var"] + norm["eps"]).sqrt(), _LAST_BATCH, _RUNNING),
-        (norm["gain"] * 0 + 1, "the weights are as they were", "a bias alone cannot do what a factor does"),
-        (norm["gain"] / norm["gain"] / (norm["var"] + norm["eps"]).sqrt(), "the gain is lost", "y = gain * … + shift"),
+        (norm["gain"] * 0 + 1, "the weights are unchanged", "apply the factor: a bias cannot replace it"),
+        (
+            norm["gain"] / norm["gain"] / (norm["var"] + norm["eps"]).sqrt(),
+            "the gain is lost",
+            "start from y = gain * … + shift",
+        ),
     ):
         if _near(factor, slip):
-            return Wrong(what, why="recomputed so, it gives your weights", next=then)
+            return Wrong(what, why="a fold with this mistake gives your weights", next=then)
     bias = layer["bias"] if layer["bias"] is not None else 0 * norm["mean"]
     if folded["bias"] is None:
-        then = "with bias None too, the batch norm's mean and shift have to go somewhere"
-        return Wrong("a convolution without a bias needs one now", why="the folded one has bias None", next=then)
+        then = "put the batch norm's mean and shift into a new bias"
+        why = "the folded convolution has bias None"
+        return Wrong("a convolution that now needs a bias has none", why=why, next=then)
     for slip, what, then in (
-        (bias, "the bias is as it was", "where do the batch norm's mean and shift go?"),
-        (aimed["bias"] + 2 * factor * norm["mean"], "the mean is added", "a batch norm subtracts it, and then scales"),
-        (factor * bias + norm["shift"], "the mean is not subtracted", "a batch norm moves before it scales"),
+        (bias, "the bias is unchanged", "where do the batch norm's mean and shift go?"),
+        (aimed["bias"] + 2 * factor * norm["mean"], "the mean is added", "subtract the mean, then scale"),
+        (factor * bias + norm["shift"], "the mean is not subtracted", "subtract the mean before you scale"),
         (norm["shift"] - factor * norm["mean"], "the convolution's own bias is lost", _OWN_BIAS),
         (bias + norm["shift"] - factor * norm["mean"], "the convolution's own bias is not scaled", _OWN_BIAS),
-        (factor * bias - factor * norm["mean"], "the shift is lost", "y = gain * … + shift"),
+        (factor * bias - factor * norm["mean"], "the shift is lost", "start from y = gain * … + shift"),
         (aimed["bias"] - factor * (norm["batch_mean"] - norm["mean"]), _LAST_BATCH, _RUNNING),
-        (aimed["bias"] + (factor - 1) * norm["mean"], "the mean is not scaled", "it is subtracted before the factor"),
+        (
+            aimed["bias"] + (factor - 1) * norm["mean"],
+            "the mean is not scaled",
+            "subtract it before you apply the factor",
+        ),
     ):
         if _near(folded["bias"], slip) and not _near(aimed["bias"], slip):
-            return Wrong(what, why="recomputed so, it gives your bias", next=then)
+            return Wrong(what, why="a fold with this mistake gives your bias", next=then)
     return None
 
 
-_LAST_BATCH = "the last batch's statistics were taken"
-_RUNNING = "in inference a batch norm uses its running ones, mean and var"
-_OWN_BIAS = "the batch norm sees the convolution's output, with its bias in it"
+_SUBSTITUTE = "write the batch norm as y = factor * x + rest, for each channel, and substitute the convolution for x"
+_LAST_BATCH = "the statistics of the last batch are used"
+_RUNNING = "use the running statistics, mean and var, as a batch norm does in inference"
+_OWN_BIAS = "include the bias in x: the batch norm reads the convolution's output"
 
 
 def _near(found: Any, right: Any) -> bool:

@@ -51,8 +51,9 @@ class Int8Product(Exercise):
 
     def _judge_parts(self, case: Any, got: Any, want: Any) -> None:
         if got["shape"] != want["shape"]:
-            why = f"the layer's outputs have the shape {got['shape']}; rows × columns are {want['shape']}"
-            raise Wrong("the outputs have the wrong shape", why=why, next="keep x's rows and weight's columns")
+            why = f"got the shape {got['shape']}, expected {want['shape']} (rows × columns)"
+            then = "return one row for each row of x, and one column for each column of weight"
+            raise Wrong("the outputs have the wrong shape", why=why, next=then)
         _judge_before(case, got["before"], want["before"])
         for name in _DURING:
             found, right = got["during"][name], want["during"][name]
@@ -61,13 +62,13 @@ class Int8Product(Exercise):
         if got["layer"] != want["layer"]:
             off = _first_off(got["layer"], want["layer"])
             if _come_round(got["layer"], want["layer"]):
-                then = "clamp after the output's zero point is added, and before the type becomes int8"
-                raise Wrong("outputs wrap around where a zero point is added", why=off, next=then)
-            then = "each property alone is right: which of them meet in one layer?"
+                then = "clamp after you add the output's zero point, and before you convert to int8"
+                raise Wrong("outputs wrap around when a zero point is added", why=off, next=then)
+            then = "each property is right on its own: which of them occur together in this layer?"
             raise Wrong("each property works alone, but the complete layer is wrong", why=off, next=then)
         if got["dtype"] != want["dtype"]:
-            why = f"all numbers are right, and their type is {got['dtype']}"
-            then = "end with .to(torch.int8), once they are rounded and clamped"
+            why = f"all numbers are right, but their type is {got['dtype']}"
+            then = "convert them with .to(torch.int8) after rounding and clamping"
             raise Wrong("the outputs are not int8", why=why, next=then)
 
     def student_inputs(self, case: Any) -> Any:
@@ -216,9 +217,9 @@ def _come_round(found: list[float], right: list[float]) -> bool:
 
 def _first_off(found: list[float], right: list[float]) -> str:
     if len(found) != len(right):
-        return f"you returned {len(found)} numbers; {len(right)} is right"
+        return f"got {len(found)} numbers, expected {len(right)}"
     off = [(a, b) for a, b in zip(found, right, strict=True) if not close(a, b, rtol=_SAME)]
-    return f"you returned {off[0][0]:.6g}, {off[0][1]:.6g} is right; {len(off)} of {len(right)} differ"
+    return f"got {off[0][0]:.6g}, expected {off[0][1]:.6g}; {len(off)} of {len(right)} numbers differ"
 
 
 def _judge_before(case: Any, got: Any, want: Any) -> None:
@@ -233,41 +234,47 @@ def _judge_before(case: Any, got: Any, want: Any) -> None:
         raise _told_zeros(case, found, right)
     if got["ahead of both"] != want["ahead of both"]:
         why = _first_off(got["ahead of both"], want["ahead of both"])
-        raise Wrong("the offset is not the sum of its parts", why=why, next="bias and zero points add up")
+        then = "add the bias and the terms of the zero points"
+        raise Wrong("the offset is not the sum of its parts", why=why, next=then)
 
 
 def _told_multiplier(case: Any, found: list[float], right: list[float]) -> Wrong:
     why = _first_off(found, right)
     if len(found) == len(right):
         if all(close(a * b, 1.0) for a, b in zip(found, right, strict=True)):
-            return Wrong("the multiplier is upside down", why=why, next="a sum's step, in steps of the output")
+            then = "express a step of the sums in steps of the output"
+            return Wrong("the multiplier is the inverse of the right one", why=why, next=then)
         if all(close(a, b * case["out_scale"]) for a, b in zip(found, right, strict=True)):
-            return Wrong("the output's scale is not in the multiplier", why=why, next="out_scale")
+            return Wrong("the multiplier does not contain the output's scale", why=why, next="divide by out_scale")
         if len({f"{one:.9g}" for one in found}) < len({f"{one:.9g}" for one in right}):
-            return Wrong("each column has a scale of its own", why=why, next="weight_scale has one for each")
-    return Wrong(
-        "a sum's step is another one", why=why, next="the step of x times the step of the weight, divided by out_scale"
-    )
+            then = "use the entry of weight_scale that belongs to each column"
+            return Wrong("several columns have the same multiplier", why=why, next=then)
+    then = "multiply the step of x by the step of the weight, and divide by out_scale"
+    return Wrong("the multiplier is wrong", why=why, next=then)
 
 
 def _told_bias(case: Any, found: list[float], right: list[float]) -> Wrong:
-    what, why = "the bias is on another scale than the sums", _first_off(found, right)
+    what, why = "the bias is not on the scale of the sums", _first_off(found, right)
     if any(one != round(one) for one in found):
-        return Wrong("the offset has a fraction, and sums are integers", why=why, next="round it")
+        return Wrong("the offset is not an integer, but the sums are", why=why, next="round the offset")
     if not any(found):
-        return Wrong("the bias is not in the offset", why=why, next="add it to the sums, before they are scaled")
+        then = "add the bias to the sums before they are scaled"
+        return Wrong("the offset does not contain the bias", why=why, next=then)
     if all(abs(a - b) <= 1 for a, b in zip(found, right, strict=True)):
-        return Wrong("the bias is cut off, not rounded", why=why, next="to the nearest step of the sums")
+        return Wrong(
+            "the bias is not rounded to the nearest step", why=why, next="round to the nearest step of the sums"
+        )
     steps = {
         "in steps of x": case["x_scale"],
         "in steps of the output": case["out_scale"],
-        "as it is": 1.0,
+        "to integers": 1.0,
     }
     for name, step in steps.items():
         if found == [float(round(value / step)) for value in case["bias"]]:
             what = f"the bias is rounded {name}, not in steps of the sums"
-            return Wrong(what, why=f"{why}; this gives your result", next="what is a sum's step worth?")
-    return Wrong(what, why=why, next="what is a sum's step worth, in each column?")
+            then = "which real number does one step of a sum stand for?"
+            return Wrong(what, why=f"{why}; this mistake gives your result", next=then)
+    return Wrong(what, why=why, next="which real number does one step of a sum stand for, in each column?")
 
 
 def _told_zeros(case: Any, found: list[float], right: list[float]) -> Wrong:
@@ -275,29 +282,31 @@ def _told_zeros(case: Any, found: list[float], right: list[float]) -> Wrong:
     sums = [float(case["x_zero"] * sum(column)) for column in zip(*_values(case)["weight"].tolist(), strict=True)]
     square = [float(case["depth"] * case["x_zero"] * zero) for zero in case["weight_zero"]]
     if not any(found):
-        return Wrong("the input's zero point is not taken out", why=why, next="multiply (x - x_zero) out")
+        return Wrong("the input's zero point is not subtracted", why=why, next="multiply out (x - x_zero)")
     if len(found) == len(sums):
         if found == [-one for one in sums]:
-            then = "(x - a)(w - b) has four terms: which of them are known ahead?"
-            return Wrong("the product of both zero points is left out", why=why, next=then)
+            then = "which of the four terms of (x - a)(w - b) are known ahead?"
+            return Wrong("the product of both zero points is missing", why=why, next=then)
         if found == [-one - other for one, other in zip(sums, square, strict=True)] or found == [
             one + other for one, other in zip(sums, square, strict=True)
         ]:
-            return Wrong("a term of the zero points has the wrong sign", why=why, next="multiply (x - a)(w - b) out")
+            return Wrong("a term of the zero points has the wrong sign", why=why, next="multiply out (x - a)(w - b)")
         if found == [a - b for a, b in zip(sums, square, strict=True)]:
             return Wrong("the zero points' contribution is added, not subtracted", why=why, next="subtract it")
         table = _values(case)["weight"].tolist()
         rows = [float(case["x_zero"] * sum(row)) for row in table[: len(sums)]]
         if found == [b - a for a, b in zip(rows, square, strict=True)]:
-            then = "sum over inputs: each output has its own"
-            return Wrong("rows of the weight are summed, not its columns", why=why, next=then)
+            then = "sum over the inputs: each output has its own sum"
+            return Wrong("the rows of the weight are summed instead of its columns", why=why, next=then)
         once = [float(case["x_zero"] * zero) for zero in case["weight_zero"]]
         times = {(mine + a) / b for mine, a, b in zip(found, sums, once, strict=True) if b}
         rest = all(mine == -a for mine, a, b in zip(found, sums, once, strict=True) if not b)
         if len(times) == 1 and rest:
-            why = f"{why}; x_zero * w_zero is in it {times.pop():g} times, and a sum has {case['depth']} products"
-            return Wrong("both zero points' product counts once per product in the sum", why=why, next="depth")
-    then = "which sum goes with x_zero, that of the column or of the row? How many times is x_zero * w_zero in it?"
+            factor = times.pop()
+            why = f"{why}; your offset has {factor:g} * x_zero * w_zero, and a sum has {case['depth']} products"
+            what = "the product of both zero points is counted the wrong number of times"
+            return Wrong(what, why=why, next="count it once for each product in a sum")
+    then = "is x_zero multiplied by the sum of a column or of a row? How often does x_zero * w_zero occur?"
     return Wrong("the zero-point terms of the offset are wrong", why=why, next=then)
 
 
@@ -306,32 +315,35 @@ def _told(name: str, case: Any, found: list[float], right: list[float]) -> Wrong
     whole = all(one == round(one) for one in found)
     if name == "small sums":
         if not whole:
-            return Wrong("outputs are integers", why=why, next="round")
-        return Wrong("not even small sums are right", why=why, next="offset 0, multiplier 1: a plain product")
+            return Wrong("the outputs are not integers", why=why, next="round them")
+        then = "start with offset 0 and multiplier 1, which give a plain product"
+        return Wrong("even small sums are wrong", why=why, next=then)
     if name == "sums of bytes" or name == "large sums":
-        then = "how large can a sum of products of int8 be? Which type does the product itself have?"
+        then = "how large can a sum of int8 products be? Which type does the product itself have?"
         bits, what = _WRAPS[name]
         if found == _with_wrapped_sums(case, name, bits):
             return Wrong(what, why=f"{why}; sums in {bits} bits give your result", next=then)
-        return Wrong("large sums are wrong, though small ones are right", why=why, next=then)
+        return Wrong("large sums are wrong, although small ones are right", why=why, next=then)
     what, then = _SAYS[name]
     if name == "rounding" and not whole:
-        return Wrong("outputs are integers", why=why, next="round")
+        return Wrong("the outputs are not integers", why=why, next="round them")
     if name == "rounding" and found == _floored(case):
-        return Wrong("outputs are rounded down", why=why, next="to the nearest: -3.2 becomes -3, not -4")
+        then = "round to the nearest integer: -3.2 becomes -3, not -4"
+        return Wrong("the outputs are rounded down", why=why, next=then)
     if name == "ends" and _come_round(found, right):
-        return Wrong("your outputs beyond int8 wrap around", why=why, next="clamp before int8")
+        return Wrong("outputs beyond the range of int8 wrap around", why=why, next="clamp before you convert to int8")
     if name == "ends" and found == [max(one, -127.0) for one in right]:
-        then = "the output's grid has 256 numbers: clamp to -128 and 127"
-        return Wrong("an affine grid begins at -128", why=why, next=then)
+        then = "clamp to -128 and 127: the output's grid has 256 numbers"
+        return Wrong("the outputs are clamped at -127 instead of -128", why=why, next=then)
     if name == "weight zeros" and found != _with_row_sums(case, 0):
         if found == _with_row_sums(case, 8):
-            then = "a row of x adds up to more than an int8 holds: widen x first, or give the sum another dtype"
-            return Wrong("sums of rows of x do not fit their type", why=why, next=then)
-        then = "each is multiplied by the sum of a row of x"
+            then = "widen x first, or give the sum a wider dtype: the sum of a row of x does not fit into int8"
+            return Wrong("the sums of the rows of x wrap around", why=why, next=then)
+        then = "multiply each of them by the sum of a row of x"
         return Wrong("the weights' zero points are not subtracted correctly", why=why, next=then)
     if name == "relu" and len(found) == len(right) and min(found) >= 0:
-        return Wrong("relu cuts at integer 0, not at the number 0", why=why, next="which integer is 0 here?")
+        then = "which integer stands for the number 0 here?"
+        return Wrong("relu cuts at the integer 0, not at the number 0", why=why, next=then)
     return Wrong(what, why=why, next=then)
 
 
@@ -365,17 +377,29 @@ def _with_row_sums(case: Any, bits: int) -> list[float]:
 
 
 _WRAPS = {
-    "sums of bytes": (8, "you keep sums in int8: beyond 127 they wrap around to -128"),
-    "large sums": (16, "16 bits are too few for your sums: beyond 32767 they wrap around"),
+    "sums of bytes": (8, "your sums are int8 and wrap around beyond 127"),
+    "large sums": (16, "your sums have 16 bits and wrap around beyond 32767"),
 }
 _SAYS = {
     "weight zeros": (
         "the weights' zero points are not subtracted",
-        "each is multiplied by the sum of a row of x: that has to wait for x",
+        "multiply each of them by the sum of a row of x, which is known only when x is",
     ),
-    "offset": ("the offset is not added before scaling", "sum, offset, multiplier, zero point"),
-    "out zero": ("the output's zero point is not added at the end", "it is on the output's grid: scale first"),
-    "rounding": ("outputs are not rounded to the nearest", "torch's .to(torch.int8) cuts off"),
-    "ends": ("outputs are not clamped to -128 … 127", "clamp"),
-    "relu": ("relu is left out, or cuts elsewhere", "no output is below the integer that means 0"),
+    "offset": (
+        "the offset is not added before scaling",
+        "take the sum, add the offset, multiply, then add the zero point",
+    ),
+    "out zero": (
+        "the output's zero point is not added at the end",
+        "scale first: the zero point is on the output's grid",
+    ),
+    "rounding": (
+        "the outputs are not rounded to the nearest integer",
+        "round first: torch's .to(torch.int8) truncates",
+    ),
+    "ends": ("the outputs are not clamped to -128 … 127", "clamp them"),
+    "relu": (
+        "relu is missing, or cuts at the wrong integer",
+        "raise every output to at least the integer that stands for 0",
+    ),
 }

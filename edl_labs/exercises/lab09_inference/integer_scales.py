@@ -77,7 +77,7 @@ class Calibrate(Exercise):
             for one in case["histograms"]
         )
         tensors = ", ".join(f"{one['shape']} with axis={one['axis']}" for one in case["tensors"])
-        return f"ranges {ranges}; histograms: {seen}; values of shape {tensors}"
+        return f"ranges: {ranges}; histograms: {seen}; tensors of shape {tensors}"
 
 
 def with_slips(case: Any) -> list[dict[str, Any]]:
@@ -109,23 +109,23 @@ def _judge_ranges(asked: Any, got: Any, want: Any) -> None:
     for slip, what, then in _SCALE_SLIPS:
         wrong = [slip(one, scale) for one, scale in zip(asked, right, strict=True)]
         if not _alike(scales, right) and _alike(scales, wrong):
-            raise Wrong(what, why=_first_off(asked, scales, right, "a scale of"), next=then)
+            raise Wrong(what, why=_first_off(asked, scales, right, "scale"), next=then)
     for one, scale, aimed in zip(asked, scales, right, strict=True):
         if not close(scale, aimed):
-            why = f"{scale:.6g} for {aimed:.6g}, from {one['low']:.4g} to {one['high']:.4g}"
-            then = "two things make a scale: the ends of the range, and the number of steps between them"
+            why = f"got scale {scale:.6g}, expected {aimed:.6g}, from {one['low']:.4g} to {one['high']:.4g}"
+            then = "check the ends of the range and the number of steps between them"
             kind = "symmetric" if one["symmetric"] else "affine"
-            raise Wrong(f"another scale belongs to this {kind} range", why=why, next=then)
+            raise Wrong(f"the scale of this {kind} range is wrong", why=why, next=then)
     if any(zero != round(zero) for zero in zeros if math.isfinite(zero)):
-        why = _first_off(asked, zeros, whole, "a zero point of")
-        raise Wrong("zero is not a number of the grid: its zero point is not whole", why=why, next="round it")
+        why = _first_off(asked, zeros, whole, "zero point")
+        raise Wrong("the zero point is not an integer, so the grid does not contain 0", why=why, next="round it")
     some = [at for at, one in enumerate(asked) if one["low"] != one["high"]]
     for shifts, what, then in _ZERO_SLIPS:
         if zeros != whole and all(zeros[at] in shifts(asked[at], whole[at]) for at in some):
-            raise Wrong(what, why=_first_off(asked, zeros, whole, "a zero point of"), next=then)
+            raise Wrong(what, why=_first_off(asked, zeros, whole, "zero point"), next=then)
     if zeros != whole:
-        why = _first_off(asked, zeros, whole, "a zero point of")
-        raise Wrong("zero is elsewhere on the grid", why=why, next="which integer does the value 0 become?")
+        why = _first_off(asked, zeros, whole, "zero point")
+        raise Wrong("the zero point is wrong", why=why, next="which integer does the value 0 become?")
 
 
 def _unwidened(asked: Any, scale: float) -> float:
@@ -148,32 +148,32 @@ def _of_256(asked: Any, scale: float) -> float:
 
 
 _SCALE_SLIPS: Any = (
-    (_unwidened, "zero is not a number of the grid: the range does not reach it", "widen the range to hold 0"),
+    (_unwidened, "the range does not contain 0, so the grid does not either", "widen the range to include 0"),
     (
         lambda asked, scale: scale if asked["symmetric"] else _of_256(asked, scale),
-        "the steps between n numbers are n - 1",
-        "from -128 to 127 there are 255 steps",
+        "the numbers of the grid are counted instead of its steps",
+        "count the steps: there are 255 from -128 to 127",
     ),
     (
         _of_256,
-        "the steps between n numbers are n - 1",
-        "from -128 to 127 there are 255 steps",
+        "the numbers of the grid are counted instead of its steps",
+        "count the steps: there are 255 from -128 to 127",
     ),
-    (_to_128, "a symmetric grid has no -128", "as many numbers below 0 as above: where does it end?"),
+    (_to_128, "a symmetric grid includes -128", "leave as many numbers below 0 as above: where does the grid end?"),
     (
         lambda asked, scale: scale * 127 / 127.5 if asked["symmetric"] and asked["low"] != asked["high"] else scale,
-        "a symmetric grid has no -128",
-        "there are 254 steps from -127 to 127",
+        "a symmetric grid includes -128",
+        "count the steps from -127 to 127: there are 254",
     ),
     (
         lambda asked, scale: abs(asked["high"]) / 127 if asked["symmetric"] and asked["high"] else scale,
-        "the lower end of a symmetric range counts as well",
-        "the larger magnitude of the two",
+        "the lower end of a symmetric range is ignored",
+        "take the larger magnitude of the two ends",
     ),
     (
         _half_the_width,
-        "a symmetric range ends where its farther end is, not at half of its width",
-        "the larger magnitude of the two ends",
+        "half the width of the range is used as the end of a symmetric range",
+        "take the larger magnitude of the two ends",
     ),
 )  # fmt: skip
 
@@ -188,17 +188,20 @@ def _cut_by(cut: Any) -> Any:
     return shifts
 
 
-_CUT = ("the zero point is cut off, and not rounded", "the nearest integer: what does int() do with 49.7?")
+_CUT = (
+    "the zero point is not rounded to the nearest integer",
+    "what do int(), floor() and ceil() do with 49.7 and 49.2?",
+)
 _ZERO_SLIPS: Any = (
     (
         lambda asked, zero: [zero if asked["symmetric"] else zero + 128],
-        "the zero point was counted from 0",
-        "from -128",
+        "the zero point is counted from 0",
+        "count it from -128",
     ),
     (
         lambda asked, zero: [zero if asked["symmetric"] else -zero],
         "the zero point has the wrong sign",
-        "low becomes -128",
+        "choose it so that low becomes -128",
     ),
     *((_cut_by(cut), *_CUT) for cut in (math.trunc, math.floor, math.ceil)),
 )
@@ -217,50 +220,52 @@ def _alike(found: Any, right: Any) -> bool:
 def _first_off(asked: Any, found: Any, right: Any, name: str) -> str:
     for one, a, b in zip(asked, found, right, strict=True):
         if not close(a, b):
-            kind = " symmetric" if one["symmetric"] else ""
-            return f"{one['low']:.4g} to {one['high']:.4g}{kind} has {name} {b:.6g}, and {a:.6g} came"
+            kind = "the symmetric range" if one["symmetric"] else "the range"
+            return f"got {name} {a:.6g}, expected {b:.6g}, for {kind} {one['low']:.4g} to {one['high']:.4g}"
     return ""
 
 
 def _judge_integers(asked: Any, found: list[float], right: list[float]) -> None:
     if len(found) != len(right):
-        why = f"{len(found)} integers for {len(right)} values"
-        raise Wrong("there is not one integer for each value", why=why, next="keep the shape")
+        why = f"got {len(found)} integers for {len(right)} values"
+        raise Wrong("there is not one integer for each value", why=why, next="keep the shape of the values")
     if found == right:
         return
     lowest = -127 if asked["symmetric"] else -128
     off = [(a, b) for a, b in zip(found, right, strict=True) if a != b]
-    why = f"you returned {off[0][0]:g}, {off[0][1]:g} is right; {len(off)} of {len(right)} differ"
+    why = f"got {off[0][0]:g}, expected {off[0][1]:g}; {len(off)} of {len(right)} integers differ"
     if any(one != round(one) for one in found if math.isfinite(one)):
-        raise Wrong("these are not integers", why=why, next="round")
+        raise Wrong("the results are not integers", why=why, next="round them")
     if all(b in (lowest, 127) for _, b in off):
         if asked["symmetric"] and all(a == -128 for a, _ in off):
-            raise Wrong("an integer of a symmetric grid is -128", why=why, next="its ends are -127 and 127")
+            raise Wrong("an integer on a symmetric grid is -128", why=why, next="clamp to -127 and 127")
         if all((a, b) == (-127, -128) for a, b in off):
-            then = "an affine grid has 256 numbers: clamp to -128 and 127"
-            raise Wrong("an affine grid begins at -128", why=why, next=then)
+            then = "clamp to -128 and 127: an affine grid has 256 numbers"
+            raise Wrong("an affine grid is clamped at -127 instead of -128", why=why, next=then)
         if any(not lowest <= a <= 127 or (a < 0) == (b < 0) for a, b in off):
-            raise Wrong("values beyond the grid are not brought to its ends", why=why, next="clamp")
-        then = "clamp before the type becomes int8: what does 130 become as an int8?"
-        raise Wrong("your values beyond the grid wrap around", why=why, next=then)
+            raise Wrong("values beyond the grid are not set to its ends", why=why, next="clamp them")
+        then = "clamp before you convert to int8: what does 130 become as an int8?"
+        raise Wrong("values beyond the grid wrap around", why=why, next=then)
     if asked["axis"] is not None:
-        then = f"scale i belongs to index i of dimension {asked['axis']}: give the scales a shape that says so"
-        what = "scales and zero points are along another dimension"
+        then = f"give the scales a shape in which scale i belongs to index i of dimension {asked['axis']}"
+        what = "scales and zero points are applied along the wrong dimension"
         raise Wrong(what, why=f"axis={asked['axis']}, shape {asked['shape']}: {why}", next=then)
     if all(abs(a - b) <= 1 for a, b in off):
-        raise Wrong("values are cut off or rounded late, and not to the nearest", why=why, next="round value / scale")
+        raise Wrong("values are not rounded to the nearest step", why=why, next="round value / scale")
     values = [float(one) for one in _tensor(asked).flatten()]
     scale, zero = asked["scale"], asked["zero_point"]
     if found == [float(max(lowest, min(127, round((one + zero) / scale)))) for one in values]:
-        then = "value / scale, and then the zero point: it counts steps, not units"
-        raise Wrong("the zero point is added before the division", why=f"{why}; this gives your result", next=then)
-    raise Wrong("other integers belong to these values", why=why, next="value / scale, and then the zero point")
+        then = "divide by the scale first, then add the zero point: it counts steps, not units"
+        why = f"{why}; this mistake gives your result"
+        raise Wrong("the zero point is added before the division", why=why, next=then)
+    raise Wrong("the integers are wrong", why=why, next="divide by the scale, then add the zero point")
 
 
 def _judge_choice(seen: Any, method: str, found: Any, right: Any) -> None:
     (scale, zero), (aimed, place) = found[method], right[method]
     if not (math.isfinite(scale) and scale > 0 and math.isfinite(zero)):
-        raise Wrong("a scale is above 0 and finite", why=f"{method}: {scale:g}, {zero:g}", next="grid(low, high)")
+        why = f"{method}: got scale {scale:g} and zero point {zero:g}"
+        raise Wrong("a scale is not positive and finite", why=why, next="return the result of grid(low, high)")
     if method == "least":
         least, error = (expected_error(seen, *one[method]) for one in (right, found))
         if zero != round(zero) or error > WITHIN * least:

@@ -31,47 +31,58 @@ def told_least(seen: Any, found: Any, right: Any, ratio: float) -> Wrong:
     """What is wrong with a range whose error is `ratio` times the least."""
     mine, why = found["least"], f"its error is {ratio:.4g} times the least"
     if is_grid(mine, right["max"]):
-        then = "try smaller ranges: what is kept has an error too, and the wider the step the more"
-        return Wrong("the least error is that of everything kept", why=why, next=then)
+        then = "try smaller ranges: values on the grid have an error too, and a wider step makes it larger"
+        return Wrong("your range for the least error keeps every value", why=why, next=then)
     if is_grid(mine, right["percentile"]):
-        return Wrong("the percentile's range was taken for the least error's", why=why, next="compare errors")
+        what = "your range for the least error is that of the percentile"
+        return Wrong(what, why=why, next="compare the errors of the possible ranges")
     slips = seen["slips"]
     if close(mine[0], slips["finest"][0]):
-        then = "what is cut off costs the square of its distance to the nearer end"
-        return Wrong("the finest grid of all was taken for the least error's", why=why, next=then)
+        then = "add the square of the distance to the nearer end for each value that is cut off"
+        return Wrong("your range for the least error has the finest possible grid", why=why, next=then)
     for name, (what, then) in _LEAST.items():
         if name in slips and is_grid(mine, slips[name]):
-            return Wrong(what, why=f"{why}; this gives your result", next=then)
-    then = "price your range and a narrower one by the text's rule, by hand, for three bins: which costs less?"
-    return Wrong("another range has a smaller error", why=why, next=then)
+            return Wrong(what, why=f"{why}; this mistake gives your result", next=then)
+    then = "compute by hand, for three bins, the error of your range and of a narrower one: which is smaller?"
+    return Wrong("a different range has a smaller error", why=why, next=then)
 
 
 def told_range(seen: Any, method: str, found: Any, right: Any) -> Wrong:
     """What is wrong with the range of "max" or "percentile"."""
     (scale, zero), (aimed, place) = found[method], right[method]
-    why = f"{method}: scale {scale:.6g}, zero point {zero:g}; {aimed:.6g} and {place:g} are right"
+    why = f"{method}: got scale {scale:.6g} and zero point {zero:g}, expected {aimed:.6g} and {place:g}"
     if close(scale, aimed):
-        return Wrong("the scale is right, and its zero point is not", why=why, next="end in grid(low, high)")
+        then = "return the result of grid(low, high)"
+        return Wrong("the scale is right, but the zero point is not", why=why, next=then)
     for name, (what, then) in _RANGES[method].items():
         if name in seen["slips"] and close(scale, seen["slips"][name][0]):
             return Wrong(what, why=why, next=then)
     if method == "max":
-        then = "from the first bin with a count to the last"
-        return Wrong("the range of all counts is another one", why=why, next=then)
+        then = "start at the first bin with a count, and end at the last"
+        return Wrong("your range does not cover exactly the bins with counts", why=why, next=then)
     if is_grid((scale, zero), right["max"]):
-        return Wrong("single outliers still set the range", why=why, next="leave out bins while few counts are there")
-    then = "0.05 % of the counts at each end, symmetric 0.1 % beyond both: whole bins, never more than that"
-    return Wrong("the percentile leaves out another share of the counts", why=why, next=then)
+        then = "leave out bins at the ends as long as they have few enough counts"
+        return Wrong("single outliers still set the range", why=why, next=then)
+    then = (
+        "leave out whole bins, with at most 0.05 % of the counts at each end (symmetric: 0.1 % at both ends together)"
+    )
+    return Wrong("the percentile leaves out a different share of the counts", why=why, next=then)
 
 
-_FEW = "few counts may be there as well"
-_LOWER = ("the lower end of the least error's range was not searched", _FEW)
-_UPPER = ("the upper end of the least error's range was not searched", _FEW)
+_FEW = "search this end too: there may also be few counts there"
+_LOWER = ("for the least error, your code does not vary the lower end of the range", _FEW)
+_UPPER = ("for the least error, your code does not vary the upper end of the range", _FEW)
 _LEAST = {
-    "not squared": ("what is kept is priced by the scale, not by its square", "a squared error, as the other one"),
-    "no counts": ("each bin costs alike, whatever its count", "a bin stands for counts[i] values"),
-    "distance": ("what is cut off is priced by its distance, not by the square", "the question is the squared error"),
-    "kept is free": ("what is kept costs nothing", "a wide grid is coarse: scale**2 / 12 for each value"),
+    "not squared": (
+        "values on the grid cost the scale instead of its square",
+        "square the scale: both errors are squared errors",
+    ),
+    "no counts": (
+        "every bin costs the same, whatever its count",
+        "multiply by counts[i], the number of values in the bin",
+    ),
+    "distance": ("values beyond the grid cost their distance instead of its square", "square the distance"),
+    "kept is free": ("values on the grid cost nothing", "add scale**2 / 12 for each of them: a wide grid is coarse"),
     "lower end 0": _LOWER,
     "lower end 1": _LOWER,
     "upper end 0": _UPPER,
@@ -79,14 +90,14 @@ _LEAST = {
 }
 _RANGES = {
     "max": {
-        "whole": ("you let empty bins at the ends widen the range", "where are the first and last counts?"),
-        "last bin": ("the last bin with a count is cut off", "bin i ends at edges[i + 1]"),
+        "whole": ("empty bins at the ends widen the range", "where are the first and last counts?"),
+        "last bin": ("the last bin with a count is cut off", "end the range at edges[i + 1], where bin i ends"),
     },
     "percentile": {
-        "bins": ("a share of the bins was left out, not of the counts", "add up counts"),
+        "bins": ("your code leaves out a share of the bins, not of the counts", "add up counts"),
         "each end": (
-            "a symmetric percentile leaves out too little",
-            "0.1 % of the counts may be beyond -end and end, both together: not 0.05 %, and not each end separately",
+            "a symmetric percentile leaves out too few counts",
+            "allow 0.1 % of the counts beyond -end and end together, instead of 0.05 % at each end",
         ),
     },
 }

@@ -67,12 +67,8 @@ class TwoOfFourWeights(Exercise):
         if len(found) != len(right) or not all(
             close(a, b, atol=_SAME * size) for a, b in zip(found, right, strict=True)
         ):
-            why = (
-                f"{found[0] if found else 'nothing':.6g} is the first value, expected {right[0]:.6g}"
-                if found
-                else "it is empty"
-            )
-            then = "values 2 g and 2 g + 1 of a column belong to inputs 4 g to 4 g + 3; their places say which two"
+            why = f"got {found[0]:.6g} as the first value, expected {right[0]:.6g}" if found else "the product is empty"
+            then = "find the inputs from the places: values 2 g and 2 g + 1 of a column belong to inputs 4 g to 4 g + 3"
             raise Wrong("the product from packed weights is wrong", why=why, next=then)
         _judge_shares(case, got["shares"], want["shares"])
 
@@ -99,7 +95,7 @@ class TwoOfFourWeights(Exercise):
         """Sizes, and the first column."""
         weight, _ = drawn_weight(case)
         column = ", ".join(f"{float(one):.3g}" for one in weight[:8, 0])
-        return f"a weight of {case['inputs']} inputs × {case['outputs']} outputs; the first output's begins {column}"
+        return f"a weight of {case['inputs']} inputs × {case['outputs']} outputs; the first column begins {column}"
 
 
 def drawn_weight(case: Any) -> tuple[Any, Any]:
@@ -143,43 +139,44 @@ def _told_mask(case: Any, got: Any, want: Any) -> Wrong:
     why = f"{kept:g} of {inputs * outputs} weights are kept"
     if [[1 - one for one in row] for row in got] == want:
         return Wrong(
-            "the mask says what is left out",
+            "the mask is inverted",
             why="True and False are exchanged",
-            next="True means that a weight is kept",
+            next="return True for a weight that is kept",
         )
     if got == _best(weight, 4, by=lambda value: value):
         return Wrong(
-            "negative weights count as small",
-            why="the largest signed values give your mask",
+            "the largest signed values are kept, not the largest magnitudes",
+            why="keeping the largest signed values gives your mask",
             next="compare absolute values",
         )
     if all(sum(column[at : at + 4]) == 2 for column in columns for at in range(0, inputs, 4)):
         if got == _first_of_order(weight):
-            then = "an entry of argsort says which weight comes at that rank, not which rank a weight has"
-            return Wrong("the order of weights was taken for their ranks", why=f"{why}, two in each group", next=then)
-        return Wrong(
-            "other weights of a group are larger", why=f"{why}, two in each group", next="keep the two largest"
-        )
+            then = "find the rank of each weight: argsort returns the index of the weight at each rank"
+            what = "the result of argsort is used as the ranks of the weights"
+            return Wrong(what, why=f"{why}, two in each group", next=then)
+        what = "the mask does not keep the two largest magnitudes of each group"
+        return Wrong(what, why=f"{why}, two in each group", next="compare the magnitudes within each group")
     if got == _best(weight, inputs, by=abs):
-        then = "the hardware looks at four inputs at a time: what if all four weights of a group are large?"
-        return Wrong("the largest half of each column is kept, whatever its groups are", why=why, next=then)
+        then = "consider the groups of four inputs: how many weights do you keep if all four of a group are large?"
+        return Wrong("the largest half of each column is kept, regardless of the groups", why=why, next=then)
     flat = [one for row in got for one in row]
     if all(sum(flat[at : at + 4]) == 2 for at in range(0, len(flat) - 3, 4)):
         if all(sum(row[at : at + 4]) == min(2, len(row) - at) for row in got for at in range(0, outputs, 4)):
             return Wrong(_WRONG_SIDE, why=_ALONG, next=_SUMMED)
-        why = "groups of four were counted through all rows, one after the other"
-        return Wrong("groups go on across rows", why=why, next="form the groups within one output")
+        why = "the mask keeps two of every four weights in the order of the flattened tensor"
+        return Wrong("groups are formed across rows", why=why, next="form each group within one output")
     if all(sum(row[at : at + 4]) == min(2, len(row) - at) for row in got for at in range(0, outputs, 4)):
         return Wrong(_WRONG_SIDE, why=_ALONG, next=_SUMMED)
     if abs(kept - inputs * outputs / 2) < 1:
         then = "keep two in each group of four inputs, in every column"
-        return Wrong("the largest half of the tensor is kept, whatever its groups are", why=why, next=then)
-    return Wrong("a group of four does not keep two", why=why, next="keep two of every four neighbours in a column")
+        return Wrong("half of all weights are kept, regardless of the groups", why=why, next=then)
+    then = "keep two of every four consecutive inputs in a column"
+    return Wrong("the mask does not keep two weights in every group", why=why, next=then)
 
 
-_WRONG_SIDE = "groups run along the outputs"
+_WRONG_SIDE = "groups are formed along the outputs"
 _ALONG = "each row of the mask keeps two of four columns"
-_SUMMED = "the product sums over inputs, so choose two of four inputs, down a column"
+_SUMMED = "choose two of every four inputs in a column, because the product sums over inputs"
 
 
 def _best(weight: Any, size: int, *, by: Any) -> list[list[float]]:
@@ -201,16 +198,15 @@ def _judge_tied(case: Any, got: list[list[float]]) -> None:
         for start in range(0, len(tied), 4):
             given = [tied[at][column] for at in range(start, start + 4)]
             kept = [value for at, value in enumerate(given) if got[start + at][column]] if len(got) == len(tied) else []
-            why = f"of magnitudes {', '.join(f'{one:g}' for one in given)} you keep {len(kept)}"
+            why = f"for the magnitudes {', '.join(f'{one:g}' for one in given)}, your mask keeps {len(kept)} weights"
             if len(kept) != 2:
                 then = (
-                    "a threshold keeps all values that reach it; keep exactly two, and choose freely among equal ones"
+                    "keep exactly two, and choose freely among equal ones: a threshold keeps all values that reach it"
                 )
-                raise Wrong("groups with equal magnitudes do not keep two", why=why, next=then)
+                raise Wrong("groups with equal magnitudes do not keep exactly two", why=why, next=then)
             if sorted(kept) != sorted(given)[2:]:
-                raise Wrong(
-                    "in groups with equal magnitudes, other weights are larger", why=why, next="keep the two largest"
-                )
+                what = "a group with equal magnitudes does not keep its two largest"
+                raise Wrong(what, why=why, next="keep the two largest")
 
 
 def _judge_packed(case: Any, got: Any, want: Any) -> None:
@@ -219,35 +215,33 @@ def _judge_packed(case: Any, got: Any, want: Any) -> None:
     ]
     if shapes[0] != shapes[1]:
         why = f"got {shapes[0][0]}×{shapes[0][1]}, expected {shapes[1][0]}×{shapes[1][1]}"
-        raise Wrong("the kept values have the wrong shape", why=why, next="return half as many rows as the weight has")
+        raise Wrong("the kept values have the wrong shape", why=why, next="return half as many rows as weight has")
     if got["values"] != want["values"]:
         why = _first_group_off(got["values"], want["values"])
         if [sorted(row) for row in _pairs(got["values"])] == [sorted(row) for row in _pairs(want["values"])]:
-            raise Wrong(
-                "the two of a group are in the wrong order", why=why, next="put the one with the lower place first"
-            )
+            raise Wrong("the two values of a group are in the wrong order", why=why, next="put the lower input first")
         if got["values"] == [[abs(value) for value in row] for row in want["values"]]:
             raise Wrong(
                 "the signs of the kept values are lost", why=why, next="choose by magnitude, but keep the values"
             )
         if sorted(one for row in got["values"] for one in row) == sorted(one for row in want["values"] for one in row):
-            then = "each column of the weight gives one column, with its groups from top to bottom"
+            then = "pack each column of the weight into one column, with its groups from top to bottom"
             raise Wrong("kept values are packed in the wrong order", why=why, next=then)
-        then = "pack the values where mask(weight) is True, and no others"
-        raise Wrong("values are packed that the mask does not keep", why=why, next=then)
+        then = "pack only the values for which mask(weight) is True"
+        raise Wrong("the packed values are not those that the mask keeps", why=why, next=then)
     if shapes[2] != shapes[3]:
         each = case["inputs"] // 2
         why = f"got {shapes[2][0]}×{shapes[2][1]}, expected {shapes[3][0]}×{shapes[3][1]}"
         if shapes[2][0] in (each, each // 2):
-            then = "a place needs two bits, so a byte has room for four places: two groups"
-            raise Wrong("places do not fill their bytes", why=why, next=then)
+            then = "put four places, those of two groups, into each byte: a place needs only two bits"
+            raise Wrong("each byte holds too few places", why=why, next=then)
         raise Wrong("the places have the wrong shape", why=why, next="use one byte for eight inputs, in each column")
     if got["places"] != want["places"]:
-        why = f"you returned {int(got['places'][0][0]):08b}, {int(want['places'][0][0]):08b} is right"
+        why = f"got {int(got['places'][0][0]):08b} as the first byte, expected {int(want['places'][0][0]):08b}"
         turned = [[(int(one) >> 4) | (int(one) & 15) << 4 for one in row] for row in want["places"]]
         if got["places"] == turned:
             raise Wrong(
-                "the two groups of a byte have changed places", why=why, next="put the first group into the lowest bits"
+                "the two groups of a byte are exchanged", why=why, next="put the first group into the lowest bits"
             )
         swapped = [[_swapped(int(one)) for one in row] for row in want["places"]]
         if got["places"] == swapped:
@@ -257,12 +251,14 @@ def _judge_packed(case: Any, got: Any, want: Any) -> None:
                 next="put the lower place into the lower bits",
             )
         if got["places"] == [[_backwards(int(one)) for one in row] for row in want["places"]]:
-            raise Wrong("places fill a byte from its top", why=why, next="put the first place into the lowest two bits")
+            raise Wrong(
+                "places fill a byte from its highest bits", why=why, next="put the first place into the lowest two bits"
+            )
         if got["places"] == [[_of_inputs(int(one), 8 * at) for one in row] for at, row in enumerate(want["places"])]:
-            then = "a place is the input's number in its group, 0 to 3, in two bits"
-            raise Wrong("inputs are packed, and not their places in a group", why=why, next=then)
+            then = "pack the input's number within its group, 0 to 3, in two bits"
+            raise Wrong("the numbers of inputs are packed instead of their places in a group", why=why, next=then)
         raise Wrong(
-            "places are packed otherwise",
+            "the places are packed wrongly",
             why=why,
             next="put the first place into the lowest two bits, the next one above it, and so on",
         )
@@ -270,11 +266,11 @@ def _judge_packed(case: Any, got: Any, want: Any) -> None:
         if got["place_bytes"] < 0:
             raise Wrong(
                 "the places are not a tensor",
-                why="got a list of lists",
+                why="got plain numbers instead of a tensor",
                 next="return torch.tensor(…, dtype=torch.uint8)",
             )
-        why = f"{got['place_bytes']} bytes for {case['inputs'] * case['outputs'] // 8}"
-        raise Wrong("places take more bytes than they need", why=why, next="use the type torch.uint8")
+        why = f"got {got['place_bytes']} bytes, expected {case['inputs'] * case['outputs'] // 8}"
+        raise Wrong("the places do not take one byte for each entry", why=why, next="use the type torch.uint8")
 
 
 def _first_group_off(got: list[list[float]], want: list[list[float]]) -> str:
@@ -317,28 +313,27 @@ def _judge_shares(case: Any, got: Any, want: Any) -> None:
     if all(close(a, b) for a, b in zip(got, want, strict=True)):
         return
     (faster, peak), found, right = asked[0], got[0], want[0]
-    why = f"got {found:.4g}, expected {right:.4g}, for a {faster:g}× speed-up with products {peak:g}× as fast"
+    why = f"got {found:.4g}, expected {right:.4g}, for faster={faster:g} and peak={peak:g}"
 
     def fits(rule: Any) -> bool:
         return all(close(a, rule(*one)) for a, one in zip(got, asked, strict=True))
 
     if fits(lambda s, p: (s - 1) / (p - 1)):
-        then = "time after = time before * (1 - share + share / peak)"
-        raise Wrong("speed-ups do not add up in proportion to shares", why=why, next=then)
+        then = "start from: time after = time before * (1 - share + share / peak)"
+        raise Wrong("the speed-up is treated as proportional to the share", why=why, next=then)
     if fits(lambda s, p: (s - 1) / (1 - 1 / p)):
-        then = "at s times the speed, the time is 1 / s"
-        raise Wrong("30 % faster was taken for 30 % less time", why=why, next=then)
+        then = "use times instead of speeds: at s times the speed, the time is 1 / s"
+        raise Wrong("30 % faster is treated as 30 % less time", why=why, next=then)
     if fits(lambda s, p: 1 - 1 / s):
-        then = "the products still take part of their time: which share of it did they save?"
-        raise Wrong("the time that was saved was taken for the share", why=why, next=then)
+        then = "which fraction of their time did the products save? They still take the rest of it"
+        raise Wrong("the time saved is returned as the share", why=why, next=then)
     if fits(lambda s, p: 1 / (1 - 1 / s + 1 / (s * p))) or fits(lambda s, p: s / p):
-        raise Wrong(
-            "a share is of the time before", why=why, next="which part of that time becomes shorter, and by how much?"
-        )
+        then = "which part of the original time becomes shorter, and by how much?"
+        raise Wrong("your function returned something other than a share of the original time", why=why, next=then)
     if all(close(a, 1 - b) for a, b in zip(got, want, strict=True)):
-        raise Wrong("that is the share of everything else", why=why, next="the share of products that become faster")
+        then = "return the share of the products that become faster"
+        raise Wrong("your function returned the share of everything else", why=why, next=then)
     if all(close(a, 100 * b) for a, b in zip(got, want, strict=True)):
-        raise Wrong("a share is a fraction, not a percentage", why=why, next="return 0.46 for 46 %")
-    raise Wrong(
-        "a different share of the time explains this speed-up", why=why, next="write down the time before and after"
-    )
+        raise Wrong("your function returned a percentage, not a fraction", why=why, next="return 0.46 for 46 %")
+    then = "write down the time before and after"
+    raise Wrong("a different share of the time explains this speed-up", why=why, next=then)

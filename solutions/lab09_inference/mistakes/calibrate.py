@@ -1,5 +1,5 @@
 # %% mistake="both_ends_together"
-# told: another range has a smaller error
+# told: a different range has a smaller error
 # %% replace
 return grid(*min(pairs, key=lambda pair: error(*pair)), symmetric=symmetric)
 # %% by
@@ -24,7 +24,7 @@ counts, edges = seen, torch.tensor(edges, dtype=torch.float64)
 
 
 # %% mistake="comes_round"
-# told: your values beyond the grid wrap around
+# told: values beyond the grid wrap around
 # %% replace
 return steps.clamp(-127 if symmetric else -128, 127).to(torch.int8)
 # %% by
@@ -32,7 +32,7 @@ return ((steps.long() + 128) % 256 - 128).to(torch.int8)
 
 
 # %% mistake="counts_forgotten"
-# told: each bin costs alike, whatever its count
+# told: every bin costs the same, whatever its count
 # %% replace
 return float((counts * cost).sum())
 # %% by
@@ -40,7 +40,7 @@ return float((cost).sum())
 
 
 # %% mistake="empty_bins_count"
-# told: you let empty bins at the ends widen the range
+# told: empty bins at the ends widen the range
 # %% replace
 ends = edges.tolist()
 # %% by
@@ -50,7 +50,7 @@ if method == "max":
 
 
 # %% mistake="integers_from_minus_128"
-# told: an integer of a symmetric grid is -128
+# told: an integer on a symmetric grid is -128
 # %% replace
 return steps.clamp(-127 if symmetric else -128, 127).to(torch.int8)
 # %% by
@@ -58,7 +58,7 @@ return steps.clamp(-128, 127).to(torch.int8)
 
 
 # %% mistake="least_is_all"
-# told: the least error is that of everything kept
+# told: your range for the least error keeps every value
 # %% replace
 if method == "least":
     return grid(*min(pairs, key=lambda pair: error(*pair)), symmetric=symmetric)
@@ -66,7 +66,7 @@ if method == "least":
 
 
 # %% mistake="least_is_the_percentile"
-# told: the percentile's range was taken for the least error's
+# told: your range for the least error is that of the percentile
 # %% replace
 if method == "least":
     return grid(*min(pairs, key=lambda pair: error(*pair)), symmetric=symmetric)
@@ -84,7 +84,7 @@ most = 0.0005 if method != "max" else 0.0
 
 
 # %% mistake="lower_end_stays"
-# told: the lower end of the least error's range was not searched
+# told: for the least error, your code does not vary the lower end of the range
 # %% replace
 return grid(*min(pairs, key=lambda pair: error(*pair)), symmetric=symmetric)
 # %% by
@@ -95,7 +95,7 @@ return grid(*min(pairs, key=lambda pair: error(*pair)), symmetric=symmetric)
 
 
 # %% mistake="no_clamp"
-# told: values beyond the grid are not brought to its ends
+# told: values beyond the grid are not set to its ends
 # %% replace
 return steps.clamp(-127 if symmetric else -128, 127).to(torch.int8)
 # %% by
@@ -115,7 +115,7 @@ most = 0.0
 
 
 # %% mistake="percentile_at_one_end"
-# told: the percentile leaves out another share of the counts
+# told: the percentile leaves out a different share of the counts
 # %% replace
 most = 0.001 if method == "percentile" else 0.0
 # %% by
@@ -127,14 +127,14 @@ most = 0.001 if method == "percentile" else 0.0
 
 
 # %% mistake="range_without_zero"
-# told: zero is not a number of the grid: the range does not reach it
+# told: the range does not contain 0, so the grid does not either
 # %% replace
 low, high = min(low, 0.0), max(high, 0.0)
 # %% by
 
 
 # %% mistake="rounds_down"
-# told: values are cut off or rounded late, and not to the nearest
+# told: values are not rounded to the nearest step
 # %% replace
 steps = torch.round(values / scale) + zero
 # %% by
@@ -142,7 +142,7 @@ steps = torch.floor(values / scale) + zero
 
 
 # %% mistake="scale_not_squared"
-# told: what is kept is priced by the scale, not by its square
+# told: values on the grid cost the scale instead of its square
 # %% replace
 cost = torch.where(beyond > 0, beyond**2, torch.tensor(scale**2 / 12))
 # %% by
@@ -150,7 +150,7 @@ cost = torch.where(beyond > 0, beyond**2, torch.tensor(scale / 12))
 
 
 # %% mistake="scales_along_the_first"
-# told: scales and zero points are along another dimension
+# told: scales and zero points are applied along the wrong dimension
 # %% replace
 shape[axis] = -1
 # %% by
@@ -158,7 +158,7 @@ shape[0 if values.shape[0] == len(scale) else axis] = -1
 
 
 # %% mistake="share_of_the_bins"
-# told: a share of the bins was left out, not of the counts
+# told: your code leaves out a share of the bins, not of the counts
 # %% replace
 return float(counts[(centres < low) | (centres > high)].sum() / total)
 # %% by
@@ -169,7 +169,7 @@ return 0.0 if cut <= max(1, round(0.0005 * len(centres))) else 1.0
 
 
 # %% mistake="steps_256"
-# told: the steps between n numbers are n - 1
+# told: the numbers of the grid are counted instead of its steps
 # %% replace
 return max(-low, high) / 127, 0
 # %% by
@@ -181,7 +181,7 @@ scale = (high - low) / 256
 
 
 # %% mistake="symmetric_each_end"
-# told: each end of a symmetric percentile was taken separately
+# told: a symmetric percentile leaves out too few counts
 # %% replace
 if symmetric:
     most = 0.001 if method == "percentile" else 0.0
@@ -199,7 +199,7 @@ return grid(low, high, symmetric=symmetric)
 
 
 # %% mistake="symmetric_from_high"
-# told: the lower end of a symmetric range counts as well
+# told: the lower end of a symmetric range is ignored
 # %% replace
 return max(-low, high) / 127, 0
 # %% by
@@ -207,7 +207,7 @@ return (high or -low) / 127, 0
 
 
 # %% mistake="symmetric_to_128"
-# told: a symmetric grid has no -128
+# told: a symmetric grid includes -128
 # %% replace
 return max(-low, high) / 127, 0
 # %% by
@@ -215,7 +215,7 @@ return max(-low, high) / 127.5, 0
 
 
 # %% mistake="zero_point_cut_off"
-# told: the zero point is cut off, and not rounded
+# told: the zero point is not rounded to the nearest integer
 # %% replace
 return scale, round(-128 - low / scale)
 # %% by
@@ -223,7 +223,7 @@ return scale, int(-128 - low / scale)
 
 
 # %% mistake="zero_point_from_0"
-# told: the zero point was counted from 0
+# told: the zero point is counted from 0
 # %% replace
 return 1.0, 0 if symmetric else -128
 # %% by
@@ -235,7 +235,7 @@ return scale, round(-low / scale)
 
 
 # %% mistake="zero_point_not_whole"
-# told: zero is not a number of the grid: its zero point is not whole
+# told: the zero point is not an integer, so the grid does not contain 0
 # %% replace
 return scale, round(-128 - low / scale)
 # %% by

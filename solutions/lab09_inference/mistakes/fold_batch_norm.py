@@ -1,5 +1,5 @@
 # %% mistake="bias_of_four_dimensions"
-# told: a bias has a shape that a convolution cannot take
+# told: a bias has a shape that a convolution does not accept
 # %% replace
 return {**conv, "weight": scaled, "bias": bias}
 # %% by
@@ -23,7 +23,7 @@ factor = norm["gain"] / (torch.sqrt(norm["var"]) + norm["eps"])
 
 
 # %% mistake="folds_in_front_of_padding"
-# told: a batch norm is gone that could not be folded
+# told: a batch norm that cannot be folded is gone
 # %% replace
 if layer["kind"] == "conv" and not layer["padding"]:
     while done and done[-1]["kind"] == "batch_norm":
@@ -54,7 +54,7 @@ scaled = split * few.view(1, 1, -1, 1, 1)
 
 
 # %% mistake="front_of_transposed"
-# told: a batch norm is gone in front of a transposed convolution
+# told: a batch norm in front of a transposed convolution is gone
 # %% replace
 if layer["kind"] == "batch_norm" and before in ("conv", "transposed"):
     done[-1] = behind(done[-1], layer)
@@ -71,7 +71,7 @@ if layer["kind"] == "transposed" and before == "batch_norm":
 
 
 # %% mistake="front_shifts_lost"
-# told: the shifts of a batch norm in front are lost
+# told: the shifts of a batch norm in front of a convolution are lost
 # %% replace
 bias = (split * rest.view(groups, 1, -1, 1, 1)).sum((2, 3, 4)).flatten()
 # %% by
@@ -87,7 +87,7 @@ return factor, norm["shift"] - norm["mean"]
 
 
 # %% mistake="no_bias_stays_none"
-# told: a convolution without a bias needs one now
+# told: a convolution that now needs a bias has none
 # %% replace
 bias = rest if conv["bias"] is None else rest + factor * conv["bias"]
 # %% by
@@ -103,7 +103,7 @@ factor = norm["gain"] / torch.sqrt(norm["var"])
 
 
 # %% mistake="nothing_in_front"
-# told: a batch norm in front of a convolution is still there
+# told: a batch norm remains in front of a convolution
 # %% replace
 if layer["kind"] == "conv" and not layer["padding"]:
     while done and done[-1]["kind"] == "batch_norm":
@@ -115,7 +115,7 @@ if layer["kind"] == "none":
 
 
 # %% mistake="one_of_two_in_front"
-# told: a batch norm in front of a convolution is still there
+# told: a batch norm remains in front of a convolution
 # like: nothing_in_front
 # %% replace
 while done and done[-1]["kind"] == "batch_norm":
@@ -142,7 +142,7 @@ bias = rest if conv["bias"] is None else rest + conv["bias"]
 
 
 # %% mistake="statistics_of_the_last_batch"
-# told: the last batch's statistics were taken
+# told: the statistics of the last batch are used
 # %% replace
 factor = norm["gain"] / torch.sqrt(norm["var"] + norm["eps"])
 return factor, norm["shift"] - factor * norm["mean"]
@@ -193,7 +193,7 @@ def behind(conv, norm):
 
 
 # %% mistake="transposed_groups_alike"
-# told: the first group's factors were used for all groups of a transposed convolution
+# told: the first group's factors are used for all groups of a transposed convolution
 # %% replace
 def behind(conv, norm):
     factor, rest = line(norm)
@@ -220,7 +220,7 @@ def behind(conv, norm):
 
 
 # %% mistake="transposed_left_alone"
-# told: a batch norm after a convolution is still there
+# told: a batch norm remains after a convolution
 # %% replace
 if layer["kind"] == "batch_norm" and before in ("conv", "transposed"):
     done[-1] = behind(done[-1], layer)
@@ -232,7 +232,7 @@ if layer["kind"] == "batch_norm" and before == "conv":
 
 
 # %% mistake="variance_for_deviation"
-# told: the variance was taken for the deviation
+# told: the variance is used instead of the standard deviation
 # %% replace
 factor = norm["gain"] / torch.sqrt(norm["var"] + norm["eps"])
 # %% by

@@ -1,5 +1,5 @@
 # %% mistake="chosen_by_first_runs"
-# told: the engine was chosen by first runs
+# told: the engine is chosen by the first runs
 # %% replace
 after_s = spent_s + typical_s(one["times_s"])
 # %% by
@@ -7,7 +7,7 @@ after_s = spent_s + one["times_s"][0]
 
 
 # %% mistake="cold_run_counts"
-# told: the first run is counted, though it loads the kernel
+# told: the first run is counted, although it loads the kernel
 # %% replace
 warm = sorted(times_s[1:])
 # %% by
@@ -15,7 +15,7 @@ warm = sorted(times_s)
 
 
 # %% mistake="conversions_free"
-# told: conversions were left out of the price
+# told: conversions are not counted
 # %% replace
 reached(at, form, spent_s + reformat_s[at], names)
 # %% by
@@ -23,7 +23,7 @@ reached(at, form, spent_s, names)
 
 
 # %% mistake="converted_every_time"
-# told: a conversion was counted where the formats are the same
+# told: a conversion between equal formats is counted
 # %% replace
 after_s = spent_s + typical_s(one["times_s"])
 # %% by
@@ -31,7 +31,7 @@ after_s = spent_s + typical_s(one["times_s"]) + reformat_s[at]
 
 
 # %% mistake="fastest_run_counts"
-# told: the fastest run was taken, not a typical one
+# told: the fastest run is used, not a typical one
 # %% replace
 return warm[len(warm) // 2]
 # %% by
@@ -39,7 +39,7 @@ return warm[0]
 
 
 # %% mistake="fused_wherever_it_can_be"
-# told: layers are fused wherever they can be
+# told: layers are fused wherever possible
 def fuse_and_tune(layers, tactics, reformat_s, *, given, wanted):
     """The names of the fastest engine's tactics."""
     at, names = 0, []
@@ -69,7 +69,7 @@ def fuse_and_tune(layers, tactics, reformat_s, *, given, wanted):
 
 
 # %% mistake="input_in_any_format"
-# told: the conversion of the input was left out of the price
+# told: the conversion of the input is not counted
 # %% replace
 best = {(0, given): (0.0, [])}  # up to a layer, in a format
 # %% by
@@ -78,7 +78,7 @@ best[0, given] = (0.0, [])
 
 
 # %% mistake="mean_with_interruptions"
-# told: the mean of the runs was taken, interrupted ones included
+# told: the mean is used, which includes interrupted runs
 def typical_s(times_s):
     """The time of a tactic."""
     return sum(times_s[1:]) / len(times_s[1:])
@@ -119,7 +119,7 @@ def fuse_and_tune(layers, tactics, reformat_s, *, given, wanted):
 
 
 # %% mistake="output_in_any_format"
-# told: the conversion of the output was left out of the price
+# told: the conversion of the output is not counted
 def fuse_and_tune(layers, tactics, reformat_s, *, given, wanted):
     """The names of the fastest engine's tactics."""
     best = {(0, given): (0.0, [])}  # up to a layer, in a format

@@ -1,5 +1,5 @@
 # %% mistake="begins_at_minus_127"
-# told: an affine grid begins at -128
+# told: the outputs are clamped at -127 instead of -128
 # %% replace
 return out.clamp(out_zero if relu else -128, 127).to(torch.int8)
 # %% by
@@ -7,7 +7,7 @@ return out.clamp(out_zero if relu else -127, 127).to(torch.int8)
 
 
 # %% mistake="bias_cut_off"
-# told: the bias is cut off, not rounded
+# told: the bias is not rounded to the nearest step
 # %% replace
 offset = torch.round(bias / step).long() - x_zero * columns
 # %% by
@@ -23,7 +23,7 @@ offset = torch.round(bias / x_scale).long() - x_zero * columns
 
 
 # %% mistake="clamps_before_the_zero_point"
-# told: outputs wrap around where a zero point is added
+# told: outputs wrap around when a zero point is added
 def int8_product(x, weight, offset, multiplier, *, weight_zero, out_zero, relu):
     """The layer's outputs as int8."""
     sums = x.int() @ weight.int() + offset
@@ -51,7 +51,7 @@ offset = offset - len(weight) * x_zero * zeros
 
 
 # %% mistake="input_zero_stays"
-# told: the input's zero point is not taken out
+# told: the input's zero point is not subtracted
 def ahead(weight, bias, *, x_scale, x_zero, weight_scale, weight_zero, out_scale):
     """Offset and multiplier of each column."""
     step = x_scale * torch.tensor(weight_scale, dtype=torch.float64)
@@ -60,7 +60,7 @@ def ahead(weight, bias, *, x_scale, x_zero, weight_scale, weight_zero, out_scale
 
 
 # %% mistake="multiplier_upside_down"
-# told: the multiplier is upside down
+# told: the multiplier is the inverse of the right one
 # %% replace
 return offset.to(torch.int32), step / out_scale
 # %% by
@@ -68,7 +68,7 @@ return offset.to(torch.int32), out_scale / step
 
 
 # %% mistake="multiplier_without_output"
-# told: the output's scale is not in the multiplier
+# told: the multiplier does not contain the output's scale
 # %% replace
 return offset.to(torch.int32), step / out_scale
 # %% by
@@ -76,7 +76,7 @@ return offset.to(torch.int32), step
 
 
 # %% mistake="no_relu"
-# told: relu is left out, or cuts elsewhere
+# told: relu is missing, or cuts at the wrong integer
 # %% replace
 return out.clamp(out_zero if relu else -128, 127).to(torch.int8)
 # %% by
@@ -84,7 +84,7 @@ return out.clamp(-128, 127).to(torch.int8)
 
 
 # %% mistake="one_scale_for_all"
-# told: each column has a scale of its own
+# told: several columns have the same multiplier
 # %% replace
 return offset.to(torch.int32), step / out_scale
 # %% by
@@ -100,7 +100,7 @@ out = torch.round((sums + out_zero) * multiplier)
 
 
 # %% mistake="outputs_come_round"
-# told: your outputs beyond int8 wrap around
+# told: outputs beyond the range of int8 wrap around
 # %% replace
 return out.clamp(out_zero if relu else -128, 127).to(torch.int8)
 # %% by
@@ -109,7 +109,7 @@ return ((out.long() + 128) % 256 - 128).to(torch.int8)
 
 
 # %% mistake="outputs_cut_off"
-# told: outputs are not rounded to the nearest
+# told: the outputs are not rounded to the nearest integer
 # %% replace
 out = torch.round(sums * multiplier) + out_zero
 # %% by
@@ -125,7 +125,7 @@ return out.clamp(out_zero if relu else -128, 127)
 
 
 # %% mistake="relu_at_integer_0"
-# told: relu cuts at integer 0, not at the number 0
+# told: relu cuts at the integer 0, not at the number 0
 # %% replace
 return out.clamp(out_zero if relu else -128, 127).to(torch.int8)
 # %% by
@@ -133,7 +133,7 @@ return out.clamp(0 if relu else -128, 127).to(torch.int8)
 
 
 # %% mistake="sums_in_int16"
-# told: 16 bits are too few for your sums: beyond 32767 they wrap around
+# told: your sums have 16 bits and wrap around beyond 32767
 # %% replace
 sums = x.int() @ weight.int() + offset
 # %% by
@@ -141,7 +141,7 @@ sums = (x.short() @ weight.short()).int() + offset
 
 
 # %% mistake="sums_in_int8"
-# told: you keep sums in int8: beyond 127 they wrap around to -128
+# told: your sums are int8 and wrap around beyond 127
 # %% replace
 sums = x.int() @ weight.int() + offset
 # %% by
@@ -165,7 +165,7 @@ sums = sums - x.int().sum(1, keepdim=True) * torch.tensor(weight_zero)
 
 
 # %% mistake="zeros_product_lost"
-# told: the product of both zero points is left out
+# told: the product of both zero points is missing
 # %% replace
 zeros = torch.tensor(weight_zero)
 # %% by
@@ -175,7 +175,7 @@ offset = offset + len(weight) * x_zero * zeros
 
 
 # %% mistake="zeros_product_once"
-# told: both zero points' product counts once per product in the sum
+# told: the product of both zero points is counted the wrong number of times
 # %% replace
 offset = offset + len(weight) * x_zero * zeros
 # %% by

@@ -1,5 +1,5 @@
 # %% mistake="counted_beside"
-# told: what is written in place is counted twice, with what it overwrites
+# told: a tensor and the output that overwrites it are both counted
 def least_bytes(kernels, outputs, sizes, *, align):
     """The most bytes that one kernel needs in memory."""
     lives, needs = lifetimes(kernels, outputs), []
@@ -10,7 +10,7 @@ def least_bytes(kernels, outputs, sizes, *, align):
 
 
 # %% mistake="given_away_before_it_is_read"
-# told: a tensor is given away before its last reader runs
+# told: the lifetime of a tensor ends before its last reader runs
 # %% replace
 lives[name] = (first, at)
 # %% by
@@ -18,7 +18,7 @@ lives[name] = (first, max(0, at - 1))
 
 
 # %% mistake="inputs_from_their_reader"
-# told: an input is in memory before its first reader
+# told: the lifetime of an input begins at the wrong kernel
 # %% replace
 first = lives[name][0] if name in lives else 0
 # %% by
@@ -26,7 +26,7 @@ first = lives[name][0] if name in lives else at
 
 
 # %% mistake="life_ends_with_the_first_reader"
-# told: a tensor's life ends with its first reader
+# told: the lifetime of a tensor ends with its first reader
 # %% replace
 lives = {}
 # %% by
@@ -40,7 +40,7 @@ if name not in ends:
 
 
 # %% mistake="memory_once"
-# told: no memory is used twice
+# told: no memory is reused
 def memory_plan(kernels, outputs, sizes, *, align):
     """The offset of each tensor."""
     offsets, end = {}, 0
@@ -51,7 +51,7 @@ def memory_plan(kernels, outputs, sizes, *, align):
 
 
 # %% mistake="nothing_in_place"
-# told: nothing is written in place
+# told: no tensor is overwritten in place
 # %% replace
 for name in may_overwrite(at, kernels, outputs, sizes)[:1]:
     shared[name].append(kernel["writes"])
@@ -71,7 +71,7 @@ size = sizes[name]
 
 
 # %% mistake="outputs_given_away"
-# told: an output's memory is given away before the caller has read it
+# told: the memory of an output is reused before the caller has read it
 # %% replace
 for name in outputs:
     lives[name] = (lives[name][0], len(kernels) - 1)
@@ -79,7 +79,7 @@ for name in outputs:
 
 
 # %% mistake="over_an_output"
-# told: an output of the network is written over
+# told: an output of the network is overwritten
 def may_overwrite(at, kernels, outputs, sizes):
     """What kernel `at` may write over."""
     kernel = kernels[at]
@@ -94,7 +94,7 @@ def may_overwrite(at, kernels, outputs, sizes):
 
 
 # %% mistake="over_another_size"
-# told: a tensor is overwritten by one of another size
+# told: a tensor is overwritten by one of a different size
 def may_overwrite(at, kernels, outputs, sizes):
     """What kernel `at` may write over."""
     kernel = kernels[at]
@@ -109,7 +109,7 @@ def may_overwrite(at, kernels, outputs, sizes):
 
 
 # %% mistake="over_by_any_kernel"
-# told: a kernel that is not in_place writes over what it reads
+# told: a kernel that is not in_place overwrites a tensor that it reads
 def may_overwrite(at, kernels, outputs, sizes):
     """What kernel `at` may write over."""
     kernel = kernels[at]
@@ -122,7 +122,7 @@ def may_overwrite(at, kernels, outputs, sizes):
 
 
 # %% mistake="over_what_is_read_again"
-# told: a tensor is written over that is read again
+# told: a tensor that is read again later is overwritten
 def may_overwrite(at, kernels, outputs, sizes):
     """What kernel `at` may write over."""
     kernel = kernels[at]
@@ -136,7 +136,7 @@ def may_overwrite(at, kernels, outputs, sizes):
 
 
 # %% mistake="placed_in_order_of_time"
-# told: gaps are left that nothing fits into
+# told: the plan leaves gaps that no tensor fits into
 def memory_plan(kernels, outputs, sizes, *, align):
     """The offset of each tensor."""
     lives = lifetimes(kernels, outputs)
@@ -172,7 +172,7 @@ needs.append(sum(sizes[name] for name in here))
 
 
 # %% mistake="sum_rounded_once"
-# told: the sum is rounded up, and not each tensor
+# told: the sum is rounded up instead of each tensor
 # %% replace
 needs.append(sum(-(-sizes[name] // align) * align for name in here))
 # %% by
@@ -180,7 +180,7 @@ needs.append(-(-sum(sizes[name] for name in here) // align) * align)
 
 
 # %% mistake="tensors_of_the_kernel_alone"
-# told: only what a kernel itself reads and writes was counted
+# told: only the tensors that a kernel itself reads and writes are counted
 # %% replace
 lives, needs = lifetimes(kernels, outputs), []
 # %% by

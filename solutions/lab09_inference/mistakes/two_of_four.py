@@ -1,5 +1,5 @@
 # %% mistake="a_byte_for_each_place"
-# told: places do not fill their bytes
+# told: each byte holds too few places
 # %% replace
 bits = (place << torch.tensor([0, 2, 4, 6])).sum(2)
 return values, bits.T.to(torch.uint8)
@@ -8,14 +8,14 @@ return values, place.flatten(1).T.to(torch.uint8)
 
 
 # %% mistake="faster_for_less_time"
-# told: 30 % faster was taken for 30 % less time
+# told: 30 % faster is treated as 30 % less time
 def sparse_share(faster, *, peak):
     """The share of the time before."""
     return (faster - 1) / (1 - 1 / peak)
 
 
 # %% mistake="groups_across_rows"
-# told: groups go on across rows
+# told: groups are formed across rows
 def mask(weight):
     """Groups of four in memory order."""
     groups = weight.abs().flatten().unflatten(0, (-1, 4))
@@ -25,7 +25,7 @@ def mask(weight):
 
 
 # %% mistake="groups_along_outputs"
-# told: groups run along the outputs
+# told: groups are formed along the outputs
 def mask(weight):
     """Two of four columns."""
     parts = []
@@ -36,7 +36,7 @@ def mask(weight):
 
 
 # %% mistake="groups_change_places"
-# told: the two groups of a byte have changed places
+# told: the two groups of a byte are exchanged
 # %% replace
 bits = (place << torch.tensor([0, 2, 4, 6])).sum(2)
 # %% by
@@ -53,14 +53,14 @@ def mask(weight):
 
 
 # %% mistake="half_of_the_tensor"
-# told: the largest half of the tensor is kept
+# told: half of all weights are kept, regardless of the groups
 def mask(weight):
     """All above the median."""
     return weight.abs() > weight.abs().median()
 
 
 # %% mistake="largest_first"
-# told: the two of a group are in the wrong order
+# told: the two values of a group are in the wrong order
 def pack(weight):
     """The larger one first."""
     groups = weight.unflatten(0, (-1, 4))
@@ -72,7 +72,7 @@ def pack(weight):
 
 
 # %% mistake="mask_of_what_goes"
-# told: the mask says what is left out
+# told: the mask is inverted
 # %% replace
 return (ranks < 2).flatten(0, 1)
 # %% by
@@ -80,7 +80,7 @@ return (ranks >= 2).flatten(0, 1)
 
 
 # %% mistake="places_as_int64"
-# told: places take more bytes than they need
+# told: the places do not take one byte for each entry
 # %% replace
 return values, bits.T.to(torch.uint8)
 # %% by
@@ -88,7 +88,7 @@ return values, bits.T
 
 
 # %% mistake="places_from_the_top"
-# told: places fill a byte from its top
+# told: places fill a byte from its highest bits
 # %% replace
 bits = (place << torch.tensor([0, 2, 4, 6])).sum(2)
 # %% by
@@ -105,21 +105,21 @@ return (x[:, place] * values).sum(1)
 
 
 # %% mistake="saved_for_share"
-# told: the time that was saved was taken for the share
+# told: the time saved is returned as the share
 def sparse_share(faster, *, peak):
     """The share of the time before."""
     return 1 - 1 / faster
 
 
 # %% mistake="share_in_proportion"
-# told: speed-ups do not add up in proportion to shares
+# told: the speed-up is treated as proportional to the share
 def sparse_share(faster, *, peak):
     """The share of the time before."""
     return (faster - 1) / (peak - 1)
 
 
 # %% mistake="signs_count"
-# told: negative weights count as small
+# told: the largest signed values are kept, not the largest magnitudes
 # %% replace
 groups = weight.abs().unflatten(0, (-1, 4))
 # %% by
@@ -135,7 +135,7 @@ values = weight.abs().T[kept].view(len(kept), -1).T
 
 
 # %% mistake="ties_keep_three"
-# told: groups with equal magnitudes do not keep two
+# told: groups with equal magnitudes do not keep exactly two
 def mask(weight):
     """Which weights are kept."""
     groups = weight.abs().unflatten(0, (-1, 4))
