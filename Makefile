@@ -18,62 +18,62 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help setup system run checked test test-all test-install test-gpu docs test-docs dist build check-build lint types clean lock
-help: ## This list
+help: ## Print this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
-setup: $(VENV)/.ready $(VENV)/.system ## The environment in .venv, from pyproject.toml and constraints.txt
+setup: $(VENV)/.ready $(VENV)/.system ## Create the environment in .venv from pyproject.toml and constraints.txt
 
 $(VENV)/.ready: pyproject.toml constraints.txt
 	@if [ -z "$(PYTHON)" ]; then \
 	  echo "no python of version 3.11 or newer was found"; \
 	  echo "  why:  torch and the notebooks need it"; \
-	  echo "  next: install one, or name it: make PYTHON=/path/to/python3.12 setup"; exit 2; fi
+	  echo "  next: install one, or give its path: make PYTHON=/path/to/python3.12 setup"; exit 2; fi
 	@if [ ! -x $(BIN)/python ] || ! $(BIN)/python -m pip --version >/dev/null 2>&1; then \
 	  rm -rf $(VENV); \
 	  $(PYTHON) -m venv $(VENV) 2>/dev/null || { rm -rf $(VENV); scripts/system_packages python3-venv; $(PYTHON) -m venv $(VENV); }; fi
-	@echo "Installing into $(VENV) (about 5 GB with torch; minutes the first time)"
-	@$(INSTALL) || { echo "that failed; trying once more"; $(INSTALL); }
+	@echo "Installing into $(VENV) (about 5 GB with torch; this takes several minutes the first time)"
+	@$(INSTALL) || { echo "the installation failed; trying again"; $(INSTALL); }
 	@touch $@
 
 $(VENV)/.system: scripts/system_packages $(VENV)/.ready
 	@scripts/system_packages $(SYSTEM_PACKAGES)
 	@touch $@
 
-system: ## System packages alone (sudo make system, where make setup does not run as root)
+system: ## Install only the system packages (sudo make system, if make setup does not run as root)
 	@scripts/system_packages $(SYSTEM_PACKAGES)
 
-run: setup ## Build the notebooks, run every solution notebook, print one table
+run: setup ## Build the notebooks, run every solution notebook, and print a table
 	@$(BIN)/edl-labs build
 	@$(BIN)/edl-labs run
 
 checked: setup # side by side: each of them keeps one core busy
 	@$(MAKE) --no-print-directory --output-sync=target --jobs 2 lint types check-build
 
-test: checked ## Lint, types, generated files, tests (under 10 minutes)
+test: checked ## Check lint, types and generated files, and run the quick tests (under 10 minutes)
 	@$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m "not slow and not browser" -q
 
-test-all: checked docs ## Everything: fuzzing, many seeds, wheels, browsers, the site
+test-all: checked docs ## Run all tests: fuzzing, many seeds, wheels, browsers, the site
 	@scripts/system_packages chromium npm postgresql
 	@$(BIN)/python -m pip install --quiet --retries 8 --constraint constraints.txt --editable '.[$(EXTRAS),cluster,docs]'
 	@$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -q --timeout 1800 --hypothesis-profile new_draws
 	@$(BIN)/edl-labs test --seeds 200
 
-test-install: setup ## Every lab from the plain student install: a fresh environment, the wheel and [lab] alone
+test-install: setup ## Run every lab in a fresh environment with only the wheel and [lab], as students install it
 	@$(BIN)/python -m pytest tests/course/test_student_install.py -q
 
-test-gpu: setup ## What needs an accelerator; each skip says why
+test-gpu: setup ## Run the tests that need an accelerator; each skipped test gives its reason
 	@$(BIN)/python -m pytest tests/gpu -q -m gpu -r fE
 
-docs: setup ## The site in build/site/html: pages, labs, gallery, API; minutes the first time
+docs: setup ## Build the site in build/site/html: pages, labs, gallery, API (several minutes the first time)
 	@scripts/system_packages npm
 	@$(BIN)/python -m pip install --quiet --retries 8 --constraint constraints.txt --editable '.[$(EXTRAS),docs]'
 	@$(BIN)/python scripts/build_site.py
 
-test-docs: setup ## The built site in a real browser: search, pictures, explorers, nothing from elsewhere
+test-docs: setup ## Test the built site in a real browser: search, pictures, explorers, no requests to other hosts
 	@scripts/system_packages chromium npm
 	@$(BIN)/python -m pytest tests/browser/test_site.py -q
 
-dist: setup ## The wheel and the sdist of a release in dist/, checked
+dist: setup ## Build and check the wheel and the sdist of a release in dist/
 	@$(BIN)/python scripts/release_files.py
 
 lint: setup
@@ -83,15 +83,15 @@ lint: setup
 types: setup
 	@$(BIN)/mypy --no-error-summary
 
-build: setup ## Notebooks, goldens and the table of labs, from solutions/
+build: setup ## Build notebooks, goldens and the table of labs from solutions/
 	@$(BIN)/edl-labs build
 
 check-build: setup
 	@$(BIN)/edl-labs build --check
 
-lock: ## Write constraints.txt anew from what is installed in .venv
+lock: ## Write constraints.txt again from the packages that are installed in .venv
 	@{ sed -n '/^#/p' constraints.txt; $(BIN)/python -m pip freeze --exclude-editable | sort -f; } > constraints.new
 	@mv constraints.new constraints.txt
 
-clean: ## Remove what was generated and not committed
+clean: ## Remove generated files that are not committed
 	rm -rf build dist .pytest_cache .mypy_cache .ruff_cache

@@ -1,4 +1,4 @@
-"""Thirty more functions without a mistake, of the kinds that people time: the detector must stay silent."""
+"""Thirty more functions without a mistake, of the kinds that people time. The detector must not report any of them."""
 
 from __future__ import annotations
 

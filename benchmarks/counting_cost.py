@@ -1,6 +1,6 @@
-"""What counting costs: a training step alone, counted by edl_labs, and under torch's FlopCounterMode, interleaved.
+"""How much time counting takes: a training step without counting, with edl_labs, and with torch's FlopCounterMode.
 
-Run it on a machine that does nothing else: `python benchmarks/counting_cost.py`.
+The three alternate. Run it on a machine that does nothing else: `python benchmarks/counting_cost.py`.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def main(rounds: int = 15) -> None:
                 times[way].append(time.perf_counter() - start)
         alone = statistics.median(times["alone"])
         told = ", ".join(f"{way} {statistics.median(taken) / alone:.2f}×" for way, taken in times.items())
-        print(f"{name}: {1e3 * alone:.2f} ms alone; {told}")
+        print(f"{name}: {1e3 * alone:.2f} ms without counting; {told}")
 
 
 if __name__ == "__main__":

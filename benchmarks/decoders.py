@@ -1,7 +1,7 @@
-"""JPEG decoders on this machine: the same images first, then images a second alone and in a DataLoader.
+"""JPEG decoders on this machine: do they give the same images, and how fast are they alone and in a DataLoader?
 
-Run with `python benchmarks/decoders.py [--json] [--rounds N] [--picture FILE]`; exit status 1 means that a decoder
-gives other images.
+Run with `python benchmarks/decoders.py [--json] [--rounds N] [--picture FILE]`. Exit status 1 means that a decoder
+gives different images.
 """
 
 from __future__ import annotations
@@ -52,9 +52,10 @@ def main() -> int:
                     f"  {row.loader_rank}. in the loader {row.loader_per_s:6.0f}/s [{row.loader_low_per_s:.0f}, "
                     f"{row.loader_high_per_s:.0f}]  {row.scaling:.2f}x  {row.name} {row.version}"
                 )
-            print(f"  ranks that differ: {ranks.moved or 'none'}; beyond the spread: {ranks.surely_moved or 'none'}")
+            print(f"  decoders whose rank differs in the loader: {ranks.moved or 'none'}; ", end="")
+            print(f"by more than the spread of the rounds: {ranks.surely_moved or 'none'}")
         for name, why in missing_decoders().items():
-            print(f"  not here: {name}: {why}")
+            print(f"  not measured: {name}: {why}")
     return 1 if any(ranks.refused for ranks in found.values()) else 0
 
 

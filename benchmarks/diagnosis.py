@@ -1,11 +1,11 @@
-"""Diagnose loops whose causes are known: confusion matrix, error of the shares, error of the predicted gains.
+"""Diagnose loops with known causes, and print a confusion matrix and the errors of shares and predicted gains.
 
     python benchmarks/diagnosis.py [--mixtures 24] [--seed 0] [--no-gains] [--real]
     python benchmarks/diagnosis.py --speed [--against CHECKOUT]
 
-`--real` adds loops of PyTorch with an injected cause on this machine's CPU, and on its GPU where there is one.
-`--speed` asks what `diagnose` costs: CPU seconds on recorded traces, in turns with those of another checkout of this
-repository, and whether both say the same.
+`--real` adds loops of PyTorch with an injected cause, on this machine's CPU and, if it has one, on its GPU.
+`--speed` measures how many CPU seconds `diagnose` takes on recorded traces. With `--against`, it alternates with
+another checkout of this repository, and reports whether both give the same diagnoses.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def main() -> None:
     parser.add_argument("--no-gains", action="store_true")
     parser.add_argument("--real", action="store_true")
     parser.add_argument("--speed", action="store_true")
-    parser.add_argument("--against", type=Path, help="another checkout, timed in turns with this one")
+    parser.add_argument("--against", type=Path, help="another checkout, which is timed alternately with this one")
     parser.add_argument("--json", type=Path)
     wanted = parser.parse_args()
     if wanted.speed:
@@ -80,10 +80,10 @@ def modelled(mixtures: int, seed: int, *, gains: bool) -> dict[str, Any]:
             ablations += _ablated(item.loop, found.shares)
     total, right = sum(matrix.values()), sum(count for (true, said), count in matrix.items() if true == said)
     _print_matrix(matrix)
-    print(f"loops: {total}; dominant cause right: {right} = {right / total:.1%}")
+    print(f"loops: {total}; dominant cause diagnosed: {right} = {right / total:.1%}")
     within = sum(error <= 0.05 for error in errors)
-    print(f"shares: largest error of a loop, median {median(errors):.4f}, worst {max(errors):.4f}; ", end="")
-    print(f"within 5 points: {within} of {total}")
+    print(f"largest error of a share in each loop: median {median(errors):.4f}, worst {max(errors):.4f}; ", end="")
+    print(f"within 5 points in {within} of {total} loops")
     figures: dict[str, Any] = {"loops": total, "right": right, "share_errors": errors}
     if ablations:
         figures["gains"] = _print_gains(ablations)
@@ -104,22 +104,23 @@ def _print_gains(ablations: list[Ablation]) -> dict[str, Any]:
     errors = [a.gain_error for a in told if not math.isnan(a.gain_error)]
     within = sum(error <= 0.1 for error in errors)
     print(
-        f"gains: {len(errors)} ablations, relative error: median {median(errors):.2g}, worst {max(errors):.2g}; ",
+        f"gains: relative error in {len(errors)} ablations: median {median(errors):.2g}, worst {max(errors):.2g}; ",
         end="",
     )
     print(f"within 10 %: {within}")
     for ablation in sorted(told, key=lambda a: -a.gain_error)[:3]:
         print(
-            f"  worst: without {ablation.cause}, x{ablation.predicted.speedup:.2f} told, x{ablation.speedup:.2f} real"
+            f"  worst: without {ablation.cause}, x{ablation.predicted.speedup:.2f} predicted, "
+            f"x{ablation.speedup:.2f} measured"
         )
     return {"ablations": len(errors), "median_error": median(errors), "within_10_percent": within}
 
 
 def _print_matrix(matrix: Counter[tuple[str, str]]) -> None:
     causes = [cause for cause in CAUSES if any(cause in pair for pair in matrix)]
-    print("true \\ said".ljust(14) + "".join(cause.rjust(9) for cause in causes))
+    print("true \\ diagnosed".ljust(18) + "".join(cause.rjust(9) for cause in causes))
     for true in causes:
-        print(true.ljust(14) + "".join(str(matrix[true, said] or ".").rjust(9) for said in causes))
+        print(true.ljust(18) + "".join(str(matrix[true, said] or ".").rjust(9) for said in causes))
 
 
 def real() -> list[dict[str, Any]]:
@@ -146,7 +147,7 @@ def real() -> list[dict[str, Any]]:
             )
         )
     if devices == ["cpu"]:
-        print("no GPU at hand: synchronisation, copies and allocation are tried on the VirtualGPU alone")
+        print("no GPU was found: synchronisation, copies and allocation were tried only on the VirtualGPU")
     return rows
 
 

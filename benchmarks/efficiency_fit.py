@@ -1,7 +1,7 @@
-"""Fits the efficiencies of `predict`, and its doubts, on published steps; `step_prediction.py` calls it.
+"""Fits the efficiencies of `predict`, and its uncertainties, to published steps; `step_prediction.py` calls it.
 
-Each number has a value that a source gives, or one to begin with, and a spread that its reason leaves it; residuals of
-rows are robust. A GPU or family is left out by one Gauss-Newton step from the optimum.
+Each number starts from the value that its source gives, or from a guess. Its spread says how far it may move. Residuals
+of rows are weighted robustly. A GPU or family is left out by one Gauss-Newton step from the optimum.
 """
 
 from __future__ import annotations

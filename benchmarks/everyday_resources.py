@@ -1,4 +1,4 @@
-"""Functions without a mistake that use pipes, files, threads, contexts and generators: the detector is silent."""
+"""Functions without a mistake that use pipes, files, threads, contexts and generators. The detector reports nothing."""
 
 from __future__ import annotations
 

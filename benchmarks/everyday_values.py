@@ -1,4 +1,4 @@
-"""Functions without a mistake with infinities, order, caches and changes in place by design: the detector is silent."""
+"""Functions that use infinities, order, caches and changes in place on purpose. The detector reports no mistake."""
 
 from __future__ import annotations
 

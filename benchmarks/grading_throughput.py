@@ -1,13 +1,14 @@
-"""How long a class takes: the same honest submissions through plain nbgrader and through `edl-labs grade`, in one run.
+"""How long grading a class takes: the same honest submissions with plain nbgrader and with `edl-labs grade`.
 
     python benchmarks/grading_throughput.py --students 40 --jobs 2
     python benchmarks/grading_throughput.py --lab all
     python benchmarks/grading_throughput.py --lab lab02_roofline --students 30 --mixed
 
-Prints seconds, CPU, the notebook's own time T, overhead per submission, memory per worker, the ratio beside the
-bound that T leaves, and what larger classes would take. Marks must be equal, or nothing is printed but the difference.
-With --mixed, an honest class and one with known mistakes, untouched exercises and endless loops are graded, without
-plain nbgrader: seconds, CPU, disk, and the memory of each kind of process.
+It prints wall time, CPU time, the time T of the notebook's own checks, the overhead per submission and the memory per
+worker. It also prints the ratio of the two times, the bound that T sets, and an estimate for larger classes. If the
+marks differ, it prints only an error. With --mixed, it grades an honest class and one with known mistakes, untouched
+exercises and endless loops, both without plain nbgrader. It then prints wall time, CPU time, disk space, and the memory
+of each kind of process.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ sys.path.insert(0, str(REPOSITORY))
 
 from tests.course.course_fixture import Course, make_lab_course, solved  # noqa: E402
 
-# What is aimed at: two workers lose 15 % to each other, and a submission costs this CPU beside its own checks.
+# Targets: two workers lose 15 % to each other, and a submission costs this much CPU time in addition to its checks.
 EFFICIENCY, OVERHEAD_S, SHARE = 0.85, 0.25, 0.85
 ALL_CELLS = "--all-cells" in sys.argv
 PLAIN = """
@@ -112,15 +113,15 @@ def graded_with(course: Course, *, jobs: int, only: str = "*", kept: bool = Fals
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
-    parser.add_argument("--lab", default="lab01_gpu_basics", help="a lab, or all: one table")
+    parser.add_argument("--lab", default="lab01_gpu_basics", help="the name of a lab, or all for a table of all labs")
     parser.add_argument("--students", type=int, default=40)
-    parser.add_argument("--plain", type=int, help="students of the plain run, whose seconds stand for all; all of them")
+    parser.add_argument("--plain", type=int, help="how many students plain nbgrader grades; the rest is scaled")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument(
-        "--mixed", action="store_true", help="an honest class beside a mixed one, and memory by process"
+        "--mixed", action="store_true", help="compare an honest class with a mixed one, with memory by process"
     )
-    parser.add_argument("--all-cells", action="store_true", help="run demonstrations too")
-    parser.add_argument("--json", action="store_true", help="one JSON object instead of lines")
+    parser.add_argument("--all-cells", action="store_true", help="also run demonstrations")
+    parser.add_argument("--json", action="store_true", help="print one JSON object instead of text")
     options = parser.parse_args()
     labs = (
         sorted(path.name for path in (REPOSITORY / "solutions").glob("lab*") if path.is_dir())
@@ -186,7 +187,7 @@ def measure(root: Path, lab: str, *, students: int, some: int | None, jobs: int)
     theirs = plainly(plain, graded=graded, students=students)
     right = marks(plain, graded)
     if any(found != right[f"s{int(name[1:]) % graded:03}"] for name, found in marks(ours, students).items()):
-        raise SystemExit("the marks differ; no figure is worth anything")
+        raise SystemExit("The marks differ, so the times cannot be compared.")
     rows = report["rows"]
     own_cpu_s = sum(row["own_cpu_s"] for row in rows) / students
     judge_cpu_s = sum(row["judge_cpu_s"] for row in rows) / students
@@ -218,7 +219,7 @@ def table(found: list[dict]) -> str:
     On a machine that others use, CPU a submission says more than the seconds that passed.
     """
     head = f"{'lab':<24} {'plain s':>8} {'ours s':>8} {'plain CPU':>9} {'our CPU':>9} {'checks':>7}"
-    head += f" {'judge':>6} {'beside':>7} {'start':>6}"
+    head += f" {'judge':>6} {'other':>7} {'start':>6}"
     lines = [f"{head} {'ratio':>6} {'bound':>6} {'share':>6} {'workers':>8} {'MB each':>8} {'largest':>8}"]
     for one in found:
         ours, students, share = one["many"], one["students"], one["ratio"] / one["allowed_ratio"]
@@ -230,12 +231,16 @@ def table(found: list[dict]) -> str:
         workers = f"{one['efficiency']:8.2f} {one['kernel_peak_bytes'] / 1e6:8.0f}"
         workers += f" {ours['peak_bytes'] / 1e6:8.0f}"
         lines.append(f"{one['lab']:<24} {seconds} {each} {own} {ratios} {workers}")
-    lines.append("CPU: seconds a submission, start included; checks: a kernel's own; start: CPU seconds a class;")
-    lines.append("MB each: what a kernel adds to what it shares with its parent; largest: MB of the largest process")
     lines.append(
-        "beside: what else each one costs, the judge's comparing among it; plain: its rate times all students;"
+        "CPU: seconds per submission, with the start; checks: a kernel's CPU time; start: CPU seconds per class;"
     )
-    lines.append(f"bound: workers × {EFFICIENCY} × plain / (checks + {OVERHEAD_S} s), of which {SHARE:.0%} is aimed at")
+    lines.append(
+        "MB each: what a kernel adds to the memory that it shares with its parent; largest: MB of the largest process;"
+    )
+    lines.append(
+        "other: all other CPU seconds per submission, with the judge; plain: nbgrader's time, scaled to all students;"
+    )
+    lines.append(f"bound: workers × {EFFICIENCY} × plain / (checks + {OVERHEAD_S} s); the target is {SHARE:.0%} of it")
     return "\n".join(lines)
 
 
@@ -251,7 +256,8 @@ def sizing_s(figures: dict, *, students: int, cores: int) -> float:
 def sizing(figures: dict) -> str:
     """Submissions an hour, and hours for classes of three sizes."""
     each_s = sizing_s(figures, students=1, cores=1) - figures["start_wall_s"]
-    lines = [f"{3600 / each_s:.0f} submissions an hour and core; the writer merges {3600 / figures['merge_s']:.0f}"]
+    merged = f"the writer merges {3600 / figures['merge_s']:.0f} per hour"
+    lines = [f"{3600 / each_s:.0f} submissions per hour and core; {merged}"]
     for students in (100, 1_000, 10_000):
         times = (f"{c} cores {sizing_s(figures, students=students, cores=c) / 60:.1f} min" for c in (2, 16, 64))
         lines.append(f"{students:>6} students: {', '.join(times)}")
@@ -264,23 +270,23 @@ def text(figures: dict) -> str:
     wanted = min(10.0, 0.9 * figures["bound_ratio"])
     return "\n".join(
         [
-            f"{figures['students']} submissions of {figures['lab']}, {figures['cores']} cores; equal marks",
+            f"{figures['students']} submissions of {figures['lab']}, {figures['cores']} cores; the marks are equal",
             f"plain nbgrader autograde   {plain['wall_s']:8.1f} s   CPU {plain['cpu_s']:8.1f} s",
             f"edl-labs grade, 1 worker   {one['wall_s']:8.1f} s   CPU {one['cpu_s']:8.1f} s",
             f"edl-labs grade, {figures['jobs']} workers  {many['wall_s']:8.1f} s   CPU {many['cpu_s']:8.1f} s",
-            f"the notebook's own T       {figures['notebook_cpu_s']:8.2f} s of CPU a submission",
-            f"overhead                   {figures['overhead_cpu_s']:8.2f} s of CPU a submission, gradebook included, "
-            f"and {figures['judge_cpu_s']:.2f} s of comparing",
-            f"start                      {figures['start_cpu_s']:8.2f} s of CPU a class: imports, the solution",
+            f"the notebook's own T       {figures['notebook_cpu_s']:8.2f} s of CPU per submission",
+            f"overhead                   {figures['overhead_cpu_s']:8.2f} s of CPU per submission, with the gradebook "
+            f"and {figures['judge_cpu_s']:.2f} s of comparison",
+            f"start                      {figures['start_cpu_s']:8.2f} s of CPU per class: imports and the solution",
             f"memory                     {many['peak_bytes'] / 1e6:8.0f} MB in the largest process, "
-            f"{figures['kernel_peak_bytes'] / 1e6:.0f} MB a kernel",
-            f"ratio                      {figures['ratio']:8.1f}   (bound by T {figures['bound_ratio']:.1f}, "
-            f"wanted {wanted:.1f}: {'yes' if figures['ratio'] >= wanted else 'no'})",
-            f"aimed at                   {SHARE * figures['allowed_ratio']:8.1f}   ({SHARE:.0%} of "
+            f"{figures['kernel_peak_bytes'] / 1e6:.0f} MB per kernel",
+            f"ratio                      {figures['ratio']:8.1f}   (bound from T {figures['bound_ratio']:.1f}; "
+            f"target {wanted:.1f} {'met' if figures['ratio'] >= wanted else 'missed'})",
+            f"target ratio               {SHARE * figures['allowed_ratio']:8.1f}   ({SHARE:.0%} of "
             f"{figures['jobs']} × {EFFICIENCY} × plain / (own CPU + {OVERHEAD_S} s) = {figures['allowed_ratio']:.1f})",
             f"efficiency                 {figures['efficiency']:8.2f}",
             "",
-            "extrapolated (one course's folder, no GPU; with one, submissions an hour and GPU are 3600 / T there):",
+            "estimate for larger classes (one course folder, no GPU; with a GPU: 3600 / T submissions per GPU hour):",
             sizing(figures),
         ]
     )

@@ -1,4 +1,4 @@
-"""Payloads whose truth is known, how that truth is taken, and neighbours that disturb."""
+"""Payloads whose true time is known, how this time is measured, and processes that disturb the measurement."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""How good is the benchmark harness? Ours and the standard tools on known truth, side by side, on this machine.
+"""How good is the benchmark harness? It is compared with the standard tools on payloads whose true time is known.
 
-    python benchmarks/harness_quality.py --quick            at most 4 minutes
-    python benchmarks/harness_quality.py --full --json FILE as long as it needs
+    python benchmarks/harness_quality.py --quick            takes at most 4 minutes
+    python benchmarks/harness_quality.py --full --json FILE takes as long as it needs
 
-Prints a table (figure, best and worst rival, ours, target, met or not), says which rows this machine cannot measure,
-and writes JSON with the environment stamp.
+It prints a table with each figure, the range of the rivals, our value, the target, and whether the target is met. It
+says which rows this machine cannot measure, and writes JSON with a description of the environment.
 """
 
 from __future__ import annotations
@@ -74,11 +74,11 @@ def figures(found: dict[str, Any]) -> list[Figure]:
     """The table, from the raw data alone."""
     payloads = found["bias"]["payloads"]
     return [
-        _bias("bias on known truth, ≥ 10 µs", payloads, LONG, limit=0.005),
+        _bias("bias against known truth, ≥ 10 µs", payloads, LONG, limit=0.005),
         _bias("bias at 1 µs", payloads, SHORT, limit=0.02),
         *_identical_figures(found),
         *_alarm_figures(found),
-        _figure("a 1 % slowdown found in 0.4 s", "–", found["slowdown"]["found"], at_least=0.95),
+        _figure("1 % slowdowns found in 0.4 s", "–", found["slowdown"]["found"], at_least=0.95),
         _power_under_load(found["power_under_load"]),
         *_coverage_figures(found),
         _one_percent(found["one_percent"]),
@@ -126,7 +126,7 @@ def _alarm_figures(found: dict[str, Any]) -> list[Figure]:
     n = f"n={ours['n']}"
     return [
         Figure(
-            f"false alarms, interval alone, {n}",
+            f"false alarms, only the interval, {n}",
             rivals,
             f"{ours['interval']:.1%}",
             "≤ 8.5 %",
@@ -139,7 +139,8 @@ def _alarm_figures(found: dict[str, Any]) -> list[Figure]:
 def _power_under_load(row: dict[str, Any]) -> Figure:
     text = ", ".join(f"{slowdown} {share:.0%}" for slowdown, share in row["found"].items()) + f"; {row['wrong']} wrong"
     met = row["found"]["+10 %"] >= 0.95 and not row["wrong"]
-    return Figure(f"slowdowns found beside two neighbours, n={row['n']} each", "–", text, "+10 % ≥ 95 %; 0 wrong", met)
+    name = f"slowdowns found with two busy processes, n={row['n']} each"
+    return Figure(name, "–", text, "+10 % ≥ 95 %; 0 wrong", met)
 
 
 def _coverage_figures(found: dict[str, Any]) -> list[Figure]:
@@ -173,7 +174,7 @@ def _wall(found: dict[str, Any]) -> Figure:
     compared = [row["wall_max"] for state in ("quiet", "noisy") for row in found[f"identical_{state}"].values()]
     ours = max(walls["ours"]["max"], *compared)
     rivals = max(w["max"] for harness, w in walls.items() if harness != "ours")
-    return Figure("wall over the asked budget, worst", f"{rivals:.2f}×", f"{ours:.2f}×", "≤ 1.15×", ours <= 1.15)
+    return Figure("wall time / budget, worst case", f"{rivals:.2f}×", f"{ours:.2f}×", "≤ 1.15×", ours <= 1.15)
 
 
 def _replicates(row: dict[str, int]) -> Figure:
@@ -213,8 +214,8 @@ def text_table(table: list[Figure]) -> str:
 
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--full", action="store_true", help="as many rounds as the figures ask for")
-    parser.add_argument("--quick", action="store_true", help="at most 4 minutes (the default)")
+    parser.add_argument("--full", action="store_true", help="run as many rounds as the figures need")
+    parser.add_argument("--quick", action="store_true", help="take at most 4 minutes (the default)")
     parser.add_argument("--json", type=Path, help="where to write the raw data")
     options = parser.parse_args(arguments)
     start = time.perf_counter()

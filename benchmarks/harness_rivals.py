@@ -1,4 +1,4 @@
-"""The harnesses that are compared, each through its installed public interface, behind one signature.
+"""The harnesses that are compared. Each is called through its public interface, and all have the same signature here.
 
 A harness takes a function and a budget in seconds and returns seconds per call.
 """

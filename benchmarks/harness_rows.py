@@ -1,4 +1,4 @@
-"""The rows of the table: each function measures one figure, for us and for the rivals, and returns plain data."""
+"""The rows of the table. Each function measures one figure, for our harness and its rivals, and returns plain data."""
 
 from __future__ import annotations
 

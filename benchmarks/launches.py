@@ -1,15 +1,15 @@
-"""Launches of Triton kernels on this machine's GPU beside predictions that were written down before.
+"""Launches of Triton kernels on this machine's GPU, compared with predictions that were written before.
 
     python benchmarks/launches.py [--machine H100-SXM] [--out FILE] [--seconds BUDGET]
 
-Every launch is evaluated without a GPU, and `predict_launch` tells its time from the record; that is written to FILE.
-Where there is a CUDA device, Triton then compiles the same sources, and FILE ends with both. A FILE that already holds
-the predictions is not predicted again. A launch is measured with its tensors in memory: a large tensor is read before
-it, which takes them out of the L2 cache, and the time of that is subtracted.
+Every launch is evaluated without a GPU. `predict_launch` predicts its time from the record, and the prediction is
+written to FILE. If there is a CUDA device, Triton then compiles and runs the same sources, and the measured times are
+added to FILE. If FILE already contains predictions, they are used. Before a launch, a large tensor is read, so that the
+launch's own tensors are in memory but not in the L2 cache. The time of this read is subtracted.
 
-Most constants of `predict_launch` were read off the launches of `fitted`. Those of `unseen` were predicted before they
-were first measured (H100, 2026-11-28); the wait of a product and the sectors written in part were added after that.
-Target: the measured time of a launch of `unseen` lies within low_s to high_s in four of five cases.
+Most constants of `predict_launch` were measured on the launches of `fitted`. Those of `unseen` were predicted before
+they were first measured (H100, 2026-11-28). After that, the wait for a product and partly written sectors were added to
+the model. Target: in four of five launches of `unseen`, the measured time is between low_s and high_s.
 """
 
 from __future__ import annotations
@@ -277,7 +277,7 @@ def table(launches: list[OwnLaunch]) -> str:
         if ran:
             median = statistics.median(abs(one.error) for one in ran)
             held = sum(one.holds for one in ran)
-            lines.append(f"\n{name}: median error {percent(median)}; {held} of {len(ran)} inside their interval")
+            lines.append(f"\n{name}: median error {percent(median)}; {held} of {len(ran)} are inside their interval")
     return "\n".join(lines)
 
 

@@ -1,14 +1,14 @@
-"""A loader's throughput, predicted from its stages and then measured: 28 configurations, and what a tuned one reaches.
+"""The throughput of a loader, predicted from its stages and then measured, in 28 configurations and after tuning.
 
-Two families decode images; one waits, as for a network, with drawn latencies; one mixes short waits with many small
-pieces of work, as audio and text do.
+There are four families of loaders. Two decode images. One waits, as for a network, with drawn latencies. One mixes
+short waits with many small pieces of work, as loaders of audio and text do.
 
-The prediction sees the stages in processes of their own, the processor time of handing over a batch, and how
-processes slow each other; never the DataLoader that it predicts. Rounds are interleaved: each predicts anew, then
-measures. The error of a configuration is the median over rounds of measured over predicted, less one.
+The prediction uses the stages in separate processes, the processor time of passing a batch on, and how much processes
+slow each other down. It never uses the DataLoader that it predicts. Every round predicts again, then measures. The
+error of a configuration is the median over rounds of measured / predicted - 1.
 
-Run with `python benchmarks/loader_prediction.py [--json] [--rounds N] [--waiting]` (`--waiting`: the last two families
-alone); exit status 1 means that a target is missed.
+Run with `python benchmarks/loader_prediction.py [--json] [--rounds N] [--waiting]`. With `--waiting`, only the last two
+families run. Exit status 1 means that a target is missed.
 """
 
 from __future__ import annotations
@@ -252,7 +252,7 @@ def show(table: list[dict[str, Any]], shares: dict[str, dict[str, Any]], states:
             f"{row['error']:+6.1%}  ({row['limit']}; rounds {', '.join(f'{e:+.0%}' for e in row['errors'])})"
         )
     within = sum(abs(row["error"]) <= LARGEST_ERROR for row in table)
-    print(f"{within} of {len(table)} configurations within {LARGEST_ERROR:.0%}")
+    print(f"{within} of {len(table)} configurations are within {LARGEST_ERROR:.0%}")
     for name, row in shares.items():
         print(
             f"tuned pipeline, step {name}: {row['share']:.1%} of min(mock loader, mock trainer), {row['verdict']} "

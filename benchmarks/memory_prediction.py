@@ -1,12 +1,13 @@
 """The peak of a training step, predicted on fake tensors and then measured: ten models of torchvision on the CPU.
 
-Measured is the peak of live allocations in the second step, from `torch.profiler(profile_memory=True)`, above the
-parameters, the batch and the optimizer's state, which are there before; the prediction is held against it both alone
-and with them. Beside it stand the peak that torch's own MemTracker (`torch.distributed._tools`) gives on fake tensors,
-and the bytes that a forward pass leaves for the backward pass, as we and as torch's SACEstimator count them.
+The measured value is the peak of live allocations in the second step, from `torch.profiler(profile_memory=True)`. It
+is compared with the prediction twice: with the parameters, the batch and the optimizer's state, which exist before the
+step, and without them. The table also shows the peak that torch's own MemTracker (`torch.distributed._tools`) gives on
+fake tensors, and the bytes that a forward pass leaves for the backward pass, as counted by us and by torch's
+SACEstimator.
 
-Run with `python benchmarks/memory_prediction.py [--models N]`; exit status 1 means that one peak of the ten is more
-than 5 % off.
+Run with `python benchmarks/memory_prediction.py [--models N]`. Exit status 1 means that at least one peak is more than
+5 % off.
 """
 
 from __future__ import annotations
@@ -98,7 +99,7 @@ def main(arguments: list[str]) -> int:
     import torchvision
 
     wanted = MODELS[: int(arguments[arguments.index("--models") + 1])] if "--models" in arguments else MODELS
-    print(f"torch {torch.__version__}; batch {BATCH} of {SIDE} × {SIDE}, SGD with momentum")
+    print(f"torch {torch.__version__}; {BATCH} images of {SIDE} × {SIDE}, SGD with momentum")
     print("| model | predicted | measured | error | error of the step's own part | MemTracker | saved | SACEstimator |")
     print("|---|---|---|---|---|---|---|---|")
     worst = 0.0

@@ -1,4 +1,4 @@
-"""A class of right, wrong, untouched and endless answers, and the memory of each process that grades it."""
+"""A class with right, wrong, untouched and endless answers, and the memory of each process that grades it."""
 
 from __future__ import annotations
 

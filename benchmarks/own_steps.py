@@ -1,10 +1,11 @@
-"""Steps of eleven models on this machine's GPU, eager and compiled, beside predictions that were written down before.
+"""Steps of eleven models on this machine's GPU, eager and compiled, compared with predictions made before.
 
     python benchmarks/own_steps.py [--out FILE] [--models N] [--budget SECONDS]
 
-All predictions are made first and written to FILE; only then is anything measured, and FILE ends with both, the errors
-and the machine's stamp. Training steps with AMP in bf16 and momentum, at batch 64 of 224 x 224 (the decoder: 8 of 512
-tokens). Needs CUDA and a GPU of the hardware table; exit status 1 means that the median error is above 8 %.
+All predictions are written to FILE before anything is measured. In the end, FILE contains the predictions, the
+measurements, the errors and a description of the machine. The steps are training steps with AMP in bf16 and momentum,
+on 64 images of 224 x 224 (the decoder: 8 sequences of 512 tokens). You need CUDA and a GPU that is in the hardware
+table. Exit status 1 means that the median error is above 8 %.
 """
 
 from __future__ import annotations
@@ -167,7 +168,7 @@ def table(steps: Sequence[OwnStep]) -> str:
     if errors:
         inside = sum(one.low_s <= one.measured_s <= one.high_s for one in steps if not one.why_not)
         median = statistics.median(errors)
-        lines.append(f"\nmedian error {percent(median)} of {len(errors)} steps; {inside} inside their interval")
+        lines.append(f"\nmedian error {percent(median)} of {len(errors)} steps; {inside} are inside their interval")
     return "\n".join(lines)
 
 
@@ -175,7 +176,7 @@ def main(arguments: list[str]) -> int:
     """Run it all on CUDA; 3 says why nothing was run."""
     after = lambda name, other: arguments[arguments.index(name) + 1] if name in arguments else other  # noqa: E731
     if not torch.cuda.is_available():
-        print("own_steps measures on CUDA, and there is no CUDA device here", file=sys.stderr)
+        print("own_steps.py needs a CUDA device, but this machine has none.", file=sys.stderr)
         return 3
     machine = torch.cuda.get_device_name()
     out = Path(after("--out", f"build/own_steps/{machine.replace(' ', '_')}.json"))

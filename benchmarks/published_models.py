@@ -1,7 +1,7 @@
 """The models of the published steps, rebuilt in plain torch and torchvision: shapes and operators, no weights.
 
-Each `build(row)` gives the module on meta (its loss inside where it trains), what it is called with, and how the row
-was run: dtype, optimizer, accumulation, layout over GPUs. Sizes are those of the models' papers and configurations.
+Each `build(row)` returns the module on meta (with its loss if it trains), its inputs, and how the row was run: dtype,
+optimizer, accumulation, layout over GPUs. Sizes are those of the models' papers and configurations.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""This harness on this machine, against payloads whose truth is known.
+"""Checks the benchmark harness on this machine with payloads whose true time is known.
 
 python benchmarks/selfcheck.py
 """
@@ -65,7 +65,7 @@ class SelfCheck(Value):
         typical = median(abs(c.bias) for c in self.ratios)
         lines.append(
             f"{len(self.ratios)} known ratios: typical error {percent(typical, digits=2)}, "
-            f"{sum(c.covered for c in self.ratios)} in their 95 % intervals"
+            f"{sum(c.covered for c in self.ratios)} are inside their 95 % intervals"
         )
         return "\n".join(lines)
 

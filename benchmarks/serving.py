@@ -1,12 +1,12 @@
-"""The VirtualServer against a real small decoder: throughput and p50 of six drawn loads under the same policies.
+"""Compares the VirtualServer with a real small decoder: throughput and p50 of six drawn loads with the same policies.
 
 The decoder has seeded weights and a paged cache, and runs on one thread. Its clock is the thread's processor time, so
-that other programs on the machine do not count; waiting for arrivals costs none. The model's rates (FLOP/s, B/s and
-seconds a step and a sequence) come from a separate run of single steps before each load, since a shared machine's speed
-drifts by a third within a minute. Loads are served five times, in turns; the error is the median over these rounds of
-what was measured over what was predicted before it, less one.
+other programs on the machine and waiting for arrivals do not count. The model's rates (FLOP/s, B/s, and seconds per
+step and per sequence) come from a separate run of single steps before each load, because the speed of a shared machine
+drifts by a third within a minute. The loads are served in five interleaved rounds. The error is the median over these
+rounds of measured / predicted - 1.
 
-Run with `python benchmarks/serving.py [--json] [--repeats N]`; exit status 1 means that the target is missed.
+Run with `python benchmarks/serving.py [--json] [--repeats N]`. Exit status 1 means that the target is missed.
 """
 
 from __future__ import annotations
@@ -287,7 +287,7 @@ def measured(repeats: int) -> list[dict[str, Any]]:
                 predicted = replay(VirtualServer(machine, load).run(policy))
                 found.append((predicted, _as_run(served_really(machine, load, policy, decoder))))
                 rates = f"{machine.flop_per_s:.3g} FLOP/s, {machine.memory_byte_per_s:.3g} B/s"
-                overheads = f"{machine.step_s * 1e6:.0f} µs a step, {machine.sequence_s * 1e6:.0f} µs a sequence"
+                overheads = f"{machine.step_s * 1e6:.0f} µs per step, {machine.sequence_s * 1e6:.0f} µs per sequence"
                 print(f"round {turn + 1}, {name}: {rates}, {overheads}", file=sys.stderr)
     return [_row(name, found) for (name, _, _), found in zip(loads, runs, strict=True)]
 
@@ -327,7 +327,7 @@ def main(arguments: Sequence[str]) -> int:
             print(f"| {row['load']} | {a['predicted']:.0f} | {a['measured']:.0f} | {a['error']:+.1%} | "
                   f"{b['predicted'] * 1e3:.1f} ms | {b['measured'] * 1e3:.1f} ms | {b['error']:+.1%} | "
                   f"{min(b['errors']):+.1%} … {max(b['errors']):+.1%} |")  # fmt: skip
-        print(f"{len(rows) * 2 - len(missed)} of {len(rows) * 2} figures within {LARGEST_ERROR:.0%}")
+        print(f"{len(rows) * 2 - len(missed)} of {len(rows) * 2} figures are within {LARGEST_ERROR:.0%}")
     return int(bool(missed))
 
 

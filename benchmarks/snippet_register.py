@@ -1,4 +1,4 @@
-"""Where functions to be timed are registered: with the mistake that they make, or as clean."""
+"""A register of functions to be timed: each is registered with the mistake that it makes, or as clean."""
 
 from __future__ import annotations
 

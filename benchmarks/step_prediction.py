@@ -1,12 +1,13 @@
-"""`predict` against published steps: times, ratios, memory, limiters, and how often the printed interval holds.
+"""Compares `predict` with published steps: times, ratios, memory, limiters, and how often the printed interval holds.
 
-Rows, families, pairs and causes are in `benchmarks/published/`; models are rebuilt in `published_models`. Sources with
-`sha256(source) % 5 == 0` are test rows, the rest calibration; `--fit` fits the efficiencies on the latter alone, prints
-them and reports with them, `--doubts` prints what intervals are made of (both go into `edl_labs/predict` then).
+Rows, families, pairs and causes are in `benchmarks/published/`; the models are rebuilt in `published_models`. Rows of
+sources with `sha256(source) % 5 == 0` are test rows, and the others are calibration rows. `--fit` fits the efficiencies
+to the calibration rows, prints them and uses them in the report. `--doubts` prints the numbers from which intervals are
+computed. Copy both into `edl_labs/predict`.
 
 Run with `python benchmarks/step_prediction.py [--cache DIR] [--cached] [--single] [--fit] [--doubts] [--calibration]
-[--rows FILE] [--show]`; exit status 1 means that a target is missed. Recordings of models are kept in DIR, which makes
-a second run quick; with `--cached` rows that are not there are left out, with `--calibration` the test rows.
+[--rows FILE] [--show]`. Exit status 1 means that a target is missed. Recordings of models are kept in DIR, which makes
+a second run quick. `--cached` leaves out rows without a recording, and `--calibration` leaves out the test rows.
 """
 
 from __future__ import annotations
@@ -168,7 +169,7 @@ def report(rows: list[Row], single: list[Row], many: list[Row], cache: Path, bas
     for row in good:
         by_gpu[row["gpu"]].append(abs(gpu_left[row["id"]]))
     drawn, upper = p90_intervals(list(by_gpu.values()))
-    line("… 95 % interval of that p90, rows drawn again / GPUs drawn again", drawn, "ends ≤ 32 %", upper <= 0.32)
+    line("… 95 % interval of that p90, rows resampled / GPUs resampled", drawn, "upper end ≤ 32 %", upper <= 0.32)
     worst = max(statistics.median(found) for found in by_gpu.values())
     line("… a GPU left out", both(gpu_left.values()), "≤ 12 / ≤ 28", meets(gpu_left.values(), 0.12, 0.28))
     line("… worst GPU's median, left out", f"{100 * worst:.1f} %", "≤ 45 %", worst <= 0.45)
@@ -202,11 +203,13 @@ def report(rows: list[Row], single: list[Row], many: list[Row], cache: Path, bas
         if "--show" in sys.argv:
             print(*(f"  {which} {100 * value:+.1f} %" for which, value in ordered), sep="\n")
     refused = [row["id"] for row in [*single, *many] if row["prediction"].fits == "no"]
-    line("ran, and called 'does not fit'", ", ".join(refused) or "none", "none", not refused)
+    line("rows that ran, but were called 'does not fit'", ", ".join(refused) or "none", "none", not refused)
     every = {row["id"]: row for row in [*single, *many]}
     causes = [(one, every[one["id"]]["prediction"].limiter) for one in table("causes.csv") if one["id"] in every]
     right = sum(one["limiter"] == said for one, said in causes) / max(1, len(causes))
-    wrong = ", ".join(f"{one['id']} {said} for {one['limiter']}" for one, said in causes if one["limiter"] != said)
+    wrong = ", ".join(
+        f"{one['id']} {said} instead of {one['limiter']}" for one, said in causes if one["limiter"] != said
+    )
     line(
         "limiter right",
         f"{100 * right:.1f} % of {len(causes)}" + (f" ({wrong})" if wrong else ""),

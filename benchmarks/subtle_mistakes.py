@@ -1,4 +1,4 @@
-"""Mistakes that leave the function right and its time wrong: each in the form in which it is met most often."""
+"""Mistakes that make the measured time wrong but not the function's result, each in its most frequent form."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""What a redraw of the timeline explorer costs while a slider is dragged: the least processor time of each setting.
+"""How long a redraw of the timeline explorer takes while a slider is dragged: the minimum processor time per setting.
 
-Run it in a process alone: `python benchmarks/timeline_redraw.py`; the aim is 100 ms on a quiet machine.
+Run it in a separate process: `python benchmarks/timeline_redraw.py`. The target is 100 ms on a quiet machine.
 """
 
 from __future__ import annotations
@@ -34,4 +34,4 @@ def redraw_times_s() -> list[float]:
 if __name__ == "__main__":
     matplotlib.use("agg")
     times_ms = sorted(1e3 * time_s for time_s in redraw_times_s())
-    print(f"redraw: median {statistics.median(times_ms):.0f} ms, from {times_ms[0]:.0f} to {times_ms[-1]:.0f} ms")
+    print(f"redraw: median {statistics.median(times_ms):.0f} ms, range {times_ms[0]:.0f} to {times_ms[-1]:.0f} ms")

@@ -1,6 +1,6 @@
-"""Functions to be timed: with one mistake each, and without any. The detector is judged on them.
+"""Functions to be timed, some with one mistake each and some without mistakes, on which the detector is tested.
 
-Each maker returns a dict: `fn`, and what `measure` gets beside it. They need no accelerator: what is about a device
+Each maker returns a dict with `fn` and the other arguments of `measure`. No accelerator is needed: code for a device
 runs on a VirtualGPU.
 """
 

@@ -1,13 +1,14 @@
-"""The corpus of traces through this library, HolisticTraceAnalysis and TraceLens, each against the truth.
+"""Compares this library, HolisticTraceAnalysis and TraceLens with the truth on the corpus of traces.
 
     pip install "HolisticTraceAnalysis==0.5.*" "pandas<3" "git+https://github.com/AMD-AGI/TraceLens@171dd74"
     python benchmarks/trace_rivals.py [--differences] [TRACE...]
 
-in an environment of its own: nothing of the package needs them. TraceLens is not on PyPI; the package `tracelens` there
-is another program. A tool that is not installed is left out, and said to be. Compared are, over the whole trace, the
-device's computing, its communication that nothing hides, and the hidden part of communication. Only traces that a tool
-can open at all (Chrome's format, with device events) are given to it. With files of your own, which have no truth, what
-each tool says of them is printed, and how often it agrees with this library.
+Run this in a separate environment, because the package does not need these tools. TraceLens is not on PyPI; the
+package `tracelens` there is a different program. Tools that are not installed are named and left out. Three figures
+are compared over the whole trace: the device's computation, its exposed communication, and the share of communication
+that is hidden. The other tools get only traces that they can open (Chrome's format, with device events). If you pass
+your own files, for which the truth is unknown, the output shows each tool's figures and how often they agree with this
+library.
 """
 
 from __future__ import annotations
@@ -89,8 +90,8 @@ TOOLS: dict[str, tuple[str, Callable[[Path], Answer]]] = {
 def main() -> None:
     """Run, and print the table."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("traces", nargs="*", type=Path, help="files of your own in place of the corpus")
-    parser.add_argument("--differences", action="store_true", help="print each answer that is not the truth")
+    parser.add_argument("traces", nargs="*", type=Path, help="your own files, instead of the corpus")
+    parser.add_argument("--differences", action="store_true", help="print each wrong answer")
     wanted = parser.parse_args()
     warnings.simplefilter("ignore")
     logging.disable(logging.CRITICAL)
@@ -101,7 +102,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         for tool, (package, ask) in TOOLS.items():
             if package and not _version(package):
-                print(f"{tool}: not installed here")
+                print(f"{tool} is not installed")
                 continue
             print(
                 f"| {tool} {_version(package)} | "
@@ -124,7 +125,7 @@ def _agreement(paths: list[Path]) -> None:
                     asked[f"{tool}, {figure}"] += 1
                     same[f"{tool}, {figure}"] += _is_close(there, here, figure)
     for key, count in asked.items():
-        print(f"{key}: {same[key]} of {count} equal")
+        print(f"{key}: {same[key]} of {count} are equal")
 
 
 def _said(ask: Callable[[Path], Answer], path: Path) -> Answer | None:
@@ -189,7 +190,8 @@ def _advice(folder: Path) -> str:
             refused += not gain.is_reliable
             gains += abs(gain.speedup / factor - 1) <= 0.1
     return (
-        f"advice: verdict right {verdicts} of {len(CORPUS)}; speed-up within 10 % {gains} of {asked}, refused {refused}"
+        f"verdict right in {verdicts} of {len(CORPUS)} traces; speed-up within 10 % in {gains} of {asked}; "
+        f"no reliable speed-up in {refused}"
     )
 
 

@@ -1,10 +1,11 @@
-"""How fast the VirtualCluster is: operations per processor second, recorded and replayed, beside the VirtualGPU.
+"""How fast the VirtualCluster is, compared with the VirtualGPU, in operations per second of processor time.
 
-Processor time, so that other programs on the machine do not count; both run in turns in one process, and the median of
-the ratios of neighbours is printed. Growth is the replay's time for twice the operations: 2 is linear.
+Processor time is used so that other programs on the machine do not count. Both machines alternate in one process, and
+the median of the ratios of consecutive runs is printed. Growth is the factor by which the replay's time grows for twice
+the operations: 2 is linear.
 
-Run with `python benchmarks/virtual_cluster.py [--full] [--json]`; exit status 1 means that a target is missed. `--full`
-is 64 ranks x 10,000 operations.
+Run with `python benchmarks/virtual_cluster.py [--full] [--json]`. `--full` runs 64 ranks x 10,000 operations. Exit
+status 1 means that a target is missed.
 """
 
 from __future__ import annotations
@@ -122,9 +123,9 @@ def main(arguments: list[str]) -> int:
         for name, row in rows.items():
             print(
                 f"{name:12} {row['operations']:>8,.0f} operations on {ranks} ranks: {row['recorded_per_s']:>9,.0f} "
-                f"recorded/s {row['replayed_per_s']:>9,.0f} replayed/s, {row['ratio_priced']:.2f}x the VirtualGPU's "
-                f"kernels with buffers, {row['ratio_pipeline']:.2f}x its pipeline, "
-                f"{row['growth']:.2f}x time for 2x operations"
+                f"recorded/s {row['replayed_per_s']:>9,.0f} replayed/s, {row['ratio_priced']:.2f}x the rate of the "
+                f"VirtualGPU's kernels with buffers, {row['ratio_pipeline']:.2f}x that of its pipeline, "
+                f"{row['growth']:.2f}x the time for 2x the operations"
             )
     good = all(row["ratio_priced"] >= TARGET_RATIO and row["growth"] <= MOST_GROWTH for row in rows.values())
     return 0 if good else 1

@@ -1,10 +1,10 @@
-"""How fast the VirtualGPU is: operations per processor second, issued and replayed, and memory per operation.
+"""How fast the VirtualGPU is: operations issued and replayed per second of processor time, and memory per operation.
 
-Processor time, so that other programs on the machine do not count.
+Processor time is used so that other programs on the machine do not count.
 
-Run with `python benchmarks/virtual_gpu.py [--json]`; exit status 1 means that a target is missed. `--against PATH`
-compares with the library of another worktree (`git worktree add PATH COMMIT`): the two run in turns, each in a process
-of its own, and the medians of the ratios of neighbours are printed.
+Run with `python benchmarks/virtual_gpu.py [--json]`. Exit status 1 means that a target is missed. `--against PATH`
+compares with the library of another worktree (`git worktree add PATH COMMIT`). The two alternate, each in a separate
+process, and the medians of the ratios of consecutive runs are printed.
 """
 
 from __future__ import annotations
@@ -90,7 +90,8 @@ def main(arguments: list[str]) -> int:
             print(
                 f"{name:14} {row['issued_per_s']:>10,.0f} issued/s {row['replayed_per_s']:>10,.0f} replayed/s", end=""
             )
-            print(f" {row['bytes_per_operation']:>6.0f} B/op, {row['memory_growth']:.2f}x memory for 2x operations")
+            print(f" {row['bytes_per_operation']:>6.0f} B per operation, ", end="")
+            print(f"{row['memory_growth']:.2f}x the memory for 2x the operations")
     plain = min(rows[name]["issued_per_s"] for name in ("device_bound", "launch_bound"))
     is_linear = all(row["memory_growth"] < 2.2 for row in rows.values())
     return 0 if plain >= TARGET_PER_S and is_linear else 1

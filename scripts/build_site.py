@@ -1,6 +1,6 @@
-"""Builds the documentation site into build/site/html, from docs/, labs/, the changelog and the package's docstrings.
+"""Builds the documentation site in build/site/html from docs/, labs/, the changelog and the package's docstrings.
 
-Run it as `make docs`. What it fetches (Pyodide, by npm, once) lies in build/site/npm; the pages ask no other host.
+Run it with `make docs`. It uses npm to download Pyodide once to build/site/npm. Pages load nothing from other hosts.
 """
 
 from __future__ import annotations
@@ -48,24 +48,24 @@ def main() -> int:
     """Assemble the sources, build, scan for leaks; the exit code says whether all of it went well."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument(
-        "--without-labs", action="store_true", help="leave out the labs, which take minutes the first time"
+        "--without-labs", action="store_true", help="leave out the labs, which take several minutes in the first build"
     )
     arguments = parser.parse_args()
     sys.path[:0] = [str(ROOT), str(DOCS / "_static")]
     assemble(labs=not arguments.without_labs)
     write_static(SOURCE / "_static")
-    print("building the pages; cells run once, what they gave is kept until they change", flush=True)
+    print("building the pages; each cell runs once, and its output is kept until the cell changes", flush=True)
     strict = ("-n", "-W", "--keep-going", "-q", "-d", str(SITE / "doctrees"))
     if subprocess.run([sys.executable, "-m", "sphinx", *strict, str(SOURCE), str(HTML)], cwd=ROOT).returncode:
         return 1
     dead = mend_anchors(HTML)
     if dead:
-        print("links to sections that are not there:", *dead, sep="\n  ", file=sys.stderr)
+        print("links to sections that do not exist:", *dead, sep="\n  ", file=sys.stderr)
         return 1
     (HTML / "_static" / "webpack-macros.html").unlink(missing_ok=True)  # the theme's own template, no page
     leaked = leaks()
     shown = HTML.relative_to(ROOT)
-    print(f"the site is in {shown}; look at it with: {Path(sys.executable).name} -m http.server -d {shown}")
+    print(f"the site is in {shown}; view it with: {Path(sys.executable).name} -m http.server -d {shown}")
     return leaked
 
 
@@ -117,7 +117,7 @@ def linked(text: str, where: Path, name: str, homes: dict[str, str]) -> str:
             if (where.parent / target).suffix == "" and "/" not in target:
                 return found[0]
             if not (where.parent / target).exists():
-                raise ValueError(f"{where.relative_to(ROOT)}: [{said}]({target}) leads to no file")
+                raise ValueError(f"{where.relative_to(ROOT)}: [{said}]({target}) links to a file that does not exist")
             return said
         return f"[{said}](/{home}{anchor})"
 
@@ -135,7 +135,7 @@ def write_static(folder: Path) -> None:
     kept = NPM / "node_modules" / "pyodide"
     if not (kept / "pyodide.mjs").is_file():
         if npm is None:
-            why = "it brings Pyodide, on which the explorers run"
+            why = "npm downloads Pyodide, which runs the explorers"
             sys.exit(f"npm is not installed\n  why:  {why}\n  next: scripts/system_packages npm")
         quiet = ("--no-save", "--no-audit", "--no-fund", "--silent")
         subprocess.run([npm, "install", *quiet, f"--prefix={NPM}", PYODIDE], check=True)

@@ -1,4 +1,4 @@
-"""Draws docs/overview.svg, the README's picture: chunked copies that overlap with kernels on a modelled H200."""
+"""Draws docs/overview.svg, the picture in README: chunked copies that overlap with kernels on a modelled H200."""
 
 from pathlib import Path
 

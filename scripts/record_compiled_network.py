@@ -2,7 +2,7 @@
 
     python scripts/record_compiled_network.py [FOLDER]
 
-Needs a C++ compiler, and takes some minutes; the networks are those of the lab's own text.
+It needs a C++ compiler and takes some minutes. The networks are taken from the text of the lab.
 """
 
 import platform

@@ -1,4 +1,4 @@
-"""Builds dist/ for a release: wheel and sdist, checked for contents, size, leaks and version (`make dist`)."""
+"""Builds a wheel and an sdist in dist/ for a release, and checks contents, size, leaks and version (`make dist`)."""
 
 from __future__ import annotations
 
@@ -77,9 +77,11 @@ def version_problems(ref: str) -> list[str]:
     version = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
     if not ref.startswith("refs/tags/"):
         return []
-    found = [] if ref == f"refs/tags/v{version}" else [f"the tag is {ref.rpartition('/')[2]}, the version {version}"]
+    found = (
+        [] if ref == f"refs/tags/v{version}" else [f"the tag is {ref.rpartition('/')[2]}, but the version is {version}"]
+    )
     if f"## {version}" not in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"):
-        found.append(f"CHANGELOG.md has no part {version}")
+        found.append(f"CHANGELOG.md has no section for {version}")
     return found
 
 

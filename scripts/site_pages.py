@@ -1,4 +1,4 @@
-"""What pages become on the site: labs with their numbers, a narrow table of labs, links that lead somewhere."""
+"""Converts pages for the site: labs with their numbers, a narrow table of labs, and links that work on the site."""
 
 from __future__ import annotations
 
@@ -24,9 +24,11 @@ def lab_page(notebook: bytes, lab: str) -> bytes:
     first = read["cells"][0]
     text = "".join(first["source"])
     if not text.startswith("# "):
-        raise ValueError(f"{lab}: the first cell begins with no title, but with {text[:40]!r}")
+        raise ValueError(f"{lab}: the first cell must begin with a title, but it begins with {text[:40]!r}")
     title, _, rest = text.partition("\n")
-    given = f"{{download}}`Download the notebook </files/{lab}.ipynb>`. Below it stands as released, with its outputs."
+    given = (
+        f"{{download}}`Download the notebook </files/{lab}.ipynb>`. Below is the released notebook with its outputs."
+    )
     first["source"] = f"# {lab.partition('_')[0]}: {title[2:]}\n\n{given}\n{rest}"
     for cell in read["cells"]:
         if cell.get("id") == "setup":
@@ -38,7 +40,9 @@ def table_of_labs(text: str) -> str:
     """labs/README.md as a page: what to do first, then a narrow table, then the exercises of each lab, folded."""
     rows = _ROW.findall(text)
     if not rows:
-        raise ValueError("labs/README.md has no table of labs that reads | [lab](…) | title | minutes | points | …")
+        raise ValueError(
+            "labs/README.md has no table of labs with the columns | [lab](…) | title | minutes | points | …"
+        )
     begins = text.index("| lab |")
     ends = begins + re.match(r"(?:\|.*\n)+", text[begins:]).end()  # type: ignore[union-attr]
     narrow = ["| lab | title | minutes | points |", "|---|---|---|---|"]

@@ -1,6 +1,6 @@
-"""The tiles explorer's pictures: each setting is a kernel that `virtual.tiles` ran while the site was built.
+"""The pictures of the tiles explorer. For each setting, `virtual.tiles` runs a kernel while the site is built.
 
-A browser has no NumPy here, so nothing is evaluated there: the page has all settings.
+Python in the browser has no NumPy here, so the page evaluates nothing and contains the pictures of all settings.
 """
 
 from __future__ import annotations
@@ -57,9 +57,9 @@ def tiles(*, chip: str, bm: int, bn: int) -> dict[str, Any]:
     intensity = work.intensity_flop_per_byte
     reached = attainable_flop_per_s(machine, intensity, dtype="fp16")
     told = (
-        f"{record.programs} programs move {byte_count(work.moved_bytes)}, the least is {byte_count(least)}; "
-        f"{intensity:.3g} FLOP/B, the ridge is at {ridge:.3g}: without a cache at most {flop_rate(reached)}; "
-        f"a program keeps {byte_count(record.live_bytes)} of blocks"
+        f"{record.programs} programs move {byte_count(work.moved_bytes)}, the minimum is {byte_count(least)}; "
+        f"{intensity:.3g} FLOP/B, the ridge is at {ridge:.3g}: without a cache, at most {flop_rate(reached)}; "
+        f"each program keeps {byte_count(record.live_bytes)} of blocks"
     )
     most = max(one.moved_bytes for one in launched(_SIDES[0], _SIDES[0]).tensors)
     bars = [[one.name[0].upper(), one.moved_bytes, times(one)] for one in record.tensors]

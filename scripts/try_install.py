@@ -1,8 +1,10 @@
-"""Every lab, unsolved and solved, from what students install: `python scripts/try_install.py [--torch 2.14] [LAB ...]`.
+"""Runs every lab, unsolved and solved, with only what students install.
 
-For any system with Python 3.11 or newer; nothing needs to be installed before. It makes an environment in
+    python scripts/try_install.py [--torch 2.14] [LAB ...]
+
+It works on any system with Python 3.11 or newer and needs no other software. It creates an environment in
 build/try-install, installs this checkout there as a wheel with [lab], and runs each lab in an empty folder. The exit
-code is 1 where a cell raised, an unsolved lab has a point or a solved one lacks one.
+code is 1 if a cell raises an error, if an unsolved lab gets points, or if a solved lab does not get all points.
 """
 
 from __future__ import annotations
@@ -29,10 +31,10 @@ OF_TORCH = re.compile(r"(torch|torchvision|triton|setuptools|sympy|fsspec|cuda-.
 def main() -> int:
     """Installs and runs; prints a line a run, with what went wrong below."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("labs", nargs="*", metavar="LAB", help="every lab when none is named")
-    other = "another torch than the constraints', such as 2.14; TRY_TORCH in the environment says it too"
+    parser.add_argument("labs", nargs="*", metavar="LAB", help="the labs to run (default: all)")
+    other = "a version of torch that differs from the constraints, such as 2.14 (or set TRY_TORCH)"
     parser.add_argument("--torch", metavar="VERSION", default=os.environ.get("TRY_TORCH"), help=other)
-    parser.add_argument("--solved", action="store_true", help="run the solved labs only")
+    parser.add_argument("--solved", action="store_true", help="run only the solved labs")
     parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.inside:
@@ -92,7 +94,7 @@ def run_lab(lab: Any, *, solved: bool) -> str:
             command, cwd=folder, env=without_checkout(), capture_output=True, text=True, check=False, timeout=1800
         )
     if not done.stdout:
-        return f"no report: {done.stderr[-2000:]}"
+        return f"edl-labs check printed no report: {done.stderr[-2000:]}"
     return problems(lab, json.loads(done.stdout), solved=solved)
 
 

@@ -1,1 +1,1 @@
-"""What only maintainers run, from the root of the repository: `python -m tools.NAME`."""
+"""Tools for maintainers. Run them from the root of the repository: `python -m tools.NAME`."""

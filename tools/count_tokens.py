@@ -1,8 +1,8 @@
-"""Code tokens of two commits side by side: python -m tools.count_tokens BEFORE [AFTER] [--json].
+"""Compares the number of code tokens of two commits: python -m tools.count_tokens BEFORE [AFTER] [--json].
 
-A token is what `tokenize` gives, without comments, docstrings and layout. Counted are `edl_labs/` without its
-`exercises/`, and `tools/`. A top-level definition that is word for word in another folder of the later commit has
-moved: it counts as it did, and is listed apart. Without a second commit the working tree is counted.
+Tokens are those of `tokenize`, without comments, docstrings and layout. `edl_labs/` without its `exercises/`, and
+`tools/`, are counted. A top-level definition that is word for word in a different folder of the later commit has moved.
+It counts as before and is listed separately. Without a second commit, the working tree is counted.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The optional parts of an exercise, and how many exercises use each.
+"""Lists the optional parts of an exercise, and how many exercises use each.
 
-Optional are the parameters of the decorator `exercise` but its name and lab, and what the engine looks for in the
-decorated class: names in `getattr(….spec, "name", …)`, and in an undecorated class `Exercise`.
+The optional parts are the parameters of the decorator `exercise` (except its name and lab) and the names that the
+engine looks up in the decorated class: names in `getattr(….spec, "name", …)` and in an undecorated class `Exercise`.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Experiments that run unchanged on a VirtualGPU and on a real GPU, and recordings of them.
+"""Experiments that run unchanged on a VirtualGPU and on a real GPU, and a command that records them.
 
     python -m tools.gpu_experiments [FOLDER]
 
-records them on this machine's CUDA device (default folder: edl_labs/hardware/recordings).
+This records them on the machine's CUDA device. The default folder is edl_labs/hardware/recordings.
 """
 
 from __future__ import annotations
@@ -216,7 +216,7 @@ def measured() -> tuple[Recording, ...]:
     if stamp.hardware_key is None:
         raise UsageError(
             f"{stamp.device_name} is not in the hardware table",
-            why="a recording is found by the table's key of its accelerator",
+            why="recordings are found by the key of the accelerator in this table",
             next="add it to edl_labs/hardware/accelerators.toml, with sources",
         )
     environment = stamp.to_dict()

@@ -1,9 +1,10 @@
-"""Do tests notice small mistakes in the engine? python -m tools.mutants_of_engine [--count N] [--also COMMIT].
+"""Do tests find small mistakes in the engine? python -m tools.mutants_of_engine [--count N] [--also COMMIT].
 
-The mistakes are fixed: drawn by a seed from `checks/`, `course/grade/` and `course/sandbox/` of a base commit, each
-named by its function and the text of the node that it changes. Those count whose function and node are in the tree
-where this runs (and in `--also`, so that two trees are asked the same), wherever the function is now. Each is made in
-a copy of the committed tree, and the fast unit tests that belong to the module are run on it.
+A fixed set of mistakes is drawn with a seed from `checks/`, `course/grade/` and `course/sandbox/` of a base commit.
+Each is identified by its function and by the text of the node that it changes. A mistake counts if its function and
+node still exist in the current tree, even in a different place. With `--also`, they must exist in that commit too, so
+that both trees get the same mistakes. Each mistake is made in a copy of the committed tree, and the fast unit tests of
+the module are run on this copy.
 """
 
 from __future__ import annotations
@@ -231,8 +232,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--count", type=int, default=COUNT)
     parser.add_argument("--base", default=BASE)
-    parser.add_argument("--also", help="a commit that must have the function and the node, too")
-    parser.add_argument("--json", type=Path, help="where each mutant's verdict is written")
+    parser.add_argument("--also", help="a commit that must also contain the function and the node")
+    parser.add_argument("--json", type=Path, help="the file for the verdict on each mutant")
     asked = parser.parse_args()
     here = Tree(texts_of("HEAD"))
     trees = [here, *([Tree(texts_of(asked.also))] if asked.also else [])]
@@ -248,9 +249,7 @@ def main() -> int:
             if asked.json:
                 asked.json.write_text(json.dumps(verdicts, indent=1))
     counts = {verdict: sum(one["killed"] is verdict for one in verdicts) for verdict in (True, False, None)}
-    print(
-        f"{len(verdicts)} mutants: {counts[True]} killed, {counts[False]} survive, {counts[None]} without a fast test"
-    )
+    print(f"{len(verdicts)} mutants: {counts[True]} killed, {counts[False]} survived, {counts[None]} have no fast test")
     return 0
 
 

@@ -1,8 +1,8 @@
-"""How the project's text reads: python -m tools.plain_english [FILE...] [--figures | --words | --record | --draw N].
+"""How well the text reads: python -m tools.plain_english [FILE...] [--figures | --words | --record | --draw N].
 
 It collects the sentences that people read, by kind: messages (texts in the package, and the hints and mistakes of
-labs), labs (their prose), docs (Markdown) and docstrings (of public names). `--figures` measures their length,
-`--words` lists each use of a house word, `--record` lowers the counts in plain_english.toml to what is found now, and
+labs), labs (their prose), docs (Markdown) and docstrings (of public names). `--figures` measures their length, and
+`--words` lists each use of a house word. `--record` lowers the counts in plain_english.toml to the present ones, and
 `--draw` prints N sentences, drawn with seed 47.
 """
 
@@ -215,7 +215,9 @@ def main() -> None:
     parser.add_argument("file", nargs="*", type=Path)
     parser.add_argument("--figures", action="store_true")
     parser.add_argument("--words", action="store_true")
-    parser.add_argument("--by-sense", action="store_true", help="with --words: those that depend on their sense too")
+    parser.add_argument(
+        "--by-sense", action="store_true", help="with --words: also list words that are plain in some senses"
+    )
     parser.add_argument("--record", action="store_true")
     parser.add_argument("--draw", type=int, default=0)
     args = parser.parse_args()

@@ -1,4 +1,4 @@
-"""A CUDA device with VirtualGPU's interface: programs written for the model run on the real thing."""
+"""A CUDA device with the interface of VirtualGPU, so that programs written for the model run on a real GPU."""
 
 from __future__ import annotations
 

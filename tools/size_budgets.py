@@ -1,7 +1,7 @@
-"""How large the parts of the project are, beside their budgets: python -m tools.size_budgets.
+"""Compares the sizes of the parts of the project with their budgets: python -m tools.size_budgets.
 
-A budget is a measured size in tools/size_budgets.toml. A test fails where a part is more than 5 % above its budget.
-Then delete something, or raise the number there by hand, with the reason in the commit. Tokens are counted as in
+A budget is a measured size in tools/size_budgets.toml. A test fails if a part is more than 5 % above its budget. In
+that case, delete something, or raise the number by hand and give the reason in the commit. Tokens are counted as in
 `tools.count_tokens`.
 """
 

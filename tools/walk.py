@@ -1,10 +1,10 @@
-"""Which files a reader opens who follows the code: python -m tools.walk [check] [grade] [build].
+"""Which files must a reader open to follow the code? python -m tools.walk [check] [grade] [build].
 
-Three walks are traced with `sys.setprofile`, in small courses of the tests whose exercises are outside of the package:
-one public check, one graded submission (the command's process, and each of the package's that it starts outside of the
-sandbox), one build of a lab. A walk is the functions of the package in the order in which each is entered first, so
-that loops count once; what runs while a module is imported does not count. A return is a stay in a file that had been
-left before. Threads are walked one after the other.
+Three walks are traced with `sys.setprofile` in small courses of the tests, whose exercises are outside the package: a
+public check, a graded submission, and the build of a lab. The walk of a submission covers the command's process and
+each process of the package that it starts outside the sandbox. A walk lists the functions of the package in the order
+in which they are first entered, so that loops count once. Code that runs while a module is imported does not count. A
+return is a visit to a file that the walk had left before. Threads are walked one after the other.
 """
 
 from __future__ import annotations
@@ -170,8 +170,8 @@ WALKS = {"check": walk_check, "grade": walk_grade, "build": walk_build}
 def main() -> int:
     """Walk what was asked: each walk in a process of its own, which has imported nothing before."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("walks", nargs="*", default=list(WALKS), help=f"of {', '.join(WALKS)}; all")
-    parser.add_argument("--files", action="store_true", help="list the files in order")
+    parser.add_argument("walks", nargs="*", default=list(WALKS), help=f"some of {', '.join(WALKS)} (default: all)")
+    parser.add_argument("--files", action="store_true", help="also list the files in order")
     parser.add_argument("--json", action="store_true")
     asked = parser.parse_args()
     for name in asked.walks:

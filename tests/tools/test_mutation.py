@@ -161,7 +161,7 @@ def test_a_listed_mutant_that_differs_on_drawn_inputs_is_a_problem(course: Cours
     mutant = f"{NAME}: - {LINE} + {LINE.replace('4', '5')}"
     list_equivalent(course, mutant)
 
-    assert (f"equivalent.toml lists {mutant!r}, which differs on drawn inputs",) == mutated(course).problems
+    assert (f"equivalent.toml lists {mutant!r}, but its results differ on drawn inputs",) == mutated(course).problems
 
     list_equivalent(course, mutant, more='reason = "longer is fine"\nchecked = "by hand"')
 
@@ -186,9 +186,8 @@ def test_what_the_solution_gives_is_made_once_for_all_listed_mutants(
 
     one = mutated(course)
 
-    assert (
-        tuple(f"equivalent.toml lists {mutant!r}, which differs on drawn inputs" for mutant in longer) == one.problems
-    )
+    problems = tuple(f"equivalent.toml lists {mutant!r}, but its results differ on drawn inputs" for mutant in longer)
+    assert problems == one.problems
     assert [None, *longer] == asked[-3:]
 
 
@@ -196,13 +195,13 @@ def test_a_listed_mutant_that_loses_points_is_a_problem(course: Course) -> None:
     mutant = f"{NAME}: - {LINE} + {LINE.replace('4', '5')}"
     list_equivalent(course, mutant)
 
-    assert (f"equivalent.toml lists {mutant!r}, which loses points",) == mutated(course).problems
+    assert (f"equivalent.toml lists {mutant!r}, but it loses points",) == mutated(course).problems
 
 
 def test_an_entry_that_no_mutant_has_any_more_is_a_problem(course: Course) -> None:
     list_equivalent(course, "old: - x + y")
 
-    assert ("equivalent.toml lists 'old: - x + y', which no mutant is any more",) == mutated(course).problems
+    assert ("equivalent.toml lists 'old: - x + y', but this mutant no longer exists",) == mutated(course).problems
 
 
 def test_many_entries_ask_for_another_reader(course: Course) -> None:
@@ -210,7 +209,7 @@ def test_many_entries_ask_for_another_reader(course: Course) -> None:
 
     (remark,) = mutated(course, ABSOLUTE).remarks
 
-    assert remark.endswith("of its mutants are called equivalent: let somebody else read equivalent.toml")
+    assert remark.endswith("of its mutants are listed as equivalent: ask another person to check equivalent.toml")
 
 
 @pytest.mark.parametrize(
@@ -219,7 +218,7 @@ def test_many_entries_ask_for_another_reader(course: Course) -> None:
         ({"more": 'reason = " "'}, "has no reason"),
         ({"more": ""}, "not a list of equivalent mutants"),
         ({"more": 'reason = "x"\nwhy = "y"'}, "not a list of equivalent mutants"),
-        ({"exercise": "why_twice"}, "'why_twice' is no exercise in code of this lab"),
+        ({"exercise": "why_twice"}, "'why_twice' is not a code exercise of this lab"),
     ],
 )
 def test_a_list_that_is_not_right_is_refused_with_its_file(course: Course, changed, said) -> None:

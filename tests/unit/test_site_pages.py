@@ -63,7 +63,7 @@ def test_links_between_pages_lead_to_pages_or_stop_the_build(linked: Any) -> Non
     assert linked("[labs](../labs/README.md#a)", here, "students.md", homes) == "[labs](/labs/index.md#a)"
     assert linked("[more](/api/edl_labs.bench.md)", here, "students.md", homes) == "[more](/api/edl_labs.bench.md)"
     assert linked("[the rules](../pyproject.toml)", here, "students.md", homes) == "the rules"
-    with pytest.raises(ValueError, match="leads to no file"):
+    with pytest.raises(ValueError, match="links to a file that does not exist"):
         linked("[labs](labs/index.md)", here, "students.md", homes)
 
 

@@ -14,10 +14,10 @@ from tools.mutants.mutation import LabMutation, mutate
 
 
 def show_mutants(
-    lab: Annotated[str, typer.Argument(help="The lab whose solutions are changed.")],
-    exercises: Annotated[list[str] | None, typer.Argument(help="Exercises of it; all when none is named.")] = None,
-    seeds: Annotated[int, typer.Option(min=1, help="Seeds that each mutant is judged under.")] = WRONG_SEEDS,
-    sample: Annotated[int | None, typer.Option(min=1, help="Take only so many mutants of each exercise.")] = None,
+    lab: Annotated[str, typer.Argument(help="The lab whose solutions to change.")],
+    exercises: Annotated[list[str] | None, typer.Argument(help="The exercises to change (default: all).")] = None,
+    seeds: Annotated[int, typer.Option(min=1, help="How many seeds to judge each mutant with.")] = WRONG_SEEDS,
+    sample: Annotated[int | None, typer.Option(min=1, help="How many mutants to try for each exercise.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Make small mistakes in each solution, one at a time, and list those that lose no points."""
@@ -45,9 +45,9 @@ def _show(found: LabMutation) -> None:
     table(f"{found.lab}, {found.seeds} seeds", columns, rows)
     for one in found.exercises:
         for mutant in one.survivors:
-            print(f"{one.name}:{mutant.line}: survives: {mutant.change}")
+            print(f"{one.name}:{mutant.line}: loses no points: {mutant.change}")
         for mutant in one.sometimes:
-            print(f"{one.name}:{mutant.line}: full marks under {mutant.seeds_passed} of the seeds: {mutant.change}")
+            print(f"{one.name}:{mutant.line}: full marks with {mutant.seeds_passed} of the seeds: {mutant.change}")
         for text in (*one.problems, *one.remarks):
             print(f"{one.name}: {text}")
 

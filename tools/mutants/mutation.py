@@ -113,9 +113,9 @@ def read_equivalents(course: Course, lab: Lab) -> list[Equivalent]:
     code = [one.name for one in lab.exercises if one.kind == "code"]
     for one in found:
         if one.exercise not in code:
-            raise SourceError(f"{one.exercise!r} is no exercise in code of this lab", file=file, line=1)
+            raise SourceError(f"{one.exercise!r} is not a code exercise of this lab", file=file, line=1)
         if not str(one.reason).strip():
-            raise SourceError(f"{one.mutant!r} has no reason", file=file, line=1, next="say why it is equivalent")
+            raise SourceError(f"{one.mutant!r} has no reason", file=file, line=1, next="explain why it is equivalent")
     return found
 
 
@@ -215,7 +215,7 @@ class _Mutating:
         start_s = time.monotonic()
         records = self._records(None, [case for cases in self.cases for case in cases])
         if records is None:
-            raise EdlError(f"{self.lab.name}: the solution of {self.name} ended its process", next="fix that cell")
+            raise EdlError(f"{self.lab.name}: the solution of {self.name} ended its process", next="fix its cell")
         took_s = time.monotonic() - start_s
         self.cpu_s = self.wall_s = _SLOWER * took_s + _MORE_S
         return [values(part, exercise=self.name, lab=self.lab.name) for part in self._by_seed(records)]
@@ -255,7 +255,11 @@ class _Mutating:
             worker = ProbeProcess(self.lab.namespace_cells(), exercises_folder=self.course.exercises)
             self.worker = worker.__enter__()
             if worker.error:
-                raise EdlError(f"{self.lab.name}: the solution does not run", why=worker.error, next="fix that cell")
+                raise EdlError(
+                    f"{self.lab.name}: the solution does not run",
+                    why=worker.error,
+                    next="fix the cell that raised this error",
+                )
         return self.worker
 
     def _close(self) -> None:
@@ -271,13 +275,13 @@ class _Mutating:
         differing = self._differing([known[identity] for identity in drawn if identity in known], step)
         for one in listed:
             if one.mutant not in known:
-                problems.append(f"equivalent.toml lists {one.mutant!r}, which no mutant is any more")
+                problems.append(f"equivalent.toml lists {one.mutant!r}, but this mutant no longer exists")
             elif passed.get(one.mutant, count) < count:
-                problems.append(f"equivalent.toml lists {one.mutant!r}, which loses points")
+                problems.append(f"equivalent.toml lists {one.mutant!r}, but it loses points")
             elif one.mutant in differing:
-                problems.append(f"equivalent.toml lists {one.mutant!r}, which differs on drawn inputs")
+                problems.append(f"equivalent.toml lists {one.mutant!r}, but its results differ on drawn inputs")
         share = len(listed) / max(1, len(self.all))
-        remark = f"{share:.0%} of its mutants are called equivalent: let somebody else read equivalent.toml"
+        remark = f"{share:.0%} of its mutants are listed as equivalent: ask another person to check equivalent.toml"
         return problems, [remark] if share > READ_BY_ANOTHER else []
 
     def _differing(self, mutants: list[Mutant], step: Step) -> set[str]:
