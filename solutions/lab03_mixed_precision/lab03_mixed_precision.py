@@ -8,16 +8,16 @@
 #
 # * read and write any floating-point format by hand;
 # * add many small numbers in few bits without losing them;
-# * say in which dtype an operator runs under autocast, on CPU and on CUDA, where the answers differ;
+# * say in which dtype an operator runs under autocast, on CPU and on CUDA, and where the two differ;
 # * build the loss scaler that you have only imported so far, and use it to train a network that fp16 alone cannot
 #   train;
 # * predict whether mixed precision makes a model faster;
 # * explain why two lecture decks count different numbers of bytes for a training run.
 #
 # **About 241 minutes (estimated)**, in two sittings: the first ends with section 5. Practice carries no points. It
-# takes another 113 minutes (estimated), and its sections can be done in any order. In the practice you find where a
-# format ends, compute a scale from a histogram, and fix the usual bugs around a scaler. Section 13 looks at eight bits,
-# with nothing to write.
+# takes another 113 minutes (estimated), and its sections can be done in any order. In it you find where a format ends,
+# compute a scale from a histogram, and fix the usual bugs around a scaler. Section 13 looks at eight bits, and has
+# nothing to write.
 #
 # | exercise | section | minutes |
 # |---|---|---|
@@ -36,12 +36,12 @@
 # | minutes | 28 | 30 | 55 |
 #
 # No GPU is needed: rounding one number gives the same bits on a laptop and on a GPU (long sums differ, since they are
-# added in another order). A cell that benefits from CUDA uses it where it is available. Otherwise it shows figures and
-# names their source. In each section, *write your prediction down* before you run the next cell. Where there is a box,
-# enter your prediction (a number with or without its unit) and press Enter. The result appears next to it only after
-# that. Slides are quoted by their deck: [000] optimizing training pipelines, [002] software perspective, [003]
-# performance and profiling. Stuck? `hint("encode_decode")` gives hints for that exercise, one at a time, each saying
-# more; every exercise has some.
+# added in a different order). A cell that benefits from CUDA uses it if it is available. Otherwise it shows figures and
+# names their source. In each section, *write your prediction down* before you run the next cell. If there is a box,
+# enter your prediction (a number with or without its unit) and press Enter. Only then does the result appear next to
+# it. Slides are cited by their deck: [000] optimizing training pipelines, [002] software perspective, [003] performance
+# and profiling. Stuck? `hint("encode_decode")` gives hints for that exercise, one at a time, each more explicit than
+# the one before; every exercise has some.
 #
 # A check that fails shows the first wrong case, with what your code returned; `case("encode_decode")` gives that case's
 # inputs as Python values, so that you can try your code on them.
@@ -96,16 +96,16 @@ Progress("lab03_mixed_precision")
 # ## 1. A number is a pattern of bits
 #
 # Deck [000] writes FP32 as $(-1)^{s}\cdot 2^{E-127}\cdot(1+\sum_{i} b_{23-i}2^{-i})$. Every format in this lab uses
-# that formula with other sizes: a sign bit, an *exponent field* $E$ and a *mantissa field*. The exponent field sets the
-# range, the mantissa field the spacing within it.
+# that formula with different sizes: a sign bit, an *exponent field* $E$ and a *mantissa field*. The exponent field sets
+# the range, and the mantissa field sets the spacing within it.
 #
-# **Predict:** fp16 has 5 exponent and 10 mantissa bits, bf16 has 8 and 7. Which of them holds 70000? Which holds 257?
-# Which number comes after 1? Then click on bits in the explorer (a printed page shows one setting).
+# **Predict:** fp16 has 5 exponent and 10 mantissa bits, bf16 has 8 and 7. Which of them can represent 70000? Which can
+# represent 257? Which number comes after 1? Then click on bits in the explorer (a printed page shows one setting).
 
 # %%
 formats = ("fp16", "bf16", "both", "neither")
-predict("holds_70000", "About right (within 1 %), 70000 is in", choices=formats)
-predict("holds_257", "Exactly, 257 is in", choices=formats)
+predict("holds_70000", "70000 can be represented, within 1 %, in", choices=formats)
+predict("holds_257", "257 can be represented exactly in", choices=formats)
 predict("after_one", "In bf16, the number after 1 is", unit="1")
 
 # %%
@@ -123,8 +123,8 @@ FormatExplorer("fp16")
 #   If not (e4m3fn), only the pattern with *all* bits of exponent and mantissa set is NaN, and there is no infinity.
 # * Rounding is to the **nearest** number, and a tie goes to the neighbour whose last bit is 0. Some hardware truncates
 #   instead, which is cheaper: `"rounding"` is `"nearest"` or `"zero"` (toward zero).
-# * A value that rounds beyond the largest number of the format becomes infinity, or NaN where there is no infinity.
-#   With rounding toward zero, a finite value never does: it becomes the largest number.
+# * A value that rounds beyond the largest number of the format becomes infinity, or NaN if there is no infinity. With
+#   rounding toward zero, a finite value never becomes infinity: it becomes the largest number.
 #
 # Write `decode(code, fmt)`, which returns the float that an integer `code` represents, and `encode(value, fmt)`, which
 # returns the code of a float. `fmt` is a dict: `exponent_bits`, `mantissa_bits`, `bias`, `has_inf`, `rounding`. The
@@ -133,13 +133,13 @@ FormatExplorer("fp16")
 #
 # `math.frexp`, `math.ldexp` and `round`, which sends ties to even, are all that you need. The cell already splits a
 # code into fields, and handles the sign and, in `encode`, infinity and NaN. You write the formula with its special
-# cases, and the rounding. `FloatFormat` of `edl_labs.numerics` does the same for whole arrays, but never truncates.
+# cases, and the rounding. `FloatFormat` from `edl_labs.numerics` does the same for whole arrays, but never truncates.
 # Compare with it, but write your own.
 
 
 # %% solve="encode_decode"
 def decode(code, fmt):
-    """The float that the bit pattern `code` stands for."""
+    """The float that the bit pattern `code` represents."""
     # top: the largest exponent field
     m, top = fmt["mantissa_bits"], 2 ** fmt["exponent_bits"] - 1
     negative, field, mantissa = code >> m > top, (code >> m) & top, code & (2**m - 1)
@@ -154,7 +154,7 @@ def decode(code, fmt):
 
 
 def encode(value, fmt):
-    """The bit pattern of the number of the format that `value` is rounded to."""
+    """The bit pattern of the number to which the format rounds `value`."""
     m, top = fmt["mantissa_bits"], 2 ** fmt["exponent_bits"] - 1
     nan = (top << m) + 2**m - 1
     # Also the first code that is no finite number.
@@ -182,7 +182,7 @@ check("encode_decode")
 
 # %%
 def holding(value, within):
-    """Which of the two formats has `value`, within a share of it."""
+    """Which of the two formats can represent `value`, within a share of it."""
     near = []
     for fmt in (FP16_FORMAT, BF16_FORMAT):
         back = decode(encode(value, fmt), fmt)
@@ -198,16 +198,16 @@ with requires_solution("encode_decode"), reveal_prediction(*asked) as truth:
         print(f"{value:g} is {kept[0]:g} in fp16 and {kept[1]:g} in bf16")
     after_one = decode(encode(1.0, BF16_FORMAT) + 1, BF16_FORMAT)
     found = {"holds_70000": holding(70000.0, 0.01), "holds_257": holding(257.0, 0)}
-    print("bf16 reaches as far as fp32; fp16 is eight times finer")
+    print("bf16 reaches as far as fp32; fp16 is eight times as fine")
     truth(**found, after_one=after_one)
 
 # %% [markdown]
-# Look at the line for 1e-8. Gradients of this size are ordinary, and that line is the reason for the rest of this lab.
+# Look at the line for 1e-8. Gradients of this size are common, and that line is the reason for the rest of this lab.
 # The next cell draws the ranges of the formats. **Predict:** which part of fp32's range does fp16 not cover?
 
 # %%
 ends_of_range = ("small values", "large values", "both ends", "neither end")
-predict("unseen", "Of fp32's normal range, fp16 lacks", choices=ends_of_range)
+predict("unseen", "Of fp32's normal range, fp16 does not cover", choices=ends_of_range)
 
 # %%
 from edl_labs.plots.number_formats import draw_ranges
@@ -230,8 +230,8 @@ predict("sum_bf16", "In bf16 the sum ends at", unit="1")
 
 # %% given
 class Low:
-    """A number of a short format: `+`, `-` (with a plain number,
-    too) and `float()`; each result is rounded at once."""
+    """A number of a short format. It supports `+`, `-` (with a plain
+    number, too) and `float()`; each result is rounded at once."""
 
     def __init__(self, value, fmt):
         self.value, self.fmt = fmt.round(float(value)), fmt
@@ -270,18 +270,18 @@ with reveal_prediction("sum_fp16", "sum_bf16") as truth:
 
 # %% [markdown]
 # A sum stops growing once the distance between neighbouring numbers is more than twice the added value: the addition
-# then changes nothing. Begin at 100 instead of 0, and the sum does not change at all in either format. The same happens
-# to an optimizer in pure bf16 when it adds `lr * gradient` to a weight: small updates vanish. It is also why tensor
-# cores multiply in fp16 and *add in fp32*.
+# then changes nothing. If you begin at 100 instead of 0, the sum does not change at all in either format. The same
+# happens to an optimizer in pure bf16 when it adds `lr * gradient` to a weight: small updates vanish. It is also why
+# tensor cores multiply in fp16 and *add in fp32*.
 #
 # Now do it without a wider accumulator. Write `sum_low(values)`. The values are positive numbers like `Low`. They
 # support `+` and `-` with each other and with a plain 0 as the start (the check accepts no other plain number). Each
-# result is rounded to their format at once. Return their sum, as such a number. Its relative error may be at most four
-# times the format's own rounding, $2^{-(m+1)}$ with $m$ mantissa bits, and you may use up to eight operations for each
-# value. You may use `float()` to look, but not to add. The check records your additions, replays them in formats of its
-# own, and tests that each value reaches the sum. In some cases, all values round in the same direction. Two ideas work.
-# Never let a partial sum grow much larger than the value that is added to it. Or compute what an addition lost, and
-# correct the next value by that (Kahan).
+# result is rounded to their format at once. Return the sum of all values, as such a number. Its relative error may be
+# at most four times the format's own rounding, $2^{-(m+1)}$ with $m$ mantissa bits, and you may use up to eight
+# operations for each value. You may use `float()` to look, but not to add. The check records your additions, replays
+# them in formats of its own, and tests that each value reaches the sum. In some cases, all values round in the same
+# direction. Two ideas work: either never let a partial sum grow much larger than the value that is added to it, or
+# compute what an addition lost, and correct the next value by that amount (Kahan).
 
 
 # %% solve="accumulate_sum"
@@ -311,7 +311,8 @@ with requires_solution("accumulate_sum"):
         )
 
 # %% [markdown]
-# Both sums are now as accurate as their format allows. The remaining error is that bf16 cannot represent 0.01 exactly.
+# Both sums are now as accurate as their format allows. What remains is the error of 0.01 itself, which bf16 cannot
+# represent exactly.
 
 # %% [markdown]
 # ## 3. What autocast does
@@ -321,9 +322,9 @@ with requires_solution("accumulate_sum"):
 #
 # `torch.autocast` keeps your weights in fp32 and decides operator by operator. Deck [000] says that matrix products can
 # work in few bits, but "others (softmax, batch normalization) need higher precision". **Predict:** for each layer of
-# the network in the next cell, does the result come out in float32 or in the short type, and is it the same on CPU and
-# on CUDA? No GPU is needed to find what CUDA does: the operators run on tensors with a shape, a device and a dtype, but
-# without data.
+# the network in the next cell, is the result in float32 or in the short type, and is it the same on CPU and on CUDA? No
+# GPU is needed to find out what CUDA does: the operators run on tensors with a shape, a device and a dtype, but without
+# data.
 
 # %%
 types = ("bf16", "fp32")
@@ -351,20 +352,20 @@ with reveal_prediction("norm_cuda", "norm_cpu") as truth:
 # which the slide names, returns the dtype of its input on *both*. Only its internal statistics are kept in fp32.
 #
 # Write `autocast_dtype(op, inputs, device_type=..., dtype=...)`: the dtype of the result, as text and in full:
-# `"float16"`, `"bfloat16"`, `"float32"` or `"float64"` (not `"fp32"`, not `"torch.float32"`). `inputs` holds one dtype,
-# or two for operators that take two tensors (linear's are its input and its weight); `dtype` is the short type that
-# autocast casts to. Every operator belongs to one of three kinds: **short** (its inputs are cast to `dtype`),
-# **float32** (its inputs are cast up), **as it comes** (no cast: the result has the wider of two dtypes, as without
+# `"float16"`, `"bfloat16"`, `"float32"` or `"float64"` (not `"fp32"`, not `"torch.float32"`). `inputs` contains one
+# dtype, or two for operators that take two tensors (for linear, these are its input and its weight); `dtype` is the
+# short type that autocast casts to. Every operator belongs to one of three kinds: **short** (its inputs are cast to
+# `dtype`), **float32** (its inputs are cast up), or **not cast** (the result has the wider of two dtypes, as without
 # autocast). fp16 with bf16 gives float32, since neither contains the other; the check has no such case. float64 is
-# never cast. The operators:
+# never cast. The operators are:
 #
 # `linear` `matmul` `conv2d` `scaled_dot_product_attention` · `add` `cat` · `relu` `gelu` `max_pool2d` `batch_norm`
 # `layer_norm` `softmax` · `sum` `mean` `exp` · `mse_loss` `cross_entropy`
 #
-# The table shows GELU, softmax and the norms; where it names no difference, CPU and CUDA agree. Not shown above: on
-# CUDA, `sum` and `exp` are of the float32 kind, and `mean` is not cast. On CPU none of the three is cast. Losses are
-# float32 on both. Guessing earns nothing: you get points only if you do better than any single rule for all operators,
-# such as "always float32".
+# The table shows GELU, softmax and the norms; where it names no difference, CPU and CUDA agree. It does not show the
+# following: on CUDA, `sum` and `exp` are of the float32 kind, and `mean` is not cast. On CPU, all three are not cast.
+# Losses are float32 on both. Guessing earns nothing: you get points only if you do better than any single rule for all
+# operators, such as "always float32".
 
 
 # %% solve="autocast_dtype"
@@ -390,12 +391,14 @@ check("autocast_dtype")
 #
 # Deck [002] shows the gradients of a detector trained in fp32, on a logarithmic axis. fp16's range is wide enough for
 # all of them, but in the wrong place: *half* of the values become 0. The data of that figure are lost. The figure below
-# comes from a small training run on your machine, and its share differs. **Predict:** how much is lost unscaled? Does a
-# scale of $2^{16}$ save everything? And which end of the histogram is in danger when you continue to $2^{24}$, where
-# the slider ends? The training takes about five seconds, and up to a minute on a busy machine.
+# comes from a small training run on your machine, and its share is different. **Predict:** how much is lost unscaled?
+# Does a scale of $2^{16}$ save everything? And which end of the histogram is in danger if you continue to $2^{24}$,
+# where the slider ends? The training takes about five seconds, and up to a minute on a busy machine.
 
 # %%
-predict("lost_unscaled", "Without scaling, fp16 turns into 0 a share of", unit="%")
+predict(
+    "lost_unscaled", "Without scaling, the share that becomes 0 in fp16 is", unit="%"
+)
 predict("lost_scaled", "With a scale of 2^16, that share is", unit="%")
 
 # %%
@@ -420,8 +423,8 @@ from edl_labs.ui.number_format_widgets import UnderflowSlider
 UnderflowSlider(gradients, fmt="fp16", power=8)
 
 # %% [markdown]
-# Multiplying by a power of two moves the histogram and rounds nothing. And because differentiation
-# is linear, it is enough to multiply the *loss*: the chain rule carries the factor to every gradient.
+# Multiplying by a power of two moves the histogram, and nothing is rounded. And because differentiation is linear, it
+# is enough to multiply the *loss*: the chain rule carries the factor to every gradient.
 #
 # Unscaled, hardly any value is in fp16's normal range. But which power of two is right? Section 5 builds a scaler that
 # finds it while the model trains; section 11 (practice) computes it from a histogram.
@@ -429,10 +432,10 @@ UnderflowSlider(gradients, fmt="fp16", power=8)
 # %% [markdown]
 # ## 5. A scaler that finds the scale itself
 #
-# Gradients change while a model learns, so the scale has to follow. Deck [000] puts it like this: scale "by a small
-# number", which "can lead to overflows when unscaling", so halve on overflow. Two of these statements are wrong. The
-# number is *large* (PyTorch begins at 65536). The overflow happens in the scaled *backward* pass; unscaling only finds
-# it. Half of the method is also missing: after a run of clean steps the scale must *grow* again.
+# Gradients change while a model learns, so the scale has to follow. Deck [000] describes it as follows: scale "by a
+# small number", which "can lead to overflows when unscaling", so halve the scale on overflow. Two of these statements
+# are wrong. The number is *large* (PyTorch begins at 65536). The overflow happens in the scaled *backward* pass;
+# unscaling only finds it. Half of the method is also missing: after a run of clean steps the scale must *grow* again.
 #
 # **Predict:** you start at $2^{16}$, one step in 100 overflows, and the scale doubles after 2000 clean steps in a row.
 # Where does it end up?
@@ -441,24 +444,25 @@ UnderflowSlider(gradients, fmt="fp16", power=8)
 predict("ends_up", "The scale ends up", choices=("lower", "where it began", "higher"))
 
 # %% [markdown]
-# Write the class `LossScaler`, with torch's names; torch's own scaler and its operators do not count.
-# `optimizer.param_groups` is a list of dicts; each one's `"params"` are the weights; `weight.grad` may be `None`.
+# Write the class `LossScaler`, with torch's names; you may not use torch's own scaler or its operators.
+# `optimizer.param_groups` is a list of dicts; the `"params"` of each dict are weights; `weight.grad` may be `None`.
 # `__init__` already sets up the attributes that are kept between calls.
 #
-# * `scale(loss)`: the loss times the scale.
-# * `unscale_(optimizer)`: divides every gradient by the scale, in place, and notices infinity and NaN. A second call in
-#   one step would divide twice: raise `RuntimeError`.
-# * `step(optimizer)`: unscales unless `unscale_` has done so; calls `optimizer.step()` only if every gradient is
+# * `scale(loss)` returns the loss times the scale.
+# * `unscale_(optimizer)` divides every gradient by the scale, in place, and notices infinity and NaN. A second call in
+#   one step would divide twice, so it raises `RuntimeError`.
+# * `step(optimizer)` unscales unless `unscale_` has done so, and calls `optimizer.step()` only if every gradient is
 #   finite.
-# * `update()`, called once after each step: on overflow, multiply the scale by `backoff_factor` at once; after
-#   `growth_interval` clean steps **in a row**, multiply it by `growth_factor`, but not beyond `max_scale`, and restart
-#   the count. (torch's scaler has no such limit. Apex's ends at $2^{24}$: the scaled loss itself must stay finite.)
+# * `update()` is called once after each step. On overflow, it multiplies the scale by `backoff_factor` at once. After
+#   `growth_interval` clean steps **in a row**, it multiplies the scale by `growth_factor`, but not beyond `max_scale`,
+#   and restarts the count. (torch's scaler has no such limit. The limit of Apex is $2^{24}$, because the scaled loss
+#   itself must stay finite.)
 
 
 # %% solve="dynamic_scale"
 class LossScaler:
-    """A dynamic loss scale: backs off on overflow, grows after
-    clean steps, skips steps that would spoil weights."""
+    """A dynamic loss scale: it backs off on overflow, grows after
+    clean steps, and skips steps that would spoil the weights."""
 
     def __init__(
         self,
@@ -484,8 +488,8 @@ class LossScaler:
         ### END SOLUTION
 
     def unscale_(self, optimizer):
-        """Divides the gradients by the scale, in place;
-        RuntimeError when that was done since the last update."""
+        """Divides the gradients by the scale, in place; raises
+        RuntimeError if this was done since the last update."""
         ### BEGIN SOLUTION
         if self.is_unscaled:
             raise RuntimeError(
@@ -534,16 +538,14 @@ check("dynamic_scale")
 
 # %%
 with reveal_prediction("ends_up") as truth:
-    print(
-        "100 steps never have 2000 clean ones in a row: it is halved again and again,"
-    )
-    print("until overflows are rarer")
+    print("there are never 2000 clean steps in a row: it is halved again and again,")
+    print("until overflows become rarer")
     truth("lower")
 
 
 # %%
 def scales_of(scaler):
-    """The scale before each of 200 steps, whose gradient grows from 2 to 5."""
+    """The scale before each of 200 steps; the gradient grows from 2 to 5."""
     weight, scales = torch.nn.Parameter(torch.ones(1)), []
     optimizer = torch.optim.SGD([weight], lr=1e-3)
     for number in range(200):
@@ -575,11 +577,12 @@ with requires_solution("dynamic_scale"):
 #
 # Now put everything together. The network below has fp32 weights, but every activation and every gradient between its
 # layers is rounded to fp16. Its loss is multiplied by a small weight, as an auxiliary loss is. **Predict:** what does
-# its loss curve look like without scaling? And with your scaler, started at an absurd $2^{60}$?
+# its loss curve look like without scaling? And what does it look like with your scaler, if the scale starts at an
+# absurd $2^{60}$?
 
 # %%
 curve = ("it falls as in fp32", "it falls slowly", "it stays flat", "it becomes NaN")
-predict("unscaled_curve", "Without scaling", choices=curve)
+predict("unscaled_curve", "Without scaling,", choices=curve)
 predict("absurd_start", "With the scaler, in the end,", choices=curve)
 
 
@@ -597,8 +600,8 @@ class Short(torch.autograd.Function):
 
 
 class ShortNetwork(torch.nn.Module):
-    """Two layers; what flows between them is fp16. `loss(x,
-    y)` is its mean square error times a small weight."""
+    """Two layers, with fp16 between them. `loss(x, y)` is
+    the mean square error times a small weight."""
 
     def __init__(self, *, loss_weight, through=Short.apply):
         super().__init__()
@@ -614,7 +617,7 @@ class ShortNetwork(torch.nn.Module):
 
 
 class NoScaler:
-    """What a loop does without a scaler, with a scaler's names."""
+    """Has the methods of a scaler, but scales nothing."""
 
     def scale(self, loss):
         return loss
@@ -627,10 +630,10 @@ class NoScaler:
 
 
 # %% [markdown]
-# Write `train_in_half(model, batches, optimizer, scaler)`: one step for each `(x, y)` of `batches`, on `model.loss(x,
-# y)`, with a scaler like yours (its `step` unscales). Return the list of losses, one for each batch, *not* scaled and
-# not weighted: `loss / model.loss_weight` as a float. The check trains a network like this one with your `LossScaler`,
-# in fp16 and in fp32. The two losses on new data must agree within 2 %.
+# Write `train_in_half(model, batches, optimizer, scaler)`: it takes one step for each `(x, y)` in `batches`, on
+# `model.loss(x, y)`, with a scaler like yours (its `step` unscales). It returns the list of losses, one for each batch,
+# *not* scaled and not weighted: `loss / model.loss_weight` as a float. The check trains a network like this one with
+# your `LossScaler`, in fp16 and in fp32. The two losses on new data must agree within 2 %.
 
 
 # %% solve="train_it"
@@ -700,12 +703,16 @@ with (
     reveal_prediction("unscaled_curve", "absurd_start") as truth,
 ):
     if len(curves) < 3:
-        raise NotImplementedError("the cell above has not trained all three yet")
+        raise NotImplementedError(
+            "the cell above has not trained all three networks yet"
+        )
     truth(unscaled_curve="it stays flat", absurd_start="it falls as in fp32")
     figure, (axes, below) = style.subplots(2, 1, figsize=(9, 5), sharex=True)
     for (name, losses), line in zip(curves.items(), ("-", "--", ":"), strict=True):
         draw_losses(axes, losses, line, name=name)
-    axes.set(ylabel="loss, mean of 10 steps", title="the same net, the same batches")
+    axes.set(
+        ylabel="loss, mean of 10 steps", title="the same network, the same batches"
+    )
     below.step(range(len(own)), own, where="post")
     below.set_yscale("log", base=2)
     below.set(xlabel="step", ylabel="your scale")
@@ -714,14 +721,14 @@ with (
 # %% [markdown]
 # Nothing warns you when gradients vanish: you see no NaN and no error. Your scaler needs its first steps to come down
 # from $2^{60}$. Later it loses a step now and then when it tries the next power of two (the lower picture). bf16 would
-# have needed none of this: its range is that of fp32, which is why most large models are trained in it. You saw its
+# not have needed any of this: it has the range of fp32, which is why most large models are trained in it. You saw its
 # price in section 2.
 
 # %% [markdown]
 # ## 7. Shapes that tensor cores like
 #
-# "You do not specify their usage manually!", deck [000] says about tensor cores: the library chooses, by dtype and
-# shape. Decks [000] and [002] have tables, and each table follows one rule. With older libraries (cuBLAS before 11,
+# "You do not specify their usage manually!", deck [000] says about tensor cores: the library decides, based on dtype
+# and shape. Decks [000] and [002] have tables, and each table follows one rule. With older libraries (cuBLAS before 11,
 # cuDNN before 7.6.3), rows must be whole multiples of **16 bytes** for tensor cores to be used at all. On an A100 and
 # later, multiples of **128 bytes** are fastest. For fp16, these are 8 and 64 elements. **Predict** the two multiples,
 # in elements, for int8, TF32 (its elements are stored in 32 bits) and fp64. And what would you do with a vocabulary of
@@ -730,18 +737,18 @@ with (
 # %%
 predict("int8_rule", "On an A100, int8 is fastest in multiples of", unit="elements")
 predict("fp64_rule", "On an A100, fp64 is fastest in multiples of", unit="elements")
-predict("padded_to", "I would pad the 33708 words to", unit="words")
+predict("padded_to", "The 33708 words are best padded to", unit="words")
 
 # %% [markdown]
 # Write two functions. A matrix product has a `shape` `[m, k, n]`. It obeys a rule if all three sides do.
 #
-# * `alignment(shape, bits)`: the strictest rule that it obeys, `"128 B"`, `"16 B"` or `"none"`, for elements of `bits`
-#   bits.
-# * `best_padding(shape, bits, rates=...)`: the padded `[m, k, n]` that takes the least time. `rates` maps each of the
-#   three results of `alignment` to the FLOP/s of such a product. Each side may stay as it is or be rounded up to either
-#   rule. Padding is work, too: count it.
+# * `alignment(shape, bits)` returns the strictest rule that the product obeys, `"128 B"`, `"16 B"` or `"none"`, for
+#   elements of `bits` bits.
+# * `best_padding(shape, bits, rates=...)` returns the padded `[m, k, n]` that takes the least time. `rates` maps each
+#   of the three results of `alignment` to the FLOP/s of such a product. Each side may stay as it is or be rounded up to
+#   either rule. Padding is work, too: count it.
 #
-# You may call `alignment` of `edl_labs.numerics`, which looks at one rule at a time.
+# You may call `alignment` from `edl_labs.numerics`, which looks at one rule at a time.
 
 
 # %% solve="aligned_shapes"
@@ -756,7 +763,7 @@ def alignment(shape, bits):
 
 
 def best_padding(shape, bits, *, rates):
-    """[m, k, n], each side as it is or padded,
+    """[m, k, n], each side unchanged or padded,
     such that the product takes the least time."""
     ### BEGIN SOLUTION
     multiples = (1, 128 // bits, 1024 // bits)
@@ -784,17 +791,17 @@ with requires_solution("aligned_shapes"), reveal_prediction(*asked) as truth:
     shape = [5120, 1024, 33708]
     padded = best_padding(shape, 16, rates=rates)
     print(shape, "is aligned to", alignment(shape, 16), "and best padded to", padded)
-    print("20 words more are 0.06 % more work")
+    print("20 more words are 0.06 % more work")
     truth(int8_rule=1024 // 8, fp64_rule=1024 // 64, padded_to=padded[2])
 
 # %% [markdown]
-# (The rates are invented; section 8 measures some where it can.) Deck [002] has three more figures for fp16. A
-# sequence's length should be a multiple of 16 and a mini-batch a multiple of 8; the latter also matters for a weight's
+# (The rates are invented; section 8 measures some if it can.) Deck [002] has three more figures for fp16. A sequence's
+# length should be a multiple of 16 and a mini-batch a multiple of 8; the mini-batch also matters for a weight's
 # gradient, a product in which the batch is k. For an A100, the deck gives multiples of 64. The first two satisfy the
 # rule of 16 bytes; only the third is the rule of 128 bytes. The deck's multiples of 16 channels in fp16 and 32 in int8
-# are 32 bytes each. With newer libraries the slowdown is gradual: unaligned products use tensor cores too, but run
-# slower. The next cell shows your own rates, if you recorded some on a GPU: run `edl-labs record --mine` there, and put
-# the folder `my_recordings` next to this notebook.
+# are 32 bytes each. With newer libraries the slowdown is gradual: unaligned products use tensor cores, too, but run
+# slower. The next cell shows your own rates if you have recorded some on a GPU: run `edl-labs record --mine` there, and
+# put the folder `my_recordings` next to this notebook.
 
 # %%
 from edl_labs.bench import measured_here
@@ -805,11 +812,11 @@ print(measured_here("aligned_products"))
 # ## 8. When it does not help
 #
 # Deck [003] shows how to convert to fp16 with an example: a linear layer from 1024 to 512 features and a batch of 64.
-# It promises 1.5× to 5×. **Predict** the speed-up of that very example: count its arithmetic, count its bytes, and
-# compare both with the 5 µs that launching a kernel takes.
+# It promises 1.5× to 5×. **Predict** the speed-up of this example: count its arithmetic, count its bytes, and compare
+# both with the 5 µs that launching a kernel takes.
 
 # %%
-predict("half_gain", "On a V100, fp16 makes the example faster", unit="times")
+predict("half_gain", "On a V100, fp16 makes the example faster by", unit="times")
 
 # %%
 from edl_labs.hardware import accelerator
@@ -824,12 +831,12 @@ with reveal_prediction("half_gain") as truth:
         times = map(units.seconds, (compute_s, memory_s, launch_s))
         told = "arithmetic {}, memory {}, launch about {}".format(*times)
         print(f"computed, {name}: {told}")
-    print("every bound is below the launch")
+    print("every bound is below the launch time")
     truth(bounds_s["fp32"] / bounds_s["fp16"])
 
 # %% [markdown]
-# Where the launch from Python sets the time, fewer bytes do not make a kernel faster. And autocast adds casts, which
-# are kernels too. `amp_report` makes this prediction for a whole model from its shapes, then measures what this machine
+# If the launch from Python sets the time, fewer bytes do not make a kernel faster. And autocast adds casts, which are
+# kernels, too. `amp_report` makes this prediction for a whole model from its shapes, then measures what this machine
 # can measure.
 
 # %%
@@ -848,14 +855,14 @@ for model, shape in ((torch.nn.Linear(1024, 512), (64, 1024)), (large, (2048, 40
 # %% [markdown]
 # Why is the prediction for the large model above 10×, where the slide says 1.5× to 5×? The prediction is a ceiling:
 # every product at its peak, against fp32 on CUDA cores (on an A100, 312 to 19.5 TFLOP/s, a ratio of 16). Real products
-# reach a part of the peak. Memory-bound operators gain a factor of two at most. Where fp32 already runs as TF32, the
+# reach only a part of the peak. Memory-bound operators gain a factor of two at most. If fp32 already runs as TF32, the
 # ratio of the peaks is 2. The slide's figure is for whole models in practice, but its own example gains nothing.
 #
 # Now ask the same question on this machine. Without a GPU, the next cells measure bf16 on the processor. **Predict:**
 # does a laptop or a server gain from bf16?
 
 # %%
-predict("bf16_here", "On this machine the short type is", choices=("faster", "slower"))
+predict("bf16_here", "On this machine, the short type is", choices=("faster", "slower"))
 
 # %%
 layer = torch.nn.Linear(512, 512)
@@ -875,8 +882,8 @@ with reveal_prediction("bf16_here"):
 # it shows whether yours has fast instructions for bf16. (Deck [000] has bf16, `Tensor.bfloat16()`, "on CPUs and TPUs":
 # TPUs use it by default, and GPUs have had it since Ampere. fp16, `Tensor.half()`, came to GPUs with CUDA 8.)
 #
-# The next cells show the ceiling itself: the time of a large product in each dtype. It is measured where there is CUDA;
-# otherwise it is what an H200 would need at its datasheet's peak.
+# The next cells show the ceiling itself: the time of a large product in each dtype. It is measured if there is CUDA;
+# otherwise it is the time that an H200 would need at its datasheet's peak.
 
 
 # %% given
@@ -916,10 +923,10 @@ for name in ("fp32", "tf32", "fp16", "bf16", "fp8"):
     print(f"{name}: {units.seconds(time_s)}, {units.flop_rate(2 * matrix**3 / time_s)}")
 
 # %% [markdown]
-# TF32 is the row that people forget. Where fp32 products already run as TF32, mixed precision can gain a factor of two
-# and no more, on products alone. In PyTorch, unless you say otherwise, TF32 is off for products (until version 1.12 it
-# was on) and on for convolutions. Deck [002] sets only the switch for cuDNN. In the NGC containers that the deck
-# mentions, TF32 is on for both:
+# TF32 is the row that people forget. If fp32 products already run as TF32, mixed precision can gain at most a factor of
+# two, and only on products. By default, PyTorch's TF32 is off for products (until version 1.12 it was on) and on for
+# convolutions. Deck [002] sets only the switch for cuDNN. In the NGC containers that the deck mentions, TF32 is on for
+# both:
 
 # %%
 from edl_labs.numerics import tensor_core_kernel, tf32_state
@@ -933,12 +940,12 @@ kernels = (
 for kernel in map(tensor_core_kernel, kernels):
     print(
         f"{kernel.name}: on tensor cores {kernel.tensor_core}, "
-        f"says the deck {kernel.deck_says}"
+        f"according to the deck {kernel.deck_says}"
     )
 
 # %% [markdown]
 # The deck recognizes tensor-core kernels by a pattern in their names: one of the letters i, s and h, followed by
-# digits. It matches the first name and misses the second, which is the one that a Hopper GPU runs.
+# digits. It matches the first name, but misses the second, which is the one that a Hopper GPU runs.
 
 # %% [markdown] explain="when_amp_helps"
 # **Explain (read by your instructor).** Choose a model of yours, or one of the two above, and a GPU. Predict whether
@@ -954,7 +961,9 @@ for kernel in map(tensor_core_kernel, kernels):
 # **18**. **Predict** which deck is right, and what PyTorch does.
 
 # %%
-predict("autocast_keeps", "With autocast and Adam, it keeps per parameter", unit="B")
+predict(
+    "autocast_keeps", "With autocast and Adam, PyTorch keeps per parameter", unit="B"
+)
 
 # %% [markdown]
 # The parts, in bytes:
@@ -968,14 +977,14 @@ predict("autocast_keeps", "With autocast and Adam, it keeps per parameter", unit
 # | `"bf16"` (all of it) | 2 | | 2 | 2 | |
 #
 # `"adam"` keeps two states, `"momentum"` one, and `"sgd"` none. `"adam 8 bit"` keeps two of one byte each, in every
-# precision. ZeRO splits parts evenly over `gpus`: stage 1 the optimizer's states and the master copy, stage 2 the
-# gradients too, stage 3 the weights too. With `offload`, states and master copy are in the host's memory. The temporary
-# copy is never split. Often only a share of the weights is `trained` (an adapter, the last layers). The others need no
-# gradients, no states and no master copy, but autocast still copies them.
+# precision. ZeRO splits parts evenly over `gpus`: stage 1 splits the optimizer's states and the master copy, stage 2
+# also the gradients, and stage 3 also the weights. With `offload`, states and master copy are in the host's memory. The
+# temporary copy is never split. Often only a share of the weights is `trained` (an adapter, the last layers). The
+# others need no gradients, no states and no master copy, but autocast still copies them.
 #
-# Write `bytes_per_parameter(recipe)`, which returns `(resident, peak)` for one GPU: the bytes that are always there,
-# and their sum with the temporary copy. A recipe is a dict: `{"precision": "fp32", "optimizer": "adam", "zero_stage":
-# 0, "gpus": 1, "offload": False, "trained": 1.0}`.
+# Write `bytes_per_parameter(recipe)`, which returns `(resident, peak)` for one GPU: the bytes that are always in
+# memory, and these plus the temporary copy. A recipe is a dict: `{"precision": "fp32", "optimizer": "adam",
+# "zero_stage": 0, "gpus": 1, "offload": False, "trained": 1.0}`.
 
 
 # %% solve="bytes_per_parameter"
@@ -1017,15 +1026,15 @@ with (
         print(f"{precision:>9}: {told}; 7 billion parameters: {size}")
         if precision == "autocast":
             truth(resident)
-    print("autocast keeps no short copy: up to 2 bytes come and go with a step")
+    print("autocast keeps no short copy: up to 2 bytes exist only during a step")
 
 # %% [markdown]
 # Both decks are right, but for different designs: deck [002] keeps gradients in fp32, deck [000] in fp16. PyTorch's
 # autocast casts weights when an operator needs them, and drops the copies after the backward pass. No *mixed* version
 # makes the model's state smaller; bf16 for everything halves this state, at the price that section 2 showed. Deck
-# [000]'s gradients of two bytes save something else: GPUs that train together sum them over the network in each step,
-# 14 GB instead of 28 for 7 billion parameters. The activations shrink in every version, and you can count them on any
-# machine:
+# [000]'s gradients of two bytes save something else: GPUs that train together sum their gradients over the network in
+# each step, which is 14 GB instead of 28 GB for 7 billion parameters. The activations shrink in every version, and you
+# can count them on any machine:
 
 # %%
 from edl_labs.numerics import saved_activations
@@ -1043,11 +1052,12 @@ print("autocast:", short)
 # %% [markdown]
 # ## 10. Practice: where it breaks
 #
-# Sections 10 to 13 are practice: checked like all the others, but without points; section 13 has nothing to write.
+# Sections 10 to 13 are practice: they are checked like all the others, but carry no points. Section 13 has nothing to
+# write.
 #
-# Deck [002]: mixed precision "is mostly about the dynamic range and less about the precision". So where does the range
-# end? A value half way between two neighbouring numbers of a format is a tie. The rounding of ties decides where the
-# format ends.
+# According to deck [002], mixed precision "is mostly about the dynamic range and less about the precision". So where
+# does the range end? A value half way between two neighbouring numbers of a format is a tie. How ties are rounded
+# decides where the format ends.
 #
 # **Predict** for fp16, whose largest number is 65504: what do 65519 and 65520 become? What is the first whole number
 # that fp16 does not have? Which is the largest value that becomes zero: is it $2^{-24}$, the smallest number of the
@@ -1057,7 +1067,7 @@ print("autocast:", short)
 ends = ("65504", "infinity")
 predict("becomes_65519", "In fp16, 65519 becomes", choices=ends)
 predict("becomes_65520", "In fp16, 65520 becomes", choices=ends)
-predict("first_missing", "The first whole number that fp16 lacks is", unit="1")
+predict("first_missing", "The first whole number that fp16 does not have is", unit="1")
 predict("becomes_zero", "The largest value that becomes 0 is (such as 2^-24)", unit="1")
 
 # %% [markdown]
@@ -1070,7 +1080,8 @@ predict("becomes_zero", "The largest value that becomes 0 is (such as 2^-24)", u
 # | `"overflows"` | the smallest whole number that becomes infinity or NaN |
 # | `"rounded"` | the smallest whole number above 0 that the format does not have |
 #
-# Use a closed form, or search with your `encode` and `decode`. (All formats in the check end well above `"rounded"`.)
+# Use a closed form, or search with your `encode` and `decode`. (In all formats of the check, the largest number is well
+# above `"rounded"`.)
 
 
 # %% solve="where_it_breaks"
@@ -1110,11 +1121,12 @@ with requires_solution("where_it_breaks"), reveal_prediction(*asked) as truth:
     fp16_ends = where_it_breaks(FP16_FORMAT)
     truth(becomes_65519=words[in_torch[2]], becomes_65520=words[in_torch[3]])
     truth(first_missing=fp16_ends["rounded"], becomes_zero=fp16_ends["flushed"])
-    print("2^-25 and 65520 are ties, and go to the even neighbour")
+    print("2^-25 and 65520 are ties, and are rounded to the even neighbour")
 
 # %% [markdown]
-# Ties decide where a format ends. e4m3fn is different: the code of 448 is even, so 464 still becomes 448, and 465 is
-# NaN by the rules of section 1. (Hardware and libraries may *saturate* instead: torch 2.15 converts 465 to 448.)
+# Ties decide where a format ends. e4m3fn is different: the code of 448 is even, so 464 still becomes 448, and 465
+# becomes NaN by the rules of section 1. (Hardware and libraries may *saturate* instead: torch 2.15 converts 465 to
+# 448.)
 
 # %% [markdown]
 # ## 11. Practice: one scale for a histogram
@@ -1123,10 +1135,10 @@ with requires_solution("where_it_breaks"), reveal_prediction(*asked) as truth:
 #
 # Write `static_scale(exponents, counts, fmt)`. The histogram says that `counts[i]` values have a magnitude of at least
 # $2^{e}$ and less than $2^{e+1}$, with $e$ = `exponents[i]`. Return the **smallest power of two** (it may be below 1)
-# at which less than 1 % of the values are flushed. A bin counts as flushed when its lower edge is flushed. If at that
-# scale a value could overflow (the upper edge of a bin that is not empty reaches `"overflows"` of your
-# `where_it_breaks`, section 10), no scale is right: raise `ValueError`. The smallest is best because it leaves the most
-# room for larger values in the next batch.
+# at which less than 1 % of the values are flushed. A bin counts as flushed when its lower edge is flushed. If a value
+# could overflow at that scale (because the upper edge of a bin that is not empty reaches `"overflows"` of your
+# `where_it_breaks`, section 10), no scale is right: raise `ValueError`. The smallest scale is best because it leaves
+# the most room for larger values in the next batch.
 
 
 # %% solve="static_scale"
@@ -1160,7 +1172,7 @@ check("static_scale")
 
 # %%
 def scale_of(values):
-    """What static_scale says of gradients in fp16, as text."""
+    """What static_scale returns for gradients in fp16, as text."""
     histogram = underflow_report(values, FP16)
     exponents, counts = list(histogram.exponents), list(histogram.counts)
     try:
@@ -1175,7 +1187,7 @@ with requires_solution("static_scale"):
     sizes = torch.cat([values.abs().flatten() for values in gradients.values()])
     decades = math.log10(sizes.max() / sizes[sizes > 0].min())
     print(
-        f"all of the run together: {scale_of(gradients)}; "
+        f"all gradients together: {scale_of(gradients)}; "
         f"largest over smallest: 10^{decades:.0f}"
     )
     by_scale = {}
@@ -1193,7 +1205,7 @@ with requires_solution("static_scale"):
 # %% [markdown]
 # ## 12. Practice: five loops, one fault each
 #
-# Each loop below runs or almost runs, and each fault has appeared in released code. All but the last take torch's own
+# Each loop below runs or almost runs, and each fault has appeared in released code. All except the last use torch's own
 # scaler. **Predict** the symptom of each before you fix it: does it crash, learn nothing, learn too slowly, or only
 # *look* right?
 
@@ -1270,7 +1282,7 @@ def faulty_static(model, batches, optimizer, half_gradients):
 
 # %% solve="bug_hunt"
 def train_clipped(model, batches, optimizer, scaler, *, max_norm):
-    """faulty_clipped, mended."""
+    """faulty_clipped, fixed."""
     ### BEGIN SOLUTION
     for x, y in batches:
         optimizer.zero_grad()
@@ -1283,7 +1295,7 @@ def train_clipped(model, batches, optimizer, scaler, *, max_norm):
 
 
 def train_logged(model, batches, optimizer, scaler):
-    """faulty_logged, mended."""
+    """faulty_logged, fixed."""
     ### BEGIN SOLUTION
     norms = []
     for x, y in batches:
@@ -1299,7 +1311,7 @@ def train_logged(model, batches, optimizer, scaler):
 
 
 def train_accumulated(model, batches, optimizer, scaler, *, every):
-    """faulty_accumulated, mended."""
+    """faulty_accumulated, fixed."""
     ### BEGIN SOLUTION
     for number, (x, y) in enumerate(batches, 1):
         scaler.scale(mse(model(x), y) / every).backward()
@@ -1311,7 +1323,7 @@ def train_accumulated(model, batches, optimizer, scaler, *, every):
 
 
 def train_scheduled(model, batches, optimizer, scaler, scheduler):
-    """faulty_scheduled, mended."""
+    """faulty_scheduled, fixed."""
     ### BEGIN SOLUTION
     for x, y in batches:
         optimizer.zero_grad()
@@ -1325,7 +1337,7 @@ def train_scheduled(model, batches, optimizer, scaler, scheduler):
 
 
 def train_static(model, batches, optimizer, half_gradients):
-    """faulty_static, mended."""
+    """faulty_static, fixed."""
     ### BEGIN SOLUTION
     scale = 2.0**28
     for x, y in batches:
@@ -1342,24 +1354,24 @@ check("bug_hunt")
 
 # %%
 with reveal_prediction("crashes") as truth:
-    print("the others run, and learn too slowly, or nothing")
+    print("the others run, and learn too slowly, or not at all")
     truth(1)
 
 # %% [markdown]
 # A loop that crashes is the easiest to find. The first loop clips to `max_norm / scale`: the learning rate is
 # effectively divided by 65536, and the loss looks *stable*. The fourth lets the learning rate fall fastest when
-# training is least stable. In other people's code you will also find an older interface, `torch.cuda.amp.autocast()`,
-# `GradScaler()` from `torch.cuda.amp`, or apex's `amp.initialize(model, optimizer, opt_level="O1")` in deck [003]: all
-# replaced by `torch.amp`.
+# training is least stable. In other people's code you will also find older interfaces: `torch.cuda.amp.autocast()`,
+# `GradScaler()` from `torch.cuda.amp`, or apex's `amp.initialize(model, optimizer, opt_level="O1")` in deck [003]. All
+# of them have been replaced by `torch.amp`.
 
 # %% [markdown]
 # ## 13. Practice: eight bits
 #
 # For the newest chips, deck [000] names E4M3 for weights and activations, E5M2 for gradients, and "extra tricks
-# (per-tensor scaling)". e4m3fn spans 18 powers of two, fp16 40. One scale for a whole model no longer works, so each
-# *tensor* has its own scale, which brings the tensor's largest value to about 448. That largest value is known only
-# after the tensor is computed. *Delayed* scaling therefore uses the largest value of the last steps. **Predict:** what
-# happens to delayed scaling when a tensor suddenly becomes ten times as large?
+# (per-tensor scaling)". e4m3fn spans 18 powers of two, and fp16 spans 40. One scale for a whole model no longer works,
+# so each *tensor* has its own scale, which brings the tensor's largest value to about 448. That largest value is known
+# only after the tensor is computed. *Delayed* scaling therefore uses the largest value of the previous steps.
+# **Predict:** what happens to delayed scaling when a tensor suddenly becomes ten times as large?
 
 # %%
 predict("jump", "At the jump, its error is large for", unit="steps")
@@ -1394,10 +1406,11 @@ with reveal_prediction("jump") as truth:
     truth(sum(error > 0.1 for error in errors))
 
 # %% [markdown]
-# Unscaled, everything is lost before step 30: 1e-4 is far below e4m3fn's smallest number, 0.002. After the jump the
-# values are near that number, and the larger ones survive with coarse rounding. With its own scale a tensor keeps three
-# bits of mantissa, an error of about 3 %. Delayed scaling is as good until the jump, where the old scale clips the
-# large values. Leave some headroom, as Transformer Engine and torchao do, and the error at the jump shrinks. Try it.
+# Without scaling, everything is lost before step 30: 1e-4 is far below e4m3fn's smallest number, 0.002. After the jump
+# the values are near that number, and the larger ones survive with coarse rounding. With its own scale, a tensor keeps
+# three bits of mantissa, which gives an error of about 3 %. Delayed scaling is just as good until the jump, where the
+# old scale clips the large values. If you leave some headroom, as Transformer Engine and torchao do, the error at the
+# jump shrinks. Try it.
 
 # %% [markdown]
 # ## Where you are

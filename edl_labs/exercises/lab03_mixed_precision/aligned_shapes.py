@@ -35,13 +35,15 @@ class AlignedShapes(Exercise):
             return
         shape, padded = case["shape"], got["padded"]
         if len(padded) == 1:
-            why = f"{str(padded[0])[:60]} came back, of type {type(padded[0]).__name__}"
-            raise Wrong("one value came back where three sides belong", why=why, next="return m, k, n, not their time")
+            why = f"your function returned {str(padded[0])[:60]}, of type {type(padded[0]).__name__}"
+            raise Wrong(
+                "your function returned one value, expected three sides", why=why, next="return m, k, n, not their time"
+            )
         if len(padded) != 3 or any(type(side) is not int for side in padded):
-            why = f"{str(padded)[:60]} came back"
-            raise Wrong("a padded product has three whole sides", why=why, next="return m, k, n")
+            why = f"your function returned {str(padded)[:60]}"
+            raise Wrong("expected three whole numbers, the padded sides", why=why, next="return m, k, n")
         if any(mine < side for mine, side in zip(padded, shape, strict=True)):
-            raise Wrong("padding makes nothing smaller", why=f"{shape} became {padded}", next="round each side up")
+            raise Wrong("your padding makes a side smaller", why=f"{shape} became {padded}", next="round each side up")
         if padded != want["padded"]:
             raise _wrong_padding(case, padded, want["padded"])
 
@@ -56,7 +58,7 @@ class AlignedShapes(Exercise):
         works = [one for at, one in enumerate(_WORKS) if all(_is_least(at, case, mine) for case, mine, _ in padded)]
         if wrong_ones and works:  # small products may fit two of them: both are said
             case, mine, right = wrong_ones[0]
-            why = f"{case['shape']} became {mine} in {case['dtype']}, and {right} takes less time"
+            why = f"{case['shape']} became {mine} in {case['dtype']}, but {right} takes less time"
             return Wrong("; or ".join(what for _, what, _ in works), why=why, next=works[0][2])
         rows = [(case, mine["alignment"]) for case, mine in zip(cases, got, strict=True) if case["ask"] == "alignment"]
         wrong = [
@@ -67,7 +69,7 @@ class AlignedShapes(Exercise):
         for rule, what, then in _RULES:
             if wrong and all(mine == rule(case["shape"], case["bits"]) for case, mine in rows):
                 case, mine = wrong[0]
-                why = f"{mine!r} came back for m, k, n = {case['shape']} in {case['dtype']}"
+                why = f"your function returned {mine!r} for m, k, n = {case['shape']} in {case['dtype']}"
                 return Wrong(what, why=why, next=then)
         return None
 
@@ -100,16 +102,16 @@ def _never_the_widest(shape: list[int], bits: int) -> str:
 
 # Each is (the answer that a mistake gives, what is wrong, what to do).
 _RULES: list[tuple[Callable[[list[int], int], str], str, str]] = [
-    (_as_bits, "bits were compared with bytes", "a side of `bits`-bit elements has how many bytes?"),
+    (_as_bits, "your code compares bits with bytes", "how many bytes does a side of `bits`-bit elements have?"),
     (
         _of_all_elements,
-        "a side breaks the rule: that another side obeys it, or the product of all, is not enough",
-        "m, k and n have to obey the rule one by one",
+        "a side breaks the rule: it is not enough that another side obeys it, or the product of all sides",
+        "check m, k and n one by one: each has to obey the rule",
     ),
     (
         _never_the_widest,
-        "'128 B' never came back",
-        "what obeys 128 B obeys 16 B too: which of them do you ask first?",
+        "your function never returned '128 B'",
+        "a shape that obeys 128 B obeys 16 B, too: which of the two do you check first?",
     ),
 ]
 
@@ -118,18 +120,18 @@ _RULES: list[tuple[Callable[[list[int], int], str], str, str]] = [
 _WORKS: list[tuple[Callable[[list[int]], float], str, str]] = [
     (
         lambda sides: sides[0] * sides[2],
-        "k was padded as if that cost nothing",
+        "your code pads k as if that cost nothing",
         "each of the m·n results is a sum of k products: the work is m·k·n",
     ),
     (
         sum,
-        "the sides were added up, where they make the work by multiplication",
+        "your code adds up the sides to get the work, but it is their product",
         "each of the m·n results is a sum of k products: the work is m·k·n",
     ),
     (
         lambda sides: sides[0] * sides[1] + sides[1] * sides[2] + sides[0] * sides[2],
-        "elements that are read and written were taken for the work",
-        "the rates are operations a second: of a product there are m·k·n, twice",
+        "your code counts elements that are read and written as the work",
+        "the rates are in operations per second: how many operations does a product have?",
     ),
 ]
 
@@ -150,13 +152,13 @@ def _is_least(mistake: int, case: Any, padded: list[Any]) -> bool:
 
 
 def _wrong_alignment(case: Any, mine: str, right: str) -> Wrong:
-    why = f"{mine!r} came back for m, k, n = {case['shape']} in {case['dtype']}"
+    why = f"your function returned {mine!r} for m, k, n = {case['shape']} in {case['dtype']}"
     if mine not in _ANSWERS:
-        return Wrong("that is not one of the three answers", why=why, next="return 'none', '16 B' or '128 B'")
+        return Wrong("your answer is not one of the three answers", why=why, next="return 'none', '16 B' or '128 B'")
     if _ANSWERS.index(mine) < _ANSWERS.index(right):
         then = "how many elements of this dtype are in 16 bytes, and in 128?"
-        return Wrong("the product is better aligned than that", why=why, next=then)
-    return Wrong("a side breaks the rule", why=why, next="all three sides count, and the element's size")
+        return Wrong("the product is better aligned than your answer says", why=why, next=then)
+    return Wrong("a side breaks the rule", why=why, next="check all three sides, in bytes of this dtype")
 
 
 def _obeyed(case: Any, was: int, now: int) -> bool:
@@ -169,21 +171,27 @@ def _wrong_padding(case: Any, mine: list[int], right: list[int]) -> Wrong:
     why = f"{shape} became {mine} in {case['dtype']}"
     late = [f"{was} to {now}" for was, now in zip(shape, mine, strict=True) if now > was and _obeyed(case, was, now)]
     if late and mine != right:
-        why += f": {late[0]}, which obeyed that rule as it was"
+        why += f": {late[0]}, although that side obeyed the rule before"
         return Wrong(
-            "a side was padded that obeyed the rule already", why=why, next="round up to a multiple, not past it"
+            "your code pads a side that obeys the rule already", why=why, next="round up to a multiple, not past it"
         )
     if mine == shape:
-        return Wrong("leaving it as it is takes longer", why=why, next="try every rule, and compare work / rate")
+        return Wrong(
+            "leaving the shape unchanged takes longer", why=why, next="try every rule, and compare work / rate"
+        )
     if all(side % per_wide == 0 for side in mine):
-        then = "the largest rule is not always the best: the added work takes time, too"
+        then = "try smaller paddings, too: the added work takes time"
         return Wrong("you padded more than is worth it", why=why, next=then)
     if right == shape:
-        return Wrong("the padding costs more than it gains", why=why, next="not padding is one of the choices")
+        return Wrong("the padding costs more than it gains", why=why, next="try the shape without padding, too")
     if close(mine[0] * mine[1] * mine[2], right[0] * right[1] * right[2]):
-        return Wrong("the same work, padded at another side", why=why, next="keep the order m, k, n")
+        return Wrong("your padding has the right work, but pads another side", why=why, next="keep the order m, k, n")
     step = next(step for step in (per_wide, per_wide // 8, 1) if all(side % step == 0 for side in mine))
     if any(mine_side >= side + step for mine_side, side in zip(mine, shape, strict=True)):
-        then = "the product is as fast as the weakest of its three sides allows"
-        return Wrong("a side was padded further than the others let it pay", why=why, next=then)
-    return Wrong("another padding takes less time", why=why, next="padded m·k·n over the rate of what it obeys then")
+        then = "look at all three sides: the product is only as fast as the weakest of them allows"
+        return Wrong("your code pads a side further than the other sides let it pay", why=why, next=then)
+    return Wrong(
+        "a different padding takes less time",
+        why=why,
+        next="divide the padded m·k·n by the rate of the rule that the padded shape obeys",
+    )

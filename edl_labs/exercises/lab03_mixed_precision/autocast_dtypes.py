@@ -37,7 +37,8 @@ class AutocastDtype(Exercise):
     def compare(self, case: Any, got: Any, want: Any) -> None:
         if got != want:
             why = (
-                f"{case['op']} of {' and '.join(case['inputs'])}, autocast to {case['dtype']} on {case['device_type']}"
+                f"the case is {case['op']} of {' and '.join(case['inputs'])}, with autocast to {case['dtype']} on "
+                f"{case['device_type']}"
             )
             raise Wrong(_mistake(case, got), why=why, next=_next(case, got))
 
@@ -50,35 +51,38 @@ def _mistake(case: Any, got: str) -> str:
     if got in _OTHER_NAMES or got.startswith("torch."):
         return f"{got[:40]!r} is not how this lab writes a dtype"
     if got not in ("float16", "bfloat16", "float32", "float64"):
-        return f"{got[:40]!r} is not a dtype that comes out of autocast"
+        return f"{got[:40]!r} is not a dtype that autocast gives"
     if got in ("float16", "bfloat16") and got not in (case["dtype"], *case["inputs"]):
-        return f"nothing here has the dtype {got}"
+        return f"neither an input nor autocast has the dtype {got} here"
     if got in ("float16", "bfloat16") and got != case["dtype"]:
-        return "autocast casts the other short dtype as well"
+        return "autocast casts the other short dtype, too"
     if "float64" in case["inputs"] and len(set(case["inputs"])) > 1:
-        return "of two dtypes float64 is the wider one, whichever comes first"
+        return "float64 is the wider of the two dtypes, whichever comes first"
     if "float64" in case["inputs"]:
-        return "autocast leaves float64 as it is"
-    return f"{case['op']} does not come out in {got} here"
+        return "autocast leaves float64 unchanged"
+    return f"the result of {case['op']} is not in {got} here"
 
 
 def _next(case: Any, got: str) -> str:
     if got not in ("float16", "bfloat16", "float32", "float64"):
         return "write it as 'float32', 'float16', 'bfloat16' or 'float64'"
     if "float64" in case["inputs"]:
-        return "float64 is never cast, whatever the operator, and the other operand is widened"
+        return "do not cast float64, whatever the operator, and widen the other operand"
     if case["op"] in ("sum", "mean", "exp"):
-        return "the text says for each device type which of sum, exp and mean are float32, and which come as they are"
+        return (
+            "look in the text: for each device type it says which of "
+            "sum, exp and mean are float32, and which are not cast"
+        )
     if case["op"] in ("mse_loss", "cross_entropy"):
-        return "losses are float32 on both device types"
+        return "return float32 for losses on both device types"
     if case["op"] in ("layer_norm", "softmax"):
-        return "is this operator on the list of this device type? The two lists differ"
+        return "is this operator on the float32 list of this device type? The two lists differ"
     if len(set(case["inputs"])) > 1:
-        return "when nothing is cast, two dtypes meet as they do without autocast: the wider one wins"
+        return "if nothing is cast, return the wider of the two dtypes, as without autocast"
     if case["op"] == "scaled_dot_product_attention":
-        return "it runs in the short dtype on both device types; is it on your list under exactly this name?"
+        return "this operator runs in the short dtype on both device types: is it on your list under exactly this name?"
     if case["op"] in _IN_THE_TABLE:
-        return "look the operator up in the table above, on this device, with a short and with a float32 input"
+        return "look up the operator in the table above, on this device, with a short and with a float32 input"
     if case["device_type"] == "cuda":
-        return "it is not in the table: torch's documentation of autocast lists the CUDA operators that go to float32"
-    return 'it is not in the table: call it on small tensors under torch.autocast("cpu", dtype=...) and look at .dtype'
+        return "look in torch's documentation of autocast, which lists the CUDA operators that are cast to float32"
+    return 'call this operator on small tensors under torch.autocast("cpu", dtype=...), and look at .dtype'

@@ -49,9 +49,7 @@ class BugHunt(Exercise):
             return _run(getattr(student, given["loop"]), given)
         except AssertionError as error:
             if "No inf checks were recorded" in str(error):
-                error.args = (
-                    f"{error} (update() belongs to a step: once after each scaler.step(), never without one)",
-                )
+                error.args = (f"{error} (call update() once after each scaler.step(), and never without a step)",)
             raise
         except NotImplementedError:
             # One loop after another may be mended; only when none is, there is nothing to judge.
@@ -69,8 +67,8 @@ class BugHunt(Exercise):
         if case["loop"] != "train_static" and not all(map(math.isfinite, got["weights"])):
             raise Wrong(
                 f"{case['loop']} takes the steps of batches that overflowed",
-                why="its weights are no longer numbers",
-                next="only scaler.step(optimizer) skips them; who else steps?",
+                why="its weights are no longer finite numbers",
+                next="only scaler.step(optimizer) skips such steps: what else takes steps in your loop?",
             )
         _COMPARED[case["loop"]](case, got, want)
 
@@ -85,8 +83,8 @@ class BugHunt(Exercise):
         if moves[0] is None or None in moves:
             return None
         steps = sum(not overflows(batch) for batch in scheduled[0][0]["batches"])
-        why = f"it moved {counted(moves[0], 'time')} for {steps} steps that were taken"
-        then = "a step is taken as well when the scale stays as it is: what does only a skipped step do to it?"
+        why = f"the schedule moved {counted(moves[0], 'time')} for {steps} steps that were taken"
+        then = "steps are also taken when the scale stays the same: what happens to it only when a step is skipped?"
         return Wrong("train_scheduled moves the schedule only when the scale grew", why=why, next=then)
 
     def _is_right(self, case: Any, got: Any, want: Any) -> bool:
@@ -200,19 +198,23 @@ def _clipped(case: Any, got: Any, want: Any) -> None:
         moved, right = _moved(case, got), _moved(case, want)
         why = f"the weights moved by {moved:.3g} instead of {right:.3g}"
         if moved < right / 4:
-            then = "clip_grad_norm_ must see the true gradients; step() unscales them unless unscale_ has"
+            then = "let clip_grad_norm_ see the true gradients; step() unscales them unless unscale_ has done so"
             what = "train_clipped still clips gradients that are scaled, or unscales them twice"
             raise Wrong(what, why=why, next=then)
         if weights_agree({"weights": trained(case, each_clipped)}, got):
-            then = "clip_grad_norm_ scales the whole gradient down; clip_grad_value_ cuts off single values"
-            raise Wrong("train_clipped clips every single value, and not the norm", why=why, next=then)
-        raise Wrong("train_clipped does not clip the true gradients to max_norm", why=why, next="unscale, clip, step")
+            then = "use clip_grad_norm_, which scales down the whole gradient; clip_grad_value_ cuts off single values"
+            raise Wrong("train_clipped clips every single value instead of the norm", why=why, next=then)
+        raise Wrong(
+            "train_clipped does not clip the true gradients to max_norm",
+            why=why,
+            next="first unscale, then clip, then step",
+        )
     _scale(got, want, "train_clipped")
 
 
 def _logged(case: Any, got: Any, want: Any) -> None:
     if len(got["values"]) == 1 < len(want["values"]) and not weights_agree(got, want):
-        why = f"1 norm came back for {len(want['values'])} batches, and the weights are not those of all batches"
+        why = f"it returned 1 norm for {len(want['values'])} batches, and its weights are not those of all batches"
         raise Wrong("train_logged ends after one batch", why=why, next="is `return` inside the loop?")
     if not weights_agree(got, want):
         moved, right = _moved(case, got), _moved(case, want)
@@ -220,36 +222,42 @@ def _logged(case: Any, got: Any, want: Any) -> None:
         what = (
             "train_logged still divides by the scale twice"
             if moved < right / 4
-            else "train_logged learns something else"
+            else "train_logged ends with different weights"
         )
-        raise Wrong(what, why=why, next="who else divides, and how would it know that you did?")
+        raise Wrong(what, why=why, next="what else divides by the scale, and how could it know that you already did?")
     if len(got["values"]) != len(want["values"]):
-        why = f"{len(got['values'])} came back for {len(want['values'])} batches"
-        raise Wrong("train_logged does not return one norm for each batch", why=why, next="append it in every batch")
+        why = f"it returned {len(got['values'])} for {len(want['values'])} batches"
+        raise Wrong(
+            "train_logged does not return one norm for each batch", why=why, next="append a norm in every batch"
+        )
     if norms_added(got["values"], want["values"]):
         mine, right = next(pair for pair in zip(got["values"], want["values"], strict=True) if math.isfinite(pair[1]))
-        why = f"{mine:.4g} came back instead of {right:.4g}"
-        then = "the norm of all gradients is the root of the sum of all squares"
-        raise Wrong("train_logged adds up the norms of single weights", why=why, next=then)
+        why = f"it returned {mine:.4g}, expected {right:.4g}"
+        then = "compute one norm of all gradients: the square root of the sum of all squares"
+        raise Wrong("train_logged adds up the norms of the individual weights", why=why, next=then)
     for mine, right in zip(got["values"], want["values"], strict=True):
         if math.isfinite(right) and not close(mine, right, rtol=1e-3):
-            why = f"{mine:.4g} came back instead of {right:.4g}"
+            why = f"it returned {mine:.4g}, expected {right:.4g}"
             if math.isinf(mine):
-                then = "dividing afterwards is too late for a square that is beyond fp32"
+                then = "unscale first: dividing afterwards is too late for a square that is beyond fp32's range"
                 raise Wrong("train_logged takes the norm while the gradients are still scaled", why=why, next=then)
-            raise Wrong("train_logged returns norms of other gradients", why=why, next="norms of the unscaled ones")
+            raise Wrong(
+                "train_logged returns norms of other gradients", why=why, next="return norms of the unscaled gradients"
+            )
     _scale(got, want, "train_logged")
 
 
 def _accumulated(case: Any, got: Any, want: Any) -> None:
     for rule, what, then in WINDOWS:
         if weights_agree({"weights": trained(case, rule, every=EVERY)}, got) and not weights_agree(got, want):
-            raise Wrong(f"train_accumulated {what}", why="that gives the weights that came out", next=then)
+            raise Wrong(f"train_accumulated {what}", why="this gives the weights that your loop ended with", next=then)
     _scale(got, want, "train_accumulated")
     if not weights_agree(got, want):
-        why = "the scale is right and the weights are not"
+        why = "its scale is right, but its weights are not"
         raise Wrong(
-            "train_accumulated learns something else", why=why, next="one step for two batches, one update a step"
+            "train_accumulated ends with different weights",
+            why=why,
+            next="take one step for every two batches, with one update per step",
         )
 
 
@@ -258,35 +266,39 @@ def _scheduled(case: Any, got: Any, want: Any) -> None:
     if not close(mine, right, rtol=1e-6):
         why = f"the learning rate ended at {mine:.4g} instead of {right:.4g}"
         if mine < right:
-            then = "after update(), what tells a skipped step from one that was taken?"
+            then = "after update(), how can you tell a skipped step from one that was taken?"
             finite = sum(batch["x"][0][0] != OVERFLOWING for batch in case["batches"])
             if close(mine, case["lr"] * GAMMA**finite, rtol=1e-6):
-                raise Wrong("train_scheduled takes a finite loss for a step that was taken", why=why, next=then)
+                raise Wrong("train_scheduled treats a finite loss as a step that was taken", why=why, next=then)
             raise Wrong("train_scheduled still moves the schedule when the step was skipped", why=why, next=then)
         raise Wrong(
-            "train_scheduled leaves the schedule behind", why=why, next="one scheduler.step() for each step taken"
+            "train_scheduled moves the schedule too rarely",
+            why=why,
+            next="call scheduler.step() once for each step that was taken",
         )
     if not weights_agree(got, want):
         raise Wrong(
-            "train_scheduled learns something else", why="its weights come out different", next="fix one thing only"
+            "train_scheduled ends with different weights",
+            why="its learning rate is right, but its weights are not",
+            next="fix only one thing",
         )
     _scale(got, want, "train_scheduled")
 
 
-_STILL_SCALED = "train_static takes steps of gradients that are still scaled"
+_STILL_SCALED = "train_static takes steps with gradients that are still scaled"
 _UNDO = "the loss is multiplied by the scale: what undoes that before optimizer.step()?"
 
 
 def _static(case: Any, got: Any, want: Any) -> None:
     if not all(map(math.isfinite, got["weights"])):
-        why = "its weights are no longer numbers"
+        why = "its weights are no longer finite numbers"
         times = times_too_large(case, got["values"])
         if times is not None and times > 2:
-            why = f"the gradients of the first step are {times:.3g} times the true ones; {why}"
+            why = f"the gradients of the first step are {times:.3g} times the true gradients; {why}"
             raise Wrong(_STILL_SCALED, why=why, next=_UNDO)
         if not all(map(math.isfinite, got["values"])):
             why = f"the gradients of the first step are infinite or NaN; {why}"
-            then = "how large may a scale be, if gradients of about 1e-8 are to stay below fp16's largest number?"
+            then = "how large may a scale be if gradients of about 1e-8 must stay below fp16's largest number?"
             raise Wrong("train_static overflows", why=why, next=then)
         then = "how large may a scale be, and is every gradient divided by it before optimizer.step()?"
         raise Wrong("train_static overflows", why=why, next=then)
@@ -296,9 +308,9 @@ def _static(case: Any, got: Any, want: Any) -> None:
         if moved > 2 * right:
             why = f"the weights moved by {moved:.3g} instead of {right:.3g}"
             raise Wrong(_STILL_SCALED, why=why, next=_UNDO)
-        why = f"the weights moved by {moved:.6g} instead of {right:.6g}, or not in each direction"
-        then = "the smallest gradients, of about 1e-12, have to get above 6e-8, with some bits to spare"
-        raise Wrong("train_static still loses gradients on the way back", why=why, next=then)
+        why = f"the weights moved by {moved:.6g} instead of {right:.6g}, or in another direction"
+        then = "choose a scale that lifts the smallest gradients, about 1e-12, above 6e-8, with some bits to spare"
+        raise Wrong("train_static still loses gradients in the backward pass", why=why, next=then)
 
 
 def most_rounded(case: Any) -> list[float]:
@@ -326,8 +338,8 @@ def most_rounded(case: Any) -> list[float]:
 
 def _scale(got: Any, want: Any, loop: str) -> None:
     if got["scale"] != want["scale"]:
-        why = f"it ended at {got['scale']:g} instead of {want['scale']:g}"
-        raise Wrong(f"{loop} does not keep the scale up to date", why=why, next="update() once after every step()")
+        why = f"the scale ended at {got['scale']:g} instead of {want['scale']:g}"
+        raise Wrong(f"{loop} does not keep the scale up to date", why=why, next="call update() once after every step()")
 
 
 _COMPARED = dict(zip(LOOPS, (_clipped, _logged, _accumulated, _scheduled, _static), strict=True))

@@ -10,7 +10,9 @@ from edl_labs.checks import Exercise, close, exercise
 from edl_labs.errors import Wrong
 
 _LEARNING_RATE = 0.25  # a power of two: weights stay exact
-_UPDATED = "update() came in between: it has to forget that gradients were unscaled, in every case; here it came after"
+_UPDATED = (
+    "update() was called in between: it must always forget that gradients were unscaled; here it was called after"
+)
 _TORCHS = "_amp_"  # how the names of the operators of torch's scaler begin
 _LARGEST_FP32 = 2.0**128  # from here on fp32 has only infinity
 
@@ -55,14 +57,14 @@ class DynamicScale(Exercise):
         """What an operator of torch's scaler is for, which `_without_torchs_scaler` refuses."""
         if not kind.startswith(_TORCHS):
             return None
-        called, then = "was called", "use operators that are no part of it"
+        called, then = "was called", "use operators that are not part of it"
         if "unscale" in kind:
             called += " to unscale the gradients and to look for infinity and NaN"
             then = "divide each gradient yourself, and find infinity and NaN with operators such as torch.isfinite"
         elif "update" in kind:
             called += " to change the scale"
             then = "count clean steps yourself, and multiply the scale by growth_factor or backoff_factor"
-        why = "it is a part of torch's GradScaler, and the exercise asks for your own"
+        why = "it is part of torch's GradScaler, but the exercise asks for your own scaler"
         return Wrong(f"torch's operator {kind} {called}", why=why, next=then)
 
     def compare(self, case: Any, got: Any, want: Any) -> None:
@@ -75,9 +77,11 @@ class DynamicScale(Exercise):
                 what, then = problem
                 is_missed = right["skipped"] and not mine["skipped"] and not _is_put_back(mine)
                 if is_missed and _bad_value(step) == "NaN":
-                    then = "NaN is not infinite, so isinf says False; torch.isfinite(grad).all() sees both"
+                    then = (
+                        "NaN is not infinite, so isinf returns False: use torch.isfinite(grad).all(), which finds both"
+                    )
                 elif is_missed and _only_nan_is_seen(case, got, want):
-                    then = "steps with NaN were skipped and those with infinity were not: isnan does not see infinity"
+                    then = "your code skips steps with NaN, but not those with infinity: isnan does not find infinity"
                 raise Wrong(what, why=_told(number, step, mine, right, case), next=then)
             clean = 0 if right["skipped"] or right["after"] > right["before"] else clean + 1
 
@@ -228,44 +232,53 @@ def _refuses(scaler: Any, optimizer: Any) -> bool:
 def _mistake(mine: Any, right: Any, *, case: Any, step: Any, clean: int) -> tuple[str, str] | None:
     """What is wrong with one step, and what to look at; None when it is right."""
     if mine["borrowed"]:
-        return "the scaler is torch's GradScaler, not yours", "write the five methods in a class of your own"
+        return "your LossScaler is torch's GradScaler", "write the five methods in a class of your own"
     if not close(mine["before"], right["before"], rtol=1e-12):
-        return "scale(loss) is not the loss times the scale", "return loss * self.scale_now, or whatever you call it"
+        return (
+            "scale(loss) is not the loss times the scale",
+            "return the loss times the attribute that stores the scale",
+        )
     if not close(mine["reached"], right["reached"], rtol=1e-12):
         return (
             "scale(loss) cuts the loss off from its graph",
-            "a number, as .item() gives, has no graph: multiply the loss",
+            "multiply the loss itself: a number, as .item() returns it, has no graph",
         )
     if right["skipped"] and _is_put_back(mine):
-        then = "this optimizer remembers its gradients, so that is too late: look at them before optimizer.step()"
-        return "optimizer.step() was called with infinity or NaN in a gradient, and the weights were put back", then
+        then = "look at the gradients before optimizer.step(): this optimizer remembers them, so later is too late"
+        return "your scaler calls optimizer.step() with infinity or NaN in a gradient, and puts the weights back", then
     if right["skipped"] and not mine["skipped"]:
         if all(map(math.isfinite, mine["moved"])):
-            return "a step with an infinite or NaN gradient was taken", "one bad value in any tensor spoils the step"
+            return (
+                "your scaler takes a step with an infinite or NaN gradient",
+                "skip the step if any tensor has one bad value",
+            )
         return "infinity or NaN reached the weights", "look at every gradient before optimizer.step()"
     if mine["skipped"] and not right["skipped"]:
         if not all(math.isfinite(_in_fp32(sum(part))) for part in step["gradients"]):
-            what = "a clean step was skipped: its gradients are finite, and only their sum is not"
-            return what, "ask for each value whether it is finite: torch.isfinite(grad).all()"
-        return "a clean step was skipped", "is what you found in an earlier step forgotten by update()?"
+            what = "your scaler skips a clean step: its gradients are finite, and only their sum is not"
+            return what, "check whether each value is finite: torch.isfinite(grad).all()"
+        return "your scaler skips a clean step", "does update() forget what was found in an earlier step?"
     moves = list(zip(mine["moved"], right["moved"], strict=True))
     wrong = [index for index, (m, r) in enumerate(moves) if not _near(m, r)]
     if wrong:
         what, then = _wrong_move(*moves[wrong[0]], scale=right["before"])
         if wrong[0] >= case["sizes"][0] and case["sizes"][0]:
-            what, then = f"{what}, in the second parameter group only", "go through all of optimizer.param_groups"
+            what, then = f"{what}, but only in the second parameter group", "go through all of optimizer.param_groups"
         return what, then
     if not all(_near(m, r) for m, r in zip(mine["seen"], right["seen"], strict=False)) or len(mine["seen"]) != len(
         right["seen"]
     ):
-        return "unscale_ did not leave the true gradients", "divide each gradient in place: param.grad.div_(...)"
+        return (
+            "after unscale_, the gradients are not the true ones",
+            "divide each gradient in place: param.grad.div_(...)",
+        )
     if not mine["in_place"]:
-        what = "unscale_ put new tensors in the gradients' place instead of changing them"
-        return what, "who holds the old tensor keeps scaled gradients; divide in place: param.grad.div_(...)"
+        what = "unscale_ replaces the gradients by new tensors instead of changing them"
+        return what, "divide in place, with param.grad.div_(...): other code may still use the old tensors"
     if mine["refused"] != right["refused"]:
         return (
-            "a second unscale_ in one step was not refused",
-            "raise RuntimeError when it was done since the last update()",
+            "your scaler does not refuse a second unscale_ in one step",
+            "raise RuntimeError if it has been called since the last update()",
         )
     if not close(mine["after"], right["after"], rtol=1e-12):
         return _wrong_scale(mine, right, clean=clean, limit=case["settings"]["max_scale"])
@@ -280,48 +293,54 @@ def _is_put_back(mine: Any) -> bool:
 def _wrong_move(mine: float, right: float, *, scale: float) -> tuple[str, str]:
     ratio = mine / right if right else math.inf
     if mine != mine:
-        then = "print scale and gradients before and after unscale_ in this step: where is NaN first?"
+        then = "print scale and gradients before and after unscale_ in this step: where does NaN appear first?"
         return "weights became NaN in a step whose true gradients are finite", then
     if scale != 1 and close(ratio, scale, rtol=1e-3):
-        return "the weights moved by scaled gradients", "step() unscales first, when unscale_ was not called"
+        return "the weights moved by scaled gradients", "let step() unscale first if unscale_ was not called"
     if scale != 1 and close(ratio, 1 / scale, rtol=1e-3):
-        return "the gradients were unscaled twice", "step() must not unscale what unscale_ has unscaled already"
-    return "the weights moved by something else than the true gradients", "which scale were they multiplied by?"
+        return (
+            "your scaler unscales the gradients twice",
+            "do not let step() unscale what unscale_ has already unscaled",
+        )
+    return (
+        "the weights moved by something other than the true gradients",
+        "by which scale were the gradients multiplied?",
+    )
 
 
 def _wrong_scale(mine: Any, right: Any, *, clean: int, limit: float) -> tuple[str, str]:
     if mine["after"] > limit:
-        return "the scale grew beyond max_scale", "growth ends there: take the smaller of the two"
+        return "the scale grew beyond max_scale", "limit the growth: use the smaller of the grown scale and max_scale"
     if right["after"] < right["before"]:
         if right["after"] < 1 <= mine["after"]:
-            return "the scale stopped at 1", "where gradients are large, the right scale is below 1"
+            return "your scale does not fall below 1", "let it fall below 1: large gradients need such a scale"
         if mine["after"] == mine["before"]:
-            return "the scale did not back off after an overflow", "backing off waits for nothing"
-        return "the scale backed off by the wrong factor", "multiply it by backoff_factor, once a step"
+            return "the scale did not back off after an overflow", "back off in the first update() after the overflow"
+        return "the scale backed off by the wrong factor", "multiply it by backoff_factor, once per step"
     if right["after"] > right["before"]:
         if mine["after"] == mine["before"]:
             return (
-                "the scale did not grow when it was time",
-                "count clean steps; the one that completes the interval counts",
+                "the scale did not grow when it should have",
+                "count clean steps, including the one that completes the interval",
             )
         return "the scale grew by the wrong factor", "multiply it by growth_factor"
     if mine["after"] > mine["before"]:
         steps = "1 clean step" if clean == 0 else f"{clean + 1} clean steps in a row"
-        return "the scale grew too early", f"{steps}: what sets your counter back to 0?"
-    return "the scale fell without an overflow", "when do you forget that an overflow was found?"
+        return "the scale grew too early", f"it grew after {steps}: what resets your counter to 0?"
+    return "the scale fell without an overflow", "when does your scaler forget that it found an overflow?"
 
 
 def _told(number: int, step: Any, mine: Any, right: Any, case: Any) -> str:
-    bad = f"{_bad_value(step)} in it" if right["skipped"] else "clean"
+    bad = f"with {_bad_value(step)}" if right["skipped"] else "clean"
     called = {"": "", "once": ", unscale_ called", "twice": ", unscale_ called twice"}[step["unscale"]]
     told = f"step {number} ({bad}{called}), growth_interval {case['settings']['growth_interval']}"
     if mine["refused"] != right["refused"]:
-        return f"{told}: the second call raised no RuntimeError" if right["refused"] else told
+        return f"{told}: the second call did not raise RuntimeError" if right["refused"] else told
     if (mine["before"], mine["after"]) == (right["before"], right["after"]):
         return f"{told}, scale {mine['before']:g}"
     return (
         f"{told}: the scale was {mine['before']:g}, then {mine['after']:g}; "
-        f"right is {right['before']:g}, then {right['after']:g}"
+        f"expected {right['before']:g}, then {right['after']:g}"
     )
 
 

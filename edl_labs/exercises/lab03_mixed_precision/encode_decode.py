@@ -29,11 +29,13 @@ class EncodeDecode(Exercise):
         fmt = case["format"]
         if _other_bias(fmt, got["decoded"], want["decoded"]):
             usual = 2 ** (fmt["exponent_bits"] - 1) - 1
-            why = f"{fmt['name']} has a bias of {fmt['bias']}, and every number came back as with {usual}"
-            raise Wrong("the bias of the format was not used", why=why, next='take fmt["bias"], in both functions')
+            why = f"{fmt['name']} has a bias of {fmt['bias']}, but your numbers are those of a bias of {usual}"
+            raise Wrong(
+                "your code does not use the bias of the format", why=why, next='use fmt["bias"] in both functions'
+            )
         for code, mine, right in zip(case["codes"], got["decoded"], want["decoded"], strict=True):
             if not _same(mine, right):
-                why = f"{fmt['name']} {_bits(code, fmt)} is {right!r}, and {mine!r} came back"
+                why = f"{fmt['name']} {_bits(code, fmt)} is {right!r}, but your decode returned {mine!r}"
                 what, then = _decode_mistake(code, fmt, mine, right), _decode_next(code, fmt, mine, right)
                 raise Wrong(what, why=why, next=then)
         rows = zip(case["values"], case["kinds"], got["encoded"], want["encoded"], strict=True)
@@ -46,7 +48,7 @@ class EncodeDecode(Exercise):
         if kind == "tie" and fmt["rounding"] != "zero" and cut:
             value, kind, mine, right = cut[0]
         came = _bits(mine, fmt) if type(mine) is int else repr(mine)
-        why = f"{value!r} in {fmt['name']} is {_bits(right, fmt)}, and {came} came back"
+        why = f"{value!r} in {fmt['name']} is {_bits(right, fmt)}, but your encode returned {came}"
         then = _TOO_LARGE if _is_largest(mine, right, fmt) else _encode_next(kind, fmt)
         raise Wrong(_encode_mistake(kind, mine, right, fmt), why=why, next=then)
 
@@ -108,7 +110,7 @@ def _same_code(mine: Any, right: int, fmt: dict[str, Any]) -> bool:
 def _bits(code: int, fmt: dict[str, Any]) -> str:
     e, m = fmt["exponent_bits"], fmt["mantissa_bits"]
     if not 0 <= code < 2 << (e + m):
-        return f"{str(code)[:20]} (no code of {1 + e + m} bits)"
+        return f"{str(code)[:20]} (not a code of {1 + e + m} bits)"
     text = f"{code:0{1 + e + m}b}"
     return f"{text[0]}.{text[1 : 1 + e]}.{text[1 + e :]}"
 
@@ -117,40 +119,51 @@ def _decode_mistake(code: int, fmt: dict[str, Any], mine: Any, right: float) -> 
     m = fmt["mantissa_bits"]
     field, finite = code >> m & ((1 << fmt["exponent_bits"]) - 1), type(mine) is int or math.isfinite(mine)
     if math.isnan(right) or math.isinf(right):
-        return f"a code of {'NaN' if math.isnan(right) else 'infinity'} was not read as one"
+        return f"your decode does not recognise a code of {'NaN' if math.isnan(right) else 'infinity'}"
     if not finite:
-        return "a number was read as infinity or NaN"
+        return "your decode reads a number as infinity or NaN"
     if mine == right == 0:
-        return "the sign of a zero was lost: 0.0 and -0.0 have codes of their own"
+        return "your decode loses the sign of a zero: 0.0 and -0.0 have different codes"
     if mine == -right:
-        return "the sign of a code was read the wrong way"
+        return "your decode reads the sign the wrong way round"
     if field == 0 and 2 * mine == right:
-        return "a subnormal came back half as large: its exponent is that of exponent field 1, without the leading 1"
+        return (
+            "your subnormal is half as large as it should be: its "
+            "exponent is that of exponent field 1, without the leading 1"
+        )
     if field == 0:
-        return "a subnormal was read like a normal number"
+        return "your decode reads a subnormal like a normal number"
     if mine and right and math.frexp(mine / right)[0] == 0.5:
-        return "a number is off by a power of two"
-    return "a code was decoded to the wrong number"
+        return "your decode is off by a power of two"
+    return "your decode returns the wrong number for a code"
 
 
 def _encode_mistake(kind: str, mine: Any, right: int, fmt: dict[str, Any]) -> str:
     width = fmt["exponent_bits"] + fmt["mantissa_bits"]
     if type(mine) is int and mine == right ^ (1 << width):
-        return "the sign of a value was lost or turned"
+        return "your encode loses or flips the sign of a value"
     if fmt["rounding"] == "zero" and kind in ("edge", "large") and type(mine) is int and mine == right + 1:
-        return "toward zero, a finite value beyond the range stops at the largest number, and yours became infinity"
+        return (
+            "rounded toward zero, a finite value beyond the range becomes the largest number, but yours became infinity"
+        )
     if kind == "exact" and type(mine) is int and _half_significand(mine, right, fmt):
-        return "the fraction of math.frexp was read as 1 to 2, and it is 0.5 to 1"
+        return "your encode uses the fraction of math.frexp as 1 to 2, but it is 0.5 to 1"
     if type(mine) is int and mine == right - (1 << fmt["mantissa_bits"]) and right % (1 << fmt["mantissa_bits"]) == 0:
-        return "a value was rounded up to the next power of two, and its exponent stayed: the carry was lost"
+        return (
+            "your encode loses the carry: a value is rounded up to "
+            "the next power of two, but its exponent stays the same"
+        )
     if fmt["rounding"] == "zero" and kind not in ("exact", "infinity", "NaN", "zero"):
-        return "a value was not cut off toward zero"
+        return "your encode does not cut off a value toward zero"
     if type(mine) is int and kind == "near" and mine == right - 1:
-        return "a value was cut off toward zero, or rounded to decimal digits, and this format rounds to the nearest"
+        return (
+            "your encode cuts off a value toward zero, or rounds to "
+            "decimal digits, but this format rounds to the nearest"
+        )
     if kind == "edge" and _is_largest(mine, right, fmt):
-        return "a value that is rounded beyond the largest number became that number"
+        return "your encode returns the largest number for a value that is rounded beyond it"
     if type(mine) is int and kind in ("tie", "subnormal", "edge") and abs(mine - right) == 1 and right % 2 == 0:
-        return "a tie went to its odd neighbour"
+        return "your encode rounds a tie to its odd neighbour"
     return _ENCODE_WHAT[kind]
 
 
@@ -172,7 +185,7 @@ def _half_significand(mine: int, right: int, fmt: dict[str, Any]) -> bool:
 
 def _encode_next(kind: str, fmt: dict[str, Any]) -> str:
     if fmt["rounding"] == "zero" and kind in ("tie", "near", "subnormal", "flush", "edge", "large"):
-        return "this format's rounding is 'zero': what is between two numbers goes to the one nearer to zero, always"
+        return "this format's rounding is 'zero': always choose the neighbour that is nearer to zero"
     return _ENCODE_NEXT[kind]
 
 
@@ -180,35 +193,35 @@ def _decode_next(code: int, fmt: dict[str, Any], mine: Any, right: float) -> str
     top = (1 << fmt["exponent_bits"]) - 1
     is_lost_number = math.isfinite(right) and not math.isfinite(mine)
     if is_lost_number and not fmt["has_inf"] and code >> fmt["mantissa_bits"] & top == top:
-        return "an exponent field of all ones holds numbers too where there is no infinity: what else must a NaN have?"
-    return "cut the code into sign, exponent field and mantissa field, then ask: is the exponent field 0, or all ones?"
+        return "without infinity, an exponent field of all ones contains numbers, too: what else must a NaN have?"
+    return "split the code into sign, exponent field and mantissa field: is the exponent field 0, or all ones?"
 
 
-_TOO_LARGE = "too large is infinity, or NaN where the format has no infinity"
+_TOO_LARGE = "return infinity for a value that is too large, or NaN if the format has no infinity"
 _ENCODE_WHAT = {
-    "exact": "a number that the format has was changed",
-    "tie": "a tie was not rounded to one of its neighbours",
-    "near": "a value was not rounded to the nearest number",
-    "subnormal": "a value between the subnormals was not rounded to one",
-    "flush": "a value around half of the smallest number was not rounded to the nearest",
-    "edge": "a value at the end of the range was not rounded before it was judged too large",
-    "large": "a value beyond the range was not made infinity (or NaN, where there is no infinity)",
-    "infinity": "infinity was not kept (NaN, where there is no infinity)",
-    "NaN": "NaN was not kept",
-    "zero": "zero was not kept",
+    "exact": "your encode changes a number that the format has",
+    "tie": "your encode does not round a tie to one of its neighbours",
+    "near": "your encode does not round a value to the nearest number",
+    "subnormal": "your encode does not round a value between two subnormals to one of them",
+    "flush": "your encode does not round a value near half of the smallest number to the nearest",
+    "edge": "your encode does not round a value at the end of the range before it checks whether it is too large",
+    "large": "your encode does not turn a value beyond the range into infinity (or NaN, if there is no infinity)",
+    "infinity": "your encode does not keep infinity (or return NaN, if there is no infinity)",
+    "NaN": "your encode does not keep NaN",
+    "zero": "your encode does not keep zero",
 }
 _ENCODE_NEXT = {
-    "exact": "decode what came back, and compare",
-    "tie": "exactly half way: the neighbour whose last bit is 0",
+    "exact": "decode the code that you returned, and compare it with the value",
+    "tie": "exactly half way, choose the neighbour whose last bit is 0",
     "near": (
         "divide by the distance between neighbours at this exponent, round that to a whole number, and put it back; "
         "int() cuts off, and round(x, m) keeps m decimal digits, not m bits"
     ),
-    "subnormal": "below the smallest normal number the distance between neighbours no longer shrinks",
-    "flush": "exactly half of the smallest number is a tie between 0 and 1 step",
-    "edge": "round as if the exponents went on; only then ask whether the result still is a number of the format",
-    "large": "which code does your format give to what is too large?",
-    "infinity": "math.frexp(inf) has no exponent to use: treat it first",
-    "NaN": "NaN is the code with every bit of exponent and mantissa set",
-    "zero": "0.0 and -0.0 are two codes; math.copysign(1, value) tells them apart, and math.frexp(0.0) no exponent",
+    "subnormal": "use one distance between neighbours below the smallest normal number: it no longer shrinks there",
+    "flush": "treat exactly half of the smallest number as a tie between 0 and 1 step",
+    "edge": "round as if there were larger exponents; only then check whether the format has the result",
+    "large": "which code does the format have for a value that is too large?",
+    "infinity": "handle infinity first: math.frexp(inf) has no usable exponent",
+    "NaN": "return the code with every bit of exponent and mantissa set",
+    "zero": "use math.copysign(1, value) to tell 0.0 from -0.0, which have two codes; math.frexp(0.0) has no exponent",
 }

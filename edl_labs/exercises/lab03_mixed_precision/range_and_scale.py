@@ -28,12 +28,12 @@ class WhereItBreaks(Exercise):
     def compare(self, case: Any, got: Any, want: Any) -> None:
         if _other_bias(case, got, want):
             usual = 2 ** (case["exponent_bits"] - 1) - 1
-            why = f"{case['name']} has a bias of {case['bias']}; both ends came back as with {usual}"
-            raise Wrong("the bias of the format was not used", why=why, next='take fmt["bias"]')
+            why = f"{case['name']} has a bias of {case['bias']}, but both of your ends are those of a bias of {usual}"
+            raise Wrong("your code does not use the bias of the format", why=why, next='use fmt["bias"]')
         for end in _ENDS:
             if got[end] != want[end]:
                 mistake = _END_MISTAKES[end](case, got[end], want[end])
-                raise Wrong(mistake, why=f"{case['name']}: {end} came back as {got[end]!r}", next=_END_NEXT[end])
+                raise Wrong(mistake, why=f"{case['name']}: your {end} is {got[end]!r}", next=_END_NEXT[end])
 
     def diagnose_all_cases(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
         """One mistake in the largest numbers of all formats, or one format's number for all formats."""
@@ -46,8 +46,10 @@ def _one_for_all(cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | N
         return None
     (number,) = same
     whose = [case["name"] for case, right in zip(cases, want, strict=True) if right["rounded"] == number]
-    why = f"rounded came back as {number!r} for every format" + (f", and is that of {whose[0]}" if whose else "")
-    return Wrong("one number was given for all formats", why=why, next="try with your encode, which is given fmt")
+    why = f"your rounded is {number!r} for every format" + (f", which is that of {whose[0]}" if whose else "")
+    return Wrong(
+        "your function returns one number for all formats", why=why, next="search with your encode, which receives fmt"
+    )
 
 
 def _largest_slip(cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
@@ -57,7 +59,7 @@ def _largest_slip(cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | 
     for largest, what, then in _LARGEST_SLIPS:
         off = [(case, mine) for case, mine, right in rows if mine != right]
         if off and all(mine == largest(case, right) for case, mine, right in rows):
-            return Wrong(what, why=f"{off[0][0]['name']}: largest came back as {off[0][1]!r}", next=then)
+            return Wrong(what, why=f"{off[0][0]['name']}: your largest is {off[0][1]!r}", next=then)
     return None
 
 
@@ -65,13 +67,13 @@ def _largest_slip(cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | 
 _LARGEST_SLIPS: list[tuple[Callable[[Any, float], float], str, str]] = [
     (
         lambda fmt, right: right * 2 if fmt["has_inf"] else right,
-        "twice the right one: where has_inf, the largest exponent field is infinity and NaN",
-        "which exponent field is the last that holds numbers?",
+        "your largest number is twice the right one: with has_inf, the largest exponent field is infinity and NaN",
+        "which exponent field is the last one for numbers?",
     ),
     (
         lambda fmt, right: right if fmt["has_inf"] else right + right / (2 ** (fmt["mantissa_bits"] + 1) - 2),
-        "the pattern of all ones was taken for the largest number, and it is NaN",
-        "without infinity NaN is this one code alone, and the largest number is one code below",
+        "your code takes the pattern of all ones for the largest number, but it is NaN",
+        "use the code below it: without infinity, NaN is only this one code",
     ),
 ]
 
@@ -96,14 +98,16 @@ class StaticScale(Exercise):
 
     def compare(self, case: Any, got: Any, want: Any) -> None:
         if want["refused"] and not got["refused"]:
-            why = f"{case['format']['name']}: a scale that saves 99 % of the values makes the largest overflow"
+            why = f"{case['format']['name']}: a scale that saves 99 % of the values makes the largest ones overflow"
             raise Wrong(
-                "a scale came back where none is right", why=why, next="raise ValueError when no scale does both"
+                "your function returned a scale where none is right",
+                why=why,
+                next="raise ValueError if no scale avoids both",
             )
         if got["refused"] and not want["refused"]:
             why = f"a power of two fits this histogram into {case['format']['name']}"
-            then = "may the scale be below 1? Do empty bins count? Is the share one of values, or of bins?"
-            raise Wrong("a histogram that fits was refused", why=why, next=then)
+            then = "can your scale be below 1? Do you count empty bins? Is your share one of values, or of bins?"
+            raise Wrong("your function refused a histogram that fits", why=why, next=then)
         if not close(got["scale"], want["scale"], rtol=1e-12):
             raise _scale_mistake(got["scale"], want["scale"])
 
@@ -137,59 +141,69 @@ def _other_bias(fmt: Any, got: Any, want: Any) -> bool:
 
 def _flushed(fmt: Any, mine: Any, right: float) -> str:
     if close(mine, 2 * right):
-        return "the smallest number of the format was taken for one that flushes"
+        return "your answer is the smallest number of the format, which does not become 0"
     if close(mine, right * 2 ** fmt["mantissa_bits"]) or close(mine, 2 * right * 2 ** fmt["mantissa_bits"]):
-        return "the subnormals were forgotten"
+        return "your code leaves out the subnormals"
     if mine < right and close(mine, right):
-        return "the tie between 0 and the smallest number was sent up, and 0 is its even neighbour"
-    return "that is not the largest value that becomes 0"
+        return "your code rounds the tie between 0 and the smallest number up, but 0 is its even neighbour"
+    return "your answer is not the largest value that becomes 0"
 
 
 def _largest(fmt: Any, mine: Any, right: float) -> str:
     if fmt["has_inf"]:
-        return "that is not the largest number of the format"
-    return "that is not the largest number of a format that has no infinity"
+        return "your answer is not the largest number of the format"
+    return "your answer is not the largest number of a format without infinity"
 
 
 def _overflows(fmt: Any, mine: Any, right: float) -> str:
     if right - 1 == mine and not fmt["has_inf"]:
-        return "a tie at the end of the range was sent up, and its even neighbour is below"
+        return "your code rounds a tie at the end of the range up, but its even neighbour is below"
     if right + 1 == mine:
-        return "a tie at the end of the range was sent down, and its even neighbour is above"
+        return "your code rounds a tie at the end of the range down, but its even neighbour is above"
     if mine < right:
-        what = "a value that is rounded back to the largest number was called an overflow"
+        what = "your answer is rounded back to the largest number"
         return what + ": neighbours are further apart there than at 1"
-    return "a smaller whole number overflows already"
+    return "a smaller whole number already overflows"
 
 
 def _rounded(fmt: Any, mine: Any, right: float) -> str:
     if mine == right - 1:
-        return "a power of two is never rounded"
+        return "your answer is a power of two, which is never rounded"
     if mine == (right - 1) // 2 + 1:
-        return "the leading 1 was not counted: a whole number has m + 1 bits"
-    return "that is not the first whole number that is rounded"
+        return "your code does not count the leading 1: a whole number has m + 1 bits"
+    return "your answer is not the first whole number that is rounded"
 
 
 _END_MISTAKES = {"flushed": _flushed, "largest": _largest, "overflows": _overflows, "rounded": _rounded}
 _END_NEXT = {
     "flushed": "halve the smallest number; to which neighbour does the tie go?",
     "largest": "which code is the last before infinity, or before NaN where there is no infinity?",
-    "overflows": "between the largest number and what would come next there is a middle; which side does it go to?",
-    "rounded": "with m mantissa bits, up to where do all whole numbers have a code? Try with your encode",
+    "overflows": "to which side is the middle between the largest number and the one that would come next rounded?",
+    "rounded": "with m mantissa bits, up to which number do all whole numbers have a code? Try it with your encode",
 }
 
 
 def _scale_mistake(mine: Any, right: float) -> Wrong:
     if type(mine) not in (int, float) or not math.isfinite(mine) or mine <= 0 or math.frexp(mine)[0] != 0.5:
         why = "any other factor rounds every gradient once more"
-        return Wrong("the scale is not a power of two", why=why, next="try 2.0**k for whole k, negative ones too")
+        return Wrong("the scale is not a power of two", why=why, next="try 2.0**k for whole k, including negative ones")
     if close(mine, 1 / right):
-        return Wrong("the scale is upside down", why="gradients are multiplied by it", next="which way must they move?")
+        return Wrong(
+            "your scale is upside down",
+            why="gradients are multiplied by it",
+            next="must gradients become larger or smaller?",
+        )
     if mine < right:
-        why = f"at your scale of {mine:g} one per cent of the values or more becomes 0"
-        then = "is a bin at 2^k flushed when its lower edge is, or its upper?" if close(2 * mine, right) else ""
+        why = f"at your scale of {mine:g}, one per cent of the values or more become 0"
+        then = (
+            "is a bin at 2^k flushed when its lower edge is, or when its upper edge is?"
+            if close(2 * mine, right)
+            else ""
+        )
         return Wrong(
             "too many values are still flushed", why=why, next=then or "count values, not bins; stay below 1 %"
         )
-    why = f"yours is {mine:g}; {right / mine:.3g} times as much saves 99 % too, and leaves more room above"
-    return Wrong("the scale is larger than needed", why=why, next="return the smallest that flushes less than 1 %")
+    why = f"your scale is {mine:g}; {right / mine:.3g} times that saves 99 %, too, and leaves more room above"
+    return Wrong(
+        "the scale is larger than needed", why=why, next="return the smallest scale that flushes less than 1 %"
+    )

@@ -23,13 +23,13 @@ class BytesPerParameter(Exercise):
 
     def compare(self, case: Any, got: Any, want: Any) -> None:
         if len(got) != 2:
-            raise Wrong("a recipe has two answers", why=f"{len(got)} came back", next="return resident, peak")
+            raise Wrong("expected two answers", why=f"your function returned {len(got)}", next="return resident, peak")
         if not close(got[0], want[0], rtol=1e-9):
-            why = f"{got[0]:g} bytes came back for {_words(case)}"
+            why = f"your function returned {got[0]:g} bytes for {_words(case)}"
             what, then = _mistake(case, got[0], want[0])
             raise Wrong(what, why=why, next=then)
         if not close(got[1], want[1], rtol=1e-9):
-            why = f"resident {got[0]:g} is right, and a peak of {got[1]:g} came back for {_words(case)}"
+            why = f"resident {got[0]:g} is right, but you returned a peak of {got[1]:g} for {_words(case)}"
             what, then = _peak_mistake(case, got, want)
             raise Wrong(what, why=why, next=then)
 
@@ -41,7 +41,10 @@ class BytesPerParameter(Exercise):
             if off and all(close(missing, left_out(case), rtol=1e-9, atol=1e-9) for case, missing in rows):
                 shown, missing = off[0]
                 unit, way = "byte" if abs(missing) == 1 else "bytes", "few" if missing > 0 else "many"
-                why = f"{abs(missing):g} {unit} too {way} for {_words(shown)}, and so on"
+                why = (
+                    f"you returned {abs(missing):g} {unit} too {way} for "
+                    f"{_words(shown)}; the other recipes are off in the same way"
+                )
                 return Wrong(what, why=why, next=then)
         return None
 
@@ -90,33 +93,33 @@ def _master_copy_of_sgd(case: Any) -> float:
 _LEFT_OUT = [
     (
         _short_weights,
-        "the 2 bytes of the weights were left out where there is a master copy",
-        "the master copy exists in addition to the short weights; count both",
+        "your code leaves out the 2 bytes of the weights if there is a master copy",
+        "count both: the master copy exists in addition to the short weights",
     ),
     (
         _gradients_on_the_host,
-        "gradients were offloaded too",
-        "optimizer states and master weights go to the host; weights and gradients stay",
+        "your code offloads gradients, too",
+        "offload only optimizer states and master weights; keep weights and gradients on the GPU",
     ),
     (
         _one_short_state,
-        "8-bit Adam was given one byte for both of its states",
-        "it keeps as many states as Adam, of one byte each",
+        "your code counts one byte for both states of 8-bit Adam",
+        "count as many states as for Adam, of one byte each",
     ),
     (
         _whole_master_copy,
-        "the master copy was not split",
-        "ZeRO splits it together with the optimizer's states, from stage 1 on",
+        "your code does not split the master copy",
+        "split it together with the optimizer's states, from ZeRO stage 1 on",
     ),
     (
         _frozen_master_copy,
-        "weights that are not trained were given a master copy",
-        "they need no gradients, no states and no master copy: take the trained share of it too",
+        "your code counts a master copy of weights that are not trained",
+        "count only the trained share of it: the other weights need no gradients, states or master copy",
     ),
     (
         _master_copy_of_sgd,
-        "the master copy was left out where the optimizer keeps no states",
-        "it belongs to the precision, not to the optimizer: sgd needs it too",
+        "your code leaves out the master copy if the optimizer keeps no states",
+        "count it for sgd, too: it belongs to the precision, not to the optimizer",
     ),
 ]
 
@@ -124,18 +127,21 @@ _LEFT_OUT = [
 def _peak_mistake(case: Any, got: Any, want: Any) -> tuple[str, str]:
     if got[1] < got[0]:
         return (
-            "the peak is less than what is always in memory",
-            "the peak is all that is there at the fullest moment: what stays, and what comes and goes",
+            "your peak is less than what is always in memory",
+            "count everything in memory at the fullest moment: what stays, and what is temporary",
         )
     passing = want[1] - want[0]
     if passing and case["trained"] < 1 and close(got[1] - got[0], passing * case["trained"], rtol=1e-9):
         return (
-            "only the trained weights were copied for the peak",
-            "autocast copies every weight that a pass uses, trained or not",
+            "your peak includes a copy of only the trained weights",
+            "count a copy of every weight that a pass uses, trained or not",
         )
     if case["zero_stage"] and case["gpus"] > 1:
-        return "the peak is wrong", "temporary buffers are never split: each GPU has them in full while they last"
-    return "the peak is wrong", "a copy that autocast makes lives only while the forward and backward pass need it"
+        return "the peak is wrong", "do not split temporary buffers: each GPU has them in full while they exist"
+    return (
+        "the peak is wrong",
+        "count autocast's copy only at the peak: it exists only while the forward and backward pass need it",
+    )
 
 
 def _words(case: Any) -> str:
@@ -150,49 +156,52 @@ def _words(case: Any) -> str:
 def _mistake(case: Any, mine: float, right: float) -> tuple[str, str]:
     """What is wrong, and what to do."""
     if not float(right).is_integer() and mine in (math.floor(right), math.ceil(right)):
-        return "the bytes were rounded: shares of a byte count", _next(case)
+        return "your code rounds the bytes, but fractions of a byte count", _next(case)
     if case["gpus"] > 1 and close(mine, right * case["gpus"]):
         return (
-            f"that is what all {case['gpus']} GPUs hold together; the question is one of them",
-            "look at one GPU: ZeRO leaves it a share of some parts, and it holds each of the others once",
+            f"your answer is for all {case['gpus']} GPUs together, expected the bytes on one of them",
+            "count the bytes on one GPU: its share of the parts that ZeRO splits, and all of each other part",
         )
     if case["trained"] < 1 and mine > right:
         return (
             "weights that are not trained need no gradients, states or master copy",
-            "which of the parts did you count for the trained share alone, and which for all weights?",
+            "which of the parts did you count only for the trained share, and which for all weights?",
         )
     return _other_mistake(case, mine, right), _next(case)
 
 
 def _other_mistake(case: Any, mine: float, right: float) -> str:
     if not mine > 0:
-        return "every parameter costs something"
+        return "your answer is not above 0, but every parameter costs something"
     if case["trained"] < 1 and mine < right:
-        return "frozen weights take memory too"
+        return "frozen weights take memory, too"
     if case["offload"] and mine > right:
-        return "offloaded bytes were still counted on the GPU"
+        return "your code still counts offloaded bytes on the GPU"
     if case["offload"] and mine < right:
-        return "something that stays on the GPU was left out"
+        return "your code leaves out something that stays on the GPU"
     if case["zero_stage"] and mine > right:
-        return f"ZeRO stage {case['zero_stage']} splits more than that"
+        return f"ZeRO stage {case['zero_stage']} splits more than your code does"
     if case["zero_stage"] and mine < right:
-        return f"ZeRO stage {case['zero_stage']} does not split all of that"
+        return f"ZeRO stage {case['zero_stage']} does not split all that your code splits"
     if case["gpus"] > 1 and mine < right:
         return "without ZeRO, every GPU holds everything"
     if case["precision"] == "autocast" and close(mine, right + 2):
-        return "a copy that comes and goes was counted as resident"
+        return "your code counts a temporary copy as resident"
     if case["precision"] == "bf16" and mine > right:
-        return "something of a pure bf16 training was counted in fp32"
+        return "your code counts part of a pure bf16 training in fp32"
     if "8 bit" in case["optimizer"] and mine > right:
         return "the states of an 8-bit optimizer have one byte each"
     if case["optimizer"] in ("sgd", "momentum") and mine > right:
-        return f"{case['optimizer']} keeps fewer states than that"
-    return "weights, copies, gradients and states add up to something else"
+        return f"{case['optimizer']} keeps fewer states than your code counts"
+    return "weights, copies, gradients and states add up to a different number"
 
 
 def _next(case: Any) -> str:
     if case["offload"]:
-        return "optimizer states and master weights go to the host; weights and gradients stay"
+        return "offload only optimizer states and master weights; keep weights and gradients on the GPU"
     if case["zero_stage"]:
-        return "stage 1 splits states and master weights, stage 2 gradients too, stage 3 weights too; the rest is whole"
-    return "write the four parts down for this row of the table and add them up"
+        return (
+            "split states and master weights from stage 1 on, gradients "
+            "from stage 2, weights from stage 3; the rest is whole"
+        )
+    return "write down the four parts for this row of the table, and add them up"

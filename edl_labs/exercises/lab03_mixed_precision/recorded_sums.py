@@ -40,14 +40,14 @@ class AccumulateSum(Exercise):
 
     def compare(self, case: Any, got: Any, want: Any) -> None:
         if got["result"] == -1:
-            why = "a float, a number of another call, or something else came back"
-            then = "return what + and - gave you, without float() or any arithmetic of your own"
-            raise Wrong("the sum left the short format", why=why, next=then)
+            why = "your function returned a float, a number from another call, or something else"
+            then = "return the result of + and -, without float() or other arithmetic"
+            raise Wrong("your sum is not a number of the short format", why=why, next=then)
         values = _replay(case, got)
         count, exact = len(case["values"]), math.fsum(case["values"])
         if len(got["operations"]) > _MOST_OPERATIONS * count:
-            why = f"{len(got['operations'])} operations for {count} values"
-            raise Wrong("the sum takes too many operations", why=why, next="four a value are enough")
+            why = f"it takes {len(got['operations'])} operations for {count} values"
+            raise Wrong("your sum takes too many operations", why=why, next="use fewer: four per value are enough")
         mine = values[got["result"]]
         error = abs(mine - exact) / exact * 2.0 ** (case["mantissa_bits"] + 1)
         if not error <= LARGEST_ERROR:
@@ -103,7 +103,7 @@ class Number:
         return (self - self) - self if _zero(other) else self.tape.record(_SUBTRACT, self, other)
 
     def __mul__(self, other: object) -> Number:
-        raise TypeError("these numbers know + and - alone; the values may all differ, so each of them enters the sum")
+        raise TypeError("these numbers support only + and -; the values may all differ, so add each of them")
 
     __rmul__ = __truediv__ = __rtruediv__ = __mul__
 
@@ -154,8 +154,10 @@ def _refuse_other_sums(case: Any, got: Any) -> None:
     for operation, left, right in zip(got["operations"], got["left"], got["right"], strict=True):
         values.append((values[left] + values[right] if operation == _ADD else values[left] - values[right]) % _PRIME)
     if values[got["result"]] != whole:
-        why = "the returned number comes from additions of another sum"
-        raise Wrong("not every value enters the sum once", why=why, next="add the values themselves, each one once")
+        why = "the returned number is not the result of adding every value exactly once"
+        raise Wrong(
+            "your sum does not contain every value once", why=why, next="add the values themselves, each of them once"
+        )
 
 
 def _mark(digest: bytes, index: int) -> int:
@@ -163,60 +165,65 @@ def _mark(digest: bytes, index: int) -> int:
 
 
 def _no_record() -> Wrong:
-    why = "an operation uses a number that was not there yet"
+    why = "an operation uses a number that did not exist yet"
     return Wrong("the record of the operations cannot be read", why=why, next="restart the kernel and run all cells")
 
 
 def _off(case: Any, got: Any, mine: float, exact: float, error: float) -> Wrong:
-    why = f"{case['name']}: {mine:.5g} for {exact:.5g}, {error:.0f} times the format's own rounding"
+    why = (
+        f"{case['name']}: got {mine:.5g}, expected {exact:.5g}; the "
+        f"error is {error:.0f} times the format's own rounding"
+    )
     if mine < 2 * max(case["values"]):
-        return Wrong("most values are missing from the sum", why=why, next="does every value enter it once?")
+        return Wrong("most values are missing from your sum", why=why, next="does the sum contain every value once?")
     unused = len(case["values"]) - _entered(case, got)
     if unused > 0.1 * len(case["values"]):
-        why = f"{counted(unused, 'value')} of {len(case['values'])} in no addition that leads to the result"
-        then = "do your parts share out all values? What lies between [:mid] and [mid + 1:]?"
-        return Wrong("part of the values never enter the sum", why=why, next=then)
+        why = f"the result does not depend on {counted(unused, 'value')} of {len(case['values'])}"
+        then = "do your parts cover all values? What is between [:mid] and [mid + 1:]?"
+        return Wrong("some of the values never enter your sum", why=why, next=then)
     if unused:
-        why = f"{counted(unused, 'value')} of {len(case['values'])} in no addition that leads to the result; {why}"
-        then = "what becomes of the last value where the number of values is odd?"
-        return Wrong("part of the values never enter the sum", why=why, next=then)
+        why = f"the result does not depend on {counted(unused, 'value')} of {len(case['values'])}; {why}"
+        then = "what happens to the last value if the number of values is odd?"
+        return Wrong("some of the values never enter your sum", why=why, next=then)
     longest = _longest_chain(case, got)
     if longest >= 0.9 * len(case["values"]) and len(got["operations"]) < 1.5 * len(case["values"]):
         then = (
             "what happens to a small number that is added to a large one? Keep the sums small, or add back what is lost"
         )
-        why = f"each sum is added to the next value at once, {longest} times in a row; {why}"
-        return Wrong("the running sum grew until it swallowed what was added", why=why, next=then)
+        why = f"each sum is added directly to the next value, {longest} times in a row; {why}"
+        return Wrong("your running sum grew until the added values were lost", why=why, next=then)
     if len(got["operations"]) < 1.5 * len(case["values"]):
         then = "how long may a run of additions be before its sum is much larger than the next value?"
-        return Wrong("the partial sums still grow too large", why=why, next=then)
+        return Wrong("your partial sums still grow too large", why=why, next=then)
     if not _differences(case, got, got["result"]):
         if _SUBTRACT not in got["operations"]:
-            why = f"the result comes from additions alone, up to {longest} in a row; {why}"
-            then = "each of these sums outgrows the next value too, and so does a sum of values that were set aside"
-            return Wrong("the partial sums still grow too large", why=why, next=then)
+            why = f"the result comes only from additions, up to {longest} in a row; {why}"
+            then = (
+                "which of these sums is much larger than the next value? A sum of values that were set aside grows, too"
+            )
+            return Wrong("your partial sums still grow too large", why=why, next=then)
         then = "when you add the next value, is the lost part still there, or was it set to 0 or overwritten?"
         return Wrong("you compute the lost part, but never add it back", why=why, next=then)
     if _losses_are_zero(case, got):
-        then = "take total off new first, then added: each of the two differences is rounded separately"
+        then = "subtract total from new first, then subtract added: each of the two differences is rounded separately"
         why = f"new - (total + added) rounds the same sum twice; {why}"
-        raise Wrong("the loss that is worked out is 0 every time", why=why, next=then)
+        raise Wrong("the loss that you compute is always 0", why=why, next=then)
     if _only_last_loss(case, got):
         then = "give each loss back with the next value, before that value is added"
-        why = f"the loss of each value is worked out, and belongs to the next value; {why}"
-        raise Wrong("one loss alone is given back, the last one, when all values are added", why=why, next=then)
+        why = f"you compute the loss of each value, and it belongs to the next value; {why}"
+        raise Wrong("you give back only one loss, the last one, after all values have been added", why=why, next=then)
     if _losses_apart(case, got):
-        then = "give each loss back to the next value, while it is still of its size"
-        return Wrong("the losses are summed separately, and that sum swallows them too", why=why, next=then)
+        then = "give each loss back with the next value, before the loss meets a large sum"
+        return Wrong("you add up the losses separately, and that sum loses small losses, too", why=why, next=then)
     plain = _uncorrected(case, got)
     if plain > len(case["values"]).bit_length():  # as many in a row as a sum of pairs takes, which is right
-        why = f"the result comes from {plain} additions in a row of which no difference is taken; {why}"
-        return Wrong("part of the additions are not corrected", why=why, next="correct them too, or add up in pairs")
+        why = f"the result comes from {plain} additions in a row that no subtraction checks; {why}"
+        return Wrong("some of your additions are not corrected", why=why, next="correct them, too, or add up in pairs")
     then = (
-        "try one addition by hand in which something is lost: added is the value without the old loss; the new loss is "
-        "(new − old) − added, and it is taken off the next value"
+        "work out by hand one addition in which something is lost: added is the value minus the old loss; the new loss "
+        "is (new − old) − added, and it is subtracted from the next value"
     )
-    return Wrong("differences of sums have a part in the result, and it is still too far off", why=why, next=then)
+    return Wrong("your result uses differences of sums, but it is still too far off", why=why, next=then)
 
 
 def _entered(case: Any, got: Any) -> int:

@@ -39,9 +39,14 @@ def _exponent_came(rows: list[_Row]) -> Wrong | None:
     if any(mine["scale"] != math.log2(right["scale"]) for _, mine, right in answered):
         return None
     case, mine, _ = next(row for row in answered if row[1] != row[2])
-    why = f"{mine['scale']:g} came back for {case['format']['name']}, and gradients would be multiplied by that"
+    why = (
+        f"your function returned {mine['scale']:g} for "
+        f"{case['format']['name']}, and gradients would be multiplied by that"
+    )
     return Wrong(
-        "the exponent of the scale came back, and not the scale", why=why, next="return the power of two itself"
+        "your function returned the exponent of the scale, not the scale",
+        why=why,
+        next="return the power of two itself",
     )
 
 
@@ -50,9 +55,9 @@ def _never_below_one(rows: list[_Row]) -> Wrong | None:
         is_below = not right["refused"] and right["scale"] < 1
         if not (mine["refused"] or mine["scale"] == 1) if is_below else mine != right:
             return None
-    why = "only the histograms whose scale is below 1 are not right"
+    why = "only the histograms that need a scale below 1 are wrong"
     then = "where does your search begin? The k of 2.0**k may be negative"
-    return Wrong("the scale that fits is below 1; your scale never is", why=why, next=then)
+    return Wrong("your scale is never below 1, although the one that fits may be", why=why, next=then)
 
 
 def _empty_bins_overflow(rows: list[_Row]) -> Wrong | None:
@@ -63,8 +68,8 @@ def _empty_bins_overflow(rows: list[_Row]) -> Wrong | None:
             return None
     highest = next(filled_bins(case)[-1][0] for case, mine, right in rows if mine != right)
     why = f"all bins above 2^{highest} are empty, and only a bin with values can overflow"
-    then = "look for the overflow at the highest bin whose count is not 0"
-    return Wrong("empty bins were taken for values that overflow", why=why, next=then)
+    then = "check for overflow at the highest bin whose count is not 0"
+    return Wrong("your code treats empty bins as values that overflow", why=why, next=then)
 
 
 def _upper_edge_left_out(rows: list[_Row]) -> Wrong | None:
@@ -76,9 +81,9 @@ def _upper_edge_left_out(rows: list[_Row]) -> Wrong | None:
         return None  # who never refuses
     if not all(_begins_within(case, mine["scale"], filled_bins(case)[-1][0]) for case, mine, _ in odd):
         return None
-    why = "in each case where a scale came back and none is right, the lower edge of the uppermost bin fits"
-    then = "the values of a bin reach up to twice its lower edge: do those fit too?"
-    return Wrong("the overflow was looked for at the lower edge of the uppermost bin", why=why, next=then)
+    why = "wherever you returned a scale although none is right, the lower edge of the highest bin fits"
+    then = "the values of a bin reach up to twice its lower edge: do they fit, too?"
+    return Wrong("your code checks for overflow at the lower edge of the highest bin", why=why, next=then)
 
 
 def _begins_within(case: Any, scale: Any, exponent: int) -> bool:
@@ -103,7 +108,7 @@ def _at_one_per_cent(rows: list[_Row]) -> Wrong | None:
         if mine["scale"] != right["scale"] * 2.0**-gap:
             return None
         why = f"{case['format']['name']}: {lost} of {total} values become 0 at your scale of {mine['scale']:g}"
-        then = "what does your comparison make of a share of exactly 0.01?"
+        then = "how does your comparison treat a share of exactly 0.01?"
         what = "exactly 1 % of the values is flushed; it must be less than 1 %"
         told = told or Wrong(what, why=why, next=then)
     return told
@@ -127,7 +132,7 @@ def _other_share(rows: list[_Row]) -> Wrong | None:
             mine["scale"] != right["scale"] for _, mine, right in rows
         ):
             case, mine, right = next(row for row in rows if row[1]["scale"] != row[2]["scale"])
-            why = f"{case['format']['name']}: {mine['scale']:g} came back, and {right['scale']:g} is right"
+            why = f"{case['format']['name']}: your function returned {mine['scale']:g}, expected {right['scale']:g}"
             return Wrong(what, why=why, next=then)
     return None
 
@@ -160,18 +165,18 @@ def _not_normal(fmt: Any, bins: _Bins, power: int) -> float:
 _SHARES: list[tuple[Callable[[Any, _Bins, int], float], str, str]] = [
     (
         _most_in_a_bin,
-        "each bin was allowed to lose 1 % on its own",
-        "what all bins lose counts together",
+        "your code allows each bin to lose 1 % of the values",
+        "add up what all bins lose",
     ),
     (
         _magnitude,
-        "values were weighed with their size",
-        "1 % of the values is meant: a small gradient counts as much as a large one",
+        "your code weights values by their size",
+        "count values: a small gradient counts as much as a large one",
     ),
     (
         _not_normal,
-        "subnormals were counted as flushed",
-        "they have fewer bits, and are not 0: which is the largest value that becomes 0?",
+        "your code counts subnormals as flushed",
+        "subnormals have fewer bits, but are not 0: which is the largest value that becomes 0?",
     ),
 ]
 _SLIPS = (

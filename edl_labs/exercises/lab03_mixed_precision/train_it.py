@@ -71,25 +71,32 @@ class TrainIt(Exercise):
         with torch_threads(1):
             start, light = _reference(case)
             loss = _loss(case, got["weights"])
-        why = f"loss {loss:.4g} after training; fp32 reaches {light:.4g} from {start:.4g}"
+        why = f"the loss is {loss:.4g} after training; in fp32 it falls to {light:.4g} from {start:.4g}"
         left_out = _left_out(case, got)
         if loss != loss or loss > _ALLOWED * light:
             _refuse_known(got, loss, start, why, left_out)
         if not math.isfinite(loss):
-            then = left_out or "a step with infinite gradients was taken"
-            raise Wrong("the weights are no longer numbers", why=why, next=then)
+            then = left_out or "make sure that no step is taken with infinite gradients"
+            raise Wrong("the weights are no longer finite numbers", why=why, next=then)
         if start - loss < 0.5 * (start - light):
-            then = left_out or "are gradients scaled, unscaled, and is the scale brought down when they overflow?"
+            then = left_out or "are the gradients scaled and unscaled, and does the scale fall when they overflow?"
             raise Wrong("the network did not learn", why=why, next=then)
         if loss > _ALLOWED * light:
-            then = left_out or "zero the gradients, use every batch once"
-            raise Wrong("the network is more than 2 % behind fp32", why=why, next=then)
+            then = left_out or "zero the gradients for every batch, and use every batch once"
+            raise Wrong("the loss is more than 2 % above that of fp32", why=why, next=then)
         if "".join(call for call in got["calls"] if call in _NOTED.values()).startswith(_UPDATE):
-            why = "the scale may change while the gradients still carry the old one, and found infinities are forgotten"
-            raise Wrong("update() is called before step()", why=why, next="first step, then update, in every batch")
+            why = (
+                "update() may change the scale while gradients still have "
+                "the old one, and it forgets infinities that were found"
+            )
+            raise Wrong(
+                "your loop calls update() before step()", why=why, next="call step(), then update(), in every batch"
+            )
         if not want["scale"] / 4 <= got["scale"] <= want["scale"] * 4:
-            why = f"it ended at {got['scale']:g}, and {want['scale']:g} is expected"
-            raise Wrong("the scaler was not kept up to date", why=why, next="update() once after every step()")
+            why = f"its scale ended at {got['scale']:g}, expected about {want['scale']:g}"
+            raise Wrong(
+                "your loop does not keep the scaler up to date", why=why, next="call update() once after every step()"
+            )
         problem = _losses_mistake(case, got)
         if problem:
             what, why, then = problem
@@ -169,8 +176,8 @@ def _plain_losses(returned: Any) -> tuple[str, list[float]]:
 def _left_out(case: Any, got: Any) -> str:
     """What the loop did not call, as advice; empty when nothing is missing."""
     if got["zeroed"] < _STEPS:
-        called = f"zero_grad() was called {got['zeroed']} times for {_STEPS} batches"
-        return f"{called}: old gradients, infinite ones too, stay and are added to"
+        called = f"call zero_grad() for every batch, not {got['zeroed']} times for {_STEPS} batches"
+        return f"{called}: old gradients, even infinite ones, stay, and new ones are added to them"
     if got["scale"] == case["init_scale"]:
         return "the scale never changed: call scaler.update() after every scaler.step()"
     return ""
@@ -180,17 +187,23 @@ def _refuse_known(got: Any, loss: float, start: float, why: str, left_out: str) 
     """Wrong for what the order of the calls and the size of the loss tell of a network that did not learn."""
     calls, step = got["calls"], _NOTED["step"]
     if _DONE + _STEPPED in calls:
-        then = "scaler.step(optimizer) calls it, unless gradients overflowed"
-        raise Wrong("optimizer.step() is called in addition to scaler.step()", why=why, next=then)
+        then = "leave it out: scaler.step(optimizer) calls it, unless gradients overflowed"
+        raise Wrong("your loop calls optimizer.step() in addition to scaler.step()", why=why, next=then)
     if loss == start and calls.count(_BACKWARD + _ZEROED + step) == _STEPS:
-        then = "zero_grad() comes before backward(), or after the step"
-        raise Wrong("gradients are zeroed between backward() and the step", why=why, next=then)
+        then = "call zero_grad() before backward(), or after the step"
+        raise Wrong("your loop zeroes gradients between backward() and the step", why=why, next=then)
     if loss == start and not left_out and _BACKWARD in calls and _STEPPED in calls:
-        then = "call backward() on scaler.scale(loss) as it is: what is small before backward() is 0 in fp16 after it"
-        raise Wrong("the network did not learn: you did not scale its loss, or divided it again", why=why, next=then)
+        then = "call backward() on scaler.scale(loss) itself: the gradients of a small loss become 0 in fp16"
+        raise Wrong(
+            "the network did not learn: you did not scale its loss, or you divided it again", why=why, next=then
+        )
     if math.isfinite(loss) and loss > 1e3 * start:
-        then = "train what model.loss gives, its loss_weight included, and let scaler.step() divide by the scale"
-        raise Wrong("steps are far too large: gradients lack the loss_weight, or keep the scale", why=why, next=then)
+        then = "train on what model.loss returns, including its loss_weight, and let scaler.step() divide by the scale"
+        raise Wrong(
+            "the steps are far too large: the gradients lack the loss_weight, or still have the scale",
+            why=why,
+            next=then,
+        )
 
 
 def _losses_mistake(case: Any, got: Any) -> tuple[str, str, str] | None:
@@ -198,38 +211,42 @@ def _losses_mistake(case: Any, got: Any) -> tuple[str, str, str] | None:
     then = "append loss.item() / model.loss_weight for every batch, and return the list"
     if got["returned"] == _LAZY:
         then = "append to a list and return it, without `yield`"
-        return "a generator came back instead of a list", "nothing trains until it is iterated", then
+        return "your function returned a generator, expected a list", "nothing is trained until it is iterated", then
     if got["returned"] == _GRAPHS:
-        why = "the losses require grad: as long as they are kept, so is the graph of each batch"
-        return "got tensors with their graphs, expected floats", why, then
+        why = "the losses require grad, so keeping them keeps the graph of each batch"
+        return "your function returned tensors with their graphs, expected floats", why, then
     if got["returned"] != "list" or len(got["losses"]) != _STEPS:
         came = f"{len(got['losses'])} losses" if got["returned"] == "list" else got["returned"]
         return (
-            "the network learned, but what came back is not a list of one loss per batch",
-            f"{came} for {_STEPS} batches",
+            "the network learned, but your function did not return a list of one loss per batch",
+            f"it returned {came} for {_STEPS} batches",
             then,
         )
     if not all(map(math.isfinite, got["losses"])):
-        why = "one of them is infinite, NaN or not a plain number"
+        why = "one of the losses is infinite, NaN or not a plain number"
         return "the network learned, but not every returned loss is a finite float", why, then
     first = _first_loss(case)
     if close(got["losses"][0], first * case["loss_weight"], rtol=1e-2):
         why = f"the first is {got['losses'][0]:.3g}; without the weight it is {first:.4g}"
-        return "the returned losses still have the model's loss_weight in them", why, then
+        return "the returned losses still include the model's loss_weight", why, then
     unseen = [
         (at, mine)
         for at, mine in enumerate(got["losses"])
         if not any(close(mine, seen, rtol=1e-3) for seen in got["seen"])
     ]
     if unseen or not close(got["losses"][0], first, rtol=1e-2):
-        why = f"the first is {got['losses'][0]:.7g}; model.loss gave {first:.7g} on that batch before its step"
+        why = f"the first is {got['losses'][0]:.7g}; model.loss returned {first:.7g} on that batch before its step"
         if close(got["losses"][0], first, rtol=1e-3):
             at, mine = unseen[0]
             why = (
-                f"loss number {at}, from 0, is {mine:.7g}, but model.loss did not return "
-                "that for any batch before its step"
+                f"loss number {at} (counting from 0) is {mine:.7g}, but model.loss did not return "
+                "that value for any batch before its step"
             )
-        return "the returned losses are not those that were trained on", why, "neither scaled nor weighted: " + then
+        return (
+            "the returned losses are not those that your loop trained on",
+            why,
+            "do not scale or weight the losses: " + then,
+        )
     return None
 
 

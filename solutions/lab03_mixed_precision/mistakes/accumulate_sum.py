@@ -1,11 +1,11 @@
 # %% mistake="adds_floats"
-# told: the sum left the short format
+# told: your sum is not a number of the short format
 def sum_low(values):
     return math.fsum(float(value) for value in values)
 
 
 # %% mistake="builds_the_sum_of_floats"
-# told: not every value enters the sum once
+# told: your sum does not contain every value once
 # like: cancels_what_it_does_not_add
 def sum_low(values):
     left = math.fsum(float(value) for value in values)
@@ -20,7 +20,7 @@ def sum_low(values):
 
 
 # %% mistake="cancels_what_it_does_not_add"
-# told: not every value enters the sum once
+# told: your sum does not contain every value once
 def sum_low(values):
     left = math.fsum(float(value) for value in values)
     powers = [values[0]]
@@ -36,7 +36,7 @@ def sum_low(values):
 
 
 # %% mistake="gives_back_the_wrong_way"
-# told: differences of sums have a part in the result, and it is still too far off
+# told: your result uses differences of sums, but it is still too far off
 def sum_low(values):
     total, lost = values[0], values[0] - values[0]
     for value in values[1:]:
@@ -48,7 +48,7 @@ def sum_low(values):
 
 
 # %% mistake="odd_one_dropped"
-# told: part of the values never enter the sum
+# told: some of the values never enter your sum
 def sum_low(values):
     sums = list(values)
     while len(sums) > 1:
@@ -57,7 +57,7 @@ def sum_low(values):
 
 
 # %% mistake="one_after_another"
-# told: the running sum grew until it swallowed what was added
+# told: your running sum grew until the added values were lost
 def sum_low(values):
     total = values[0]
     for value in values[1:]:
@@ -66,14 +66,14 @@ def sum_low(values):
 
 
 # %% mistake="sums_of_thirty_two"
-# told: the partial sums still grow too large
+# told: your partial sums still grow too large
 # like: two_halves
 def sum_low(values):
     return sum(sum(values[i : i + 32]) for i in range(0, len(values), 32))
 
 
 # %% mistake="two_halves"
-# told: the partial sums still grow too large
+# told: your partial sums still grow too large
 def sum_low(values):
     middle = len(values) // 2
     return sum(values[:middle]) + sum(values[middle:])

@@ -1,5 +1,5 @@
 # %% mistake="each_side_for_itself"
-# told: padded further than the others let it pay
+# told: further than the other sides let it pay
 def alignment(shape, bits):
     """The strictest rule that all sides obey: "128 B", "16 B" or "none"."""
     for rule, rule_bits in (("128 B", 1024), ("16 B", 128)):
@@ -22,7 +22,7 @@ def best_padding(shape, bits, *, rates):
 
 
 # %% mistake="multiples_of_eight"
-# told: the product is better aligned than that
+# told: the product is better aligned than your answer says
 def alignment(shape, bits):
     return (
         "128 B"
@@ -34,7 +34,7 @@ def alignment(shape, bits):
 
 
 # %% mistake="never_pads"
-# told: leaving it as it is takes longer
+# told: leaving the shape unchanged takes longer
 def best_padding(shape, bits, *, rates):
     return list(shape)
 

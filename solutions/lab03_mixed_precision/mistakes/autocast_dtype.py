@@ -1,5 +1,5 @@
 # %% mistake="cpu_is_like_cuda"
-# told: does not come out in
+# told: is not in
 _right_dtype = autocast_dtype
 
 
@@ -8,13 +8,13 @@ def autocast_dtype(op, inputs, *, device_type, dtype):
 
 
 # %% mistake="everything_short"
-# told: does not come out in
+# told: is not in
 def autocast_dtype(op, inputs, *, device_type, dtype):
     return dtype
 
 
 # %% mistake="float64_comes_first"
-# told: of two dtypes float64 is the wider one
+# told: float64 is the wider of the two dtypes
 _right_dtype = autocast_dtype
 
 
@@ -26,13 +26,13 @@ def autocast_dtype(op, inputs, *, device_type, dtype):
 
 
 # %% mistake="keeps_the_first_input"
-# told: does not come out in
+# told: is not in
 def autocast_dtype(op, inputs, *, device_type, dtype):
     return inputs[0]
 
 
 # %% mistake="only_float32_is_cast"
-# told: casts the other short dtype as well
+# told: casts the other short dtype, too
 def autocast_dtype(op, inputs, *, device_type, dtype):
     """The dtype of an operator's result under autocast to `dtype`, as text."""
     short = {"linear", "matmul", "conv2d", "scaled_dot_product_attention"}

@@ -1,5 +1,5 @@
 # %% mistake="a_scale_for_the_large_ones"
-# told: train_static still loses gradients on the way back
+# told: train_static still loses gradients in the backward pass
 # like: still_a_small_number
 # %% replace
 scale = 2.0**28
@@ -82,7 +82,7 @@ train_scheduled = faulty_scheduled
 
 
 # %% mistake="schedule_by_the_loss"
-# told: takes a finite loss for a step that was taken
+# told: treats a finite loss as a step that was taken
 def train_scheduled(model, batches, optimizer, scaler, scheduler):
     """faulty_scheduled, mended."""
     for x, y in batches:
@@ -96,7 +96,7 @@ def train_scheduled(model, batches, optimizer, scaler, scheduler):
 
 
 # %% mistake="still_a_small_number"
-# told: train_static still loses gradients on the way back
+# told: train_static still loses gradients in the backward pass
 def train_static(model, batches, optimizer, half_gradients):
     for x, y in batches:
         optimizer.zero_grad()

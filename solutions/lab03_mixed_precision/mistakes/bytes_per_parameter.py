@@ -19,7 +19,7 @@ def bytes_per_parameter(recipe):
 
 
 # %% mistake="copies_are_resident"
-# told: a copy that comes and goes was counted as resident
+# told: your code counts a temporary copy as resident
 _right_bytes = bytes_per_parameter
 
 
@@ -29,7 +29,7 @@ def bytes_per_parameter(recipe):
 
 
 # %% mistake="frozen_weights_are_free"
-# told: frozen weights take memory too
+# told: frozen weights take memory, too
 _right_bytes = bytes_per_parameter
 
 
@@ -41,7 +41,7 @@ def bytes_per_parameter(recipe):
 
 
 # %% mistake="states_in_fp32_always"
-# told: something of a pure bf16 training was counted in fp32
+# told: your code counts part of a pure bf16 training in fp32
 _right_bytes = bytes_per_parameter
 
 
@@ -55,7 +55,7 @@ def bytes_per_parameter(recipe):
 
 
 # %% mistake="whole_bytes"
-# told: the bytes were rounded
+# told: your code rounds the bytes
 from functools import wraps
 
 
@@ -72,7 +72,7 @@ bytes_per_parameter = _rounded(bytes_per_parameter)
 
 
 # %% mistake="zero_splits_everything"
-# told: does not split all of that
+# told: does not split all that your code splits
 _right_bytes = bytes_per_parameter
 
 
@@ -81,7 +81,7 @@ def bytes_per_parameter(recipe):
 
 
 # %% mistake="master_copy_only_with_states"
-# told: the master copy was left out where the optimizer keeps no states
+# told: your code leaves out the master copy if the optimizer keeps no states
 # %% replace
 kept = 0 if recipe["offload"] else master + states
 # %% by

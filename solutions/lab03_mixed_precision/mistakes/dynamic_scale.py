@@ -17,7 +17,7 @@ class LossScaler(_RightScaler):
 
 
 # %% mistake="divides_twice"
-# told: the gradients were unscaled twice
+# told: your scaler unscales the gradients twice
 _RightScaler = LossScaler
 
 
@@ -51,7 +51,7 @@ class LossScaler(_RightScaler):
 
 
 # %% mistake="first_group_only"
-# told: in the second parameter group only
+# told: but only in the second parameter group
 _RightScaler = LossScaler
 
 
@@ -94,7 +94,7 @@ class LossScaler(_RightScaler):
 
 
 # %% mistake="never_below_one"
-# told: the scale stopped at 1
+# told: your scale does not fall below 1
 _RightScaler = LossScaler
 
 
@@ -105,7 +105,7 @@ class LossScaler(_RightScaler):
 
 
 # %% mistake="never_grows"
-# told: the scale did not grow when it was time
+# told: the scale did not grow when it should have
 _RightScaler = LossScaler
 
 

@@ -31,7 +31,7 @@ def static_scale(exponents, counts, fmt):
 
 
 # %% mistake="never_refuses_a_histogram"
-# told: a scale came back where none is right
+# told: your function returned a scale where none is right
 def static_scale(exponents, counts, fmt):
     for power in range(-200, 201):
         lost = [

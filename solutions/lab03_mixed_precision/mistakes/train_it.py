@@ -1,5 +1,5 @@
 # %% mistake="a_quarter_of_the_batches"
-# told: more than 2 % behind fp32
+# told: more than 2 % above that of fp32
 _right_training = train_in_half
 
 
@@ -32,7 +32,7 @@ def train_in_half(model, batches, optimizer, scaler):
 
 
 # %% mistake="updates_before_the_step"
-# told: update() is called before step()
+# told: your loop calls update() before step()
 # %% replace
 scaler.scale(loss).backward()
 # %% by
@@ -44,7 +44,7 @@ scaler.update()
 
 
 # %% mistake="losses_after_the_step"
-# told: the returned losses are not those that were trained on
+# told: the returned losses are not those that your loop trained on
 # %% replace
 losses.append(loss.item() / model.loss_weight)
 # %% by

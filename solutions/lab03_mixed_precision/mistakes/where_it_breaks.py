@@ -1,5 +1,5 @@
 # %% mistake="overflow_right_after_the_largest"
-# told: a value that is rounded back to the largest number was called an overflow
+# told: your answer is rounded back to the largest number
 _right_ends = where_it_breaks
 
 
@@ -9,7 +9,7 @@ def where_it_breaks(fmt):
 
 
 # %% mistake="power_of_two_is_rounded"
-# told: a power of two is never rounded
+# told: your answer is a power of two, which is never rounded
 _right_ends = where_it_breaks
 
 
@@ -18,7 +18,7 @@ def where_it_breaks(fmt):
 
 
 # %% mistake="smallest_number_flushes"
-# told: the smallest number of the format was taken for one that flushes
+# told: your answer is the smallest number of the format, which does not become 0
 _right_ends = where_it_breaks
 
 
@@ -29,7 +29,7 @@ def where_it_breaks(fmt):
 
 
 # %% mistake="ties_at_the_end_go_up"
-# told: a tie at the end of the range was sent up
+# told: your code rounds a tie at the end of the range up
 _right_ends = where_it_breaks
 
 

@@ -67,22 +67,22 @@ def test_two_levels_of_sums_are_too_few_where_all_roundings_go_one_way(judged, s
     def two_levels(values):
         return sum(sum(values[i : i + size]) for i in range(0, len(values), size))
 
-    assert "the partial sums still grow too large" == judged("accumulate_sum", seed=seed, sum_low=two_levels).what
+    assert "your partial sums still grow too large" == judged("accumulate_sum", seed=seed, sum_low=two_levels).what
 
 
 def test_every_value_enters_the_sum_once(judged):
     def one_for_another(values):
         return pairs([*values[1:], values[1]])
 
-    assert "not every value enters the sum once" == judged("accumulate_sum", sum_low=one_for_another).what
+    assert "your sum does not contain every value once" == judged("accumulate_sum", sum_low=one_for_another).what
 
 
 @pytest.mark.parametrize(
     ("wrong", "told"),
     [
-        (lambda values: values[0], "most values are missing from the sum"),
-        (lambda values: pairs(values[::2]), "part of the values never enter the sum"),
-        (lambda values: float(pairs(values)), "the sum left the short format"),
+        (lambda values: values[0], "most values are missing from your sum"),
+        (lambda values: pairs(values[::2]), "some of the values never enter your sum"),
+        (lambda values: float(pairs(values)), "your sum is not a number of the short format"),
         (lambda values: pairs([*values, values[0] * 2]), "your code raised TypeError"),
         (lambda values: values[0] + 5.0, "your code raised TypeError"),
     ],
@@ -98,7 +98,7 @@ def test_a_number_of_an_earlier_call_is_no_sum(judged):
         kept.append(pairs(values))
         return kept[0]
 
-    assert "the sum left the short format" == judged("accumulate_sum", sum_low=first_for_ever).what
+    assert "your sum is not a number of the short format" == judged("accumulate_sum", sum_low=first_for_ever).what
 
 
 def test_a_forged_record_is_refused(exercises):
@@ -345,7 +345,7 @@ def test_a_copy_that_is_split_is_told(judged, solution):
 
     outcome = judged("bytes_per_parameter", bytes_per_parameter=split)
 
-    assert ("the peak is wrong", True) == (outcome.what, "never split" in outcome.next)
+    assert ("the peak is wrong", True) == (outcome.what, "do not split" in outcome.next)
 
 
 @pytest.mark.parametrize("seed", range(1, 4))
@@ -358,7 +358,7 @@ def test_empty_bins_are_no_values(judged, solution, seed):
 
     told = judged("static_scale", seed=seed, static_scale=with_empty_bins).what
 
-    assert "empty bins were taken for values that overflow" == told
+    assert "your code treats empty bins as values that overflow" == told
 
 
 @pytest.mark.parametrize("answer", ["fp32", "torch.float32"])
@@ -378,11 +378,14 @@ def test_an_error_says_for_which_value(judged, solution):
 @pytest.mark.parametrize(
     ("changes", "told"),
     [
-        (lambda parts: (2 * parts[0], 2 * parts[1]), "weights, copies, gradients and states add up to something else"),
+        (
+            lambda parts: (2 * parts[0], 2 * parts[1]),
+            "weights, copies, gradients and states add up to a different number",
+        ),
         (lambda parts: (parts[0], parts[0]), "the peak is wrong"),
         (lambda parts: parts[0], "wrong kind of answer"),
-        (lambda parts: (*parts, 0), "a recipe has two answers"),
-        (lambda parts: (math.nan, parts[1]), "every parameter costs something"),
+        (lambda parts: (*parts, 0), "expected two answers"),
+        (lambda parts: (math.nan, parts[1]), "your answer is not above 0, but every parameter costs something"),
     ],
 )
 def test_wrong_budgets_are_told_what_they_are(judged, solution, changes, told):
@@ -420,9 +423,9 @@ def test_cases_ask_for_every_kind_of_padding(solution, exercises, seed):
 @pytest.mark.parametrize(
     ("answer", "told"),
     [
-        (lambda shape, bits, rates: [1, 1, 1], "padding makes nothing smaller"),
-        (lambda shape, bits, rates: shape[:2], "a padded product has three whole sides"),
-        (lambda shape, bits, rates: [side + 0.5 for side in shape], "a padded product has three whole sides"),
+        (lambda shape, bits, rates: [1, 1, 1], "your padding makes a side smaller"),
+        (lambda shape, bits, rates: shape[:2], "expected three whole numbers, the padded sides"),
+        (lambda shape, bits, rates: [side + 0.5 for side in shape], "expected three whole numbers, the padded sides"),
     ],
 )
 def test_paddings_that_are_none_are_refused(judged, answer, told):

@@ -74,9 +74,9 @@ def test_gradients_that_are_alike_times_too_large_tell_how_many():
 @pytest.mark.parametrize(
     ("first", "what", "next_words"),
     [
-        (2.0**30, "train_static takes steps of gradients that are still scaled", "what undoes that"),
+        (2.0**30, "train_static takes steps with gradients that are still scaled", "what undoes that"),
         (1.0, "train_static overflows", "is every gradient divided"),
-        (math.inf, "train_static overflows", "how large may a scale be, if"),
+        (math.inf, "train_static overflows", "how large may a scale be if"),
     ],
 )
 def test_weights_that_are_no_numbers_are_told_by_the_first_gradients(exercises, first, what, next_words):

@@ -27,8 +27,8 @@ def resident(case, *, wrong=""):
 @pytest.mark.parametrize(
     ("wrong", "what"),
     [
-        ("whole master", "the master copy was not split"),
-        ("frozen master", "weights that are not trained were given a master copy"),
+        ("whole master", "your code does not split the master copy"),
+        ("frozen master", "your code counts a master copy of weights that are not trained"),
         ("whole states", None),
         ("frozen gradients", None),
     ],

@@ -10,11 +10,11 @@ from edl_labs.exercises.lab03_mixed_precision.range_and_scale import StaticScale
 from edl_labs.exercises.lab03_mixed_precision.scale_slips import known_scale_slip
 
 NAMED = {
-    "below one": "the scale that fits is below 1; your scale never is",
-    "empty bins": "empty bins were taken for values that overflow",
+    "below one": "your scale is never below 1, although the one that fits may be",
+    "empty bins": "your code treats empty bins as values that overflow",
     "one per cent": "exactly 1 % of the values is flushed; it must be less than 1 %",
-    "exponent": "the exponent of the scale came back, and not the scale",
-    "lower edge": "the overflow was looked for at the lower edge of the uppermost bin",
+    "exponent": "your function returned the exponent of the scale, not the scale",
+    "lower edge": "your code checks for overflow at the lower edge of the highest bin",
 }
 
 

@@ -10,8 +10,8 @@ from edl_labs.errors import Wrong
 from edl_labs.exercises.lab03_mixed_precision.recorded_sums import AccumulateSum
 
 CASE = {"name": "bf16", "mantissa_bits": 7, "low": -126, "values": [1.0] * 600}  # 256 + 1 is 256 there
-ZERO = "the loss that is worked out is 0 every time"
-LAST = "one loss alone is given back, the last one, when all values are added"
+ZERO = "the loss that you compute is always 0"
+LAST = "you give back only one loss, the last one, after all values have been added"
 
 
 def told(sum_low) -> str:

@@ -26,10 +26,10 @@ def told(batch: str, *, loss: float = START, left_out: str = "") -> str:
 @pytest.mark.parametrize(
     ("batch", "loss", "what"),
     [
-        ("lzbsodou", float("nan"), "optimizer.step() is called in addition to scaler.step()"),
-        ("lbzsodu", START, "gradients are zeroed between backward() and the step"),
-        ("lzbsodu", START, "the network did not learn: you did not scale its loss, or divided it again"),
-        ("lzbsodu", 1e12, "steps are far too large: gradients lack the loss_weight, or keep the scale"),
+        ("lzbsodou", float("nan"), "your loop calls optimizer.step() in addition to scaler.step()"),
+        ("lbzsodu", START, "your loop zeroes gradients between backward() and the step"),
+        ("lzbsodu", START, "the network did not learn: you did not scale its loss, or you divided it again"),
+        ("lzbsodu", 1e12, "the steps are far too large: the gradients lack the loss_weight, or still have the scale"),
     ],
 )
 def test_the_calls_and_the_loss_name_the_mistake(batch, loss, what):
@@ -109,8 +109,8 @@ def _padded(rule, case):
 @pytest.mark.parametrize(
     ("work", "what"),
     [
-        (lambda m, k, n: m * n, "k was padded as if that cost nothing"),
-        (lambda m, k, n: m + k + n, "the sides were added up"),
+        (lambda m, k, n: m * n, "your code pads k as if that cost nothing"),
+        (lambda m, k, n: m + k + n, "your code adds up the sides"),
         (lambda m, k, n: m * k + k * n + m * n, "elements that are read and written"),
         (lambda m, k, n: m * k * n, None),
     ],
