@@ -13,7 +13,7 @@
 # * say how long a transfer takes, and spot an error of a factor of eight or ten in a table.
 #
 # **About 198 minutes (estimated)**, in two sittings: the first ends with section 3. Practice carries no points. It
-# takes another 55 minutes (estimated), and its sections can be done in any order. In it you count the work that tiles
+# takes another 55 minutes (estimated), and its sections can be done in any order. There you count the work that tiles
 # waste, and overlap a transfer with computation.
 #
 # | exercise | section | minutes |

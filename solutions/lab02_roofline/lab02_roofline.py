@@ -14,7 +14,7 @@
 # * say how much a change can gain before you make it, and how large a batch must be to hide the network.
 #
 # **About 214 minutes (estimated)**, in two sittings: the first ends with section 5. Practice carries no points. It
-# takes another 51 minutes (estimated), and its sections can be done in any order. In it you find the batch at which a
+# takes another 51 minutes (estimated), and its sections can be done in any order. There you find the batch at which a
 # layer stops waiting for memory, and plan on how many nodes to train.
 #
 # | exercise | section | minutes |
@@ -100,8 +100,8 @@ with reveal_prediction("longer", "longer_by", "remains") as truth:
 # Rounding does not matter for the decision: a faster arithmetic unit does not help if it is idle nearly all of the
 # time. *Even substantial change in this number is irrelevant*, the slide says of the shorter time.
 #
-# What decides is the quotient FLOPs / bytes, the **arithmetic intensity**. Here it is 0.5 FLOP/B, while the machine
-# could do 6e12 / 300e9 = 20 FLOPs for every byte it moves.
+# The number that decides is the quotient FLOPs / bytes, the **arithmetic intensity**. Here it is 0.5 FLOP/B, while the
+# machine could do 6e12 / 300e9 = 20 FLOPs for every byte it moves.
 #
 # Deck [004] names three levers: different software, different hardware, and a different model. It gives two reasons to
 # pull them. First, you learn sooner from experiments that end sooner. Second, scale pays off: the loss of language
@@ -310,13 +310,13 @@ with requires_solution("intensity"):
 # %% [markdown]
 # ## 4. The roofs of your machine
 #
-# A datasheet says what a chip could do. What can yours do? `roofline.ceilings()` measures it for some seconds. It
-# reads, copies and adds (*triad*: a = b + s·c) larger and larger data, so that each level of memory shows up. It also
-# multiplies matrices of many shapes in each dtype. If there is a GPU, it measures the GPU in the same way, and compares
-# it with the datasheet. Not every peak can be reached: according to deck [004], CUDA code got less than half of the
-# peak of some of NVIDIA's Kepler chips. The result is stored, so a second call is quick; `refresh=True` measures again.
-# A core's own caches, L1 and L2, are so fast that only compiled code can measure their rate. On a machine without a C
-# compiler they are skipped.
+# A datasheet says what a chip could do. What can yours do? `roofline.ceilings()` measures it, which takes some seconds.
+# It reads, copies and adds (*triad*: a = b + s·c) larger and larger data, so that each level of memory shows up. It
+# also multiplies matrices of many shapes in each dtype. If there is a GPU, it measures the GPU in the same way, and
+# compares it with the datasheet. Not every peak can be reached: according to deck [004], CUDA code got less than half
+# of the peak of some of NVIDIA's Kepler chips. The result is stored, so a second call is quick; `refresh=True` measures
+# again. A core's own caches, L1 and L2, are so fast that only compiled code can measure their rate. On a machine
+# without a C compiler they are skipped.
 #
 # **Predict** for this machine: at how many GB/s does its main memory copy, how many GFLOP/s does it reach in FP32, and
 # where is its ridge? (The V100: 900 GB/s, 15 700 GFLOP/s in FP32.) Measuring takes about 20 seconds, longer on a busy
@@ -768,8 +768,8 @@ with requires_solution("diagnose"), reveal_prediction("long_k") as truth:
 # launches, tiles, power. According to their datasheets, an H100 computes 15 times as fast as a T4 in FP16, and its
 # memory is 10.5 times as fast.
 #
-# **Predict:** three linear layers of 1024, each with a ReLU, process a batch of 65 536. How many times as fast is the
-# H100?
+# **Predict:** three linear layers of 1024, each with a ReLU, process a batch of 65 536. How many times as fast as the
+# T4 is the H100?
 
 # %%
 predict("h100_faster", "The H100 is faster by a factor of", unit="times")
@@ -1072,7 +1072,7 @@ legend = axes.legend(frameon=False)
 # ridge in fp16 is 153 FLOP/B. At a batch of 128, even an infinitely wide layer has only 128 FLOP/B, which allows 84 %
 # of the ceiling.
 #
-# Throughput is not the goal, though: it always grows with the batch. Deck [004] argues with the *cycle time*: research
+# Throughput is not the goal, though: a larger batch never lowers it. Deck [004] argues with the *cycle time*: research
 # is guided exploration, so the wall-clock time of an *experiment* counts, and it "falls, then rises again with M".
 # Suppose that a model must see 1 + M / 200 times as many examples when its batch is M (with a small batch, it learns
 # more from each example). **Predict** the best M for N = 1024.

@@ -69,7 +69,9 @@ class FasterThanLight(Exercise):
                 return Wrong(what, why=why, next="below which of the two bounds can a time not fall?")
         if all(_is_mean(case, *both) for case, *both in zip(cases, got, want, strict=True)):
             why = "every fraction is halfway between the fraction of the bandwidth and the fraction of the peak"
-            then = "use the slower of the two: only it sets the bound, and the other need not be near its own limit"
+            then = (
+                "use the slower of the two: only that one sets the bound, and the other one may be far from its limit"
+            )
             return Wrong("your code averages two fractions", why=why, next=then)
         return None
 
@@ -125,18 +127,21 @@ def _is_mean(case: Any, got: Any, want: Any) -> bool:
 def _wrongly_refused(case: Any) -> Wrong:
     move_s, compute_s = _bounds_s(case)
     if case["time_s"] == max(move_s, compute_s):
-        what, why = "your code refused a time exactly at the bound", "a time equal to the bound is possible, if rare"
+        what, why = "your code refused a time exactly at the bound", "a time equal to the bound is rare, but possible"
     elif case["time_s"] < move_s + compute_s:
         what, why = "your code refused a possible time", "moving and computing can happen at the same time"
     else:
-        what, why = "your code refused a slow time", "it is as long as both bounds together, or longer"
+        what, why = "your code refused a slow time", "the time is at least the sum of both bounds"
     return Wrong(what, why=why, next="below which of the two bounds can a time not fall?")
 
 
 def _wrong_fraction(case: Any, fraction: Any, right: float) -> Wrong:
     move_s, compute_s = _bounds_s(case)
     if right and close(fraction, 1 / right):
-        what, why = "your answer says how many times slower it was", "the fraction of the speed of light is at most 1"
+        what, why = (
+            "your answer is a slow-down factor, not a fraction",
+            "the fraction of the speed of light is at most 1",
+        )
     elif close(fraction, 100 * right):
         what, why = "your answer is a percentage", "expected a fraction, which is at most 1"
     elif close(fraction, (move_s + compute_s) / case["time_s"]):

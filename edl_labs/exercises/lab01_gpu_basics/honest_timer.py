@@ -190,8 +190,7 @@ def _unexplained(every: list[Window], value: Any, *, is_right: bool) -> Wrong:
         return Wrong(
             "no two readings of the clock give this number",
             why="the number is right, but it does not follow from what your timer measured",
-            next="make enough calls between two readings, drain the device before each, and return the time per call "
-            "they give",
+            next="make enough calls between two readings, drain the device before each, and return the time per call",
         )
     if not every:
         why = "there are no two readings of the clock with calls between them"

@@ -158,7 +158,8 @@ _OTHER_RATES: tuple[tuple[Callable[[_Answers], bool], str, str, str], ...] = (
     (
         _takes_the_slower,
         "your code chooses the slower unit",
-        "every wrong answer is the rate of the slower unit: your code may choose it, or the first unit that it finds",
+        "every wrong answer is the rate of the slower unit: perhaps "
+        "your code chooses it, or the first unit that it finds",
         "look at both units, and use the larger number",
     ),
     (
@@ -266,13 +267,13 @@ _OTHER_TIMES: tuple[tuple[Callable[[Any], float], str, str, str], ...] = (
     ),
     (
         _over(_one_power_less),
-        "your code reads each prefix as one power of 1000 or 1024 too small",
+        "your code uses one power of 1000 or 1024 too few for each prefix",
         "all times are those that k = 1, M = 1000, Ki = 1 and Mi = 1024 would give",
         "print FACTOR: what are the factors of k and of Ki?",
     ),
     (
         _over(_whole),
-        "your code cuts an amount to a whole number",
+        "your code truncates an amount to a whole number",
         "all times are those of amounts without the digits after the decimal point",
         "read the number in '1.5 TiB' as 1.5",
     ),

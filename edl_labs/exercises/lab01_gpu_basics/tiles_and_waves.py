@@ -100,13 +100,10 @@ class WaveQuantization(Exercise):
         for picks, what, then in _OTHER_WIDTHS:
             if all(picks(case, answer) or answer == right for case, answer, right in asked):
                 why = f"this explains all {wrong} wrong widths"
-                return Wrong(what, why=why, next=f"{then}: divide the wanted elements by what the waves could compute")
+                return Wrong(what, why=why, next=f"{then}; divide the wanted elements by what the waves could compute")
         wide = [one for one in asked if one[0]["bound"] >= one[0]["tile_n"]]
         if all(answer % case["tile_n"] == 0 < answer for case, answer, _ in wide):
-            why = (
-                f"{len(wide)} of {len(wide)} widths are multiples of tile_n in cases where the bound has room for a "
-                "tile"
-            )
+            why = f"{len(wide)} of {len(wide)} widths are multiples of tile_n where the bound is at least one tile wide"
             return Wrong(
                 "your function returned only widths of whole tiles", why=why, next="try the widths in between, too"
             )
@@ -152,7 +149,7 @@ def _tile_mistake(case: Any, tiles: Any) -> Wrong:
         why = f"it divides m by {case['tile_n']}, and n by {case['tile_m']}"
         return Wrong("your code swaps the sides of the tile", why=why, next="divide m by tile_m, and n by tile_n")
     if tiles == (math.floor(rows) + 1) * (math.floor(columns) + 1):
-        what, then = "your code adds tiles to a matrix that fits exactly", "work out the case m = tile_m by hand"
+        what, then = "your code adds tiles where the matrix fits exactly", "work out the case m = tile_m by hand"
         return Wrong(what, why="it adds one even if nothing is left over", next=then)
     return Wrong(
         "the number of tiles is wrong",
@@ -235,7 +232,7 @@ def _wave_mistake(case: Any, waves: Any) -> Wrong:
         what, then = "your code leaves out the last wave", "what happens to a tile when every SM is busy?"
         return Wrong(what, why="your number of waves is rounded down", next=then)
     if waves == tiles // sm_count + 1:
-        what, then = "your code counts a full last wave twice", "work out the case of as many tiles as SMs"
+        what, then = "your code counts a full last wave twice", "work out a case with as many tiles as SMs"
         return Wrong(what, why="it adds one even if no tile is left over", next=then)
     return Wrong(
         "the number of waves is wrong",
@@ -259,7 +256,7 @@ def _fullness_mistake(case: Any, efficiency: Any, want: Any) -> Wrong:
         )
     return Wrong(
         "the efficiency is wrong",
-        why=f"it is the share of the places in all waves that a tile uses: expected {_say(want[1])}, got "
+        why=f"it is the share of all waves' places that are used by tiles: expected {_say(want[1])}, got "
         f"{_say(efficiency)}",
         next="how many places do all these waves have together?",
     )
@@ -285,7 +282,7 @@ _OTHER_WIDTHS: tuple[tuple[Callable[[Any, int], bool], str, str], ...] = (
     (
         _one_everywhere,
         "your function returned the narrowest matrix: it looks for the fewest waves, or for the smallest share",
-        "look for the largest share, because few waves may contain little",
+        "look for the largest share: few waves may contain little useful work",
     ),
     (_first_with_full_tiles, "your code considers only the waste of the tiles, not the waves", "count both"),
     (_first_of_its_tiles, "your code considers only the waves, not what the tiles waste", "count both"),
@@ -313,12 +310,12 @@ def _judge_width(case: Any, width: Any, right: Any) -> None:
 def _width_mistake(case: Any, width: int, right: int) -> Wrong:
     what, why = "another width uses the machine better", f"your function returned {width}, but {right} is better"
     if width == case["bound"]:
-        what = "the widest matrix does not use the machine best"
+        what = "the widest matrix is not the one that uses the machine best"
     elif width % case["tile_n"] == 0 and right % case["tile_n"]:
         bound = ", the bound itself," if right == case["bound"] else ""
         why = f"your function returned {width}, a multiple of tile_n; {right}{bound} is better, and is not a multiple"
     elif right == case["bound"]:
-        why = f"your function returned {width}; the bound itself, {right}, is a width, too, and is better"
+        why = f"your function returned {width}; the bound itself, {right}, is also a width, and is better"
     then = (
         "count whole tiles along each side, and whole waves; compare the wanted elements with what the waves could "
         "compute"

@@ -130,8 +130,7 @@ _SLIPS: tuple[tuple[Callable[[list[_Row]], bool], str, str, str], ...] = (
     (
         _list_is_in_order,
         "your answers depend on the order of the spans in the list",
-        "a function that takes the last 'read clock' or 'kernel' in the list for the last in time gives the same "
-        "answers",
+        "a function that takes the last 'read clock' or 'kernel' in the list as the last in time gives these answers",
         "compare start_s and end_s of the spans, or sort them first: the list is in no particular order",
     ),
     (

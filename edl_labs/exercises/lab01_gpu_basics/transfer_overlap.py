@@ -171,11 +171,18 @@ def _slow_calls(run: Replay, parts: int) -> tuple[str, str, str] | None:
     if len(blocking) >= parts > 1:
         ways = {_role(run, entry) for entry in blocking}
         which = f"each {ways.pop()} is" if len(ways) == 1 else "your program repeatedly waits for"
-        return f"{which} a blocking copy", "the host waits for it to end before it issues anything else", _NON_BLOCKING
+        return (
+            f"{which} a blocking copy",
+            "the host waits for each copy to end before it issues anything else",
+            _NON_BLOCKING,
+        )
     last = max(at for at, entry in enumerate(run.program) if entry["op"] in ("copy", "launch"))
     waits = sum(entry["op"] in ("synchronize", "sync_stream", "sync_event") for entry in run.program[:last])
     if parts > 1 and waits >= parts - 1:
-        why = f"it makes {counted(waits, 'synchronisation')} before it has issued the last of {counted(parts, 'part')}"
+        why = (
+            f"the host makes {counted(waits, 'synchronisation')} "
+            f"before it has issued the last of {counted(parts, 'part')}"
+        )
         return "the host waits for the device after every part", why, "wait once, after the last part has been issued"
     return None
 
@@ -244,7 +251,9 @@ def _judge_time(run: Replay, *, best_s: float) -> None:
     spent_s, line = run.makespan_s, run.timeline
     if spent_s <= (1 + TOLERANCE) * best_s:
         return
-    slower = f"it takes {seconds(spent_s)}, {percent(spent_s / best_s - 1)} more than the best known schedule"
+    slower = (
+        f"your schedule takes {seconds(spent_s)}, {percent(spent_s / best_s - 1)} more than the best known schedule"
+    )
     if PAGEABLE in _places(run):
         raise Wrong(
             "your copies go through pageable memory",

@@ -96,7 +96,10 @@ def _search_that_ends(batches: list[tuple[Any, Any, float]]) -> Wrong | None:
     last = max(got for got, _ in found)
     if min(beyond) <= last:
         return None
-    why = f"your batches are rounded up, and end at {say(last)}; you returned {none} for every layer that needs more"
+    why = (
+        f"your batches are rounded up, and the largest is {say(last)}; "
+        f"you returned {none} for every layer that needs more"
+    )
     return Wrong("your code tries only whole batches, and gives up too early", why=why, next=_SOLVE)
 
 
@@ -162,7 +165,7 @@ def _batch_mistake(case: Any, got: float, want: float) -> Wrong:
     elif close(got, bytes_a_flop / 2 * mean / (mean - bytes_a_flop / 2), rtol=1e-3):
         what, why = "your code leaves out inputs or results", "both are moved, and both grow with the batch"
     elif close(got, 40 * inputs / (inputs - 80) if inputs != 80 else 0.0) or close(got, 64):
-        what, why = "your answer is that for the deck's machine", "ridge and itemsize are arguments"
+        what, why = "your answer is the one for the deck's machine", "ridge and itemsize are arguments"
     elif got == math.inf:
         what, why = (
             "your function returned math.inf, but there is a batch that reaches the ridge",

@@ -85,13 +85,13 @@ def _intensity_mistake(case: Any, got: float, want: float) -> Wrong:
             2.0,
             behind != "backward",
             "your code counts the FLOPs twice, or only half of the traffic",
-            "count one product, but sums and results on the ring",
+            "count one product per weight, and both the sums and the results on the ring",
         ),
         (
             2.0,
             True,
             "your code counts only half of the ring's traffic",
-            "count both: first sums go round, then results",
+            "count both trips around the ring: first the sums, then the results",
         ),
         (float(nodes), True, "your code gives the whole batch to each node", "split the batch among the nodes"),
         (case["itemsize"] / 4, True, "your code assumes 4 bytes per weight", "use itemsize"),
@@ -118,7 +118,7 @@ def _intensity_mistake(case: Any, got: float, want: float) -> Wrong:
             1 / nodes,
             nodes > 2,
             "your code sends all weights in every round",
-            "what share of them does a node send in a round?",
+            "what share of the weights does a node send in a round?",
         ),
     ]
     if close(got * want, 1.0):
@@ -176,7 +176,7 @@ def _known_steps(case: Any, name: str, got: float, want: Any) -> list[tuple[floa
             max(3 * forward_s, send_s),
             True,
             "your code sends gradients before the backward pass begins",
-            "what exists by then?",
+            "which gradients exist by then?",
         ),
         (
             got,
@@ -191,14 +191,19 @@ def _known_steps(case: Any, name: str, got: float, want: Any) -> list[tuple[floa
             "give each node its share of the batch",
         ),
         *(
-            (want[name] - share, True, half, "count one product for each weight forward, and two backward")
+            (
+                want[name] - share,
+                True,
+                half,
+                "count one product per weight in the forward pass, and two in the backward pass",
+            )
             for share in shares
         ),
         (
             3 * forward_s + send_s / 2,
             one,
             "your step sends half of the ring's traffic",
-            "count both: first sums go round, then results",
+            "count both trips around the ring: first the sums, then the results",
         ),
         (
             3 * forward_s + send_s * case["nodes"] / max(1, case["nodes"] - 1),

@@ -107,7 +107,7 @@ def _common_mistake(case: Any, got: Any, want: Any) -> Wrong | None:
     last = chain[-1]["flop"] / sum(step["flop"] for step in chain)
     for which, value, right in zip(("unfused", "fused"), got, want, strict=True):
         if last != 1 and close(value, right * last, rtol=1e-6):
-            why, then = f"all {len(chain)} steps do operations", "add up all FLOPs of the chain"
+            why, then = f"all {len(chain)} steps have operations", "add up all FLOPs of the chain"
             return Wrong(f"{which}, your code counts only the operations of the last step", why=why, next=then)
     each = [s["flop"] / sum(size[n] for n in {*s["reads"], s["writes"]}) for s in chain]
     if not close(got[0], want[0], rtol=1e-6) and close(got[0], sum(each) / len(each), rtol=1e-6):
@@ -164,18 +164,18 @@ _UNFUSED: tuple[_Count, ...] = (
     (
         lambda case: _bytes_of(case, _reads(case), case["keep"]),
         "unfused, your code writes only the results in keep",
-        "count the write of each result, in keep or not: the next kernel reads it from memory",
+        "count the write of every result, even if it is not in keep: the next kernel reads it from memory",
     ),
     (
         lambda case: _bytes_of(case, {*_reads(case)}, _made(case)),
-        "unfused, your code counts a tensor that two kernels read only once",
+        "unfused, your code counts a tensor once although two kernels read it",
         "count everything that each kernel reads from memory",
     ),
     (
         lambda case: _bytes_of(
             case, _outside(case), (name for name in _reads(case) if name in _made(case)), _made(case)
         ),
-        "unfused, your code counts an input of the chain that two kernels read only once",
+        "unfused, your code counts an input of the chain once although two kernels read it",
         "count everything that each kernel reads from memory",
     ),
     (
@@ -198,7 +198,7 @@ _FUSED: tuple[_Count, ...] = (
     ),
     (
         lambda case: _bytes_of(case, _outside(case), case["keep"], {*_reads(case)} & {*case["keep"]}),
-        "fused, your code counts reading a kept result back",
+        "fused, your code counts a read of a result that is kept",
         "count only its write: the fused kernel still has it in registers",
     ),
     (

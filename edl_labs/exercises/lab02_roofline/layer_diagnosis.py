@@ -192,8 +192,8 @@ _COUNTS: list[tuple[Callable[[Any, Any], bool | None], str, str]] = [
 ]
 _IF = {
     "latency": "it has at least one thread block for each SM",
-    "math": "math is the limit only with a block for each SM and an intensity above the ridge",
-    "memory": "memory is the limit only with a block for each SM and an intensity below the ridge",
+    "math": "a layer limited by math has at least one block for each SM, and an intensity above the ridge",
+    "memory": "a layer limited by memory has at least one block for each SM, and an intensity below the ridge",
 }
 _NEXT = {
     "latency": "count the blocks again, with whole tiles along both sides; one block per SM is enough",

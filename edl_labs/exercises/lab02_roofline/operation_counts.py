@@ -55,9 +55,11 @@ class Intensity(Exercise):
             why = "the branch for this kind is not written yet, although that of another kind is"
             raise Wrong(f"{_NOT_WRITTEN} for a {case['kind']}", why=why, next="write it, or move it above the `raise`")
         if got is None:
-            why = "it has no branch yet that returns anything for this kind"
+            why = "work_of has no branch yet that returns anything for this kind"
             raise Wrong(
-                f"your function returned nothing for a {case['kind']}", why=why, next="write its branch, or its return"
+                f"your function returned nothing for a {case['kind']}",
+                why=why,
+                next="write the branch, or its return statement",
             )
         two_numbers(got, "flop, moved_bytes")
         if close(got[0], want[1], rtol=1e-9) and close(got[1], want[0], rtol=1e-9):
@@ -168,7 +170,12 @@ def _flop_mistake(case: Any, ratio: float, *, total: float) -> Wrong:
             "how many windows fit, with this stride and padding?",
         ),
         (one_more, True, "your code puts a window where it does not fit", "round down: how many fit along a side?"),
-        (1 / window, True, "your code leaves out the window", "how many numbers does one output number depend on?"),
+        (
+            1 / window,
+            True,
+            "your code leaves out the size of the window",
+            "how many numbers does one output number depend on?",
+        ),
         (
             1 / case.get("channels", 1),
             kind == "conv",

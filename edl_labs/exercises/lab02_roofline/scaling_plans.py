@@ -132,19 +132,19 @@ def _is_long_everywhere(plans: _Plans, wrong: _Plans) -> bool:
     return longer and "strong" in {p.is_of for p in wrong} != {"strong"}
 
 
-_EFFICIENCY = "compute the efficiency: the throughput per node, divided by the throughput of a single node"
+_EFFICIENCY = "compute the efficiency: the throughput per node on P nodes, divided by that of a single node"
 # What all answers together have to be like, and what is told then; a test further down may fit what one above it names.
 _COMMON: tuple[tuple[Callable[[_Plans, _Plans], bool], str, str, str], ...] = (
     (
         _calls_one_node_scaling,
-        "your plan calls a single node a scaling",
+        "your plan treats a single node as scaling",
         "your plan is right wherever a second node is worth it; elsewhere it is not ('none', 1)",
         "return ('none', 1) if neither kind gets beyond one node",
     ),
     (
         _leaves_out_the_last,
         "your code does not try the last node of the cluster",
-        "your plan is right, except where all nodes are efficient enough: there it has one fewer",
+        "your plan is right, except where all nodes are efficient enough: there it has one node too few",
         "check your range: does it include its end?",
     ),
     (
@@ -156,7 +156,7 @@ _COMMON: tuple[tuple[Callable[[_Plans, _Plans], bool], str, str, str], ...] = (
     (
         _gives_the_fewest,
         "your plan stops at the first number of nodes that is efficient",
-        "your plans never have more than two nodes; expected the most that are still efficient enough",
+        "your plans never have more than two nodes; expected the largest number that is still efficient enough",
         "try all numbers up to the last node, and keep the largest that passes",
     ),
     (
@@ -181,14 +181,14 @@ _COMMON: tuple[tuple[Callable[[_Plans, _Plans], bool], str, str, str], ...] = (
         _tries_all_nodes_alone,
         "your code tries only one node and all nodes of the cluster",
         "every plan has one node or all nodes; the most that are efficient enough may be in between",
-        "find the most nodes for each kind of scaling, for weak only as far as largest_batch allows; then choose the "
+        "find the most nodes for each kind of scaling, for weak scaling "
+        "only as far as largest_batch allows; then choose the "
         "kind that reaches more nodes, not the more efficient one",
     ),
     (
         _divides_weak,
         "your code never finds weak scaling efficient enough",
-        "where weak scaling is right, your plan is another one: its batch "
-        "grows with the nodes, and each share stays the same",
+        "where weak scaling is right, your plan is another one; with weak scaling, each node's share stays the same",
         "do not divide the efficiency of weak scaling by the nodes a second time",
     ),
     (
@@ -215,14 +215,14 @@ def _scaling_mistake(answer: Any, right: Any) -> Wrong:
     elif got == "none":
         what, why = "more than one node is useful here", f"{want} scaling with two nodes is efficient enough"
     elif got == "weak":
-        what, why = "weak scaling does not reach further here", "largest_batch or the efficiency limits it"
+        what, why = "weak scaling does not reach more nodes here", "largest_batch or the efficiency limits it"
     elif nodes == most:
         what, why = (
-            "strong scaling does not reach further here",
-            "both kinds reach equally far, and then the answer is weak",
+            "strong scaling does not reach more nodes here",
+            "both kinds reach equally many nodes, and then the answer is weak",
         )
     else:
-        what, why = "strong scaling does not reach further here", "with P nodes, each node has only 1/P of the batch"
+        what, why = "strong scaling does not reach more nodes here", "with P nodes, each node has only 1/P of the batch"
     return Wrong(what, why=why, next="find the most nodes for each kind of scaling, then compare")
 
 

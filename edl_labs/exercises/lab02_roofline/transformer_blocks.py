@@ -160,7 +160,7 @@ def _backward_mistake(case: Any, got: Any, want: Any) -> Wrong:
     if case["frozen"] and close(got[1], 2 * want[0], rtol=0.003):
         what, then = (
             "your count includes gradients of frozen weights",
-            "which of a layer's two backward products is left?",
+            "which of a layer's two backward products is still needed?",
         )
     elif case["frozen"] and close(got[1], want[0], rtol=0.003):
         what, then = (
@@ -169,7 +169,7 @@ def _backward_mistake(case: Any, got: Any, want: Any) -> Wrong:
         )
     elif close(got[1], want[0], rtol=0.003):
         what, then = (
-            "your backward pass has one product for each",
+            "your backward pass has one product for each forward product",
             "count a gradient for each of a product's two operands",
         )
     elif close(got[1], want[0] + want[1], rtol=0.003):

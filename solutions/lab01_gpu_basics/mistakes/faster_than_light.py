@@ -74,7 +74,7 @@ def fraction_of_light(
 
 
 # %% mistake="times_slower"
-# told: your answer says how many times slower it was
+# told: your answer is a slow-down factor, not a fraction
 def fraction_of_light(
     time_s, *, moved_bytes, flop, bandwidth_byte_per_s, peak_flop_per_s
 ):

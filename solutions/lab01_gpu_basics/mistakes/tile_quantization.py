@@ -7,7 +7,7 @@ def tile_report(m, n, *, tile_m, tile_n, rightly=tile_report):  # noqa: F821
 
 
 # %% mistake="one_tile_too_many"
-# told: your code adds tiles to a matrix that fits exactly
+# told: your code adds tiles where the matrix fits exactly
 def tile_report(m, n, *, tile_m, tile_n):
     count = (m // tile_m + 1) * (n // tile_n + 1)
     return (

@@ -1,5 +1,5 @@
 # %% mistake="as_wide_as_allowed"
-# told: the widest matrix does not use the machine best
+# told: the widest matrix is not the one that uses the machine best
 def best_width(m, *, bound, tile_m, tile_n, sm_count):
     return bound
 

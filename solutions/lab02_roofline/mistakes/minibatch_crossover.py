@@ -54,7 +54,7 @@ return math.ceil(ridge * itemsize * inputs * outputs / gain) if gain > 0 else ma
 
 
 # %% mistake="sixty_four_for_ever"
-# told: your answer is that for the deck's machine
+# told: your answer is the one for the deck's machine
 def batch_at_ridge(inputs, outputs, *, ridge, itemsize):
     return 64
 

@@ -12,7 +12,7 @@ def plan(job, cluster, *, rightly=plan):  # noqa: F821
 
 
 # %% mistake="batch_without_end"
-# told: weak scaling does not reach further here
+# told: weak scaling does not reach more nodes here
 def plan(job, cluster, *, rightly=plan):  # noqa: F821
     return rightly({**job, "largest_batch": 10**12}, cluster)
 
@@ -36,7 +36,7 @@ def plan(job, cluster, *, rightly=plan):  # noqa: F821
 
 
 # %% mistake="ties_go_strong"
-# told: strong scaling does not reach further here
+# told: strong scaling does not reach more nodes here
 def plan(job, cluster, *, rightly=plan):  # noqa: F821
     scaling, nodes = rightly(job, cluster)
     _, strong = rightly({**job, "largest_batch": job["batch"]}, cluster)

@@ -49,7 +49,7 @@ def test_chains_are_told_what_was_divided(judged, solution, change, told):
     [
         (
             lambda how, nodes, job, most: ("weak", 1) if how == "none" else (how, nodes),
-            "your plan calls a single node a scaling",
+            "your plan treats a single node as scaling",
         ),
         (
             lambda how, nodes, job, most: (how, nodes - (nodes == most)),
