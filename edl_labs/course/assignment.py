@@ -64,10 +64,10 @@ class Assignment:
     exercises: tuple[RegisteredExercise, ...]
     notebook_metadata: dict[str, Any]
     files: dict[str, bytes]
-    """What lies next to the released notebook, and in a course of its own the exercise modules."""
+    """The files next to the released notebook, and in a course of its own also the exercise modules."""
     own_exercises: bool
     parameters: Mapping[str, Any] = field(default_factory=dict)
-    """What takes the place of the released parameters while a notebook is graded: those of a quick run."""
+    """The parameters of a quick run, which replace the released parameters while a notebook is graded."""
 
     @cached_property
     def by_grade_id(self) -> dict[str, KnownCell]:
@@ -103,7 +103,7 @@ class Assignment:
         if not stale:
             return ()
         what = f"the source notebook of {self.name} is older than its release: it lacks {counted(len(stale), 'role')}"
-        return (f"{what} of cells, by which grading knows what need not run; run edl-labs build",)
+        return (f"{what} of cells, from which grading knows which cells to run; run edl-labs build",)
 
     def exercise(self, name: str) -> RegisteredExercise:
         """The exercise called `name`."""
@@ -137,9 +137,9 @@ def load_assignment(name: str, *, source: Path, release: Path) -> Assignment:
 
 def _of_nbgraders(name: str) -> UsageError:
     """What to say of an assignment that has no exercises of edl_labs, where those are needed."""
-    why = "it has no exercises of edl_labs: nbgrader's own rules grade it"
-    then = "use collect, grade, report, feedback or export for it; this command is for labs that `edl-labs new` makes"
-    return UsageError(f"{name} is no lab of edl_labs", why=why, next=then)
+    why = "it has no exercises of edl_labs, so nbgrader's own rules apply to it"
+    then = "use collect, grade, report, feedback or export for it; this command works only for labs of edl_labs"
+    return UsageError(f"{name} is not a lab of edl_labs", why=why, next=then)
 
 
 def _read(path: Path, name: str) -> dict[str, Any]:
@@ -149,13 +149,13 @@ def _read(path: Path, name: str) -> dict[str, Any]:
     except (ValueError, TypeError, KeyError) as error:
         why = f"{type(error).__name__}: {error}"
         raise UsageError(
-            f"{path.name} in {path.parent.parent.name}/ is no notebook", why=why, next="edl-labs build"
+            f"{path.name} in {path.parent.parent.name}/ is not a notebook", why=why, next="edl-labs build"
         ) from None
     except FileNotFoundError:
         if any(path.parent.glob("*.ipynb")):
             raise _of_nbgraders(name) from None
         why = f"there is no {path.name} in {path.parent.parent.name}/"
-        raise UsageError(f"{name} was not built", why=why, next="edl-labs build") from None
+        raise UsageError(f"{name} has not been built", why=why, next="edl-labs build") from None
 
 
 def _known(cell: dict[str, Any], solved: dict[str, Any]) -> KnownCell:
@@ -190,7 +190,7 @@ def _check_agreement(name: str, cells: Iterable[KnownCell], exercises: tuple[Reg
     checked = {cell.exercise for cell in cells if cell.role == "check"}
     known = {e.name for e in exercises}
     if checked != known:
-        why = f"only one of the two has {', '.join(sorted(checked ^ known))}"
+        why = f"only one of them contains {', '.join(sorted(checked ^ known))}"
         raise UsageError(f"{name} and its exercise module disagree", why=why, next="edl-labs build")
 
 

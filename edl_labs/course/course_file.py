@@ -79,7 +79,7 @@ _SAID = {
     "assignment": ("assignment is not a list of tables", "", "write [[assignment]] above each"),
     "assignment.name": ("an [[assignment]] has no name", "", 'write name = "lab01_gpu_basics"'),
     "assignment.extensions": ("extensions is not a table", "", 'write [assignment.extensions] and "id" = 2026-10-01'),
-    "grading.all_cells": ("all_cells is {value!r}", "it is neither true nor false", "write all_cells = true"),
+    "grading.all_cells": ("all_cells is {value!r}", "it must be true or false", "write all_cells = true"),
     **{
         key: (f"{key} is not a table", "it is {value!r}", f"write [{key}]")
         for key in ("course", "late", "limits", "grading")
@@ -87,8 +87,8 @@ _SAID = {
     **{
         f"late.{one.name}": (
             f"{one.name} is {{value!r}}",
-            f"it is a number from 0{' to 1' if one.type == Share else ''}",
-            f"write for example {one.name} = {0.1 if one.type == Share else 7}",
+            f"it must be a number from 0{' to 1' if one.type == Share else ' on'}",
+            f"write, for example, {one.name} = {0.1 if one.type == Share else 7}",
         )
         for one in structs.fields(Late)
     },
@@ -103,7 +103,7 @@ def read_course_file(root: Path) -> CourseFile:
     except FileNotFoundError:
         return CourseFile()
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise UsageError(f"{FILE} cannot be read", why=str(error), next="fix that line") from None
+        raise UsageError(f"{FILE} cannot be read", why=str(error), next="fix this line") from None
     try:
         return msgspec.convert(data, CourseFile)
     except msgspec.ValidationError as error:
@@ -117,15 +117,15 @@ def _refusal(found: Misfit, line: int) -> UsageError:
         where = f"[[{table}]]" if table == "assignment" else f"[{table}]" if table else "the file"
         known = [one.encode_name for one in structs.fields(_TABLES[table])]
         return _unknown(where, key, known, f"line {line} sets it")
-    usual = (f"{key} is {{value!r}}", "that is not text", f'write {key} = "..."')
+    usual = (f"{key} is {{value!r}}", "it must be text", f'write {key} = "..."')
     what, why, then = _SAID.get(found.key, usual)
     why = why.format(value=found.value)
     return wrong(what.format(value=found.value), f"line {line}" + (f": {why}" if why else ""), then)
 
 
 def _unknown(where: str, key: str, known: Iterable[str], why: str = "") -> UsageError:
-    then = did_you_mean(key, known) or f"it may have {', '.join(known)}"
-    return wrong(f"{where} has no {key!r}", why, then)
+    then = did_you_mean(key, known) or f"use one of {', '.join(known)}"
+    return wrong(f"{where} has no entry {key!r}", why, then)
 
 
 def wrong(what: str, why: str, then: str) -> UsageError:
@@ -142,7 +142,7 @@ def set_limits(table: Mapping[str, Any]) -> Limits:
     changed: dict[str, Any] = {name: _limit(known[name], value) for name, value in table.items()}
     found = Limits(**changed)
     if found.notebook_s > found.cpu_s:
-        why = f"a notebook may take notebook_s = {found.notebook_s:g}, and a process that computes all of it would end"
+        why = f"notebook_s is {found.notebook_s:g}, so a process that computes for all of this time would be ended"
         raise wrong(f"cpu_s is {found.cpu_s}", why, f"write cpu_s = {math.ceil(found.notebook_s)} or more")
     return found
 
@@ -151,5 +151,5 @@ def _limit(limit: Field[Any], value: Any) -> int | float:
     least, most, whole = limit.metadata["least"], limit.metadata["most"], type(limit.default) is int
     if type(value) in ((int,) if whole else (int, float)) and least <= value <= most:
         return int(value) if whole else float(value)
-    why = f"it is {'a whole number' if whole else 'a number'} from {least:_} to {most:_}"
-    raise wrong(f"{limit.name} is {value!r}", why, f"write for example {limit.name} = {limit.default:_}")
+    why = f"it must be {'a whole number' if whole else 'a number'} from {least:_} to {most:_}"
+    raise wrong(f"{limit.name} is {value!r}", why, f"write, for example, {limit.name} = {limit.default:_}")

@@ -43,7 +43,7 @@ def without_grammars() -> Iterator[None]:
 LAB_NAME = re.compile(r"lab\d\d[a-z]?_[a-z0-9]+(_[a-z0-9]+)*")
 _PACKAGE = Path(__file__).resolve().parents[1]
 NBGRADERS = "assignments"
-"""The folder of a course for assignments that nbgrader's own rules grade: one folder each, as nbgrader's `source/`."""
+"""A course's folder for assignments that nbgrader's own rules grade: one subfolder each, as in nbgrader's `source/`."""
 _ASSIGNMENT = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 
 
@@ -103,13 +103,13 @@ class Course:
     @classmethod
     def find(cls, start: Path | str | None = None) -> Course:
         """The course with `solutions/` around `start` (default: the working directory); else UsageError."""
-        then = "change to the course's folder, or make one: edl-labs course DIR; students need none: edl-labs start"
+        then = "go to the course's folder, or create one with edl-labs course DIR; students run edl-labs start instead"
         return cls(_around(start, "solutions", called="a solutions/ folder", then=then))
 
     @classmethod
     def find_class(cls, start: Path | None = None) -> Course:
         """The course with `nbgrader_config.py` around `start` (default: the working directory); else UsageError."""
-        called, then = "an nbgrader_config.py", "change to the course's folder, or make one: edl-labs course DIR"
+        called, then = "an nbgrader_config.py", "go to the course's folder, or create one with edl-labs course DIR"
         return cls(_around(start, "nbgrader_config.py", called=called, then=then))
 
     @classmethod
@@ -130,7 +130,7 @@ class Course:
                     f"{folder.name!r} is not a lab's name",
                     file=self.shown(folder),
                     line=1,
-                    why="labs are called lab, two digits, underscore, lower-case words: lab01_gpu_basics",
+                    why="a lab's name is lab, two digits, an underscore and lower-case words, such as lab01_gpu_basics",
                     next="rename the folder, or move it out of solutions/",
                 )
         return [folder.name for folder in folders]
@@ -216,7 +216,9 @@ class Course:
     def assignment(self, name: str) -> Assignment:
         """What the instructor knows of an assignment. From here on this process checks with the course's exercises."""
         if not _ASSIGNMENT.fullmatch(name):
-            raise UsageError(f"an assignment cannot be called {name!r}", next="edl-labs grade lab01_gpu_basics")
+            raise UsageError(
+                f"an assignment cannot be called {name!r}", next="for example: edl-labs grade lab01_gpu_basics"
+            )
         use_own_exercises(self.root)
         source, release = (self.path(step, student=".", assignment=name) for step in ("source", "release"))
         if not any((*source.glob("*.ipynb"), *release.glob("*.ipynb"))) and not (self.solutions / name).is_dir():
@@ -227,15 +229,15 @@ class Course:
         known, packaged = self.assignments(), module_path(name, _PACKAGE / "exercises").is_file()
         then = did_you_mean(name, known)
         if packaged:
-            then = f"in {self.root.name}: edl-labs course . --labs {name}"
+            then = f"run edl-labs course . --labs {name} in {self.root.name}"
         elif (self.root / NBGRADERS / name).is_dir():
-            then = f"edl-labs build, then nbgrader generate_assignment {name}"
+            then = f"run edl-labs build, then nbgrader generate_assignment {name}"
         elif (self.root / "source" / name).is_dir():
-            then = f"move source/{name} to {NBGRADERS}/{name}, then edl-labs build"
+            then = f"move source/{name} to {NBGRADERS}/{name}, then run edl-labs build"
         elif not then and LAB_NAME.fullmatch(name):
-            then = f"edl-labs new {name} makes a lab of that name"
+            then = f"create a lab of that name with edl-labs new {name}"
         elif not then:
-            then = f"put an assignment of nbgrader's own into {NBGRADERS}/{name}, then edl-labs build"
+            then = f"put an nbgrader assignment into {NBGRADERS}/{name}, then run edl-labs build"
         return UsageError(f"the course has no {name}", why=f"it has {', '.join(known) or 'no lab yet'}", next=then)
 
     def assignments(self) -> list[str]:
@@ -262,7 +264,7 @@ def _around(start: Path | str | None, name: str, *, called: str, then: str) -> P
     for folder in (here, *here.parents):
         if (folder / name).exists():
             return folder
-    why = f"neither {here.name or here} nor a folder above it has {called}"
+    why = f"neither {here.name or here} nor any folder above it contains {called}"
     raise UsageError("this is not a course", why=why, next=then)
 
 

@@ -58,13 +58,16 @@ def _listed(root: Path, assignment: str) -> dict[str, str]:
     try:
         lines = list(csv.DictReader(path.read_text(encoding="utf-8-sig").splitlines()))
     except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise UsageError(f"{path.name} cannot be read", why=str(error), next="course.toml: groups names it") from None
+        raise UsageError(f"{path.name} cannot be read", why=str(error), next="check groups in course.toml") from None
     found: dict[str, tuple[str, bool]] = {}
     for number, row in enumerate(lines, start=2):
         cells = {str(key).strip().casefold(): (value or "").strip() for key, value in row.items() if key}
         if not all(cells.get(key) for key in _NEEDED):
-            why, then = "each line has a group and an id", "write group,id in the first line, and both in each other"
-            raise UsageError(f"{path.name}, line {number}: no group or no id", why=why, next=then)
+            why, then = (
+                "each line needs a group and an id",
+                "write group,id in line 1, and a group and an id in each other line",
+            )
+            raise UsageError(f"{path.name}, line {number}: the group or the id is missing", why=why, next=then)
         own = bool(cells.get("assignment"))
         if own and cells["assignment"] != assignment:
             continue
@@ -72,7 +75,11 @@ def _listed(root: Path, assignment: str) -> dict[str, str]:
         before = found.get(student)
         if before and before[1] == own and before[0] != group:
             why = f"{student} is in {before[0]} and in {group}"
-            raise UsageError(f"{path.name}, line {number}: two groups", why=why, next="keep one line for each student")
+            raise UsageError(
+                f"{path.name}, line {number}: the student is in two groups",
+                why=why,
+                next="keep one line for each student",
+            )
         if not before or own >= before[1]:
             found[student] = (group, own)
     return {student: group for student, (group, _) in found.items()}

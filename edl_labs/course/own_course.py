@@ -20,7 +20,7 @@ GENERATE_STEPS = (
     *("ComputeChecksums", "SaveCells", "ClearHiddenTests", "ClearMarkScheme", "ComputeChecksums", "CheckCellMetadata"),
 )
 _CONFIG = '''\
-"""An nbgrader course: source = build/source, release = labs, the class = course/. What you add below comes last."""
+"""An nbgrader course: source = build/source, release = labs, class = course/. Settings that you add below win."""
 
 from edl_labs.course.own_course import configure
 
@@ -28,7 +28,7 @@ c = get_config()  # noqa: F821  (nbgrader puts it there)
 configure(c, __file__, course_id="@id@")
 '''
 _TOML = """\
-# Dates, lateness, groups and limits: docs/grading.md of edl_labs has every key, and a misspelt one is refused.
+# Due dates, late policy, groups, limits: docs/grading.md of edl_labs lists every key; a misspelt key is an error.
 [course]
 name = "@name@"
 timezone = "UTC"
@@ -49,20 +49,20 @@ _IGNORE = "/build/\n/course/\n__pycache__/\n.ipynb_checkpoints/\n.edl_labs/\n"
 _README = """\
 # @name@
 
-A course with labs in the form of edl_labs. Nothing here has to be found: every command works anywhere in this folder.
+A course with labs in the format of edl_labs. Every command works anywhere in this folder.
 
 | you want to | command |
 |---|---|
 | add a lab, or an exercise to one | `edl-labs new lab02_name`, `edl-labs new @lab@ EXERCISE` |
 | edit a lab as a notebook | `edl-labs edit @lab@` |
-| build what students get, in `labs/` | `edl-labs build` |
-| prove every exercise, or just one | `edl-labs test`, `edl-labs test @lab@ EXERCISE` |
+| build the files for students, in `labs/` | `edl-labs build` |
+| test every exercise, or only one | `edl-labs test`, `edl-labs test @lab@ EXERCISE` |
 | run the solutions as notebooks | `edl-labs run --smoke` |
 | add labs of edl_labs | `edl-labs course . --labs LAB,LAB` |
-| bring these to the installed release | `edl-labs course . --upgrade` |
-| take what was handed in, grade it, give it back | `edl-labs collect`, `grade`, `feedback`, `export`, `report` |
+| upgrade these to the installed release | `edl-labs course . --upgrade` |
+| grade submissions, return feedback and marks | `edl-labs collect`, `grade`, `feedback`, `export`, `report` |
 
-`solutions/` and `edl_labs/exercises/` are yours alone; students get `labs/`, or what `edl-labs publish DIR` writes.
+`solutions/` and `edl_labs/exercises/` are for you only. Give students `labs/`, or what `edl-labs publish DIR` writes.
 """
 
 
@@ -89,8 +89,8 @@ def make_course(
     """
     root = folder.resolve()
     if root.exists() and (not root.is_dir() or any(not path.name.startswith(".") for path in root.iterdir())):
-        why = "a course begins in a folder of its own, and nothing is written over"
-        then = "name a folder that does not exist yet; in a course, --labs adds labs of edl_labs"
+        why = "a new course needs a folder of its own, and existing files are never overwritten"
+        then = "name a folder that does not exist yet; to add labs to an existing course, use --labs"
         raise UsageError(f"{folder.name} is not empty", why=why, next=then)
     called = name or root.name.replace("_", " ").replace("-", " ").strip().capitalize() or "Labs"
     texts = {

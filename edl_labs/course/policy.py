@@ -115,7 +115,7 @@ def _dates(entry: Dates, zone: tzinfo) -> DueDates:
     extensions = {who: _moment(when, f"the extension of {who}", zone) for who, when in entry.extensions.items()}
     for who, when in extensions.items():
         if due is None or when < due:
-            why = f"{entry.name} is due {due.isoformat() if due else 'never'}"
+            why = f"{entry.name} {f'is due {due.isoformat()}' if due else 'has no due date'}"
             raise wrong(f"the extension of {who} ends before {entry.name} is due", why, "give a later time")
     return DueDates(entry.name, due, extensions)
 
@@ -125,7 +125,7 @@ def _moment(value: Any, what: str, zone: tzinfo) -> datetime:
         value = datetime.combine(value, time(23, 59, 59))
     if not isinstance(value, datetime):
         need = "write 2026-10-01T23:59:00 without quotation marks"
-        raise wrong(f"{what} is {value!r}", "that is not a time", need)
+        raise wrong(f"{what} is {value!r}", "it must be a time", need)
     return (value if value.tzinfo else value.replace(tzinfo=zone)).astimezone(UTC)
 
 
@@ -133,4 +133,4 @@ def _timezone(name: str) -> tzinfo:
     try:
         return UTC if name == "UTC" else ZoneInfo(name)
     except Exception:
-        raise wrong(f"there is no timezone {name!r}", "", 'write for example timezone = "Europe/Berlin"') from None
+        raise wrong(f"there is no timezone {name!r}", "", 'write, for example, timezone = "Europe/Berlin"') from None

@@ -20,7 +20,7 @@ from edl_labs.values import Value
 
 PUBLISHED = ".edl-labs-published.json"
 START = "START.ipynb"
-"""The page that opens first: which labs there are, what to do in one, how to hand it in."""
+"""The page that opens first: the list of labs, what to do in a lab, and how to hand it in."""
 _PACKAGE = Path(__file__).resolve().parents[1]
 _OURS = _PACKAGE.name
 
@@ -74,10 +74,12 @@ def labs_folder(course: str | None = None) -> Path:
     courses = {name: exercises.parent / "labs" for name, exercises in installed_courses().items()}
     known = ", ".join((*courses, _OURS))
     if course not in (None, _OURS, *courses):
-        raise UsageError(f"no course is called {course!r}", why=f"installed are {known}", next="use one of them")
+        raise UsageError(
+            f"no course is called {course!r}", why=f"the installed courses are {known}", next="use one of them"
+        )
     if course is None and not here and len(courses) > 1:
         then = f"edl-labs start --course {next(iter(courses))}"
-        raise UsageError("several courses are installed", why=f"there are {known}", next=then)
+        raise UsageError("several courses are installed", why=f"they are {known}", next=then)
     theirs = [] if course == _OURS else [folder for name, folder in courses.items() if course in (None, name)]
     for folder in (*here, *theirs, _PACKAGE / "labs", _PACKAGE.parent / "labs"):
         if folder.is_dir() and any(folder.glob("lab*/*.ipynb")):
@@ -85,7 +87,7 @@ def labs_folder(course: str | None = None) -> Path:
     raise UsageError(
         "no labs were found",
         why="neither the installed package nor its folder contains any",
-        next="install the wheel that your course gives you; in a checkout: edl-labs build",
+        next="install the wheel that your course gives you; in a checkout, run edl-labs build",
     )
 
 
@@ -137,7 +139,7 @@ def _make(folder: Path) -> None:
         raise UsageError(f"{folder} is not a folder", next="choose a folder for your labs") from None
     except OSError as error:
         raise UsageError(
-            f"{folder} cannot be created", why=str(error.strerror), next="choose a folder that you may write to"
+            f"{folder} cannot be created", why=str(error.strerror), next="choose a folder that you can write to"
         ) from None
 
 
@@ -173,26 +175,26 @@ _HOW = """\
 |---|---|---|---|
 {rows}
 
-Open one by its link: they build on each other, so begin with the first. A lab whose link leads nowhere was left out
-here; `edl-labs start` with the name of this folder adds it.
+Click a lab to open it. The labs build on each other, so begin with the first. If a link does not work, that lab is not
+in this folder yet; run `edl-labs start` with the name of this folder to add it.
 
 ## What to do in a lab
 
 1. Run one cell after the other with **Shift+Enter**. Where the text says **Predict**, write your number down first.
-2. Replace `raise NotImplementedError()` in an exercise by your code, run the cell, and run the `check` below it. It
-   says what is wrong, why, and what to try next. `hint("name")` gives one hint at a time.
-3. Stop whenever you like and save. Your points so far are kept; after a restart, *Run All Above* brings you back.
+2. In each exercise, replace `raise NotImplementedError()` with your code, run the cell, and run the `check` below it.
+   The check says what is wrong, why, and what to try next. `hint("name")` gives one hint at a time.
+3. You can save and stop at any time; your points so far are kept. When you continue, use *Run All Above*.
 
 ## How to hand in
 
-1. *Kernel → Restart Kernel and Run All Cells*, and look whether each check says what you expect.
-2. Save. The notebook of the lab, under the name that it has now, is the one file that you hand in, where your course
-   says. Cells that are locked, and the folder `.edl_labs`, need nothing from you.
-3. `edl-labs check LAB/LAB.ipynb` in a terminal says beforehand which points the public checks give.
+1. Choose *Kernel → Restart Kernel and Run All Cells*, and make sure that each check shows the result that you expect.
+2. Save. Hand in only the lab's notebook, without renaming it, in the place that your course names. Leave locked cells
+   and the folder `.edl_labs` as they are.
+3. To see beforehand how many points the public checks give, run `edl-labs check LAB/LAB.ipynb` in a terminal.
 
-To install on another machine: {install}. [README.md](README.md) says more.
+To install the labs on another machine: {install}. For more, see [README.md](README.md).
 """
-_INSTALL = '`pip install "edl-labs[lab]"`, or what your course gave you'
+_INSTALL = '`pip install "edl-labs[lab]"`, or the command that your course gave you'
 
 
 def _install(source: Path) -> str:
@@ -231,7 +233,7 @@ def _write_new(path: Path, data: bytes) -> bool:
         return False
     except OSError as error:
         raise UsageError(
-            f"{path} cannot be written", why=str(error.strerror), next="choose a folder that you may write to"
+            f"{path} cannot be written", why=str(error.strerror), next="choose a folder that you can write to"
         ) from None
     return True
 

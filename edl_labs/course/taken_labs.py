@@ -35,9 +35,9 @@ class TakenLabs(Value):
     removed: tuple[str, ...]
     kept: tuple[str, ...]
     orphans: tuple[str, ...]
-    """Changed in the course and no longer in the release: they stay."""
+    """Files that were changed in the course and are no longer in the release: they are kept."""
     conflicts: tuple[str, ...]
-    """Changed in the course and in the release: the course's stay, the release's lie in build/upgrade/."""
+    """Files changed in the course and in the release: the course's are kept, the release's go to build/upgrade/."""
 
 
 def offered_labs() -> dict[str, Path]:
@@ -57,7 +57,7 @@ def chosen_labs(names: str) -> list[str]:
         raise UsageError(
             "this installation has no labs to copy",
             why="the solutions are in a checkout and in the instructors' wheel, but not in the students' wheel",
-            next='edl-labs wheel --judge in a checkout, then pip install "FILE.whl[instructor,lab]" here',
+            next='run edl-labs wheel --judge in a checkout, then pip install "FILE.whl[instructor,lab]" here',
         )
     chosen = list(offered) if names == "all" else [name.strip() for name in names.split(",") if name.strip()]
     for name in chosen:
@@ -71,8 +71,8 @@ def labs_to_upgrade(root: Path) -> list[str]:
     """The labs that the course in `root` took and this release still has; NothingToDo where there are none."""
     names = sorted(_stamped(root))
     if not names:
-        why = f"{STAMP} lists none"
-        raise NothingToDo("the course has no labs of edl_labs", why=why, next="edl-labs course . --labs LAB copies one")
+        why = f"{STAMP} does not list any"
+        raise NothingToDo("the course has no labs of edl_labs", why=why, next="copy one: edl-labs course . --labs LAB")
     return chosen_labs(",".join(sorted({*names} & {*offered_labs()})))
 
 
@@ -86,7 +86,7 @@ def take_labs(course: Course, names: Collection[str]) -> TakenLabs:
     for name in names:
         if name not in stamped and (course.solutions / name).exists():
             why = f"{course.shown(course.solutions / name)} was not copied from edl_labs"
-            raise UsageError(f"the course has a lab of its own called {name}", why=why, next="rename yours first")
+            raise UsageError(f"the course has a lab of its own called {name}", why=why, next="rename your lab first")
     done: dict[str, list[str]] = {what: [] for what in ("written", "removed", "kept", "orphans", "conflicts")}
     for name in names:
         new = dict(_files(name, offered[name]))

@@ -76,7 +76,7 @@ def test_an_honest_submission_runs_without_demonstrations_and_its_notebook_says_
     assert points(every) == points(declared)
     assert [] == sorted(every.not_run)
     assert {name for name, *_ in SHOWING} - {*GIVEN} - read_by_given == not_run
-    assert "not run in grading" in late
+    assert "not run during grading" in late
     assert "mine" in late
 
 

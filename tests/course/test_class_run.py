@@ -374,7 +374,7 @@ def test_a_full_disk_is_told_and_the_run_goes_on_when_there_is_room(course: Cour
         run(course, jobs=1)
     monkeypatch.setattr(result, "write_atomically", write)
 
-    assert "1 of 3 students are in the gradebook" in told.value.why
+    assert "1 of 3 students are already in the gradebook" in told.value.why
     assert ["kept", "graded", "graded"] == [row.state for row in run(course, jobs=1).rows]
 
 
@@ -438,8 +438,8 @@ def test_a_file_system_without_room_is_told_and_the_run_goes_on(
     (small_disk / "ballast").unlink()
     report = run(course, jobs=1)
 
-    assert f"the marks of {done} of 3 students are in the gradebook" in told.value.why
-    assert "make room" in told.value.next
+    assert f"the marks of {done} of 3 students are already in the gradebook" in told.value.why
+    assert "free space" in told.value.next
     assert done == len(kept)
     assert [FULL] * 3 == [row.points for row in report.rows]
     assert [row.state for row in report.rows].count("kept") >= done

@@ -100,7 +100,7 @@ def test_shards_share_a_class_without_a_rest():
 
 @pytest.mark.parametrize("text", ["", "3", "0/8", "9/8", "1/0", "a/b", "-1/2"])
 def test_what_names_no_shard_is_refused(text: str):
-    with pytest.raises(UsageError, match="names no shard"):
+    with pytest.raises(UsageError, match="is not a shard"):
         Shard.parse(text)
 
 
@@ -109,7 +109,7 @@ def test_a_machine_says_why_it_cannot_grade(tmp_path: Path):
     missing = machine_problem(sys.executable, str(mark), {}, 60.0)
     mark.write_bytes(b"")
 
-    assert f"{tmp_path} is not the folder that the other machines see there" == missing
+    assert f"{tmp_path} is not the same folder as on the other machines" == missing
     assert "there is no /nowhere/python" == machine_problem("/nowhere/python", str(mark), {}, 60.0)
     assert "cannot import edl_labs" in machine_problem("/usr/bin/false", str(mark), {}, 60.0)
     assert "" == machine_problem(sys.executable, str(mark), {}, 60.0)
@@ -172,7 +172,7 @@ def test_what_was_graded_without_a_gpu_does_not_stand_in_for_what_was_with_one(a
     on_gpu = grade(LAB, course=Repository(course.root), seed=SEED, on_gpu=True)
 
     assert ["graded", "failed"] == [plain.rows[0].state, on_gpu.rows[0].state]
-    assert "this process has none" in on_gpu.rows[0].remarks[0]
+    assert "this process has no GPU" in on_gpu.rows[0].remarks[0]
 
 
 @pytest.mark.slow

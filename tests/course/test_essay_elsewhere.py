@@ -167,7 +167,7 @@ def test_an_essay_in_another_copy_of_the_lab_is_copied_into_the_answer(course: C
 
     assert ESSAY in plan.answers()["why_square"]
     assert () == plan.untouched()
-    assert ["its grade stays open"] == [note.text.split(": ")[1] for note in plan.notes if "copied from" in note.text]
+    assert ["a person must mark it"] == [note.text.split(": ")[1] for note in plan.notes if "copied from" in note.text]
 
 
 @pytest.mark.parametrize("what", FILES)
@@ -178,9 +178,9 @@ def test_an_empty_answer_stays_open_where_another_file_was_handed_in(course: Cou
     answer = plan.answers()["why_square"]
 
     assert () == plan.untouched()
-    assert "Nothing was typed here" in answer
+    assert "This answer was left empty" in answer
     assert is_shown == (ESSAY in answer)
-    assert ["its grade stays open"] == [note.text.split(": ")[1] for note in plan.notes if "may be in" in note.text]
+    assert ["a person must mark it"] == [note.text.split(": ")[1] for note in plan.notes if "may be in" in note.text]
 
 
 @pytest.mark.parametrize("other", ["essay.ipynb", "essay.pdf"])
@@ -267,7 +267,7 @@ def test_code_in_another_copy_is_named(course: Course) -> None:
     notes = {note.text: note.mends for note in plan_of(course).notes}
     assert {
         "not used: second.ipynb": False,
-        "the cell of area is empty here; that of second.ipynb is not used": False,
+        "the cell of area is empty here; the answer in second.ipynb is not used": False,
     } == {text: mends for text, mends in notes.items() if "second" in text and "answer" not in text}
 
 

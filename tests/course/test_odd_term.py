@@ -148,7 +148,7 @@ def test_what_can_be_read_has_all_its_marks_and_nobody_is_called_tampered(term: 
 
 
 def test_a_syntax_error_is_named_with_its_line(term: Term):
-    assert "Python cannot read the cell of halves" in term.page("syntax")
+    assert "Python cannot parse the cell of halves" in term.page("syntax")
     assert "line 1:" in term.page("syntax")
 
 
@@ -161,7 +161,7 @@ def test_a_cell_dragged_below_its_check_loses_nothing_and_a_person_is_told(term:
     row = next(row for row in term.graded.rows if row.student == "moved")
 
     assert (7.0, True) == (row.points, "mended" in row.flags)
-    assert "the check of area stood above the cell of area and was done below it" in row.remarks
+    assert "the check of area was above the cell of area, and was run below it" in row.remarks
 
 
 def test_a_page_without_marks_is_headed_by_the_students_name(term: Term):
@@ -186,7 +186,7 @@ def test_the_report_lists_them(term: Term):
     assert tuple(sorted(UNREAD)) == report.unread
     assert "could not be graded: the notebook has no cells" in page
     assert not [pair for pair in report.pairs if {"red1", "red2"} == {pair.first, pair.second}]
-    assert "the check of area stood above the cell of area and was done below it" in page
+    assert "the check of area was above the cell of area, and was run below it" in page
     assert "have points that rest on their own process (trusting)" in page
     assert "100% of 2 points on average of the 2 that are marked" not in page
     prose = next(e for e in report.exercises if e.name == "why_square")

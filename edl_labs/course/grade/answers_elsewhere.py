@@ -55,30 +55,30 @@ def may_answer(assignment: Assignment, other: OtherFile) -> bool:
 
 def elsewhere(exercise: str, copied: Sequence[Copied], others: Sequence[OtherFile]) -> Elsewhere:
     """What an empty answer to `exercise` says: what copies of the lab have there, and which other files came along."""
-    parts = [f"*From {one.name}, which was handed in with this notebook:*\n\n{one.source}" for one in copied]
+    parts = [f"*From {one.name}, which was submitted with this notebook:*\n\n{one.source}" for one in copied]
     pictures = dict(chain.from_iterable((one.attachments or {}).items() for one in copied))
     if others:
-        start = "*Also handed in" if copied else "*Nothing was typed here. Handed in with this notebook"
+        start = "*Also submitted" if copied else "*This answer was left empty. Submitted with this notebook"
         named = (f"{other.name} ({other.size_bytes:,} bytes)" for other in others)
         parts.append(f"{start}: {_listed(named)}.*")
-        parts += [f"*{other.name} says:*\n\n{said}" for other in others if (said := _said(other))]
+        parts += [f"*The content of {other.name}:*\n\n{said}" for other in others if (said := _said(other))]
     remark = (
-        f"the answer to {exercise} is empty here, and was copied from {_listed(one.name for one in copied)}"
+        f"the answer to {exercise} was empty, and was copied from {_listed(one.name for one in copied)}"
         if copied
-        else f"the answer to {exercise} is empty, and may be in {_listed(other.name for other in others)}"
+        else f"the answer to {exercise} is empty, but may be in {_listed(other.name for other in others)}"
     )
-    return Elsewhere("\n\n".join(parts), f"{remark}: its grade stays open", pictures or None)
+    return Elsewhere("\n\n".join(parts), f"{remark}: a person must mark it", pictures or None)
 
 
 def unused(others: Collection[OtherFile]) -> str:
     """A remark on the files that nothing reads."""
-    return f"not used: {_listed(other.name for other in others)}"
+    return f"files that were not used: {_listed(other.name for other in others)}"
 
 
 def _said(other: OtherFile) -> str:
     """The prose of a file, as far as it has any."""
     text = other.text or "\n\n".join(cell.source for cell in other.cells if cell.kind in _IN_PROSE)
-    return text if len(text) <= _MOST_LETTERS else f"{text[:_MOST_LETTERS]}\n\n*… the rest was left out.*"
+    return text if len(text) <= _MOST_LETTERS else f"{text[:_MOST_LETTERS]}\n\n*… the rest is left out.*"
 
 
 def _listed(names: Iterable[str]) -> str:

@@ -33,12 +33,12 @@ def tell_broken_cells(plan: MarkingPlan, run: ProbedRun, *, limits: Limits = DEF
         outcome = run.outcomes.get(name)
         if outcome is None or outcome.state != "not attempted" or name in plan.untouched() or index not in run.raised:
             continue
-        what, why, then = f"the cell of {name} ended in an error before it had defined everything", "", _AGAIN
+        what, why, then = f"the cell of {name} raised an exception before it had defined everything", "", _AGAIN
         if unread := bounded_call(unread_line, cell.source):
-            what, why = f"Python cannot read the cell of {name}", unread
+            what, why = f"Python cannot parse the cell of {name}", unread
         elif any(event.kind == "timeout" and event.where == name for event in run.events):
             what, why = f"the cell of {name} was stopped", "it did not finish in time"
-            then = "look for a loop that never ends, and for measurements in the cell of the answer"
+            then = "look for an endless loop, or for measurements in the answer's cell"
         else:
             why = _raised(run, index, cell, limits)
         run.outcomes[name] = replace(outcome, state="wrong", what=what, why=why, next=then)
@@ -50,7 +50,7 @@ def _raised(run: ProbedRun, index: int, cell: PlannedCell, limits: Limits) -> st
     if said := _error_text(run.outputs.get(index, ()), kind):
         return said
     if said := _error_text(handed_in(cell, limits), kind):
-        return f"{said}, as your own run had it"
+        return f"{said}, as in your own run"
     return f"it raised {kind}" if kind in _OWN else ""
 
 

@@ -178,14 +178,16 @@ class ClassKernels:
             raise UsageError(
                 "students' kernels cannot import edl_labs",
                 why=said[:500],
-                next="install edl-labs and its dependencies into this environment, then: edl-labs doctor --sandbox",
+                next="install edl-labs and its dependencies into this environment, then run edl-labs doctor --sandbox",
             )
 
     def _new_pool(self) -> KernelPool:
         if self._on_gpu and self._gpu is None:
-            why = "this class is graded on GPUs, and this process has none"
+            why = "this class is graded on GPUs, but this process has no GPU"
             raise EdlError(
-                "the submission was not graded", why=why, next="grade again with --shard or --ray, and the same --gpus"
+                "the submission was not graded",
+                why=why,
+                next="grade again with --shard or --ray, and with the same --gpus",
             )
         preload, begun = preload_of(self._assignment), self._begun
         self._begun = None

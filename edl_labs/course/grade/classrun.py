@@ -69,7 +69,7 @@ class ClassProgress:
     left_s: float | None
     flags: tuple[tuple[str, int], ...] = ()
     slow: tuple[tuple[str, str, float], ...] = ()
-    """Who has been at one cell or check for long: student, which, and for how many seconds."""
+    """Cells and checks that have been running for a long time: student, cell or check, and seconds."""
 
     @property
     def per_minute(self) -> float:
@@ -146,8 +146,8 @@ def grade(
         known = course.assignment(assignment)
         students = chosen(course.students(assignment), only)
         if not students:
-            why = f"no submission matches {', '.join(only)}" if only else f"no one handed in {assignment}"
-            then = "edl-labs grade without --only grades everyone" if only else "edl-labs collect, or nbgrader collect"
+            why = f"no submission matches {', '.join(only)}" if only else f"no student has submitted {assignment}"
+            then = "leave out --only to grade everyone" if only else "run edl-labs collect or nbgrader collect first"
             raise NothingToDo("there is nothing to grade", why=why, next=then)
         fitting = slots_that_fit(free_bytes() or 0, memory_bytes=limits.memory_bytes)
         jobs = max(1, min(jobs or min(usable_cores(), fitting), len(students)))
@@ -221,8 +221,8 @@ def _explain_full_disk(course: Course, rows: Mapping[str, StudentRow], students:
     except Exception as error:
         if not is_disk_full(error):
             raise
-        why = f"the marks of {len(rows)} of {counted(len(students), 'student')} are in the gradebook, and stay there"
-        then = f"make room where {course.root.name}/ lies, then grade again: it goes on where it was"
+        why = f"the marks of {len(rows)} of {counted(len(students), 'student')} are already in the gradebook"
+        then = f"free space on the disk of {course.root.name}/, then run the same command again: it resumes"
         raise EdlError("the disk is full", why=why, next=then) from None
 
 
@@ -336,7 +336,9 @@ def _entered(grader: Grader, writer: Writer, done: _Done) -> StudentRow:
         writer.roll_back()
         if is_disk_full(error):
             raise
-        return StudentRow(done.student, "failed", remarks=(f"the gradebook refused it: {str(error)[:300]}",))
+        return StudentRow(
+            done.student, "failed", remarks=(f"could not save the mark in the gradebook: {str(error)[:300]}",)
+        )
 
 
 def _merged(grader: Grader, writer: Writer, student: str, result: Result, state: str) -> StudentRow:
@@ -382,5 +384,5 @@ def _alone(folder: Path) -> Iterator[None]:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             why = "another run of the same assignment is active"
-            raise UsageError(f"{folder.name} is being graded", why=why, next="wait for it, or stop it") from None
+            raise UsageError(f"{folder.name} is being graded", why=why, next="wait until it ends, or stop it") from None
         yield

@@ -24,7 +24,7 @@ MEMORY_BYTES = 1 << 30  # two files at their limit of events take 250 MB
 _SERVER = "edl_labs.course.grade.file_reader:reading"
 _START_S = 120.0  # importing numpy and the library takes a second where nothing else starts
 _MORE_CPU_S = 5.0  # for the system, which ends what the clock here could not
-_AGAIN = "record them again, and hand in the files as they were written"
+_AGAIN = "record the files again, and hand them in unchanged"
 
 
 @dataclass(frozen=True)
@@ -62,8 +62,8 @@ class FileReader:
             answer = fork.ask(*parts, left_s=ComputingTime(fork.pid, self._cpu_s))
             return Reading(answer, cpu_s=process_cpu_s(fork.pid))
         except WorkerGone as gone:
-            why = f"it took more than {self._cpu_s:.0f} s of computing" if gone.late else f"it {gone.reason}"
-            return Reading(_refused(f"reading {' and '.join(files)} came to no end", why))
+            why = f"it took more than {self._cpu_s:.0f} s of CPU time" if gone.late else f"it {gone.reason}"
+            return Reading(_refused(f"reading {' and '.join(files)} did not finish", why))
         finally:
             if fork is not None:
                 fork.close()

@@ -172,7 +172,7 @@ def read_timestamp(folder: Path) -> tuple[datetime | None, str]:
         datetime(1970, 1, 1, tzinfo=UTC).replace(tzinfo=None).__sub__(found)
         return found, ""
     except Exception:
-        return None, "timestamp.txt holds no time"
+        return None, "timestamp.txt does not contain a time"
 
 
 @contextmanager

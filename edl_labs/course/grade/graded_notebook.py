@@ -23,10 +23,10 @@ from edl_labs.course.grade.without_scripts import (
 )
 from edl_labs.course.sandbox.limits import DEFAULTS, Limits
 
-_TOO_MUCH = "[the notebook's outputs were too many; the rest was left out]"
-_AS_HANDED_IN = "[as handed in: cells after the first check run, and their output in grading is not shown]\n"
-_NOT_RUN = "[not run in grading: no mark needs this cell; what follows is as it was handed in]\n"
-_FIGURES = "[figures are not drawn in grading: they are as they were handed in]\n"
+_TOO_MUCH = "[this notebook has too much output; the rest was left out]"
+_AS_HANDED_IN = "[output as submitted: cells after the first check run during grading, but their output is not shown]\n"
+_NOT_RUN = "[not run during grading, because no mark needs this cell; the output below is as submitted]\n"
+_FIGURES = "[figures are not drawn during grading; these are the submitted figures]\n"
 _NO_FIGURE = "[a figure]\n"
 _FIGURE = re.compile(r"<Figure size \S{1,40} with \d+ Axes>")  # as matplotlib's figures are shown in text
 _CUT = {"output_type": "stream", "name": "stdout", "text": _TOO_MUCH}

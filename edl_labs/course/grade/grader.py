@@ -103,7 +103,7 @@ class Grader:
         self.judges = ClassJudges(assignment, limits, self.stopping)
         self._timeouts = KnownTimeouts(self.results.folder / "timeouts", assignment, limits=limits, fresh=fresh)
         self.at_work: dict[int, Step] = {}
-        """By thread, the cell or check that is being run for a student."""
+        """By thread, the cell or check that is running for a student."""
         self._solutions, self._at_once = threading.Semaphore(usable_cores()), threading.Semaphore(_MANY)
         self._lock = threading.Lock()
         self._secrets: dict[int, ClassSecrets] = {}

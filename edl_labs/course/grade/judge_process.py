@@ -144,7 +144,7 @@ class Judge:
             answer = self._ask(asked, own_s=_DRAW_S)
         except WorkerGone as gone:
             why = "it took too long" if gone.late else f"its process {gone.reason}"
-            raise EdlError(f"no cases of {exercise.name} were drawn", why=why, next="grade again") from None
+            raise EdlError(f"could not draw the cases of {exercise.name}", why=why, next="grade again") from None
         if answer[:1] == _REFUSED:
             raise EdlError(**plain_data.decode(answer[1:]))
         return answer[1:]
@@ -159,8 +159,8 @@ class Judge:
         try:
             self._worker.wait(ComputingTime(self._worker.pid, _START_S))
         except WorkerGone as gone:
-            why = f"starting it {gone.reason}: this machine has too little memory or time now; no answer was judged"
-            then = "the same command again, with fewer at once: -j 1"
+            why = f"starting it {gone.reason}, so no answer was judged; the machine may lack memory or be too busy"
+            then = "run the same command again with fewer submissions at the same time: -j 1"
             raise EdlError("the judge did not start", why=why, next=then) from None
         return self._worker
 
@@ -229,7 +229,7 @@ def _drawn(what: dict[str, Any]) -> bytes:
         return _REFUSED + plain_data.encode({"what": error.what, "why": error.why, "next": error.next})
     except Exception as error:
         why = f"{type(error).__name__}: {error}"
-        return _REFUSED + plain_data.encode({"what": f"{what['name']}'s cases cannot be drawn", "why": why})
+        return _REFUSED + plain_data.encode({"what": f"the cases of {what['name']} cannot be drawn", "why": why})
 
 
 def _judged(

@@ -22,8 +22,8 @@ from edl_labs.checks import Outcome
 from edl_labs.checks.lab_exercises import exercises_folder, load_lab, module_path
 from edl_labs.errors import HOLE, Sentence
 
-UNKNOWN = "it is wrong in a hidden case"
-NOT_PLAIN_DATA = "the result holds something that is not plain data"
+UNKNOWN = "the answer to a hidden case is wrong"
+NOT_PLAIN_DATA = "the result contains something that is not plain data"
 WITHHELD = "values of hidden cases are not shown; your own check shows the public cases in full"
 _PACKAGE = Path(__file__).resolve().parents[2]
 _WORD = re.compile(r"[A-Za-z]{2,}")

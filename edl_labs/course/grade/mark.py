@@ -34,7 +34,7 @@ class Examiner:
     judge: Judge | ClassJudges
     solution: ReferenceProcess
     requests: dict[str, bytes] = field(default_factory=dict)
-    """What a probe of these secrets is sent, by exercise, encoded once; all examiners of a draw may share it."""
+    """The data that is sent to a probe for these secrets, by exercise, encoded once; examiners of a draw share it."""
     helped_by: StandIns = field(default_factory=StandIns)
     wrong: tuple[str, ...] = ()
 
@@ -53,7 +53,7 @@ class Examiner:
         run.not_run = frozenset(i for i, cell in enumerate(plan.cells) if cell.runs and not counted.cells[i].runs)
         for exercise in self.runner.assignment.exercises:
             if exercise.name not in run.outcomes:
-                what = "there is no check of this exercise in the notebook"
+                what = "the notebook contains no check of this exercise"
                 points = self.runner.assignment.points[exercise.name]
                 missed = unjudged(exercise, points, what=what, why="it was deleted")
                 run.outcomes[exercise.name] = replace(missed, state="not attempted")
@@ -109,7 +109,7 @@ class Examiner:
             return None
         points = self.runner.assignment.points[exercise.name]
         if what == LATE:
-            return unjudged(exercise, points, what=what, why=why, then="look for a loop that never ends")
+            return unjudged(exercise, points, what=what, why=why, then="look for an endless loop")
         return unjudged(exercise, points, what=what, why=why)
 
     def _request(self, exercise: RegisteredExercise, secret: SecretCases) -> bytes:
@@ -176,7 +176,7 @@ class Examiner:
         if better is not None and _rank(better) > _rank(run.outcomes[exercise.name]):
             run.outcomes[exercise.name] = better
         events = [event for event in again.events if event.where == exercise.name]
-        run.events += [Incident(e.kind, e.where, "with the reference instead of what is wrong") for e in events]
+        run.events += [Incident(e.kind, e.where, "while the reference replaced the wrong exercises") for e in events]
         return again
 
 
@@ -192,7 +192,7 @@ def _bare(found: Outcome, wrong: tuple[str, ...]) -> Outcome:
         return bare
     return replace(
         bare,
-        what=f"part of it is right, with a correct {' and '.join(wrong)} instead of yours",
-        why=f"it builds on {wrong[0]}, which is not right yet",
-        next=f'check("{found.name}") in your notebook, after check("{wrong[0]}") has passed',
+        what=f"partly right, if a correct {' and '.join(wrong)} replaces yours",
+        why=f"this exercise builds on {wrong[0]}, which is not right yet",
+        next=f'once check("{wrong[0]}") passes, run check("{found.name}") in your notebook',
     )

@@ -35,14 +35,16 @@ def grade_nbgraders(
     UsageError where the course's nbgrader_config.py would run students' code outside the sandbox.
     """
     if not any(str(step).startswith(_OURS) for step in course.config.Autograde.get("autograde_preprocessors", ())):
-        why = f"{name} has no exercises of edl_labs, and nbgrader_config.py here does not call edl_labs"
-        then = f"nbgrader autograde {name}, or a folder that `edl-labs course` made"
+        why = f"{name} has no exercises of edl_labs, and this folder's nbgrader_config.py does not call edl_labs"
+        then = f"run nbgrader autograde {name}, or use a folder created by `edl-labs course`"
         raise UsageError("this is not a course of edl_labs", why=why, next=then)
     students, began_s = chosen(course.students(name), only), time.monotonic()
     if not students:
-        why = f"no submission matches {', '.join(only)}" if only else f"no student handed in {name}"
+        why = f"no submission matches {', '.join(only)}" if only else f"no student has submitted {name}"
         then = (
-            f"edl-labs grade {name} without --only" if only else f"edl-labs collect {name}, or nbgrader collect {name}"
+            "leave out --only to grade everyone"
+            if only
+            else f"run edl-labs collect {name} or nbgrader collect {name} first"
         )
         raise NothingToDo("there is nothing to grade", why=why, next=then)
     rows = []
@@ -72,7 +74,7 @@ def _read_all(course: Course, name: str, student: str) -> None:
     for notebook in notebook_names(course, name):
         path = folder / f"{notebook}.ipynb"
         if not path.exists():
-            raise Unreadable(f"there is no {path.name}", why="the assignment has a notebook of that name")
+            raise Unreadable(f"there is no {path.name}", why="the assignment has a notebook with this name")
         parse(read_bytes(path, most=course.limits.submission_bytes), limits=course.limits)
     read_modules(folder, limits=course.limits)
 
@@ -92,7 +94,7 @@ def _autograde(course: Course, name: str, student: str) -> None:
             Autograde(coursedir=CourseDirectory(config=config), config=config).start()
         except (Exception, SystemExit) as error:
             why = _reason(errors or [str(error)])
-            then = f"nbgrader generate_assignment {name}, where that was not done; then grade again"
+            then = f"run nbgrader generate_assignment {name} if you have not done so yet, then grade again"
             raise EdlError(f"nbgrader could not grade {student}", why=why[:300], next=then) from None
 
 

@@ -55,7 +55,7 @@ def read_others(folder: Path, used: Collection[str], *, limits: Limits = DEFAULT
     return (
         *(_read(name, path, limits) for name, path in found.items()),
         *(
-            replace(_read(f"an earlier hand-in ({path.stem[:_SHORT]})", path, limits), is_earlier=True)
+            replace(_read(f"an earlier submission ({path.stem[:_SHORT]})", path, limits), is_earlier=True)
             for path in earlier[-_MOST_EARLIER:]
         ),
     )

@@ -25,7 +25,7 @@ class Note:
     exercise: str = ""
     tampered: bool = False
     mends: bool = True
-    """Whether the notebook is graded otherwise than as it was handed in."""
+    """Whether the graded notebook differs from the submitted notebook."""
 
 
 @dataclass(frozen=True)
@@ -37,14 +37,14 @@ class PlannedCell:
     known: KnownCell | None = None
     runs: bool = False
     probes: str = ""
-    """The exercise that is probed here."""
+    """The exercise that is probed at this cell."""
     keeps_id: bool = False
     """Whether this one, of several copies, is the cell that nbgrader grades."""
     attachments: Mapping[str, dict[str, str]] | None = None
     outputs: bytes = b""
-    """The outputs that were handed in with it, as JSON that was not checked."""
+    """The outputs that were submitted with it, as JSON that was not checked."""
     settings: str = ""
-    """Assignments that run after it, of names that it binds: the parameters of a quick run."""
+    """Assignments to names that it binds, which run after it: the parameters of a quick run."""
 
     @property
     def is_demonstration(self) -> bool:
@@ -69,7 +69,7 @@ class MarkingPlan:
     modules: Mapping[str, bytes] = field(default_factory=dict)
     """The student's own Python files, which the cells may import."""
     files: Mapping[str, bytes] = field(default_factory=dict)
-    """Recordings next to the notebook, for the judge alone."""
+    """Recordings next to the notebook, which only the judge reads."""
 
     @property
     def tampered(self) -> bool:
@@ -176,7 +176,7 @@ class _Planner:
         for key, indices in self._copies.items():
             if len(indices) > 1:
                 known = next(c for c in self.assignment.cells if c.id == key)
-                self.notes.append(Note(f"{_called(known)} is there {len(indices)} times", known.exercise))
+                self.notes.append(Note(f"{_called(known)} occurs {len(indices)} times", known.exercise))
 
     def restore_missing(self) -> None:
         """Released cells that the submission lacks, each after the one that it followed."""
@@ -193,7 +193,7 @@ class _Planner:
                 known.kind, known.source, known, runs=runs, probes=probes, keeps_id=True, settings=settings
             )
             self.cells.insert(self._after(position, known), lost)
-            self.notes.append(Note(f"{_called(known)} was missing and was put back", known.exercise))
+            self.notes.append(Note(f"{_called(known)} was missing and was restored", known.exercise))
 
     def check_below_answers(self) -> None:
         """A check above the work it looks at, or above what that builds on, goes below it.
@@ -208,7 +208,7 @@ class _Planner:
             last = max((indices[-1] for indices in worked if indices and indices[0] > check), default=-1)
             if last > check and released[self._claim(last).id] < released[self._claim(check).id]:
                 self.cells.insert(last, self.cells.pop(check))
-                text = f"the check of {exercise} stood above {_called(self._claim(last - 1))} and was done below it"
+                text = f"the check of {exercise} was above {_called(self._claim(last - 1))}, and was run below it"
                 self.notes.append(Note(text, exercise))
 
     def gather_answers(self) -> None:
@@ -220,7 +220,7 @@ class _Planner:
             found = find_answer(typed, index, self.assignment.cells) if cell.keeps_id else None
             if found is not None:
                 self.cells[index] = replace(cell, source=found.source, attachments=found.attachments)
-                text = f"{_called(self._claim(index))} was typed outside its cell, and was copied into it"
+                text = f"{_called(self._claim(index))} was found outside its cell, and was copied into it"
                 self.notes.append(Note(text, self._claim(index).exercise))
 
     def look_elsewhere(self, others: Sequence[OtherFile]) -> None:
@@ -234,7 +234,7 @@ class _Planner:
             self.notes.append(Note(unused(now), mends=False))
         for name, copy in copies.items():
             done = set(copy.answered("solve")) - set(self._so_far().answered("solve"))
-            texts = {one: f"the cell of {one} is empty here; that of {name} is not used" for one in sorted(done)}
+            texts = {one: f"the cell of {one} is empty here; the answer in {name} is not used" for one in sorted(done)}
             self.notes += [Note(text, one, mends=False) for one, text in texts.items()]
         for index, cell in enumerate(self.cells):
             known = cell.known
@@ -311,13 +311,17 @@ class _Planner:
         """Copies run too, in order, but a copy left as it was released does not undo the work in another."""
         chosen = index == self._chosen[known.id]
         if cell.kind != "code":
-            self.notes.append(Note(f"{_called(known)} was turned into {cell.kind}; it is read as code", known.exercise))
+            self.notes.append(
+                Note(f"{_called(known)} was turned into a {cell.kind} cell; it is read as code", known.exercise)
+            )
         runs = chosen or not known.is_untouched(cell.source)
         self.cells.append(PlannedCell("code", cell.source, known, runs=runs, keeps_id=chosen, outputs=cell.outputs))
 
     def _check(self, index: int, cell: SubmittedCell, known: KnownCell) -> None:
         if not known.is_released(cell.source) or cell.kind != "code":
-            self.notes.append(Note(f"{_called(known)} was changed; its own text does not run", known.exercise, True))
+            self.notes.append(
+                Note(f"{_called(known)} was changed; the released text ran instead", known.exercise, True)
+            )
         chosen = index == self._chosen[known.id]
         probes = known.exercise if chosen else ""
         self.cells.append(PlannedCell("code", known.source, known, probes=probes, keeps_id=chosen))

@@ -88,11 +88,11 @@ class PlanRunner:
     new_kernel: Callable[..., SandboxKernel]
     limits: Limits = DEFAULTS
     watch: Callable[[str], None] = lambda where: None
-    """Called with the cell or the exercise at each step, as it begins."""
+    """Called at the beginning of each step, with the cell or the exercise."""
     asleep: Callable[[], AbstractContextManager[None]] = nullcontext
-    """Active while a probe runs that mostly sleeps, and while one waits for what is not its own."""
+    """Active while a probe runs that mostly sleeps, and while a probe waits for a shared resource."""
     timeouts: KnownTimeouts | None = None
-    """Checks that ran out of time before are not run again."""
+    """Checks that timed out earlier are not run again."""
 
     def probe_run(self, plan: MarkingPlan, sink: Sink, *, hung: bool = False) -> ProbedRun:
         """Go through all of `plan`; a dead kernel is followed by another while the limits allow.
@@ -259,7 +259,7 @@ class _Walk:
         try:
             kernel.ask(_SETUP, b"", timeout_s=self.runner.limits.cell_s)
         except (KernelDied, Violation) as end:
-            raise EdlError("a kernel ended before it was given the notebook", why=str(end), next="grade again") from end
+            raise EdlError("a kernel ended before it received the notebook", why=str(end), next="grade again") from end
 
     def _step(self, kernel: SandboxKernel, index: int, *, again: bool) -> None:
         cell = self.plan.cells[index]
@@ -360,7 +360,7 @@ class _Walk:
         for cell in self.plan.cells[done:]:
             if cell.probes and cell.probes not in self.found.outcomes:
                 exercise = self.runner.assignment.exercise(cell.probes)
-                self.found.keep(self.sink.miss(exercise, what="this was not reached", why=why))
+                self.found.keep(self.sink.miss(exercise, what="this check was not reached", why=why))
         self.found.events.append(Incident("timeout" if late else "killed", self._called(done), why))
 
     def _account(self, kernel: SandboxKernel, started_cpu_s: float) -> None:
@@ -377,8 +377,8 @@ LATE = "your code did not finish in time"
 _REFUSED = {
     "deadline": LATE,
     "large answer": "the result is too large",
-    "two answers": "the check was answered twice",
-    "forged answer": "the check was answered by something other than the check",
+    "two answers": "the check received two results",
+    "forged answer": "the result did not come from the check itself",
 }
 
 

@@ -84,7 +84,7 @@ def run_command(command: Sequence[str], folder: str, environment: Mapping[str, s
 def machine_problem(python: str, mark: str, environment: Mapping[str, str], limit_s: float) -> str:
     """Why the machine that this is called on cannot grade; empty where it can."""
     if not Path(mark).is_file():
-        return f"{Path(mark).parent} is not the folder that the other machines see there"
+        return f"{Path(mark).parent} is not the same folder as on the other machines"
     if not Path(python).is_file():
         return f"there is no {python}"
     command = [python, "-P", "-c", "import edl_labs.course.grade.shards"]

@@ -136,7 +136,7 @@ def _values(lab: str, name: str, records: list[Any], run: ProbedRun) -> list[Any
     bad = next((r for r in records if not (isinstance(r, dict) and "value" in r)), None)
     why = str(bad) if bad is not None else "; ".join(f"{e.where}: {e.kind} {e.why}" for e in run.events)
     raise EdlError(
-        f"the solution of {lab} gives no evidence for {name}",
+        f"the solution of {lab} returned no evidence for {name}",
         why=why[:500] or "its probe was never reached",
         next=f"edl-labs test {lab}",
     )

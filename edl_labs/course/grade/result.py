@@ -57,7 +57,7 @@ class Result(UsingValue):
     flags: tuple[str, ...] = ()
     answers: tuple[tuple[str, str], ...] = ()
     untouched: tuple[str, ...] = ()
-    """nbgrader's ids of the cells that are as they were released."""
+    """nbgrader's ids of the cells that are unchanged since the release."""
     usage: Usage = field(default_factory=Usage)
     draw: int = 0
     """Which of the class's draws of secret cases counted."""

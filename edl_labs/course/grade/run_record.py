@@ -15,15 +15,15 @@ class Usage:
     own_s: float = 0.0
     """Seconds spent in the notebook's own cells and probes."""
     wall_s: float = 0.0
-    """Seconds from reading the plan to the last mark, new kernels and waiting included."""
+    """Seconds from reading the plan to the last mark, including new kernels and waiting."""
     cpu_s: float = 0.0
     """CPU seconds of all its kernels."""
     own_cpu_s: float = 0.0
-    """The same without the time that the kernels take to start."""
+    """The CPU seconds of all its kernels, without the time that the kernels take to start."""
     peak_bytes: int = 0
-    """The most memory that one of its kernels had."""
+    """The peak memory of the kernel that used the most."""
     judge_cpu_s: float = 0.0
-    """CPU seconds of the judge: to decode and compare its evidence."""
+    """CPU seconds that the judge took to decode and compare its evidence."""
 
     def __add__(self, other: Usage) -> Usage:
         return Usage(
@@ -55,13 +55,13 @@ class ProbedRun:
     events: list[Incident] = field(default_factory=list)
     usage: Usage = field(default_factory=Usage)
     errors: set[str] = field(default_factory=set)
-    """Exercises whose evidence is an error, or whose probe ended the kernel; no check that timed out."""
+    """Exercises whose evidence is an error, or whose probe ended the kernel, but not checks that timed out."""
     late: set[str] = field(default_factory=set)
     """Exercises whose check timed out."""
     raised: dict[int, str] = field(default_factory=dict)
-    """The type's name, as the kernel gives it, of the exception that ended a cell, by the index of the plan's cell."""
+    """The name of the type of the exception that ended a cell, as the kernel reports it, by the cell's index."""
     not_run: frozenset[int] = frozenset()
-    """Demonstrations that were left out, by the index of the plan's cell."""
+    """The indices of the cells that were left out as demonstrations."""
 
     @property
     def has_hung(self) -> bool:

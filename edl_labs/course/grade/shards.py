@@ -36,8 +36,8 @@ class Shard:
         found = re.fullmatch(r"(\d{1,6})/(\d{1,6})", text)
         number, count = map(int, found.groups()) if found else (0, 0)
         if not 1 <= number <= count:
-            why = "a shard is a part and a number of parts, 1/8 to 8/8"
-            raise UsageError(f"{text!r} names no shard", why=why, next="write --shard 3/8")
+            why = "a shard is a part and the number of parts, such as 1/8 to 8/8"
+            raise UsageError(f"{text!r} is not a shard", why=why, next="write --shard 3/8")
         return cls(number, count)
 
     def of(self, students: Sequence[str]) -> list[str]:
@@ -135,5 +135,7 @@ def leased_gpu(environment: Mapping[str, str]) -> int:
         first = environment.get(name, "").split(",")[0].split("-")[0].strip()
         if first.isdigit():
             return int(first)
-    why = f"CUDA_VISIBLE_DEVICES is {environment.get('CUDA_VISIBLE_DEVICES', '')!r}, which names none by number"
-    raise UsageError("no GPU was leased to this shard", why=why, next="ask for one with --gpus 1, or for none")
+    why = (
+        f"CUDA_VISIBLE_DEVICES is {environment.get('CUDA_VISIBLE_DEVICES', '')!r}, which does not name a GPU by number"
+    )
+    raise UsageError("no GPU was leased to this shard", why=why, next="lease a GPU with --gpus 1, or leave --gpus out")

@@ -28,7 +28,7 @@ class TypedCell:
     known: KnownCell | None = None
     attachments: Mapping[str, dict[str, str]] | None = None
     lost: bool = False
-    """Whether the submission lacks it, and it was put back."""
+    """Whether it was missing in the submission and was restored."""
 
     @property
     def is_empty_answer(self) -> bool:

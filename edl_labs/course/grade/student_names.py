@@ -39,14 +39,16 @@ def _refusal(name: str) -> str:
     """Which character of a folder's name cannot stay, and why; empty where all can."""
     for place, letter in enumerate(name, start=1):
         if _ENDS_A_TEXT.match(letter):
-            return f"character {place}, {_called(letter)}, could end a text or a tag in a page"
+            return f"character {place}, {_called(letter)}, could end a string or a tag in a page"
         if _acts(letter):
-            return f"character {place}, {_called(letter)}, is not printed: it acts on the text around it"
+            return f"character {place}, {_called(letter)}, is invisible and changes the text around it"
     if name != name.strip():
         place, letter = (1, name[0]) if name[0].isspace() else (len(name), name[-1])
-        return f"an invisible character {place}, {_called(letter)}, is at its {'start' if place == 1 else 'end'}"
+        return (
+            f"character {place}, {_called(letter)}, is invisible, at the {'start' if place == 1 else 'end'} of the name"
+        )
     if unescape(name) != name:
-        return f"pages read what follows its {_called('&')} as the code of another character"
+        return f"pages would read the text after {_called('&')} as the code of another character"
     return ""
 
 

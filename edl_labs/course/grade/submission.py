@@ -66,7 +66,7 @@ class OtherFile:
     lab: str = ""
     text: str = ""
     is_earlier: bool = False
-    """Whether it is a notebook that a newer one has replaced."""
+    """Whether it is a notebook that a newer one replaced."""
 
 
 @dataclass(frozen=True)
@@ -79,9 +79,9 @@ class Submission:
     modules: Mapping[str, bytes] = field(default_factory=dict)
     """The student's own Python files next to the notebook, by name."""
     files: Mapping[str, bytes] = field(default_factory=dict)
-    """Recordings next to the notebook, by name: what an exercise's judge may read, and which is never run."""
+    """Recordings next to the notebook, by name: an exercise's judge may read them, and they are never run."""
     others: tuple[OtherFile, ...] = ()
-    """What else was handed in, where an answer may be that the notebook lacks."""
+    """Other submitted files, which may contain an answer that the notebook lacks."""
 
     @cached_property
     def digest(self) -> str:
@@ -138,7 +138,7 @@ def read_bytes(path: Path, *, most: int, then: str = "clear its outputs and hand
         raise Unreadable(f"{path.name} is not a file", why="it is a folder, pipe or device")
     with os.fdopen(fd, "rb") as file:
         if found.st_size > most:
-            size = f"it has {found.st_size:,} bytes, and at most {most:,} are read"
+            size = f"it has {found.st_size:,} bytes, but the limit is {most:,} bytes"
             raise Unreadable(f"{path.name} is too large", why=size, next=then)
         return file.read(most + 1)
 
@@ -155,17 +155,19 @@ def parse(data: bytes, *, limits: Limits = DEFAULTS) -> Submission:
         raw, lab = _lenient(data, error, limits), ""
         notes.append("the file is not strict JSON; it was read anyway")
     if not raw:
-        why, then = "it was saved with nothing in it", "open your own notebook, save it, and hand that file in"
+        why, then = "it was saved without any content", "open your own notebook, save it, and hand in that file"
         raise Unreadable("the notebook has no cells", why=why, next=then)
     if len(raw) > limits.submission_cells:
         raise Unreadable(
-            "the notebook has too many cells", why=f"{len(raw):,}; at most {limits.submission_cells:,} are read"
+            "the notebook has too many cells",
+            why=f"it has {len(raw):,} cells, but the limit is {limits.submission_cells:,}",
         )
     cells = [_one(number, item, notes) for number, item in enumerate(raw, 1)]
     found = tuple(cell for cell in cells if cell is not None)
     if sum(len(cell.source) for cell in found) > limits.source_bytes:
         raise Unreadable(
-            "the notebook's cells are too long", why=f"together at most {limits.source_bytes:,} characters"
+            "the notebook's cells are too long",
+            why=f"the limit for all cells together is {limits.source_bytes:,} characters",
         )
     return Submission(_bearable(found, notes, limits.attachment_bytes), tuple(notes), lab)
 
@@ -189,15 +191,15 @@ def _utf8(data: bytes, notes: list[str]) -> bytes:
         raise Unreadable("the notebook is empty", why="the file has no content", next="ask the student for it again")
     for start, called in _ARCHIVES.items():
         if data.startswith(start):
-            raise Unreadable(f"the notebook is {called}", why="its first bytes say so", next="unpack it")
+            raise Unreadable(f"the notebook is {called}", why="its first bytes show this", next="unpack it")
     guessed = json.detect_encoding(data[:4]) if len(data) > 3 else "utf-8"
     if guessed.startswith(("utf-16", "utf-32")):
         try:
             text = data.decode(guessed)
         except UnicodeDecodeError as error:
-            why = f"it begins as {guessed.upper()}, and byte {error.start} is none"
+            why = f"it begins as {guessed.upper()}, but byte {error.start} is not valid {guessed.upper()}"
             raise Unreadable("the notebook is not text", why=why, next=_SAVE_AGAIN) from None
-        notes.append(f"the file was saved as {guessed.upper()} and not as UTF-8; it was read as that")
+        notes.append(f"the file was saved as {guessed.upper()} instead of UTF-8, and was read as {guessed.upper()}")
         return text.encode("utf-8", "replace")
     data = data.removeprefix(codecs.BOM_UTF8)
     if b"\0" in data[:4096]:
@@ -220,10 +222,10 @@ def _from_windows(data: bytes, at: int, notes: list[str]) -> bytes:
         except UnicodeDecodeError:
             pass
         else:
-            notes.append("the file was saved with Windows' letters (cp1252) and not as UTF-8; it was read as that")
+            notes.append("the file was saved in Windows' encoding (cp1252) instead of UTF-8, and was read as cp1252")
             return text.encode()
     lost = data.decode("utf-8", "replace")
-    notes.append(f"letters that are not UTF-8, the first at byte {at}, cannot be read and become \ufffd; {_SAVE_AGAIN}")
+    notes.append(f"characters that are not UTF-8 were replaced by \ufffd, the first one at byte {at}; {_SAVE_AGAIN}")
     return lost.encode()
 
 
@@ -261,7 +263,7 @@ def _not_a_notebook(error: BaseException) -> Unreadable:
     return Unreadable(
         "the file is not a notebook of format 4",
         why=str(error)[:200],
-        next="open it in JupyterLab, save it, and hand that in",
+        next="open it in JupyterLab, save it, and hand in that file",
     )
 
 
@@ -325,5 +327,5 @@ def _bearable(cells: tuple[SubmittedCell, ...], notes: list[str], most: int) -> 
     )
     if size <= most:
         return cells
-    notes.append(f"pictures of {size / 1e6:.0f} MB in the prose were left out")
+    notes.append(f"pictures of {size / 1e6:.0f} MB in prose cells were left out")
     return tuple(replace(c, attachments=None) for c in cells)

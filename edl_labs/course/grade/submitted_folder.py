@@ -10,7 +10,7 @@ from edl_labs.course.grade.submission import MOST_RECORDING_BYTES, Submission, U
 from edl_labs.course.sandbox.limits import DEFAULTS, Limits
 
 RECORDING = ".json.gz"  # how the files end that an exercise may ask for next to the notebook
-_SHORTER = "hand in only the code that the notebook imports; a Python file must not hold data"
+_SHORTER = "hand in only the code that the notebook imports; a Python file must not contain data"
 _MOST_RECORDINGS = 8  # two for each of a few exercises
 _MOST_MODULES = 20  # a lab is one notebook; next to it are a few helpers
 _SUFFIXES = (".zip", ".gz", ".tgz", ".tar", ".bz2", ".xz", ".7z", ".rar")
@@ -34,7 +34,7 @@ def find_notebook(folder: Path, name: str) -> tuple[Path, tuple[str, ...]]:
         )
     archive = next((e.name for e in entries if e.name.lower().endswith(_SUFFIXES)), None)
     if archive:
-        raise Unreadable(f"there is an archive, {archive}, and no notebook", next="unpack it into this folder")
+        raise Unreadable(f"there is an archive, {archive}, but no notebook", next="unpack it into this folder")
     raise Unreadable(
         f"there is no {expected.name}", why="the folder contains no notebook", next="ask the student for it"
     )
@@ -58,7 +58,7 @@ def read_recordings(folder: Path) -> tuple[dict[str, bytes], tuple[str, ...]]:
         try:
             found[path.name] = read_bytes(path, most=MOST_RECORDING_BYTES)
         except Unreadable as problem:
-            notes.append(f"{problem.what} and was left out: {problem.why}")
+            notes.append(f"{problem.what} and was left out, because {problem.why}")
     return found, tuple(notes)
 
 
@@ -72,7 +72,7 @@ def read_modules(folder: Path, *, limits: Limits = DEFAULTS) -> dict[str, bytes]
     found = {path.name: read_bytes(path, most=limits.source_bytes, then=_SHORTER) for path in module_paths(folder)}
     size = sum(map(len, found.values()))
     if size > limits.source_bytes:
-        why = f"they have {size:,} bytes, and together at most {limits.source_bytes:,} are read"
+        why = f"they have {size:,} bytes, but the limit for all of them together is {limits.source_bytes:,} bytes"
         raise Unreadable("the Python files next to the notebook are too large", why=why, next=_SHORTER)
     return found
 

@@ -65,7 +65,7 @@ _SVG = re.compile(r"<svg\b.*?</svg\s*>", re.IGNORECASE | re.DOTALL)
 _SVG_END = re.compile(r"</svg\s*>", re.IGNORECASE)
 _ATTACHED = re.compile(r"attachment:([^)\s]+)")
 _RASTER = ("image/png", "image/jpeg", "image/gif", "image/webp")
-_LEFT_OUT = "[something that a browser would run was left out here]"
+_LEFT_OUT = "[content that a browser would run was removed here]"
 
 
 class ReadingAllowance:

@@ -37,8 +37,8 @@ def test_a_labs_own_groups_come_before_the_others(tmp_path: Path):
     ("text", "said"),
     [
         ("group,id\nred,ann\nblue,ann\n", "line 3: two groups"),
-        ("group,id\nred,\n", "line 2: no group or no id"),
-        ("team,who\nred,ann\n", "line 2: no group or no id"),
+        ("group,id\nred,\n", "line 2: the group or the id is missing"),
+        ("team,who\nred,ann\n", "line 2: the group or the id is missing"),
     ],
 )
 def test_what_cannot_be_meant_is_refused_with_its_line(tmp_path: Path, text: str, said: str):

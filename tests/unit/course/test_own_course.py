@@ -109,10 +109,10 @@ def test_a_lab_of_ones_own_is_checked_with_the_courses_exercises(tmp_path: Path,
 @pytest.mark.parametrize(
     ("folder", "name", "then"),
     [
-        ("assignments/ps1", "ps1", "edl-labs build, then nbgrader generate_assignment ps1"),
-        ("source/ps1", "ps1", "move source/ps1 to assignments/ps1, then edl-labs build"),
-        ("labs", "ps1", "put an assignment of nbgrader's own into assignments/ps1, then edl-labs build"),
-        ("labs", "lab77_mine", "edl-labs new lab77_mine makes a lab of that name"),
+        ("assignments/ps1", "ps1", "run edl-labs build, then nbgrader generate_assignment ps1"),
+        ("source/ps1", "ps1", "move source/ps1 to assignments/ps1, then run edl-labs build"),
+        ("labs", "ps1", "put an nbgrader assignment into assignments/ps1, then run edl-labs build"),
+        ("labs", "lab77_mine", "create a lab of that name with edl-labs new lab77_mine"),
     ],
 )
 def test_each_next_step_of_an_unknown_assignment_leads_somewhere(tmp_path: Path, folder: str, name: str, then: str):

@@ -95,7 +95,7 @@ def test_a_second_entry_for_one_lab_is_refused(tmp_path: Path) -> None:
     ("change", "line", "then"),
     [
         (("per_day = 0.1", "per_dya = 0.1"), 7, "did you mean per_day?"),
-        (("per_day = 0.1", "per_day = 10"), 7, "write for example per_day = 0.1"),
+        (("per_day = 0.1", "per_day = 10"), 7, "write, for example, per_day = 0.1"),
         (("due = 2026", "deu = 2026"), 12, "did you mean due?"),
         (('name = "lab01_gpu_basics"', ""), 10, 'write name = "lab01_gpu_basics"'),
     ],

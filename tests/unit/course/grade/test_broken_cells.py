@@ -14,7 +14,7 @@ from edl_labs.course.grade.plan import MarkingPlan, PlannedCell
 from edl_labs.course.grade.run_record import Incident, ProbedRun
 
 AREA = KnownCell("code", "solve-area", "def area(): stub", "def area(): right", {}, "solve", "area")
-ENDED = "the cell of area ended in an error before it had defined everything"
+ENDED = "the cell of area raised an exception before it had defined everything"
 
 
 def error(kind: str, text: str, line: int) -> dict[str, Any]:
@@ -48,7 +48,7 @@ def test_behind_a_check_the_students_own_run_says_it():
     own = [error("ValueError", "a side of 3 is too long", 4)]
 
     assert (
-        "line 4: ValueError: a side of 3 is too long, as your own run had it"
+        "line 4: ValueError: a side of 3 is too long, as in your own run"
         == told("area = f()", ProbedRun(raised={1: "ValueError"}), outputs=own).why
     )
 
@@ -70,7 +70,7 @@ def test_a_cell_that_never_ends_is_told_to_look_for_a_loop():
 def test_what_python_cannot_read_says_its_line():
     outcome = told("def area(:\n    return 1", ProbedRun(raised={1: "SyntaxError"}))
 
-    assert ("Python cannot read the cell of area", "line 1: invalid syntax") == (outcome.what, outcome.why)
+    assert ("Python cannot parse the cell of area", "line 1: invalid syntax") == (outcome.what, outcome.why)
 
 
 def test_a_stub_that_raises_is_still_not_attempted():

@@ -31,7 +31,7 @@ def outputs(graded: list[dict[str, Any]], handed_in: list[dict[str, Any]]) -> li
 def test_a_figure_is_shown_as_it_was_handed_in():
     head, said, shown = outputs([SAID, FIGURE], [picture(), SAID])
 
-    assert "figures are not drawn in grading" in head
+    assert "figures are not drawn during grading" in head
     assert ("3 launches\n", "picture") == (said, shown)
 
 

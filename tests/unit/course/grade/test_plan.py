@@ -78,7 +78,7 @@ def test_of_several_copies_of_a_check_the_last_alone_is_probed(assignment: Assig
     plan = planned(assignment, [*cells, guesses[0], checks[0], guesses[1], checks[1]])
 
     assert [""] * 6 + ["area"] == [cell.probes for cell in plan.cells if cell.kind == "code" or cell.probes]
-    assert "the check of area is there 3 times" in [note.text for note in plan.notes]
+    assert "the check of area occurs 3 times" in [note.text for note in plan.notes]
 
 
 @pytest.mark.parametrize("lost", ["c-setup", "solve-area", "check-area", "locked-area_question", "answer-why"])
@@ -139,7 +139,7 @@ def test_work_that_was_moved_below_its_check_is_checked_there(assignment: Assign
     until = plan.until("area").cells
 
     assert ("solve-area", "check-area") == tuple(c.known.id for c in until[-2:])
-    assert ["the check of area stood above the cell of area and was done below it"] == [n.text for n in plan.notes]
+    assert ["the check of area was above the cell of area, and was run below it"] == [n.text for n in plan.notes]
     assert not plan.tampered
 
 

@@ -196,7 +196,7 @@ def test_after_too_many_deaths_the_rest_is_missed(deaths: int, why: str):
     sink, plan = Notes(), MarkingPlan((cell("die"), cell("die"), cell("die"), cell(probes="one")), ())
     run = runner("one", deaths=deaths).probe_run(plan, sink)
 
-    assert [("one", "this was not reached", why)] == sink.told
+    assert [("one", "this check was not reached", why)] == sink.told
     assert ("killed", why) == (run.events[-1].kind, run.events[-1].why)
 
 

@@ -183,7 +183,7 @@ def test_what_a_student_typed_is_still_in_its_place_and_a_note_says_so() -> None
     plan = plan_of(put(AT["next"], new()))
 
     assert 2 == sum(ESSAY in cell.source for cell in plan.cells)
-    assert ["the answer to why was typed outside its cell, and was copied into it"] == [
+    assert ["the answer to why was found outside its cell, and was copied into it"] == [
         note.text for note in plan.notes
     ]
 

@@ -32,7 +32,7 @@ def test_letters_that_may_be_anything_are_said_and_no_cell_is_lost():
     found = parse(notebook("Площадь больше").encode("cp1251"))
 
     assert 1 == len(found.cells)
-    assert "the first at byte" in found.notes[0]
+    assert "the first one at byte" in found.notes[0]
 
 
 def test_letters_lost_beside_utf8_are_counted_as_lost():
@@ -95,6 +95,6 @@ def test_python_files_that_are_too_large_are_named_with_their_size(tmp_path: Pat
     with pytest.raises(Unreadable, match="Python files next to the notebook are too large") as both:
         read_submission(tmp_path, "lab")
 
-    assert "it has 600,000 bytes, and at most 524,288 are read" == one.value.why
-    assert "they have 600,000 bytes, and together at most 524,288 are read" == both.value.why
+    assert "it has 600,000 bytes, but the limit is 524,288 bytes" == one.value.why
+    assert "they have 600,000 bytes, but the limit for all of them together is 524,288 bytes" == both.value.why
     assert "only the code that the notebook imports" in one.value.next == both.value.next

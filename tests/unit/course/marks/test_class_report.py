@@ -153,11 +153,11 @@ def test_whom_to_look_at_has_mended_notebooks_with_what_was_mended_and_trusting_
         *("lab90", 26, (), 9.0, (), ()),
         flags=(("ann", ("mended",)), ("bob", ("killed", "trusting marks")), *trusting),
         pairs=(),
-        notes=(("ann", ("the check of area was missing and was put back",)),),
+        notes=(("ann", ("the check of area was missing and was restored",)),),
     )
     *people, last = _odd(report)
 
-    assert [("ann", "the check of area was missing and was put back"), ("bob", "killed")] == people
+    assert [("ann", "the check of area was missing and was restored"), ("bob", "killed")] == people
     assert ("26 students", True, False) == (last[0], "bob, s00" in last[1], "s24" in last[1])
 
 
