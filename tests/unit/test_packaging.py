@@ -141,7 +141,7 @@ def test_the_instructors_wheel_holds_the_judges_part_and_says_so_in_its_version(
     assert f"edl_labs-{PROJECT['version']}+judge-py3-none-any.whl" == made.name
     assert {"edl_labs/exercises/lab01_gpu_basics/judge/faulty_timers.py", "edl_labs/labs/README.md"} <= inside
     found = {leak.secret.text for leak in scan([made], **secrets)}
-    assert {"the judge's part", "a function _with_its_clock"} <= found
+    assert {"the judge's code", "a function _with_its_clock"} <= found
 
 
 BUILDERS = {

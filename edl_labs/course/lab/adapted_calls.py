@@ -73,9 +73,9 @@ def adapters(
             try:
                 found, untried = _search(origin, paths, first["recorded"])
             except WorkerGone as gone:
-                raise _tried_in_part(f"the process that tries them {gone.reason}") from None
+                raise _tried_in_part(f"the process that tried them {gone.reason}") from None
     if untried:
-        raise _tried_in_part(f"{untried} of {len(paths)} were left after {_LIMIT_S:.0f} s")
+        raise _tried_in_part(f"{untried} of {len(paths)} had not been tried after {_LIMIT_S:.0f} s")
     return found, first["first"]
 
 
@@ -89,7 +89,7 @@ def _asked(origin: Worker, request: dict[str, Any], limit_s: float) -> dict[str,
         answer = {"failed": f"the process {gone.reason}"}
     if "failed" in answer:
         why = answer["failed"]
-        raise EdlError("library functions could not be tried as answers", why=why, next="run that lab's solution")
+        raise EdlError("library functions could not be tried as answers", why=why, next="run this lab's solution")
     return answer
 
 

@@ -99,7 +99,7 @@ class AnswerRuns:
     def want(self, reference: Answer) -> None:
         """Take what an answer gave as what is wanted; EdlError where it gave no value, or `compare` fails on it."""
         if reference.error:
-            raise EdlError(f"{self.lab.name}: the solution does not run", why=reference.error, next="fix that cell")
+            raise EdlError(f"{self.lab.name}: the solution does not run", why=reference.error, next="fix this cell")
         for (name, seed), records in reference.records.items():
             found = self.wants[name, seed] = values(_given(records), exercise=name, lab=self.lab.name)
             if seed == PUBLIC_SEED:
@@ -120,7 +120,7 @@ class AnswerRuns:
         if isinstance(records, list):
             judged, known = self._judge(name, seed, records), self.known.get(name, [])
             return named(judged, known, public, self.wants[name, PUBLIC_SEED]) if isinstance(public, list) else judged
-        return f"{records.what}: {records.why}" if records else answer.error or "it never answered"
+        return f"{records.what}: {records.why}" if records else answer.error or "it returned nothing"
 
     def _judge(self, name: str, seed: int, records: Records) -> Outcome:
         """The judge's outcome, remembered: most wrong answers leave the other exercises' evidence as it is."""

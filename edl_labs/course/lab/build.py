@@ -31,7 +31,7 @@ _HEAD = """\
 |---|---|---|---|---|---|
 """
 _TAIL = """
-Each lab works in full, and is graded in full, on a laptop without a GPU.
+You can do each lab completely, and get full marks, on a laptop without a GPU.
 
 To begin, install what your course gave you ({install}). Then run `edl-labs start my-labs`. This command copies the labs
 into the folder `my-labs`, without overwriting your work, and opens them in JupyterLab. In a notebook, `check("name")`
@@ -186,7 +186,7 @@ def _refuse_foreign(course: Course, expected: dict[Path, bytes]) -> None:
         if path not in expected and not ours:
             raise EdlError(
                 f"{course.shown(path)} does not come from any lab",
-                why=f"{course.shown(course.labs)}/ holds generated files only",
+                why=f"{course.shown(course.labs)}/ contains only generated files",
                 next='move or remove it; a data file of a lab belongs next to its lab.toml, listed as data = ["..."]',
             )
 

@@ -43,8 +43,10 @@ def changed_code(solution: str, changes: Sequence[Change], *, exercise: str, fil
     places = sorted((_place(blocks, one, exercise, file) for one in changes), key=lambda one: one.first)
     for before, after in pairwise(places):
         if after.first <= before.last:
-            why = f"the change at line {before.change.line} replaces some of them too"
-            raise _refused(after.change, "two changes replace the same lines", file, why, "make them one change")
+            why = f"the change at line {before.change.line} also replaces some of them"
+            raise _refused(
+                after.change, "two changes replace the same lines", file, why, "combine the two changes into one"
+            )
     lines, found = solution.split("\n"), []
     for node, _ in blocks[0] if places else ():
         inside = [one for one in places if _first(node) <= one.first <= (node.end_lineno or 0)]
@@ -68,11 +70,13 @@ def _place(blocks: Sequence[_Block], change: Change, exercise: str, file: str) -
         found += [block[i : i + len(old)] for i in range(len(block)) if dumps[i : i + len(old)] == old]
     if len(found) != 1:
         times = f"{len(found)} times" if found else "nowhere"
-        why = f"they are whole statements of its cell, each change has one place, and these stand there {times}"
-        then = "take more statements around them" if found else "copy whole statements from the solution"
-        raise _refused(change, f"the solution of {exercise} has these lines {times}", file, why, then)
+        why = f"a change replaces whole statements that occur exactly once in the cell; these occur {times}"
+        then = "include more of the statements around them" if found else "copy whole statements from the solution"
+        raise _refused(change, f"the solution of {exercise} contains these lines {times}", file, why, then)
     if old == new:
-        raise _refused(change, "nothing changes", file, "both sides are the same Python", "write the mistake")
+        raise _refused(
+            change, "nothing changes", file, "both sides are the same Python code", "write the mistake below # %% by"
+        )
     nodes = [node for node, _ in found[0]]
     return _Place(_first(nodes[0]), nodes[-1].end_lineno or 0, nodes[0].col_offset, change)
 

@@ -25,7 +25,7 @@ class DeclaredProof:
         self.declared = {"solution": solution, **wrong}
         self.after_all: dict[str, Answer] = {}
         self.problem = ""
-        """Why the notebook itself does not run."""
+        """The reason why the notebook itself does not run."""
 
     def run(self, progress: Progress | None = None) -> None:
         """Run the notebook, and the answers after it."""
@@ -47,8 +47,8 @@ class DeclaredProof:
         for label in self.answers(name):
             one, other = self._told(label, name)
             if one != other:
-                why = f"{one} of the declared cells, {other} of all cells"
-                return f"{label}: {why}: write `given` at the cell that makes the difference"
+                why = f"{one} with the declared cells, {other} with all cells"
+                return f"{label}: {why}: give the role `given` to the cell that makes the difference"
         return ""
 
     def answers(self, name: str) -> list[str]:

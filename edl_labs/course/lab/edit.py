@@ -80,9 +80,9 @@ def to_notebook(course: Course, lab: str, target: Path | str | None = None) -> P
     made = as_notebook(text, lab=lab, file=course.shown(source))
     if path.exists() and not _is_in_text(course, path, text):
         raise EdlError(
-            f"{course.shown(path)} holds work that is not in {course.shown(source)}",
+            f"{course.shown(path)} contains work that is not in {course.shown(source)}",
             why="an earlier edit was not written back, or the text has changed since then",
-            next=f"edl-labs edit {lab} --from-notebook {course.shown(path)}, or remove that notebook",
+            next=f"run edl-labs edit {lab} --from-notebook {course.shown(path)}, or delete this notebook",
         )
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(made, encoding="utf-8")
@@ -97,7 +97,9 @@ def from_notebook(course: Course, lab: str, notebook: Path | str) -> bool:
     """
     source, path = _source(course, lab), Path(notebook)
     if not path.is_file():
-        raise UsageError(f"there is no {course.shown(path)}", next=f"edl-labs edit {lab} --to-notebook FILE makes one")
+        raise UsageError(
+            f"there is no {course.shown(path)}", next=f"create one with edl-labs edit {lab} --to-notebook FILE"
+        )
     held = path.read_text(encoding="utf-8")
     old = source.read_text(encoding="utf-8")
     text, last = as_text(held), _last(course, path, held)
@@ -105,7 +107,7 @@ def from_notebook(course: Course, lab: str, notebook: Path | str) -> bool:
         return False
     if _digest(old) != last.get("text"):
         raise EdlError(
-            f"{course.shown(source)} changed since the notebook was made",
+            f"{course.shown(source)} has changed since the notebook was created",
             why="writing the notebook back would undo that change",
             next=f"your work is kept in {course.shown(path)}; merge the two by hand",
         )
@@ -134,10 +136,10 @@ def as_text(notebook: str) -> str:
         raise EdlError("the notebook cannot be read", why=f"{type(error).__name__}: {error}"[:300]) from None
     raw = [cell.source for cell in read.cells if cell.cell_type not in ("code", "markdown")]
     if raw:
-        why = f"one begins with {raw[0][:40]!r}"
-        raise EdlError("a lab has no raw cells", why=why, next="make it a code or markdown cell")
+        why = f"one of the raw cells begins with {raw[0][:40]!r}"
+        raise EdlError("a lab cannot have raw cells", why=why, next="make it a code or markdown cell")
     if not read.cells:
-        raise EdlError("the notebook has no cells", next="the lab's text was not changed; edit it again")
+        raise EdlError("the notebook has no cells", next="edit the lab again; its text was not changed")
     read.metadata = nbformat.NotebookNode()
     return str(jupytext.writes(read, PERCENT))
 

@@ -37,7 +37,7 @@ class Gain:
     after: float
 
     def __str__(self) -> str:
-        return f"{self.file}: {self.field}: {self.how}: {self.before:g} points became {self.after:g}"
+        return f"{self.file}: {self.field}: {self.how}: {self.before:g} points became {self.after:g} points"
 
 
 @dataclass(frozen=True, repr=False)
@@ -75,7 +75,7 @@ class LabForgery(Value):
     lab: str
     exercises: tuple[ExerciseForgery, ...]
     cpu_s: float
-    """Of the judge and of all processes that ran answers."""
+    """CPU time of the judge and of all processes that ran answers."""
 
     @property
     def ok(self) -> bool:

@@ -129,7 +129,7 @@ def _lies(field: str, nodes: dict[Place, Any], right: dict[Place, Any]) -> Itera
 def _sayings(nodes: dict[Place, Any], right: dict[Place, Any]) -> Iterator[tuple[str, dict[Place, Any]]]:
     """What can be said of a field: in all cases and items at once, then at one place alone."""
     known = {place: right[place] for place in nodes if place in right}
-    yield "the solution's everywhere", known
+    yield "the solution's value everywhere", known
     numbers = {place: node for place, node in nodes.items() if type(node) in (int, float, bool)}
     for how, told in (("0", _zero), ("1", _one), ("half", _half), ("double", _double)):
         yield f"{how} everywhere", {place: told(node) for place, node in numbers.items()}
@@ -137,7 +137,7 @@ def _sayings(nodes: dict[Place, Any], right: dict[Place, Any]) -> Iterator[tuple
         if isinstance(node, list):
             yield from ((how, {place: items}) for how, items in _rearranged(node))
     for place in known:
-        yield f"the solution's at {place}", {place: known[place]}
+        yield f"the solution's value at {place}", {place: known[place]}
     for place, number in numbers.items():
         for how, told in (("0", _zero), ("1", _one), ("half", _half), ("double", _double)):
             yield f"{how} at {place}", {place: told(number)}

@@ -190,7 +190,7 @@ def _wants(course: Course, lab: Lab, registered: dict[str, RegisteredExercise]) 
         return found
     with ProbeProcess(lab.namespace_cells(), exercises_folder=course.exercises) as worker:
         if worker.error:
-            raise EdlError(f"{lab.name}: the solution does not run", why=worker.error, next="fix that cell")
+            raise EdlError(f"{lab.name}: the solution does not run", why=worker.error, next="fix this cell")
         for name, exercise in registered.items():
             drawn = steady_cases(lab, exercise)
             cases = [case for case in drawn if exercise.spec.is_public(case)]
@@ -269,8 +269,8 @@ def _check_can_be_recognized(mistake: Mistake, exercise: RegisteredExercise) -> 
                 f"the mistake {mistake.name} cannot be recognized by its answers",
                 file=mistake.file,
                 line=mistake.line,
-                why=f"{exercise.name} has {part}: a digest of its few answers would reveal them",
-                next="remove the lines # why and # next; the judge gives the message",
+                why=f"{exercise.name} has {part}, and digests of so few answers would reveal them",
+                next="remove the lines # why and # next, and raise this message in the judge",
             )
 
 
@@ -284,8 +284,8 @@ def steady_cases(lab: Lab, exercise: RegisteredExercise) -> list[Case]:
     again = exercise.draw_cases(PUBLIC_SEED)
     if plain_data.encode(plain_cases(first)) != plain_data.encode(plain_cases(again)):
         raise EdlError(
-            f"{lab.name}: cases() of {exercise.name} gives other cases for the same seed",
-            why="it depends on a clock, a global generator, the order of a set or state from an earlier call",
+            f"{lab.name}: cases() of {exercise.name} returned different cases for the same seed",
+            why="cases() may depend on a clock, a global generator, the order of a set, or state from an earlier call",
             next="draw everything from its rng argument",
         )
     return first
@@ -310,8 +310,8 @@ def _check_rounding_is_forgiven(
         return
     raise EdlError(
         f"{lab.name}: the golden of {exercise.name} fails its own solution, case {outcome.case_index}: {outcome.what}",
-        why=f"a golden keeps {exercise.digits} digits of a float, and compare sees more than that",
-        next=f"give compare a tolerance of 1e-{exercise.digits - 2} or more (close has 1e-6), or the exercise digits=",
+        why=f"a golden keeps only {exercise.digits} digits of a float, and compare is stricter than that",
+        next=f"use a tolerance of 1e-{exercise.digits - 2} or more in compare (close has 1e-6), or set digits=",
     )
 
 
@@ -327,8 +327,8 @@ def check_compares(
         except Exception as error:
             raise EdlError(
                 f"{lab.name}: compare of {exercise.name} raised {type(error).__name__} on the solution, case {index}",
-                why=f"{error or 'it gave no message'} ({place_of(error)})",
-                next="fix that line; compare(case, got, want) gets what the probe returned, for the solution twice",
+                why=f"{error or 'the exception has no message'} ({place_of(error)})",
+                next="fix this line; here, both got and want are what the probe returned for the solution",
             ) from error
 
 

@@ -21,7 +21,7 @@ _CONSTANTS = {
     "an integer of 4000 bits": "1 << 4000",
     "a pair of zeros": "(0.0, 0.0)",
     "a thousand zeros": "[0.0] * 1000",
-    "a list in a list in a list ...": "_deep()",
+    "a deeply nested list": "_deep()",
 }
 
 _HELPERS = '''
@@ -106,7 +106,7 @@ def hostile_cells(lab: Lab) -> dict[str, str]:
     values |= {"echoes its first argument": "_echo", "echoes all arguments": "_echo_all"}
     values |= {"returns an object equal to everything": "_constant(_Everything)", "is such an object": "_Everything()"}
     cells = {what: _replacing(names, value) for what, value in values.items()}
-    return cells | {"returns its first answer for ever": _frozen_cell(names)}
+    return cells | {"always returns its first answer": _frozen_cell(names)}
 
 
 def _replacing(names: list[str], value: str) -> str:

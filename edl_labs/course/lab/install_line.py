@@ -25,7 +25,7 @@ class InstallLine:
     line: str
     wheels: tuple[Path, ...] = ()
     otherwise: str = ""
-    """What does as well: a wheel that students may have, where course.toml names none."""
+    """An alternative: a wheel that students may have, if course.toml names none."""
 
     @property
     def text(self) -> str:
@@ -56,7 +56,7 @@ def _of_course(root: Path, said: str, own: Distribution | None) -> InstallLine:
     project, extra = (own.project, "") if own else ("edl-labs", "[lab]")
     released = own.install if own and not said else f"edl-labs=={__version__}"
     if not said:
-        otherwise = ", or its wheel" if own else ", or the wheel followed by `[lab]`"
+        otherwise = ", or `pip install FILE.whl`" if own else ', or `pip install "FILE.whl[lab]"` with a wheel'
         return InstallLine(released, f'pip install "{released if own else project + extra}"', otherwise=otherwise)
     if _URL.fullmatch(said):
         return InstallLine(said, f'pip install "{project}{extra} @ {said}"')
@@ -72,15 +72,17 @@ def _refuse_instructors(key: str, said: str) -> None:
 
 
 def _instructors(key: str, name: str) -> UsageError:
-    why = "it holds solutions and what draws hidden cases"
-    return wrong(f"{key} is {name!r}, an instructors' wheel", why, "name the wheel that `edl-labs wheel` makes")
+    why = "it contains solutions and the code that draws hidden cases"
+    return wrong(f"{key} is {name!r}, an instructors' wheel", why, "name the wheel that `edl-labs wheel` builds")
 
 
 def _wheel(root: Path, key: str, name: str) -> Path:
     """A wheel that is published with the labs."""
     wheel = root / name
     if not zipfile.is_zipfile(wheel):
-        raise wrong(f"{key} is {name!r}", "there is no such wheel in the course's folder", "make it: edl-labs wheel")
+        raise wrong(
+            f"{key} is {name!r}", "there is no such wheel in the course's folder", "build it with edl-labs wheel"
+        )
     with zipfile.ZipFile(wheel) as packed:
         if any("+judge.dist-info/" in member for member in packed.namelist()):
             raise _instructors(key, name)

@@ -20,42 +20,45 @@ Minutes = Annotated[int, Meta(ge=0, lt=1000)] | Annotated[float, Meta(ge=0, lt=1
 Mode = Literal["smoke", "full"]
 _RUBRIC = re.compile(r"(\d+(?:\.\d+)?) points?: \S.*", re.DOTALL)
 _OF_ONE_KIND = {"code": ("library", "optional"), "explain": ("rubric", "model_answer")}  # which no other kind has
-_MORE_HINTS = "an exercise has two or more, each saying more than the one before"
+_MORE_HINTS = "an exercise needs two or more hints, each more explicit than the one before"
 # Key → what its error says, and what to write instead. A key that is missing has the value None.
 _SAID = {
     "title": ("title is missing or empty", 'write title = "..."'),
-    "minutes": ("minutes is not a whole number above 0", "write minutes = 90"),
+    "minutes": ("minutes must be a whole number above 0", "write minutes = 90"),
     "device": ("device is {value!r}", "write one of any, cuda"),
-    "data": ("{value!r} is not a data file of the lab", "name files next to lab.toml"),
-    "public_lines": ("public_lines is not a list of texts", 'write public_lines = ["...", "..."]'),
-    "graded_with": ("graded_with is {value!r}", "write smoke, the usual one, or full"),
+    "data": ("{value!r} is not a data file of the lab", "list files that are next to lab.toml"),
+    "public_lines": ("public_lines must be a list of strings", 'write public_lines = ["...", "..."]'),
+    "graded_with": ("graded_with is {value!r}", "write smoke (the default) or full"),
     "parameters": (
         "parameters.smoke or parameters.full is missing",
-        "write [parameters.smoke] for a quick headless run and [parameters.full] for the real one",
+        "write [parameters.smoke] for a quick run and [parameters.full] for the full run",
     ),
     "gives_away": (
-        "gives_away is not a table of boxes and lists of texts",
+        "gives_away must be a table that has a list of strings for each box",
         'write NAME = ["...", "..."] below [gives_away]',
     ),
-    "exercise": ("the lab has no exercise", "write an [[exercise]] table for each"),
+    "exercise": ("the lab has no exercise", "write an [[exercise]] table for each exercise"),
     "exercise.name": ("name is missing or empty", 'write name = "..."'),
     "exercise.kind": ("kind is {value!r}", "write one of code, explain"),
     "exercise.points": (
-        "{name}: points is not a number above 0",
+        "{name}: points must be a number above 0",
         "write points = 2, or optional = true for practice without points",
     ),
-    "exercise.hints": ("hints is not a list of texts", 'write hints = ["...", "..."]'),
-    "exercise.rubric": ("rubric is not a list of texts", 'write rubric = ["1 point: ...", ...]'),
+    "exercise.hints": ("hints must be a list of strings", 'write hints = ["...", "..."]'),
+    "exercise.rubric": ("rubric must be a list of strings", 'write rubric = ["1 point: ...", ...]'),
     "exercise.model_answer": ("model_answer is missing or empty", 'write model_answer = "..."'),
     "exercise.library": (
-        "{name}: library is not a table of functions and sentences",
+        "{name}: library must be a table that has a sentence for each function",
         'write library = { "torch.profiler.schedule" = "why it is an answer" }',
     ),
-    "exercise.optional": ("{name}: optional is not true or false", "write optional = true"),
-    "exercise.minutes": ("{name}: minutes is not a number from 0", "write minutes = 20, or leave it out"),
+    "exercise.optional": ("{name}: optional must be true or false", "write optional = true"),
+    "exercise.minutes": (
+        "{name}: minutes must be a number that is not negative",
+        "write minutes = 20, or leave it out",
+    ),
     "exercise.pause_after": (
-        "{name}: no sitting ends here",
-        "write pause_after = true with the last graded exercise of a sitting",
+        "{name}: a sitting cannot end here",
+        "write pause_after = true only for the last graded exercise of a sitting",
     ),
 }
 
@@ -72,11 +75,11 @@ class _ExerciseTable(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     library: dict[str, Text] = {}
     """Library functions that are an allowed answer, each with a sentence that says why."""
     optional: bool = False
-    """Practice: it is checked, proved and shown as every other, and gives no points."""
+    """Whether it is practice: checked, proved and shown like every other exercise, but without points."""
     minutes: Minutes = 0
-    """Of the lab's, with the reading before it; those of all graded exercises make the lab's. 0 where none has them."""
+    """Its share of the lab's minutes, with the text before it; all graded exercises or none have minutes (then 0)."""
     pause_after: bool = False
-    """A sitting ends with it: the lab goes on another day."""
+    """Whether a sitting ends after it, so that the lab continues on another day."""
 
 
 class LabExercise(_ExerciseTable, frozen=True, kw_only=True):
@@ -99,9 +102,9 @@ class _LabTable(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     data: tuple[DataFile, ...] = ()
     public_lines: tuple[Text, ...] = ()
     graded_with: Mode = "smoke"
-    """Which of the parameters' two tables a notebook is graded with."""
+    """The table of parameters that a notebook is graded with."""
     gives_away: dict[str, tuple[Text, ...]] = {}
-    """By the name of a box for a prediction, texts that tell its answer: none may be seen before its reveal."""
+    """For each prediction box, texts that give its answer away: none may be visible before the reveal."""
     parameters: Annotated[dict[Mode, dict[str, Any]], Meta(min_length=2)]
     exercises: Annotated[tuple[_ExerciseTable, ...], Meta(min_length=1)] = field(name="exercise")
 
@@ -125,7 +128,7 @@ def read_lab_toml(text: str, *, file: str) -> LabToml:
     except tomllib.TOMLDecodeError as error:
         at = re.search(r"at line (\d+)", str(error))
         line = int(at[1]) if at else text.count("\n") + 1
-        raise SourceError(f"not TOML: {error}", file=file, line=line, next="fix the line") from None
+        raise SourceError(f"this is not valid TOML: {error}", file=file, line=line, next="fix the line") from None
     return _Reader(data, key_lines(text), file).lab()
 
 
@@ -159,18 +162,24 @@ class _Reader:
             return self.error(f"unknown table parameters.{key}", *found.path, next=_SAID["parameters"][1])
         of_exercise = len(found.path) > 1
         known = [one.encode_name for one in structs.fields(_ExerciseTable if of_exercise else _LabTable)]
-        then = did_you_mean(key, known) or f"the keys are {', '.join(known)}"
+        then = did_you_mean(key, known) or f"use one of {', '.join(known)}"
         return self.error(f"unknown key {key}", *found.path, next=then)
 
     def exercise(self, one: _ExerciseTable, index: int) -> LabExercise:
         at, name = ("exercise", index), one.name
         self.check_kind(one, *at)
         if not NAME.fullmatch(name):
-            why = "names are lower-case letters, digits and underscores, at most 40, a letter first"
+            why = "a name has at most 40 lower-case letters, digits and underscores, and begins with a letter"
             raise self.error(f"{name!r} is not an exercise's name", *at, "name", why=why)
         if one.optional and one.points:
             why = "optional practice gives no points"
-            raise self.error(f"{name}: it is optional and has points", *at, "points", why=why, next="remove one")
+            raise self.error(
+                f"{name} is optional, but has points",
+                *at,
+                "points",
+                why=why,
+                next="remove either the points or optional",
+            )
         if not one.optional and not one.points:
             raise self.refusal(Misfit((*at, "points"), None, unknown=False))
         self.check_hints(one, *at)
@@ -185,7 +194,10 @@ class _Reader:
         others = [key for kind, keys in _OF_ONE_KIND.items() if kind != one.kind for key in keys if key in table]
         if others:
             raise self.error(
-                f"unknown key {others[0]}", *at, others[0], next=f"exercises of kind {one.kind} do not have this key"
+                f"unknown key {others[0]}",
+                *at,
+                others[0],
+                next=f"remove it: exercises of kind {one.kind} do not have this key",
             )
 
     def check_hints(self, one: _ExerciseTable, *at: str | int) -> None:
@@ -194,8 +206,8 @@ class _Reader:
             what, then = f"{one.name} has {count} hint{'' if count == 1 else 's'}", _SAID["exercise.hints"][1]
             raise self.error(what, *at, "hints", why=_MORE_HINTS, next=then)
         if len({" ".join(hint.casefold().split()) for hint in one.hints}) < count:
-            what = f"{one.name} gives the same hint twice"
-            raise self.error(what, *at, "hints", why=_MORE_HINTS, next="write another one")
+            what = f"{one.name} has the same hint twice"
+            raise self.error(what, *at, "hints", why=_MORE_HINTS, next="replace one of them")
 
     def check_rubric(self, one: _ExerciseTable, *at: str | int) -> None:
         if not one.rubric:
@@ -205,11 +217,11 @@ class _Reader:
         if not all(marks):
             bad = one.rubric[marks.index(None)]
             raise self.error(
-                f"{one.name}: {bad!r} gives no points", *at, "rubric", next='write "1 point: what earns it"'
+                f"{one.name}: {bad!r} does not state its points", *at, "rubric", next='write "1 point: what earns it"'
             )
         total = sum(float(mark[1]) for mark in marks if mark)
         if abs(total - one.points) > 1e-9:
-            what = f"{one.name}: the rubric gives {total:g} points, the exercise {one.points:g}"
+            what = f"{one.name}: the rubric has {total:g} points, but the exercise has {one.points:g}"
             raise self.error(what, *at, "rubric")
         if not one.model_answer.strip():
             raise self.refusal(Misfit((*at, "model_answer"), None, unknown=False))
@@ -227,6 +239,6 @@ class _Reader:
         total = sum(one.minutes for one in graded)
         if not total or (all(one.minutes for one in graded) and total == minutes):
             return
-        why = f"the graded exercises have {total:g} minutes, and the lab has {minutes}"
-        need = "give each graded exercise its minutes, with the reading before it, or none"
-        raise self.error("the exercises' minutes are not the lab's", "minutes", why=why, next=need)
+        why = f"the graded exercises have {total:g} minutes in total, but the lab has {minutes}"
+        need = "give minutes, including the text before it, to each graded exercise, or to none"
+        raise self.error("the exercises' minutes do not add up to the lab's", "minutes", why=why, next=need)

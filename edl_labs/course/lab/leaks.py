@@ -50,7 +50,7 @@ class Leak:
     secret: Secret
 
     def __str__(self) -> str:
-        return f"{self.path} holds {self.secret.text!r}, from {self.secret.file}:{self.secret.line}"
+        return f"{self.path} contains {self.secret.text!r}, from {self.secret.file}:{self.secret.line}"
 
 
 class LeakError(EdlError):
@@ -59,9 +59,9 @@ class LeakError(EdlError):
     def __init__(self, leaks: list[Leak]) -> None:
         more = f" (and {len(leaks) - 1} more)" if len(leaks) > 1 else ""
         super().__init__(
-            f"a solution leaks: {leaks[0]}{more}",
+            f"a solution would leak: {leaks[0]}{more}",
             why="students can read this file",
-            next="remove it from that file; if the line gives nothing away, add it to public_lines in lab.toml",
+            next="remove it from this file; if the line gives nothing away, add it to public_lines in lab.toml",
         )
         self.leaks = leaks
 
@@ -106,7 +106,7 @@ def scan_bytes(name: str, data: bytes, known: list[Secret], *, functions: Sequen
             copies = published(member, content.decode("utf-8", errors="replace"), functions)
             found += [Leak(member, Secret(f"a function {one.name}".rstrip(), one.file, one.line)) for one in copies]
         if _JUDGE.search(member):
-            found.append(Leak(member, Secret("the judge's part", member, 1)))
+            found.append(Leak(member, Secret("the judge's code", member, 1)))
     return found
 
 

@@ -76,14 +76,16 @@ def read_mistakes(text: str, *, exercise: str, solution: str, file: str) -> list
     blocks = list(_blocks(text, file))
     starts = [i for i, block in enumerate(blocks) if block.name is not None]
     if blocks and starts[:1] != [0]:
-        raise _refusal(blocks[0], "this belongs to no mistake", file, next='start with a line "# %% mistake="name""')
+        raise _refusal(
+            blocks[0], "this block does not belong to a mistake", file, next='start with a line "# %% mistake="name""'
+        )
     found: dict[str, Mistake] = {}
     for start, stop in pairwise([*starts, len(blocks)]):
         one = _mistake(blocks[start:stop], exercise, solution, file)
         if one.name in found:
-            why = f"the other is at line {found[one.name].line}"
-            then = "give one of them another name"
-            raise SourceError(f"two mistakes are called {one.name}", file=file, line=one.line, why=why, next=then)
+            why = f"the other one is at line {found[one.name].line}"
+            then = "rename one of them"
+            raise SourceError(f"two mistakes have the name {one.name}", file=file, line=one.line, why=why, next=then)
         found[one.name] = one
     return list(found.values())
 
@@ -100,7 +102,12 @@ def _blocks(text: str, file: str) -> Iterator[_Block]:
     for start, stop in pairwise([*starts, len(lines)]):
         block = _Block(lines[start], start + 1, tuple(lines[start + 1 : stop]))
         if block.marker not in (REPLACE, BY) and not NAME.fullmatch(block.name or ""):
-            raise _refusal(block, "malformed marker", file, next=f"markers are {_FORMS}; a name is like an exercise's")
+            raise _refusal(
+                block,
+                "malformed marker",
+                file,
+                next=f"use {_FORMS}; a mistake's name follows the rules for exercises' names",
+            )
         yield block
 
 
@@ -115,7 +122,7 @@ def _mistake(blocks: Sequence[_Block], exercise: str, solution: str, file: str) 
     whole = _code(head, file)
     for old, new in _pairs(blocks[1:], file):
         if not _code(old, file):
-            raise _refusal(old, "nothing is replaced", file, next="write lines of the solution below it")
+            raise _refusal(old, "no lines are replaced", file, next="write lines of the solution below this marker")
         changes.append(Change(_code(old, file), _code(new, file), old.line))
     if not (whole or changes):
         raise _refusal(head, f"the mistake {name} has no code", file, next=f"write {REPLACE} and {BY}, or a function")
@@ -138,7 +145,7 @@ def _heads(block: _Block, file: str) -> dict[str, str]:
             file=file,
             line=block.line + 1,
             why=f"the line below its marker is {first!r}",
-            next=f'write "{TOLD_HEAD}SENTENCE" there',
+            next=f'write "{TOLD_HEAD}SENTENCE" on this line',
         )
     found = dict.fromkeys(_HEADS, "")
     for line in itertools.takewhile(lambda line: line.startswith(_HEADS), block.body):
@@ -151,7 +158,9 @@ def _pairs(blocks: Sequence[_Block], file: str) -> list[tuple[_Block, _Block]]:
     for i, block in enumerate(blocks):
         right = (REPLACE, BY)[i % 2]
         if block.marker != right:
-            raise _refusal(block, f"a line {right!r} belongs here", file, next=f"each {REPLACE} has one {BY}")
+            raise _refusal(
+                block, f"the marker {right!r} is missing here", file, next=f"write one {BY} for each {REPLACE}"
+            )
     if len(blocks) % 2:
         raise _refusal(blocks[-1], f"no {BY!r} follows", file, next=f"write {BY} and the lines with the mistake")
     return list(zip(blocks[::2], blocks[1::2], strict=True))
@@ -164,5 +173,5 @@ def _code(block: _Block, file: str) -> str:
         tree = ast.parse("\n".join(kept))
     except SyntaxError as error:
         line = block.line + (error.lineno or 1)
-        raise SourceError(f"not Python: {error.msg}", file=file, line=line, next="fix the line") from None
+        raise SourceError(f"this is not valid Python: {error.msg}", file=file, line=line, next="fix the line") from None
     return "\n".join(kept).strip("\n") if tree.body else ""

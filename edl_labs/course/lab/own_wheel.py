@@ -32,7 +32,7 @@ class Distribution:
     title: str
     version: str
     install: str
-    """What pip installs on a rented host: a name and version, or where the wheel can be had."""
+    """What pip installs on a rented host: a name and version, or the address of the wheel."""
 
     @property
     def package(self) -> str:
@@ -71,11 +71,11 @@ def refuse_changed_exercises(course: Course) -> None:
     changed = [lab for lab in course.lab_names() if lab not in _own_labs(course.root)]
     changed = [lab for lab in changed if _checked_with(own, lab) != _checked_with(package, lab)]
     if changed:
-        why = "students check it with edl_labs, which would show other points or messages than your marks"
+        why = "students' checks use edl_labs, so they would show different points or messages than your grading"
         then = (
-            "edl-labs course . --upgrade takes this release's; a lab that you changed needs a name of its own: lab31_…"
+            "run edl-labs course . --upgrade to use this release's; if you changed a lab, give it a new name: lab31_…"
         )
-        raise UsageError(f"the exercises of {', '.join(changed)} are not those of edl_labs", why=why, next=then)
+        raise UsageError(f"the exercises of {', '.join(changed)} differ from those of edl_labs", why=why, next=then)
 
 
 def _checked_with(exercises: Path, lab: str) -> list[tuple[str, bytes]]:
@@ -92,7 +92,7 @@ def distribution(root: Path) -> Distribution:
     about = read_course_file(root).course
     version = about.version or "0.1.0"
     if not _VERSION.fullmatch(version):
-        raise wrong(f"version is {version!r}", "pip would refuse it", 'write version = "1.0.0"')
+        raise wrong(f"version is {version!r}", "pip does not accept it", 'write version = "1.0.0"')
     found = Distribution(about.name or root.name, version, about.install)
     return found if found.install else Distribution(found.title, version, f"{found.project}=={version}")
 
@@ -104,8 +104,8 @@ def build_own_wheel(course: Course, folder: Path) -> Path:
     """
     refuse_changed_exercises(course)
     if not has_own_labs(course.root):
-        why = "its labs are those of edl_labs, and students install that"
-        raise UsageError("this course needs no wheel", why=why, next="edl-labs wheel, in a checkout of edl_labs")
+        why = "it has only labs of edl_labs, so students install edl_labs"
+        raise UsageError("this course needs no wheel", why=why, next="run edl-labs wheel in a checkout of edl_labs")
     from hatchling.builders.wheel import WheelBuilder
 
     found = distribution(course.root)

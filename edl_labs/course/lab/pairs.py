@@ -100,7 +100,7 @@ def _without_numbers(sentence: str) -> str:
 
 def _confusion(first: Shown, second: Shown) -> str:
     """Why two wrong answers are told the same, and what helps."""
-    told = f"both get {first.sentence!r}"
+    told = f"both get the message {first.sentence!r}"
     differs = [i for i, (a, b) in enumerate(zip(first.evidence, second.evidence, strict=False)) if a != b]
     if not differs:
         return f"{told}; no public case tells them apart: draw one that does, or say # like: {_name(first)}"
@@ -108,7 +108,7 @@ def _confusion(first: Shown, second: Shown) -> str:
         return f"{told} in case {_counted(first.case)}; case {_counted(differs[0])} tells them apart: show it first"
     cases = sorted({_counted(first.case), _counted(second.case)})
     where = f"case {cases[0]}" if len(cases) == 1 else f"cases {cases[0]} and {cases[1]}"
-    return f"{told} in {where}, where their evidence differs: give each a sentence of its own"
+    return f"{told} in {where}, where their evidence differs: give each its own message"
 
 
 def _counted(case: int | None) -> int:
@@ -118,7 +118,7 @@ def _counted(case: int | None) -> int:
 def _unnamed(first: Shown, second: Shown) -> list[str]:
     """A pair that shares a sentence must both stand in it."""
     return [
-        f"{_name(one)} shares {other.sentence!r} with {_name(other)}, which does not say {one.mistake.told!r}"
+        f"{_name(one)} shares {other.sentence!r} with {_name(other)}, which does not contain {one.mistake.told!r}"
         for one, other in ((first, second), (second, first))
         if one.mistake.told not in other.sentence
     ]
@@ -128,9 +128,9 @@ def _stale(one: Shown, known: Mapping[str, Shown]) -> list[str]:
     found = []
     for other in one.mistake.like:
         if other not in known or other == _name(one):
-            found.append(f"{_name(one)} is like {other}, which is no other mistake of this exercise")
+            found.append(f"{_name(one)} has # like: {other}, which is not another mistake of this exercise")
         elif not _same_sentence(one, known[other]):
-            found.append(f"{_name(one)} says # like: {other}, and each has a sentence of its own: take the line out")
+            found.append(f"{_name(one)} has # like: {other}, but each gets its own message: remove this line")
     return found
 
 

@@ -76,7 +76,7 @@ class Lab:
             if found.name == name:
                 return found
         names = ", ".join(e.name for e in self.exercises)
-        raise UsageError(f"{self.name} has no exercise called {name!r}", why=f"it has {names}")
+        raise UsageError(f"{self.name} has no exercise called {name!r}", why=f"its exercises are {names}")
 
     def cell(self, role: str, name: str | None = None) -> Cell:
         """The first cell with that role and name."""

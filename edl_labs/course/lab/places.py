@@ -38,7 +38,9 @@ def _decorators(source: str, file: str) -> tuple[ast.expr, ...]:
     try:
         tree = ast.parse(source)
     except SyntaxError as error:
-        raise SourceError(f"not Python: {error.msg}", file=file, line=error.lineno or 1, next="fix the line") from None
+        raise SourceError(
+            f"this is not valid Python: {error.msg}", file=file, line=error.lineno or 1, next="fix the line"
+        ) from None
     return tuple(call for node in ast.walk(tree) for call in getattr(node, "decorator_list", []))
 
 
@@ -65,7 +67,7 @@ def _check_toml(lab: Lab, cells: dict[str, int], kinds: dict[str, str]) -> None:
     for one in lab.toml.exercises:
         if one.name not in cells:
             raise SourceError(
-                f"lab.toml gives points to {one.name}, which no cell has",
+                f"lab.toml lists {one.name}, but no cell has this name",
                 file=lab.toml.file,
                 line=one.line,
                 why=f"the exercises of {lab.file} are {', '.join(cells) or 'none'}",
@@ -75,7 +77,7 @@ def _check_toml(lab: Lab, cells: dict[str, int], kinds: dict[str, str]) -> None:
     for name, line in cells.items():
         if name not in listed:
             raise SourceError(
-                f"{name} has no points",
+                f"{name} is missing in lab.toml",
                 file=lab.file,
                 line=line,
                 why=f"{lab.toml.file} has no [[exercise]] called {name}",
@@ -83,7 +85,7 @@ def _check_toml(lab: Lab, cells: dict[str, int], kinds: dict[str, str]) -> None:
             )
         if listed[name].kind != kinds[name]:
             raise SourceError(
-                f"{name} is {_kind(listed[name].kind)} here and {_kind(kinds[name])} in {lab.file}",
+                f"{name} is {_kind(listed[name].kind)} here, but {_kind(kinds[name])} in {lab.file}",
                 file=lab.toml.file,
                 line=listed[name].line,
                 why=f"its cell is at {lab.file}:{line}",
@@ -117,7 +119,7 @@ def _check_registered(course: Course, lab: Lab, code: dict[str, int]) -> None:
         if name not in found:
             why = f"the exercises are {', '.join(found) or 'none'}"
             raise SourceError(
-                f"{name} is no exercise of {lab.name}, and its cases are drawn here",
+                f"cases of {name} are drawn here, but it is not an exercise of {lab.name}",
                 file=file,
                 line=line,
                 why=why,
@@ -133,8 +135,8 @@ def _check_mistakes(lab: Lab, code: dict[str, int]) -> None:
                 f"{name} has {count} known mistake{'' if count == 1 else 's'}",
                 file=lab.file,
                 line=line,
-                why="two or more known mistakes prove an exercise",
-                next=f"write another into {lab.folder.name}/mistakes/{name}.py",
+                why="an exercise needs at least two known mistakes",
+                next=f"add one to {lab.folder.name}/mistakes/{name}.py",
             )
 
 
@@ -148,12 +150,12 @@ def _check_goldens(course: Course, lab: Lab, names: list[str]) -> None:
     try:
         built = [e["name"] for e in json.loads(path.read_text(encoding="utf-8"))["exercises"]]
     except (ValueError, KeyError, TypeError):
-        raise SourceError("this is not what the build writes", file=file, line=1, next="edl-labs build") from None
+        raise SourceError("this file was not written by the build", file=file, line=1, next="edl-labs build") from None
     if sorted(built) != sorted(names):
         raise SourceError(
-            f"the goldens are of {', '.join(sorted(built))}",
+            f"the goldens are for {', '.join(sorted(built))}",
             file=file,
             line=1,
-            why=f"{lab.file} has {', '.join(sorted(names))}",
+            why=f"the exercises in {lab.file} are {', '.join(sorted(names))}",
             next="edl-labs build",
         )

@@ -59,9 +59,11 @@ def check_gives_away(cells: Sequence[Cell], toml: LabToml) -> None:
     boxes = prediction_boxes(cells)
     for name, texts in toml.gives_away.items():
         if name not in boxes:
-            near = did_you_mean(name, boxes) or f"the boxes are {', '.join(boxes) or 'none'}"
+            near = did_you_mean(name, boxes) or f"use one of these boxes: {', '.join(boxes) or 'none'}"
             line = toml.line("gives_away", name)
-            raise SourceError(f"gives_away names {name}, which no box has", file=toml.file, line=line, next=near)
+            raise SourceError(
+                f"gives_away lists {name}, but there is no box with this name", file=toml.file, line=line, next=near
+            )
         for text in texts:
             _check_hidden(cells, boxes[name], text)
 
@@ -89,8 +91,8 @@ def _check_hidden(cells: Sequence[Cell], box: PredictionBox, text: str) -> None:
             raise cell.error(
                 f"the answer of the box {box.name} is given away",
                 line=cell.first,
-                why=f"{text!r} can be read here while the answer is still hidden",
-                next="move it into the reveal, or remove it from gives_away in lab.toml",
+                why=f"{text!r} is visible here while the answer is still hidden",
+                next="move this text into the reveal, or remove it from gives_away in lab.toml",
             )
 
 

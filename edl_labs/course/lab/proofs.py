@@ -15,7 +15,7 @@ class Found:
     text: str
 
 
-NOT_TRIED = Found(True, "not tried in a quick proof")
+NOT_TRIED = Found(True, "not tested in a quick run")
 
 
 @dataclass(frozen=True)
@@ -48,9 +48,9 @@ class ExerciseProof(Value):
     hostile: Found
     library: Found = Found(True, "")
     declared: Found = Found(True, "")
-    """Whether the cells that grading runs give the evidence of all cells."""
+    """Whether the cells that grading runs give the same evidence as all cells."""
     pairs: tuple[str, ...] = ()
-    """Pairs of wrong answers where one gets the other's message."""
+    """Pairs of wrong answers of which one gets the other's message."""
 
     @property
     def ok(self) -> bool:

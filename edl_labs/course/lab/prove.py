@@ -144,7 +144,7 @@ class _Proving:
         for name in self.registered:
             if name != known.exercise and self._solution(name).ok:
                 problem = problem or self._lost_too(answer, name)
-        text = problem or "loses its exercise alone"
+        text = problem or "loses points only in its own exercise"
         return MistakeProof(known.name, known.where, not problem, text, known.told, *said)
 
     def _pairs(self, name: str, untold: Collection[str]) -> tuple[str, ...]:
@@ -162,19 +162,21 @@ class _Proving:
         for seed, seen in self.runs.outcomes(answer, name):
             if isinstance(seen, str) or seen.state != "passed":
                 told = seen if isinstance(seen, str) else seen.what
-                return f"{name} is lost too, under seed {seed}: {told}"
+                return f"{name} also loses points, with seed {seed}: {told}"
         return ""
 
     def _declared(self, name: str) -> Found:
         """Whether solution and wrong answers come to the same where all cells ran before, demonstrations too."""
         difference, count = self.declared.difference(name), len(self.declared.answers(name))
-        return Found(not difference, difference or f"{count} submissions come to the same with demonstrations")
+        return Found(
+            not difference, difference or f"{count} submissions get the same result with and without demonstrations"
+        )
 
     def _hostile(self, name: str) -> Found:
         for what, answer in self.hostile.items():
             for seed, seen in self.runs.outcomes(answer, name):
                 if not isinstance(seen, str) and seen.points != 0:
-                    return Found(False, f"a submission that {what} scores {seen.points:g} points under seed {seed}")
+                    return Found(False, f"a submission that {what} scores {seen.points:g} points with seed {seed}")
         return Found(True, f"{len(self.hostile)} submissions score 0")
 
 
@@ -208,12 +210,16 @@ def _not_lost(known: Mistake, seed: int, seen: Outcome | str) -> str:
     if isinstance(seen, str):
         return f"seed {seed}: {seen}"
     if seen.state == "passed":
-        return f"seed {seed}: it scores full marks"
+        return f"seed {seed}: it gets full marks"
     if seen.state == "not attempted":
         return f"seed {seed}: it counts as not attempted"
     if jargon(seen):
-        return f"seed {seed}: the student reads about our code: {jargon(seen)!r} in {seen.what!r}"
-    return "" if known.told in seen.what else f"seed {seed}: the student reads {seen.what!r}, not {known.told!r}"
+        return f"seed {seed}: the message mentions our code: {jargon(seen)!r} in {seen.what!r}"
+    return (
+        ""
+        if known.told in seen.what
+        else f"seed {seed}: the message is {seen.what!r}; it does not contain {known.told!r}"
+    )
 
 
 def _from_library(earned: list[Earned], allowed: dict[str, str]) -> Found:
@@ -223,7 +229,7 @@ def _from_library(earned: list[Earned], allowed: dict[str, str]) -> Found:
         for one in earned
         if one.path not in allowed
     ]
-    idle = [f"lab.toml allows {path}, which earns nothing" for path in allowed if path not in {e.path for e in earned}]
+    idle = [f"lab.toml allows {path}, but it earns nothing" for path in allowed if path not in {e.path for e in earned}]
     return Found(
         not (found or idle), "; ".join(found + idle) or f"no library function earns points, {len(allowed)} allowed"
     )

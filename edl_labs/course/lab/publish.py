@@ -29,30 +29,30 @@ SOLUTIONS = "edl_labs/course/solutions"  # no student's kernel sees `course`
 _NEVER = """\
 # edl_labs with the judge: never publish
 
-For instructors alone: this wheel holds the solutions of the labs and what draws their hidden cases. Install it where
-you grade, never where students work, and upload it nowhere that they can reach. Students get what `edl-labs wheel`
-makes.
+For instructors only: this wheel contains the solutions of the labs and the code that draws their hidden cases. Install
+it where you grade, never where students work, and never upload it to a place that students can reach. Students get the
+wheel that `edl-labs wheel` builds.
 """
 _README = """\
 # {title}
 
-[labs/README.md](labs/README.md) is the table of labs: what there is, how long it takes, and how many points it gives.
+[labs/README.md](labs/README.md) lists the labs, with the time that each one takes and the points that it gives.
 
-Install what your course gives you, with JupyterLab, in this folder: {install}. Then:
+In this folder, install the package that your course gives you, with JupyterLab: {install}. Then run
 
 ```
 edl-labs start my-labs
 ```
 
-copies the labs into `my-labs` and opens them. It never writes over your work: when a lab has changed, the new version
-is put next to yours. Where you work in this folder itself, as on a JupyterHub, begin with
-[labs/START.ipynb](labs/START.ipynb). `edl-labs doctor` says what your machine can do; no lab needs a GPU.
+This copies the labs into `my-labs` and opens them. It never overwrites your work: if a lab has changed, the new version
+is put next to yours. If you work in this folder itself, for example on a JupyterHub, begin with
+[labs/START.ipynb](labs/START.ipynb) instead. `edl-labs doctor` shows what your machine can do; no lab needs a GPU.
 
-Each section asks you to *predict* before you measure. `check("name")` says what is right, what is not, and what to try
-next; `hint("name")` gives one hint at a time; `edl-labs check FILE` checks a whole notebook.
+Each section asks you to *predict* before you measure. `check("name")` says what is right, what is wrong, and what to
+try next; `hint("name")` gives one hint at a time; `edl-labs check FILE` runs all checks of a notebook.
 
-Your points so far are in a folder `.edl_labs` next to each notebook, so that they outlast a restart of the kernel. No
-mark comes from it: you need not hand it in, and you may delete it at any time.
+Your points so far are in a folder `.edl_labs` next to each notebook, so you keep them when the kernel restarts. Marks
+do not depend on this folder: do not hand it in, and delete it whenever you like.
 """
 
 
@@ -78,9 +78,9 @@ def publish(course: Course, target: Path | str, *, progress: Progress | None = N
     stale = build(course, check=True, progress=progress)
     if not stale.ok:
         raise EdlError(
-            f"labs/ is stale: {', '.join(stale.changed)}",
+            f"labs/ is out of date: {', '.join(stale.changed)}",
             why="the published files must match the sources",
-            next="edl-labs build, then publish again",
+            next="run edl-labs build, then publish again",
         )
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".edl-publish-", dir=folder.parent) as temporary:
@@ -100,12 +100,12 @@ def build_wheel(course: Course, folder: Path, *, judge: bool = False) -> Path:
     another.
     """
     if find_spec("hatchling") is None:
-        why, then = "it packs wheels", 'pip install "edl-labs[instructor]"'
+        why, then = "it is needed to build wheels", 'pip install "edl-labs[instructor]"'
         raise UsageError("hatchling is not installed", why=why, next=then)
     own = is_own_course(course.root) and not (course.root / "pyproject.toml").is_file()
     if own and judge:
-        why, then = "the instructors' wheel is that of edl_labs itself", "grade in this folder; students get the wheel"
-        raise UsageError("your own course is graded from its folder", why=why, next=then)
+        why, then = "only edl_labs itself has an instructors' wheel", "grade in this folder, without --judge"
+        raise UsageError("your own course is graded in its folder", why=why, next=then)
     with tempfile.TemporaryDirectory(prefix="edl-wheel-") as temporary:
         made = build_own_wheel(course, Path(temporary)) if own else _package_wheel(course, Path(temporary), judge=judge)
         if not judge:
@@ -123,8 +123,8 @@ def _package_wheel(course: Course, folder: Path, *, judge: bool) -> Path:
 
     project = course.root / "pyproject.toml"
     if not project.is_file():
-        why = "it has neither exercises of its own nor a pyproject.toml"
-        raise UsageError("this course has no wheel", why=why, next="edl-labs course DIR makes a course that has one")
+        why = "it has neither its own exercises nor a pyproject.toml"
+        raise UsageError("this course has no wheel", why=why, next="create a course that has one: edl-labs course DIR")
     config = tomllib.loads(project.read_text(encoding="utf-8"))
     if judge:
         config["tool"]["hatch"]["build"].pop("exclude")
@@ -149,7 +149,7 @@ def _refuse_inside(course: Course, folder: Path) -> None:
     private = (course.solutions, course.labs, course.root / "edl_labs", course.root / ".git")
     if folder == course.root or any(folder == place or place in folder.parents for place in private):
         raise UsageError(
-            f"{folder.name} cannot be the target",
+            f"cannot publish to {folder.name}",
             why="it is part of the course itself",
             next="choose a folder outside the course, or a new one in build/",
         )
@@ -170,8 +170,8 @@ def _published_before(folder: Path) -> list[str]:
     if not before or foreign:
         named = ", ".join(foreign[:3]) + (" ..." if len(foreign) > 3 else "")
         raise UsageError(
-            f"{folder.name} holds files that publish did not write: {named}",
-            why="publish neither mixes its files with others nor removes them",
+            f"{folder.name} contains files that publish did not write: {named}",
+            why="publish does not mix its files with other files, and does not remove them",
             next="choose an empty folder, or move these files elsewhere",
         )
     return before

@@ -31,8 +31,8 @@ def no_such_lab(course: Course, name: str) -> UsageError:
     names = course.lab_names()
     return UsageError(
         f"there is no lab called {name!r}",
-        why=f"solutions/ holds {', '.join(names) or 'no lab yet'}",
-        next=did_you_mean(name, names, cutoff=0.4) or "edl-labs new LAB makes one",
+        why=f"solutions/ contains {', '.join(names) or 'no lab yet'}",
+        next=did_you_mean(name, names, cutoff=0.4) or "create one with edl-labs new LAB",
     )
 
 
@@ -46,7 +46,7 @@ def read_labs(course: Course) -> list[Lab]:
     _check_unique(course, labs)
     for name in sorted(set(lab_names(course.exercises)) - {lab.name for lab in labs}):
         file = course.shown(course.exercise_module(name))
-        mend = f"edl-labs new {name}, or remove the module"
+        mend = f"run edl-labs new {name}, or remove the module"
         raise SourceError(f"there is no solutions/{name}", file=file, line=1, next=mend)
     return labs
 
@@ -58,7 +58,7 @@ def _read(course: Course, name: str) -> Lab:
     for path, shown in ((source, file), (toml_path, toml_file)):
         if not path.is_file():
             raise SourceError(
-                "this file of the lab is missing", file=shown, line=1, next=f"edl-labs new {name} makes a lab"
+                "this file of the lab is missing", file=shown, line=1, next=f"create a lab with edl-labs new {name}"
             )
     cells = parse(_text(source, file), file=file)
     rules.check_cells(cells)
@@ -81,11 +81,11 @@ def _mistakes(course: Course, folder: Path, cells: list[Cell]) -> tuple[Mistake,
     for name, path in paths.items():
         if name not in code:
             raise SourceError(
-                f"{name} is not an exercise of this lab that code answers",
+                f"{name} is not an exercise of this lab that is answered in code",
                 file=course.shown(path),
                 line=1,
-                why=f"they are {', '.join(code) or 'none'}",
-                next=did_you_mean(name, code) or "call the file like one of them",
+                why=f"such exercises are {', '.join(code) or 'none'}",
+                next=did_you_mean(name, code) or "name the file after one of them",
             )
     found: list[Mistake] = []
     for name in (name for name in code if name in paths):
@@ -100,11 +100,11 @@ def _check_unique(course: Course, labs: list[Lab]) -> None:
         for one in lab.exercises:
             if one.name in seen:
                 raise SourceError(
-                    f"{seen[one.name]} has an exercise called {one.name} too",
+                    f"{seen[one.name]} also has an exercise called {one.name}",
                     file=lab.toml.file,
                     line=one.line,
                     why="check(name) finds an exercise by its name alone",
-                    next="give one of them another name",
+                    next="rename one of them",
                 )
             seen[one.name] = lab.name
         registered(course, lab.name)
@@ -116,11 +116,16 @@ def _text(path: Path, file: str) -> str:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
         line = data[: error.start].count(b"\n") + 1
-        raise SourceError("not UTF-8 text", file=file, line=line, next="save the file as UTF-8") from None
+        raise SourceError("this is not UTF-8 text", file=file, line=line, next="save the file as UTF-8") from None
     for mark, called in (("\r", "a carriage return"), ("\ufeff", "a byte order mark"), ("\t", "a tab")):
         if mark in text:
             line = text[: text.index(mark)].count("\n") + 1
-            raise SourceError(f"{called}", file=file, line=line, next="save with plain line ends, UTF-8 and spaces")
+            raise SourceError(
+                f"{called}",
+                file=file,
+                line=line,
+                next="save the file in UTF-8, with Unix line endings and without tabs",
+            )
     return text
 
 
@@ -129,7 +134,7 @@ def _check_said(lab: Lab) -> None:
     cell = lab.cells[0]
     heading = cell.source.split("\n")[0]
     if lab.title not in heading:
-        why = f"lab.toml calls the lab {lab.title!r}"
+        why = f"the title in lab.toml is {lab.title!r}"
         raise cell.error(f"the heading is {heading!r}", line=cell.first, why=why, next="make the two agree")
     said = re.findall(r"(\d+)\W*min", cell.source)
     if str(lab.minutes) not in said:
@@ -216,10 +221,10 @@ def _check_stray(course: Course, lab: Lab) -> None:
         handed_in = inside.parts[0] == "handed_in" and len(inside.parts) == 2
         if inside.as_posix() not in expected and not mistakes and not handed_in:
             raise SourceError(
-                "a lab has no place for this file",
+                "this file does not belong to the lab",
                 file=course.shown(path),
                 line=1,
-                why=f'a lab is {lab.name}.py, lab.toml, mistakes/*, handed_in/* and its data = ["..."]',
+                why=f'a lab consists of {lab.name}.py, lab.toml, mistakes/*, handed_in/* and its data = ["..."]',
                 next="list it under data if students need it; otherwise remove it",
             )
     for name in lab.toml.data:

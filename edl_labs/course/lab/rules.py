@@ -30,7 +30,7 @@ def warnings(cells: list[Cell]) -> list[str]:
     """One line for each cell that is longer than the house style allows; solve cells may be as long as they need."""
     long = [(c, c.source.count("\n") + 1) for c in cells if c.kind == "code" and c.role not in ("solve", "given")]
     return [
-        f"{c.file}:{c.line}: the cell has {count} lines; style: at most {MAX_CELL_LINES}"
+        f"{c.file}:{c.line}: the cell has {count} lines; it should have at most {MAX_CELL_LINES}"
         for c, count in long
         if count > MAX_CELL_LINES
     ]
@@ -55,10 +55,10 @@ def parameter_values(cell: Cell) -> dict[str, ast.expr]:
         name = targets[0].id if len(targets) == 1 and isinstance(targets[0], ast.Name) else None
         if not isinstance(node, (ast.Assign, ast.AnnAssign)) or name is None or value is None:
             raise cell.error(
-                "the parameters cell holds something other than assignments",
+                "the parameters cell contains something other than assignments",
                 line=cell.first + node.lineno - 1,
                 why=f"the line is {ast.unparse(node).splitlines()[0]!r}",
-                next="keep `name = value` lines here; move the rest to the next cell",
+                next="keep only lines `name = value` here; move the rest to the next cell",
             )
         if name in found:
             raise cell.error(f"the parameter {name} is assigned twice", line=cell.first + node.lineno - 1)
@@ -71,14 +71,14 @@ def _check_opening(cells: list[Cell]) -> None:
     if title.kind != "markdown" or not title.source.startswith("# "):
         raise title.error(
             "the first cell is not the lab's title",
-            why="cell 1 is prose: a title, the outcomes, and how many minutes the lab takes",
+            why="cell 1 is prose: the title, the learning outcomes, and how many minutes the lab takes",
             next='start the file with "# %% [markdown]" and "# # Title"',
         )
     for index, role in ((1, "setup"), (2, "parameters")):
         having = [c for c in cells if c.role == role]
         if not having:
             at = cells[min(index, len(cells) - 1)]
-            raise at.error(f"the lab has no {role} cell", next=f"make cell {index + 1} a cell marked # %% {role}")
+            raise at.error(f"the lab has no {role} cell", next=f"mark cell {index + 1} with # %% {role}")
         if len(having) > 1:
             raise having[1].error(
                 f"there is a second {role} cell", next=f"merge it with the cell at line {having[0].line}"
@@ -101,7 +101,7 @@ def _check_names(cells: list[Cell]) -> None:
                 if clash.role == cell.role
                 else f"{cell.name} is both a solve and an explain exercise",
                 why=f"the first is at line {clash.line}",
-                next="give each exercise a name of its own",
+                next="give each exercise its own name",
             )
         if cell.role == "check" and ("solve", cell.name) not in seen:
             raise _check_without_solve(cell, cells)
@@ -118,7 +118,7 @@ def _check_grade_ids(cells: list[Cell]) -> None:
     for cell in cells:
         if cell.role in ("solve", "explain") and str(cell.name) in taken:
             other = taken[str(cell.name)]
-            why = f"nbgrader would see one id for it and for a cell of {other.name}, at line {other.line}"
+            why = f"a cell of {other.name}, at line {other.line}, would have the same nbgrader id"
             raise cell.error(f"{cell.name} cannot be an exercise's name here", why=why, next="choose another name")
 
 
@@ -127,7 +127,9 @@ def _check_without_solve(cell: Cell, cells: list[Cell]) -> Exception:
     later = [c.line for c in cells if c.role == "solve" and c.name == name]
     if later:
         return cell.error(
-            f"check {name} comes before its solve cell", why=f"that is at line {later[0]}", next="move the check below"
+            f"check {name} comes before its solve cell",
+            why=f"the solve cell is at line {later[0]}",
+            next="move the check below it",
         )
     near = did_you_mean(name, [str(c.name) for c in cells if c.role == "solve"])
     return cell.error(f"check {name} has no solve cell", next=near or f'add # %% solve="{name}" above it')
@@ -138,9 +140,9 @@ def _check_setup(cell: Cell) -> None:
     caught = {ast.unparse(h.type) for node in guards for h in node.handlers if h.type is not None}
     if not caught & {"ImportError", "ModuleNotFoundError"}:
         raise cell.error(
-            "the setup cell is not guarded",
-            why="without edl_labs a student would see a traceback of our code",
-            next="import edl_labs inside try, and say in `except ImportError` how to install it",
+            "the setup cell imports edl_labs outside try",
+            why="if edl_labs is not installed, students would see a traceback",
+            next="import it inside try, and explain in `except ImportError` how to install it",
         )
 
 
@@ -152,13 +154,16 @@ def _check_solve(cell: Cell) -> None:
         harmless = isinstance(node, (*_DEFINITIONS, ast.Import, ast.ImportFrom)) or _is_docstring(node)
         if not harmless and not (_is_constant(node) and line not in inside):
             raise cell.error(
-                "a solve cell defines functions or classes, never answers",
+                "a solve cell may only define functions, classes and constants",
                 line=line,
                 why=f"the line is {ast.unparse(node).splitlines()[0]!r}",
-                next="make the answer a function of a drawn case; name a given constant in CAPITALS",
+                next="let a function return the answer for a drawn case; name given constants in CAPITALS",
             )
     if not defined_names(cell):
-        raise cell.error("a solve cell defines no function or class", next="define what the exercise's probe calls")
+        raise cell.error(
+            "a solve cell defines no function or class",
+            next="define the function or class that the exercise's probe calls",
+        )
     _check_stub(cell)
 
 
@@ -168,7 +173,11 @@ def _check_regions(cell: Cell) -> None:
     for number, text in enumerate(cell.source.split("\n"), start=cell.first):
         if text.strip() == BEGIN:
             if opened is not None:
-                raise cell.error(f"{BEGIN} inside a solution", line=number, why=f"one began at line {opened}")
+                raise cell.error(
+                    f"{BEGIN} is inside another solution region",
+                    line=number,
+                    why=f"that region begins at line {opened}",
+                )
             opened, regions = number, regions + 1
         elif text.strip() == END:
             if opened is None:
@@ -179,7 +188,7 @@ def _check_regions(cell: Cell) -> None:
     if not regions:
         raise cell.error(
             "a solve cell has no solution region",
-            why="students would lose the whole cell",
+            why="students would not get any part of the cell",
             next=f"write {BEGIN} and {END} around what students write",
         )
 
@@ -198,7 +207,7 @@ def _check_stub(cell: Cell) -> None:
         lost = [n for n in defined_names(cell) if n not in names]
         raise cell.error(
             f"the stub does not define {', '.join(lost)}",
-            why="students could not tell which names the exercise asks for",
+            why="students would not know which names they must define",
             next=f"put {BEGIN} below the line with def or class",
         )
 
@@ -218,10 +227,10 @@ def _is_docstring(node: ast.stmt) -> bool:
 def _check_check(cell: Cell) -> None:
     if cell.source != f'check("{cell.name}")':
         raise cell.error(
-            f'the check cell of {cell.name} holds something other than check("{cell.name}")',
+            f'the check cell of {cell.name} contains something other than check("{cell.name}")',
             line=cell.first,
             why="nbgrader reads the cell's only result as the score",
-            next=f'write check("{cell.name}") alone; put the rest into a cell of its own',
+            next=f'write only check("{cell.name}") here, and move the rest to another cell',
         )
 
 
@@ -252,7 +261,7 @@ def check_imports(cell: Cell) -> None:
                     f"the lab imports {path}",
                     line=cell.first + line - 1,
                     why=problem,
-                    next="import a public name of edl_labs, or write what the cell needs into the lab",
+                    next="import a public name of edl_labs, or define it in the lab",
                 )
 
 
@@ -285,7 +294,7 @@ def _problem(path: str) -> str:
     """Why `path` may not be imported, or nothing."""
     top, *rest = path.split(".")
     if path.startswith("."):
-        return "a notebook is in no package"
+        return "a notebook does not belong to a package"
     if path == "__future__.annotations":
         return ""
     if any(part.startswith("_") for part in (top, *rest)):
@@ -293,19 +302,19 @@ def _problem(path: str) -> str:
     if top == "edl_labs":
         return _problem_of_ours(rest)
     if top in STUDENT_PACKAGES or top in sys.stdlib_module_names:
-        return "a lab names what it imports" if rest[-1:] == ["*"] else ""
-    return f"a student's kernel need not have {top}"
+        return "a lab must name everything that it imports" if rest[-1:] == ["*"] else ""
+    return f"{top} may not be installed in students' kernels"
 
 
 def _problem_of_ours(rest: list[str]) -> str:
     import edl_labs
 
     if rest[-1:] == ["*"]:
-        return "a lab names what it imports"
+        return "a lab must name everything that it imports"
     if not rest or rest[0] in edl_labs.__all__:
         return ""
     if rest[0] not in PUBLIC_MODULES:
-        return f"edl_labs.{rest[0]} is not public: labs use the facade and {', '.join(PUBLIC_MODULES)}"
+        return f"edl_labs.{rest[0]} is not public: import from edl_labs itself or from {', '.join(PUBLIC_MODULES)}"
     if rest[0] in _CLOSED and len(rest) > 1:
         exported = _names(_PACKAGE / rest[0]) or frozenset()
         return "" if rest[1:] == [n for n in rest[1:2] if n in exported] else f"edl_labs.{rest[0]} exports no such name"

@@ -37,7 +37,7 @@ class NewReport(Value):
     written: tuple[str, ...]
     built: tuple[str, ...]
     minutes: int = 0
-    """What the exercise got of its own, where the lab's exercises have minutes; the lab takes as much longer."""
+    """The minutes of the new exercise, if the lab's exercises have minutes; the lab's total grows by as much."""
 
 
 def new(
@@ -49,20 +49,20 @@ def new(
     changed when a name is bad or taken, or when the lab does not build afterwards.
     """
     if kind not in KINDS:
-        why = f"there are {', '.join(KINDS)}"
+        why = f"the kinds are {', '.join(KINDS)}"
         raise UsageError(f"there is no kind {kind!r}", why=why, next="--kind function")
     if not LAB_NAME.fullmatch(lab):
         raise UsageError(
             f"{lab!r} is not a lab's name",
-            why="labs are called lab, two digits, underscore, lower-case words",
-            next="choose one like lab06_input_pipeline",
+            why="a lab's name is lab, two digits, an underscore and lower-case words",
+            next="choose a name such as lab06_input_pipeline",
         )
     exists = lab in course.lab_names()
     if exists and exercise is None:
         raise UsageError(
-            f"there is a {lab} already",
+            f"{lab} already exists",
             why=f"{course.shown(course.solutions / lab)} exists",
-            next=f"edl-labs new {lab} EXERCISE adds an exercise to it",
+            next=f"to add an exercise to it, run edl-labs new {lab} EXERCISE",
         )
     name = exercise if exercise is not None else f"{lab.partition('_')[2]}_first"[:40].rstrip("_")
     _check_exercise_name(course, name)
@@ -86,14 +86,14 @@ def _check_exercise_name(course: Course, name: str) -> None:
     if not NAME.fullmatch(name) or not name.isidentifier() or _reserved(name):
         raise UsageError(
             f"{name!r} is not an exercise's name",
-            why="names are lower-case letters, digits and underscores, at most 40, a letter first, no Python keyword",
-            next="choose one that says what is graded, like finish_times",
+            why="a name has at most 40 lower-case letters, digits and underscores, starts with a letter, is no keyword",
+            next="choose a name that says what is graded, such as finish_times",
         )
     for other in course.lab_names():
         if name in (one.name for one in read_lab(course, other).exercises):
             raise UsageError(
-                f"there is an exercise called {name} already",
-                why=f"{other} has it, and check(name) finds an exercise by its name alone",
+                f"an exercise called {name} already exists",
+                why=f"it is in {other}, and check(name) finds an exercise only by its name",
                 next="choose another name",
             )
 
@@ -109,12 +109,12 @@ def _reserved(name: str) -> bool:
 
 def _lab_texts(course: Course, lab: str, name: str, kind: str) -> dict[Path, str]:
     if kind == "explain":
-        why, then = "what is marked by hand alone has nothing to build", f"edl-labs new {lab}, then add the question"
+        why, then = "a lab with only written answers cannot be built", f"run edl-labs new {lab}, then add the question"
         raise UsageError("the first exercise of a lab must be answered in code", why=why, next=then)
     module = course.exercise_module(lab)
     for path in (module, course.goldens / f"{lab}.json", course.labs / lab):
         if path.exists():
-            raise UsageError(f"{course.shown(path)} exists already", next="remove it, or choose another name")
+            raise UsageError(f"{course.shown(path)} already exists", next="remove it, or choose another name")
     values = {"title": _words(lab.partition("_")[2]), "minutes": MINUTES}
     folder = course.solutions / lab
     heading = "1. One slow run" if kind == "function" else f"1. {_words(name)}"
@@ -182,7 +182,7 @@ def _module_texts(course: Course, lab: str, name: str, kind: str) -> dict[Path, 
         return {module: _module_text(_ended(module), name, kind)}
     topic = module.parent / f"{name}.py"
     if topic.exists():
-        raise UsageError(f"{course.shown(topic)} exists already", next="choose another name")
+        raise UsageError(f"{course.shown(topic)} already exists", next="choose another name")
     return {topic: _module_text(_FIRST.format(lab=lab), name, kind), module: _listing(_ended(module), lab, name)}
 
 
@@ -217,7 +217,7 @@ def _mistake_texts(folder: Path, name: str, kind: str) -> dict[Path, str]:
         return {}
     path = folder / "mistakes" / f"{name}.py"
     if path.exists():
-        raise UsageError(f"{path.parent.name}/{path.name} exists already", next="remove it, or choose another name")
+        raise UsageError(f"{path.parent.name}/{path.name} already exists", next="remove it, or choose another name")
     return {path: _filled(f"{kind}/mistakes.py", name=name)}
 
 

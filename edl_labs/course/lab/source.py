@@ -54,24 +54,26 @@ def read_marker(text: str, *, file: str, line: int) -> tuple[str, str | None, st
         return SourceError(what, file=file, line=line, why=f"the line is {text!r}", next=next)
 
     if not text.startswith("# %%") or text[4:5] not in ("", " "):
-        raise refuse("malformed cell marker", 'write "# %%", then a space before anything that follows')
+        raise refuse("malformed cell marker", 'write "# %%", and a space before anything that follows')
     if text != text.rstrip():
-        raise refuse("trailing white space after a cell marker", "remove it")
+        raise refuse("white space after a cell marker", "remove it")
     words = _words(text[4:].strip())
     kind = "code"
     if words and words[0].startswith("["):
         if words[0] != "[markdown]":
-            raise refuse(f"unknown kind of cell {words[0]}", "write [markdown] for prose, nothing for code")
+            raise refuse(f"unknown kind of cell {words[0]}", "write [markdown] for prose, or nothing for code")
         kind, words = "markdown", words[1:]
     if len(words) > 1:
-        raise refuse(f"a cell has one role; this one has {len(words)}", "split the cell, or remove a word")
+        raise refuse(
+            f"a cell can have only one role, but this one has {len(words)}", "split the cell, or remove a word"
+        )
     role, name = _role(words[0], refuse) if words else (None, None)
     right = marker(kind, role, name)
     if right != text:
         raise refuse("malformed cell marker", f"write {right}")
     needs = "markdown" if role == "explain" else "code"
     if role and kind != needs:
-        raise refuse(f"a cell with the role {role} is a {needs} cell", f"write {marker(needs, role, name)}")
+        raise refuse(f"a cell with the role {role} must be a {needs} cell", f"write {marker(needs, role, name)}")
     return kind, role, name
 
 
@@ -88,7 +90,7 @@ def _role(word: str, refuse: Refuse) -> tuple[str, str | None]:
         if not NAME.fullmatch(found["name"]):
             raise refuse(
                 f"{found['name']!r} is not an exercise's name",
-                "use lower-case letters, digits and underscores, at most 40, a letter first",
+                "use at most 40 lower-case letters, digits and underscores, beginning with a letter",
             )
         return role, found["name"]
     if role in NAMED_ROLES:
@@ -96,7 +98,7 @@ def _role(word: str, refuse: Refuse) -> tuple[str, str | None]:
     if role in PLAIN_ROLES:
         raise refuse(f"{role} takes no name", f"write # %% {role}")
     near = did_you_mean(role, (*PLAIN_ROLES, *NAMED_ROLES))
-    raise refuse(f"unknown marker word {role or word!r}", near or f"roles are {_FORMS}")
+    raise refuse(f"unknown marker word {role or word!r}", near or f"use one of these roles: {_FORMS}")
 
 
 BEGIN, END = "### BEGIN SOLUTION", "### END SOLUTION"
@@ -201,7 +203,9 @@ def _cell(lines: list[str], line: int, file: str) -> Cell:
     if len(read) > 1:
         why = f"jupytext reads {len(read)} cells"
         raise cell.error(
-            "a line of this cell looks like the start of another cell", why=why, next='start no comment with "In["'
+            "a line of this cell looks like the start of another cell",
+            why=why,
+            next='do not start a comment with "In["',
         )
     if kind == "markdown":
         _check_prose(cell, lines[written[0] : written[-1] + 1])
@@ -216,7 +220,7 @@ def _check_prose(cell: Cell, body: list[str]) -> None:
                 "a line of prose does not start with '# '",
                 line=cell.first + offset,
                 why=f"the line is {text!r}",
-                next='write "# " before it ("#" alone on an empty line), or start a code cell above it',
+                next='write "# " before it (only "#" on an empty line), or start a code cell above it',
             )
 
 
@@ -227,8 +231,8 @@ def _check_text(cell: Cell) -> None:
             raise cell.error(
                 f"{found[0]!r} has a special meaning in nbgrader that labs do not use",
                 line=cell.first + offset,
-                why="notebooks contain nothing hidden: the exercises are checked by edl_labs/exercises",
-                next="remove it, or word it differently",
+                why="labs contain nothing hidden: edl_labs/exercises checks the exercises",
+                next="remove or reword it",
             )
         if _like_region(text) and (cell.role != "solve" or text.strip() not in (BEGIN, END)):
             raise cell.error(

@@ -159,13 +159,13 @@ def _one(root: Path, name: str) -> dict[str, Any]:
             _generate(root, name)
         except (Exception, SystemExit) as error:
             raise EdlError(
-                f"nbgrader could not make the release of {name}",
+                f"nbgrader could not create the release of {name}",
                 why=_reason(heard, error),
-                next="fix the lab's source; `edl-labs build` again",
+                next="fix the lab's source, then run `edl-labs build` again",
             ) from None
     made = root / "release" / name / f"{name}.ipynb"
     if not made.is_file():
-        raise EdlError(f"nbgrader made no release of {name}", why="; ".join(heard[-2:]))
+        raise EdlError(f"nbgrader created no release of {name}", why="; ".join(heard[-2:]))
     notebook = json.loads(made.read_text(encoding="utf-8"))
     _check_complete(json.loads((root / "source" / name / f"{name}.ipynb").read_text(encoding="utf-8")), notebook, name)
     return stamped(notebook)

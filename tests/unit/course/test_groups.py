@@ -36,7 +36,7 @@ def test_a_labs_own_groups_come_before_the_others(tmp_path: Path):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("group,id\nred,ann\nblue,ann\n", "line 3: two groups"),
+        ("group,id\nred,ann\nblue,ann\n", "line 3: the student is in two groups"),
         ("group,id\nred,\n", "line 2: the group or the id is missing"),
         ("team,who\nred,ann\n", "line 2: the group or the id is missing"),
     ],

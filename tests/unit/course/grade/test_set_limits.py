@@ -69,7 +69,7 @@ def test_every_limit_is_in_the_documentation(limit):
         ("memory_bytes = 3", "memory_bytes is 3"),
         ("memory_bytes = 9_000_000_000_000", "memory_bytes is 9000000000000"),
         ("notebook_s = 3600", "cpu_s is 1800"),
-        ("memory = 1", "[limits] has no 'memory'"),
+        ("memory = 1", "[limits] has no entry 'memory'"),
     ],
 )
 def test_nonsense_is_refused_with_what_why_and_what_next(tmp_path: Path, text: str, what: str):

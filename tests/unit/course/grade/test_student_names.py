@@ -41,13 +41,13 @@ def test_an_honest_name_stays_as_it_is(name: str):
 @pytest.mark.parametrize(
     ("name", "told"),
     [
-        ("ada ", "character 4, U+0020 SPACE, is at its end"),
-        ("\xa0ada", "character 1, U+00A0 NO-BREAK SPACE, is at its start"),
+        ("ada ", "character 4, U+0020 SPACE, is invisible and at the end of the name"),
+        ("\xa0ada", "character 1, U+00A0 NO-BREAK SPACE, is invisible and at the start of the name"),
         ("a<b", "character 2, U+003C LESS-THAN SIGN"),
         ("ada\u202e", "character 4, U+202E RIGHT-TO-LEFT OVERRIDE"),
-        ("a\nb", "character 2, U+000A, is not printed"),
+        ("a\nb", "character 2, U+000A, is invisible and changes"),
         ("R&D &lt;b", "pages would read the text after U+0026 AMPERSAND as the code of another character"),
-        (" ", "character 1, U+0020 SPACE, is at its start"),
+        (" ", "character 1, U+0020 SPACE, is invisible and at the start of the name"),
     ],
 )
 def test_the_character_that_cannot_stay_is_named(name: str, told: str):

@@ -39,7 +39,7 @@ def test_letters_lost_beside_utf8_are_counted_as_lost():
     found = parse(notebook("ä and X").encode().replace(b"X", b"\xe9"))
 
     assert ["ä and \ufffd"] == [cell.source for cell in found.cells]
-    assert "cannot be read" in found.notes[0]
+    assert "are not UTF-8" in found.notes[0]
 
 
 @pytest.mark.parametrize("newline", ["\n", "\r\n"])

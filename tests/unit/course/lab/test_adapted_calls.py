@@ -163,7 +163,7 @@ def test_an_origin_that_ends_before_it_forks_is_told(monkeypatch):
     with pytest.raises(EdlError, match="nothing is proved") as caught:
         adapted_calls.adapters([], {}, {}, ["math.sqrt"])
 
-    assert "the process that tries them had already ended" == caught.value.why
+    assert "the process that tried them had already ended" == caught.value.why
 
 
 def test_a_search_without_time_leaves_everything(monkeypatch):

@@ -407,8 +407,18 @@ def test_with_as_many_digits_as_it_compares_it_builds(course: Course) -> None:
             "compare of doubled_time raised KeyError",
             "lab80_doubling.py, line",
         ),
-        ("float(x) for x", "float(x) + numpy.random.random() for x", "gives other cases for the same seed", "global"),
-        ("float(x) for x", "float(x) + time.perf_counter() for x", "gives other cases for the same seed", "a clock"),
+        (
+            "float(x) for x",
+            "float(x) + numpy.random.random() for x",
+            "returned different cases for the same seed",
+            "global",
+        ),
+        (
+            "float(x) for x",
+            "float(x) + time.perf_counter() for x",
+            "returned different cases for the same seed",
+            "a clock",
+        ),
     ],
 )
 def test_what_an_author_forgot_in_a_module_is_told_with_its_line(

@@ -157,7 +157,7 @@ def test_a_counter_that_is_believed_gains_as_a_claim_and_as_an_attribute(counted
 
     assert (("count",), ("Meter.count",), False) == (found.claims, found.attributes, found.ok)
     assert {"count", "Meter.count"} == {gain.field for gain in found.gains}
-    assert {"unread: 0 points became 2"} == {
+    assert {"unread: 0 points became 2 points"} == {
         f"{str(gain).split(': ')[1]}: {str(gain).split(': ')[-1]}" for gain in found.gains
     }
 

@@ -233,7 +233,7 @@ def test_a_file_of_a_judges_part_is_a_leak_whatever_it_holds(tmp_path) -> None:
     with zipfile.ZipFile(archive, "w") as wheel:
         wheel.writestr(f"edl_labs/exercises/{kit.LAB}/judge/notes.txt", "nothing")
 
-    assert ["the judge's part"] == [leak.secret.text for leak in leaks.scan([archive], [], root=tmp_path)]
+    assert ["the judge's code"] == [leak.secret.text for leak in leaks.scan([archive], [], root=tmp_path)]
 
 
 def test_a_build_refuses_to_write_a_leak(course: Course) -> None:
@@ -243,7 +243,7 @@ def test_a_build_refuses_to_write_a_leak(course: Course) -> None:
         build(course)
 
     where = f"labs/{kit.LAB}/{kit.LAB}.ipynb holds {LINE!r}, from solutions/{kit.LAB}/{kit.LAB}.py:24"
-    assert f"a solution leaks: {where}" == caught.value.what
+    assert f"a solution would leak: {where}" == caught.value.what
     assert not course.labs.exists()
 
 

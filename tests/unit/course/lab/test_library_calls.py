@@ -71,7 +71,7 @@ def test_an_allowed_function_that_earns_nothing_is_stale(course: Course) -> None
         kit.toml(course), "points = 2\n", 'points = 2\nlibrary = { "math.sqrt" = "roots are not what is taught" }\n'
     )
 
-    assert "lab.toml allows math.sqrt, which earns nothing" == proved(course).library.text
+    assert "lab.toml allows math.sqrt, but it earns nothing" == proved(course).library.text
 
 
 def test_an_allowed_function_that_earns_behind_an_adapter_alone_is_not_stale(course: Course) -> None:
@@ -89,7 +89,9 @@ def test_an_allowed_function_that_earns_behind_an_adapter_alone_is_not_stale(cou
 def test_an_allowed_function_needs_its_sentence(course: Course, value: str) -> None:
     kit.replace(kit.toml(course), "points = 2\n", f"points = 2\nlibrary = {value}\n")
 
-    with pytest.raises(SourceError, match="doubled_time: library is not a table of functions and sentences"):
+    with pytest.raises(
+        SourceError, match="doubled_time: library must be a table that has a sentence for each function"
+    ):
         build(course)
 
 

@@ -115,10 +115,10 @@ def test_statements_can_be_left_out() -> None:
     [
         ("# told: one too many\n", "", 2, "the mistake one_more has no message"),
         ("# told: one too many\n", "# told: \n", 2, "the mistake one_more has no message"),
-        ("found = 0", "found = 7", 4, "the solution of total has these lines nowhere"),
-        ("found += value", "found += 1", 8, "the solution of total has these lines 2 times"),
+        ("found = 0", "found = 7", 4, "the solution of total contains these lines nowhere"),
+        ("found += value", "found += 1", 8, "the solution of total contains these lines 2 times"),
         ("found = 1", "found = (0)", 4, "nothing changes"),
-        ("found = 0", "", 4, "nothing is replaced"),
+        ("found = 0", "", 4, "no lines are replaced"),
         ("found = 1", "found = (", 7, "not Python: '(' was never closed"),
         ("# %% by\nfound = 1\n", "", 6, "a line '# %% by' belongs here"),
         ("# %% replace\nfound = 0\n", "", 4, "a line '# %% replace' belongs here"),
@@ -126,8 +126,13 @@ def test_statements_can_be_left_out() -> None:
         ("# %% by\nfound", "# %% with\nfound", 6, "malformed marker"),
         ('"one_more"', '"One more"', 1, "malformed marker"),
         ('# %% mistake="one_more"', "total = sum", 1, "there is text before the first mistake"),
-        ('# %% mistake="one_more"', "# %% by", 1, "this belongs to no mistake"),
-        ("found += value\n# %% by", "found = 0\nfor value in values: pass\n# %% by", 8, "the solution of total has"),
+        ('# %% mistake="one_more"', "# %% by", 1, "this block does not belong to a mistake"),
+        (
+            "found += value\n# %% by",
+            "found = 0\nfor value in values: pass\n# %% by",
+            8,
+            "the solution of total contains",
+        ),
     ],
 )
 def test_what_is_no_mistake_is_refused_with_its_line(old: str, new: str, line: int, what: str) -> None:
@@ -143,7 +148,7 @@ def test_a_mistake_without_code_is_refused() -> None:
 def test_two_mistakes_with_one_name_are_refused() -> None:
     text = f"{WHOLE}\n\n{WHOLE}"
 
-    assert "mistakes/total.py:7: two mistakes are called another" == refused(text)
+    assert "mistakes/total.py:7: two mistakes have the name another" == refused(text)
 
 
 def test_changes_that_meet_are_refused() -> None:

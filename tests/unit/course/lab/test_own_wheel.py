@@ -135,9 +135,9 @@ def test_a_lab_of_edl_labs_with_other_exercises_is_refused(course: Course, tmp_p
     changed = take(course) / "__init__.py"
     changed.write_text(changed.read_text() + "# mine\n")
 
-    with pytest.raises(UsageError, match=f"exercises of {TAKEN} are not those of edl_labs"):
+    with pytest.raises(UsageError, match=f"exercises of {TAKEN} differ from those of edl_labs"):
         build_own_wheel(course, tmp_path)
-    with pytest.raises(UsageError, match=f"exercises of {TAKEN} are not those of edl_labs"):
+    with pytest.raises(UsageError, match=f"exercises of {TAKEN} differ from those of edl_labs"):
         publish(course, tmp_path / "out")
 
 
@@ -153,7 +153,7 @@ def test_students_of_labs_of_edl_labs_alone_install_edl_labs(course: Course, tmp
 
 
 def test_an_own_course_has_no_instructors_wheel(course: Course, tmp_path: Path):
-    with pytest.raises(UsageError, match="is graded from its folder"):
+    with pytest.raises(UsageError, match="is graded in its folder"):
         build_wheel(course, tmp_path, judge=True)
 
 

@@ -45,7 +45,7 @@ def test_other_evidence_deserves_another_sentence_whatever_its_numbers(case: int
     second = a_mistake("b", "off by 12 s", evidence="wvu", case=case)
 
     assert confused([first, second]) == [
-        f"a and b: both get 'off by 1.5e-3 s' in {where}, where their evidence differs: give each a sentence of its own"
+        f"a and b: both get the message 'off by 1.5e-3 s' in {where}, where their evidence differs: give each its own message"
     ]
 
 
@@ -65,8 +65,8 @@ def test_a_sentence_that_names_one_of_the_pair_alone_is_found() -> None:
     second = a_mistake("b", "rows 3 to 4 are missing", told="rows 3 to 4")
 
     assert confused([first, second]) == [
-        "a shares 'rows 3 to 4 are missing' with b, which does not say 'rows 1 to 2'",
-        "b shares 'rows 1 to 2 are missing' with a, which does not say 'rows 3 to 4'",
+        "a shares 'rows 3 to 4 are missing' with b, which does not contain 'rows 1 to 2'",
+        "b shares 'rows 1 to 2 are missing' with a, which does not contain 'rows 3 to 4'",
     ]
 
 
@@ -74,9 +74,9 @@ def test_a_line_that_is_not_needed_is_found() -> None:
     first = a_mistake("a", "too much", like=("b", "gone", "a"))
 
     assert confused([first, a_mistake("b", "too little")]) == [
-        "a says # like: b, and each has a sentence of its own: take the line out",
-        "a is like gone, which is no other mistake of this exercise",
-        "a is like a, which is no other mistake of this exercise",
+        "a has # like: b, but each gets its own message: remove this line",
+        "a has # like: gone, which is not another mistake of this exercise",
+        "a has # like: a, which is not another mistake of this exercise",
     ]
 
 

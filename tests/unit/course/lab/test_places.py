@@ -28,19 +28,19 @@ def refusal(course: Course) -> str:
 def test_points_that_no_exercise_has_are_refused(course: Course) -> None:
     kit.replace(kit.toml(course), 'name = "doubled_time"', 'name = "doubled_tim"')
 
-    assert f"{TOML}:13: lab.toml gives points to doubled_tim, which no cell has" == refusal(course)
+    assert f"{TOML}:13: lab.toml lists doubled_tim, but no cell has this name" == refusal(course)
 
 
 def test_an_exercise_without_points_is_refused(course: Course) -> None:
     kit.replace(kit.toml(course), CODE_TABLE, "")
 
-    assert f"{PY}:20: doubled_time has no points" == refusal(course)
+    assert f"{PY}:20: doubled_time is missing in lab.toml" == refusal(course)
 
 
 def test_an_explain_cell_without_points_is_refused(course: Course) -> None:
     kit.toml(course).write_text(kit.TOML[: kit.TOML.rindex("[[exercise]]")])
 
-    assert f"{PY}:34: why_twice has no points" == refusal(course)
+    assert f"{PY}:34: why_twice is missing in lab.toml" == refusal(course)
 
 
 def test_a_kind_that_the_cell_has_not_is_refused(course: Course) -> None:
@@ -68,7 +68,7 @@ def test_a_draw_of_no_exercise_is_refused(course: Course) -> None:
     drawing = kit.with_judge(course)
     kit.replace(drawing, '@case_source("doubled_time")', '@case_source("doubled_tim")')
 
-    said = f"{course.shown(drawing)}:4: doubled_tim is no exercise of {kit.LAB}, and its cases are drawn here"
+    said = f"{course.shown(drawing)}:4: cases of doubled_tim are drawn here, but it is not an exercise of {kit.LAB}"
     assert said == refusal(course)
 
 
@@ -152,7 +152,7 @@ def test_an_exercise_without_a_file_of_mistakes_is_refused(course: Course) -> No
 def test_mistakes_of_what_is_no_exercise_in_code_are_refused(course: Course, name: str) -> None:
     kit.mistakes(course, name).write_text(kit.MISTAKES)
 
-    said = f"{name} is not an exercise of this lab that code answers"
+    said = f"{name} is not an exercise of this lab that is answered in code"
     assert f"solutions/{kit.LAB}/mistakes/{name}.py:1: {said}" == refusal(course)
 
 
@@ -169,7 +169,7 @@ def test_a_stray_file_is_refused(course: Course, name: str) -> None:
     path.parent.mkdir(exist_ok=True)
     path.write_text("x")
 
-    assert f"solutions/{kit.LAB}/{name}:1: a lab has no place for this file" == refusal(course)
+    assert f"solutions/{kit.LAB}/{name}:1: this file does not belong to the lab" == refusal(course)
 
 
 @pytest.mark.parametrize("name", [f"{kit.LAB}.py", "lab.toml"])
@@ -193,7 +193,7 @@ def test_two_labs_with_an_exercise_of_one_name_are_refused(course: Course) -> No
     (course.solutions / other / f"{kit.LAB}.py").rename(course.solutions / other / f"{other}.py")
     shutil.copy(course.exercises / f"{kit.LAB}.py", course.exercises / f"{other}.py")
 
-    assert f"solutions/{other}/lab.toml:13: {kit.LAB} has an exercise called doubled_time too" == refusal(course)
+    assert f"solutions/{other}/lab.toml:13: {kit.LAB} has also an exercise called doubled_time" == refusal(course)
 
 
 def test_goldens_of_other_exercises_are_refused_where_a_lab_is_proved(built: Course) -> None:
@@ -206,7 +206,7 @@ def test_goldens_of_other_exercises_are_refused_where_a_lab_is_proved(built: Cou
         prove(built, kit.LAB)
 
     assert (
-        f"edl_labs/exercises/goldens/{kit.LAB}.json:1: the goldens are of halved_time, why_twice" == caught.value.what
+        f"edl_labs/exercises/goldens/{kit.LAB}.json:1: the goldens are for halved_time, why_twice" == caught.value.what
     )
     assert "edl-labs build" == caught.value.next
 

@@ -56,5 +56,5 @@ def test_an_answer_beside_a_hidden_one_is_refused_wherever_its_lines_break(
     with pytest.raises(SourceError, match="the answer of the box pan is given away") as refused:
         lab_with(course, cells)
 
-    assert "'3 minutes' can be read here" in refused.value.why
+    assert "'3 minutes' is visible here" in refused.value.why
     assert line == refused.value.line

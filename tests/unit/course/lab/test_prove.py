@@ -57,7 +57,10 @@ def test_a_complete_lab_is_proved(course: Course) -> None:
         ("the duration came back as it was", "the duration came back as it was"),
         ("the duration was squared", "the duration was squared"),
     ] == [(known.told, known.said) for known in one.mistakes]
-    assert (True, "3 submissions come to the same with demonstrations") == (one.declared.ok, one.declared.text)
+    assert (True, "3 submissions get the same result with and without demonstrations") == (
+        one.declared.ok,
+        one.declared.text,
+    )
     count = 3 + 2 + len(hostile_cells(read_lab(course, kit.LAB)))
     assert [*((done, count) for done in range(1, count + 1)), (1, 3), (2, 3), (3, 3)] == steps
 
@@ -112,7 +115,7 @@ def test_a_solution_that_fails_under_some_seed_is_found(course: Course) -> None:
     [
         (
             "half_of = abs",
-            "solution: 2 points (passed) of the declared cells, 0 points (another value came back) of all",
+            "solution: 2 points (passed) with the declared cells, 0 points (another value came back) with all",
         ),
         (
             "doubled_time.size = size\nassert size > 1",
@@ -139,14 +142,14 @@ def test_a_demonstration_that_only_a_fork_cannot_go_on_from_makes_no_difference(
 
     declared = doubled(proved(course)).declared
 
-    assert (True, "3 submissions come to the same with demonstrations") == (declared.ok, declared.text)
+    assert (True, "3 submissions get the same result with and without demonstrations") == (declared.ok, declared.text)
 
 
 @pytest.mark.usefixtures("without_hostile")
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ("float(x) for x", "float(x) + __import__('random').random() for x", "other cases for the same seed"),
+        ("float(x) for x", "float(x) + __import__('random').random() for x", "different cases for the same seed"),
         ('if close(got, case["x"])', "if {}['nothing']", "compare of doubled_time raised KeyError on the solution"),
     ],
 )
@@ -170,7 +173,7 @@ def test_a_solution_that_gives_something_else_each_time_is_found(course: Course)
 def test_a_wrong_answer_that_loses_nothing_is_found(course: Course) -> None:
     kit.replace(kit.mistakes(course), "return duration_s", "return duration_s + duration_s")
 
-    assert [f"doubled_time: {SAME}: seed 1: it scores full marks"] == proved(course).problems
+    assert [f"doubled_time: {SAME}: seed 1: it gets full marks"] == proved(course).problems
 
 
 @pytest.mark.usefixtures("without_hostile")
@@ -202,7 +205,7 @@ def test_a_mistake_that_costs_another_exercise_too_is_found(course: Course) -> N
     problems = proved(course).problems
 
     assert 2 == len(problems)
-    assert all("quadrupled_time is lost too, under seed 1" in problem for problem in problems)
+    assert all("quadrupled_time also loses points, with seed 1" in problem for problem in problems)
 
 
 @pytest.mark.usefixtures("without_hostile")
@@ -246,7 +249,7 @@ def test_cases_that_never_differ_are_found_because_one_answer_serves_for_ever(co
 
     found = doubled(proved(course)).hostile
 
-    assert "a submission that returns its first answer for ever scores 2 points under seed 1" == found.text
+    assert "a submission that always returns its first answer scores 2 points with seed 1" == found.text
 
 
 @pytest.mark.slow

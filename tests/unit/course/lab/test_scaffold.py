@@ -181,12 +181,12 @@ def test_a_bad_name_of_an_exercise_is_refused(built: Course, name: str) -> None:
 def test_a_lab_that_exists_is_refused(built: Course) -> None:
     with pytest.raises(UsageError, match=f"there is a {kit.LAB} already") as caught:
         new(built, kit.LAB)
-    assert f"edl-labs new {kit.LAB} EXERCISE adds an exercise to it" == caught.value.next
+    assert f"to add an exercise to it, run edl-labs new {kit.LAB} EXERCISE" == caught.value.next
 
 
 @pytest.mark.parametrize("lab", [kit.LAB, "lab81_other"])
 def test_an_exercise_that_exists_anywhere_is_refused(built: Course, lab: str) -> None:
-    with pytest.raises(UsageError, match="there is an exercise called why_twice already"):
+    with pytest.raises(UsageError, match="an exercise called why_twice already exists"):
         new(built, lab, "why_twice")
 
 

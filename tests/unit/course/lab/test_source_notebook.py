@@ -150,7 +150,7 @@ def test_what_nbgrader_refuses_is_said_in_a_sentence(notebook: dict) -> None:
     broken = json.loads(dumps(notebook))
     broken["cells"][4]["source"] = ["def f():\n", "    ### BEGIN SOLUTION\n", "    pass"]
 
-    with pytest.raises(EdlError, match=f"nbgrader could not make the release of {kit.LAB}") as caught:
+    with pytest.raises(EdlError, match=f"nbgrader could not create the release of {kit.LAB}") as caught:
         release({kit.LAB: dumps(broken)})
 
     assert "end solution" in caught.value.why.lower()
