@@ -63,7 +63,7 @@ def test_canvas_download_is_matched_and_what_is_not_is_listed(course: Course):
     assert {"ana": "new", "ann": "new"} == states(report)
     assert b"second" == submitted(course, "ann").read_bytes()
     assert (f"nobody_999_9003_{LAB}.ipynb", "readme.txt") == report.unmatched
-    assert "late by the learning system" in report.rows[1].remarks[0]
+    assert "late according to the learning system" in report.rows[1].remarks[0]
     assert 1 == report.exit_code
 
 
@@ -194,7 +194,7 @@ def test_another_systems_download_is_read_by_a_pattern(course: Course, pattern: 
 
     assert [("al101", "new", submitted)] == [(row.student, row.state, row.submitted) for row in report.rows]
     assert ("list.txt",) == report.unmatched  # index.html is Brightspace's own
-    assert "not used, since only notebooks and Python files are: essay.pdf" in report.rows[0].remarks
+    assert "not used, because only notebooks and Python files are used: essay.pdf" in report.rows[0].remarks
 
 
 @pytest.mark.parametrize(
@@ -228,9 +228,10 @@ def test_own_modules_come_along_and_go_with_the_notebook_that_imports_them(cours
     place = submitted(course, "ann").parent
 
     assert b"x = 1" == (place / "helpers.py").read_bytes()
-    assert ("its own modules: helpers.py", "not used, since only notebooks and Python files are: my notes.py") == (
-        report.rows[0].remarks[:2]
-    )
+    assert (
+        "modules of the student: helpers.py",
+        "not used, because only notebooks and Python files are used: my notes.py",
+    ) == (report.rows[0].remarks[:2])
     take(course, archive(course, {f"oneilann_102_9010_{LAB}.ipynb": b"2"}))
     assert [f"{LAB}.ipynb"] == [path.name for path in place.iterdir()]
 
@@ -244,7 +245,7 @@ def test_of_several_attempts_the_newest_by_its_name_counts(course: Course):
 
 
 def test_a_pattern_and_a_known_system_do_not_go_together(course: Course):
-    with pytest.raises(UsageError, match="do not go together"):
+    with pytest.raises(UsageError, match="cannot be combined"):
         take(course, archive(course, {}), "canvas", pattern="(?P<user>.+)")
 
 
@@ -278,7 +279,7 @@ def test_what_canvas_calls_late_costs_a_day_until_times_are_given(course: Course
     reports = [take(course, zipped, times=given) for given in (None, times, None)]
     first = take(course, zipped) and reports[0].rows[0]
 
-    assert ("", "late by the learning system") == (first.submitted, first.remarks[0][:27])
+    assert ("", "late according to the learning system") == (first.submitted, first.remarks[0][:27])
     assert "2026-11-05 10:00:00.000000 UTC" == moment.read_text()  # later downloads without times keep it
     (course.root / "course" / "collected" / LAB / "ann.json").unlink()
     moment.unlink()

@@ -62,7 +62,7 @@ def test_each_exercise_is_a_test_in_the_labs_order_and_prose_is_left_to_a_person
     assert ("halves", "2", 1.0, 2.0) == tuple(halves[k] for k in ("name", "number", "score", "max_score"))
     assert "the area is wrong" in area["output"]
     assert not [text for text in ("area(2, 3)", "secret") if text in json.dumps(found)]
-    assert "it was mended\n2 points for prose (why_square) are given by a person" == found["output"]
+    assert "it was mended\nA person gives the 2 points for written answers (why_square)." == found["output"]
     assert found.keys() <= KEYS
     assert {key for test in found["tests"] for key in test} <= TEST_KEYS
 

@@ -48,7 +48,7 @@ def pairs() -> dict[str, tuple[dict[str, bytes], str]]:
         "formula": ({"=cmd|' x'!A1.json.gz": whole}, "missing next to the notebook: own_before.json.gz, own_after"),
         "alike": (
             {"\u043ewn_before.json.gz": whole, AFTER: whole},
-            "'\\u043ewn_before.json.gz' was left out: is it own",
+            "'\\u043ewn_before.json.gz' was left out; check whether it is own",
         ),
         "acting": ({"\x1b[2J\u202eown_after.json.gz": whole}, "\ufffd[2J\ufffdown_after.json.gz"),
         "capitals": ({"Own_Before.JSON.GZ": whole, AFTER.upper(): whole}, ""),

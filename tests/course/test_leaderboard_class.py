@@ -90,7 +90,7 @@ def test_a_board_is_followed_from_nobody_to_those_whose_work_is_whole(tmp_path: 
     before = edl_labs(course, "leaderboard", LAB, "--html", "none.html")
     watching = followed(course)
     try:
-        waiting = when_page_has(course, "Nobody is ranked yet")
+        waiting = when_page_has(course, "No entry is ranked yet")
         graded = edl_labs(course, "grade", LAB, "-j", "2")
         live = when_page_has(course, "<progress", times=2)
         watching.send_signal(signal.SIGINT)

@@ -136,7 +136,7 @@ def test_an_old_mark_of_prose_handed_in_again_counts_everywhere_until_it_is_mark
     assert (FULL + 1.5, FULL + 1.5) == (rows[0].points, ann.points)
     assert ("why_square",) == ann.waiting
     assert (f"{FULL + 1.5:g}", "1.5") == (exported["points"], exported["why_square"])
-    assert "1.5 of 2 points for the text that you handed in before" in page
+    assert "1.5 of 2 points for the text that you handed in earlier" in page
     assert "<blockquote>Say why.</blockquote>" in page
 
 

@@ -152,7 +152,7 @@ def test_several_notebooks_are_collected_from_one_download_with_what_they_import
     graded = grade_nbgraders(course, PS, only=["mia"]).row("mia")
 
     assert ("mia", "new", "") == (row.student, row.state, row.problem)
-    assert "its own modules: helpers.py" in row.remarks
+    assert "modules of the student: helpers.py" in row.remarks
     assert most == graded.points
 
 

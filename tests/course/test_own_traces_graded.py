@@ -56,8 +56,8 @@ def test_files_decide_the_points_and_copies_are_flagged(tmp_path: Path, monkeypa
     write_report(overview, solutions, tmp_path / "report.html")
 
     assert {"ann": 3, "bob": 3, "cem": 0, "dee": 0, "eve": 0} == marks
-    assert "recording like bob's" in flags["ann"]
-    assert "recording like ann's" in flags["bob"]
+    assert "recording resembles bob's" in flags["ann"]
+    assert "recording resembles ann's" in flags["bob"]
     assert "recording cannot be read" in flags["dee"]
     assert "recording" not in flags.get("cem", "")
-    assert "recording like ann" in (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "recording resembles ann" in (tmp_path / "report.html").read_text(encoding="utf-8")

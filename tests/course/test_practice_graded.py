@@ -86,4 +86,4 @@ def test_practice_is_told_in_feedback_and_counted_in_the_report(graded: tuple[Co
         practice.mistakes,
     )
     write_report(overview, solutions, course.root / "report.html")
-    assert "practice, no points; 1 not attempted." in (course.root / "report.html").read_text()
+    assert "practice without points; 1 not attempted." in (course.root / "report.html").read_text()

@@ -44,7 +44,8 @@ def _refusal(name: str) -> str:
             return f"character {place}, {_called(letter)}, is invisible and changes the text around it"
     if name != name.strip():
         place, letter = (1, name[0]) if name[0].isspace() else (len(name), name[-1])
-        return f"character {place}, {_called(letter)}, is invisible and at the {'start' if place == 1 else 'end'} of the name"
+        where = "start" if place == 1 else "end"
+        return f"character {place}, {_called(letter)}, is invisible and at the {where} of the name"
     if unescape(name) != name:
         return f"pages would read the text after {_called('&')} as the code of another character"
     return ""

@@ -110,7 +110,7 @@ def _read_tar(data: bytes, name: str) -> Iterator[Entry]:
                     continue
                 path, refused = _inside(info.name)
                 if not refused and not info.isreg():
-                    refused = "it is a link, or no plain file, and links are not followed"
+                    refused = "it is a link or not a plain file, and links are not followed"
                 if not refused and info.size > MAX_FILE_BYTES:
                     refused = _OVERSIZED
                 if not _noise(path):
@@ -125,14 +125,14 @@ def _read_tar(data: bytes, name: str) -> Iterator[Entry]:
 def _checked(infos: list[zipfile.ZipInfo], name: str, most_bytes: int, *, leave_out: bool) -> list[Entry]:
     """An entry without data for each; those that are not to be read say why."""
     if len(infos) > MAX_ENTRIES:
-        raise BadArchive(f"{name} holds {len(infos):,} files", why=f"the limit is {MAX_ENTRIES:,}")
+        raise BadArchive(f"{name} contains {len(infos):,} files", why=f"the limit is {MAX_ENTRIES:,}")
     found = []
     for info in infos:
         path, refused = _inside(_decoded(info))
         if stat.S_ISLNK(info.external_attr >> 16):
             refused = "it is a link, and links are not followed"
         if info.flag_bits & 0x1:
-            refused = "it is locked with a password"
+            refused = "it is protected by a password"
         if refused and not leave_out:
             raise BadArchive(
                 f"{name} was refused: {path}",
@@ -158,7 +158,7 @@ def _without_bombs(infos: list[zipfile.ZipInfo], entries: list[Entry]) -> list[E
         if over <= _SLACK_BYTES:
             break
         over -= beyond[place]
-        found[place] = replace(entries[place], refused="it is too large when unpacked, and may be a bomb")
+        found[place] = replace(entries[place], refused="it is too large when unpacked; it may be a zip bomb")
     return found
 
 

@@ -55,7 +55,7 @@ def wanted_files(
         data = gzip.compress(entry.data, mtime=0) if entry.data[:1] == _UNPACKED else entry.data
         if len(data) > MOST_RECORDING_BYTES:
             remarks.append(
-                f"{name} has {len(data):,} bytes, and was left out: at most {MOST_RECORDING_BYTES:,} are read"
+                f"{name} was left out: it has {len(data):,} bytes, but the limit is {MOST_RECORDING_BYTES:,} bytes"
             )
             continue
         archive = "" if entry.path == one.file else one.entry.path
@@ -83,7 +83,7 @@ def _misnamed(names: Sequence[str], missing: Sequence[str], wanted: Sequence[str
         # A long name is compared in a time that grows with its square, and none that looks alike is twice as long.
         short = [other for other in others if len(other) <= 2 * len(name)]
         for other in get_close_matches(name, short, n=1, cutoff=_ALIKE):
-            found.append(f"{other!a} was left out: is it {name} under another name?")
+            found.append(f"{other!a} was left out; check whether it is {name} under a different name")
     return found
 
 

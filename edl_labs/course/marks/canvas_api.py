@@ -111,8 +111,10 @@ def write_canvas_times(path: Path, times: Mapping[str, str]) -> None:
 
 def _assignment(url: str, token: str, course_number: int, assignment_number: int) -> Any:
     if not token:
-        why = "Canvas answers only to a token"
-        raise UsageError("there is no token", why=why, next=f"make one in Canvas, Account, Settings; export {_TOKEN}=…")
+        why = "Canvas requires a token for every request"
+        raise UsageError(
+            "there is no token", why=why, next=f"create one in Canvas (Account, Settings), then export {_TOKEN}=…"
+        )
     return _canvas(url, token).get_course(course_number).get_assignment(assignment_number)
 
 
@@ -120,8 +122,8 @@ def _need_points(there: Any) -> None:
     """UsageError for an assignment that is not graded in points: Canvas drops what does not fit, and says nothing."""
     kind = str(getattr(there, "grading_type", "points"))
     if kind in ("pass_fail", "not_graded"):
-        why = f"Canvas shows its grade as {kind}, and would drop other marks without a word"
-        then = "edit the assignment in Canvas: display its grade as points, then send the marks"
+        why = f"Canvas displays its grade as {kind}, and would silently drop marks in points"
+        then = "edit the assignment in Canvas so that its grade is displayed as points, then send the marks"
         raise UsageError("the assignment has no points in Canvas", why=why, next=then)
 
 
@@ -150,13 +152,13 @@ def _enter(there: Any, points: dict[str, str], wait: Callable[[float], object]) 
         if progress.workflow_state == "completed":
             return
         if progress.workflow_state == "failed":
-            why = str(getattr(progress, "message", "") or "it gives no reason")
+            why = str(getattr(progress, "message", "") or "Canvas gave no reason")
             raise EdlError(
-                "Canvas did not enter the marks", why=why, next="run the same command again; it enters all marks again"
+                "Canvas did not enter the marks", why=why, next="run the same command again; it sends all marks again"
             )
         wait(_LOOK_S)
         progress = progress.query()
-    why = "it was still at work after five minutes"
+    why = "it was still working after five minutes"
     raise EdlError(
         "Canvas has not confirmed that the marks were entered",
         why=why,
@@ -174,12 +176,14 @@ def _told(url: str) -> Iterator[None]:
     except Exception as error:
         kind, why = type(error).__name__, str(error)[:300]
         if kind == "RateLimitExceeded" or "rate limit exceeded" in why.casefold():  # the second with status 403
-            then = "wait for a minute, then the same command again"
+            then = "wait for a minute, then run the same command again"
             raise EdlError("Canvas accepts no more requests for now", why=why, next=then) from None
         if kind in ("InvalidAccessToken", "Unauthorized", "Forbidden"):
-            raise UsageError("Canvas rejects the token", why=why, next=f"make a new one, and export {_TOKEN}") from None
+            raise UsageError(
+                "Canvas rejects the token", why=why, next=f"create a new one, and export {_TOKEN}"
+            ) from None
         if kind == "ResourceDoesNotExist":
-            then = "both numbers stand in the assignment's address: /courses/NUMBER/assignments/NUMBER"
+            then = "take both numbers from the assignment's address: /courses/NUMBER/assignments/NUMBER"
             raise UsageError("Canvas has no such course or assignment", why=why, next=then) from None
         if kind in ("ConnectionError", "ValueError", "MissingSchema", "InvalidURL", "JSONDecodeError", "Timeout"):
             raise UsageError(f"{url} does not respond like Canvas", why=why, next="use --url without /api/v1") from None

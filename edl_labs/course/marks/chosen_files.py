@@ -23,17 +23,17 @@ class Choice:
     student: ClassMember
     upload: Upload | None
     notebooks: Mapping[str, Entry]
-    """By the name under which the assignment has each, in its order; empty where none was handed in."""
+    """The chosen notebooks by their names in the assignment, in its order; empty if none was handed in."""
     remarks: tuple[str, ...]
     by: ClassMember | None = None
-    """Who of the group handed it in, where that was another one."""
+    """The member of the group who handed it in, if that was another student."""
     modules: Mapping[str, bytes] = field(default_factory=dict)
-    """Python files that were handed in with it, by the name under which the notebook imports them."""
+    """Python files that were handed in with it, by the names under which the notebook imports them."""
 
     files: Mapping[str, bytes] = field(default_factory=dict)
-    """The files that an exercise needs next to the notebook, by name; of one upload where one has all of it."""
+    """The files that an exercise needs next to the notebook, by name; from a single upload if one contains all."""
     others: Mapping[str, bytes] = field(default_factory=dict)
-    """What else was handed in, by a name of its own: an answer that the notebook lacks may be there."""
+    """Other files that were handed in, by unique names: they may contain an answer that the notebook lacks."""
 
     @property
     def of_team(self) -> bool:
@@ -65,7 +65,7 @@ def choose(
     found.sort(key=lambda pair: _rank(pair, names, answered[id(pair[1])]))
     chosen = {name: pair for name in names for pair in found if len(names) == 1 or attempt(pair[1].name)[0] == name}
     if not chosen:
-        asked = f", and the assignment has {', '.join(f'{name}.ipynb' for name in names)}" if found else ""
+        asked = f", but the assignment needs {', '.join(f'{name}.ipynb' for name in names)}" if found else ""
         handed_in = ", ".join(sorted(u.file for u in uploads)[:5])
         remarks.append(f"handed in {handed_in}{asked}" if found else f"handed in {handed_in}, but no notebook")
         others = own_names([(e.name, e.data) for _, e in everything] + [(e.name, e.data) for e in unread])
@@ -73,17 +73,17 @@ def choose(
     notebooks = {name: entry for name, (_, entry) in chosen.items()}
     again = [e for _, e in found if e.data not in {entry.data for entry in notebooks.values()}]
     if again:
-        remarks.append(f"{len(found)} notebooks, took {', '.join(entry.name for entry in notebooks.values())}")
+        remarks.append(f"of {len(found)} notebooks, {', '.join(entry.name for entry in notebooks.values())} counts")
     modules = _own_modules(everything)
     files, told = wanted_files(everything, wanted)
     remarks += told
     taken = {e.name for _, e in everything if wanted_name(e.name, wanted)[0]}
     rest = [e for _, e in everything if not e.is_notebook and _module_name(e) not in modules and e.name not in taken]
     if modules:
-        remarks.append(f"its own modules: {', '.join(sorted(modules))}")
+        remarks.append(f"modules of the student: {', '.join(sorted(modules))}")
     if rest:
         some = ", ".join(sorted({e.name for e in rest})[:5])
-        remarks.append(f"not used, since only notebooks and Python files are: {some}")
+        remarks.append(f"not used, because only notebooks and Python files are used: {some}")
     first = next(iter(chosen.values()))[0]
     if first.team:
         remarks.append(f"handed in by the group {first.team}")
@@ -124,7 +124,7 @@ def _everything(uploads: Sequence[Upload]) -> tuple[list[tuple[Upload, Entry]], 
         refused += [inner for inner in files if inner.refused]
     remarks += [f"{entry.name} was left out: {entry.refused}" for entry in refused[:_MOST_TOLD]]
     if refused[_MOST_TOLD:]:
-        remarks.append(f"{counted(len(refused) - _MOST_TOLD, 'file')} more left out")
+        remarks.append(f"{counted(len(refused) - _MOST_TOLD, 'more file')} left out")
     return found, remarks, unread
 
 

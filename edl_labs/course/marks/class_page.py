@@ -76,7 +76,7 @@ def _odd(report: ClassOverview) -> list[tuple[str, str]]:
     trusting = [who for who, flags in report.flags if _TRUSTING in flags]
     if trusting:
         first = f"{', '.join(trusting[:_NAMES_SHOWN])}{', …' if len(trusting) > _NAMES_SHOWN else ''}"
-        said = f"have points that rest on their own process (trusting): {first}"
+        said = f"have points that depend on their own process (trusting): {first}"
         found.append((counted(len(trusting), "student"), said))
     return found
 
@@ -95,7 +95,7 @@ def _summary(report: ClassOverview) -> str:
         parts.append(f"median {median(report.points):g} of {report.max_points:g} points")
     if report.at_work:
         of = counted(len(report.at_work), "notebook")
-        parts.append(f"median {median(report.at_work):.0f} min at work (in {of} with recorded times)")
+        parts.append(f"median {median(report.at_work):.0f} min of work (in {of} with recorded times)")
     if report.minutes:
         took = median(report.minutes)
         parts.append(f"median grading time {f'{took:.1f} min' if took >= 1 else seconds(60 * took, digits=2)}")
@@ -104,19 +104,19 @@ def _summary(report: ClassOverview) -> str:
 
 def _facts(exercise: ExerciseOverview) -> str:
     marked = len(exercise.shares)
-    of_marked = f" of the {marked} that {'is' if marked == 1 else 'are'} marked" if exercise.waiting else ""
+    of_marked = f" over the {counted(marked, 'answer')} marked so far" if exercise.waiting else ""
     facts = (
         [f"{exercise.mean:.0%} of {counted(exercise.max_points, 'point')} on average{of_marked}"]
         if exercise.shares
         else []
     )
     facts += [f"{exercise.left_empty} left empty"] if exercise.left_empty else []
-    facts += ["practice, no points"] if not exercise.max_points else []
+    facts += ["practice without points"] if not exercise.max_points else []
     facts += [f"{exercise.not_attempted} not attempted"] if exercise.not_attempted else []
-    facts += [f"{exercise.waiting} not marked yet"] if exercise.waiting else []
+    facts += [f"{exercise.waiting} not yet marked"] if exercise.waiting else []
     if exercise.hints:
         shown = counted(len(exercise.hints), "notebook")
-        facts.append(f"hints stand in {shown}, {median(exercise.hints):g} of them as a median")
+        facts.append(f"{shown} with hints (median {median(exercise.hints):g})")
     return f"{'; '.join(facts)}."
 
 

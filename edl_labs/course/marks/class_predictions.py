@@ -59,7 +59,7 @@ class PredictionOverview(Value):
     labels: tuple[str, ...]
     counts: tuple[int, ...]
     explained: int
-    """Students who wrote why they were off. What they wrote is in their notebooks alone."""
+    """Students who explained why they were off. The explanations are only in their notebooks."""
 
 
 def predictions_in(submission: Submission) -> dict[str, Predicted]:

@@ -57,15 +57,15 @@ class ExerciseOverview(Value):
     max_points: float
     shares: tuple[float, ...]
     waiting: int = 0
-    """Answers in prose that are not marked yet. While there are any, `shares` are of those that a person marked."""
+    """Written answers that are not yet marked. While there are any, `shares` covers only those that a person marked."""
     left_empty: int = 0
-    """Answers in prose that are as they were released: no points, and nothing to mark."""
+    """Written answers that are unchanged since the release: no points, and nothing to mark."""
     mistakes: tuple[tuple[str, int], ...] = ()
     not_attempted: int = 0
     examples: tuple[tuple[str, str], ...] = ()
     """For each of those mistakes, a student who made it."""
     hints: tuple[int, ...] = ()
-    """For each student in whose notebook a hint of this exercise still stands: the furthest of them, from 1."""
+    """For each student whose notebook still shows a hint of this exercise: the number of the last one, from 1."""
 
     @property
     def mean(self) -> float:
@@ -93,19 +93,19 @@ class ClassOverview(Value):
     max_points: float
     exercises: tuple[ExerciseOverview, ...]
     minutes: tuple[float, ...]
-    """Minutes that grading each submission took, by the wall clock."""
+    """Minutes of wall-clock time that grading each submission took."""
     at_work: tuple[float, ...] = field(default=(), kw_only=True)
-    """Minutes at work in each notebook that records when its cells ran."""
+    """Minutes of work in each notebook that records when its cells ran."""
     flags: tuple[tuple[str, tuple[str, ...]], ...]
     pairs: tuple[Pair, ...]
     unread: tuple[str, ...] = ()
     why_unread: tuple[tuple[str, str], ...] = ()
-    """Who handed in what cannot be graded, and what it is."""
+    """Students whose submission cannot be graded, and the reason."""
     clusters: tuple[Cluster, ...] = ()
     notes: tuple[tuple[str, tuple[str, ...]], ...] = ()
-    """By student, what was odd about the notebook and was repaired or restored."""
+    """By student, what was unusual about the notebook and was repaired or restored."""
     predictions: tuple[PredictionOverview, ...] = ()
-    """What the class predicted, where enough students did: counts, and no names."""
+    """The predictions of the class, if enough students made one: counts without names."""
 
 
 def class_report(assignment: str, *, course: Course | None = None) -> tuple[ClassOverview, dict[str, dict[str, str]]]:

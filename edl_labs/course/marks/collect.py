@@ -57,10 +57,10 @@ class Collected:
     state: str
     file: str = ""
     submitted: str = ""
-    """When, in UTC, ISO 8601; empty when the learning system did not say."""
+    """The submission time, in UTC and ISO 8601; empty if the learning system gave none."""
     remarks: tuple[str, ...] = ()
     problem: str = ""
-    """Why the notebook cannot be graded as it is: empty where it can. The student has to hear of it."""
+    """The reason why the notebook cannot be graded, for the student; empty if it can be graded."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -115,7 +115,7 @@ def collect(
     if known is not None:
         _enter_students(course, known)
     if not owners.files and not (owners.unmatched or unnamed):
-        raise NothingToDo(f"{source.name} contains nothing to collect", next="check that it is the right download")
+        raise NothingToDo(f"{source.name} contains nothing to collect", next="check whether this is the right file")
     collector = _Collector(course, assignment, graded, names, policy, moments)
     wanted, work = _asked_files(graded), partial(_work, graded, course)
     chosen = collector.shared(
@@ -126,7 +126,9 @@ def collect(
     missing = tuple(s.id for s in known.students if s.id not in handed_in) if known else ()
     remarks = [*owners.remarks, *_remarks_on_times(times, moments, known), *course_remarks(course, known)]
     if times is None and not any(one.time for one in uploads):
-        remarks.append("no submission times were given: late is only what the learning system calls late (--times)")
+        remarks.append(
+            "no submission times were given (--times), so only what the learning system marks as late counts as late"
+        )
     unmatched = tuple(map(plain_name, sorted((*unnamed, *owners.unmatched))))
     return CollectReport(assignment, rows, unmatched, missing, tuple(remarks))
 
@@ -159,8 +161,8 @@ def _reader(kind: str, pattern: str) -> Callable[[Entry], Upload | None]:
     if not pattern:
         return collects_as(kind).upload
     if collects_as(kind) is not folder:
-        why = f"{kind} names its files in its own way, which is known"
-        raise UsageError(f"--pattern and --from {kind} do not go together", why=why, next="--from dir")
+        why = f"the names of files from {kind} are known"
+        raise UsageError(f"--pattern and --from {kind} cannot be combined", why=why, next="use --from dir")
     return NamedFiles.written(pattern).upload
 
 
@@ -235,7 +237,7 @@ class _Collector:
         before = read_hand_in(self.course, self.assignment, student.id)
         if before is not None and before.newer_than(record) and _is_there(place, self.names):
             return replace(
-                row, state=OLDER, file=file, remarks=(*choice.remarks, "a newer one has been collected before")
+                row, state=OLDER, file=file, remarks=(*choice.remarks, "a newer notebook was collected earlier")
             )
         puts = {name: self._put(place / f"{name}.ipynb", e.data, student.id) for name, e in choice.notebooks.items()}
         state = next((state for state in (REPLACED, NEW) if state in puts.values()), KEPT)
@@ -298,8 +300,8 @@ class _Collector:
 
     def _late_remark(self, student: ClassMember) -> str:
         if self._least_late(student) is None:
-            return "late by the learning system; course.toml has no due date, so it costs nothing"
-        return "late by the learning system, which does not say by how much: counts as one day begun (--times FILE)"
+            return "late according to the learning system; course.toml has no due date, so no points are lost"
+        return "late according to the learning system, by an unknown time: counts as one day late (use --times FILE)"
 
 
 def _of_mates(newest: Choice, mates: Iterable[Choice]) -> dict[str, bytes]:
@@ -342,7 +344,7 @@ def _entries(source: Path) -> Iterator[Entry]:
     if source.is_dir():
         return read_folder(source)
     if not source.is_file():
-        raise UsageError(f"there is no {source}", next="pass the downloaded zip, or a folder")
+        raise UsageError(f"there is no file or folder {source}", next="pass the downloaded zip, or a folder")
     return read_zip(source, source.name)
 
 

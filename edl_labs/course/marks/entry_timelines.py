@@ -20,7 +20,7 @@ from edl_labs.units import seconds
 from edl_labs.values import Value
 from edl_labs.virtual.budget import StepTime, TrainingSteps, gap_parts
 
-NOT_KEPT = "graded before timelines were kept: grade again to see it"
+NOT_KEPT = "this entry was graded before timelines were kept: grade it again to see its timeline"
 INSTRUCTORS = "the instructor's"
 _ASIDE = re.compile(r"<!--.*?-->|<metadata>.*?</metadata>|<!DOCTYPE[^>]*>", re.DOTALL)
 _FONTS = re.compile(r"font-family: [^;\"]*")
@@ -84,7 +84,7 @@ class StepRow(Value):
         parts = sorted(self.theirs.parts().items(), key=lambda one: -one[1])
         least_s = 0.005 * self.theirs.duration_s  # what a table of two or three figures shows
         told = [f"{_TOLD[name]} {seconds(value)}" for name, value in parts if name != "kernels" and value > least_s]
-        return ", ".join(told) or "hardly anything"
+        return ", ".join(told) or "almost nothing"
 
 
 def entry_timelines(kept: Mapping[str, Any]) -> EntryTimelines | None:

@@ -29,7 +29,7 @@ class ExportReport(Value):
     filled: tuple[tuple[str, float], ...]
     unknown: tuple[tuple[str, float], ...] = ()
     without: tuple[str, ...] = ()
-    """Students of the file who have no marks; their cells stay as they were. Without a file, who handed in of those."""
+    """Students in the file who have no marks; their cells stay unchanged. Without a file: submitters without marks."""
     waiting: tuple[str, ...] = ()
 
     @property
@@ -58,8 +58,8 @@ def export(
     if system.FILLS_A_FILE and template is None:
         raise UsageError(
             f"the file downloaded from {kind} is missing",
-            why="the marks are written into that file, so ids and names stay as the learning system has them",
-            next="--file DOWNLOADED.csv",
+            why="the marks are written into that file, so that the learning system recognises its ids and names",
+            next="pass it with --file DOWNLOADED.csv",
         )
     table = read_list(template) if system.FILLS_A_FILE and template else None
     numbers = {student: known.user for student, known in hand_ins(course, assignment).items()}

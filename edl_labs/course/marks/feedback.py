@@ -38,8 +38,8 @@ _OURS = re.compile(r"edl_labs[/\\]|site-packages[/\\]edl_labs")
 _ZIP_TIME = (1980, 1, 1, 0, 0, 0)  # the earliest that a zip can say: the same pages give the same bytes
 _NO_RUBRICS: Mapping[str, Sequence[str]] = MappingProxyType({})
 _HAND_IN_AGAIN = (
-    "Open your own notebook of this lab in JupyterLab, run all of it, save it, and hand in that file; "
-    "where that does not help, write to your instructor."
+    "Open your own notebook of this lab in JupyterLab, run all cells, save it, and hand in that file. "
+    "If that does not help, write to your instructor."
 )
 _SIGNS = {"passed": "✓", "partly": "◐", "wrong": "✗", "not attempted": "○", "marked": "✎", "waiting": "…"}
 
@@ -54,7 +54,7 @@ class FeedbackReport(Value):
     pages: Mapping[str, str]
     without: Mapping[str, str] = field(default_factory=dict)
     waiting: tuple[str, ...] = ()
-    """Students with unmarked prose; their pages say so."""
+    """Students with unmarked written answers; their pages say so."""
     archive: str = ""
 
     @property

@@ -28,7 +28,7 @@ _TIME = (1980, 1, 1, 0, 0, 0)  # the earliest that a zip can say: the same cours
 _PROGRAM, _TEXT = 0o755, 0o644  # the usual modes: its owner may change it, everybody may run or read it
 _SETUP = """\
 #!/usr/bin/env bash
-# Gradescope runs this once, as root, while it makes the image.
+# Gradescope runs this once, as root, when it builds the image.
 set -euo pipefail
 export DEBIAN_FRONTEND=noninteractive
 apt-get update
@@ -40,13 +40,13 @@ for version in 3.13 3.12 3.11; do
     break
   fi
 done
-[ -n "$python" ] || { echo "edl_labs needs python 3.11 or newer: choose a newer Ubuntu as base image"; exit 1; }
+[ -n "$python" ] || { echo "edl_labs needs python 3.11 or newer: choose a newer Ubuntu as the base image"; exit 1; }
 "$python" -m venv /autograder/venv
 /autograder/venv/bin/pip install --no-cache-dir "/autograder/source/@wheel@[instructor,lab]"
 """
 _RUN = """\
 #!/usr/bin/env bash
-# Gradescope starts this for each submission. What it prints is for instructors; students read results.json.
+# Gradescope runs this for each submission. Instructors see its output; students see results.json.
 set -euo pipefail
 root=${AUTOGRADER_ROOT:-/autograder}
 exec "${AUTOGRADER_PYTHON:-$root/venv/bin/python}" -m edl_labs.course.marks.gradescope_run "$root"
@@ -74,11 +74,13 @@ def gradescope_zip(
     course = course or Course.find_class()
     known = course.assignment(assignment)
     if wheel is not None and "+judge" not in wheel.name:
-        why = f"{wheel.name} lacks the judge's parts"
-        raise UsageError("this wheel cannot grade", why=why, next="edl-labs wheel --judge, in a checkout of edl-labs")
+        why = f"{wheel.name} does not contain the judge's code"
+        raise UsageError(
+            "this wheel cannot grade", why=why, next="build one with edl-labs wheel --judge in a checkout of edl-labs"
+        )
     if wheel is None and is_own_course(course.root):
-        why = "the autograder installs edl_labs with the judge's parts, and your own course does not hold them"
-        then = f"edl-labs wheel --judge in a checkout of it, then edl-labs gradescope {assignment} --wheel FILE here"
+        why = "the autograder needs edl_labs with the judge's code, which your own course does not contain"
+        then = f"run edl-labs wheel --judge in a checkout, then edl-labs gradescope {assignment} --wheel FILE here"
         raise UsageError("the wheel for grading is missing", why=why, next=then)
     draws = class_draws(course.grading(assignment), count=course.limits.draws)
     with tempfile.TemporaryDirectory(prefix="edl-gradescope-") as folder:
@@ -111,8 +113,10 @@ def _course_files(course: Course, assignment: str) -> Iterator[tuple[str, Path]]
     for step in ("source", "release"):
         folder = course.path(step, student=".", assignment=assignment)
         if not folder.resolve().is_relative_to(course.root.resolve()):
-            why = f"its {step} folder lies elsewhere"
-            raise UsageError("this course cannot be packed", why=why, next="keep build/source and labs in its folder")
+            why = f"its {step} folder is outside the course's folder"
+            raise UsageError(
+                "this course cannot be packed", why=why, next="move build/source and labs into the course's folder"
+            )
         for path in own_files(folder):
             yield path.resolve().relative_to(course.root.resolve()).as_posix(), path
     own = exercises_folder()

@@ -100,7 +100,7 @@ def _by_hand(assignment: Assignment) -> list[str]:
     if not prose:
         return []
     points = counted(sum(cell.points for cell in prose), "point")
-    return [f"{points} for prose ({', '.join(cell.exercise for cell in prose)}) are given by a person"]
+    return [f"A person gives the {points} for written answers ({', '.join(cell.exercise for cell in prose)})."]
 
 
 def _level(*, unsafe: bool) -> Level:

@@ -49,11 +49,11 @@ class Standing(Value):
     name: str
     student: str
     share: float
-    """Of light, 0 to 1: the geometric mean over the secret cases."""
+    """The share of light, 0 to 1: the geometric mean over the secret cases."""
     peak_bytes: float
     money: float
     timelines: Mapping[str, Any] = field(default_factory=dict, hash=False, compare=False)
-    """What the judge kept of what ran when; `entry_timelines` reads it."""
+    """The timelines that the judge kept; `entry_timelines` reads them."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -195,7 +195,11 @@ def found_entry(boards: Iterable[Leaderboard], name: str) -> tuple[Leaderboard, 
     found = next(((board, row) for board, row in rows if row.name == name), None)
     if found is None:
         some = ", ".join(row.name for _, row in rows[:_NAMES_TOLD])
-        raise UsageError(f"no entry is called {name}", why=f"there are {some}", next="with --named, use students' ids")
+        raise UsageError(
+            f"no entry is called {name}",
+            why=f"the entries are {some}",
+            next="use a name from the leaderboard, or a student's id with --named",
+        )
     timelines = entry_timelines(found[1].timelines)
     if timelines is None:
         then = f"edl-labs grade {found[0].assignment} --fresh"

@@ -60,11 +60,13 @@ def saved_comments(root: Path) -> dict[str, dict[str, str]]:
     except FileNotFoundError:
         return {}
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise UsageError(f"{FILE} cannot be read", why=str(error), next="fix that line") from None
+        raise UsageError(f"{FILE} cannot be read", why=str(error), next="fix this line") from None
     for exercise, table in tables.items():
         if not isinstance(table, dict) or not all(isinstance(said, str) for said in table.values()):
-            why = "it holds a table for each exercise, and in it a key and a text for each comment"
-            raise UsageError(f"{FILE}: {exercise} is no table of texts", why=why, next='write 1a = "..." below [NAME]')
+            why = "the file needs a table for each exercise, with a key and a text for each comment"
+            raise UsageError(
+                f"{FILE}: {exercise} must be a table of texts", why=why, next='write 1a = "..." below [NAME]'
+            )
     return tables
 
 

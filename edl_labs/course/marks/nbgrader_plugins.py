@@ -186,9 +186,9 @@ def _cell_for_graders(name: str, notes: MarkingNotes, saved: Mapping[str, str], 
         ]
         parts.append("\n".join(["Rubric:", "", *(line.rstrip() for line in lines)]))
     if others:
-        parts.append("\n".join(["Of the whole answer:", "", *(f"* `@{key}` {said}" for key, said in others.items())]))
+        parts.append("\n".join(["For the whole answer:", "", *(f"* `@{key}` {said}" for key, said in others.items())]))
     if saved:
-        parts.append("In the comment box, `@` with its key stands for the sentence.")
+        parts.append("In the comment box, type `@` and a key to insert its sentence.")
     quoted = "\n\n".join([*parts, *([problem] if problem else [])]).split("\n")
     return new_markdown_cell("\n".join(f"> {line}".rstrip() for line in quoted), id=f"for-graders-{name}"[:64])
 

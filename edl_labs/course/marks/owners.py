@@ -96,8 +96,8 @@ def _for_member(one: Upload, member: ClassMember) -> Upload:
 
 
 def _no_team(one: Upload, member: ClassMember | None) -> str:
-    whose = f", and its number {one.user} is that of {member.name}" if member else ""
+    whose = f", although the number {one.user} is that of {member.name}" if member else ""
     return (
-        f"{one.entry.path}: no student is called {one.name}{whose}. If it is a group, name Moodle's grading worksheet "
-        f"with --times or --roster, or list the group's members under that name in groups.csv"
+        f"{one.entry.path}: no student is called {one.name}{whose}. If this is a group, pass Moodle's grading worksheet "
+        f"with --times or --roster, or list its members under this name in groups.csv"
     )

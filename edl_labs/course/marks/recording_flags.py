@@ -41,9 +41,9 @@ def recording_flags(files: Mapping[str, Mapping[str, bytes]]) -> dict[str, list[
         )
         said = ""
         if alike > COPIED:
-            said = f"recording like {{}}'s (noise correlates {alike:.2f})"
+            said = f"recording resembles {{}}'s (correlation of the noise: {alike:.2f})"
         elif read[first].pair and read[first].pair == read[second].pair:
-            said = "recording has the mark of {}'s call of hand_in"
+            said = "recording has the identifier of {}'s call of hand_in"
         if said:
             flags[first].append(said.format(second))
             flags[second].append(said.format(first))

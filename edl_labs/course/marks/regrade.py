@@ -72,14 +72,14 @@ def regrade(
     for name in wanted:
         if name not in judged:
             raise UsageError(
-                f"{assignment} has no exercise {name!r} that is judged",
-                why=f"it has {', '.join(sorted(judged))}",
-                next="use one of those",
+                f"{assignment} has no automatically graded exercise {name!r}",
+                why=f"such exercises are {', '.join(sorted(judged))}",
+                next="use one of these",
             )
     students = course.students(assignment)
     if not students or not wanted:
         raise NothingToDo(
-            "there is nothing to grade again", next="collect submissions first, and name the exercises to grade"
+            "there is nothing to grade again", next="collect submissions first, then name the exercises to grade"
         )
     with Grader(course, known) as grader:
         results, failed = _results(grader, students, jobs or 1, progress)

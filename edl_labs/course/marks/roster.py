@@ -73,18 +73,18 @@ def _safe_id(text: str, where: str) -> str:
     if not names_folders(text):
         other = re.sub(r"[^\w.@-]|^[\W_]+", "", text)[:64].rstrip(".")
         raise UsageError(
-            f"{text[:80]!r} in {where} cannot name a student",
-            why="ids are used as folder names: at most 64 letters, digits and . @ - _",
-            next=f"write another id for this student, such as {other}"
+            f"{text[:80]!r} in {where} cannot be a student's id",
+            why="ids are used as folder names: they have at most 64 letters, digits and . @ - _",
+            next=f"write a different id for this student, such as {other}"
             if names_folders(other)
-            else "write another id there",
+            else "write a different id",
         )
     return text
 
 
 def _distinct(students: list[ClassMember], where: str) -> Roster:
     if not students:
-        raise UsageError(f"{where} names no student", next="export the class again, with its header line")
+        raise UsageError(f"{where} does not list any student", next="export the class list again, with its header line")
     seen: dict[str, ClassMember] = {}
     for student in students:
         other = seen.setdefault(student.id.casefold(), student)
@@ -140,20 +140,22 @@ def course_remarks(course: Course, roster: Roster | None = None) -> tuple[str, .
     for name, dates in policy.assignments.items():
         if name not in released:
             found.append(
-                f"course.toml: there is no assignment {name}{_meant(name, released)}; its dates have no effect"
+                f"course.toml: there is no assignment {name}{_meant(name, released)}, so its dates have no effect"
             )
         for who in dates.extensions:
             student = known.find(who) if known else None
             if known and student is None:
                 ids = [s.id for s in known.students]
-                found.append(f"course.toml: {name} has an extension for {who}, an id that no one has{_meant(who, ids)}")
+                found.append(
+                    f"course.toml: {name} has an extension for {who}, but no student has this id{_meant(who, ids)}"
+                )
             elif student is not None and student.id != who:
                 found.append(
-                    f"course.toml: the extension of {who} in {name} counts only as that of {student.id}, the id"
+                    f"course.toml: the extension of {who} in {name} has no effect; use the id {student.id} instead"
                 )
     for name in released if known else ():
         grouped = read_groups(course.root, name).by_student
-        found += [f"groups: no one has the id {who}" for who in sorted(grouped) if who not in _ids(known)]
+        found += [f"groups: no student has the id {who}" for who in sorted(grouped) if who not in _ids(known)]
     return tuple(dict.fromkeys(found))
 
 
@@ -179,8 +181,8 @@ def _moment(text: str, where: str) -> datetime:
     if found is None:
         raise UsageError(
             f"{where}: {text[:60]!r} is not a time",
-            why="a wrong time would cost points, so no time is guessed",
-            next="write it like 2026-10-01T23:59:00",
+            why="a wrong time would cost points, so times are never guessed",
+            next="write it as in 2026-10-01T23:59:00",
         )
     return found
 

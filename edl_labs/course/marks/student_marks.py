@@ -51,9 +51,9 @@ class StudentMarks:
     penalty: float = 0.0
     late_s: float = 0.0
     in_grace: bool = False
-    """Whether all of `late_s` lies within the course's grace period."""
+    """Whether `late_s` is within the course's grace period."""
     submitted: str = ""
-    """When, in UTC, ISO 8601; empty when unknown."""
+    """The submission time, in UTC and ISO 8601; empty if unknown."""
 
     @property
     def name(self) -> str:
@@ -95,7 +95,7 @@ def class_marks(course: Course, assignment: str) -> tuple[StudentMarks, ...]:
         saved, grace_s = saved_comments(course.root), read_policy(course.root).late.grace_s
         found = tuple(sorted((_student(s, assignment, saved, grace_s) for s in submissions), key=lambda m: m.student))
     if not found:
-        raise NothingToDo(f"no one has marks in {assignment}", next=f"edl-labs grade {assignment}")
+        raise NothingToDo(f"no student has marks in {assignment}", next=f"edl-labs grade {assignment}")
     return found
 
 
@@ -151,7 +151,9 @@ def _graded(book: Any, assignment: str) -> list[Any]:
     except MissingEntry:
         known = ", ".join(sorted(a.name for a in book.assignments)) or "none"
         raise UsageError(
-            f"the gradebook has no {assignment}", why=f"it has {known}", next=f"edl-labs grade {assignment}"
+            f"the gradebook does not contain {assignment}",
+            why=f"it contains {known}",
+            next=f"edl-labs grade {assignment}",
         ) from None
 
 

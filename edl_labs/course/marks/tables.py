@@ -28,7 +28,7 @@ class Table:
     encoding: str = "utf-8"
     newline: str = "\r\n"
     names: tuple[str, ...] = ()
-    """What the columns are looked up by, where that is not the header: a file in another language has names here."""
+    """The names by which columns are found, if they differ from the header, as for a file in another language."""
 
     def column(self, *names: str) -> int | None:
         """The place of the first column that is called one of `names`, capitals and spaces aside."""
@@ -42,7 +42,7 @@ class Table:
             raise UsageError(
                 f"{self.name} has no column {' or '.join(names)}",
                 why=f"its columns are {', '.join(h or '(unnamed)' for h in self.header[:12])}",
-                next="rename a column, or set the site to English and download the file again with its header line",
+                next="rename a column, or set the site to English and download the file again, with its header line",
             )
         return place
 
@@ -66,7 +66,9 @@ def read_table(path: Path) -> Table:
     """
     try:
         if path.stat().st_size > MAX_BYTES:
-            raise UsageError(f"{path.name} has more than {MAX_BYTES >> 20} MiB", next="check that it is the right file")
+            raise UsageError(
+                f"{path.name} has more than {MAX_BYTES >> 20} MiB", next="check whether this is the right file"
+            )
         data = path.read_bytes()
     except OSError as error:
         raise UsageError(f"{path} cannot be read", why=error.strerror or str(error), next="use a CSV file") from None
@@ -77,7 +79,7 @@ def parse_table(data: bytes, name: str) -> Table:
     """The table in `data`; see `read_table`."""
     text, encoding = _decoded(data)
     if "\0" in text or not text.strip():
-        raise UsageError(f"{name} is not a table", why="it is empty, or not text", next="save it as CSV in UTF-8")
+        raise UsageError(f"{name} is not a table", why="it is empty or not a text file", next="save it as CSV in UTF-8")
     first = text.lstrip("\r\n").split("\n", 1)[0]
     delimiter = max(_DELIMITERS, key=first.count)
     csv.field_size_limit(MAX_BYTES)  # 128 KiB as Python has it; a worksheet may hold all that a student typed online

@@ -35,9 +35,9 @@ def upload(entry: Entry) -> Upload | None:
     """Whose file it is, by its name; the same beginning takes feedback back. UsageError for an anonymous download."""
     if _ANONYMOUS.fullmatch(entry.name):
         raise UsageError(
-            f"{entry.name} names no student",
+            f"{entry.name} does not name a student",
             why="the assignment is graded anonymously, so Canvas hides the students' names",
-            next="turn off Anonymous Grading in the assignment's settings, download again; nothing was collected",
+            next="turn off Anonymous Grading in the assignment's settings and download again; nothing was collected",
         )
     found = _FILE.fullmatch(entry.name)
     if found is None:
@@ -98,6 +98,6 @@ def _column(table: Table, wanted: str) -> int:
     assignments = [head for head in table.header if _COLUMN_NUMBER.search(head)]
     raise UsageError(
         f"{table.name} has {'several columns' if found else 'no column'} {wanted}",
-        why=f"its assignments are {', '.join(assignments[:8])}" if assignments else "it has no assignments at all",
+        why=f"its assignments are {', '.join(assignments[:8])}" if assignments else "it has no assignments",
         next="name the column: --column 'Lab 1 (12345)'",
     )

@@ -23,16 +23,16 @@ class Upload:
     file: str
     entry: Entry
     prefix: str = ""
-    """What goes before the name of a file that is sent back to this student, so that the system knows whose it is."""
+    """The prefix of the name of a file that is returned to this student, from which the system knows the student."""
     number: int = 0
-    """The upload's number: later ones are higher. 0 where the system gives none."""
+    """The number of the upload; later uploads have higher numbers. 0 if the system gives none."""
     late: bool = False
     may_be_team: bool = False
     """Whether `user` may be the number of a group, as in Moodle's team submissions: then the name decides."""
     team: str = ""
-    """The group that handed it in, once its members are known."""
+    """The group that submitted it, once its members are known."""
     time: datetime | None = None
-    """When it was handed in, where the learning system's name for the file says so."""
+    """The submission time, if the learning system's name for the file contains it."""
     test_student: bool = False
     """Whether its name is that of the learning system's test student."""
 
@@ -81,11 +81,11 @@ class LearningSystem(Protocol):
     """What a module of this folder has."""
 
     COLLECTS_AS: str
-    """What `collect --from` calls it."""
+    """Its name in `collect --from`."""
     EXPORTS_AS: str
-    """What `export --to` calls it."""
+    """Its name in `export --to`."""
     FILLS_A_FILE: bool
-    """Whether marks go into a file that was downloaded from it, which `marks_file` then gets as `table`."""
+    """Whether marks are written into a file that was downloaded from it; `marks_file` gets this file as `table`."""
     TIMES: TimeColumns
 
     def upload(self, entry: Entry) -> Upload | None:
@@ -184,7 +184,7 @@ def filled_table(
             if found.student in filled:
                 raise UsageError(
                     f"{table.name} has {found.student} twice",
-                    why=f"the second time as {who.name}",
+                    why=f"the second row is that of {who.name}",
                     next="remove one of the rows",
                 )
             cells[column] = written_number(found.points * _scale(highest(row), found.max_points)).replace(".", decimal)

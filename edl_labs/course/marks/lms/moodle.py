@@ -107,7 +107,7 @@ def _highest(table: Table, said: str) -> float:
     if found <= 0:  # for a scale Moodle writes the scale's number below 0, and 0 where nothing is graded
         raise UsageError(
             f"{table.name}: the assignment has no points in Moodle",
-            why=f"its maximum grade is {said!r}: it is graded with a scale, or not at all",
+            why=f"its maximum grade is {said!r}, so it is marked on a scale or not graded at all",
             next="set its grade type to Point in Moodle, then download the worksheet again",
         )
     return found

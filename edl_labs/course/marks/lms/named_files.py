@@ -31,11 +31,13 @@ class NamedFiles:
         try:
             pattern = re.compile(text)
         except re.error as error:
-            raise UsageError(f"--pattern is not a regular expression: {error}", next=_EXAMPLE) from None
+            raise UsageError(
+                f"--pattern is not a regular expression: {error}", next=f"for example: {_EXAMPLE}"
+            ) from None
         unknown = pattern.groupindex.keys() - set(_GROUPS)
         if unknown or not pattern.groupindex.keys() & {"user", "name"}:
-            what = f"has a group {sorted(unknown)[0]}" if unknown else "does not say whose a file is"
-            why = f"its groups are user or name, and {', '.join(_GROUPS[2:])}"
+            what = f"has a group {sorted(unknown)[0]}" if unknown else "has no group user or name"
+            why = f"the groups are user or name, and optionally {', '.join(_GROUPS[2:])}"
             raise UsageError(f"--pattern {what}", why=why, next=_EXAMPLE)
         return cls(pattern)
 
@@ -54,7 +56,7 @@ class NamedFiles:
 def _time(text: str, path: str) -> datetime:
     found = read_time(text)
     if found is None:
-        why = "a wrong time would cost points, so no time is guessed"
-        then = "leave the group time out, and give --times a table"
+        why = "a wrong time would cost points, so times are never guessed"
+        then = "leave out the group time, and pass a table with --times"
         raise UsageError(f"{text!r} in {path} is not a time", why=why, next=then)
     return found

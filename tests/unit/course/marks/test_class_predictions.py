@@ -113,6 +113,6 @@ def test_the_page_shows_counts_and_no_name(tmp_path: Path) -> None:
     write_report(report, {}, tmp_path / "class.html")
     page = (tmp_path / "class.html").read_text()
 
-    assert "Three slices take …: 5 students, 5 said why they were off" in page
+    assert "Three slices take …: 5 students, 5 explained why they were off" in page
     assert "under half: 5, too little: 0" in page
     assert "oops" not in page

@@ -87,14 +87,12 @@ def test_minutes_at_work_leave_breaks_out_whatever_the_order():
 def test_the_page_says_how_long_students_worked_where_that_is_known():
     one = ClassOverview("lab90", 2, (), 9.0, (), (2.0,), (), (), at_work=(50.0, 90.0))
 
-    assert "median 70 min at work (in 2 notebooks with recorded times), median grading time 2.0 min" in _summary(one)
+    assert "median 70 min of work (in 2 notebooks with recorded times), median grading time 2.0 min" in _summary(one)
     assert "at work" not in _summary(ClassOverview("lab90", 2, (), 9.0, (), (2.0,), (), ()))
 
 
 def test_the_page_says_in_how_many_notebooks_hints_stand():
-    assert "hints stand in 3 notebooks, 2 of them as a median" in _facts(
-        ExerciseOverview("ring", 2.0, (1.0,), hints=(1, 2, 3))
-    )
+    assert "3 notebooks with hints (median 2)" in _facts(ExerciseOverview("ring", 2.0, (1.0,), hints=(1, 2, 3)))
     assert "hint" not in _facts(ExerciseOverview("ring", 2.0, (1.0,)))
 
 
@@ -136,8 +134,10 @@ def test_while_prose_waits_its_mean_is_of_what_a_person_marked():
     after = _exercise("why", [empty, waits, marked], {}, is_prose=True)
     done = _exercise("why", [empty, marked], {}, is_prose=True)
 
-    assert "1 left empty; 1 not marked yet." == _facts(before)
-    assert "75% of 2 points on average of the 1 that is marked; 1 left empty; 1 not marked yet." == _facts(after)
+    assert "1 left empty; 1 not yet marked." == _facts(before)
+    assert "75% of 2 points on average over the 1 answer marked so far; 1 left empty; 1 not yet marked." == _facts(
+        after
+    )
     assert ("38% of 2 points on average; 1 left empty.", 0.375) == (_facts(done), done.mean)
 
 

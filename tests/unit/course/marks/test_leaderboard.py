@@ -95,7 +95,7 @@ def test_a_page_of_nobody_says_so_and_is_loaded_anew(tmp_path: Path) -> None:
     write_page(LAB, [], tmp_path / "page.html", refreshed=True)
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
 
-    assert "Nobody is ranked yet" in page
+    assert "No entry is ranked yet" in page
     assert 'http-equiv="refresh"' in page
     assert "anew every 20 seconds" in page
 

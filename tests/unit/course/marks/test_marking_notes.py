@@ -69,5 +69,5 @@ def test_the_notes_are_read_line_by_line_and_a_lab_without_source_has_none(root:
 
 def test_saved_comments_of_a_wrong_form_are_refused_with_the_place(root: Path):
     (root / "feedback.toml").write_text("why = 3\n")
-    with pytest.raises(UsageError, match="why is no table of texts"):
+    with pytest.raises(UsageError, match="why must be a table of texts"):
         saved_comments(root)

@@ -66,8 +66,8 @@ def test_a_copy_is_flagged_with_whose_it_is(name: str) -> None:
     victim = dict(zip(FILES, recorded(SOURCE), strict=True))
     flags = recording_flags({"victim": victim, "forger": the_forged()[name]})
 
-    assert any("recording like victim's" in flag for flag in flags["forger"])
-    assert any("recording like forger's" in flag for flag in flags["victim"])
+    assert any("recording resembles victim's" in flag for flag in flags["forger"])
+    assert any("recording resembles forger's" in flag for flag in flags["victim"])
 
 
 def test_half_a_pair_and_hostile_bytes_are_flagged_and_nobody_elses_reading_stops() -> None:

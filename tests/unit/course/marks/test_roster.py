@@ -75,9 +75,9 @@ def test_a_full_name_finds_a_student_unless_two_have_it(tmp_path: Path) -> None:
     ("text", "said"),
     [
         ("name,mark\nAna,1\n", "no column"),
-        ("id\n", "names no student"),
-        ("id\n../x\n", "cannot name a student"),
-        ("id\na b/c\n", "cannot name a student"),
+        ("id\n", "does not list any student"),
+        ("id\n../x\n", "cannot be a student's id"),
+        ("id\na b/c\n", "cannot be a student's id"),
         ("id,name\nana,Ana\nANA,Other\n", "twice"),
     ],
 )
@@ -115,7 +115,7 @@ def test_an_id_that_cannot_name_folders_is_refused_with_one_that_can(tmp_path: P
     with pytest.raises(UsageError) as caught:
         roster(tmp_path, "id,name\no'neil,Ann\n")
 
-    assert "write another id for this student, such as oneil" == caught.value.next
+    assert "write a different id for this student, such as oneil" == caught.value.next
 
 
 def test_moodles_worksheet_says_when(tmp_path: Path) -> None:
@@ -153,9 +153,9 @@ def test_ids_and_assignments_that_nobody_knows_are_said(tmp_path: Path) -> None:
     said = course_remarks(Course(tmp_path))
 
     assert "no assignment lab01_mien (did you mean lab01_mine?)" in said[0]
-    assert "lab01_mine has an extension for s3, an id that no one has" in said[1]
-    assert "counts only as that of s2, the id" in said[2]
-    assert ("groups: no one has the id s9",) == said[3:]
+    assert "lab01_mine has an extension for s3, but no student has this id" in said[1]
+    assert "has no effect; use the id s2 instead" in said[2]
+    assert ("groups: no student has the id s9",) == said[3:]
 
 
 def test_times_of_strangers_are_found() -> None:

@@ -13,7 +13,7 @@ from edl_labs.errors import UsageError
     ("pattern", "said"),
     [
         ("(", "not a regular expression"),
-        ("(?P<file>.+)", "does not say whose a file is"),
+        ("(?P<file>.+)", "has no group user or name"),
         ("(?P<user>.+)_(?P<student_id>.+)", "has a group student_id"),
     ],
 )
