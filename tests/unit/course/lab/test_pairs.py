@@ -45,7 +45,8 @@ def test_other_evidence_deserves_another_sentence_whatever_its_numbers(case: int
     second = a_mistake("b", "off by 12 s", evidence="wvu", case=case)
 
     assert confused([first, second]) == [
-        f"a and b: both get the message 'off by 1.5e-3 s' in {where}, where their evidence differs: give each its own message"
+        f"a and b: both get the message 'off by 1.5e-3 s' in {where}, where their evidence differs: "
+        "give each its own message"
     ]
 
 
