@@ -47,7 +47,7 @@ def doctor(
     table("", ["thing", "state", "what"], [[row.name, signs[row.state], row.what] for row in report.rows])
     for row in report.rows:
         if row.state != "ok":
-            print(f"{row.name} ({row.who}): {row.next}")
+            print(f"{row.name} (needed by {row.who}): {row.next}")
     if found is not None:
         _show_card(found)
     left_out = [row.name for row in report.rows if row.who == "some cells" and row.state != "ok"]

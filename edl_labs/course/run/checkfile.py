@@ -21,7 +21,7 @@ from edl_labs.errors import EdlError, UsageError
 from edl_labs.units import counted
 
 TAMPERED = 5  # the exit code that README promises
-_FRESH = "take that cell from a fresh copy of the lab (edl-labs start); leave your own cells as they are"
+_FRESH = "copy this cell from a fresh copy of the lab (edl-labs start); leave your own cells as they are"
 _STUB = "YOUR ANSWER HERE"  # what nbgrader puts into an answer's cell
 # A cell of the labs takes up to a minute on a busy laptop. A check stops by itself before this: it and what it builds
 # on have `timeout_s` each, the longest of which is 150 s alone (a test adds them up).
@@ -46,7 +46,7 @@ class CheckReport(WithExercises):
     failures: tuple[RunFailure, ...]
     seconds: float
     note: str = ""
-    """What to know about the notebook and the library as a whole, such as that they come from two releases."""
+    """A note about the notebook and the library together, for example that they come from different releases."""
 
     @property
     def exit_code(self) -> int:
@@ -97,7 +97,7 @@ def _answered(exercise: ExerciseResult, notebook: Any) -> ExerciseResult:
     if not exercise.by_hand or any(source not in ("", _STUB) for source in sources):
         return exercise
     what = "its answer cell is empty" if sources else "its answer cell is missing"
-    why = "a person reads that cell; an answer elsewhere may be overlooked"
+    why = "a person reads this cell, and could overlook an answer elsewhere"
     return replace(exercise, what=what, why=why, next="write your answer in the cell below the question")
 
 
@@ -108,9 +108,9 @@ def _of_another_release(notebook: Any, lab: str) -> str:
     if not isinstance(theirs, str) or not ours or theirs == ours:
         return ""
     return (
-        f"this notebook is of another release of the lab ({theirs[:8]}) than edl_labs {__version__} here ({ours[:8]}): "
-        "it is checked as it is, with no points lost for that; pip install --upgrade edl-labs brings the newest, and "
-        "edl-labs start puts the newer notebook next to yours"
+        f"this notebook is a different release of the lab ({theirs[:8]}) than edl_labs {__version__} has ({ours[:8]}). "
+        "It is checked anyway, and you lose no points for this. To upgrade, run pip install --upgrade edl-labs; "
+        "edl-labs start then puts the newer notebook next to yours"
     )
 
 
@@ -129,8 +129,8 @@ def lab_of_notebook(notebook: Any, path: Path) -> LabFacts:
             return known[candidate]
     raise UsageError(
         f"{path.name} does not belong to a lab that is installed here",
-        why=f"it has no check of {', '.join(known) or 'any lab'}",
-        next="pass the notebook of a lab; a newer lab needs a newer edl_labs: pip install --upgrade edl-labs",
+        why=f"it has no check that belongs to {', '.join(known) or 'any lab'}",
+        next="pass the notebook of a lab; for a newer lab, run pip install --upgrade edl-labs",
     )
 
 
@@ -146,7 +146,7 @@ def _known() -> list[LabFacts]:
     return found
 
 
-_AGAIN = "install edl_labs again; in a course: edl-labs build"
+_AGAIN = "install edl_labs again; in a course, run edl-labs build"
 
 
 def _run(path: Path, lab: str, limits: RunLimits, progress: Callable[[int, int, str], None] | None) -> Finished:
@@ -202,7 +202,7 @@ def _edited_check(notebook: Any, name: str) -> RunFailure | None:
     marked = [cell for cell in notebook.cells if cell.get("id") == cell_id or grade_id(cell) == grade_name(cell_id)]
     if all(cell.cell_type == "code" and _is_call(cell.source, name) for cell in [*counted_ones, *marked]):
         return None
-    why = f'its code is not check("{name}") alone, as in every release'
+    why = f'its code is not only check("{name}"), as in every release'
     return RunFailure("tampered", f"the locked cell {cell_id} was edited", why, _FRESH, TAMPERED)
 
 
@@ -237,13 +237,13 @@ def grade_name(cell_id: str) -> str:
 
 def _wrong(cell_id: str, digest: str, cells: list[Any]) -> RunFailure | None:
     if not cells:
-        what, why = f"the locked cell {cell_id} is missing", "it was deleted, or its id and its nbgrader mark are gone"
+        what, why = f"the locked cell {cell_id} is missing", "it was deleted, or it lost its id and nbgrader's metadata"
     elif len(cells) > 1:
-        what, why = f"the locked cell {cell_id} is there {counted(len(cells), 'time')}", "it was copied"
+        what, why = f"the locked cell {cell_id} occurs {counted(len(cells), 'time')}", "it was copied"
     elif not _same(cells[0].source, digest):
-        what, why = f"the locked cell {cell_id} was edited", "its text is not what was released"
+        what, why = f"the locked cell {cell_id} was edited", "its text differs from the released text"
     elif cell_id.startswith("check-") != (cells[0].cell_type == "code"):
-        what, why = f"the locked cell {cell_id} was edited", f"it was made a {cells[0].cell_type} cell"
+        what, why = f"the locked cell {cell_id} was edited", f"it was changed to a {cells[0].cell_type} cell"
     else:
         return None
     return RunFailure("tampered", what, why, _FRESH, TAMPERED)

@@ -87,8 +87,8 @@ def _labs() -> Row:
 
     labs = [facts(lab) for lab in built_labs()]
     if not labs:
-        what = "no lab has been built, so there is nothing to check against"
-        return Row("labs", "missing", what, "in a course: edl-labs build")
+        what = "no lab has been built, so nothing can be checked"
+        return Row("labs", "missing", what, "run edl-labs build in the course")
     return Row("labs", "ok", ", ".join(f"{lab.lab} ({lab.points:g} points)" for lab in labs))
 
 
@@ -100,7 +100,7 @@ def _torch() -> Row:
 
     if _numbers(version) < TORCH_AT_LEAST:
         least = ".".join(map(str, TORCH_AT_LEAST))
-        return Row("torch", "warn", f"{version}: labs are made for {least} or newer", "pip install --upgrade torch")
+        return Row("torch", "warn", f"{version}: the labs need {least} or newer", "pip install --upgrade torch")
     built = f"CUDA {torch.version.cuda}" if torch.version.cuda else "without CUDA"
     return Row("torch", "ok", f"{version}, built {'for ' if torch.version.cuda else ''}{built}")
 
@@ -113,7 +113,7 @@ def _torchvision() -> Row:
     run = subprocess.run([sys.executable, "-c", "import torchvision"], capture_output=True, text=True, timeout=120)
     if run.returncode:
         why = one_line((run.stderr.strip().splitlines() or ["it ended the interpreter"])[-1])
-        step = "pip install --upgrade torch torchvision, both from the same place"
+        step = "pip install --upgrade torch torchvision, both from the same source"
         return Row("torchvision", "warn", f"{version} does not work with this torch: {why}", step, who="some labs")
     return Row("torchvision", "ok", version, who="some labs")
 
@@ -166,9 +166,11 @@ def _lab_row(lab: str) -> Row:
     name = lab.partition("_")[0]
     absent = [package for package in LAB_PACKAGES[lab] if _version(package.name) is None]
     if not absent:
-        return Row(name, "ok", "everything that its cells can use is installed", who="some cells")
+        return Row(name, "ok", "everything that its cells use is installed", who="some cells")
     what = "; ".join(f"without {package.name}: {package.what_for}" for package in absent)
-    return Row(name, "warn", f"its cells work, without what is missing here ({what})", _install(absent), "some cells")
+    return Row(
+        name, "warn", f"its cells work, but leave out what is missing here ({what})", _install(absent), "some cells"
+    )
 
 
 def _looks_at(lab: str) -> dict[str, Callable[[], Row]]:
@@ -204,13 +206,17 @@ def _device() -> Row:
 
     found = describe()
     if found.kind != "cpu":
-        known = "its datasheet is known" if found.hardware_key else "no datasheet of it in the table"
+        known = "its datasheet is known" if found.hardware_key else "its datasheet is not in our table"
         return Row("device", "ok", f"{found.device_name} ({found.device}), {known}", who="nobody")
     what = f"{found.device_name}, {found.usable_cores} usable cores, no accelerator: "
-    what += "cells that want one show recorded or modelled results, and nothing is graded on it"
+    what += "cells that need one show recorded or modelled results; no mark depends on an accelerator"
     if shutil.which("nvidia-smi"):
         return Row(
-            "device", "warn", f"{what}; but there is an NVIDIA driver", "install a CUDA build of torch", "nobody"
+            "device",
+            "warn",
+            f"{what}; however, an NVIDIA driver is installed",
+            "install a CUDA build of torch",
+            "nobody",
         )
     return Row("device", "ok", what, who="nobody")
 
@@ -230,8 +236,8 @@ def _kernel() -> Row:
         finished = run(Job(path, keep_going=True, limits=RunLimits(cell_s=60, notebook_s=90)))
     if finished.ending or any(cell.state != "ran" for cell in finished.cells) or not finished.cells:
         why = finished.ending["text"] if finished.ending else next((c.error for c in finished.cells), "")
-        return Row("kernel", "missing", f"a notebook cannot run here: {why}", "pip install --upgrade ipykernel")
-    return Row("kernel", "ok", f"a notebook ran in {units.seconds(finished.seconds)}")
+        return Row("kernel", "missing", f"cannot run a notebook: {why}", "pip install --upgrade ipykernel")
+    return Row("kernel", "ok", f"a test notebook ran in {units.seconds(finished.seconds)}")
 
 
 def _package(name: str, *, what_for: str, install: str, who: str) -> Callable[[], Row]:
@@ -250,17 +256,21 @@ def _bubblewrap() -> Row:
     if not sys.platform.startswith("linux"):
         step = "grade in the container of the repository's Dockerfile, or in WSL 2"
         return Row(
-            "bubblewrap", "missing", "the sandbox for students' code needs Linux, and this is another system", step, who
+            "bubblewrap",
+            "missing",
+            "the sandbox for students' code needs Linux, but this is a different system",
+            step,
+            who,
         )
     if program is None:
-        return Row("bubblewrap", "missing", "not installed: grading has no sandbox", "apt install bubblewrap", who)
+        return Row("bubblewrap", "missing", "not installed: no sandbox for grading", "apt install bubblewrap", who)
     command = [program, "--unshare-all", "--die-with-parent", "--ro-bind", "/", "/", "true"]
     run = subprocess.run(command, capture_output=True, text=True, timeout=20)
     if run.returncode:
         step = "allow unprivileged user namespaces (Ubuntu: an AppArmor profile for bwrap)"
-        return Row("bubblewrap", "warn", f"it cannot make a sandbox: {one_line(run.stderr, limit=120)}", step, who)
+        return Row("bubblewrap", "warn", f"cannot create a sandbox: {one_line(run.stderr, limit=120)}", step, who)
     version = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=20).stdout
-    return Row("bubblewrap", "ok", f"{one_line(version)}, made a sandbox", who=who)
+    return Row("bubblewrap", "ok", f"{one_line(version)}, created a sandbox", who=who)
 
 
 def _chromium() -> Row:
@@ -276,22 +286,22 @@ def _compiler() -> Row:
     who, step = "some cells", "Debian and Ubuntu: apt install g++ python3-dev; macOS: xcode-select --install"
     names = (os.environ.get("CXX", ""), "g++", "clang++", "c++")
     found = next((path for name in names if name and (path := shutil.which(name))), None)
-    without = "torch.compile cannot compile for this processor, and cells show recordings"
+    without = "torch.compile does not work on the CPU, so cells show recordings instead"
     if found is None:
         return Row("compiler", "missing", f"no C++ compiler: {without}", step, who)
     command = [found, "-x", "c++", "-fsyntax-only", f"-I{sysconfig.get_paths()['include']}", "-"]
     run = subprocess.run(command, input="#include <Python.h>\n", capture_output=True, text=True, timeout=60)
     if run.returncode:
-        what = f"{Path(found).name} finds no headers of this Python: {without}"
+        what = f"{Path(found).name} does not find the headers of this Python: {without}"
         return Row("compiler", "warn", what, step, who)
-    return Row("compiler", "ok", f"{Path(found).name}, with the headers of this Python: torch.compile", who=who)
+    return Row("compiler", "ok", f"{Path(found).name} finds the headers of this Python: torch.compile works", who=who)
 
 
 def _disk() -> Row:
     free_bytes = shutil.disk_usage(Path.cwd()).free
-    text = f"{units.byte_count(free_bytes)} free here"
+    text = f"{units.byte_count(free_bytes)} free"
     if free_bytes < 1e9:
-        return Row("disk", "warn", f"{text}: labs and runs may stop halfway", "free some space")
+        return Row("disk", "warn", f"{text}: labs and runs may fail", "free some space")
     return Row("disk", "ok", text)
 
 
@@ -299,11 +309,11 @@ def _memory() -> Row:
     try:
         total_bytes = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, OSError, ValueError):
-        return Row("memory", "ok", "this system does not say")
-    text = f"{units.byte_count(total_bytes)} in all"
+        return Row("memory", "ok", "this system does not report its memory")
+    text = f"{units.byte_count(total_bytes)} in total"
     small = total_bytes < 4e9
     step = "close other programs" if small else ""
-    return Row("memory", "warn" if small else "ok", f"{text}{': tight for torch' if small else ''}", step)
+    return Row("memory", "warn" if small else "ok", f"{text}{': little for torch' if small else ''}", step)
 
 
 def _version(name: str) -> str | None:

@@ -52,7 +52,7 @@ def run_labs(
     whatever goes wrong later is a failure in the report. `progress(done, total, text)` counts code cells.
     """
     if jobs < 1:
-        raise UsageError(f"cannot run {jobs} notebooks at a time", next="-j 1, or more")
+        raise UsageError(f"cannot run {jobs} notebooks at the same time", next="use -j 1 or more")
     _need_papermill()
     course = course or _course_here(needed=not labs or any(not _is_path(lab) for lab in labs))
     chosen = choose_device(device)
@@ -158,7 +158,7 @@ def _with_page(result: NotebookResult, executed: Path, plan: Plan) -> NotebookRe
         write_page(executed, page, title=plan.title, summary=summary, problems=[f.what for f in result.failures])
     except Exception as error:  # a page that cannot be made must not lose the run's result
         why = one_line(f"{type(error).__name__}: {error}")
-        failure = RunFailure("page", f"the HTML page of {plan.lab} could not be made", why, "", FAILED)
+        failure = RunFailure("page", f"the HTML page of {plan.lab} could not be created", why, "", FAILED)
         return replace(result, files={"notebook": files["notebook"]}, failures=(*result.failures, failure))
     return replace(result, files=files)
 

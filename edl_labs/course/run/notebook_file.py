@@ -20,7 +20,7 @@ def read_notebook(path: Path) -> Any:
     """The notebook at `path` as nbformat 4 (older formats are upgraded in memory); UsageError for anything else."""
     data = _json(path, _text(path))
     if not isinstance(data, dict) or ("nbformat" not in data and "cells" not in data and "worksheets" not in data):
-        raise UsageError(f"{path.name} is not a notebook", why="its JSON has no nbformat and no cells", next=_SAVE)
+        raise UsageError(f"{path.name} is not a notebook", why="its JSON has neither nbformat nor cells", next=_SAVE)
     language = _language(data)
     if language.lower() not in ("python", "ipython", "python3"):
         raise UsageError(
@@ -89,9 +89,9 @@ def _assigned(source: str) -> tuple[str, ...]:
         tree = ast.parse(source)
     except SyntaxError as error:
         raise UsageError(
-            "the parameters cell is not Python",
+            "the parameters cell is not valid Python",
             why=f"line {error.lineno}: {error.msg}",
-            next="write plain assignments in it",
+            next="write only plain assignments in it",
         ) from error
     targets = [t for node in tree.body if isinstance(node, ast.Assign) for t in node.targets]
     targets += [node.target for node in tree.body if isinstance(node, ast.AnnAssign) and node.value is not None]
@@ -100,7 +100,7 @@ def _assigned(source: str) -> tuple[str, ...]:
 
 
 _SAVE = "open it in JupyterLab, save it, and try again"
-_RESTORE = "restore it from .ipynb_checkpoints next to it, or take a fresh copy: edl-labs start"
+_RESTORE = "restore it from .ipynb_checkpoints next to it, or get a fresh copy with edl-labs start"
 
 
 def _text(path: Path) -> str:
@@ -114,24 +114,26 @@ def _text(path: Path) -> str:
         size = path.stat().st_size
         if size > MOST_BYTES:
             raise UsageError(
-                f"{path.name} is too large", why=f"{size / 1e6:.0f} MB, the limit is 100 MB", next="clear its outputs"
+                f"{path.name} is too large",
+                why=f"it has {size / 1e6:.0f} MB, but the limit is 100 MB",
+                next="clear its outputs",
             )
         return path.read_bytes().decode("utf-8-sig")
     except UnicodeDecodeError as error:
         why = f"byte {error.start} is not UTF-8"
-        raise UsageError(f"{path.name} is not a notebook", why=why, next="save it from JupyterLab again") from error
+        raise UsageError(f"{path.name} is not a notebook", why=why, next="save it again in JupyterLab") from error
     except OSError as error:
         raise UsageError(f"{path.name} cannot be read", why=error.strerror or str(error)) from error
 
 
 def _json(path: Path, text: str) -> Any:
     if not text.strip():
-        raise UsageError(f"{path.name} is empty", next="take a fresh copy: edl-labs start")
+        raise UsageError(f"{path.name} is empty", next="get a fresh copy with edl-labs start")
     try:
         return json.loads(text)
     except json.JSONDecodeError as error:
-        why = f"its JSON breaks at line {error.lineno}: {error.msg}"
-        raise UsageError(f"{path.name} is not a notebook, or is only part of one", why=why, next=_RESTORE) from error
+        why = f"its JSON is invalid at line {error.lineno}: {error.msg}"
+        raise UsageError(f"{path.name} is not a notebook, or is incomplete", why=why, next=_RESTORE) from error
     except (RecursionError, ValueError) as error:
         why = f"its JSON cannot be read: {type(error).__name__}"
         raise UsageError(f"{path.name} is not a notebook", why=why, next=_RESTORE) from error

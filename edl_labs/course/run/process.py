@@ -40,7 +40,7 @@ class Job:
     limits: RunLimits = field(default_factory=RunLimits)
     env: Mapping[str, str] = field(default_factory=dict)
     beside: Mapping[str, bytes] = field(default_factory=dict)
-    """Files next to the notebook in its scratch folder: what an author handed in with the solution."""
+    """Files next to the notebook in its scratch folder: those that an author provided with the solution."""
 
 
 @dataclass(frozen=True)
@@ -173,7 +173,7 @@ def _listen(
         raise
     finally:
         timer.cancel()
-    return cells, {"kind": "notebook-timeout", "text": "it did not end in time"} if late.is_set() else ending
+    return cells, {"kind": "notebook-timeout", "text": "it did not finish in time"} if late.is_set() else ending
 
 
 def _end(process: subprocess.Popen[str]) -> None:
@@ -191,7 +191,7 @@ def _whole_s(limits: RunLimits) -> float:
 
 def _died(code: int, errors: str) -> dict[str, str]:
     if code < 0:
-        return {"kind": "runner", "text": f"signal {-code} ended it"}
+        return {"kind": "runner", "text": f"it was ended by signal {-code}"}
     return {"kind": "runner", "text": one_line((errors.strip().splitlines() or [f"exit code {code}"])[-1])}
 
 

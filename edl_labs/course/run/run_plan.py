@@ -50,7 +50,9 @@ def plan_runs(
     names = [plan.lab for plan in plans]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice:
-        raise UsageError(f"{twice} was named twice", why="both runs would write the same files", next="list it once")
+        raise UsageError(
+            f"{twice} is listed twice", why="both runs would write the same files", next="list it only once"
+        )
     return plans
 
 
@@ -64,14 +66,14 @@ def choose_device(device: str) -> str:
         return device
     kinds = ("cpu", "cuda", "mps", "xpu")
     if device.partition(":")[0] not in kinds:
-        raise UsageError(f"there is no device {device!r}", why=f"devices are auto, {', '.join(kinds)}")
+        raise UsageError(f"there is no device {device!r}", why=f"the devices are auto, {', '.join(kinds)}")
     return describe(device).device if ":" in device else describe(device).kind
 
 
 def _all_labs(course: Course | None) -> list[str]:
     names = course.lab_names() if course else []
     if not names:
-        raise NothingToDo("there is no lab to run", why="the course has none", next="edl-labs new LAB makes one")
+        raise NothingToDo("there is no lab to run", why="the course has none", next="create one with edl-labs new LAB")
     return names
 
 
@@ -90,7 +92,7 @@ def _plan_lab(course: Course, name: str, *, mode: str, device: str, overrides: M
     if unknown := [key for key in overrides if key not in lab.parameters.get(mode, {})]:
         raise _no_parameter(name, unknown[0], lab.parameters.get(mode, {}), where="the command")
     if not path.is_file():
-        raise UsageError(f"{name} is not built", why=f"{course.shown(path)} is missing", next="edl-labs build")
+        raise UsageError(f"{name} has not been built", why=f"{course.shown(path)} is missing", next="edl-labs build")
     notebook = read_notebook(path)
     given = {**lab.parameters.get(mode, {}), **overrides}
     home = f"[parameters.{mode}] of {course.shown(course.solutions / name / 'lab.toml')}"
@@ -145,9 +147,9 @@ def _parameters(
 
 def _no_parameter(name: str, parameter: str, known: Iterable[str], *, where: str) -> UsageError:
     return UsageError(
-        f"{name} has no parameter {parameter!r}, which {where} sets",
+        f"{where} sets {parameter!r}, but {name} has no such parameter",
         why=f"its parameters cell assigns {', '.join(known) or 'nothing'}",
-        next=did_you_mean(parameter, known) or "assign it in the parameters cell, or take it out",
+        next=did_you_mean(parameter, known) or "assign it in the parameters cell, or do not set it",
     )
 
 

@@ -54,7 +54,7 @@ class RunLimits:
             value = getattr(self, field_.name)
             if not (math.isfinite(value) and value > 0):
                 raise UsageError(
-                    f"{field_.name} is {value:g}", why="a limit must be a positive number", next="use a positive number"
+                    f"{field_.name} is {value:g}", why="time limits must be positive", next="use a positive number"
                 )
 
 

@@ -56,7 +56,7 @@ def _broke_off(finished: Finished, limits: RunLimits) -> list[RunFailure]:
         "dead": (
             f"the kernel died in {where}{after}" if where else "the kernel died between two cells",
             "its process ended: os._exit, a crash in native code, or the machine ran out of memory",
-            "run that cell alone in JupyterLab and watch the memory",
+            "run only this cell in JupyterLab and watch the memory",
         ),
         "cell-timeout": (
             f"{where or 'a cell'} was still running after {limits.cell_s:g} s{after}",
@@ -69,12 +69,15 @@ def _broke_off(finished: Finished, limits: RunLimits) -> list[RunFailure]:
             "choose smaller parameters, or raise the limit with --notebook-timeout",
         ),
         "output": (
-            f"{where or 'a cell'} put out more than {limits.output_bytes / 1e6:g} MB{after}",
-            "so much output fills the notebook and the memory",
-            "print less, or only every so often",
+            f"{where or 'a cell'} printed or displayed more than {limits.output_bytes / 1e6:g} MB{after}",
+            "so much output would fill the notebook and the memory",
+            "print less, or less often",
         ),
         "start": ("no kernel started", text, "edl-labs doctor"),
-    }.get(kind, (f"the process that ran the notebook died{after}", text, "edl-labs doctor; then run it again"))
+    }.get(
+        kind,
+        (f"the process that ran the notebook died{after}", text, "run edl-labs doctor, then run the notebook again"),
+    )
     return [RunFailure(kind, what, why, next_step)]
 
 
@@ -83,8 +86,8 @@ def _exits(cells: Sequence[RanCell]) -> list[RunFailure]:
         RunFailure(
             "exit",
             f"{cell.title} called {'exit()' if cell.error_name == 'exit' else 'sys.exit'}{_after(cells)}",
-            "it ends the notebook without an error, as if all were well",
-            "take the call out; use if and else to leave work out",
+            "the call ends the notebook without an error, so the other cells do not run",
+            "remove the call; use if and else to skip work",
         )
         for cell in cells
         if cell.state == "exited"
@@ -100,37 +103,37 @@ def _one_raised(cell: RanCell, cells: Sequence[RanCell], limits: RunLimits) -> R
         return RunFailure(
             "cell-timeout",
             f"{cell.title} was still running after {limits.cell_s:g} s, and was interrupted",
-            "each cell has a time limit; the cells after it ran",
+            "each cell has a time limit; the cells after this one ran",
             "look for an endless loop, or raise the limit with --cell-timeout",
         )
     if cell.error_name == "StdinNotImplementedError":
         return RunFailure(
             "error",
-            f"{cell.title} asks for input(){_after(cells)}",
-            "a headless run has no one to answer",
+            f"{cell.title} calls input(){_after(cells)}",
+            "in a run without a browser, nobody can answer",
             "write the value into the cell",
         )
     if cell.error_name in _NOT_PYTHON:
         return RunFailure(
             "error",
-            f"{cell.title} is not Python: {one_line(cell.error, limit=200)}{_after(cells)}",
-            "Python reads a whole cell before it runs any of it: nothing of this cell ran",
-            "fix that line, or the end of the one before it: a bracket, a quote, a colon, an indentation",
+            f"{cell.title} is not valid Python: {one_line(cell.error, limit=200)}{_after(cells)}",
+            "Python parses a whole cell before it runs it, so no part of this cell ran",
+            "fix this line, or the end of the line before it: look for a bracket, a quote, a colon or an indentation",
         )
     return RunFailure(
         "error",
         f"{cell.title} raised {one_line(cell.error, limit=160)}{_after(cells)}",
-        "a cell that raises stops Run All, whether it is tagged raises-exception or not",
-        "the traceback is in the executed notebook; if the error is meant to be seen, catch it and show it",
+        "a cell that raises an exception stops Run All, even if it is tagged raises-exception",
+        "read the traceback in the executed notebook; if the cell should show this error, catch it and print it",
     )
 
 
 def _left_out(cells: Sequence[RanCell]) -> RunFailure:
     return RunFailure(
         "never-ran",
-        f"{counted(len(cells), 'cell')} never ran, first {cells[0].title}",
+        f"{counted(len(cells), 'cell')} never ran; the first one is {cells[0].title}",
         "the kernel skipped it, or it is tagged skip-execution",
-        "take the tag out, or make it a markdown cell",
+        "remove the tag, or make it a markdown cell",
     )
 
 
@@ -148,7 +151,7 @@ def _exercise(cells: Sequence[RanCell], expected: Expected) -> ExerciseResult:
     own = [cell for cell in own if cell.grade_id] or own[-1:]
     if len(own) != 1:
         what = f"there is no check of {expected.name}" if not own else f"{expected.name} is checked {len(own)} times"
-        return ExerciseResult(expected.name, "missing", 0.0, most, what, "each exercise has one check cell")
+        return ExerciseResult(expected.name, "missing", 0.0, most, what, "each exercise needs exactly one check cell")
     return _checked(own[0], expected)
 
 
@@ -156,11 +159,11 @@ def _checked(cell: RanCell, expected: Expected) -> ExerciseResult:
     most = expected.points if expected.points is not None else cell.max_points or 0.0
     none = ExerciseResult(expected.name, "not reached", 0.0, most, seconds=cell.seconds, cell=cell.title)
     if cell.state in ("never", "stopped"):
-        return replace(none, what="its check never ran" if cell.state == "never" else "its check did not end")
+        return replace(none, what="its check never ran" if cell.state == "never" else "its check did not finish")
     outcome, why = _outcome(cell, expected)
     if outcome is None:
-        what = f"the check of {expected.name} gave no readable score"
-        return replace(none, state="unreadable", what=what, why=why, next="run the cell and look at it")
+        what = f"the check of {expected.name} returned no readable score"
+        return replace(none, state="unreadable", what=what, why=why, next="run the cell and look at its output")
     what, why, then = (one_line(outcome.get(key, ""), limit=500) for key in ("what", "why", "next"))
     scored = replace(none, points=float(outcome["points"]), max_points=float(outcome["max_points"]))
     return replace(scored, state=str(outcome["state"]), what=what, why=why, next=then)
@@ -172,7 +175,7 @@ def _outcome(cell: RanCell, expected: Expected) -> tuple[Mapping[str, Any] | Non
         return None, f"the cell raised {one_line(cell.error)}"
     if len(cell.scores) != 1:
         shown = f"; it shows {cell.plain_result}" if cell.plain_result else ""
-        return None, f"it holds {counted(len(cell.scores), 'score')}, not one{shown}"
+        return None, f"it contains {counted(len(cell.scores), 'score')} instead of one{shown}"
     outcome = cell.scores[0]
     why = _unbelievable(outcome, expected)
     return (None, why) if why else (outcome, "")
@@ -182,14 +185,14 @@ def _unbelievable(outcome: Any, expected: Expected) -> str:
     if not isinstance(outcome, Mapping) or outcome.get("schema") != _SCHEMA:
         return f"its schema is not {_SCHEMA}"
     if outcome.get("name") != expected.name:
-        return f"it is of another exercise: {one_line(outcome.get('name'), limit=60)}"
+        return f"it belongs to a different exercise: {one_line(outcome.get('name'), limit=60)}"
     if outcome.get("state") not in _STATES:
         return f"its state is {one_line(outcome.get('state'), limit=60)}"
     points, most = outcome.get("points"), outcome.get("max_points")
     if not _is_number(points) or not _is_number(most) or not 0 <= points <= most:
         return f"its points are {one_line(points, limit=40)} of {one_line(most, limit=40)}"
     if expected.points is not None and most != expected.points and outcome["state"] != "not attempted":
-        return f"it is out of {most:g} points, not {expected.points:g}; edl-labs build brings both together"
+        return f"it is out of {most:g} points instead of {expected.points:g}; run edl-labs build to update both"
     return ""
 
 
@@ -205,5 +208,11 @@ def _short_of_full(exercise: ExerciseResult) -> list[RunFailure]:
     why = " ".join(part for part in (f"{exercise.state}: {exercise.what}", exercise.why) if part)
     what = f"the solution of {exercise.name} scores {exercise.points:g} of {exercise.max_points:g} points"
     return [
-        RunFailure("full-marks", what, why, f"fix the solution or the check: edl-labs test, {exercise.cell}", FAILED)
+        RunFailure(
+            "full-marks",
+            what,
+            why,
+            f"fix the solution or the check in {exercise.cell}; edl-labs test shows more",
+            FAILED,
+        )
     ]

@@ -51,7 +51,7 @@ def escapes(*, level: Level | None = None, paths: Sequence[Path] = ()) -> list[E
     level = level or best_level()
     if not level.trusted:
         return [
-            Escape(attempt.name, False, f"not tried: nothing is held at level {level.value}") for attempt in _ATTEMPTS
+            Escape(attempt.name, False, f"not tried: the level {level.value} blocks nothing") for attempt in _ATTEMPTS
         ]
     with KernelPool(level=level, limits=_LIMITS, preload=()) as pool, Canary(paths) as canary:
         canary.watch(pool)

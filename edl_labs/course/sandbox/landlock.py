@@ -19,7 +19,7 @@ from edl_labs.course.sandbox import syscalls
 from edl_labs.course.sandbox.view import ETC, TOPOLOGY, View
 
 NEEDED_VERSION = 6
-"""The first version that keeps signals and abstract sockets inside."""
+"""The first version that blocks signals and abstract sockets to the outside."""
 
 _CREATE, _ADD_RULE, _RESTRICT = 444, 445, 446  # numbers of system calls, one for every architecture
 _RULE_PATH_BENEATH = 1  # this and the rights below, as bits: linux/landlock.h

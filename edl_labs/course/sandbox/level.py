@@ -26,11 +26,11 @@ class Level(Enum):
     """
 
     NAMESPACES = "namespaces"
-    """bubblewrap's namespaces with seccomp: no network, no files, no processes but its own."""
+    """bubblewrap's namespaces with seccomp: no network, and only its own files and processes."""
     LANDLOCK = "landlock"
-    """Landlock with seccomp and a user of its own, for a grader that is root: no network, no files, no signals."""
+    """Landlock with seccomp and a user of its own, if grading runs as root: no network, files or signals."""
     UNSAFE = "unsafe"
-    """Nothing but resource limits. Marks earned here are worth what the students' honesty is worth."""
+    """Only resource limits. Marks can be trusted only as far as the students."""
 
     @property
     def trusted(self) -> bool:
@@ -51,7 +51,7 @@ def best_level() -> Level:
         "this machine cannot isolate students' code",
         why="; ".join(f"{level.value}: {problem}" for level, problem in problems.items()),
         next="install bubblewrap and libseccomp (Debian: apt-get install bubblewrap libseccomp2), "
-        "or grade with --unsafe, which marks every result untrusted",
+        "or grade with --unsafe, which marks every result as untrusted",
     )
 
 
@@ -61,7 +61,7 @@ def level_problem(level: Level) -> str:
     if level is Level.UNSAFE:
         return ""
     if not sys.platform.startswith("linux"):
-        return f"needs Linux, and this is {sys.platform}"
+        return f"it needs Linux, but this is {sys.platform}"
     return _seccomp_problem() or (_bubblewrap_problem() if level is Level.NAMESPACES else _landlock_problem())
 
 
@@ -98,5 +98,5 @@ def _landlock_problem() -> str:
 
     found = landlock.version()
     if found < landlock.NEEDED_VERSION:
-        return f"needs Landlock {landlock.NEEDED_VERSION} (Linux 6.12), and this kernel has {found or 'none'}"
-    return "" if os.geteuid() == 0 else "needs a grader that is root, to give each kernel a user of its own"
+        return f"it needs Landlock {landlock.NEEDED_VERSION} (Linux 6.12), but this kernel has {found or 'none'}"
+    return "" if os.geteuid() == 0 else "it needs to run as root, so that each kernel gets a user of its own"

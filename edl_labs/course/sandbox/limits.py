@@ -49,88 +49,88 @@ class Limits:
     """Resident memory of all the kernel's processes together, files in its file systems included. The
     largest kernel of lab01 had 793 MB with torch and plots: four times that, and two workers still fit into 8 GiB."""
     processes: int = _number(256, least=16, most=100_000)
-    """Processes and threads, all together. With a quarter as many processes it is ended, as a fork bomb."""
+    """Processes and threads together. A kernel with more than a quarter as many processes is ended as a fork bomb."""
     open_files: int = _number(1024, least=64)
-    """The usual soft limit of Linux, so that nothing fails here that works at home."""
+    """The usual soft limit of Linux, so that code that works at home also works here."""
     file_bytes: int = _bytes(256 * MIB, least=MIB)
     """Size of one file: as large as the file systems below."""
     home_bytes: int = _bytes(256 * MIB, least=MIB)
-    """Size of the home, the labs' data included: some tens of megabytes."""
+    """Size of the home folder, including the labs' data, which takes some tens of megabytes."""
     tmp_bytes: int = _bytes(256 * MIB, least=MIB)
     """Size of /tmp."""
     shm_bytes: int = _bytes(256 * MIB, least=MIB)
     """Size of /dev/shm, through which DataLoader workers pass tensors."""
     sockets: int = _number(2048, least=64)
-    """Sockets of all its processes, with those under way and those not accepted yet. Linux keeps up to 208 KiB unread
+    """Sockets of all its processes, including sent and unaccepted ones. Linux keeps up to 208 KiB of unread data
     in each, which no process's memory counts: 436 MB together. Above, the kernel is ended."""
     locks: int = _number(1000, least=10)
-    """Locked ranges of files: each takes memory of the system's. Above, the kernel is ended."""
+    """Locked ranges of files: each takes the system's memory. A kernel with more is ended."""
     inodes: int = _number(20_000, least=100)
-    """Files and folders, all file systems of the sandbox together: empty files take memory too."""
+    """Files and folders in all file systems of the sandbox together, because empty files take memory too."""
     cpu_s: int = _number(1800, least=1, most=int(_DAY_S))
-    """CPU seconds of one process: twice the notebook's time, for what the clock on the wall does not see."""
+    """CPU seconds of one process: twice the notebook's time, because wall-clock time can miss some computing."""
     threads: int = _number(1, least=1, most=1024)
     """Threads that torch uses within one operation: one, since a class fills the cores with submissions."""
 
     # What one kernel may say
     message_bytes: int = _bytes(16 * MIB, least=64 * KIB)
-    """Most that is kept of one message; the rest is read and dropped. Answers have a limit of their own."""
+    """Bytes kept of one message; the rest is read and dropped. Answers have their own limit."""
     cell_messages: int = _number(50_000, least=100)
-    """Messages in one request. 20,000 displays are honest."""
+    """Messages in one request. An honest cell may show 20,000 displays."""
     cell_bytes: int = _bytes(64 * MIB, least=64 * KIB)
-    """Bytes in one request; above, the cell is interrupted, as it is above the number of messages."""
+    """Bytes in one request; beyond this, the cell is interrupted, as it is after too many messages."""
     kept_bytes: int = _bytes(2 * MIB, least=KIB)
     """Bytes of output kept of one cell; the rest is read and dropped, and the output says so."""
     notebook_bytes: int = _bytes(512 * MIB, least=64 * KIB)
-    """Bytes of all requests to one kernel: eight cells may go to their own limit."""
+    """Bytes of all requests to one kernel: eight cells can reach their own limit."""
 
     # How long it may take
     start_s: float = _seconds(30.0, least=1.0)
-    """Until a kernel answers: a tenth of a second where nothing hinders it, seconds on a machine that is full."""
+    """Time until a kernel answers: normally a tenth of a second, but seconds on a busy machine."""
     grace_s: float = _seconds(2.0, least=0.1)
-    """From interrupting a cell that is over its time to killing its kernel."""
+    """Time between interrupting a cell that timed out and killing its kernel."""
     cell_s: float = _seconds(120.0, least=1.0)
-    """One cell: all cells and checks of lab01 take 3 s together, so that this forgives a slow machine."""
+    """Time for one cell. All cells and checks of lab01 take 3 s together, so a slow machine is fast enough."""
     probe_s: float = _seconds(900.0, least=1.0)
-    """One probe. An exercise's own `timeout_s` comes first where it is shorter, as it is in each of the labs."""
+    """Time for one probe. An exercise's own `timeout_s` takes precedence if it is shorter, as in all labs."""
     notebook_s: float = _seconds(900.0, least=1.0)
-    """All cells and probes of one submission, so that a class of 100 is surely done in a night with two workers."""
+    """Time for all cells and probes of one submission, so that two workers grade a class of 100 in one night."""
     deaths: int = _number(12, least=0, most=1000)
-    """How often its kernel may die and be replaced: about once an exercise of a lab."""
+    """How many times its kernel may die and be replaced: about once for each exercise of a lab."""
     calls: int = _number(200_000, least=100)
-    """Calls in one probe of what stands in for a wrong exercise; the labs' own solutions make up to 20,000."""
+    """Calls in one probe to the reference of a wrong exercise; the labs' own solutions make up to 20,000."""
     calls_bytes: int = _bytes(256 * MIB, least=KIB)
-    """Arguments and results of these calls, together."""
+    """Bytes of the arguments and results of these calls together."""
     calls_s: float = _seconds(60.0, least=1.0)
-    """What the reference may take for them, outside the kernel; one call takes microseconds."""
+    """Time that the reference may take for them, outside the kernel; one call takes microseconds."""
     judge_s: float = _seconds(30.0, least=1.0)
-    """One judgement's computing, outside the kernel: comparing takes milliseconds, replaying a long program a second.
-    Waiting for a core does not count; ten times as long on the clock ends it in any case."""
+    """Computing time of one judgement, outside the kernel: a comparison takes milliseconds, a long replay a second.
+    Waiting for a core does not count, but ten times as much wall-clock time always ends it."""
 
     draws: int = _number(8, least=1, most=64)
-    """Draws of secret cases that a class has; which one counts hangs on student and submission. What is learned of one
-    helps one resubmission in eight, and each costs one run of the solution. A class keeps what it began with."""
+    """Draws of secret cases of a class; student and submission determine which one counts. What is learned about one
+    helps in one of eight resubmissions, and each costs one run of the solution. A class keeps its first number."""
 
     # What is read, probed and kept of it
     evidence_bytes: int = _bytes(8 * MIB, least=KIB, most=64 * MIB)
-    """One probe's answer. All public cases and wanted evidence of a lab together take below 1 MB; with 32 MiB, hostile
-    evidence took half a minute of the judge for each check."""
+    """Bytes of one probe's answer. A lab's public cases and expected evidence take less than 1 MB; with 32 MiB, hostile
+    evidence cost the judge half a minute for each check."""
     judge_bytes: int = _bytes(GIB, least=256 * MIB)
-    """Memory of the judge: evidence of full size, decoded and copied, and the library."""
+    """Memory of the judge: enough for the largest evidence, decoded and copied, and for the library."""
     submission_bytes: int = _bytes(128 * MIB, least=64 * KIB)
-    """The file handed in. Plots make it some megabytes; outputs are passed over unread."""
+    """Size of the submitted file. With plots it has some megabytes; outputs are skipped without being read."""
     lenient_bytes: int = _bytes(16 * MIB, least=KIB)
-    """A file that is not strict JSON: Python's reader, which forgives, takes many times its size in memory."""
+    """Size of a file that is not strict JSON: Python's lenient reader needs many times its size in memory."""
     submission_cells: int = _number(2_000, least=10)
-    """Cells of a notebook; the labs have up to 93."""
+    """Number of cells of a notebook; the labs have up to 93."""
     source_bytes: int = _bytes(512 * KIB, least=KIB)
     """Characters of all cells together; the largest lab, lab04, has 54,617 as released and 61,226 solved."""
     attachment_bytes: int = _bytes(16 * MIB, least=KIB)
-    """Pictures in the prose, all together; above, they are left out and a note says so."""
+    """Size of all pictures in prose together; if they are larger, they are left out, with a note."""
     shown_bytes: int = _bytes(8 * MIB, least=KIB)
-    """Outputs of the graded notebook, which formgrader and the feedback page open in a browser."""
+    """Bytes of outputs in the graded notebook, which formgrader and the feedback page show in a browser."""
     shown_lines: int = _number(1000, least=10)
-    """Lines of one output there; nbgrader's own LimitOutput has the same number."""
+    """Lines of one output in the graded notebook; nbgrader's own LimitOutput has the same number."""
 
     def key(self) -> str:
         """A text that is equal exactly for equal limits, for the names of results.

@@ -16,7 +16,7 @@ from pathlib import Path
 from edl_labs.course.sandbox import syscalls
 
 ORDINARY_ID = 59_797
-"""User and group of students' kernels on the host when the grader is root: above people, below systemd's ranges."""
+"""User and group of students' kernels if grading runs as root: above people's ids, below systemd's ranges."""
 
 
 def become_ordinary(paths: Iterable[str], *, uid: int = ORDINARY_ID) -> None:

@@ -29,7 +29,7 @@ class View:
     shown: tuple[str, ...]
     covered: tuple[str, ...]
     package_root: str
-    """The folder that holds `edl_labs`; itself not shown."""
+    """The folder that contains `edl_labs`; the folder itself is not shown."""
     devices: tuple[str, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:

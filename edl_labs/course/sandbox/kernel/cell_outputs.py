@@ -42,7 +42,7 @@ class Message:
     raw_content: bytes
     buffers: Sequence[bytes]
     dropped_bytes: int = 0
-    """Bytes that were too many to keep; the content or a buffer is then empty."""
+    """The number of bytes that were not kept; the content or a buffer is then empty."""
 
     @property
     def content(self) -> dict[str, Any]:
@@ -81,7 +81,7 @@ def execute_content(code: str, *, counted: bool) -> dict[str, Any]:
     }
 
 
-_CUT = "\n[output cut here: the cell put out more than {kept}]\n"
+_CUT = "\n[output cut off here: the cell produced more than {kept}]\n"
 
 
 @dataclass(frozen=True)

@@ -125,7 +125,7 @@ class KernelPool:
     def _running(self) -> _ZygoteLink:
         """The link to the zygote, which has started."""
         if self._link is None:
-            raise UsageError("this pool is closed", next="make a new KernelPool")
+            raise UsageError("this pool is closed", next="create a new KernelPool")
         if self._link.gone:
             self._link = _ZygoteLink(self._config())
         self._link.wait()
@@ -204,7 +204,7 @@ class _ZygoteLink:
             text, given = b"", []
         if not text:
             self.gone = True
-            raise EdlError("the kernels' parent process has ended", next="grade again: finished marks are kept")
+            raise EdlError("the kernels' parent process has ended", next="grade again; finished marks are kept")
         answer = json.loads(text)
         if "error" in answer:
             raise EdlError("the sandbox refused a request", why=answer["error"], next="edl-labs doctor --sandbox")
@@ -285,7 +285,9 @@ def _packed(files: Mapping[str, bytes], limits: Limits) -> _Packed:
             raise UsageError(f"{name!r} is not in the working folder", next="use names relative to the notebook")
     if len(files) > _FILES_AT_MOST or sum(map(len, files.values())) > limits.home_bytes // 2:
         raise UsageError(
-            "too many or too large files next to the notebook", why=f"{len(files)} files", next="send fewer"
+            "too many or too large files next to the notebook",
+            why=f"{len(files)} files",
+            next="send fewer or smaller files",
         )
     fd = os.memfd_create("files")
     with open(fd, "wb", closefd=False) as packed:

@@ -170,7 +170,7 @@ class Box:
             pidfd = os.pidfd_open(first_pid)
             if not _read(echo_read, deadline):
                 os.close(pidfd)
-                raise RuntimeError("bubblewrap ended before the sandbox was made")
+                raise RuntimeError("bubblewrap ended before the sandbox was created")
         finally:
             os.close(info_read)
             os.close(echo_read)
@@ -246,7 +246,7 @@ def _child_pid(fd: int, deadline: float) -> int:
     while b"}" not in text:
         piece = _read(fd, deadline)
         if not piece:
-            raise RuntimeError("bubblewrap ended before it made namespaces")
+            raise RuntimeError("bubblewrap ended before it created namespaces")
         text += piece
     return int(json.loads(text)["child-pid"])
 

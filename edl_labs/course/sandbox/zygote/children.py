@@ -37,7 +37,7 @@ class Child:
     peak_bytes: int = 0
     processes: int = field(default=1)
     stopped_s: float | None = None
-    """When it was first seen stopped, by the monotonic clock; None while it runs."""
+    """The time at which it was first found stopped (SIGSTOP), on the monotonic clock; None while it runs."""
 
     def handles(self) -> list[int]:
         """Descriptors that become readable when the kernel, or its whole box, has ended."""

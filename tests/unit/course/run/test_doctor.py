@@ -36,7 +36,7 @@ def test_a_kernel_is_really_started() -> None:
     row = doctor._kernel()
 
     assert "ok" == row.state
-    assert row.what.startswith("a notebook ran in ")
+    assert row.what.startswith("a test notebook ran in ")
 
 
 def test_a_look_that_breaks_is_a_finding(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -89,11 +89,11 @@ def test_a_good_notebook_runs_with_full_marks_and_leaves_every_file(tmp_path: Pa
                     "exit",
                     "cell 2 (import sys; sys.exit(0)) called sys.exit; 2 cells never ran",
                 ),
-                ("1", ("skip-execution",), "never-ran", "1 cell never ran, first cell 2 (1)"),
+                ("1", ("skip-execution",), "never-ran", "1 cell never ran; the first one is cell 2 (1)"),
                 ("exit()", (), "exit", "cell 2 (exit()) called exit(); 2 cells never ran"),
                 ("import sys; sys.exit()", TAGGED, "exit", "cell 2 (import sys; sys.exit()) called sys.exit"),
                 ("1 / 0", TAGGED, "error", "cell 2 (1 / 0) raised ZeroDivisionError: division by zero"),
-                ("input('?')", (), "error", "cell 2 (input('?')) asks for input(); 2 cells never ran"),
+                ("input('?')", (), "error", "cell 2 (input('?')) calls input(); 2 cells never ran"),
             )
         ),
     ],
@@ -135,7 +135,7 @@ def test_a_flood_of_output_is_stopped(tmp_path: Path) -> None:
     limits = RunLimits(cell_s=20, notebook_s=60, output_bytes=1_000_000)
 
     report = run_one(tmp_path, code("while True: print('x' * 10_000)"), limits=limits)
-    assert ["cell 2 (while True: print('x' * 10_000)) put out more than 1 MB"] == whats(report)
+    assert ["cell 2 (while True: print('x' * 10_000)) printed or displayed more than 1 MB"] == whats(report)
 
 
 @pytest.mark.slow
@@ -154,7 +154,9 @@ def test_a_cell_that_kills_the_process_around_it_costs_no_finished_work(tmp_path
     [
         ([code("RESULTS['sums'] = (1.0, 2.0, 'partly')"), check("sums")], "the solution of sums scores 1 of 2 points"),
         pytest.param(
-            [code("check = print"), check("sums")], "the check of sums gave no readable score", marks=pytest.mark.slow
+            [code("check = print"), check("sums")],
+            "the check of sums returned no readable score",
+            marks=pytest.mark.slow,
         ),
     ],
 )
@@ -271,7 +273,7 @@ def test_an_unknown_parameter_stops_the_run_before_it_starts(tmp_path: Path) -> 
     with pytest.raises(UsageError) as error:
         run_labs((), mode="smoke", device="cpu", course=made)
     assert (
-        "lab90_small has no parameter 'sise', which [parameters.smoke] of solutions/lab90_small/lab.toml sets"
+        "[parameters.smoke] of solutions/lab90_small/lab.toml sets 'sise', but lab90_small has no such parameter"
         == error.value.what
     )
     assert "its parameters cell assigns size" == error.value.why
@@ -282,11 +284,11 @@ def test_an_unknown_parameter_stops_the_run_before_it_starts(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("more", "what"),
     [
-        ({"parameters": {"sizes": 1}}, "lab90_small has no parameter 'sizes', which the command sets"),
+        ({"parameters": {"sizes": 1}}, "the command sets 'sizes', but lab90_small has no such parameter"),
         ({"mode": "quick"}, "there is no mode 'quick'"),
         ({"device": "tpu"}, "there is no device 'tpu'"),
-        ({"jobs": 0}, "cannot run 0 notebooks at a time"),
-        ({"labs": ["lab90_small", "lab90_small"]}, "lab90_small was named twice"),
+        ({"jobs": 0}, "cannot run 0 notebooks at the same time"),
+        ({"labs": ["lab90_small", "lab90_small"]}, "lab90_small is listed twice"),
         ({"labs": ["lab91_other.ipynb"]}, "there is no file lab91_other.ipynb"),
     ],
 )
@@ -301,7 +303,7 @@ def test_a_wrong_call_is_refused_before_anything_runs(tmp_path: Path, more: dict
 def test_a_lab_that_was_not_built_says_how(tmp_path: Path) -> None:
     with pytest.raises(UsageError) as error:
         run_labs((), device="cpu", course=SmallCourse(tmp_path, {"smoke": {}}))  # type: ignore[arg-type]
-    assert "lab90_small is not built" == error.value.what
+    assert "lab90_small has not been built" == error.value.what
     assert "edl-labs build" == error.value.next
 
 

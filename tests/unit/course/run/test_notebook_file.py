@@ -26,8 +26,8 @@ def changed(**changes: Any) -> dict[str, Any]:
     [
         ("", "nb.ipynb is empty"),
         ("  \n", "nb.ipynb is empty"),
-        ('{"cells": [', "nb.ipynb is not a notebook, or is only part of one"),
-        ("print(1)", "nb.ipynb is not a notebook, or is only part of one"),
+        ('{"cells": [', "nb.ipynb is not a notebook, or is incomplete"),
+        ("print(1)", "nb.ipynb is not a notebook, or is incomplete"),
         ("[" * 100_000, "nb.ipynb is not a notebook"),
         ("[]", "nb.ipynb is not a notebook"),
         ("null", "nb.ipynb is not a notebook"),

@@ -98,9 +98,9 @@ def hidden_behind_a_twin(made: Any) -> None:
     [
         (edited, "the locked cell check-sums was edited"),
         (deleted, "the locked cell check-sums is missing"),
-        (copied, "the locked cell check-sums is there 2 times"),
+        (copied, "the locked cell check-sums occurs 2 times"),
         (made_text, "the locked cell check-sums was edited"),
-        (hidden_behind_a_twin, "the locked cell check-sums is there 2 times"),
+        (hidden_behind_a_twin, "the locked cell check-sums occurs 2 times"),
     ],
 )
 def test_each_way_to_touch_a_locked_cell_is_named(change: Any, what: str) -> None:

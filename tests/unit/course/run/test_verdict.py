@@ -34,7 +34,7 @@ def test_a_full_score_is_read() -> None:
     ("outcome", "why"),
     [
         ({"schema": 2}, "its schema is not 1"),
-        ({"name": "other"}, "it is of another exercise: other"),
+        ({"name": "other"}, "it belongs to a different exercise: other"),
         ({"state": "brilliant"}, "its state is brilliant"),
         ({"state": None}, "its state is None"),
         ({"points": 3.0}, "its points are 3.0 of 2.0"),
@@ -43,7 +43,7 @@ def test_a_full_score_is_read() -> None:
         ({"points": True}, "its points are True of 2.0"),
         ({"points": "2"}, "its points are 2 of 2.0"),
         ({"points": None}, "its points are None of 2.0"),
-        ({"points": 5, "max_points": 5}, "it is out of 5 points, not 2; edl-labs build brings both together"),
+        ({"points": 5, "max_points": 5}, "it is out of 5 points instead of 2; run edl-labs build to update both"),
     ],
 )
 def test_a_score_that_cannot_be_believed_is_no_score(outcome: dict[str, Any], why: str) -> None:
@@ -67,7 +67,7 @@ def test_a_check_cell_without_exactly_one_score_is_unreadable(cell: RanCell, why
     (failure,) = run_failures(Finished((replace(cell, state="ran"),), None, 1.0), [result], limits=RunLimits())
 
     assert ("unreadable", why) == (result.state, result.why)
-    assert ("the check of sums gave no readable score", 1) == (failure.what, failure.exit_code)
+    assert ("the check of sums returned no readable score", 1) == (failure.what, failure.exit_code)
 
 
 @pytest.mark.parametrize("state", ["partly", "wrong", "not attempted"])
@@ -124,7 +124,7 @@ def test_an_exercise_that_was_not_reached_says_so(state: str) -> None:
 def test_cells_that_never_ran_fail_a_run_that_nothing_else_fails() -> None:
     (failure,) = crashes(finished("ran", "never", "never"), limits=RunLimits())
 
-    assert ("never-ran", "2 cells never ran, first cell 2 (step(1))") == (failure.kind, failure.what)
+    assert ("never-ran", "2 cells never ran; the first one is cell 2 (step(1))") == (failure.kind, failure.what)
     assert 4 == failure.exit_code
 
 
@@ -134,7 +134,7 @@ def test_cells_that_never_ran_fail_a_run_that_nothing_else_fails() -> None:
         ("dead", "the kernel died in cell 2 (step(1)); 1 cell never ran"),
         ("cell-timeout", "cell 2 (step(1)) was still running after 5 s; 1 cell never ran"),
         ("notebook-timeout", "the notebook was still running after 9 s, in cell 2 (step(1)); 1 cell never ran"),
-        ("output", "cell 2 (step(1)) put out more than 20 MB; 1 cell never ran"),
+        ("output", "cell 2 (step(1)) printed or displayed more than 20 MB; 1 cell never ran"),
         ("runner", "the process that ran the notebook died; 1 cell never ran"),
         ("start", "no kernel started"),
     ],
@@ -157,8 +157,8 @@ def test_an_error_names_the_cell_and_the_exception() -> None:
 def test_asking_for_input_is_named_as_that() -> None:
     (failure,) = crashes(finished("raised", error_name="StdinNotImplementedError"), limits=RunLimits())
 
-    assert "cell 1 (step(0)) asks for input()" == failure.what
-    assert "a headless run has no one to answer" == failure.why
+    assert "cell 1 (step(0)) calls input()" == failure.what
+    assert "in a run without a browser, nobody can answer" == failure.why
 
 
 @pytest.mark.parametrize(("name", "call"), [("SystemExit", "sys.exit"), ("exit", "exit()")])

@@ -56,7 +56,7 @@ def test_what_is_too_much_is_cut_and_says_so():
 
     assert outputs.truncated
     assert len(outputs.finished()[0]["text"]) <= 2000
-    assert "cut here" in outputs.finished()[-1]["text"]
+    assert "cut off here" in outputs.finished()[-1]["text"]
 
 
 def test_output_dropped_on_the_way_is_counted_too():
