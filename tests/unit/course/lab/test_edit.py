@@ -149,7 +149,7 @@ def test_a_text_that_changed_meanwhile_is_not_overwritten(course: Course) -> Non
     kit.replace(kit.source(course), "size = 4", "size = 5")
     before = kit.source(course).read_text()
 
-    with pytest.raises(EdlError, match="changed since the notebook was made"):
+    with pytest.raises(EdlError, match="has changed since the notebook was created"):
         from_notebook(course, kit.LAB, notebook)
     assert before == kit.source(course).read_text()
     assert "print(label)" in notebook.read_text()
@@ -201,7 +201,7 @@ def test_two_notebooks_of_one_text_do_not_undo_each_other(course: Course) -> Non
     change(other, cell=2, source='size = 5\nlabel = "full"')
     from_notebook(course, kit.LAB, one)
 
-    with pytest.raises(EdlError, match="changed since the notebook was made"):
+    with pytest.raises(EdlError, match="has changed since the notebook was created"):
         from_notebook(course, kit.LAB, other)
     assert "print(label)" in kit.source(course).read_text()
 

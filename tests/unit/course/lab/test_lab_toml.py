@@ -16,7 +16,7 @@ HINTS = 'hints = [\n  "How long do two runs take?",\n  "Add the duration to itse
 RUBRIC = 'rubric = ["1 point: says that nothing is kept", "2 points: names the allocator as what could be kept"]'
 
 REFUSALS = {
-    "no toml": ("minutes = 30", "minutes =", 2, "not TOML: Invalid value (at line 2, column 10)"),
+    "no toml": ("minutes = 30", "minutes =", 2, "this is not valid TOML: Invalid value (at line 2, column 10)"),
     "an unknown key": ("minutes = 30", "minutes = 30\nminuts = 3", 3, "unknown key minuts"),
     "an unknown key of an exercise": ("points = 2", "points = 2\npoint = 2", 16, "unknown key point"),
     "a rubric for code": ("points = 2", 'points = 2\nrubric = ["2 points: x"]', 16, "unknown key rubric"),

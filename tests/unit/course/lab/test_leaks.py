@@ -242,7 +242,7 @@ def test_a_build_refuses_to_write_a_leak(course: Course) -> None:
     with pytest.raises(leaks.LeakError) as caught:
         build(course)
 
-    where = f"labs/{kit.LAB}/{kit.LAB}.ipynb holds {LINE!r}, from solutions/{kit.LAB}/{kit.LAB}.py:24"
+    where = f"labs/{kit.LAB}/{kit.LAB}.ipynb contains {LINE!r}, from solutions/{kit.LAB}/{kit.LAB}.py:24"
     assert f"a solution would leak: {where}" == caught.value.what
     assert not course.labs.exists()
 

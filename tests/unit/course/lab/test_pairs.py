@@ -27,7 +27,7 @@ def test_mistakes_with_a_sentence_each_are_told_apart() -> None:
 
 def test_a_pair_that_no_case_separates_wants_a_case_or_a_word() -> None:
     assert confused([a_mistake("a", "too much"), a_mistake("b", "too much")]) == [
-        "a and b: both get 'too much'; no public case tells them apart: draw one that does, or say # like: a"
+        "a and b: both get the message 'too much'; no public case tells them apart: draw one that does, or say # like: a"
     ]
 
 
@@ -35,7 +35,7 @@ def test_a_case_that_separates_a_pair_has_to_be_shown_first() -> None:
     first, second = a_mistake("a", "too much", evidence="xyz"), a_mistake("b", "too much", evidence="xyw")
 
     assert confused([first, second]) == [
-        "a and b: both get 'too much' in case 1; case 3 tells them apart: show it first"
+        "a and b: both get the message 'too much' in case 1; case 3 tells them apart: show it first"
     ]
 
 

@@ -48,7 +48,7 @@ def test_a_kind_that_the_cell_has_not_is_refused(course: Course) -> None:
         kit.toml(course), "points = 2", 'kind = "explain"\npoints = 2\nrubric = ["2 points: x"]\nmodel_answer = "y"'
     )
 
-    assert f"{TOML}:13: doubled_time is prose here and code in {PY}" == refusal(course)
+    assert f"{TOML}:13: doubled_time is prose here, but code in {PY}" == refusal(course)
 
 
 def test_an_exercise_that_no_module_registers_is_refused(course: Course) -> None:
@@ -132,7 +132,7 @@ def test_a_folder_without_a_lab_is_refused(course: Course) -> None:
 def test_a_module_that_is_not_python_is_refused(course: Course) -> None:
     kit.replace(course.exercises / f"{kit.LAB}.py", "class DoubledTime(Exercise):", "class DoubledTime(Exercise)")
 
-    assert f"{MODULE}:7: not Python: expected ':'" == refusal(course)
+    assert f"{MODULE}:7: this is not valid Python: expected ':'" == refusal(course)
 
 
 @pytest.mark.parametrize(("kept", "said"), [(1, "1 known mistake"), (0, "0 known mistakes")])
@@ -193,7 +193,7 @@ def test_two_labs_with_an_exercise_of_one_name_are_refused(course: Course) -> No
     (course.solutions / other / f"{kit.LAB}.py").rename(course.solutions / other / f"{other}.py")
     shutil.copy(course.exercises / f"{kit.LAB}.py", course.exercises / f"{other}.py")
 
-    assert f"solutions/{other}/lab.toml:13: {kit.LAB} has also an exercise called doubled_time" == refusal(course)
+    assert f"solutions/{other}/lab.toml:13: {kit.LAB} also has an exercise called doubled_time" == refusal(course)
 
 
 def test_goldens_of_other_exercises_are_refused_where_a_lab_is_proved(built: Course) -> None:

@@ -179,7 +179,7 @@ def test_a_bad_name_of_an_exercise_is_refused(built: Course, name: str) -> None:
 
 
 def test_a_lab_that_exists_is_refused(built: Course) -> None:
-    with pytest.raises(UsageError, match=f"there is a {kit.LAB} already") as caught:
+    with pytest.raises(UsageError, match=f"{kit.LAB} already exists") as caught:
         new(built, kit.LAB)
     assert f"to add an exercise to it, run edl-labs new {kit.LAB} EXERCISE" == caught.value.next
 

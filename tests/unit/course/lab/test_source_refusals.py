@@ -123,7 +123,7 @@ REFUSALS = {
         "    return twice",
         "    ### BEGIN SOLUTION\n    return twice",
         25,
-        "### BEGIN SOLUTION inside a solution",
+        "### BEGIN SOLUTION is inside another solution region",
     ),
     "a misspelt region": ("### BEGIN SOLUTION", "### BEGIN SOLTUION", 23, "malformed or misplaced solution marker"),
     "a region in small letters": ("### END SOLUTION", "### end solution", 26, "malformed or misplaced solution marker"),
@@ -258,7 +258,7 @@ def test_text_that_is_not_utf_8_is_refused_at_its_line(course: Course) -> None:
     path = kit.source(course)
     path.write_bytes(path.read_bytes().replace(b"print(size)", b"print('\xff')"))
 
-    with pytest.raises(SourceError, match=f"{PY}:32: not UTF-8 text"):
+    with pytest.raises(SourceError, match=f"{PY}:32: this is not UTF-8 text"):
         read_lab(course, kit.LAB)
 
 

@@ -97,7 +97,7 @@ def test_a_page_of_nobody_says_so_and_is_loaded_anew(tmp_path: Path) -> None:
 
     assert "No entry is ranked yet" in page
     assert 'http-equiv="refresh"' in page
-    assert "anew every 20 seconds" in page
+    assert "reloads every 20 seconds" in page
 
 
 def test_following_says_what_it_waits_for_then_who_came_and_leaves_a_page_that_stays(
