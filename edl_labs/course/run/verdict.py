@@ -110,7 +110,7 @@ def _one_raised(cell: RanCell, cells: Sequence[RanCell], limits: RunLimits) -> R
         return RunFailure(
             "error",
             f"{cell.title} calls input(){_after(cells)}",
-            "in a run without a browser, nobody can answer",
+            "a run without a browser cannot ask for input",
             "write the value into the cell",
         )
     if cell.error_name in _NOT_PYTHON:

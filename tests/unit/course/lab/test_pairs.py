@@ -27,7 +27,8 @@ def test_mistakes_with_a_sentence_each_are_told_apart() -> None:
 
 def test_a_pair_that_no_case_separates_wants_a_case_or_a_word() -> None:
     assert confused([a_mistake("a", "too much"), a_mistake("b", "too much")]) == [
-        "a and b: both get the message 'too much'; no public case tells them apart: draw one that does, or say # like: a"
+        "a and b: both get the message 'too much'; no public case tells them apart: "
+        "draw one that does, or say # like: a"
     ]
 
 

@@ -158,7 +158,7 @@ def test_asking_for_input_is_named_as_that() -> None:
     (failure,) = crashes(finished("raised", error_name="StdinNotImplementedError"), limits=RunLimits())
 
     assert "cell 1 (step(0)) calls input()" == failure.what
-    assert "in a run without a browser, nobody can answer" == failure.why
+    assert "a run without a browser cannot ask for input" == failure.why
 
 
 @pytest.mark.parametrize(("name", "call"), [("SystemExit", "sys.exit"), ("exit", "exit()")])
