@@ -159,7 +159,9 @@ class Judge:
         try:
             self._worker.wait(ComputingTime(self._worker.pid, _START_S))
         except WorkerGone as gone:
-            why = f"starting it {gone.reason}, so no answer was judged; the machine may lack memory or be too busy"
+            why = (
+                f"while starting, it {gone.reason}, so no answer was judged; the machine may lack memory or be too busy"
+            )
             then = "run the same command again with fewer submissions at the same time: -j 1"
             raise EdlError("the judge did not start", why=why, next=then) from None
         return self._worker

@@ -58,7 +58,7 @@ def changed_code(solution: str, changes: Sequence[Change], *, exercise: str, fil
     except SyntaxError as error:
         why = f"{error.msg} in {(error.text or '').strip()!r}"
         then = "a block needs a statement: write pass"
-        raise _refused(changes[0], "the changed solution is not Python", file, why, then) from None
+        raise _refused(changes[0], "the changed solution is not valid Python", file, why, then) from None
     return code
 
 

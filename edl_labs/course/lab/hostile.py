@@ -11,7 +11,7 @@ _CONSTANTS = {
     "-1": "-1",
     "0.5": "0.5",
     "None": "None",
-    "an empty text": '""',
+    "an empty string": '""',
     "[]": "[]",
     "{}": "{}",
     "True": "True",
@@ -104,7 +104,10 @@ def hostile_cells(lab: Lab) -> dict[str, str]:
     names = [name for cell in lab.cells if cell.role == "solve" for name in defined_names(cell)]
     values = {f"returns {text}": f"_constant(lambda: {code})" for text, code in _CONSTANTS.items()}
     values |= {"echoes its first argument": "_echo", "echoes all arguments": "_echo_all"}
-    values |= {"returns an object equal to everything": "_constant(_Everything)", "is such an object": "_Everything()"}
+    values |= {
+        "returns an object equal to everything": "_constant(_Everything)",
+        "is an object equal to everything": "_Everything()",
+    }
     cells = {what: _replacing(names, value) for what, value in values.items()}
     return cells | {"always returns its first answer": _frozen_cell(names)}
 

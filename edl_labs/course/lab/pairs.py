@@ -103,7 +103,7 @@ def _confusion(first: Shown, second: Shown) -> str:
     told = f"both get the message {first.sentence!r}"
     differs = [i for i, (a, b) in enumerate(zip(first.evidence, second.evidence, strict=False)) if a != b]
     if not differs:
-        return f"{told}; no public case tells them apart: draw one that does, or say # like: {_name(first)}"
+        return f"{told}; no public case tells them apart: draw one that does, or add # like: {_name(first)}"
     if first.case == second.case and first.case not in differs:
         return f"{told} in case {_counted(first.case)}; case {_counted(differs[0])} tells them apart: show it first"
     cases = sorted({_counted(first.case), _counted(second.case)})

@@ -195,8 +195,8 @@ def _check_parameters(lab: Lab) -> None:
                 raise cell.error(
                     f"the parameter {name} has no value in [parameters.{mode}]",
                     line=cell.first + value.lineno - 1,
-                    why=f"{lab.toml.file} gives each parameter a value for a smoke run and for a full one",
-                    next=f"write {name} = ... there",
+                    why="each parameter needs a value for the smoke run and for the full run",
+                    next=f"add {name} = ... to this table",
                 )
 
 
@@ -205,10 +205,10 @@ def _check_replaced(lab: Lab) -> None:
         names = rules.defined_names(lab.cell("solve", one.exercise))
         if not set(names) & rules.bound_names(one.code):
             raise SourceError(
-                f"{one.name} replaces none of the names that the solution of {one.exercise} defines",
+                f"{one.name} does not redefine any name that the solution of {one.exercise} defines",
                 file=one.file,
                 line=one.line,
-                why=f"that defines {', '.join(names)}",
+                why=f"the solution defines {', '.join(names)}",
                 next="define one of these names, with the mistake in it",
             )
 

@@ -199,7 +199,7 @@ def _check_stub(cell: Cell) -> None:
         names = defined_names(stub)
     except Exception as error:
         raise cell.error(
-            "the stub that students get is not Python",
+            "the stub that students get is not valid Python",
             why=str(error).split("\n")[0].rpartition(": ")[2],
             next=f"put {BEGIN} and {END} inside the function, at its body's indent",
         ) from None

@@ -86,7 +86,7 @@ def _check_exercise_name(course: Course, name: str) -> None:
     if not NAME.fullmatch(name) or not name.isidentifier() or _reserved(name):
         raise UsageError(
             f"{name!r} is not an exercise's name",
-            why="a name has at most 40 lower-case letters, digits and underscores, starts with a letter, is no keyword",
+            why="a name has up to 40 lower-case letters, digits and underscores, a letter first, and is no keyword",
             next="choose a name that says what is graded, such as finish_times",
         )
     for other in course.lab_names():

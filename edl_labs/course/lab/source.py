@@ -260,7 +260,7 @@ def _parse(cell: Cell) -> ast.Module:
         lines = cell.source.split("\n")
         magic = at < len(lines) and _MAGIC.match(lines[at])
         raise cell.error(
-            f"the cell is not Python: {getattr(error, 'msg', None) or error}",
+            f"the cell is not valid Python: {getattr(error, 'msg', None) or error}",
             line=cell.first + at,
             why="magics and shell commands cannot be tested or graded" if magic else "",
             next="use a function of edl_labs or of the standard library instead" if magic else "fix the line",

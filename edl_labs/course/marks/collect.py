@@ -161,7 +161,7 @@ def _reader(kind: str, pattern: str) -> Callable[[Entry], Upload | None]:
     if not pattern:
         return collects_as(kind).upload
     if collects_as(kind) is not folder:
-        why = f"the names of files from {kind} are known"
+        why = f"the format of file names from {kind} is already known"
         raise UsageError(f"--pattern and --from {kind} cannot be combined", why=why, next="use --from dir")
     return NamedFiles.written(pattern).upload
 

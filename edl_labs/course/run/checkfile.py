@@ -108,7 +108,7 @@ def _of_another_release(notebook: Any, lab: str) -> str:
     if not isinstance(theirs, str) or not ours or theirs == ours:
         return ""
     return (
-        f"this notebook is a different release of the lab ({theirs[:8]}) than edl_labs {__version__} has ({ours[:8]}). "
+        f"this notebook is from a different release of the lab ({theirs[:8]}) than edl_labs {__version__}: {ours[:8]}. "
         "It is checked anyway, and you lose no points for this. To upgrade, run pip install --upgrade edl-labs; "
         "edl-labs start then puts the newer notebook next to yours"
     )

@@ -294,7 +294,9 @@ def _compiler() -> Row:
     if run.returncode:
         what = f"{Path(found).name} does not find the headers of this Python: {without}"
         return Row("compiler", "warn", what, step, who)
-    return Row("compiler", "ok", f"{Path(found).name} finds the headers of this Python: torch.compile works", who=who)
+    return Row(
+        "compiler", "ok", f"{Path(found).name} finds the headers of this Python, as torch.compile requires", who=who
+    )
 
 
 def _disk() -> Row:

@@ -220,7 +220,7 @@ def test_a_judge_that_does_not_start_costs_nobody_a_mark(exercise: RegisteredExe
     with Judge() as judge, pytest.raises(EdlError, match="the judge did not start") as refused:
         judged(judge, exercise, value=RIGHT)
 
-    assert refused.value.why.startswith("starting it ended its process with exit code 1")
+    assert refused.value.why.startswith("while starting, it ended its process with exit code 1")
 
 
 def test_evidence_judged_before_is_not_judged_again_by_any_judge_that_shares_it(exercise: RegisteredExercise):

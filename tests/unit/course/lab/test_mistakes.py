@@ -163,7 +163,7 @@ def test_changes_that_meet_are_refused() -> None:
 def test_a_block_that_is_left_empty_is_refused() -> None:
     text = '# %% mistake="a"\n# told: x\n# %% replace\nreturn total(values) / len(values)\n# %% by\n'
 
-    assert "mistakes/total.py:3: the changed solution is not Python" == refused(text)
+    assert "mistakes/total.py:3: the changed solution is not valid Python" == refused(text)
 
 
 RECOGNIZED = CHANGED.replace("# like: another, third\n", "# like: another\n# why: it starts at 1\n# next: start at 0\n")

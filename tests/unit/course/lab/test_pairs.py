@@ -28,7 +28,7 @@ def test_mistakes_with_a_sentence_each_are_told_apart() -> None:
 def test_a_pair_that_no_case_separates_wants_a_case_or_a_word() -> None:
     assert confused([a_mistake("a", "too much"), a_mistake("b", "too much")]) == [
         "a and b: both get the message 'too much'; no public case tells them apart: "
-        "draw one that does, or say # like: a"
+        "draw one that does, or add # like: a"
     ]
 
 
@@ -118,8 +118,8 @@ def test_the_proof_of_a_lab_looks_at_its_pairs(course: Course, monkeypatch: pyte
     build(course)
 
     assert prove(course, kit.LAB, seeds=1).problems == [
-        "doubled_time: same and same_again: both get 'the duration came back as it was'; no public case "
-        "tells them apart: draw one that does, or say # like: same"
+        "doubled_time: same and same_again: both get the message 'the duration came back as it was'; no public case "
+        "tells them apart: draw one that does, or add # like: same"
     ]
 
     like = f"{again}\n".replace("came back as it was\n", "came back as it was\n# like: same\n")

@@ -159,7 +159,7 @@ def test_mistakes_of_what_is_no_exercise_in_code_are_refused(course: Course, nam
 def test_a_mistake_that_replaces_nothing_of_its_exercise_is_refused(course: Course) -> None:
     kit.replace(kit.mistakes(course), "def doubled_time", "def trebled_time")
 
-    said = "same replaces none of the names that the solution of doubled_time defines"
+    said = "same does not redefine any name that the solution of doubled_time defines"
     assert f"solutions/{kit.LAB}/mistakes/doubled_time.py:1: {said}" == refusal(course)
 
 
