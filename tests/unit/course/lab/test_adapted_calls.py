@@ -149,7 +149,7 @@ def test_what_was_left_when_the_time_was_up_is_no_proof(course: Course, monkeypa
     with pytest.raises(EdlError, match="with adapters, so nothing is proved") as caught:
         adapted_calls.adapters([], {}, {}, ["math.sqrt"] * 7)
 
-    assert "3 of 7 were left" in caught.value.why
+    assert "3 of 7 had not been tried" in caught.value.why
 
 
 def test_an_origin_that_ends_before_it_forks_is_told(monkeypatch):

@@ -267,7 +267,7 @@ def test_stale_labs_are_not_published(built: Course, tmp_path) -> None:
 def test_a_leak_is_refused_before_anything_is_visible(built: Course, tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(publishing, "_README", f"# Labs\n\n{LINE}\n")
 
-    with pytest.raises(LeakError, match=r"README\.md holds"):
+    with pytest.raises(LeakError, match=r"README\.md contains"):
         publish(built, tmp_path / "out")
     assert not (tmp_path / "out").exists()
     assert [] == [p.name for p in tmp_path.iterdir() if p.name.startswith(".edl-publish")]

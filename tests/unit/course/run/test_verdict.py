@@ -55,9 +55,9 @@ def test_a_score_that_cannot_be_believed_is_no_score(outcome: dict[str, Any], wh
 @pytest.mark.parametrize(
     ("cell", "why"),
     [
-        (replace(checked(), scores=()), "it holds 0 scores, not one"),
-        (replace(checked(), scores=(), plain_result="2.0"), "it holds 0 scores, not one; it shows 2.0"),
-        (replace(checked(), scores=(OUTCOME, OUTCOME)), "it holds 2 scores, not one"),
+        (replace(checked(), scores=()), "it contains 0 scores instead of one"),
+        (replace(checked(), scores=(), plain_result="2.0"), "it contains 0 scores instead of one; it shows 2.0"),
+        (replace(checked(), scores=(OUTCOME, OUTCOME)), "it contains 2 scores instead of one"),
         (replace(checked(), scores=("passed",)), "its schema is not 1"),
         (replace(checked(), state="raised", error="NameError: x"), "the cell raised NameError: x"),
     ],
