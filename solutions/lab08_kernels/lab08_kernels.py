@@ -2,7 +2,7 @@
 # # Kernels: what a warp does
 #
 # Two kernels do the same additions on the same bytes, yet one takes eight times as long. The formulas do not say why:
-# the reason is *which thread touches which address when*. Profilers show it as "sectors per request 32". Here a
+# the reason is *which thread touches which address when*. A profiler shows it only as "sectors per request 32". Here a
 # modelled machine records every access of every thread, so you can see and count them on a laptop, and the judge counts
 # them too.
 #
@@ -10,12 +10,11 @@
 #
 # * count what divergent paths cost a warp;
 # * write a kernel with shared memory and barriers, and say what its warps request from memory;
-# * choose tiles, and know when splitting a sum pays;
-# * say how far the order of additions moves a sum, and write a reduction whose bits never change;
+# * choose tiles, and know when splitting a sum pays off;
+# * say how much the order of additions changes a sum, and write a reduction whose bits never change;
 # * in the practice, price the first layers of a network in seconds instead of FLOPs.
 #
-# **About 127 minutes (estimated)**. Practice carries no points; it takes another 45 minutes (estimated), and its
-# sections can be done in any order.
+# **About 127 minutes (estimated)**. The practice section carries no points; it takes another 45 minutes (estimated).
 #
 # | exercise | `warp_paths` | `coalesced` | `tile_choice` | `order_matters` |
 # |---|---|---|---|---|
@@ -27,12 +26,12 @@
 # | minutes | 45 |
 #
 # *Write your prediction down* before you run the next cell. If there is a box, enter a number, with or without its
-# unit, and press Enter. Only then is the result shown next to it. Lecture slides are quoted by deck: [001] course
+# unit, and press Enter. The result then appears next to it. Lecture slides are quoted by deck: [001] course
 # introduction, [002] software perspective, [004] deep learning, hopefully faster. `hint("coalesced")` gives the hints
 # of an exercise, one at a time.
 #
-# A check that fails shows the first wrong case and what your code returned; `case("coalesced")` gives that case's
-# inputs as Python values, to try your code on.
+# A check that fails shows the first wrong case and what your code returned. `case("coalesced")` gives that case's
+# inputs as Python values, so that you can try your code on them.
 
 # %% setup
 try:
@@ -59,17 +58,17 @@ Progress("lab08_kernels")
 # %% [markdown]
 # ## 1. One function, many threads
 #
-# A *kernel* is a function that every thread runs. Threads come in *blocks*, blocks form a *grid*, and a thread can ask
-# for its own index. Within a block, 32 threads in a row are a *warp*: deck [001], "a warp executes one instruction at a
-# time: in case of branching, all paths need to be taken".
+# A *kernel* is a function that every thread runs. Threads are grouped in *blocks*, blocks form a *grid*, and a thread
+# can ask for its own index. Within a block, 32 consecutive threads form a *warp*. Deck [001]: "a warp executes one
+# instruction at a time: in case of branching, all paths need to be taken".
 #
-# Here the kernel's first parameter is its thread, with the names of Numba's `cuda`. With a real GPU you would import
-# `cuda` instead.
+# Here a kernel's first parameter, `cuda`, stands for its thread, with the names of Numba's `cuda`. With a real GPU you
+# would import `cuda` instead.
 
 
 # %% given
 def scale_or_shift(cuda, src, dst):
-    """dst[i] = 2 * src[i] or src[i] + 1, element by element in turn."""
+    """dst[i] = 2 * src[i] for even i, and src[i] + 1 for odd i."""
     i = cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x
     if i % 2 == 0:
         dst[i] = 2 * src[i]
@@ -99,12 +98,12 @@ with reveal_prediction("issued") as truth:
 #
 # Now generalize this to any paths. Each element `i` of a list belongs to one thread, in blocks of `block` threads.
 # `paths[i]` is the name of the path that this thread takes, and `lengths[name]` is the path's number of instructions. A
-# warp issues each path that any of its threads takes, once. The last warp of a block may have fewer than 32 threads.
-# Write
+# warp issues each path that any of its threads takes exactly once. The last warp of a block may have fewer than 32
+# threads. Write
 #
 # * `issued(paths, lengths, block)` → the instructions that all warps issue;
-# * `sorted_paths(paths, lengths, block)` → an order of the elements, as a list of their numbers, for which the warps
-#   issue the fewest instructions. Here blocks are multiples of 32, and so is the number of elements of each path.
+# * `sorted_paths(paths, lengths, block)` → an order of the elements, as a list of their numbers, in which the warps
+#   issue the fewest instructions. Here the block size and the number of elements of each path are multiples of 32.
 
 
 # %% solve="warp_paths"
@@ -121,7 +120,7 @@ def issued(paths, lengths, block):
 
 
 def sorted_paths(paths, lengths, block):
-    """The numbers of the elements, in an order that issues the fewest."""
+    """The numbers of the elements, in the order with the fewest instructions."""
     ### BEGIN SOLUTION
     return sorted(range(len(paths)), key=lambda i: paths[i])
     ### END SOLUTION
@@ -131,14 +130,14 @@ def sorted_paths(paths, lengths, block):
 check("warp_paths")
 
 # %% [markdown]
-# ## 2. What a warp asks of memory
+# ## 2. What a warp requests from memory
 #
 # When a warp loads, its 32 addresses make one *request*. Memory answers with whole *sectors* of 32 bytes, four of which
 # make a *line*. Deck [004] asks for "coalesced access on GPU": neighbouring threads of a warp touch neighbouring
 # addresses.
 #
-# **Predict** the sectors of one request, for 4-byte elements: thread `x` loads `src[x]`; or `src[32 * x]`; or all
-# load `src[0]`; or `src[x + 1]`.
+# **Predict** the number of sectors in one request, for 4-byte elements. Thread `x` loads `src[x]`, or `src[32 * x]`, or
+# `src[x + 1]`; or all threads load `src[0]`.
 
 # %%
 predict("row", "src[x] takes", unit="sectors")
@@ -165,29 +164,30 @@ with reveal_prediction("row", "column", "same", "shifted") as truth:
     axes = ran.plot(style.subplots(figsize=(9, 3.4))[1])
 
 # %% [markdown]
-# Memory moves whole sectors, even the bytes that the warp does not use. In the picture a box is a line with its four
-# sectors. The blue part of a sector is the share of its bytes that the warp uses.
+# Memory moves whole sectors, even the bytes that the warp does not use. In the picture, each box is a line with its
+# four sectors. The blue part of a sector is the share of its bytes that the warp uses.
 #
-# *Shared memory* belongs to a block, and a thread may index it almost freely. It has 32 *banks* of 4 bytes, and word
-# `w` is in bank `w % 32`. Different words of one bank are read one after the other (in *wavefronts*), which is a *bank
-# conflict*. For elements of 8 bytes, each half of a warp (16 threads) is counted separately. A thread may read what
-# other threads wrote only after `cuda.syncthreads()`, when all threads of the block have reached it.
+# *Shared memory* belongs to a block, and a thread may index it almost freely. It has 32 *banks*, each 4 bytes wide;
+# word `w` is in bank `w % 32`. Different words of one bank are read one after the other (in *wavefronts*), which is
+# called a *bank conflict*. For elements of 8 bytes, each half of a warp (16 threads) is counted separately. A thread
+# may read what other threads wrote only after `cuda.syncthreads()`, when all threads of the block have reached it.
 #
-# A transposition reads rows and writes columns, so one of the two is never coalesced, unless a block copies a *tile*
-# into shared memory and transposes it there. Write `transpose(gpu, src, dst)`: launch your own kernel so that `dst[x,
-# y] == src[y, x]`. Shapes are multiples of 16; `src.shape` is `(rows, columns)`; elements have 4 or 8 bytes.
+# A transposition reads rows and writes columns, so one of the two is not coalesced, unless a block copies a *tile* into
+# shared memory and transposes it there. Write `transpose(gpu, src, dst)`: launch your own kernel so that `dst[x, y] ==
+# src[y, x]`. The numbers of rows and columns are multiples of 16; `src.shape` is `(rows, columns)`; elements have 4 or
+# 8 bytes.
 #
 # | call | does |
 # |---|---|
 # | `gpu.launch(kernel, src, dst, grid=(4, 2), block=(32, 8))` | 4 × 2 blocks, each of 32 × 8 threads (at most 1024) |
-# | `cuda.threadIdx.x`, `.y`; `cuda.blockIdx.x`, `.y` | which thread, which block; 32 in a row along x are a warp |
+# | `cuda.threadIdx.x`, `.y`; `cuda.blockIdx.x`, `.y` | which thread, which block; 32 threads along x form a warp |
 # | `cuda.shared.array((32, 32), src.dtype)` | the block's own memory; a shape is a number or a tuple |
-# | `tile[y, x] = src[y, x]` | a load and a store; one element each |
+# | `tile[y, x] = src[y, x]` | a load and a store of one element |
 # | `cuda.syncthreads()` | wait for the whole block; call it where every thread reaches it |
 #
-# In a block 16 wide, a warp is two rows of 16. Only the replay knows the value that you load: store it and compute with
-# it, but do not branch on it. You earn half of the points if every element is right, there are no races, and the kernel
-# moves at most 5 % more sectors than needed. For the other half there must be no bank conflicts either.
+# In a block that is 16 wide, a warp is two rows of 16. A loaded value is known only in the replay: you can store it and
+# compute with it, but not branch on it. You earn half of the points if every element is right, there are no races, and
+# the kernel moves at most 5 % more sectors than needed. For the other half there must be no bank conflicts either.
 
 
 # %% solve="coalesced"
@@ -219,7 +219,7 @@ check("coalesced")
 
 # %%
 def straight(cuda, src, dst):
-    """The short way: no tile, no barrier."""
+    """The short kernel: no tile, no barrier."""
     x, y = cuda.grid(2)
     dst[x, y] = src[y, x]
 
@@ -233,10 +233,10 @@ def transposed(how):
 
 # %% [markdown]
 # **Predict:** a GPU moves 2 TB/s, and both kernels transpose a matrix of 8192 × 8192 in fp32, limited only by the
-# sectors. How many times as long as your kernel does the short one (without a tile) take?
+# sectors that they move. How many times as long as your kernel does the short one (without a tile) take?
 
 # %%
-predict("longer", "The short way takes", unit="times")
+predict("longer", "The short kernel takes", unit="times")
 
 # %%
 with requires_solution("coalesced"), reveal_prediction("longer") as truth:
@@ -257,28 +257,29 @@ with requires_solution("coalesced"), reveal_prediction("longer") as truth:
 
 # %% [markdown]
 # The short kernel reads whole rows, but it writes columns. Real caches reduce that cost, since neighbouring warps soon
-# need the other bytes of these sectors. If all words of a warp are in one bank, each request takes 32 turns, and no
-# cache reduces that.
+# need the other bytes of these sectors. But if all words of a warp are in one bank, each request takes 32 wavefronts,
+# and no cache reduces that.
 #
 # Your tile goes from memory into registers, and from there into shared memory. Deck [001] mentions that recent chips
-# copy without the threads. Since Ampere, `cp.async` writes to shared memory directly, and the thread continues. Since
-# Hopper, one thread requests a whole tile from the *Tensor Memory Accelerator* (TMA), and a block may read the shared
-# memory of its neighbours in a *cluster*. A barrier signals that the bytes have arrived. With two tiles in shared
-# memory, the next tile is loaded while the current one is computed: this is prefetching within a kernel.
+# can copy without the threads. Since Ampere, `cp.async` writes directly to shared memory while the thread continues.
+# Since Hopper, one thread requests a whole tile from the *Tensor Memory Accelerator* (TMA), and a block may read the
+# shared memory of its neighbours in a *cluster*. A barrier signals that the bytes have arrived. With two tiles in
+# shared memory, the next tile is loaded while the current one is computed: this is prefetching within a kernel.
 
 # %% [markdown]
 # ## 3. Blocks on multiprocessors: which tile?
 #
-# Blocks go to *multiprocessors* (SMs). An A100 has 108 of them. A kernel of 27 blocks leaves three quarters of them
+# Blocks run on *multiprocessors* (SMs). An A100 has 108 of them. A kernel of 27 blocks leaves three quarters of them
 # idle, unless kernels of other *streams* run at the same time.
 #
 # **Predict:** take four independent kernels of 27 blocks. A block takes 100 µs and fills an SM; launching a kernel
-# takes the host 5 µs. How long do the four take in one stream, and in four streams? And if each had 108 blocks?
+# takes the host 5 µs. How long do the four kernels take in one stream, and in four streams? And in four streams, if
+# each had 108 blocks?
 
 # %%
-predict("one_stream", "With 27 blocks each in one stream, it takes", unit="µs")
-predict("four_streams", "With 27 blocks each in four streams, it takes", unit="µs")
-predict("full_four", "With 108 blocks each in four streams, it takes", unit="µs")
+predict("one_stream", "With 27 blocks each, one stream takes", unit="µs")
+predict("four_streams", "With 27 blocks each, four streams take", unit="µs")
+predict("full_four", "With 108 blocks each, four streams take", unit="µs")
 
 
 # %%
@@ -303,26 +304,26 @@ with reveal_prediction("one_stream", "four_streams", "full_four") as truth:
 
 # %% [markdown]
 # (Launches are orange; green is the host's own work, here the call that then waits.) A matrix product can be cut so
-# that it fills the chip alone. Its output is cut into *tiles*, one for each block. Deck [002]: "Larger tiles run more
-# efficiently", because each loaded element is used more often. But with larger tiles there are fewer of them, and the
-# last *wave* (the blocks that run at the same time) may be nearly empty: 108 tiles of 256 × 128 take one wave on an
-# A100, 109 take two, at 50.5 % of the work that two waves could do.
+# that it fills the chip on its own. Its output is cut into *tiles*, one for each block. Deck [002]: "Larger tiles run
+# more efficiently", because each loaded element is used more often. But there are fewer of the larger tiles, and the
+# last *wave* (the blocks that run at the same time) may be nearly empty. On an A100, 108 tiles of 256 × 128 take one
+# wave, but 109 tiles take two, which together do only 50.5 % of the work that two waves could do.
 #
 # If an output is small and `k` is large, even small tiles leave SMs idle. *Split-K* gives each tile to several blocks,
-# each of which sums a part of `k`; then a second kernel adds their sums up.
+# each of which sums a part of `k`; then a second kernel adds up their sums.
 #
 # Write `product_s(m, n, k, tile, split, chip)` → seconds, and `best_tile(m, n, k, chip)` → `(tile, split)`, the fastest
-# pair of all `chip["tiles"]` and `chip["splits"]`, with `tile` as its number in the list (any of them if several are
-# equally fast).
+# pair of all `chip["tiles"]` and `chip["splits"]` (any of them if several are equally fast). Here `tile` is the tile's
+# number in the list.
 #
 # * An output tile of `tile["m"]` × `tile["n"]` is computed by one block, or by `split` blocks. A partial tile at the
 #   edge takes as long as a whole one.
 # * A block sums its part of `k`, which is `k / split` rounded up. Each step of `k` takes 2 · `tile["m"]` · `tile["n"]`
-#   FLOP. An SM does `chip["sm_flop_per_s"]`, and a tile reaches the share `tile["efficiency"]` of that.
-# * An SM holds `tile["per_sm"]` blocks at a time, which share its rate. A wave is as many blocks as all
-#   `chip["sm_count"]` SMs hold, and takes as long as one of its blocks does in a full SM.
+#   FLOP. An SM does `chip["sm_flop_per_s"]`, and a tile reaches the share `tile["efficiency"]` of that rate.
+# * An SM holds `tile["per_sm"]` blocks at a time, which share its rate. A wave has as many blocks as all
+#   `chip["sm_count"]` SMs hold, and takes as long as one of its blocks does on a full SM.
 # * With `split` > 1, the blocks write their sums in fp32: for each part of `k`, a whole m × n output. The second kernel
-#   reads all of them and writes the output with 2 bytes per element. All three kinds of bytes move at
+#   reads all of them and writes the final output with 2 bytes per element. All three kinds of bytes move at
 #   `chip["byte_per_s"]`, and the launch takes `chip["launch_s"]`. Without a split, none of this is needed.
 
 # %%
@@ -332,17 +333,17 @@ for m, n, share, per_sm in ((256, 128, 0.9, 1), (128, 128, 0.8, 1), (64, 64, 0.5
     CHIP["tiles"].append({"m": m, "n": n, "efficiency": share, "per_sm": per_sm})
 
 # %% [markdown]
-# **Predict:** m = n = 1024 on this chip, an A100 with three kinds of tiles, whose efficiencies are invented. How much
-# faster is the best split than no split, for k = 1024 and for k = 65,536?
+# **Predict:** this chip is an A100 with three kinds of tiles, whose efficiencies are invented. For m = n = 1024, how
+# many times as fast as the best choice without a split is the best of all choices, for k = 1024 and for k = 65,536?
 
 # %%
-predict("short_k", "For k = 1024, the best split is faster than none by", unit="times")
-predict("long_k", "For k = 65,536, the best split is faster than none by", unit="times")
+predict("short_k", "For k = 1024, the speedup from splitting is", unit="times")
+predict("long_k", "For k = 65,536, the speedup from splitting is", unit="times")
 
 
 # %% solve="tile_choice"
 def product_s(m, n, k, tile, split, chip):
-    """Seconds of an m × n product over k, in tiles of one kind."""
+    """Seconds of an m × n product over k, with tiles of one kind."""
     ### BEGIN SOLUTION
     blocks = -(-m // tile["m"]) * -(-n // tile["n"]) * split
     waves = -(-blocks // (chip["sm_count"] * tile["per_sm"]))
@@ -357,7 +358,7 @@ def product_s(m, n, k, tile, split, chip):
 
 
 def best_tile(m, n, k, chip):
-    """(number of the tile, split) of the quickest product."""
+    """(number of the tile, split) of the fastest product."""
 
     ### BEGIN SOLUTION
     def took(choice):
@@ -383,17 +384,17 @@ with requires_solution("tile_choice"), reveal_prediction("short_k", "long_k") as
     truth(short_k=gained[0], long_k=gained[1])
 
 # %% [markdown]
-# 1024 × 1024 is 64 tiles of 128 × 128 for 108 SMs, or 32 of the large ones. In 16 parts these are 512 blocks, nearly
-# five full waves. But the parts cost the same for every `k`, so a short sum is better left whole. The weight gradients
-# of a layer with few channels and a large batch benefit from a split: they are a small output, summed over the whole
-# batch.
+# An output of 1024 × 1024 has 64 tiles of 128 × 128 for 108 SMs, or 32 of the large tiles. Split into 16 parts, these
+# 32 give 512 blocks, which is nearly five full waves. But the parts cost the same for every `k`, so a short sum is
+# better left whole. The weight gradients of a layer with few channels and a large batch benefit from a split: they are
+# a small output, summed over the whole batch.
 
 # %% [markdown]
 # ## 4. The order of a sum
 #
-# A computer rounds after each addition, so a sum depends on its order. Deck [002] says about determinism: `atomicAdd`
-# adds in the order in which threads happen to arrive. **Predict:** add the six numbers below in float16, one after the
-# other, in all possible orders. How far apart are the largest and the smallest sum? (The exact sum is 2.)
+# A computer rounds after each addition, so a sum depends on its order. Deck [002] notes, on determinism, that
+# `atomicAdd` adds in the order in which threads happen to arrive. **Predict:** add the six numbers below in float16,
+# one after the other, in all possible orders. How far apart are the largest and the smallest sum? (The exact sum is 2.)
 
 # %% given
 import torch
@@ -417,12 +418,12 @@ predict("apart", "The largest and the smallest sum differ by", unit="1")
 # a number of that format.
 #
 # `steady_sum(gpu, values, out)` puts the sum of `values`, 270 to 500 float32 numbers, into `out[0]`, with the same bits
-# whatever the order in which blocks and warps run. New here: `gpu.array("parts", 8)` makes an array in global memory,
-# launches run one after the other, and `cuda.atomic.add(array, index, value)` adds without a race. `out` and new arrays
-# hold arbitrary values before you write to them. The judge replays your program with many random orders of arrival.
-# Every element must count once, with the same additions, and so the same bits, each time. There must be no races, and
-# four blocks or more must read `values`. No result may depend on a chain of more than 64 additions, counted across all
-# launches.
+# in whatever order blocks and warps run. New here: `gpu.array("parts", 8)` makes an array in global memory, launches
+# run one after the other, and `cuda.atomic.add(array, index, value)` adds without a race. `out` and new arrays contain
+# arbitrary values before you write to them. The judge replays your program with several random orders of arrival. Every
+# element must count once, and each time with the same additions, so that the bits are the same. There must be no races,
+# and at least four blocks must read `values`. No result may depend on a chain of more than 64 additions, counted across
+# all launches.
 
 
 # %% solve="order_matters"
@@ -430,7 +431,7 @@ from itertools import permutations
 
 
 def range_of_sums(values, fmt):
-    """(smallest, largest) of the sums that any order gives."""
+    """(smallest, largest) of the sums over all orders."""
 
     ### BEGIN SOLUTION
     def added(order):
@@ -480,7 +481,7 @@ check("order_matters")
 
 # %%
 def arriving(cuda, values, out):
-    """Every thread adds its element when it comes."""
+    """Every thread adds its element when it arrives."""
     cuda.atomic.add(out, 0, values[cuda.grid(1)])
 
 
@@ -504,43 +505,44 @@ with requires_solution("order_matters"), reveal_prediction("apart") as truth:
     truth(high - low)
 
 # %% [markdown]
-# A sum whose bits never change is not more accurate, but it can be compared: a loss curve that differs from yesterday's
-# then differs for a reason. That is what `torch.use_deterministic_algorithms(True)` asks for. The price is a second
-# pass where one would have done, or a RuntimeError where torch has no other algorithm. (Within one warp, threads also
-# add up by *shuffles*, which pass values from register to register, without shared memory: [001]'s warp-level
+# A sum whose bits never change is not more accurate, but it can be compared: if a loss curve differs from yesterday's,
+# there is a reason. That is what `torch.use_deterministic_algorithms(True)` asks for. The price is a second pass where
+# one would have been enough, or a RuntimeError where torch has no other algorithm. (Within one warp, threads can also
+# add up with *shuffles*, which pass values from register to register, without shared memory: [001]'s warp-level
 # primitives.)
 
 # %% [markdown]
 # ## Practice: the first layers of a network
 #
-# Compare a 3 × 3 convolution of 64 channels on 32 images of 56 × 56 pixels with the depth-wise one, which needs 64
-# times fewer FLOPs. **Predict** how much faster the depth-wise one is on a V100 with 125 TFLOP/s and 0.9 TB/s, in
-# 2-byte types.
+# Compare a dense 3 × 3 convolution with 64 channels on 32 images of 56 × 56 pixels with the depth-wise one, which needs
+# 64 times fewer FLOPs. **Predict** how many times as fast the depth-wise one is on a V100 with 125 TFLOP/s and 0.9
+# TB/s, in 2-byte types.
 
 # %%
-predict("quicker", "The depth-wise one is quicker by", unit="times")
+predict("quicker", "The speedup of the depth-wise one is", unit="times")
 
 # %% [markdown]
-# Deck [002] on first layers: dense convolutions instead of depth-wise ones, no squeeze-and-excitation, no layer
-# normalization, and rearranged pixels for large images. (It says PixelShuffle, but the inverse, `PixelUnshuffle`, is
-# what makes an image smaller.) Write `stem_s(stem, machine)` → seconds, the sum over its layers. `stem["input"]` is
-# `(batch, channels, height, width)`, `stem["layers"]` a list of dicts with a `kind`:
+# For first layers, deck [002] recommends dense convolutions instead of depth-wise ones, no squeeze-and-excitation, no
+# layer normalization, and rearranged pixels for large images. (It says PixelShuffle, but its inverse, `PixelUnshuffle`,
+# is what makes an image smaller.) Write `stem_s(stem, machine)` → seconds, the sum over the layers of a *stem* (a
+# network's first layers). `stem["input"]` is `(batch, channels, height, width)`, and `stem["layers"]` is a list of
+# dicts with a `kind`:
 #
 # | kind | the output has | FLOP | elements moved |
 # |---|---|---|---|
 # | `"conv"`: `channels`, `kernel`, `stride` | sides / stride, rounded up | 2 · output · inputs · kernel² | all |
 # | `"depthwise"`: `kernel`, `stride` | same channels, sides as above | 2 · output · kernel² | all |
-# | `"unshuffle"`: `factor` f | f² times the channels, sides over f | none | input, output |
+# | `"unshuffle"`: `factor` f | f² times the channels, sides / f | none | input, output |
 # | `"layer_norm"` | the same | none that count | input, output |
 # | `"se"` | the same | none that count | the input twice (to average, to scale), output |
 # | `"batch_norm"`, `"relu"` | the same | none | none: folded into the convolution before |
 #
-# `all` is input, weights and output; `output` counts output elements, `inputs` input channels. A convolution's output
-# has its own `channels`. An element has 2 bytes. A layer takes `FLOP / machine["flop_per_s"]` or `bytes /
-# machine["byte_per_s"]`, whichever is longer. Tensor cores compute a dense convolution as if its input channels were a
-# multiple of `machine["multiple"]`, with zeros ([002]: in FP16 "multiples of 8; on A100, multiples of 64", in INT8
-# multiples of 16); a stride skips pixels, so no FLOPs are spent on pixels that are not in the output. Depth-wise
-# convolutions are not padded, and neither are bytes.
+# `all` means input, weights and output; `output` is the number of output elements, and `inputs` the number of input
+# channels. The output of `"conv"` has `channels` channels. An element has 2 bytes. A layer takes `FLOP /
+# machine["flop_per_s"]` or `bytes / machine["byte_per_s"]`, whichever is longer. Tensor cores pad the input channels of
+# a dense convolution with zeros to a multiple of `machine["multiple"]` ([002]: in FP16 "multiples of 8; on A100,
+# multiples of 64", in INT8 multiples of 16). A stride skips pixels, so no FLOPs are spent on pixels that are not in the
+# output. Depth-wise convolutions are not padded, and neither are bytes.
 
 
 # %% solve="first_layers"
@@ -618,11 +620,11 @@ with requires_solution("first_layers"):
         print(f"modelled, {name}: {seconds(took_s)}")
 
 # %% [markdown]
-# The dense convolution has 287.2 FLOP/B and is limited by compute; the depth-wise one has 4.50 and is limited by
+# The dense convolution has 287.2 FLOP/B and is limited by compute; the depth-wise one has 4.50 FLOP/B and is limited by
 # memory. (With one image both would take less time than a launch of 5 µs, and nothing would be gained.) EfficientNet v1
 # and MobileNet consist of depth-wise layers and break the deck's rule; EfficientNet v2 has dense ones in its first
-# stages and is faster. One squeeze-and-excitation costs nearly as much as the stem. Later layers have few pixels and
-# many channels, and there the deck allows all of these layers.
+# stages and is faster. A single squeeze-and-excitation costs nearly as much as the stem. Later layers have few pixels
+# and many channels; there the deck allows all of these kinds.
 
 # %% [markdown]
 # ## Where you are

@@ -13,6 +13,7 @@ from edl_labs.exercises.kernel_programs import (
     require_whole_barriers,
     written_kernels,
 )
+from edl_labs.units import counted
 from edl_labs.virtual.warp import LANES, SECTOR_BYTES, AccessSummary, VirtualWarp, WarpReplay
 
 MOST_SECTORS = 1.05  # of what there is to move, promised in the lab's text
@@ -70,16 +71,17 @@ def _bank_symptom(run: WarpReplay) -> Wrong:
     then = "in which bank is tile[y, x]? Let rows of the tile begin in different banks"
     if wide < LANES:
         why = f"a warp is {-(-LANES // wide)} rows of {wide} threads; {why}"
-        then = "in which banks are the elements that a warp asks for? With a block 32 wide a warp is one row of threads"
+        then = "in which banks are the elements that a warp requests? In a block 32 wide, a warp is one row of threads"
     for (*rows, columns), dtype in launch["shared"]:
         word = columns * ITEMSIZES.get(dtype, 4) // 4
         banks = len({row * word % LANES for row in range(rows[0])}) if len(rows) == 1 else LANES
         if len(rows) == 1 and banks < min(rows[0], LANES):
-            why = f"{why}; rows of {columns} elements ({dtype}): the {rows[0]} of a column begin in {banks} bank(s)"
-            then = "in which bank is tile[y, x]? Longer rows of the tile begin in different banks"
+            column = f"the {rows[0]} elements of a column are in only {counted(banks, 'bank')}"
+            why = f"{why}; with rows of {columns} elements ({dtype}), {column}"
+            then = "in which bank is tile[y, x]? Let longer rows of the tile begin in different banks"
             what = "elements of a column of the tile are in the same banks of shared memory"
             return Wrong(what, why=why, next=then, keeps=_KEPT)
-    return Wrong("threads of a warp meet at one bank of shared memory", why=why, next=then, keeps=_KEPT)
+    return Wrong("threads of a warp access the same bank of shared memory", why=why, next=then, keeps=_KEPT)
 
 
 def _launches(run: WarpReplay) -> list[dict[str, Any]]:
@@ -91,8 +93,8 @@ def _judge_types(case: Any, run: WarpReplay) -> None:
     for entry in _launches(run):
         for _, dtype in entry["shared"]:
             if dtype not in _HOLDING[case["dtype"]]:
-                why = f"elements are {case['dtype']}, and what is shared is {dtype}"
-                then = "a tile has the type of what it holds, src.dtype"
+                why = f"the elements are {case['dtype']}, but the shared array is {dtype}"
+                then = "give the tile the type of its elements, src.dtype"
                 raise Wrong("elements are rounded in shared memory", why=why, next=then)
 
 
@@ -106,7 +108,7 @@ def _least(case: Any) -> int:
 
 
 def _turns(worst: AccessSummary) -> str:
-    return f"{worst.wavefronts / worst.least_wavefronts:.3g} turns for each that is needed"
+    return f"{worst.wavefronts / worst.least_wavefronts:.3g} times as many wavefronts as needed"
 
 
 def _judge_contents(case: Any, run: WarpReplay) -> None:
@@ -120,7 +122,8 @@ def _judge_contents(case: Any, run: WarpReplay) -> None:
     x, y = divmod(bad[0], rows)
     place, source = f"dst[{x}, {y}]", found[bad[0]]
     why = (
-        f"{place} is {_named(source, columns)}, and {_named(due[bad[0]], columns)} belongs there; {len(bad)} are wrong"
+        f"{place} is {_named(source, columns)}, but should be {_named(due[bad[0]], columns)}; in all, "
+        f"{counted(len(bad), 'element')} of dst are wrong"
     )
     if all(found[at] == ("dst", at) for at in bad):
         written = [divmod(at, rows) for at in set(range(len(found))) - set(bad)] or [(-1, -1)]
@@ -128,16 +131,20 @@ def _judge_contents(case: Any, run: WarpReplay) -> None:
         if short >= LANES:
             why = f"{why}; the last {short} rows or columns of dst are left out"
             then = "compute the grid from src.shape: one block for each tile"
-            raise Wrong("the grid does not reach all of a larger matrix", why=why, next=then)
-        then = "does the grid reach every row and column, with its last block and its last threads?"
+            raise Wrong("the grid does not cover all of a larger matrix", why=why, next=then)
+        then = "do the last blocks and their last threads reach the last rows and columns?"
         raise Wrong("some elements of dst are never written", why=why, next=then)
     if source[0] == "nothing":
-        then = "which thread has to have written that place of the tile?"
+        then = "which thread must have written that element of the tile?"
         raise Wrong("an element of shared memory is read before it is written", why=why, next=then)
     if _is_tile_kept(found, due, bad, columns):
-        then = "the block at (x, y) of src becomes the one at (y, x) of dst, and so do the elements in it: both turn"
-        raise Wrong("elements are turned within their tile, and tiles are not", why=why, next=then)
-    raise Wrong("elements of dst come from other places of src", why=why, next="follow one element by hand, at an edge")
+        then = (
+            "transpose both: the tile at (x, y) of src becomes the one at (y, x) of dst, and so do the elements in it"
+        )
+        raise Wrong("elements are transposed within their tiles, but the tiles are not", why=why, next=then)
+    raise Wrong(
+        "elements of dst come from the wrong positions in src", why=why, next="follow one element by hand, at an edge"
+    )
 
 
 def _is_tile_kept(found: list[Any], due: list[Any], bad: list[int], columns: int) -> bool:
@@ -156,13 +163,13 @@ def _named(source: Any, columns: int) -> str:
         y, x = divmod(source[1], columns)
         return f"src[{y}, {x}]"
     if source[0] == "dst":
-        return "what it was before"
-    return "nothing" if source[0] == "nothing" else str(source)
+        return "unchanged"
+    return "undefined" if source[0] == "nothing" else str(source)
 
 
 def _sector_symptom(case: Any, run: WarpReplay) -> Wrong:
     moving = [one for one in run.accesses if not one.is_shared]
-    why = f"{run.sectors} sectors are moved, and {_least(case)} would be enough"
+    why = f"{run.sectors} sectors are moved, but {_least(case)} would be enough"
     half = _least(case) / 2
     reads = sum(one.sectors for one in moving if one.op == "load") > MOST_SECTORS * half
     writes = sum(one.sectors for one in moving if one.op != "load") > MOST_SECTORS * half
@@ -171,8 +178,9 @@ def _sector_symptom(case: Any, run: WarpReplay) -> Wrong:
             why = f"{why}; {one}"
             break
     if reads and writes:
-        then = "neighbours in a warp differ in threadIdx.x: let it count the last index, here and there"
+        then = "use threadIdx.x for the last index of both: neighbours in a warp differ in threadIdx.x"
         return Wrong("both reads of src and writes of dst are scattered", why=why, next=then)
     if reads:
-        return Wrong("reads of src are scattered", why=why, next="a warp should read along a row of src")
-    return Wrong("writes of dst are scattered", why=why, next="a warp should write along a row of dst, from the tile")
+        return Wrong("reads of src are scattered", why=why, next="let each warp read along a row of src")
+    then = "let each warp write along a row of dst, from the tile"
+    return Wrong("writes of dst are scattered", why=why, next=then)

@@ -39,21 +39,21 @@ class FirstLayers(Exercise):
         for part in PARTS:
             for layer, found, right in zip(case["layers"], got["alone"][part], want["alone"][part], strict=True):
                 if not close(found, right, atol=CLOSEST):
-                    why = f"{_a(layer)} as the only layer: {_apart(case, part, found, right)}"
-                    raise Wrong(f"a layer's {part} differ", why=why, next="its row of the table, column by column")
+                    why = f"with {_a(layer)} as the only layer, {_apart(case, part, found, right)}"
+                    then = "check its row of the table, column by column"
+                    raise Wrong(f"a layer's {part} are wrong", why=why, next=then)
         for at, layer in enumerate(case["layers"]):
             for part in PARTS:
                 found, right = got["upto"][part][at], want["upto"][part][at]
                 if not close(found, right, atol=CLOSEST):
                     before = _a(case["layers"][at - 1])
-                    why = f"alone every layer is right; the {layer['kind']} behind {before} is not"
-                    then = "which channels, height and width does each kind hand on?"
-                    raise Wrong("a layer does not get the shape that the one before puts out", why=why, next=then)
+                    why = f"every layer is right on its own, but the {layer['kind']} after {before} is not"
+                    then = "which channels, height and width does each kind pass on?"
+                    raise Wrong("a layer does not get the output shape of the previous layer", why=why, next=then)
         if not close(got["seconds"], want["seconds"]):
-            why = f"{got['seconds']:.4g} s for {want['seconds']:.4g} s; FLOP alone and bytes alone are right"
-            raise Wrong(
-                "the two times of a layer are not put together", why=why, next="the longer of the two, layer by layer"
-            )
+            why = f"got {got['seconds']:.4g} s, expected {want['seconds']:.4g} s; FLOP alone and bytes alone are right"
+            then = "use the longer of the two, layer by layer"
+            raise Wrong("the two times of a layer are combined wrongly", why=why, next=then)
 
     def diagnose_all_cases(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
         """The slip that gives what all layers have alone; where these are right, the one that gives all stems."""
@@ -106,8 +106,8 @@ def _apart(case: Any, part: str, found_s: float, right_s: float) -> str:
     found, right = found_s * rate, right_s * rate
     less = right - found
     if abs(less) > 0.01 * right:
-        return f"{found:.4g} {part} for {right:.4g}"
-    return f"{abs(less):,.0f} {part} too {'few' if less > 0 else 'many'}, of {right:.4g}"
+        return f"got {found:.4g} {part}, expected {right:.4g}"
+    return f"got {abs(less):,.0f} {part} too {'few' if less > 0 else 'many'}, out of {right:.4g}"
 
 
 def _alike(got: list[Any], want: list[Any]) -> bool:

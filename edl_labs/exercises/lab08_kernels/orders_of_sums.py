@@ -43,13 +43,13 @@ class OrderMatters(Exercise):
 
     def compare(self, case: Any, got: Any, want: Any) -> None:
         if len(got["range"]) != 2:
-            why = f"{counted(len(got['range']), 'number')} came back from range_of_sums"
+            why = f"range_of_sums returned {counted(len(got['range']), 'number')}"
             raise Wrong("expected the smallest and the largest sum", why=why, next="return (smallest, largest)")
         for found, right, what in zip(got["range"], want["range"], ("smallest", "largest"), strict=True):
             if not close(found, right):
-                why = f"the {what} sum in {case['fmt']} is {found:.9g}, and {right:.9g} is one"
-                then = "every order, rounded after every addition"
-                raise Wrong(f"the {what} sum over all orders is another one", why=why, next=then)
+                why = f"got {found:.9g} as the {what} sum in {case['fmt']}, expected {right:.9g}"
+                then = "try every order, and round after every addition"
+                raise Wrong(f"the {what} sum over all orders is wrong", why=why, next=then)
         run = replayed_kernels(got["program"], _arrays(case))
         require_launch(run)
         _judge_sum(case, run)
@@ -65,8 +65,8 @@ class OrderMatters(Exercise):
         if all(_same(*pair) for pair in zip(found, right, strict=True)):
             return None
         if all(_same(*pair) for pair in zip(found, [one[::-1] for one in right], strict=True)):
-            then = "(smallest, largest)"
-            return Wrong("the two sums came the other way round", why="the largest one came first", next=then)
+            then = "return (smallest, largest)"
+            return Wrong("the two sums are swapped", why="the largest sum comes first", next=then)
         for rule, what, why, then in _RULES:
             given = [case["slips"].get(rule, case_right) for case, case_right in zip(cases, right, strict=True)]
             if all(
@@ -83,9 +83,8 @@ class OrderMatters(Exercise):
     def format_answer(self, case: Any, got: Any) -> str:
         """The range, and what the kernels read."""
         run = replayed_kernels(got["program"], _arrays(case))
-        return (
-            f"{got['range'][0]:.9g} to {got['range'][1]:.9g}; {run.launches} launch(es), {_readers(run)} block(s) read"
-        )
+        reading = f"{counted(run.launches, 'launch')}, with {counted(_readers(run), 'block')} reading values"
+        return f"{got['range'][0]:.9g} to {got['range'][1]:.9g}; {reading}"
 
 
 def _arrays(case: Any) -> dict[str, tuple[list[int], str]]:
@@ -97,32 +96,32 @@ def _judge_sum(case: Any, run: WarpReplay) -> None:
     (origin,) = run.origins("out")
     if run.undefined and not run.races:
         what, place, thread = run.undefined[0]
-        why = f"thread {thread} of a block reads place {place} of {what}"
+        why = f"thread {thread} of a block reads element {place} of {what}"
         raise Wrong("an element of shared memory is read before it is written", why=why, next="write all of it first")
     leaves = {leaf: times for leaf, times in run.leaves(origin).items() if leaf[0] == "values"}
     if not leaves:
-        why = "nothing of values has come into out[0]"
-        raise Wrong("out[0] is no sum of the values", why=why, next="the last kernel writes it")
+        why = "no element of values has been added to out[0]"
+        raise Wrong("out[0] is not a sum of the values", why=why, next="write the sum to out[0] in the last kernel")
     if run.races and (len(leaves) < case["count"] or ("nothing", 0) in run.leaves(origin)):
         require_order(run)
     missing = [place for place in range(case["count"]) if ("values", place) not in leaves]
     if missing:
-        why = f"values[{missing[0]}] is not in the sum, and {len(missing)} of {case['count']} are missing"
+        why = f"values[{missing[0]}] is not in the sum; in all, {len(missing)} of {case['count']} are missing"
         raise Wrong("some values are not in the sum", why=why, next="which thread adds the last ones?")
     twice = [leaf[1] for leaf, times in leaves.items() if times != 1]
     if twice:
-        why = f"values[{twice[0]}] is in it {leaves['values', twice[0]]} times"
-        raise Wrong("some values are in the sum more than once", why=why, next="which threads take that one?")
+        why = f"the sum contains values[{twice[0]}] {leaves['values', twice[0]]} times"
+        raise Wrong("some values are in the sum more than once", why=why, next="which threads add that one?")
     added = {leaf[1]: times for leaf, times in run.leaves(origin).items() if leaf[0] == "constant" and leaf[1] != 0.0}
     if added:
         number, times = next(iter(added.items()))
-        why = f"{number:g} is in it {times} time(s)"
+        why = f"the sum contains {number:g} {counted(times, 'time')}"
         what = "the sum includes a number that is not one of the values"
-        raise Wrong(what, why=why, next="where does each thread begin?")
+        raise Wrong(what, why=why, next="with which value does each thread begin?")
     others = run.operations(origin) - {"+"}
     if others:
-        why = f"a {min(others)} is in it"
-        raise Wrong("the result is not made by additions alone", why=why, next="add the values")
+        why = f"it contains the operation {min(others)}"
+        raise Wrong("the result does not come from additions only", why=why, next="only add the values")
 
 
 def _judge_beginning(run: WarpReplay) -> None:
@@ -131,10 +130,11 @@ def _judge_beginning(run: WarpReplay) -> None:
     strange = {leaf for leaf in run.leaves(origin) if leaf[0] not in ("values", "constant", "nothing")}
     if strange:
         array, place = min(strange)
-        why = f"{array}[{place}] was added as it was before the first launch"
+        why = f"{array}[{place}] is added with the value that it had before the first launch"
         atomic = any(one.op == "atomic_add" and one.array == array for one in run.requests)
-        what = "atomics add to memory that was never set" if atomic else "memory that was never set is added"
-        raise Wrong(what, why=why, next="write it first, or do not read it")
+        memory = "memory that was never initialized"
+        what = f"atomics add to {memory}" if atomic else f"the sum includes {memory}"
+        raise Wrong(what, why=why, next="write to it first, or do not read it")
 
 
 def _judge_arrivals(case: Any, text: str, run: WarpReplay) -> None:
@@ -144,23 +144,22 @@ def _judge_arrivals(case: Any, text: str, run: WarpReplay) -> None:
         again = replayed_kernels(text, _arrays(case), arrival_seed=seed)
         if again.shape_of(again.origins("out")[0]) != first:
             adds = sum(one.op == "atomic_add" for one in run.requests)
-            why = "with another order of arrival, other sums are rounded"
-            why += f"; {adds} request(s) add atomically" if adds else ""
-            then = "let each block write its sum to a place of its own, and add these in an order that you choose"
-            raise Wrong("the order of additions is the order of arrival", why=why, next=then)
+            why = "when threads arrive in a different order, different sums are rounded"
+            why += f"; there are {counted(adds, 'request')} with atomic additions" if adds > 1 else ""
+            then = "let each block write its sum to its own element, and add these sums in an order that you choose"
+            raise Wrong("the order of additions depends on the order of arrival", why=why, next=then)
 
 
 def _judge_work(run: WarpReplay) -> None:
     readers = _readers(run)
     if readers < LEAST_BLOCKS:
-        why = f"{readers} block(s) read values, and {LEAST_BLOCKS} are asked for"
-        raise Wrong(
-            "too few blocks share the work", why=why, next="a block sums a part; a second launch adds the parts"
-        )
+        why = f"only {counted(readers, 'block')} read values; at least {LEAST_BLOCKS} are required"
+        then = "let each block sum a part, and add the parts in a second launch"
+        raise Wrong("too few blocks share the work", why=why, next=then)
     chain = run.depth(run.origins("out")[0])
     if chain > LONGEST_CHAIN:
-        why = f"{chain} additions wait for each other, and {LONGEST_CHAIN} are allowed"
-        then = "more threads with fewer values each, and a tree in each block"
+        why = f"a chain of {chain} additions depend on each other; at most {LONGEST_CHAIN} are allowed"
+        then = "use more threads with fewer values each, and a tree in each block"
         raise Wrong("one thread adds too many values, one after the other", why=why, next=then)
 
 
@@ -188,57 +187,62 @@ def _same(one: Any, other: Any) -> bool:
 _RULES: tuple[tuple[str, str, str, str], ...] = (
     (
         "rounded_once",
-        "every addition is rounded: these are sums in 64 bits",
-        "Python added, and the end was rounded, or nothing was",
+        "sums are not rounded after every addition",
+        "they are computed in 64 bits; only the final sum is rounded, or nothing is",
         "round inside the loop, after each addition",
     ),
     (
         "never_rounded",
-        "every addition is rounded: these are sums in 64 bits",
-        "Python added, and the end was rounded, or nothing was",
+        "sums are not rounded after every addition",
+        "they are computed in 64 bits; only the final sum is rounded, or nothing is",
         "round inside the loop, after each addition",
     ),
     (
         "sorted",
-        "the extremes are not the sums of sorted values",
-        "up and down were tried, in all cases",
-        "every order can be the one that loses least or most",
+        "only sorted orders are tried",
+        "in all cases, your sums are those of the values in ascending and descending order",
+        "try every order: any of them can lose the least or the most",
     ),
     (
         "there_and_back",
-        "two orders are not all orders",
-        "forwards and backwards were tried, in all cases",
-        "itertools.permutations",
+        "only two orders are tried",
+        "in all cases, your sums are those of the list forwards and backwards",
+        "use itertools.permutations to try every order",
     ),
-    ("as_given", "one order has one sum", "the order given was added, in all cases", "itertools.permutations"),
+    (
+        "as_given",
+        "only one order is tried",
+        "in all cases, both sums are those of the given order",
+        "use itertools.permutations to try every order",
+    ),
     (
         "by_size",
-        "the extremes are not the sums of values by size",
-        "small first and large first were tried, in all cases",
-        "every order can be the one that loses least or most",
+        "only orders by absolute value are tried",
+        "in all cases, your sums are those with small values first and with large values first",
+        "try every order: any of them can lose the least or the most",
     ),
     (
         "equal_once",
-        "values that are equal are added once each",
-        "equal values were added as one, in all cases",
-        "a set keeps one of several equal values: permute the list itself",
+        "several equal values are added only once",
+        "this happens in all cases",
+        "permute the list itself: a set keeps only one of several equal values",
     ),
     (
         "first_twice",
         "the first value of each order is added twice",
-        "each sum started with the first value and then added it again, in all cases",
-        "a sum that begins with the first value goes on with the second",
+        "in all cases, each sum starts with the first value and then adds it again",
+        "start with the first value, and continue with the second",
     ),
     (
         "in_float32",
-        "sums are rounded in single precision (float32), whatever the format is",
-        "in all cases",
-        "hand fmt on",
+        "sums are always rounded in single precision (float32)",
+        "this happens in all cases, even if the format is different",
+        "round to `fmt` instead",
     ),
     (
         "in_float16",
-        "sums are rounded in half precision (float16), whatever the format is",
-        "in all cases",
-        "hand fmt on",
+        "sums are always rounded in half precision (float16)",
+        "this happens in all cases, even if the format is different",
+        "round to `fmt` instead",
     ),
 )

@@ -28,14 +28,15 @@ class WarpPaths(Exercise):
             last = min(case["block"], len(case["paths"]))
             warps = [(at, min(at + LANES, last)) for at in range(0, last, LANES)]
             parts = " and ".join(_issued_by(case, *one) for one in dict.fromkeys((warps[0], warps[-1])))
-            why = f"{got['issued']} for {want['issued']}; of the first block, {parts}"
-            then = "count such a warp by hand: its different paths, once each; a block's last warp ends with the block"
-            raise Wrong("warps issue another number of instructions", why=why, next=then)
+            why = f"got {got['issued']}, expected {want['issued']}; in the first block, {parts}"
+            then = "count each different path of such a warp once; the last warp of a block ends with the block"
+            raise Wrong("the number of issued instructions is wrong", why=why, next=then)
         if not case["can_be_sorted"]:
             return
         if sorted(got["order"]) != list(range(len(case["paths"]))):
-            why = f"{len(got['order'])} numbers for {len(case['paths'])} elements"
-            raise Wrong("the order does not have every element once", why=why, next="the numbers of elements, from 0")
+            why = f"the order has {len(got['order'])} numbers for {len(case['paths'])} elements"
+            then = "return the number of each element once; numbers start at 0"
+            raise Wrong("the order does not contain every element once", why=why, next=then)
         if _mixed(case, got["order"]):
             raise _unsorted(case, got["order"])
 
@@ -73,64 +74,66 @@ def _unsorted(case: Any, order: list[int]) -> Wrong:
     first, block = _mixed(case, order)[0], case["block"]
     why = f"warp {first // LANES} has {len({case['paths'][number] for number in order[first : first + LANES]})} paths"
     if not _mixed(case, sorted(range(len(order)), key=order.__getitem__)):
-        then = "the list is read in turn: its first entry is the number of the element that comes first"
-        return Wrong("that is each element's place in the order, not the order", why=why, next=then)
+        then = "let the first entry be the number of the element that comes first"
+        return Wrong("the result gives each element's position in the order, not the order", why=why, next=then)
     own = [order[at : at + block] for at in range(0, len(order), block)]
     if all(min(mine) // block == max(mine) // block == at for at, mine in enumerate(own)) and order != sorted(order):
-        then = "you may move elements to other blocks: all blocks take their threads from one list"
-        return Wrong("elements are sorted within their blocks alone", why=why, next=then)
+        then = "move elements to other blocks, too: one order covers all blocks"
+        return Wrong("elements are sorted only within their blocks", why=why, next=then)
     lengths = [case["lengths"][case["paths"][number]] for number in order]
     if all(len(set(lengths[at : at + LANES])) == 1 for at in range(0, len(lengths), LANES)):
-        then = "put those of one name together: lengths[name] may be equal for two names"
-        return Wrong("two paths of one length are still two paths", why=f"{why}, all of one length", next=then)
-    return Wrong("in this order some warps still take several paths", why=why, next="bring equal paths together")
+        then = "group elements by name: lengths[name] may be equal for two names"
+        return Wrong(
+            "paths of the same length are treated as one path", why=f"{why}, all of the same length", next=then
+        )
+    return Wrong("in your order, some warps still take several paths", why=why, next="bring equal paths together")
 
 
 _ALL = "in all cases"
 SAID: dict[str, tuple[str, str, str]] = {
     "longest": (
-        "a warp issues all of its paths, not the longest alone",
-        f"the longest path of each warp was counted {_ALL}",
-        "one after the other",
+        "only the longest path of each warp is counted",
+        f"this happens {_ALL}",
+        "count all paths of a warp: they are issued one after the other",
     ),
     "every thread": (
-        "a warp issues a path once for all its threads",
-        f"every thread's path was counted {_ALL}",
-        "threads of one path go together",
+        "the path of every thread is counted separately",
+        f"this happens {_ALL}",
+        "count each path of a warp once: all threads on it run together",
     ),
     "shortest": (
-        "a warp issues all of its paths, not the shortest alone",
-        f"the shortest path of each warp was counted {_ALL}",
-        "one after the other",
+        "only the shortest path of each warp is counted",
+        f"this happens {_ALL}",
+        "count all paths of a warp: they are issued one after the other",
     ),
     "across blocks": (
-        "warps begin anew with each block",
-        f"32 elements in a row were a warp across blocks {_ALL}",
-        "the last warp of a block may be short",
+        "warps reach from one block into the next",
+        f"every 32 consecutive elements are counted as a warp {_ALL}",
+        "begin a new warp with each block: the last warp of a block may be short",
     ),
     "by block": (
-        "paths differ within a warp, not within a block",
-        f"every warp issued all paths of its block {_ALL}",
-        "a warp skips what none of its threads takes",
+        "the paths of a whole block are counted for each warp",
+        f"every warp issues all paths of its block {_ALL}",
+        "leave out the paths that none of the warp's threads takes",
     ),
     "by list": (
-        "a warp issues the paths of its own threads",
-        f"every warp issued all paths of the list {_ALL}",
-        "a warp skips what none of its threads takes",
+        "the paths of the whole list are counted for each warp",
+        f"every warp issues all paths of the list {_ALL}",
+        "leave out the paths that none of the warp's threads takes",
     ),
     "half warps": (
-        "a warp has 32 threads",
-        f"warps of 16 were counted {_ALL}",
-        "32 in a row, or what is left of a block",
+        "warps are counted with 16 threads instead of 32",
+        f"this happens {_ALL}",
+        "use 32 consecutive threads, or what is left of a block",
     ),
     "lengths for paths": (
-        "two paths of one length are issued one after the other",
-        f"their instructions were counted once {_ALL}",
+        "two paths of the same length are counted as one",
+        f"each different length of a warp's paths is counted once {_ALL}",
         "collect the names of a warp's paths, not their lengths",
     ),
     "times lanes": (
-        "an instruction of a warp is one, however many threads it has",
-        f"what warps issue was multiplied by their threads {_ALL}",
-        "threads of a warp go together",
+        "an instruction is counted once per thread instead of once per warp",
+        f"the instructions of a warp are multiplied by its number of threads {_ALL}",
+        "count an instruction of a warp once: its threads execute it together",
     ),
 }

@@ -6,7 +6,7 @@ from typing import Any
 
 from edl_labs.checks import Exercise, close, exercise
 from edl_labs.errors import Wrong
-from edl_labs.units import byte_rate, seconds
+from edl_labs.units import byte_rate, counted, seconds
 
 _FREE = 1e40  # per second: what computes or moves at this rate costs nothing
 _CLOSEST = 1e-12  # what free things still cost, in seconds
@@ -15,13 +15,13 @@ _GOOD = 1.0001  # of the best time: two choices whose prices are equal are equal
 # A part: what of the chip is free when it is asked alone, and what it is in words.
 PARTS: dict[str, tuple[dict[str, float], str]] = {
     "computing": ({"byte_per_s": _FREE, "launch_s": 0.0}, "the waves of blocks"),
-    "adding up": ({"sm_flop_per_s": _FREE, "launch_s": 0.0}, "the bytes of sums that are split"),
+    "adding up": ({"sm_flop_per_s": _FREE, "launch_s": 0.0}, "the bytes of split sums"),
     "launching": ({"sm_flop_per_s": _FREE, "byte_per_s": _FREE}, "the second kernel's launch"),
 }
 _NEXT = {
-    "computing": "blocks, then waves, each rounded up; then the time of one wave",
-    "adding up": "which bytes are written, read, and written again, and with which split are there none?",
-    "launching": "one more launch, and only where there is a second kernel",
+    "computing": "count blocks, then waves, each rounded up; then compute the time of one wave",
+    "adding up": "which bytes are written, read, and written again? With which split are there none?",
+    "launching": "add one more launch, but only if there is a second kernel",
 }
 
 
@@ -52,29 +52,35 @@ class TileChoice(Exercise):
         self._judge_prices(case, got["seconds"], want["seconds"], "the parts are not added up", "")
         chosen, every = tuple(got["chosen"]), choices(case)
         if _A_DICT in chosen:
-            why, then = "best_tile gave a tile's dict", "(its number in chip['tiles'], split)"
-            raise Wrong("a tile is named by its number in the list", why=why, next=then)
+            why, then = "best_tile must name a tile by its number", "return (its number in chip['tiles'], split)"
+            raise Wrong("best_tile returns a tile's dict instead of its number", why=why, next=then)
         if chosen not in every:
-            why = f"{chosen} for {len(case['chip']['tiles'])} tiles and splits of {case['chip']['splits']}"
+            splits = f"splits {case['chip']['splits']}"
+            why = f"best_tile returned {chosen}; there are {len(case['chip']['tiles'])} tiles and the {splits}"
             then = "return (number of the tile, split), and take the split from chip['splits']"
-            raise Wrong("that is not a tile and split of this chip", why=why, next=then)
+            raise Wrong("the result is not a tile and a split of this chip", why=why, next=then)
         took, best = want["seconds"][every.index(chosen)], min(want["seconds"])
         if took > _GOOD * best:
-            why = f"tile {chosen[0]} in {chosen[1]} part(s) takes {seconds(took)}, but {seconds(best)} is possible"
+            parts = counted(chosen[1], "part")
+            why = f"tile {chosen[0]} in {parts} takes {seconds(took)}, but {seconds(best)} is possible"
             raise Wrong("another tile or split is faster", why=why, next="compute the time of each, and compare")
 
     def _judge_prices(self, case: Any, got: list[Any], want: list[Any], what: str, part: str) -> None:
         for (tile, split), found, right in zip(choices(case), got, want, strict=True):
             if not close(found, right, atol=_CLOSEST):
                 one = case["chip"]["tiles"][tile]
-                why = f"tiles of {one['m']} x {one['n']}, sum in {split} part(s): {found:.4g} s; {right:.4g} s is right"
-                raise Wrong(what, why=why, next=_NEXT.get(part, "waves, and with a split what comes after them"))
+                why = f"tiles of {one['m']} x {one['n']}, with sums in {counted(split, 'part')}: "
+                why += f"got {found:.4g} s, expected {right:.4g} s"
+                raise Wrong(
+                    what, why=why, next=_NEXT.get(part, "add the second kernel to the waves if there is a split")
+                )
 
     def format_case(self, case: Any) -> str:
         """The product and the chip."""
         chip = case["chip"]
         tiles = ", ".join(
-            f"{one['m']} x {one['n']} ({one['efficiency']:g}, {one['per_sm']} an SM)" for one in chip["tiles"]
+            f"{one['m']} x {one['n']} (efficiency {one['efficiency']:g}, {one['per_sm']} per SM)"
+            for one in chip["tiles"]
         )
         return (
             f"{case['m']} x {case['n']} over {case['k']}; {chip['sm_count']} SMs of {chip['sm_flop_per_s']:.3g} "
@@ -86,7 +92,7 @@ class TileChoice(Exercise):
         """The choice with its price."""
         chosen = tuple(got["chosen"])
         took = f", {got['seconds'][choices(case).index(chosen)]:.4g} s" if chosen in choices(case) else ""
-        return f"best_tile gives {chosen}{took}"
+        return f"best_tile returns {chosen}{took}"
 
 
 def choices(case: Any) -> list[tuple[int, int]]:

@@ -20,7 +20,7 @@ def transpose(gpu, src, dst):
 
 
 # %% mistake="block_of_16"
-# told: threads of a warp meet at one bank of shared memory
+# told: threads of a warp access the same bank of shared memory
 def transpose(gpu, src, dst):
     """Blocks of 16 by 16, and a tile with longer rows."""
     rows, columns = src.shape
@@ -67,7 +67,7 @@ def transpose(gpu, src, dst):
 
 
 # %% mistake="elements_stay"
-# told: elements of dst come from other places of src
+# told: elements of dst come from the wrong positions in src
 # %% replace
 dst[left + row, top + x] = tile[x, row]
 # %% by
@@ -75,7 +75,7 @@ dst[left + row, top + x] = tile[row, x]
 
 
 # %% mistake="grid_by_heart"
-# told: the grid does not reach all of a larger matrix
+# told: the grid does not cover all of a larger matrix
 def transpose(gpu, src, dst):
     """Four blocks, whatever the size."""
 
@@ -179,7 +179,7 @@ tile = cuda.shared.array((32, 33), "float32")
 
 
 # %% mistake="tiles_stay"
-# told: elements are turned within their tile, and tiles are not
+# told: elements are transposed within their tiles, but the tiles are not
 # %% replace
 if left + row < columns and top + x < rows:
     dst[left + row, top + x] = tile[x, row]

@@ -1,5 +1,5 @@
 # %% mistake="stem_adds_times"
-# told: computing and moving overlap
+# told: computing and moving do not overlap in your time
 # %% replace
 total_s += max(flop / machine["flop_per_s"], moving_s)
 # %% by
@@ -7,7 +7,7 @@ total_s += flop / machine["flop_per_s"] + moving_s
 
 
 # %% mistake="stem_at_least_the_multiple"
-# told: more channels than the multiple are rounded up too
+# told: channels above the multiple are not rounded up
 # %% replace
 inputs, padded = channels, -(-channels // step) * step
 # %% by
@@ -15,7 +15,7 @@ inputs, padded = channels, max(channels, step)
 
 
 # %% mistake="stem_conv_weights_left"
-# told: a dense convolution moves its weights too
+# told: the weights of dense convolutions are left out
 # %% replace
 elements += weights + went
 # %% by
@@ -23,7 +23,7 @@ elements += went + (weights if kind == "depthwise" else 0)
 
 
 # %% mistake="stem_depthwise_dense"
-# told: a depth-wise convolution has one input channel for each output
+# told: depth-wise convolutions are counted as dense ones
 # %% replace
 inputs, padded = 1, 1
 # %% by
@@ -31,7 +31,7 @@ inputs, padded = 1, channels
 
 
 # %% mistake="stem_depthwise_weights_left"
-# told: a depth-wise convolution moves its weights too
+# told: the weights of depth-wise convolutions are left out
 # %% replace
 elements += weights + went
 # %% by
@@ -39,7 +39,7 @@ elements += went + (weights if kind == "conv" else 0)
 
 
 # %% mistake="stem_every_pixel"
-# told: FLOPs scale with the output, not the input
+# told: FLOP are counted for input pixels instead of output pixels
 # %% replace
 flop = 2 * went * padded * layer["kernel"] ** 2
 # %% by
@@ -50,7 +50,7 @@ flop *= padded * layer["kernel"] ** 2
 
 
 # %% mistake="stem_flop_alone"
-# told: FLOP are no seconds: bytes are left out
+# told: bytes are left out of a layer's time
 # %% replace
 moving_s = 2 * elements / machine["byte_per_s"]
 total_s += max(flop / machine["flop_per_s"], moving_s)
@@ -59,7 +59,7 @@ total_s += flop / machine["flop_per_s"]
 
 
 # %% mistake="stem_folded_moves"
-# told: what is folded moves nothing
+# told: folded layers move bytes
 # %% replace
 elements = 0
 # %% by
@@ -67,7 +67,7 @@ elements += came
 
 
 # %% mistake="stem_four_bytes"
-# told: an element has 2 bytes
+# told: elements are counted with 4 bytes instead of 2
 # %% replace
 moving_s = 2 * elements / machine["byte_per_s"]
 # %% by
@@ -75,7 +75,7 @@ moving_s = 4 * elements / machine["byte_per_s"]
 
 
 # %% mistake="stem_macs"
-# told: a multiplication and an addition are two operations
+# told: a multiplication and an addition are counted as one operation
 # %% replace
 flop = 2 * went * padded * layer["kernel"] ** 2
 # %% by
@@ -83,7 +83,7 @@ flop = went * padded * layer["kernel"] ** 2
 
 
 # %% mistake="stem_no_weights"
-# told: weights are moved too
+# told: the bytes of the weights are left out
 # %% replace
 inputs, padded = 1, 1
 if kind == "conv":
@@ -104,7 +104,7 @@ elements += went
 
 
 # %% mistake="stem_norm_twice"
-# told: layer normalization reads its input once
+# told: layer normalization reads its input twice
 # %% replace
 elements += came if kind == "layer_norm" else 2 * came
 # %% by
@@ -112,7 +112,7 @@ elements += 2 * came
 
 
 # %% mistake="stem_pads_bytes"
-# told: zeros of the padding are computed, and not moved
+# told: the bytes of the input are padded
 # %% replace
 elements += weights + went
 # %% by
@@ -122,7 +122,7 @@ if kind == "conv":
 
 
 # %% mistake="stem_pads_weights"
-# told: weights are not padded in memory
+# told: the bytes of the weights are padded
 # %% replace
 inputs, padded = 1, 1
 # %% by
@@ -138,7 +138,7 @@ weights = channels * padded * layer["kernel"] ** 2
 
 
 # %% mistake="stem_real_channels"
-# told: tensor cores compute a multiple of channels
+# told: the input channels of dense convolutions are not rounded up
 # %% replace
 step = machine["multiple"]
 inputs, padded = channels, -(-channels // step) * step
@@ -147,7 +147,7 @@ inputs, padded = channels, channels
 
 
 # %% mistake="stem_se_reads_once"
-# told: squeeze-and-excitation reads its input twice
+# told: squeeze-and-excitation reads its input only once
 # %% replace
 elements += came if kind == "layer_norm" else 2 * came
 # %% by
@@ -167,7 +167,7 @@ width *= layer["factor"]
 
 
 # %% mistake="stem_view"
-# told: rearranging pixels moves them
+# told: rearranging pixels moves no bytes
 # %% replace
 elements += came
 # %% by
@@ -175,7 +175,7 @@ elements = 0
 
 
 # %% mistake="stem_whole_roofline"
-# told: each layer has a longer time of its own
+# told: the longer time is chosen for the whole stem, not for each layer
 # %% replace
 total_s = 0.0
 # %% by

@@ -1,5 +1,5 @@
 # %% mistake="sum_adds_atomically"
-# told: the order of additions is the order of arrival
+# told: the order of additions depends on the order of arrival
 def steady_sum(gpu, values, out):
     """Blocks add their sums as they come."""
 
@@ -157,7 +157,7 @@ for i in range(first, len(values) // 256 * 256 or 1, 256):
 
 
 # %% mistake="sum_out_not_cleared"
-# told: atomics add to memory that was never set
+# told: atomics add to memory that was never initialized
 # %% replace
 total = parts[0]
 for i in range(1, len(parts)):
@@ -176,7 +176,7 @@ cuda.syncthreads()
 
 
 # %% mistake="sums_in_float16"
-# told: sums are rounded in half precision (float16), whatever the format is
+# told: sums are always rounded in half precision (float16)
 # %% replace
 total = rounded(total + value, fmt)
 # %% by
@@ -184,7 +184,7 @@ total = rounded(total + value, "float16")
 
 
 # %% mistake="sums_in_float32"
-# told: sums are rounded in single precision (float32), whatever the format is
+# told: sums are always rounded in single precision (float32)
 # %% replace
 total = rounded(total + value, fmt)
 # %% by
@@ -192,7 +192,7 @@ total = rounded(total + value, "float32")
 
 
 # %% mistake="sums_never_rounded"
-# told: every addition is rounded: these are sums in 64 bits
+# told: sums are not rounded after every addition
 # like: sums_rounded_once
 from itertools import permutations
 
@@ -204,7 +204,7 @@ def range_of_sums(values, fmt):
 
 
 # %% mistake="sums_of_a_set"
-# told: values that are equal are added once each
+# told: several equal values are added only once
 # %% replace
 sums = {added(order) for order in permutations(values)}
 # %% by
@@ -212,7 +212,7 @@ sums = {added(order) for order in permutations(set(values))}
 
 
 # %% mistake="sums_of_sorted"
-# told: the extremes are not the sums of sorted values
+# told: only sorted orders are tried
 # %% replace
 sums = {added(order) for order in permutations(values)}
 # %% by
@@ -220,7 +220,7 @@ sums = added(sorted(values)), added(sorted(values, reverse=True))
 
 
 # %% mistake="sums_one_order"
-# told: one order has one sum
+# told: only one order is tried
 # %% replace
 sums = {added(order) for order in permutations(values)}
 return min(sums), max(sums)
@@ -229,7 +229,7 @@ return added(values), added(values)
 
 
 # %% mistake="sums_rounded_once"
-# told: every addition is rounded: these are sums in 64 bits
+# told: sums are not rounded after every addition
 from itertools import permutations
 
 
@@ -240,7 +240,7 @@ def range_of_sums(values, fmt):
 
 
 # %% mistake="sums_two_orders"
-# told: two orders are not all orders
+# told: only two orders are tried
 # %% replace
 sums = {added(order) for order in permutations(values)}
 # %% by

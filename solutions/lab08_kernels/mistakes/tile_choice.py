@@ -1,7 +1,7 @@
 # %% mistake="tiles_all_efficient"
 # told: the efficiency of a tile is left out
-# why: every tile reached the SM's whole rate
-# next: small tiles reach less: that is what the field says
+# why: every tile reaches the SM's whole rate
+# next: use tile["efficiency"]: small tiles reach less of the rate
 # %% replace
 rate = chip["sm_flop_per_s"] * tile["efficiency"] / tile["per_sm"]
 # %% by
@@ -9,9 +9,9 @@ rate = chip["sm_flop_per_s"] / tile["per_sm"]
 
 
 # %% mistake="tiles_always_reduced"
-# told: without a split there is no second kernel
-# why: its bytes and launch were counted with one part too
-# next: one part needs no adding up
+# told: the second kernel is counted even without a split
+# why: its bytes and its launch are added with one part, too
+# next: add nothing if there is only one part
 # %% replace
 if split > 1:
     moved = (2 * 4 * split + 2) * m * n
@@ -22,7 +22,7 @@ spent_s += moved / chip["byte_per_s"] + chip["launch_s"]
 
 
 # %% mistake="tiles_as_dicts"
-# told: a tile is named by its number in the list
+# told: best_tile returns a tile's dict instead of its number
 # %% replace
 return min(((tile, split) for tile in tiles for split in chip["splits"]), key=took)
 # %% by
@@ -33,9 +33,9 @@ return chip["tiles"][tile], split
 
 
 # %% mistake="tiles_at_full_rate"
-# told: blocks of one SM share its rate
-# why: each block had an SM's whole rate
-# next: two blocks at a time take as long as one after the other
+# told: blocks on the same SM do not share its rate
+# why: each block gets an SM's whole rate
+# next: how long do two blocks take if they run on one SM at the same time?
 # %% replace
 rate = chip["sm_flop_per_s"] * tile["efficiency"] / tile["per_sm"]
 # %% by
@@ -43,9 +43,9 @@ rate = chip["sm_flop_per_s"] * tile["efficiency"]
 
 
 # %% mistake="tiles_by_area"
-# told: a ragged tile is a whole block
-# why: the output's elements were divided by a tile's
-# next: tiles along m and tiles along n are each rounded up
+# told: a partial tile is counted as a fraction of a block
+# why: the output's elements are divided by a tile's elements
+# next: round up the number of tiles along m and along n separately
 from math import ceil
 
 # %% replace
@@ -72,10 +72,10 @@ def best_tile(m, n, k, chip):
 
 
 # %% mistake="tiles_halves"
-# told: sums of the parts take 8 bytes each: 4 are written, then read
+# told: the bytes of the parts' sums are half of what they should be
 # like: tiles_parts_once
-# why: 4 bytes of each were counted
-# next: who writes them, who reads them, and what is not rounded yet?
+# why: 4 bytes are counted for each sum instead of 8
+# next: which kernel writes them, which one reads them, and are they rounded yet?
 # %% replace
 moved = (2 * 4 * split + 2) * m * n
 # %% by
@@ -83,9 +83,9 @@ moved = (2 * 2 * split + 2) * m * n
 
 
 # %% mistake="tiles_k_in_fractions"
-# told: the part of k that a block sums is rounded up
-# why: parts of an element were summed
-# next: the slowest block has the part that is rounded up
+# told: the part of k that a block sums is not rounded up
+# why: k is divided by split with a fractional result
+# next: how many steps of k does the slowest block have?
 # %% replace
 flop = 2 * tile["m"] * tile["n"] * -(-k // split)
 # %% by
@@ -93,9 +93,9 @@ flop = 2 * tile["m"] * tile["n"] * k / split
 
 
 # %% mistake="tiles_largest"
-# told: the largest tile is not always the quickest
-# why: it was chosen in all cases
-# next: what do its waves look like?
+# told: the largest tile is always chosen
+# why: the largest tile is not always the fastest
+# next: how full are its waves?
 # %% replace
 tiles = range(len(chip["tiles"]))
 # %% by
@@ -104,9 +104,9 @@ tiles = [sizes.index(max(sizes))]
 
 
 # %% mistake="tiles_macs"
-# told: a multiplication and an addition are two operations
-# why: each pair was counted once
-# next: 2 FLOP for each element of a tile and of k
+# told: a multiplication and an addition are counted as one operation
+# why: each pair counts once
+# next: count 2 FLOP for each element of a tile and each step of k
 # %% replace
 flop = 2 * tile["m"] * tile["n"] * -(-k // split)
 # %% by
@@ -115,7 +115,7 @@ flop = tile["m"] * tile["n"] * -(-k // split)
 
 # %% mistake="tiles_never_split"
 # told: a split is never chosen
-# why: the choice is the best without one in all cases
+# why: in all cases, the choice is the best one without a split
 # next: price the splits too
 # %% replace
 return min(((tile, split) for tile in tiles for split in chip["splits"]), key=took)
@@ -125,8 +125,8 @@ return min(((tile, split) for tile in tiles for split in (1,)), key=took)
 
 # %% mistake="tiles_no_launch"
 # told: the second kernel's launch is left out
-# why: its bytes alone were counted
-# next: a launch has a price of its own
+# why: only its bytes are counted
+# next: add the price of a launch
 # %% replace
 spent_s += moved / chip["byte_per_s"] + chip["launch_s"]
 # %% by
@@ -134,9 +134,9 @@ spent_s += moved / chip["byte_per_s"]
 
 
 # %% mistake="tiles_no_output"
-# told: the output is written once more, in 2 bytes
-# why: only sums of the parts were counted
-# next: what does the second kernel put out?
+# told: the bytes of the final output are left out
+# why: only the sums of the parts are counted
+# next: what does the second kernel write?
 # %% replace
 moved = (2 * 4 * split + 2) * m * n
 # %% by
@@ -144,8 +144,8 @@ moved = 2 * 4 * split * m * n
 
 
 # %% mistake="tiles_one_an_sm"
-# told: an SM holds per_sm blocks at a time
-# why: waves of one block an SM were counted
+# told: waves are counted with one block per SM
+# why: an SM holds per_sm blocks at a time
 # next: how many blocks does the whole chip hold?
 # %% replace
 waves = -(-blocks // (chip["sm_count"] * tile["per_sm"]))
@@ -154,9 +154,9 @@ waves = -(-blocks // chip["sm_count"])
 
 
 # %% mistake="tiles_part_of_a_wave"
-# told: a wave that is not full takes as long as a full one
-# why: a part of a wave was counted as a part of its time
-# next: how many whole waves are there?
+# told: a partial wave is counted as a fraction of a wave's time
+# why: a wave that is not full takes as long as a full one
+# next: round up the number of waves
 # %% replace
 waves = -(-blocks // (chip["sm_count"] * tile["per_sm"]))
 # %% by
@@ -164,9 +164,9 @@ waves = blocks / (chip["sm_count"] * tile["per_sm"])
 
 
 # %% mistake="tiles_parts_once"
-# told: sums of the parts take 8 bytes each: 4 are written, then read
-# why: 4 bytes of each were counted
-# next: who writes them, who reads them, and what is not rounded yet?
+# told: the bytes of the parts' sums are half of what they should be
+# why: 4 bytes are counted for each sum instead of 8
+# next: which kernel writes them, which one reads them, and are they rounded yet?
 # %% replace
 moved = (2 * 4 * split + 2) * m * n
 # %% by
@@ -174,9 +174,9 @@ moved = (4 * split + 2) * m * n
 
 
 # %% mistake="tiles_rounded_down"
-# told: ragged tiles at the edges are left out
-# why: tiles were rounded down
-# next: who computes the last rows and columns?
+# told: partial tiles at the edges are left out
+# why: the numbers of tiles are rounded down
+# next: which blocks compute the last rows and columns?
 # %% replace
 blocks = -(-m // tile["m"]) * -(-n // tile["n"]) * split
 # %% by
@@ -184,9 +184,9 @@ blocks = (m // tile["m"]) * (n // tile["n"]) * split
 
 
 # %% mistake="tiles_split_all_of_k"
-# told: a block of a split sums only a part of k
-# why: every block summed all of k
-# next: k over split, rounded up
+# told: with a split, every block sums all of k
+# why: a block of a split sums only a part of k
+# next: divide k by split, and round up
 # %% replace
 flop = 2 * tile["m"] * tile["n"] * -(-k // split)
 # %% by
@@ -194,9 +194,9 @@ flop = 2 * tile["m"] * tile["n"] * k
 
 
 # %% mistake="tiles_split_by_place"
-# told: a split is given as it is, not by its place in the list
-# why: the quickest split's place in chip['splits'] came back
-# next: (number of the tile, split)
+# told: best_tile returns a split's position in the list instead of the split
+# why: it returned the position of the fastest split in chip['splits']
+# next: return (number of the tile, split)
 # %% replace
 return min(((tile, split) for tile in tiles for split in chip["splits"]), key=took)
 # %% by
@@ -207,9 +207,9 @@ return tile, chip["splits"].index(split)
 
 
 # %% mistake="tiles_split_for_free"
-# told: a split has a price: its sums are added up by a second kernel
-# why: a split cost nothing
-# next: which bytes are written and read, and who launches it?
+# told: a split costs nothing
+# why: a second kernel must add up its sums
+# next: which bytes are written and read, and what does a launch cost?
 # %% replace
 if split > 1:
     moved = (2 * 4 * split + 2) * m * n
@@ -218,9 +218,9 @@ if split > 1:
 
 
 # %% mistake="tiles_split_no_blocks"
-# told: a split makes more blocks
-# why: blocks were those of the output's tiles, with every split
-# next: each tile is given to how many blocks?
+# told: a split does not make more blocks
+# why: blocks are counted as the tiles of the output with every split
+# next: how many blocks compute each tile?
 # %% replace
 blocks = -(-m // tile["m"]) * -(-n // tile["n"]) * split
 # %% by
@@ -228,8 +228,8 @@ blocks = -(-m // tile["m"]) * -(-n // tile["n"])
 
 
 # %% mistake="tiles_splits_by_heart"
-# told: best_tile tries other splits than chip['splits']
-# why: best_tile gave a split that is not in chip['splits']
+# told: best_tile tries splits that are not in chip['splits']
+# why: best_tile returned a split that is not in chip['splits']
 # next: take the split from chip['splits']
 def best_tile(m, n, k, chip):
     """Tries the splits of the lab's own chip."""
@@ -245,8 +245,8 @@ def best_tile(m, n, k, chip):
 
 # %% mistake="tiles_without_per_sm"
 # told: per_sm is left out
-# why: SMs held one block each
-# next: it makes waves larger, and each block slower
+# why: every SM holds only one block
+# next: use it twice: it makes waves larger, and each block slower
 # %% replace
 waves = -(-blocks // (chip["sm_count"] * tile["per_sm"]))
 # %% by
@@ -259,8 +259,8 @@ rate = chip["sm_flop_per_s"] * tile["efficiency"]
 
 # %% mistake="tiles_k_rounded_down"
 # told: the rest of k is left out
-# why: k over split was rounded down
-# next: who sums the last elements?
+# why: k divided by split is rounded down
+# next: which block sums the last elements?
 # %% replace
 flop = 2 * tile["m"] * tile["n"] * -(-k // split)
 # %% by
@@ -268,8 +268,8 @@ flop = 2 * tile["m"] * tile["n"] * (k // split)
 
 
 # %% mistake="tiles_parts_in_one_place"
-# told: every block writes its sums, and all of them are read
-# why: one of the two was counted for a single output
+# told: writing or reading the parts is counted for a single output
+# why: every block writes its sums, and all of them are read
 # next: how many outputs are written in parts, and how many are read?
 # %% replace
 moved = (2 * 4 * split + 2) * m * n
@@ -278,9 +278,9 @@ moved = (4 * split + 4 + 2) * m * n
 
 
 # %% mistake="tiles_output_in_fp32"
-# told: the output is written in 2 bytes
-# why: 4 were counted
-# next: sums of the parts have 4, the output has 2
+# told: the final output is counted with 4 bytes per element
+# why: only the sums of the parts take 4 bytes
+# next: count 2 bytes per element of the final output
 # %% replace
 moved = (2 * 4 * split + 2) * m * n
 # %% by
@@ -288,9 +288,9 @@ moved = (2 * 4 * split + 4) * m * n
 
 
 # %% mistake="tiles_parts_in_2_bytes_one_way"
-# told: sums of the parts have 4 bytes on both ways
-# why: 2 were counted on one of them
-# next: the second kernel reads what was written
+# told: sums of the parts take 2 bytes in one direction
+# why: the second kernel reads what was written, 4 bytes each time
+# next: count 4 bytes in both directions
 # %% replace
 moved = (2 * 4 * split + 2) * m * n
 # %% by
@@ -298,9 +298,9 @@ moved = (4 * split + 2 * split + 2) * m * n
 
 
 # %% mistake="tiles_a_part_fewer"
-# told: every part is written and read, the first one too
-# why: one part fewer was counted
-# next: split blocks, each with sums
+# told: the sums of one part are left out
+# why: every part is written and read, including the first
+# next: count the sums of all `split` parts
 # %% replace
 moved = (2 * 4 * split + 2) * m * n
 # %% by
@@ -308,9 +308,9 @@ moved = (2 * 4 * (split - 1) + 2) * m * n
 
 
 # %% mistake="tiles_real_flop"
-# told: a block computes a whole tile, ragged or not
-# why: the product's own FLOP were shared out among blocks
-# next: 2 FLOP for each element of a tile and of its part of k
+# told: partial tiles compute only their own elements
+# why: the product's own FLOP are divided among the blocks
+# next: count 2 FLOP for each element of a whole tile and of its part of k
 # %% replace
 flop = 2 * tile["m"] * tile["n"] * -(-k // split)
 # %% by
@@ -318,9 +318,9 @@ flop = 2 * m * n * k / blocks
 
 
 # %% mistake="tiles_ragged_along_n"
-# told: ragged tiles along n are left out
-# why: tiles were rounded up along m and down along n
-# next: who computes the last columns?
+# told: partial tiles along n are left out
+# why: tiles are rounded up along m and down along n
+# next: which blocks compute the last columns?
 # %% replace
 blocks = -(-m // tile["m"]) * -(-n // tile["n"]) * split
 # %% by
@@ -328,9 +328,9 @@ blocks = -(-m // tile["m"]) * (n // tile["n"]) * split
 
 
 # %% mistake="tiles_ragged_along_m"
-# told: ragged tiles along m are left out
-# why: tiles were rounded up along n and down along m
-# next: who computes the last rows?
+# told: partial tiles along m are left out
+# why: tiles are rounded up along n and down along m
+# next: which blocks compute the last rows?
 # %% replace
 blocks = -(-m // tile["m"]) * -(-n // tile["n"]) * split
 # %% by
@@ -338,9 +338,9 @@ blocks = (m // tile["m"]) * -(-n // tile["n"]) * split
 
 
 # %% mistake="tiles_split_as_room"
-# told: a split makes more and shorter blocks, and no more room for them
-# why: SMs held split times as many blocks, each over all of k
-# next: split blocks for each tile, each over its part of k
+# told: a split makes room for more blocks instead of making more blocks
+# why: SMs hold split times as many blocks, each over all of k
+# next: count split blocks for each tile, each over its part of k
 # %% replace
 blocks = -(-m // tile["m"]) * -(-n // tile["n"]) * split
 # %% by
@@ -357,8 +357,8 @@ flop = 2 * tile["m"] * tile["n"] * k
 
 # %% mistake="tiles_efficiency_twice"
 # told: the efficiency of a tile is counted twice
-# why: its square was taken
-# next: an SM's rate times the efficiency, once
+# why: its square is used
+# next: multiply an SM's rate by the efficiency once
 # %% replace
 rate = chip["sm_flop_per_s"] * tile["efficiency"] / tile["per_sm"]
 # %% by
@@ -366,9 +366,9 @@ rate = chip["sm_flop_per_s"] * tile["efficiency"] ** 2 / tile["per_sm"]
 
 
 # %% mistake="tiles_added_whole"
-# told: parts are outputs of m × n, not of whole tiles
-# why: the second kernel moved padded outputs
-# next: which elements of a ragged tile are written?
+# told: the second kernel moves whole tiles instead of m × n outputs
+# why: its bytes include the padding of partial tiles
+# next: which elements of a partial tile are written?
 # %% replace
 moved = (2 * 4 * split + 2) * m * n
 # %% by
@@ -376,8 +376,8 @@ moved = (2 * 4 * split + 2) * blocks / split * tile["m"] * tile["n"]
 
 
 # %% mistake="tiles_a_launch_a_part"
-# told: one launch adds up all parts
-# why: a launch was counted for each of them
+# told: a launch is counted for each part
+# why: a single launch adds up all parts
 # next: how many kernels come after the waves?
 # %% replace
 spent_s += moved / chip["byte_per_s"] + chip["launch_s"]
@@ -386,9 +386,9 @@ spent_s += moved / chip["byte_per_s"] + split * chip["launch_s"]
 
 
 # %% mistake="tiles_side_by_side"
-# told: parts are added up after the waves, not during them
-# why: the longer of the waves and the second kernel was taken
-# next: it reads what the waves have written: one comes after the other
+# told: the parts are added up during the waves, not after them
+# why: the longer of the two times is used
+# next: add the times: the second kernel reads what the waves have written
 # %% replace
 spent_s += moved / chip["byte_per_s"] + chip["launch_s"]
 # %% by
@@ -396,8 +396,8 @@ spent_s = max(spent_s, moved / chip["byte_per_s"] + chip["launch_s"])
 
 
 # %% mistake="tiles_smallest"
-# told: the smallest tile is not always the quickest
-# why: it was chosen
+# told: the smallest tile is always chosen
+# why: the smallest tile is not always the fastest
 # next: how much of the rate does it reach?
 # %% replace
 return min(((tile, split) for tile in tiles for split in chip["splits"]), key=took)
@@ -407,9 +407,9 @@ return min(((smallest, split) for split in chip["splits"]), key=took)
 
 
 # %% mistake="tiles_slowest"
-# told: the slowest is chosen
-# why: its price is the largest of all
-# next: min, or max?
+# told: the slowest choice is returned
+# why: its time is the longest of all
+# next: use min instead of max
 # %% replace
 return min(((tile, split) for tile in tiles for split in chip["splits"]), key=took)
 # %% by

@@ -1,5 +1,5 @@
 # %% mistake="paths_across_blocks"
-# told: warps begin anew with each block
+# told: warps reach from one block into the next
 def issued(paths, lengths, block):
     """32 in a row, whatever the block."""
     warps = [set(paths[at : at + 32]) for at in range(0, len(paths), 32)]
@@ -7,14 +7,14 @@ def issued(paths, lengths, block):
 
 
 # %% mistake="paths_by_length"
-# told: two paths of one length are still two paths
+# told: paths of the same length are treated as one path
 def sorted_paths(paths, lengths, block):
     """The numbers of the elements, shorter paths first."""
     return sorted(range(len(paths)), key=lambda i: lengths[paths[i]])
 
 
 # %% mistake="paths_every_thread"
-# told: a warp issues a path once for all its threads
+# told: the path of every thread is counted separately
 # %% replace
 total += sum(lengths[name] for name in set(mine[lane : lane + 32]))
 # %% by
@@ -22,7 +22,7 @@ total += sum(lengths[name] for name in mine[lane : lane + 32])
 
 
 # %% mistake="paths_longest"
-# told: a warp issues all of its paths, not the longest alone
+# told: only the longest path of each warp is counted
 # %% replace
 total += sum(lengths[name] for name in set(mine[lane : lane + 32]))
 # %% by
@@ -30,7 +30,7 @@ total += max(lengths[name] for name in mine[lane : lane + 32])
 
 
 # %% mistake="paths_names_for_numbers"
-# told: the order does not have every element once
+# told: the order does not contain every element once
 def sorted_paths(paths, lengths, block):
     """Numbers within their block."""
     order = []
@@ -41,7 +41,7 @@ def sorted_paths(paths, lengths, block):
 
 
 # %% mistake="paths_of_the_block"
-# told: paths differ within a warp, not within a block
+# told: the paths of a whole block are counted for each warp
 # %% replace
 for lane in range(0, len(mine), 32):
     total += sum(lengths[name] for name in set(mine[lane : lane + 32]))
@@ -51,7 +51,7 @@ for _ in range(0, len(mine), 32):
 
 
 # %% mistake="paths_set_of_lengths"
-# told: two paths of one length are issued one after the other
+# told: two paths of the same length are counted as one
 # %% replace
 total += sum(lengths[name] for name in set(mine[lane : lane + 32]))
 # %% by
@@ -59,7 +59,7 @@ total += sum({lengths[name] for name in mine[lane : lane + 32]})
 
 
 # %% mistake="paths_unsorted"
-# told: elements are sorted within their blocks alone
+# told: elements are sorted only within their blocks
 def sorted_paths(paths, lengths, block):
     """Sorts within each block."""
     order = []
