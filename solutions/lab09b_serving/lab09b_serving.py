@@ -4,7 +4,7 @@
 # A model is trained once and then used for years. Deck [001] asks: *how do I ensure the model can serve the demand?*
 # This lab begins with a service that cannot: 99 of 100 users should see a first word within five seconds, but some wait
 # for half a minute. At the end, the same model on the same device serves many times that load within the limit. You buy
-# nothing; you only change what the service caches, what it reads together, and which request it runs next.
+# nothing; you only change what the service caches, which requests share a batch, and which request runs next.
 #
 # After this lab you can
 #
@@ -26,8 +26,8 @@
 # | section | 5 | 6 | 7 |
 # | minutes | 26 | 25 | 31 |
 #
-# Your functions must not change their inputs unless the text says so. You need no GPU: requests are random and devices
-# are modelled, and both are labelled. *Write your prediction down* before you run the next cell: the result appears
+# Your functions must not change their inputs unless the text says so. You need no GPU: requests are random, devices are
+# modelled, and both are labelled. *Write your prediction down* before you run the next cell: the result appears
 # next to it only then. Lecture slides are quoted by deck: [000] optimizing training pipelines, [001] course
 # introduction, [002] software perspective.
 #
@@ -76,7 +76,7 @@ machine = serving.ServerMachine.of(
 
 
 def drawn_load(per_s, *, prompt=300, count=None, seed=9):
-    """Requests that come at random, for 40 s or longer, of drawn lengths."""
+    """Requests of random lengths that arrive at random for 40 s or longer."""
     rng = np.random.default_rng(seed)
     count = count or max(request_count, int(40 * per_s))
     times = serving.poisson_times(rng, count=count, per_s=per_s)
@@ -87,7 +87,7 @@ def drawn_load(per_s, *, prompt=300, count=None, seed=9):
 
 
 def one_by_one(server):
-    """A policy: the next request begins when the one before has ended."""
+    """A policy: the next request begins when the previous one has ended."""
     for request in server.finished:
         server.free(request)
     for request in server.running or server.waiting[:1]:
@@ -98,14 +98,14 @@ def one_by_one(server):
 
 
 def served(policy, per_s, **options):
-    """What became of a load under a policy."""
+    """The result of serving a load under a policy."""
     server = serving.VirtualServer(machine, drawn_load(per_s, **options))
     return serving.replay(server.run(policy))
 
 
 # %%
 predict("wait_half", "At 0.5 requests/s, p99 of the first word is", unit="s")
-predict("wait_one", "At 1 request a second, it is", unit="s")
+predict("wait_one", "At 1 request/s, it is", unit="s")
 
 # %%
 with reveal_prediction("wait_half", "wait_one") as truth:
@@ -116,7 +116,7 @@ with reveal_prediction("wait_half", "wait_one") as truth:
         print(f"modelled, {rate:g}/s: {told}, busy {run.utilisation:.0%}")
     _, axes = style.subplots(figsize=(9, 4))
     axes = serving_pictures.draw_requests(
-        axes, opening[1.0], title="1 a second (modelled)"
+        axes, opening[1.0], title="1 request per second (modelled)"
     )
     print("the limit is missed while the device is idle for part of the time")
     waits = [run.time_to_first_token_s(0.99) for run in opening.values()]
@@ -131,7 +131,7 @@ with reveal_prediction("wait_half", "wait_one") as truth:
 #
 # A new token attends to all tokens before it. Their keys and values do not change, so a server caches them: one key and
 # one value in every layer, for every head. **Predict:** with 32 layers and 32 heads of 128 numbers of 2 bytes, how many
-# bytes does a token leave in the cache, and how many does a sequence of 4096 tokens?
+# bytes does a token leave in the cache, and how many does a sequence of 4096 tokens leave?
 
 # %%
 predict("token_bytes", "A token leaves", unit="KiB")
@@ -139,13 +139,13 @@ predict("sequence_bytes", "4096 tokens leave", unit="GiB")
 
 # %% [markdown]
 # Write `decode(cache, q, k, v)`: one new token in each row of a batch, in one layer. `q` is [rows, heads, size], `k`
-# and `v` are [rows, kv_heads, size], not rotated yet. The cache is a dict: `"k"` and `"v"` are [rows, kv_heads, cells,
-# size], and `"lengths"` [rows] says how many cells of each row are filled. *Rows have different lengths*; the cells
-# after them hold old (finite) numbers of earlier requests. Every row has room for the new token. Keys in the cache are
-# already rotated. Write the new token's key and value into the cache, and increase `"lengths"` (in place, or as a new
-# tensor in the dict). Return the outputs, [rows, heads, size]: the softmax of the scores divided by the square root of
-# `size`, times the values. With fewer `kv_heads` than heads (grouped queries), the first `heads // kv_heads` heads
-# share the first kv head, and so on.
+# and `v` are [rows, kv_heads, size]; they have not been rotated yet. The cache is a dict: `"k"` and `"v"` are [rows,
+# kv_heads, cells, size], and `"lengths"` [rows] says how many cells of each row are filled. *Rows have different
+# lengths*; the unused cells after them contain old (finite) numbers from earlier requests. Every row has room for the
+# new token. Keys in the cache are already rotated. Write the new token's key and value into the cache, and increase
+# `"lengths"` (in place, or as a new tensor in the dict). Return the outputs, [rows, heads, size]: the softmax of the
+# scores divided by the square root of `size`, times the values. With fewer `kv_heads` than heads (grouped queries), the
+# first `heads // kv_heads` heads share the first kv head, and so on.
 #
 # Also write `fits(chip, model, tokens)`: how many sequences of `tokens` tokens fit into `chip["memory_bytes"]` next to
 # the weights (0 if not even the weights fit). A model is a dict of `parameters`, `layers`, `heads`, `kv_heads`,
@@ -181,7 +181,7 @@ def decode(cache, q, k, v):
 
 
 def fits(chip, model, tokens):
-    """How many sequences fit beside the weights."""
+    """How many sequences fit next to the weights."""
     ### BEGIN SOLUTION
     room = max(0, chip["memory_bytes"] - model["parameters"] * model["number_bytes"])
     kept = 2 * model["layers"] * model["kv_heads"] * model["head_size"]
@@ -200,9 +200,8 @@ with (
     shape = {"parameters": 6_738_000_000, "layers": 32, "heads": 32, "kv_heads": 32}
     shape |= {"head_size": 128, "number_bytes": 2}
     token = decoder.kv_token_bytes
-    print(
-        f"a token leaves {token / 2**10:.0f} KiB, 4096 {4096 * token / 2**30:.0f} GiB"
-    )
+    many = f"4096 tokens leave {4096 * token / 2**30:.0f} GiB"
+    print(f"a token leaves {token / 2**10:.0f} KiB, {many}")
     for kv_heads in (32, 8):
         count = fits({"memory_bytes": 80e9}, {**shape, "kv_heads": kv_heads}, 4096)
         print(f"{kv_heads} kv heads: {count:.0f} sequences of 4096 tokens on 80 GB")
@@ -215,11 +214,12 @@ with (
 # %% [markdown]
 # ## 2. Reading to write one word
 #
-# Deck [002] has a linear layer of 4096 outputs and 1024 inputs in FP16: with a batch of 512 it does 315 FLOP for each
-# byte that is moved, with a batch of 1 it does 1 (0.99878, to be exact). A V100 needs 138.9 FLOP/B to be limited by
-# computing. A decoding step is a series of such layers, with one row for each sequence of the batch; besides the
-# weights it reads the keys and values of every sequence. **Predict:** an A100 needs 153 FLOP/B. From which batch size
-# on does the decoder above compute for at least as long as it reads, if each sequence has 2000 tokens?
+# Deck [002] has an example: a linear layer with 4096 outputs and 1024 inputs in FP16. With a batch of 512 it does 315
+# FLOP for each byte moved; with a batch of 1 it does about 1 (0.99878, to be exact). A V100 needs 138.9 FLOP/B to be
+# limited by computing. A decoding step is a series of such layers, with one row for each sequence of the batch; besides
+# the weights it reads the keys and values of every sequence. **Predict:** an A100 needs 153 FLOP/B. What is the
+# smallest batch for which the decoder above computes for at least as long as it reads, if each sequence has 2000
+# tokens?
 
 # %%
 predict(
@@ -231,19 +231,19 @@ predict(
 # %% [markdown]
 # Write, for a chip with `flop_per_s` and `memory_byte_per_s` and a model as above,
 #
-# * `prefill_s(chip, model, tokens)`: the seconds of a prompt of that many tokens, all at once;
-# * `decode_s(chip, model, batch, context)`: the seconds of a step in which each of `batch` sequences gets one token,
-#   which looks back at `context` tokens, including itself;
+# * `prefill_s(chip, model, tokens)`: the time in seconds of a prompt of that many tokens, computed all at once;
+# * `decode_s(chip, model, batch, context)`: the time in seconds of a step in which each of `batch` sequences gets one
+#   token, which looks back at `context` tokens, including itself;
 # * `ridge_batch(chip, model, context)`: the smallest batch whose step computes for at least as long as it reads, or
 #   None if there is no such batch for this chip, model and context.
 #
 # Each token needs 2 FLOP for each parameter, and 4 · layers · heads · head_size FLOP for each token that it looks back
-# at (including itself). Each *step* reads the weights once. A prompt's tokens move their own keys and values once, when
-# they are written. A decoding sequence moves those of its `context` tokens once each; writing the new one adds nothing.
-# The time of a step is the longer of computing and moving. The stub `step_parts`, which returns the FLOPs and bytes of
-# a step, is optional. Its arguments are sums over the batch: `tokens` are computed, `looked` are the tokens that they
-# look back at, and `moved` are those whose keys and values are moved. You may change or delete it; only your code calls
-# it.
+# at (including itself). Each *step* reads the weights once. A prompt moves the keys and values of its tokens once, when
+# they are written. A decoding sequence moves those of its `context` tokens once each; writing the new ones adds
+# nothing. The time of a step is the longer of computing and moving. The stub `step_parts`, which returns the FLOPs and
+# bytes of a step, is optional. Its arguments are sums over the batch: `tokens` is the number of tokens computed,
+# `looked` that of the tokens that they look back at, and `moved` that of the tokens whose keys and values are moved.
+# You may change or delete it; only your code calls it.
 #
 # You may call `serving.ServerMachine`, which times a step by the same rules; it does not compute a ridge.
 
@@ -301,13 +301,13 @@ with requires_solution("decode_bound"), reveal_prediction("ridge") as truth:
         told = f"{seconds(step_s)}, {batch / step_s:.0f} tokens/s"
         print(f"modelled, {batch} of 500 tokens: {told}")
     print(f"modelled, a prompt of 500: {seconds(prefill_s(a100, shape, 500))}")
-    print("each sequence brings its own bytes, and few FLOPs with them")
+    print("each sequence adds bytes of its own, but few FLOPs")
     truth("there is none")
 
 # %% [markdown]
-# A larger batch gains, because the weights are read once for all of it; the gain shrinks as the cache becomes larger
-# than the weights. A prompt of 500 tokens takes no longer than three or four single tokens: the prompt is limited by
-# computing, single tokens by reading.
+# A larger batch produces more tokens per second, because the weights are read once for the whole batch; the gain
+# shrinks as the cache becomes larger than the weights. A prompt of 500 tokens takes no longer than three or four single
+# tokens: the prompt is limited by computing, single tokens by reading.
 
 # %% [markdown]
 # ## 3. Continuous batches, paged blocks
@@ -316,8 +316,8 @@ with requires_solution("decode_bound"), reveal_prediction("ridge") as truth:
 # *Continuous batching* decides before every step which requests run in it. Memory comes in *blocks* of 16 tokens from a
 # fixed pool: a sequence needs another block every 16 steps.
 #
-# **Predict:** answers have up to 1000 tokens, half of them fewer than 150. Suppose each request reserves blocks for the
-# longest answer when it begins. What percentage of the reserved cache holds tokens?
+# **Predict:** answers have up to 1000 tokens, and half of them have fewer than 150. Suppose each request reserves
+# blocks for the longest answer when it begins. What percentage of the reserved cache holds tokens?
 
 # %%
 predict("filled", "Of the reserved cache, the share that holds tokens is", unit="%")
@@ -352,17 +352,17 @@ with reveal_prediction("filled") as truth:
 # | `finished` | requests that have ended and still hold their blocks |
 # | `free_blocks` | blocks of the pool that are free |
 # | `allocate(request, blocks)` | gives it that many more blocks |
-# | `admit(request)` | lets it run from the next step on, which computes its prompt; gives it no blocks |
+# | `admit(request)` | lets it run from the next step on, which computes its prompt; allocates no blocks |
 # | `free(request)` | returns the blocks of a finished request to the pool |
 # | `preempt(request)` | stops it: its blocks become free, it waits again, and its tokens are recomputed later |
 # | `machine.most_sequences` | how many may run at a time |
 #
 # A request has `number`, `arrival_s`, `prompt_tokens`, `generated_tokens`, `blocks` (how many it holds), and `needs`:
 # how many more it needs for its next step. A running request without them stalls. A value that you have read does not
-# change: read it again after a call. In the end every request must be answered and every block free, within 5 % of the
-# time of a good schedule, and with a p99 of the first token within 30 % of that schedule's. (The good schedule has a
-# dozen lines and holds no blocks in reserve; which request it preempts matters. The check serves ten loads, which takes
-# about 15 s.)
+# change: read it again after a call. In the end every request must be answered and every block must be free. Your
+# schedule may take at most 5 % more time than a good one, and its p99 of the first token may be at most 30 % higher.
+# (The good schedule has a dozen lines and holds no blocks in reserve; which request it preempts matters. The check
+# serves ten loads, which takes about 15 s.)
 
 
 # %% solve="continuous"
@@ -438,12 +438,13 @@ in_torch(
 # %% [markdown]
 # ## 4. The same service, in time
 #
-# Now the service from the beginning uses your schedule. Its limit is the first word within five seconds, for 99 of 100.
-# **Predict:** one by one, it met the limit at one request every ten seconds. How many times that load can the same
-# device take now? (The cell after the box serves several thousand requests and takes up to half a minute.)
+# Now the service from the beginning uses your schedule. Its limit: 99 of 100 users see the first word within five
+# seconds. **Predict:** answering one by one, it met the limit at one request every ten seconds. How many times that
+# load can the same device take now? (The cell after the box serves several thousand requests and takes up to half a
+# minute.)
 
 # %%
-predict("times", "The largest load that keeps the limit grows", unit="times")
+predict("times", "The largest load within the limit grows", unit="times")
 
 # %% given
 from IPython.display import display
@@ -458,11 +459,11 @@ rates = {
 
 
 def draw_first_words(axes, curve, **look):
-    """p99 of the first word over the load, with its knee; the last is too large."""
+    """p99 of the first word over the load, with its knee; the last one is too large."""
     came = [one.offered_per_s for one in curve.points]
     first_s = [one.first_token_p99_s for one in curve.points]
     axes.plot(came, first_s, **look)
-    told = f"{came[-1]:g}/s come, {curve.points[-1].request_per_s:.2g}/s are answered"
+    told = f"{came[-1]:g}/s arrive, {curve.points[-1].request_per_s:.2g}/s answered"
     place = {"textcoords": "offset points", "xytext": (0, 8), "ha": "right"}
     axes.annotate(
         told, (came[-1], first_s[-1]), fontsize="small", color=style.TEXT, **place
@@ -481,7 +482,7 @@ with requires_solution("continuous"), reveal_prediction("times") as truth:
     for name, policy in (("one by one", one_by_one), ("continuous", schedule)):
         curves[name] = serving.load_curve(machine, policy, drawn_load, rates[name])
         kept = curves[name].largest_within(first_token_s=limit_s)
-        print(f"modelled, {name}: keeps the limit up to {kept:g} requests a second")
+        print(f"modelled, {name}: within the limit up to {kept:g} requests/s")
     before, after = (
         one.largest_within(first_token_s=limit_s) for one in curves.values()
     )
@@ -489,13 +490,13 @@ with requires_solution("continuous"), reveal_prediction("times") as truth:
 
 # %%
 with requires_solution("continuous"):
-    schedule(serving.VirtualServer(machine, []))  # is it there?
+    schedule(serving.VirtualServer(machine, []))  # stops here if it is missing
     figure, axes = style.subplots(figsize=(8, 4))
     looks = ((style.BLUE, "o"), (style.ORANGE, "s"))
     for (name, curve), (color, mark) in zip(curves.items(), looks, strict=True):
         draw_first_words(axes, curve, label=name, color=color, marker=mark)
     axes.axhline(limit_s, color=style.RED, linestyle="--", label="limit")
-    axes.set(xscale="log", yscale="log", xlabel="requests a second that come")
+    axes.set(xscale="log", yscale="log", xlabel="requests arriving per second")
     axes.set(ylabel="first word, p99 (s)", title="One device, two policies (modelled)")
     axes.set(ylim=(0.02, 500), xlim=(0.04, 60))  # with room for the notes
     for axis in (axes.xaxis, axes.yaxis):
@@ -505,10 +506,10 @@ with requires_solution("continuous"):
 # %% [markdown]
 # Each curve rises slowly and then steeply. In between is the *knee*, where more requests arrive than the device can
 # answer, and the queue grows; how high the curve goes then depends on how long the load lasts. To the right of the
-# knee, a larger load brings few more answers and much more waiting. Choose a service's load to the left of its knee, by
-# p99 and not by the mean. Do not choose it by how busy the device is: one by one, the service missed its limit while
-# the device was idle for part of the time. With random arrivals, the wait grows without bound as the load approaches
-# what the device can do. Try loads of your own: what moves the knee, and what does not?
+# knee, a larger load adds few answers and much waiting. Choose a service's load to the left of its knee, by its p99
+# instead of its mean. Do not choose it by how busy the device is: answering one by one, the service missed its limit
+# while the device was idle for part of the time. With random arrivals, the wait grows without bound as the load
+# approaches what the device can do. Try loads of your own: what moves the knee, and what does not?
 
 # %%
 with requires_solution("continuous"):
@@ -516,17 +517,17 @@ with requires_solution("continuous"):
 
 # %% [markdown] explain="two_services"
 # **Explain (read by your instructor).** Two services want the same GPUs and the same decoder. One completes code while
-# people type: prompts of 2000 tokens, answers of 20, and a suggestion that comes after 0.5 s is useless. The other
+# people type: prompts of 2000 tokens, answers of 20, and a suggestion that arrives after 0.5 s is useless. The other
 # summarizes the day's documents at night: prompts of 8000 tokens, answers of 500, due in the morning. (a) For each
-# service, say which figure matters (time to first token, time between tokens, tokens a second), and what limits it:
-# computing or reading? (b) Which batch size and which policy for starting a batch would you choose for each, and what
+# service, say which figure matters (time to first token, time between tokens, tokens per second), and what limits it:
+# computing or reading. (b) Which batch size and which policy for starting a batch would you choose for each, and what
 # would happen to each service under the other's policy? (c) Somebody shows that the GPUs of the first service are busy
 # for 40 % of the time, and proposes to halve their number. What do you ask to see before you answer?
 
 # %% [markdown]
 # ## 5. Practice: batches, and the last of a hundred
 #
-# From here on everything is optional and gives no points. Another service computes each answer in a single step: a
+# From here on everything is optional and carries no points. Another service computes each answer in a single step: a
 # *ranker* of 0.56 billion parameters scores texts for a search. Batches are padded to their longest text; most texts
 # are short, a few are long. "Larger batches" is deck [000]'s remedy for a device that waits for launches. **Predict:**
 # at night 40 requests arrive per second, and the policy waits until a batch of 32 is full. What is the p50 of the
@@ -556,7 +557,7 @@ def full_batches(now_s, queue):
 
 
 def scored(policy, per_s):
-    """What became of texts under a policy."""
+    """The result of scoring texts under a policy."""
     server = serving.VirtualServer(scorer, texts(per_s, count=384))
     return serving.replay(serving.serve_batches(server, policy))
 
@@ -565,7 +566,7 @@ def scored(policy, per_s):
 predict("night", "At night, half of the requests wait longer than", unit="ms")
 predict(
     "day",
-    "By day, at 600 a second, full batches have a p99",
+    "By day, at 600 per second, full batches have a p99",
     choices=("below 0.1 s", "above 0.1 s"),
 )
 
@@ -588,12 +589,13 @@ with reveal_prediction("night", "day") as truth:
 #   gives the seconds of a batch of such prompts. Return an empty list to wait for the next arrival, or a time (in
 #   seconds, like `now_s`) to wait until then or until the next arrival, whichever is first. It is called for loads at
 #   night, by day and in bursts; in each, p99 must be within `limit_s`, which is twice what a good policy reaches.
-# * `servers_for(demand_per_s, limit_s, runs)`: how many servers are needed to serve a demand within a limit. Each of
+# * `servers_for(demand_per_s, limit_s, runs)`: the number of servers needed to serve a demand within a limit. Each of
 #   `runs` was measured on one server: requests arrived at the rate `per_s` and took `latencies_s`. A load is within the
 #   limit if the p99 of its run is; each server gets an equal share of the demand.
 #
 # A policy must not know the next request. So your policy runs on two loads that are the same up to some moment, and
-# must decide the same way before it. Use no random numbers, and keep nothing from one call for a later one.
+# must make the same decisions before that moment. Use no random numbers, and keep nothing from one call for a later
+# one.
 
 
 # %% solve="batcher"
@@ -648,11 +650,11 @@ with requires_solution("batcher"):
 predict("mean", "With four streams the mean", choices=("falls", "stays", "rises"))
 
 # %% [markdown]
-# Write `serve(gpu, requests)` with the two calls below. Each request is a dict, and all requests of a load are alike:
-# each step reads what the step before it wrote. A loop may become one kernel only if the request is `fusible` (its
-# state fits into the SMs). All requests are there from the start. Wait once, at the end. The time of the last answer
-# and the mean time to an answer may each be 5 % longer than in a good program; `gpu.machine.sm_count` says how many
-# blocks run at a time.
+# Write `serve(gpu, requests)` with the two calls below. Each request is a dict, and all requests of a load have the
+# same sizes. Each step of a request reads what its previous step wrote. A loop may become one kernel only if the
+# request is `fusible` (its state fits into the SMs). All requests are available from the start. Wait once, at the end.
+# The time of the last answer and the mean time to an answer may each be 5 % longer than in a good program.
+# `gpu.machine.sm_count` is the number of blocks that can run at the same time.
 
 
 # %% given
@@ -715,21 +717,21 @@ with reveal_prediction("mean") as truth:
 # Deck [001] announces "basics of web service deployment" and "deployment of trained networks, both on their own and as
 # part of a larger system". Most models are reached over HTTP. For each request a *handler* runs: it puts the request
 # into a *queue* and waits for its answer. One task takes requests out of the queue and runs them together as a
-# *micro-batch*. It has at most `max_batch` requests, and begins when it is full or its oldest request has waited
+# *micro-batch*. It has at most `max_batch` requests, and starts when it is full or its oldest request has waited
 # `max_wait_s`. Two kinds of request get status 503 ("service unavailable") instead of an answer. A request that finds
 # `max_queue` others in the queue gets it at once. A request that has waited longer than `timeout_s` (which is above
 # `max_wait_s`) gets it because its client has given up, and an answer would only delay others. Two more addresses are
 # for other programs. `/health` tells a load balancer whether to send requests here; `/metrics` gives counts of
 # requests, batch sizes, latencies and the queue's length to a monitor.
 #
-# **Predict:** a model takes 8 ms for one input, and 0.25 ms more for each further input of a batch. 200 requests a
+# **Predict:** a model takes 8 ms for one input, and 0.25 ms more for each further input of a batch. 200 requests per
 # second arrive at random; 32 may wait, for up to 0.2 s. If the model runs them one by one, what percentage gets a 503?
 
 # %%
 predict("turned_away", "One by one, the share that gets a 503 is", unit="%")
 
 # %% [markdown]
-# Write the three rules. They do not read a clock, so the check can run them on virtual time, and a real server can use
+# Write the three rules. They do not read a clock, so the check can run them in virtual time, and a real server can use
 # them too. `queue` has the waiting requests in the order of their arrival, each with `number` and `arrival_s`; `limits`
 # has the four limits above as attributes.
 #
@@ -738,9 +740,10 @@ predict("turned_away", "One by one, the share that gets a 503 is", unit="%")
 # * `due(now_s, queue, limits)`: the model is idle, and at least one request waits. Returns the numbers of the batch to
 #   run now; or, if no batch is due yet, the time at which it will be due if no other request comes.
 #
-# The model runs one batch at a time. Whenever it is idle and a request waits, `expired` is asked and then `due`: when a
-# request comes, when a batch ends, and at the time that `due` gave. A request that arrives at exactly that moment is
-# already in the queue. In the cases every time is a multiple of 1/8 s, so sums are exact.
+# The model runs one batch at a time. Whenever it is idle and a request waits, the service calls `expired` and then
+# `due`: when a request arrives, when a batch ends, and at the time that `due` returned. A request that arrives at
+# exactly that moment is already in the queue. In the check's cases every time is a multiple of 1/8 s, so sums are
+# exact.
 
 
 # %% solve="micro_batch"
@@ -782,7 +785,7 @@ def told_run(name, run):
 
 # %%
 def modelled(per_s, limits, took_s, count=800):
-    """Requests that come at random, served on virtual time by your rules."""
+    """Requests that arrive at random, served in virtual time by your rules."""
     rules = serving.BatchRules(accepts, expired, due)
     came = serving.poisson_times(np.random.default_rng(7), count=count, per_s=per_s)
     return serving.serve_micro_batches(came, limits, rules, took_s).summary
@@ -790,7 +793,7 @@ def modelled(per_s, limits, took_s, count=800):
 
 # %%
 def sweep(loads):
-    """The model of the prediction, at loads of (a second, max_batch, max_wait_s)."""
+    """The model of the prediction, for (requests per s, max_batch, max_wait_s)."""
     runs = []
     for per_s, most, wait_s in loads:
         limits = serving.BatchLimits(most, wait_s, max_queue=32, timeout_s=0.2)
@@ -802,7 +805,7 @@ def sweep(loads):
 # %%
 with requires_solution("micro_batch"), reveal_prediction("turned_away") as truth:
     one_by_one_run, *_ = sweep([(200, 1, 0.0), (200, 16, 0.0), (200, 16, 0.02)])
-    print("one by one 125 a second can be answered, whatever comes")
+    print("one by one, at most 125 a second can be answered")
     truth(one_by_one_run.refused_share)
 
 # %%
@@ -810,12 +813,12 @@ with requires_solution("micro_batch"):
     sweep([(20, 16, 0.0), (20, 16, 0.02), (20, 16, 0.1)])
 
 # %% [markdown]
-# Larger batches increase throughput. Waiting for more requests gains little: while one batch runs, the next one
-# collects, so `max_wait_s = 0` makes batches too, and larger ones under more load. At 20 requests a second, nearly
-# every request has to wait, which adds to p50 and p99, and hardly any other request arrives in that time. Waiting pays
-# if a larger batch saves more than the wait costs: with many requests, and a model whose time hardly grows with the
-# batch. And the 503s keep the other answers in time: without them the queue would grow as long as more requests arrive
-# than the model can answer, and all would be late.
+# Larger batches increase throughput. Waiting for more requests gains little: while one batch runs, the next one fills
+# up, so there are batches with `max_wait_s = 0` too, and larger ones under a higher load. With a wait, at 20 requests
+# per second nearly every request has to wait, which adds to p50 and p99, and hardly any other request arrives in that
+# time. Waiting pays if a larger batch saves more than the wait costs: with many requests, and a model whose time hardly
+# grows with the batch. And the 503s keep the other answers in time: without them the queue would keep growing while
+# more requests arrive than the model can answer, and all answers would be late.
 #
 # Now a real server on this machine, with your rules. These are its handlers and the task that runs batches. At an
 # `await`, one handler waits and others continue; the model runs in a thread of its own, so the server accepts requests
@@ -831,7 +834,7 @@ from edl_labs.inference import http_load, http_service
 
 # %%
 async def answer(service, asked):
-    """POST /predict: refused at once, or the answer of the batch that it gets into."""
+    """POST /predict: an immediate refusal, or the answer from the request's batch."""
     if not accepts(service.queue, service.limits):
         return 503, {"error": "full"}
     return await service.reply_to(service.enqueue(asked))
@@ -850,7 +853,7 @@ async def metrics(service, asked):
 
 # %%
 async def batches(service):
-    """One task, for ever: gives up what is late, runs what is due, else waits."""
+    """One task, forever: gives up late requests, runs due batches, or else waits."""
     while True:
         now_s, limits = service.now_s(), service.limits
         for number in expired(now_s, service.queue, limits):
@@ -867,15 +870,15 @@ routes = {"POST /predict": answer, "GET /health": health, "GET /metrics": metric
 
 
 # %% [markdown]
-# The model has two layers with 64 MiB of weights, which are read once for a batch. We measure its time alone for a
-# batch of 1 and of 16, and simulate the service with these times: the same rules and the same arrivals, on virtual
-# time. 200 requests arrive, at 1.6 times the rate that the model could answer one by one; no client waits for another
-# client's answer.
+# The model has two layers with 64 MiB of weights, which are read once per batch. We measure its time without the
+# service, for batches of 1 and 16, and simulate the service with these times: the same rules and the same arrivals, in
+# virtual time. 200 requests arrive at 1.6 times the rate that the model could answer one by one; no client waits for
+# another client's answer.
 
 
 # %%
 def small_ranker():
-    """A network that reads its weights for a batch, as a function of requests."""
+    """A network that reads its weights once per batch, as a function of requests."""
     items, first = torch.nn.Embedding(1000, 4096), torch.nn.Linear(4096, 4096)
     last = torch.nn.Linear(4096, 10)
 
@@ -890,7 +893,7 @@ def small_ranker():
 
 # %%
 def over_http(model, limits, came):
-    """A load on a real server of this machine: what its clients saw, and /metrics."""
+    """A load on a real server on this machine: what clients observed, and /metrics."""
     service = http_service.HttpService(model, limits)
     asked = [{"item": number} for number in range(len(came))]
     with http_service.served(service, routes, batches) as url:
@@ -904,10 +907,13 @@ def over_http(model, limits, came):
 
 # %%
 def batch_times(model):
-    """Seconds of a batch of n, as a line through those of 1 and 16."""
+    """Seconds of a batch of n, on a line through the times for 1 and 16."""
     asked = {n: ([{"item": 3}] * n,) for n in (1, 16)}
     took = {n: measure(model, inputs=asked[n], budget_s=0.3).median_s for n in (1, 16)}
-    print("measured alone:", ", ".join(f"{n} in {seconds(took[n])}" for n in took))
+    print(
+        "measured without the service:",
+        ", ".join(f"{n} in {seconds(took[n])}" for n in took),
+    )
     each_s = max(0.0, took[16] - took[1]) / 15
     return lambda n: took[1] + each_s * (n - 1)
 
@@ -929,14 +935,14 @@ def modelled_and_measured():
 
 # %%
 def draw_latencies(runs):
-    """For each time, the share of the answers that took at most so long."""
+    """For each time, the share of the answers that took at most that long."""
     _, axes = style.subplots(figsize=(8, 3.5))
     for name, run in runs.items():
         color = style.BLUE if name.endswith(" 1") else style.ORANGE
         look = {"color": color, "linestyle": ":" if "modelled" in name else "-"}
         axes.ecdf(run.latencies_s, label=name, **look)
     axes.set(xlabel="from request to answer (s)", ylabel="share of the answers")
-    axes.set(title="200 requests, on virtual time and over HTTP")
+    axes.set(title="200 requests, in virtual time and over HTTP")
     axes.legend()
 
 
@@ -944,7 +950,7 @@ def draw_latencies(runs):
 with requires_solution("micro_batch"):
     missing = http_service.missing_for_http()
     if missing:
-        print(f"not here: {missing}. Recorded on 2 busy cores, 174 requests/s:")
+        print(f"not run here: {missing}. Recorded on 2 busy cores, 174 requests/s:")
         print("in batches 164 answers/s, p99 84 ms, 503 0%; one by one 131, 245 ms, 7%")
     else:
         runs, page = modelled_and_measured()
@@ -954,11 +960,11 @@ with requires_solution("micro_batch"):
         print(f"GET /metrics, one by one:\n{page}")
 
 # %% [markdown]
-# The server does more work than the simulation includes. HTTP and JSON take CPU time for each request, whatever the
-# batch. Here the clients also share the CPU with the server, so its batches take longer and collect more requests. The
-# simulation does predict which rule answers more requests, and whether p99 rises or falls. `/metrics` is a page of
-# counts: a *histogram* counts, for each bound, how many answers took at most that long. It gives only a bound for p99;
-# but you can add up the counts of many servers, and you cannot add percentiles.
+# The server does more work than the simulation includes. HTTP and JSON take CPU time for each request, regardless of
+# the batch. Here the clients also share the CPU with the server, so its batches take longer and collect more requests.
+# The simulation does predict which rule answers more requests, and whether p99 rises or falls. `/metrics` is a page of
+# counts: a *histogram* counts, for each bound, how many answers took at most that long. It gives only a bound for p99,
+# but you can add up the counts of many servers, whereas you cannot add percentiles.
 #
 # In a larger system a load balancer distributes requests over several such processes; it asks each for `/health` and
 # skips a process that returns 503 or nothing. A client that gets a 503 tries again later, with longer waits each time:

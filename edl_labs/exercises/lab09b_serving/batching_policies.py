@@ -90,7 +90,7 @@ class Batcher(Exercise):
         late = "infinite" if run.unfinished else seconds(run.latency_s(SHARE))
         return (
             f"{got['servers']} servers; p50 {seconds(run.latency_s(0.5))}, p99 {late}, "
-            f"{len(run.requests) / max(1, run.steps):.1f} requests a batch"
+            f"{len(run.requests) / max(1, run.steps):.1f} requests per batch"
         )
 
     def format_case(self, case: Any) -> str:
@@ -100,10 +100,10 @@ class Batcher(Exercise):
         rate = len(load) / load[-1].arrival_s
         offered = ", ".join(f"{one['per_s']:g}" for one in case["runs"])
         return (
-            f"{case['kind']}: {len(load)} requests, {rate:.3g} a second, of {lengths[0]} to {lengths[-1]} tokens, half "
-            f"of them below {lengths[len(lengths) // 2]}; up to {machine.most_sequences} in a batch, limit "
-            f"{seconds(case['limit_s'])}; servers for {case['demand_per_s']:g} a second within "
-            f"{seconds(case['kept_s'])}, measured at {offered} a second"
+            f"{case['kind']}: {len(load)} requests, {rate:.3g} per second, of {lengths[0]} to {lengths[-1]} tokens, "
+            f"half of them below {lengths[len(lengths) // 2]}; up to {machine.most_sequences} in a batch, limit "
+            f"{seconds(case['limit_s'])}; servers for {case['demand_per_s']:g} requests per second within "
+            f"{seconds(case['kept_s'])}, with runs measured at {offered} per second"
         )
 
 
@@ -114,8 +114,8 @@ def _left(run: ServerReplay) -> Wrong:
     lengths = [one.prompt_tokens for one in left]
     served = [one.prompt_tokens for one in run.requests if one.finish_s is not None]
     if not served or max(served) >= min(lengths):
-        return Wrong("requests wait for ever", why=why, next="a batch need not be full")
-    why += f"; the first of them is number {left[0].number}, their prompts have {min(lengths)} to {max(lengths)} tokens"
+        return Wrong("requests wait forever", why=why, next="run batches that are not full, too")
+    why += f"; the first is number {left[0].number}, and their prompts have {min(lengths)} to {max(lengths)} tokens"
     return Wrong("some requests are never chosen", why=why, next="what has to happen for queue[0] to run?")
 
 
@@ -133,41 +133,41 @@ def _late(case: Any, run: ServerReplay, late_s: float) -> Wrong:
     reached = f"p99 is {seconds(late_s)}, the limit {seconds(case['limit_s'])}"
     idle_s = _idle_while_waiting(run)
     if idle_s > 0.2 * mean_s:
-        why = f"{reached}; on average a request waits {seconds(idle_s)} while the device does nothing"
-        then = "the next batch fills while this one runs: what does waiting for more win?"
+        why = f"{reached}; on average a request waits {seconds(idle_s)} while the device is idle"
+        then = "what do you gain by waiting, if the next batch fills up while this one runs?"
         return Wrong("the device idles while requests wait", why=why, next=then)
     if len(run.requests) / len(batches) < 1.05:
         why = f"{reached}; {counted(len(batches), 'batch')} for {len(run.requests)} requests"
-        return Wrong("requests are served one by one", why=why, next="the weights are read for a whole batch at once")
+        then = "batch requests: the weights are read once for a whole batch"
+        return Wrong("requests are served one by one", why=why, next=then)
     prompts = [one.prompt_tokens for one in run.requests]
     padded = sum(len(batch) * max(prompts[n] for n in batch) for batch in batches) / sum(prompts)
     starved = _starved(run, prompts, f"{reached}, the mean {seconds(mean_s)}")
     if starved is not None:
         return starved
     if padded > _PADDED:
-        why = f"{reached}; with padding {padded:.1f} times the tokens that were asked for are computed"
-        then = "a batch is as long as its longest prompt: which requests go well together?"
-        return Wrong("long prompts hold up the short ones in their batch", why=why, next=then)
+        why = f"{reached}; with padding, the batches compute {padded:.1f} times the requested tokens"
+        then = "which requests should share a batch, if a batch is as long as its longest prompt?"
+        return Wrong("long prompts delay the short ones in their batch", why=why, next=then)
     largest = max(map(len, batches))
     # Where fewer wait than the batches have, nobody could have made them larger.
     queue = fmean(moment.waiting for moment in run.moments)
     if largest < run.machine.most_sequences and run.utilisation > 0.9 and queue > largest:
-        why = f"{reached}; no batch has more than {largest}, and {run.machine.most_sequences} are allowed"
-        return Wrong(
-            "batches stay small while the queue grows", why=why, next="what costs a further request of that length?"
-        )
+        why = f"{reached}; the largest batch has {largest} requests, but {run.machine.most_sequences} are allowed"
+        then = "how much longer does a batch take with one more request of that length?"
+        return Wrong("batches stay small while the queue grows", why=why, next=then)
     latest = sorted(run.requests, key=lambda one: one.latency_s)[-_LATEST:]
     passed = fmean(len(passing(run)[one.number]) for one in latest)
     why = (
-        f"{reached}, the mean {seconds(mean_s)}; the {_LATEST} latest have prompts of "
-        f"{min(one.prompt_tokens for one in latest)} to {max(one.prompt_tokens for one in latest)} tokens, and "
-        f"{passed:.0f} who came later go before each"
+        f"{reached}, the mean {seconds(mean_s)}; the {_LATEST} requests with the longest latency have prompts of "
+        f"{min(one.prompt_tokens for one in latest)} to {max(one.prompt_tokens for one in latest)} tokens, and on "
+        f"average {passed:.0f} later requests run before each of them"
     )
-    then = "who goes before them, and how long may that go on?"
+    then = "which requests run before them, and how long can that continue?"
     pairs = [(one.number, other) for one in latest for other in passing(run)[one.number]]
     if pairs and sum(prompts[other] < prompts[number] for number, other in pairs) > 0.9 * len(pairs):
-        return Wrong("the latest are long prompts, passed by shorter ones", why=why, next=then)
-    return Wrong("too many requests are late", why=why, next=then)
+        return Wrong("long prompts wait longest because shorter ones overtake them", why=why, next=then)
+    return Wrong("too many requests exceed the limit", why=why, next=then)
 
 
 def _idle_while_waiting(run: ServerReplay) -> float:
@@ -192,16 +192,20 @@ def _starved(run: ServerReplay, prompts: list[int], reached: str) -> Wrong | Non
     pairs = [(one.number, other) for one in late for other in passed[one.number]]
     if len(pairs) <= len(late) * run.machine.most_sequences:
         return None
-    told = f"{len(pairs) / len(late):.0f} others who came later go before each of the latest"
+    told = f"on average {len(pairs) / len(late):.0f} later requests run before each of those that wait longest"
     if sum(prompts[other] < prompts[number] for number, other in pairs) > 0.9 * len(pairs):
-        then = "a mean is good where a few wait for very long: who has to go next for the last of a hundred?"
+        then = "which request must run next to limit the longest waits? A good mean allows a few very long ones"
         why = f"{reached}; {told}, nearly all of them shorter"
-        return Wrong("the mean is short because long prompts are left waiting", why=why, next=then)
+        return Wrong("the mean is short because long prompts keep waiting", why=why, next=then)
     if sum(prompts[other] > prompts[number] for number, other in pairs) > 0.9 * len(pairs):
         why = f"{reached}; {told}, nearly all of them longer"
-        return Wrong("short prompts are left waiting behind long ones", why=why, next="queue[0] came first")
-    what = "those who wait longest are passed by those who came last"
-    return Wrong(what, why=f"{reached}; {told}", next="queue[0] came first")
+        return Wrong(
+            "short prompts keep waiting because of long ones",
+            why=why,
+            next="which request waits longest? queue[0] came first",
+        )
+    what = "later requests overtake those that have waited longest"
+    return Wrong(what, why=f"{reached}; {told}", next="which request waits longest? queue[0] came first")
 
 
 def _largest_kept(case: Any, statistic: Callable[[list[float]], float]) -> float:
@@ -222,35 +226,37 @@ def _one_too_late(latencies_s: list[float]) -> float:
     return sorted(latencies_s)[int(SHARE * len(latencies_s))]
 
 
-_P99 = "the last of a hundred has to be in time"
+_P99 = "compare the latency that 99 of 100 requests do not exceed"
 _MISCOUNTED: tuple[tuple[Callable[[Any], int], str, str, str], ...] = (
-    (_servers_by(fmean), "the mean is held against the limit",
-     "servers for which the mean is in time leave many requests late", _P99),
-    (_servers_by(median), "the median is held against the limit",
-     "half of the requests may be later than that", _P99),
-    (_servers_by(max), "the latest of all is held against the limit",
-     "one in a hundred may be later", "sort them: which one has 99 of 100 at or before it?"),
+    (_servers_by(fmean), "the mean is compared with the limit",
+     "if only the mean is within the limit, many requests are late", _P99),
+    (_servers_by(median), "the median is compared with the limit",
+     "half of the requests may be later than the median", _P99),
+    (_servers_by(max), "the longest latency is compared with the limit",
+     "one request in a hundred may exceed the limit", "sort the latencies: which one has 99 of 100 at or before it?"),
     (_servers_by(_one_too_late), "p99 is taken one place too late in the sorted latencies",
-     "recomputed with the one at int(0.99 * n), it is yours", "of 100, which one has 99 at or before it?"),
+     "taking the latency at int(0.99 * n) gives your result", "which of 100 latencies has 99 at or before it?"),
     (lambda case: math.ceil(case["demand_per_s"] / max(one["per_s"] for one in case["runs"])),
-     "servers are planned for the most that they can do",
-     "at full use the queue grows without end, and so does the wait", "which loads are kept within the limit?"),
+     "servers are planned for the largest load that was measured",
+     "at full load the queue grows without bound, and so does the wait", "which loads stay within the limit?"),
     (lambda case: math.ceil(case["demand_per_s"] / min(one["per_s"] for one in case["runs"])),
      "servers are planned for the smallest load that was measured",
-     "that keeps the limit with more servers than it takes", "which is the largest load that keeps it?"),
+     "that takes more servers than the limit requires", "which is the largest load that stays within the limit?"),
 )  # fmt: skip
 
 
 def _miscounted(case: Any, found: Any, right: int) -> Wrong:
-    why = f"{found} servers for {right}, at {case['demand_per_s']:g} a second"
+    why = f"got {found} servers, expected {right}, for {case['demand_per_s']:g} requests per second"
     if found == right - 1:
-        return Wrong("one server is missing", why=why, next="part of a server serves no requests: round up")
+        return Wrong("one server is missing", why=why, next="round up: a fraction of a server cannot serve requests")
     if found == right + 1:
-        then = "is the load that you divide by the largest that keeps the limit, and is 99 of 100 counted exactly?"
-        return Wrong("one server too many", why=why, next=then)
-    why += f"; each would get {case['demand_per_s'] / found:.4g}" if found > 0 else ""
+        then = "do you divide by the largest load within the limit, and do you count 99 of 100 exactly?"
+        return Wrong("your result has one server too many", why=why, next=then)
+    why += f"; each server would get {case['demand_per_s'] / found:.4g} per second" if found > 0 else ""
     if found < right:
-        then = "which runs were measured at such a load or a larger one, and did 99 of 100 keep the limit there?"
+        then = (
+            "which runs were measured at such a load or a larger one, and did 99 of 100 requests stay within the limit?"
+        )
         return Wrong("each server gets more than it can serve in time", why=why, next=then)
-    then = "was a run measured at a larger load than that in which 99 of 100 requests kept the limit?"
-    return Wrong("the limit would be kept with fewer servers", why=why, next=then)
+    then = "is there a run at a higher load in which 99 of 100 requests stayed within the limit?"
+    return Wrong("fewer servers would be enough", why=why, next=then)

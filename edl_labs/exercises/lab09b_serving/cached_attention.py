@@ -62,15 +62,15 @@ class KVCache(Exercise):
         for step, (found, right) in enumerate(zip(got["outputs"], want["outputs"], strict=True)):
             _judge_step(case, step, found, right)
             if got["lengths"] != want["lengths"]:
-                counts = f"after {counted(case['steps'], 'token')} they are {got['lengths']}, from {case['lengths']}"
-                what = "lengths do not say how much is in the cache"
-                raise Wrong(what, why=counts, next="a row is longer by one each time")
+                counts = f"{case['lengths']} became {got['lengths']} after {counted(case['steps'], 'token')}"
+                what = "the lengths do not match the number of tokens in the cache"
+                raise Wrong(what, why=counts, next="increase the length of each row by one for each new token")
         judge_fits(case, got["fits"][0], want["fits"][0])
         if got["fits"][1] != want["fits"][1]:
             weights = case["model"]["parameters"] * case["model"]["number_bytes"]
             memory = byte_count(case["small_chip"]["memory_bytes"])
-            why = f"{got['fits'][1]} sequences came for {memory}, of which the weights alone need {byte_count(weights)}"
-            raise Wrong("sequences are counted where not even the weights fit", why=why, next="nothing fits: 0")
+            why = f"got {got['fits'][1]} sequences for {memory}, but the weights alone need {byte_count(weights)}"
+            raise Wrong("sequences are counted although not even the weights fit", why=why, next="return 0")
 
     def format_answer(self, case: Any, got: Any) -> str:
         """The lengths and the count: outputs are too many numbers to read."""
@@ -82,10 +82,10 @@ class KVCache(Exercise):
         """The cache, the memory and the model."""
         model = case["model"]
         return (
-            f"{case['rows']} rows of {', '.join(map(str, case['lengths']))} cached tokens, {case['heads']} heads on "
-            f"{case['kv_heads']} of keys and values, {counted(case['steps'], 'new token')}; memory for "
-            f"{byte_count(case['chip']['memory_bytes'])}, {case['tokens']} tokens a sequence, {model['layers']} "
-            f"layers, {model['heads']} heads on {model['kv_heads']}, {model['number_bytes']} B a number"
+            f"{case['rows']} rows with {', '.join(map(str, case['lengths']))} cached tokens, {case['heads']} heads and "
+            f"{case['kv_heads']} kv heads, {counted(case['steps'], 'new token')}; fits: memory of "
+            f"{byte_count(case['chip']['memory_bytes'])}, {case['tokens']} tokens per sequence, {model['layers']} "
+            f"layers, {model['heads']} heads and {model['kv_heads']} kv heads, {model['number_bytes']} B per number"
         )
 
 
@@ -138,8 +138,9 @@ def _rotated(x: Any, positions: Any) -> Any:
 def _judge_step(case: Any, step: int, found: Any, right: Any) -> None:
     shape = [case["rows"], case["heads"], len(right[0][0])]
     if _shape(found) != shape:
-        why = f"{_shape(found)} came, and q has {shape}"
-        raise Wrong("an output belongs to each head of each row", why=why, next="as q: rows, heads, size")
+        why = f"got the shape {_shape(found)}, expected {shape}"
+        then = "return one output for each head of each row: rows, heads, size"
+        raise Wrong("the outputs do not have the shape of q", why=why, next=then)
     flat = [(row, head, found[row][head], right[row][head]) for row in range(shape[0]) for head in range(shape[1])]
     wrong = [one for one in flat if not all(close(a, b, rtol=0.0, atol=_SAME) for a, b in zip(*one[2:], strict=True))]
     if wrong:
@@ -209,11 +210,12 @@ def _symptom(every: list[_Look], wrong: list[_Look]) -> Wrong:
     """The sentence of the first rule that fits what the outputs are made of."""
     one = wrong[0]
     if any(not math.isfinite(look.total) for look in wrong):
-        then = "over which dimension is softmax computed? Where all scores are masked it gives no number"
+        then = "over which dimension is softmax computed? It returns nan if all scores are masked"
         return Wrong("an output is not a number", why=one.where, next=then)
     if all(look.has_turned_values() for look in wrong):
-        then = "positions are in the scores alone: which of q, k and v are in those?"
-        return Wrong("you rotate the values as well", why=f"{one.where}; this gives your result", next=then)
+        then = "which of q, k and v enter the scores? Only the scores depend on positions"
+        why = f"{one.where}; this mistake gives your result"
+        return Wrong("your code rotates the values as well", why=why, next=then)
     for rule in (_of_rows, _of_cells, _of_heads, _of_masks):
         found = rule(every, wrong)
         if found is not None:
@@ -225,29 +227,31 @@ def _of_rows(every: list[_Look], wrong: list[_Look]) -> Wrong | None:
     for look in wrong:
         if look.other_rows:
             why = f"{look.where}, has values of row {look.other_rows[0]}"
-            return Wrong("a row attends to the tokens of another row", why=why, next="each row has its own cache")
+            return Wrong("a row attends to the tokens of another row", why=why, next="use only the row's own cache")
     counts = {look.cells for look in every}
     if len(counts) == 1 and not every[0].equal_lengths and any(look.stale for look in wrong):
         look = next(look for look in wrong if look.stale)
-        why = f"every row attends to {look.cells} cells; row {look.row} has {look.tokens} tokens with the new one"
-        return Wrong("all rows are treated as equally long", why=why, next="cache['lengths'] has a length for each row")
+        why = f"every row attends to {look.cells} cells; row {look.row} has {look.tokens} tokens including the new one"
+        return Wrong(
+            "all rows are treated as equally long", why=why, next="use the length of each row in cache['lengths']"
+        )
     return None
 
 
 def _of_cells(every: list[_Look], wrong: list[_Look]) -> Wrong | None:
     for look in wrong:
         if look.stale:
-            why = f"{look.where}, attends to cell {look.stale[0]}, which holds what an earlier request left there"
-            then = "cells up to the row's length count, the new token's among them; the others get no weight"
-            return Wrong("cells that hold no token of the row are attended to", why=why, next=then)
+            why = f"{look.where}, attends to cell {look.stale[0]}, which holds old numbers of an earlier request"
+            then = "give weight only to the cells up to the row's length, including the new token's cell"
+            return Wrong("a row attends to cells that do not hold its tokens", why=why, next=then)
     return None
 
 
 def _of_heads(every: list[_Look], wrong: list[_Look]) -> Wrong | None:
     for look in wrong:
         if look.other_heads:
-            why = f"{look.where}, takes values of kv head {look.other_heads[0]}, and its own is {look.group}"
-            then = "neighbouring heads share one: the first heads // kv_heads of them the first"
+            why = f"{look.where}, uses values of kv head {look.other_heads[0]}, but its own is {look.group}"
+            then = "let neighbouring heads share a kv head: the first heads // kv_heads of them share the first"
             return Wrong("heads are matched with the wrong keys and values", why=why, next=then)
     return None
 
@@ -256,19 +260,21 @@ def _of_masks(every: list[_Look], wrong: list[_Look]) -> Wrong | None:
     seeing = [look for look in wrong if look.tokens > 1]
     if seeing and all(close(look.got[0], 1.0, atol=1e-6) for look in seeing):
         why = f"{seeing[0].where}: all the weight is on token 0"
-        then = "a causal mask of one row lets it see the first key alone; what is cached came before it"
-        return Wrong("a mask hides all tokens but the first", why=why, next=then)
+        then = "do not use a causal mask for a single query: all cached tokens come before it"
+        return Wrong("a mask hides all tokens except the first", why=why, next=then)
     for look in wrong:
         if look.got[-1] <= _SEEN < look.want[-1]:
-            why = f"{look.where}: none of its own value is in the output"
+            why = f"{look.where}: the new token's own value has no weight in the output"
             return Wrong("the new token does not attend to itself", why=why, next="put k and v into the cache first")
         for at in range(look.length, look.tokens - 1):
             if look.got[at] <= _SEEN < look.want[at]:
-                why = f"{look.where}: token {at}, which was decoded before, has no weight"
-                then = "k and v of every step stay, after those of the step before"
+                why = f"{look.where}: token {at}, which was decoded earlier, has no weight"
+                then = "keep k and v of every step, after those of the previous step"
                 return Wrong("a decoded token is lost from the cache", why=why, next=then)
         if any(a <= _SEEN < b for a, b in zip(look.got, look.want, strict=True)):
-            return Wrong("some cached tokens are not attended to", why=look.where, next="all that came before count")
+            return Wrong(
+                "some cached tokens have no weight", why=look.where, next="give a weight to every earlier token"
+            )
     return None
 
 
@@ -276,14 +282,15 @@ def _of_scores(wrong: list[_Look]) -> Wrong:
     look = wrong[0]
     if not close(look.total, 1.0, atol=1e-6):
         why = f"{look.where}: the weights add up to {look.total:.4g}"
-        return Wrong("weights do not add up to one", why=why, next="softmax over the tokens of the row")
+        then = "compute the softmax over the tokens of the row"
+        return Wrong("the weights do not add up to one", why=why, next=then)
     if all(_is_scaled(one) for one in wrong):
-        why = f"{look.where}: the right tokens, with weights that are too sharp or too flat by one factor"
-        return Wrong("scores have another scale", why=why, next="divide by the root of the size of a head")
+        why = f"{look.where}: all differences between scores are off by the same factor"
+        return Wrong("the scores have the wrong scale", why=why, next="divide by the square root of the head size")
     long = [one for one in wrong if one.alike and one.length >= _PAIRS]
     for positions, what, then in _MISPLACED:
         if long and all(one.stands(*positions(one.length)) for one in long):
-            return Wrong(what, why=f"{look.where}; this gives your result", next=then)
+            return Wrong(what, why=f"{look.where}; this mistake gives your result", next=then)
     for shift, what in ((1, "one place later"), (-1, "one place earlier")):
         if long and all(_is_shifted(one, shift) for one in long):
             why = f"{look.where}: the query is as far from the tokens as if it were {what}"
@@ -291,18 +298,30 @@ def _of_scores(wrong: list[_Look]) -> Wrong:
             return Wrong("the new token has the wrong position", why=why, next=then)
     at = max(range(len(look.want)), key=lambda at: abs(look.got[at] - look.want[at]))
     why = f"{look.where}: the weight of token {at} is {look.got[at]:.6g}, but should be {look.want[at]:.6g}"
-    then = "is the query at the new token's position, the new key too, and the cached keys as they were? And the scale?"
-    return Wrong("the right tokens have other weights", why=why, next=then)
+    then = "are the query and the new key at the new token's position, and the cached keys unchanged? And the scale?"
+    return Wrong("the right tokens have the wrong weights", why=why, next=then)
 
 
 _MISPLACED: Any = (
-    (lambda n: (0, [*range(n + 1)]), "the query is not rotated", "q comes as k does: at which position is it?"),
-    (lambda n: (n, [*range(n), 0]), "the new key is not rotated", "the cached keys are rotated: q must be, too"),
-    (lambda n: (0, [*range(n), 0]), "neither the query nor the new key is rotated", "both come without positions"),
+    (
+        lambda n: (0, [*range(n + 1)]),
+        "the query is not rotated",
+        "at which position is q? Like k, it is passed in unrotated",
+    ),
+    (
+        lambda n: (n, [*range(n), 0]),
+        "the new key is not rotated",
+        "rotate k before you store it: the cached keys are rotated",
+    ),
+    (
+        lambda n: (0, [*range(n), 0]),
+        "neither the query nor the new key is rotated",
+        "rotate both: they are passed in unrotated",
+    ),
     (
         lambda n: (n, [*range(0, 2 * n, 2), n]),
         "keys already in the cache are rotated again",
-        "they were when they came into it",
+        "leave them unchanged: they were rotated when they were stored",
     ),
 )
 

@@ -61,11 +61,11 @@ class DecodeBound(Exercise):
         for what in ("prefill", "one", "decode"):
             if not close(got["both"][what], want["both"][what]):
                 came, true = _told_apart(got["both"][what], want["both"][what])
-                why = f"{came} came back, {true} is right; your times for computing and for reading are right"
+                why = f"got {came}, expected {true}; your times for computing alone and for reading alone are right"
                 wrong = "your time for computing and reading together is wrong"
                 if close(got["both"][what], got["computing"][what] + got["reading"][what]):
-                    wrong = "you added the times for computing and reading, but the two overlap"
-                raise Wrong(wrong, why=why, next="the longer of the two is the time")
+                    wrong = "your code adds the times for computing and reading, but the two overlap"
+                raise Wrong(wrong, why=why, next="take the longer of the two times")
         for context, found, right in zip(case["contexts"], got["ridge"], want["ridge"], strict=True):
             if found != right:
                 raise _ridge_symptom(case, context, found, right, got["ridge"], want["ridge"])
@@ -83,9 +83,10 @@ class DecodeBound(Exercise):
         chip, model = case["chip"], case["model"]
         return (
             f"{flop_rate(chip['flop_per_s'])} and {byte_rate(chip['memory_byte_per_s'])}; {model['parameters']:.3g} "
-            f"parameters of {model['number_bytes']} B, {model['layers']} layers, {model['heads']} heads on "
-            f"{model['kv_heads']} of {model['head_size']}; a prompt of {case['tokens']}; {case['batch']} sequences of "
-            f"{case['context']}; the ridge at contexts of {', '.join(map(str, case['contexts']))}"
+            f"parameters of {model['number_bytes']} B, {model['layers']} layers, {model['heads']} heads and "
+            f"{model['kv_heads']} kv heads of size {model['head_size']}; a prompt of {case['tokens']} tokens; "
+            f"{case['batch']} sequences of {case['context']} tokens; "
+            f"the ridge at contexts of {', '.join(map(str, case['contexts']))}"
         )
 
 
@@ -98,19 +99,17 @@ def _require_form(got: Any, want: Any) -> None:
     times = [got[side][what] for side in ("computing", "reading", "both") for what in want["both"]]
     if any(type(one) not in (int, float) or not math.isfinite(one) for one in times):
         odd = next(one for one in times if type(one) not in (int, float) or not math.isfinite(one))
-        raise Wrong("a time is not a number of seconds", why=str(odd)[:60], next="return seconds, as a float")
+        raise Wrong("a time is not a number of seconds", why=f"got {str(odd)[:60]}", next="return seconds, as a float")
     for one in got["ridge"]:
         if one is not None and (type(one) not in (int, float) or one != one or one in (math.inf, -math.inf)):
-            raise Wrong(
-                "where no batch reaches the ridge the answer is None", why=str(one)[:60], next="return None there"
-            )
+            what = "ridge_batch returned neither a finite number nor None"
+            raise Wrong(what, why=f"got {str(one)[:60]}", next="return None if no batch reaches the ridge")
         if one is not None and one != int(one):
-            raise Wrong(
-                "a batch is a whole number", why=f"{one:g} came", next="the smallest one that reaches the ridge"
-            )
+            then = "return the smallest whole number that reaches the ridge"
+            raise Wrong("ridge_batch did not return a whole number", why=f"got {one:g}", next=then)
 
 
-_ITSELF = "a token is counted that is not among those looked back at, or one is missing"
+_ITSELF = "one token too many or too few is counted among those looked back at"
 
 
 def _told_apart(found: float, right: float) -> tuple[str, str]:
@@ -127,78 +126,84 @@ def _time_symptom(case: Any, side: str, what: str, got: Any, want: Any) -> Wrong
     found, right = got[what], want[what]
     told = "prefill" if what == "prefill" else f"a decoding step of {1 if what == 'one' else case['batch']}"
     came, true = _told_apart(found, right)
-    why = f"{told}: {came} of {side} came back; {true} is right"
+    why = f"{told}: got {came} for {side}, expected {true}"
     if found < 1e-6 * right:  # of a chip that does the other part in no time
         other = "reads" if side == "computing" else "computes"
-        why = f"{told}: on a chip that {other} in no time next to nothing came, and it is {true}"
-        return Wrong("the shorter of two times is taken", why=why, next="a step ends when the longer part has ended")
+        why = f"{told}: on a chip that {other} in no time, got almost 0, expected {true}"
+        then = "take the longer one: a step ends when its longer part has ended"
+        return Wrong("your code takes the shorter of two times", why=why, next=then)
     weights_s = model["parameters"] * model["number_bytes"] / chip["memory_byte_per_s"]
     products_s = 2 * model["parameters"] / chip["flop_per_s"]
     times = {"prefill": case["tokens"], "one": 1, "decode": case["batch"]}[what]
     if side == "reading":
         if times > 1 and close(found - right, (times - 1) * weights_s, rtol=1e-4):
-            then = "a step reads each weight once and uses it for all its tokens: that is what batches are for"
-            return Wrong("weights are read for every token", why=why, next=then)
+            then = "count the weights once: a step reads each weight once and uses it for all its tokens"
+            return Wrong("the weights are counted once for every token", why=why, next=then)
         if found < right and close(found, weights_s, rtol=1e-6):
-            then = "each sequence reads the keys and values of its own tokens; a prompt writes those of all of its own"
-            return Wrong("the cache is left out of what is moved", why=why, next=then)
+            then = "add the keys and values: a sequence reads those of its tokens, and a prompt writes its own"
+            return Wrong("the bytes moved do not include the cache", why=why, next=then)
         share = (found - weights_s) / (right - weights_s)
         if close(share, model["heads"] / model["kv_heads"], rtol=1e-4):
-            return Wrong("the cache is counted for every head", why=why, next="heads of a group share one: kv_heads")
+            then = "count kv_heads: the heads of a group share keys and values"
+            return Wrong("the cache is counted for every head", why=why, next=then)
         if close(share, 1 / times, rtol=1e-4) and what == "decode":
-            return Wrong("one sequence's cache is read for all", why=why, next="each sequence has tokens of its own")
+            then = "count the cache of each sequence: every sequence has its own tokens"
+            return Wrong("the cache of only one sequence is counted", why=why, next=then)
         if close(share, 0.5, rtol=1e-4):
-            return Wrong("keys or values are left out", why=why, next="both are read, in every layer")
+            return Wrong("keys or values are missing", why=why, next="count both, in every layer")
         if what != "prefill" and any(close(share, 1 + one / case["context"], rtol=1e-7) for one in (1, -1)):
-            return Wrong(_ITSELF, why=why, next="context has the new token in it already")
+            return Wrong(_ITSELF, why=why, next="use context unchanged: it already includes the new token")
         for size in (1, 2, 4):
             if size != model["number_bytes"] and close(found * model["number_bytes"], right * size, rtol=1e-6):
-                then = "number_bytes applies to weights and cache alike"
-                return Wrong(f"a number has {size} B, whatever number_bytes says", why=why, next=then)
-        return Wrong("the number of bytes moved is wrong", why=why, next="weights once, and keys and values")
+                then = "use number_bytes for both the weights and the cache"
+                return Wrong(f"every number is counted with {size} B instead of number_bytes", why=why, next=then)
+        then = "count the weights once, and add the keys and values"
+        return Wrong("the number of bytes moved is wrong", why=why, next=then)
     if close(found, right - times * products_s / 2, rtol=1e-6) or close(found, times * products_s / 2, rtol=1e-6):
-        return Wrong("a multiply and an add are two operations", why=why, next="2 FLOP for a parameter and token")
+        then = "count 2 FLOP for each parameter and token"
+        return Wrong("a multiplication and an addition are counted as one operation", why=why, next=then)
     if found < right and close(found, times * products_s, rtol=1e-6):
-        then = "besides the weights' products, a token has a score and a sum with each token that it looks back at"
-        return Wrong("attention is left out of what is computed", why=why, next=then)
+        then = "add a score and a weighted value for each token that a token looks back at"
+        return Wrong("the operations of attention are missing", why=why, next=then)
     attention = (found - times * products_s) / (right - times * products_s)
     if what == "prefill" and close(attention, 2 * times / (times + 1), rtol=1e-4):
-        then = "token i of the prompt looks back at i tokens: add them up"
-        return Wrong("all tokens of a prompt look back at all of it", why=why, next=then)
+        then = "add up the tokens looked back at: token i of the prompt looks back at i tokens"
+        return Wrong("every token of a prompt is counted as looking back at the whole prompt", why=why, next=then)
     if what == "prefill" and close(attention, (times - 1) / (times + 1), rtol=1e-6):
-        then = "the first token looks back at one token: which?"
-        return Wrong("the tokens of a prompt do not look at themselves", why=why, next=then)
+        then = "at which token does the first token of a prompt look?"
+        return Wrong("the tokens of a prompt are not counted as looking at themselves", why=why, next=then)
     if what != "prefill" and any(close(attention, 1 + one / case["context"], rtol=1e-6) for one in (1, -1)):
-        return Wrong(_ITSELF, why=why, next="context has the new token in it already")
+        return Wrong(_ITSELF, why=why, next="use context unchanged: it already includes the new token")
     if close(attention, 0.5, rtol=1e-6):
-        then = "for each token looked at: a score, and its value into the sum, of head_size multiply-adds each"
-        return Wrong("half of attention's operations are counted", why=why, next=then)
+        then = "for each token looked at, count head_size multiply-adds for the score, and as many to add its value"
+        return Wrong("only half of attention's operations are counted", why=why, next=then)
     if close(attention, model["kv_heads"] / model["heads"], rtol=1e-4):
-        return Wrong("attention is computed only for kv heads", why=why, next="every head has scores of its own")
-    return Wrong(
-        "the number of operations is wrong", why=why, next="2 for each parameter, 4 · … for each token looked at"
-    )
+        return Wrong(
+            "attention is counted only for the kv heads", why=why, next="count every head: each has its own scores"
+        )
+    then = "count 2 FLOP for each parameter, and 4 · … for each token looked at"
+    return Wrong("the number of operations is wrong", why=why, next=then)
 
 
 def _ridge_symptom(case: Any, context: int, found: Any, right: Any, every: Any, want: Any) -> Wrong:
-    why = f"at {context} tokens {found} for {right}"
+    why = f"for a context of {context} tokens, got {found}, expected {right}"
     if len(set(every)) == 1 and len(set(want)) > 1:
-        then = "each sequence brings its own keys and values to be read"
-        return Wrong("the batch at the ridge does not depend on the context", why=why, next=then)
+        then = "add the bytes of each sequence's own keys and values"
+        return Wrong("your batch at the ridge does not depend on the context", why=why, next=then)
     if right is None:
-        then = "a larger batch reads more keys and values, too: let the batch grow without end in your own two times"
-        return Wrong("no batch reaches the ridge at this context", why=why, next=then)
+        then = "what do your two times approach as the batch grows? A larger batch reads more keys and values, too"
+        what = "your function returned a batch, but no batch reaches the ridge at this context"
+        return Wrong(what, why=why, next=then)
     if found is None:
         reached = [one for one in every if one is not None]
         if all(
             (one is None) == (aim is None or aim > max(reached, default=0))
             for one, aim in zip(every, want, strict=True)
         ):
-            then = "no loop is needed: where are the two times equal, as an equation in the batch?"
+            then = "solve an equation instead of searching: for which batch are the two times equal?"
             return Wrong("the search ends before the batch that reaches the ridge", why=why, next=then)
-        return Wrong(
-            "some batch does reach the ridge", why=why, next="None is for contexts where even an endless one reads"
-        )
+        then = "return None only if every batch, however large, takes longer to read than to compute"
+        return Wrong("your function returned None, but some batch reaches the ridge", why=why, next=then)
     if found == right - 1:
-        return Wrong("this batch still reads for longer than it computes", why=why, next="round up")
-    return Wrong("the ridge is at another batch", why=why, next="for which batch are your two times equal?")
+        return Wrong("your batch still reads for longer than it computes", why=why, next="round up")
+    return Wrong("the batch at the ridge is wrong", why=why, next="for which batch are your two times equal?")

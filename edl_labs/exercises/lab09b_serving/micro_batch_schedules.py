@@ -13,22 +13,23 @@ from edl_labs.virtual.server.batching_rules import FULL, TIMED_OUT
 
 _REFUSED, _GIVEN_UP, _BATCH = range(3)  # what may happen at one moment, in the order in which it does
 _PROBLEMS = {
-    "past": ("due waits until a time that is not ahead", "it would be asked again at the same moment, for ever",
+    "past": ("due returned a time that is not in the future", "due would be called again at the same moment, forever",
              "what should happen at the exact moment when the wait ends?"),
-    "left": ("due returns the seconds remaining, not a point in time", "now_s and times to wait until are on one clock",
-             "the moment at which the wait ends: whose arrival, and what is added to it?"),
-    "limit": ("due returns max_wait_s, not a point in time", "now_s and times to wait until are on one clock",
-              "the moment at which the wait ends: whose arrival, and what is added to it?"),
-    "early": ("due waits until a time that is not ahead", "it is neither later than now_s nor the end of a wait",
-              "the moment at which the wait of the oldest ends, on the clock of now_s"),
-    "empty": ("due gives an empty batch", "nothing runs, and nothing says when to ask again",
-              "a batch, or the time until which to wait"),
-    "large": ("a batch has more than max_batch", "the model takes max_batch at most",
-              "the others stay in the queue for the next batch"),
-    "unknown": ("a request is named that does not wait, or twice", "numbers are those of the requests in the queue",
-                "one.number for requests of the queue, not their places in it"),
-    "form": ("the numbers of requests are no list", "expired gives a list, due a list or a time in seconds",
-             "[one.number for one in queue]"),
+    "left": ("due returns the seconds remaining, not a point in time", "now_s and its result are on the same clock",
+             "return the moment when the wait ends: what do you add to whose arrival?"),
+    "limit": ("due returns max_wait_s, not a point in time", "now_s and its result are on the same clock",
+              "return the moment when the wait ends: what do you add to whose arrival?"),
+    "early": ("due returned a time that is not in the future", "it is neither later than now_s nor the end of a wait",
+              "return the moment when the wait of the oldest request ends, on the clock of now_s"),
+    "empty": ("due returned an empty batch", "nothing would run, and nothing would say when to call due again",
+              "return a batch, or the time until which to wait"),
+    "large": ("a batch has more than max_batch requests", "the model accepts at most max_batch requests",
+              "leave the others in the queue for the next batch"),
+    "unknown": ("a result names a request that is not waiting, or names one twice",
+                "a result may name only requests in the queue, each once",
+                "return one.number for requests in the queue, not their places in it"),
+    "form": ("the numbers of requests are not a list", "expired must return a list, due a list or a time in seconds",
+             "return, for example, [one.number for one in queue]"),
 }  # fmt: skip
 
 
@@ -99,7 +100,7 @@ class MicroBatch(Exercise):
         came = ", ".join(f"{at_s:g}" for at_s in case["arrivals_s"])
         return (
             f"{limits}; a batch of n takes {case['base_s']:g} + {case['each_s']:g} n seconds; "
-            f"requests 0 to {len(case['arrivals_s']) - 1} come at {came} s"
+            f"requests 0 to {len(case['arrivals_s']) - 1} arrive at {came} s"
         )
 
 
@@ -133,45 +134,52 @@ def _said(kind: int, numbers: tuple[int, ...]) -> str:
 
 
 def _other_members(own: _Event, due: _Event) -> Wrong:
-    why = f"at {seconds(own.at_s)}: {_said(own.kind, own.numbers)}, and not {_said(due.kind, due.numbers)}"
+    why = f"at {seconds(own.at_s)}: got {_said(own.kind, own.numbers)}, expected {_said(due.kind, due.numbers)}"
     if own.kind == _BATCH and set(own.numbers) < set(due.numbers):
-        return Wrong("a batch has fewer requests than it may", why=why, next="how many wait, and how many may run?")
+        then = "how many requests wait, and how many may run?"
+        return Wrong("a batch leaves out requests that it has room for", why=why, next=then)
     if own.kind == _BATCH:
-        then = "who came first goes first; the queue is in the order of arrival"
-        return Wrong("a batch has other requests than the oldest", why=why, next=then)
-    return Wrong("another request is sent away", why=why, next="go by the number of each request")
+        then = "take the first requests of the queue, which is in the order of arrival"
+        return Wrong("a batch does not consist of the oldest requests", why=why, next=then)
+    return Wrong("the wrong request is refused or given up", why=why, next="use the number of each request")
 
 
 def _too_early(case: Any, own: _Event) -> Wrong:
-    why, limits = f"at {seconds(own.at_s)}: {_said(own.kind, own.numbers)}", case["limits"]
+    why, limits = f"your rules, at {seconds(own.at_s)}: {_said(own.kind, own.numbers)}", case["limits"]
     if own.kind == _REFUSED:
-        then = "how many wait before this one, and how many may?"
+        then = "how many requests wait already, and how many may wait?"
         why += f"; max_queue is {limits['max_queue']}"
         return Wrong("a request is refused while the queue has room", why=why, next=then)
     oldest = min(own.numbers, default=-1)
     if oldest not in range(len(case["arrivals_s"])):
-        return Wrong("a request is served that never came", why=why, next="use the numbers of the queue")
-    waited = f"number {oldest} has waited {seconds(own.at_s - case['arrivals_s'][oldest])}"
+        return Wrong(
+            "a request that never arrived is served", why=why, next="use the numbers of the requests in the queue"
+        )
+    waited = f"request {oldest} has waited {seconds(own.at_s - case['arrivals_s'][oldest])}"
     if own.kind == _GIVEN_UP:
         why += f"; {waited}, and timeout_s is {limits['timeout_s']:g}"
-        return Wrong("a request is given up too early", why=why, next="who has waited longer than timeout_s?")
+        then = "which requests have waited longer than timeout_s?"
+        return Wrong("a request is given up too early", why=why, next=then)
     why += f"; {waited}, max_wait_s is {limits['max_wait_s']:g} and max_batch {limits['max_batch']}"
-    return Wrong("a batch starts too early", why=why, next="is it full, or has its oldest waited for max_wait_s?")
+    then = "is the batch full, or has its oldest request waited for max_wait_s?"
+    return Wrong("a batch starts too early", why=why, next=then)
 
 
 def _too_late(case: Any, due: _Event, mine: list[_Event]) -> Wrong:
-    why, limits = f"at {seconds(due.at_s)}: {_said(due.kind, due.numbers)} is due", case["limits"]
+    why, limits = f"expected at {seconds(due.at_s)}: {_said(due.kind, due.numbers)}", case["limits"]
     if due.kind == _REFUSED:
         why += f"; max_queue is {limits['max_queue']}"
-        return Wrong("the queue takes more requests than max_queue", why=why, next="count those who wait already")
+        return Wrong("more than max_queue requests wait", why=why, next="count the requests that wait already")
     if due.kind == _GIVEN_UP:
         waited_s = due.at_s - case["arrivals_s"][due.numbers[0]]
-        why += f"; it has waited {seconds(waited_s)}, and timeout_s is {limits['timeout_s']:g}"
-        then = "its client has given up: an answer would cost a place in the batch"
-        return Wrong("a request that waited too long is not given up", why=why, next=then)
+        why += f"; this request has waited {seconds(waited_s)}, and timeout_s is {limits['timeout_s']:g}"
+        then = "give it up, as its client has: an answer would take a place in the batch"
+        return Wrong("a request that has waited too long is not given up", why=why, next=then)
     later = [one.at_s for one in mine if one.kind == _BATCH and due.numbers[0] in one.numbers]
     if not later:
-        why += f"; yours runs number {due.numbers[0]} in no batch"
-        return Wrong("requests wait for ever", why=why, next="a batch need not be full: whose wait ends it?")
-    why += f"; yours runs number {due.numbers[0]} at {seconds(later[0])}; max_wait_s is {limits['max_wait_s']:g}"
-    return Wrong("a batch starts too late", why=why, next="whose arrival counts, and how many make a batch full?")
+        why += f"; your rules never run request {due.numbers[0]}"
+        then = "run a batch even if it is not full: whose wait decides when?"
+        return Wrong("requests wait forever", why=why, next=then)
+    why += f"; your rules run request {due.numbers[0]} at {seconds(later[0])}; max_wait_s is {limits['max_wait_s']:g}"
+    then = "whose arrival counts, and how many requests make a batch full?"
+    return Wrong("a batch starts too late", why=why, next=then)

@@ -88,39 +88,42 @@ class Continuous(Exercise):
 def _judge_end(run: ServerReplay) -> None:
     """Wrong where requests are left, or blocks."""
     if run.leaked_blocks:
-        why = f"{run.leaked_blocks} of {run.machine.blocks} blocks are held at the end by requests that have finished"
+        why = f"at the end, finished requests still hold {run.leaked_blocks} of {run.machine.blocks} blocks"
         if run.unfinished:
-            why += f", and {counted(run.unfinished, 'request')} wait for blocks"
-        raise Wrong(
-            "blocks of finished requests are not freed", why=why, next="look at server.finished before each step"
-        )
+            why += f", and {counted(run.unfinished, 'request')} never finished"
+        then = "check server.finished before each step"
+        raise Wrong("blocks of finished requests are not freed", why=why, next=then)
     if not run.unfinished:
         return
-    left = f"{counted(run.unfinished, 'request')} of {len(run.requests)} never finish"
+    left = f"{run.unfinished} of {counted(len(run.requests), 'request')} never finish"
     held = run.moments[-1].held if run.moments else 0
     if run.stalls and held < run.machine.blocks:
-        why = f"{left}: {run.machine.blocks - held} blocks are free in the end, and those who run are given none"
-        then = "running requests need a block every so many steps: is there a way past the lines that give it?"
+        why = f"{left}: at the end, {run.machine.blocks - held} blocks are free, but running requests do not get them"
+        then = "in which steps does your code not reach the lines that give running requests their blocks?"
         raise Wrong("running requests are stalled while blocks are free", why=why, next=then)
     if run.stalls:
-        why = f"{left}: each that runs needs a block, and {held} of {run.machine.blocks} are held by those that run"
-        then = "a request has to give blocks back: preempt one, and let the others go on"
+        why = (
+            f"{left}: each running request needs a block, and together they hold {held} of {run.machine.blocks} blocks"
+        )
+        then = "preempt one request, so that the others can continue with its blocks"
         raise Wrong("all running requests wait for each other's blocks", why=why, next=then)
-    why = f"{left}, though the pool has {run.machine.blocks} blocks"
-    raise Wrong("requests wait for ever", why=why, next="who waits is admitted as soon as its blocks are there")
+    why = f"{left}, although the pool has {run.machine.blocks} blocks"
+    raise Wrong("requests wait forever", why=why, next="admit a waiting request as soon as its blocks are free")
 
 
 def _slow(run: ServerReplay, best_s: float) -> Wrong:
     why = f"the load takes {seconds(run.makespan_s)}, but {seconds(best_s)} is possible"
     if run.mean_batch < 1.05:
-        return Wrong("one request runs at a time", why=why, next="the weights are read once for all that run")
+        then = "let several requests run together: the weights are read once for all of them"
+        return Wrong("only one request runs at a time", why=why, next=then)
     if run.filled_share < _FILLED:
-        why += f"; of the cache that is held {percent(run.filled_share)} has tokens in it"
-        then = "an answer may end soon: give a request the blocks that it needs for its next step"
-        return Wrong("blocks are reserved for tokens that may never come", why=why, next=then)
+        why += f"; only {percent(run.filled_share)} of the allocated cache holds tokens"
+        then = "allocate only what a request needs for its next step, because its answer may end soon"
+        return Wrong("blocks are reserved for tokens that may never be generated", why=why, next=then)
     if _is_static(run):
-        why += "; no request joins a batch before all of it has ended"
-        return Wrong("the next batch waits for the longest answer of this one", why=why, next="admit before every step")
+        why += "; requests hardly ever join a batch before the whole batch has ended"
+        then = "admit requests before every step"
+        return Wrong("the next batch waits for the longest answer of the current one", why=why, next=then)
     told = _wasted(run, why) or _passed(run, why)
     if told is not None:
         return told
@@ -129,35 +132,36 @@ def _slow(run: ServerReplay, best_s: float) -> Wrong:
         why += f"; at most {max(one.held for one in run.moments)} of {run.machine.blocks} blocks are in use"
         return Wrong("blocks stay free while requests wait", why=why, next="admit every request whose blocks are free")
     why += f"; {run.mean_batch:.1f} requests run in a step"
-    return Wrong("too few requests run at a time", why=why, next="when could the next one have been admitted?")
+    return Wrong("too few requests run at a time", why=why, next="when could the next request have been admitted?")
 
 
 def _wasted(run: ServerReplay, why: str) -> Wrong | None:
     """What is wrong with who leaves, or with who runs without blocks; None where neither is."""
     bare, admitted = _bare(run)
     if bare > _STALLED * admitted:
-        why += f"; {bare} of the {admitted} requests that are admitted hold no block when the step begins"
-        then = "allocate its needs, too: admit gives none"
+        why += f"; {bare} of {admitted} admitted requests hold no block when their first step begins"
+        then = "allocate the blocks that a request needs, because admit allocates none"
         return Wrong("requests are admitted without their blocks", why=why, next=then)
     if run.stalls > _STALLED * sum(one.running for one in run.moments):
-        why += f"; {run.stalls:,} times a running request is stalled for lack of a block"
-        return Wrong("requests run without their blocks", why=why, next="running requests come before waiting ones")
+        why += f"; running requests are stalled {run.stalls:,} times for lack of a block"
+        then = "give blocks to running requests before waiting ones"
+        return Wrong("requests run without their blocks", why=why, next=then)
     groups, older = _taken_out(run)
     if run.stalls and not groups:
-        why += f"; {run.stalls:,} times a running request is stalled for lack of a block, and none is preempted"
-        then = "preempt one where a running request lacks a block: the others go on"
-        return Wrong("running requests wait for blocks of one another", why=why, next=then)
+        why += f"; running requests are stalled {run.stalls:,} times for lack of a block, but no request is preempted"
+        then = "preempt a request when a running request lacks a block, so that the others continue"
+        return Wrong("running requests wait for each other's blocks", why=why, next=then)
     if not groups:
         return None
     why += f"; {counted(sum(groups), 'preemption')} throw away {run.recomputed_tokens:,} cached tokens"
     if sum(groups) > _AT_ONCE * len(groups):
         why += f", {sum(groups) / len(groups):.1f} requests at a time"
         then = "how many requests must you preempt to free one block?"
-        return Wrong("you preempt more requests than the missing blocks need", why=why, next=then)
+        return Wrong("your code preempts more requests than the missing blocks require", why=why, next=then)
     if older > sum(groups) / 2:
-        why += f"; {older} of those preempted had run for longer than others that stay"
-        then = "whose loss is smallest, and who has waited longest already?"
-        return Wrong("you preempt requests that came early, and later ones stay", why=why, next=then)
+        why += f"; {older} of the preempted requests had been running for longer than others that stayed"
+        then = "which request loses the least work, and which has waited longest already?"
+        return Wrong("your code preempts early requests while later ones stay", why=why, next=then)
     return None
 
 
@@ -212,20 +216,22 @@ def _is_static(run: ServerReplay) -> bool:
 
 
 def _late(run: ServerReplay, best_s: float) -> Wrong:
-    why = f"first tokens: p99 is {seconds(run.time_to_first_token_s(_SHARE))}, but {seconds(best_s)} is possible"
+    why = (
+        f"the p99 of the first token is {seconds(run.time_to_first_token_s(_SHARE))}, but {seconds(best_s)} is possible"
+    )
     told = _wasted(run, why) or _passed(run, why)
     if told is not None:
         return told
     if run.counts.get("preempt", 0) > 0.5 * len(run.requests):
         why += f"; {counted(run.counts['preempt'], 'preemption')}"
-        return Wrong(
-            "requests are preempted again and again", why=why, next="who is preempted, and who gets its blocks?"
-        )
-    why += f"; {counted(run.counts.get('preempt', 0), 'preemption')}, {run.stalls:,} stalled steps of a request"
+        then = "which request is preempted, and which one gets its blocks?"
+        return Wrong("requests are preempted again and again", why=why, next=then)
+    preempted = counted(run.counts.get("preempt", 0), "preemption")
+    why += f"; there are {preempted}, and running requests are stalled {run.stalls:,} times"
     then = (
-        "which requests wait longest for their first token: for free blocks, for a place, or since they were preempted?"
+        "what do the requests with the latest first token wait for: blocks, a place, or a new start after preemption?"
     )
-    return Wrong("first tokens come late", why=why, next=then)
+    return Wrong("the first tokens are too late", why=why, next=then)
 
 
 def _passed(run: ServerReplay, why: str) -> Wrong | None:
@@ -234,7 +240,7 @@ def _passed(run: ServerReplay, why: str) -> Wrong | None:
     if len(pairs) <= _PASSED * len(run.requests):
         return None
     prompts = [one.prompt_tokens for one in run.requests]
-    then = "server.waiting has who came first in front"
+    then = "admit from the front of server.waiting, where the oldest request is"
     if sum(prompts[other] <= prompts[number] for number, other in pairs) > 0.9 * len(pairs):
-        return Wrong("long prompts are passed by shorter ones", why=why, next=then)
-    return Wrong("who came last is admitted first", why=why, next=then)
+        return Wrong("shorter prompts overtake long ones", why=why, next=then)
+    return Wrong("later requests are admitted before earlier ones", why=why, next=then)

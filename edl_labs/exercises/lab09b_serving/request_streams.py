@@ -50,8 +50,12 @@ class Streams(Exercise):
         if mean_s > MOST_TIME * best["mean_s"]:
             raise _late(case, run, mean_s, best, streams)
         if not run.readings or not run.readings[-1].drained:
-            why = "the function returns while kernels are still running"
-            raise Wrong("the answers are not ready yet", why=why, next="call synchronize() once, at the end")
+            why = "kernels are still running at that time"
+            raise Wrong(
+                "the answers are not ready when the function returns",
+                why=why,
+                next="call synchronize() once, at the end",
+            )
 
     def format_answer(self, case: Any, got: Any) -> str:
         """What the program reached."""
@@ -67,8 +71,8 @@ class Streams(Exercise):
         """The device and the requests."""
         machine, one = machine_of(case), case["requests"][0]
         return (
-            f"{machine.sm_count} SMs, {seconds(machine.launch_overhead_s)} a launch; {len(case['requests'])} requests "
-            f"of {one['steps']} kernels with {one['blocks']} blocks of {seconds(one['block_s'])}"
+            f"{machine.sm_count} SMs, {seconds(machine.launch_overhead_s)} per launch; {len(case['requests'])} "
+            f"requests of {one['steps']} kernels, each with {one['blocks']} blocks of {seconds(one['block_s'])}"
         )
 
 
@@ -81,10 +85,10 @@ def _replayed(case: Any, text: Any) -> Replay:
     try:
         return replay(json.loads(text), machine_of(case), max_operations=_MAX_OPERATIONS)
     except (TypeError, ValueError, RecursionError):
-        why, then = "it cannot be read", "use only the GPU's own calls; do not touch its record"
+        why, then = "the record cannot be read", "use only the GPU's own calls, and do not change its record"
     except ReplayError as error:
         why, then = f"{error.what}: {error.why}", error.next
-    raise Wrong("the recorded program is not what this GPU would have done", why=why, next=then)
+    raise Wrong("this GPU could not have run the recorded program", why=why, next=then)
 
 
 def _kernels(case: Any) -> list[dict[str, Any]]:
@@ -106,9 +110,9 @@ def _judge_kernels(case: Any, run: Replay) -> None:
     if any(entry["op"] not in ("launch", "stream", "synchronize", "sync_stream", "now", "event", "record", "wait",
                                "sync_event", "query_stream", "query_event") for entry in run.program):  # fmt: skip
         raise Wrong(
-            "something other than kernels was issued",
-            why="requests consist of kernels only",
-            next="use only launch and streams",
+            "the program contains something other than kernels",
+            why="requests consist only of kernels",
+            next="use only launches and streams",
         )
     for number, one in enumerate(case["requests"]):
         mine = [entry for entry in _launches(run) if entry["name"].split(" ")[0] == f"request{number}"]
@@ -117,18 +121,20 @@ def _judge_kernels(case: Any, run: Replay) -> None:
         fused = [f"request{number} loop"]
         if names not in (steps, fused):
             why = f"request {number} launches {counted(len(names), 'kernel')}: {', '.join(names[:3]) or 'none'} …"
-            then = 'launch all its steps in order, "request0 step0", "request0 step1", …, or only "request0 loop"'
+            then = (
+                'launch all steps in order ("request0 step0", "request0 step1", …), or only the loop ("request0 loop")'
+            )
             raise Wrong("a request is not computed exactly once", why=why, next=then)
         took_s = one["block_s"] * (one["steps"] if names == fused else 1)
         if names == fused and not one["fusible"]:
-            why = f"request {number} has fusible False: the state of its loop does not fit into an SM"
+            why = f"fusible is False for request {number}: the state of its loop does not fit into the SMs"
             raise Wrong("this loop cannot be a single kernel", why=why, next="launch its steps one by one")
         if any(entry.get("blocks") != one["blocks"] or abs(entry["duration_s"] - took_s) > 1e-12 for entry in mine):
-            why = f"request {number} has {one['blocks']} blocks of {seconds(one['block_s'])} a step"
-            raise Wrong("a kernel does not have its request's size", why=why, next="use one_step and whole_loop")
+            why = f"request {number} has {one['blocks']} blocks of {seconds(one['block_s'])} in each step"
+            raise Wrong("a kernel does not have the size of its request", why=why, next="use one_step and whole_loop")
         if len({entry["stream"] for entry in mine}) > 1:
-            why = f"steps of request {number} are in {len({entry['stream'] for entry in mine})} streams"
-            then = "each step reads what the step before wrote, so a request must stay in one stream"
+            why = f"the steps of request {number} are in {len({entry['stream'] for entry in mine})} streams"
+            then = "keep a request in one stream, because each step reads what the previous step wrote"
             raise Wrong("the steps of a request may overtake one another", why=why, next=then)
     require_bound(run, CaseProgram(named=_kernels(case)))
     if len(_launches(run)) > sum(one["steps"] for one in case["requests"]):
@@ -155,22 +161,24 @@ def _is_unfused(case: Any, run: Replay) -> bool:
 
 
 def _slow(case: Any, run: Replay, last_s: float, best: Any, streams: int) -> Wrong:
-    why = f"the last answer comes after {seconds(last_s)}, but {seconds(best['last_s'])} is possible"
+    why = f"the last answer is ready after {seconds(last_s)}, but {seconds(best['last_s'])} is possible"
     if _is_unfused(case, run):
-        why += f"; {len(_launches(run))} launches, but {len(case['requests'])} are enough"
-        return Wrong("every time step pays for a launch", why=why, next="which requests may loop within one kernel?")
+        why += f"; there are {len(_launches(run))} launches, but {len(case['requests'])} are enough"
+        return Wrong("every time step pays for a launch", why=why, next="which requests may run as one kernel?")
     if run.blocking > 1:
         why += f"; the host waits {run.blocking} times"
-        return Wrong("the host waits before all is launched", why=why, next="call synchronize() once, at the end")
+        return Wrong(
+            "the host waits before everything is launched", why=why, next="call synchronize() once, at the end"
+        )
     if streams == 1:
         why += f"; a kernel has {case['requests'][0]['blocks']} blocks, and there are {case['sm_count']} SMs"
         return Wrong("one stream leaves most SMs idle", why=why, next="use more streams, so that requests overlap")
     if streams < best["streams"]:
-        why += f"; {streams} streams, but more kernels fit at the same time"
+        why += f"; you use {streams} streams, but more kernels fit at the same time"
         return Wrong(
             "there are too few streams to fill the chip",
             why=why,
-            next="how many kernels with that many blocks fit at once?",
+            next="how many kernels with that many blocks fit at the same time?",
         )
     if streams > best["streams"]:
         return _crowded(case, why, streams)
@@ -182,28 +190,31 @@ def _slow(case: Any, run: Replay, last_s: float, best: Any, streams: int) -> Wro
             why=why,
             next="take turns: launch one step of each request, then the next step of each",
         )
-    return Wrong("the chip is not kept busy", why=why, next="which streams wait for the host, and which for SMs?")
+    return Wrong("the chip is not kept busy", why=why, next="which streams wait for the host, and which wait for SMs?")
 
 
 def _late(case: Any, run: Replay, mean_s: float, best: Any, streams: int) -> Wrong:
-    why = f"answers come after {seconds(mean_s)} on average, but {seconds(best['mean_s'])} is possible"
+    why = f"answers are ready after {seconds(mean_s)} on average, but {seconds(best['mean_s'])} is possible"
     if run.blocking > 1:
         why += f"; the host waits {run.blocking} times"
-        return Wrong("the host waits before all is launched", why=why, next="call synchronize() once, at the end")
+        return Wrong(
+            "the host waits before everything is launched", why=why, next="call synchronize() once, at the end"
+        )
     if streams > best["streams"]:
         return _crowded(case, why, streams)
     if _takes_turns_within(run):
         why += "; within a stream, requests begin before the requests ahead of them have ended"
-        then = "a stream runs one request at a time: which steps are launched before the next request begins?"
-        return Wrong("all requests take turns, and all end late", why=why, next=then)
-    return Wrong("answers come late on average", why=why, next="finish some requests before others begin")
+        then = "let a stream finish one request before it begins the next: which steps must be launched first?"
+        return Wrong("all requests take turns, so all end late", why=why, next=then)
+    return Wrong("the mean time to an answer is too long", why=why, next="finish some requests before others begin")
 
 
 def _crowded(case: Any, why: str, streams: int) -> Wrong:
     """What more streams than fit do to one another."""
-    why += f"; {streams} streams, of kernels with {case['requests'][0]['blocks']} blocks, on {case['sm_count']} SMs"
-    then = "fewer requests would also fill the SMs, so all end late: more streams help only if SMs are idle"
-    return Wrong("requests in more streams than fit delay each other", why=why, next=then)
+    blocks = case["requests"][0]["blocks"]
+    why += f"; you use {streams} streams, each kernel has {blocks} blocks, and there are {case['sm_count']} SMs"
+    then = "use fewer streams: more of them help only if SMs are idle"
+    return Wrong("there are more streams than fit, so requests delay each other", why=why, next=then)
 
 
 def _takes_turns_within(run: Replay) -> bool:

@@ -18,7 +18,7 @@ from edl_labs.virtual.server import (
     server_machine,
 )
 
-FORESEES = "a decision rests on what the server cannot know"
+FORESEES = "a decision depends on something that the server cannot know"
 MAX_DECISIONS = 60_000  # of a load of some hundred requests: ten times what a sound policy takes
 
 
@@ -50,9 +50,10 @@ def judged_futures(case: Any, got: Any) -> ServerReplay:
         told = [_told(run, index) for run in runs]
         raise Wrong(
             FORESEES,
-            why="the same requests had arrived in both runs, and then "
-            f"decision {index} was {told[0]} in one and {told[1]} in the other",
-            next="decide by the time and by what waits and runs; no lots, and nothing kept from an earlier call",
+            why="the same requests had arrived in both runs, but "
+            f"decision {index} was {told[0]} in one run and {told[1]} in the other",
+            next="decide only by the time and by what waits and runs; use no random numbers, and keep nothing from "
+            "earlier calls",
         )
     return runs[0]
 
@@ -61,7 +62,7 @@ def _replayed(case: Any, text: Any, future: str) -> ServerReplay:
     try:
         return replay_server(json.loads(text), machine_of(case), load_of(case, future), max_operations=MAX_DECISIONS)
     except (TypeError, ValueError, RecursionError):
-        why, then = "it cannot be read", "use only the server's own calls; do not touch its record"
+        why, then = "the record cannot be read", "use only the server's own calls, and do not change its record"
     except ReplayError as error:
         why, then = f"{error.what}: {error.why}", error.next
     raise Wrong("this server does not allow the recorded decisions", why=why, next=then)
@@ -69,7 +70,7 @@ def _replayed(case: Any, text: Any, future: str) -> ServerReplay:
 
 def _told(run: ServerReplay, index: int) -> str:
     if index >= len(run.program):
-        return "none"
+        return "no decision"
     entry = run.program[index]
     what = f" {entry['request']}" if "request" in entry else ""
     return f"{entry['op']}{what}"

@@ -1,5 +1,5 @@
 # %% mistake="draws_lots"
-# told: a decision rests on what the server cannot know
+# told: a decision depends on something that the server cannot know
 import random
 
 
@@ -23,14 +23,14 @@ def servers_for(demand_per_s, limit_s, runs):
 
 
 # %% mistake="first_come_all_lengths"
-# told: long prompts hold up the short ones in their batch
+# told: long prompts delay the short ones in their batch
 def next_batch(now_s, queue, service, limit_s):
     """As many as there are."""
     return [one.number for one in queue[: service.most_sequences]]
 
 
 # %% mistake="latest_for_p99"
-# told: the latest of all is held against the limit
+# told: the longest latency is compared with the limit
 def servers_for(demand_per_s, limit_s, runs):
     """All of them."""
     kept = []
@@ -42,7 +42,7 @@ def servers_for(demand_per_s, limit_s, runs):
 
 
 # %% mistake="longest_first"
-# told: short prompts are left waiting behind long ones
+# told: short prompts keep waiting because of long ones
 def next_batch(now_s, queue, service, limit_s):
     """The longest of the queue."""
     longest = sorted(queue, key=lambda one: -one.prompt_tokens)
@@ -50,7 +50,7 @@ def next_batch(now_s, queue, service, limit_s):
 
 
 # %% mistake="mean_for_p99"
-# told: the mean is held against the limit
+# told: the mean is compared with the limit
 def servers_for(demand_per_s, limit_s, runs):
     """The mean."""
     kept = []
@@ -62,7 +62,7 @@ def servers_for(demand_per_s, limit_s, runs):
 
 
 # %% mistake="median_for_p99"
-# told: the median is held against the limit
+# told: the median is compared with the limit
 def servers_for(demand_per_s, limit_s, runs):
     """Half of them."""
     kept = []
@@ -76,7 +76,7 @@ def servers_for(demand_per_s, limit_s, runs):
 
 
 # %% mistake="newest_first"
-# told: those who wait longest are passed by those who came last
+# told: later requests overtake those that have waited longest
 def next_batch(now_s, queue, service, limit_s):
     """Whoever has just come."""
     return [one.number for one in queue[::-1][: service.most_sequences]]
@@ -118,7 +118,7 @@ def next_batch(now_s, queue, service, limit_s):
 
 
 # %% mistake="shortest_first"
-# told: the mean is short because long prompts are left waiting
+# told: the mean is short because long prompts keep waiting
 def next_batch(now_s, queue, service, limit_s):
     """Short ones first."""
     ordered = sorted(queue, key=lambda one: one.prompt_tokens)
@@ -126,14 +126,14 @@ def next_batch(now_s, queue, service, limit_s):
 
 
 # %% mistake="use_of_one"
-# told: servers are planned for the most that they can do
+# told: servers are planned for the largest load that was measured
 def servers_for(demand_per_s, limit_s, runs):
     """As busy as can be."""
     return -int(-demand_per_s // max(run["per_s"] for run in runs))
 
 
 # %% mistake="waits_for_a_full_batch"
-# told: requests wait for ever
+# told: requests wait forever
 def next_batch(now_s, queue, service, limit_s):
     """A full batch or none."""
     most = service.most_sequences

@@ -1,5 +1,5 @@
 # %% mistake="batch_to_its_end"
-# told: the next batch waits for the longest answer of this one
+# told: the next batch waits for the longest answer of the current one
 # %% replace
 for one in server.running:
     if one.needs:
@@ -23,7 +23,7 @@ if is_full or one.needs > server.free_blocks - server.machine.blocks // 3:
 
 
 # %% mistake="knows_the_lengths"
-# told: a decision rests on what the server cannot know
+# told: a decision depends on something that the server cannot know
 def schedule(server):
     """Short answers first."""
     for one in server.finished:
@@ -69,7 +69,7 @@ def schedule(server):
 
 
 # %% mistake="newest_admitted_first"
-# told: who came last is admitted first
+# told: later requests are admitted before earlier ones
 def schedule(server):
     """The newest."""
     for one in server.finished:
@@ -88,7 +88,7 @@ def schedule(server):
 
 
 # %% mistake="one_at_a_time"
-# told: one request runs at a time
+# told: only one request runs at a time
 # %% replace
 if is_full or one.needs > server.free_blocks:
     break
@@ -98,7 +98,7 @@ if server.running or is_full:
 
 
 # %% mistake="preempts_all"
-# told: you preempt more requests than the missing blocks need
+# told: your code preempts more requests than the missing blocks require
 # %% replace
 while sum(one.needs for one in server.running) > server.free_blocks:
     server.preempt(server.running[-1])
@@ -109,7 +109,7 @@ if sum(one.needs for one in server.running) > server.free_blocks:
 
 
 # %% mistake="reserves_the_longest"
-# told: blocks are reserved for tokens that may never come
+# told: blocks are reserved for tokens that may never be generated
 def schedule(server):
     """Blocks for the longest answer."""
     for one in server.finished:
@@ -125,7 +125,7 @@ def schedule(server):
 
 
 # %% mistake="short_prompts_first"
-# told: long prompts are passed by shorter ones
+# told: shorter prompts overtake long ones
 def schedule(server):
     """Short ones first."""
     for one in server.finished:

@@ -1,5 +1,5 @@
 # %% mistake="cache_left_out"
-# told: the cache is left out of what is moved
+# told: the bytes moved do not include the cache
 # %% replace
 kept = 2 * model["layers"] * model["kv_heads"] * model["head_size"]
 # %% by
@@ -15,7 +15,7 @@ kept = 2 * model["layers"] * model["heads"] * model["head_size"]
 
 
 # %% mistake="computes_then_reads"
-# told: you added the times for computing and reading, but the two overlap
+# told: your code adds the times for computing and reading, but the two overlap
 def decode_s(chip, model, batch, context):
     """One after the other."""
     flops, moved = step_parts(model, batch, batch * context, batch * context)
@@ -23,7 +23,7 @@ def decode_s(chip, model, batch, context):
 
 
 # %% mistake="decode_two_bytes"
-# told: a number has 2 B, whatever number_bytes says
+# told: every number is counted with 2 B instead of number_bytes
 # %% replace
 return flops, (model["parameters"] + kept * moved) * model["number_bytes"]
 # %% by
@@ -31,7 +31,7 @@ return flops, (model["parameters"] + kept * moved) * 2
 
 
 # %% mistake="half_of_attention"
-# told: half of attention's operations are counted
+# told: only half of attention's operations are counted
 # %% replace
 looks = 4 * model["layers"] * model["heads"] * model["head_size"]
 # %% by
@@ -48,7 +48,7 @@ return flops, model["parameters"] + kept * moved * model["number_bytes"]
 
 
 # %% mistake="no_attention"
-# told: attention is left out of what is computed
+# told: the operations of attention are missing
 # %% replace
 flops = 2 * model["parameters"] * tokens + looks * looked
 # %% by
@@ -56,7 +56,7 @@ flops = 2 * model["parameters"] * tokens + 0 * looks * looked
 
 
 # %% mistake="one_flop_a_parameter"
-# told: a multiply and an add are two operations
+# told: a multiplication and an addition are counted as one operation
 # %% replace
 flops = 2 * model["parameters"] * tokens + looks * looked
 # %% by
@@ -64,7 +64,7 @@ flops = 1 * model["parameters"] * tokens + looks * looked
 
 
 # %% mistake="one_sequences_cache"
-# told: one sequence's cache is read for all
+# told: the cache of only one sequence is counted
 # %% replace
 flops, moved = step_parts(model, batch, batch * context, batch * context)
 # %% by
@@ -72,7 +72,7 @@ flops, moved = step_parts(model, batch, batch * context, context)
 
 
 # %% mistake="prompt_looks_at_all"
-# told: all tokens of a prompt look back at all of it
+# told: every token of a prompt is counted as looking back at the whole prompt
 # %% replace
 flops, moved = step_parts(model, tokens, tokens * (tokens + 1) // 2, tokens)
 # %% by
@@ -80,7 +80,7 @@ flops, moved = step_parts(model, tokens, tokens * tokens, tokens)
 
 
 # %% mistake="prompt_without_itself"
-# told: the tokens of a prompt do not look at themselves
+# told: the tokens of a prompt are not counted as looking at themselves
 # %% replace
 flops, moved = step_parts(model, tokens, tokens * (tokens + 1) // 2, tokens)
 # %% by
@@ -96,7 +96,7 @@ return -int(-ridge * weights // gained)
 
 
 # %% mistake="ridge_rounded_down"
-# told: this batch still reads for longer than it computes
+# told: your batch still reads for longer than it computes
 # %% replace
 return -int(-ridge * weights // gained) if gained > 0 else None
 # %% by
@@ -113,7 +113,7 @@ return found if found is not None and found <= 1000 else None
 
 
 # %% mistake="ridge_without_cache"
-# told: the batch at the ridge does not depend on the context
+# told: your batch at the ridge does not depend on the context
 def ridge_batch(chip, model, context):
     """As for a bare linear layer."""
     ridge = chip["flop_per_s"] / chip["memory_byte_per_s"]
@@ -122,7 +122,7 @@ def ridge_batch(chip, model, context):
 
 
 # %% mistake="weights_for_each_token"
-# told: weights are read for every token
+# told: the weights are counted once for every token
 # %% replace
 flops, moved = step_parts(model, batch, batch * context, batch * context)
 # %% by

@@ -11,7 +11,7 @@ keys = torch.where(fresh[:, None, :, None], keys, torch.stack(again, dim=2))
 
 
 # %% mistake="causal_mask_in_decode"
-# told: a mask hides all tokens but the first
+# told: a mask hides all tokens except the first
 # %% replace
 beyond = torch.arange(keys.shape[2]) > at[:, None, None]
 # %% by
@@ -28,7 +28,7 @@ def fits(chip, model, tokens):
 
 
 # %% mistake="fits_below_nothing"
-# told: sequences are counted where not even the weights fit
+# told: sequences are counted although not even the weights fit
 # %% replace
 room = max(0, chip["memory_bytes"] - model["parameters"] * model["number_bytes"])
 # %% by
@@ -36,7 +36,7 @@ room = chip["memory_bytes"] - model["parameters"] * model["number_bytes"]
 
 
 # %% mistake="fits_keys_alone"
-# told: keys or values are left out
+# told: keys or values are missing
 def fits(chip, model, tokens):
     """Keys."""
     room = chip["memory_bytes"] - model["parameters"] * model["number_bytes"]
@@ -45,7 +45,7 @@ def fits(chip, model, tokens):
 
 
 # %% mistake="fits_one_layer"
-# told: one layer's cache is counted
+# told: the cache of only one layer is counted
 def fits(chip, model, tokens):
     """A layer."""
     room = chip["memory_bytes"] - model["parameters"] * model["number_bytes"]
@@ -62,7 +62,7 @@ room = max(0, chip["memory_bytes"] - model["parameters"])
 
 
 # %% mistake="fits_rounded_to_nearest"
-# told: the last sequence does not fit whole
+# told: the last sequence does not fit completely
 # %% replace
 return room // (tokens * kept * model["number_bytes"])
 # %% by
@@ -70,7 +70,7 @@ return round(room / (tokens * kept * model["number_bytes"]))
 
 
 # %% mistake="fits_two_bytes"
-# told: a number has 2 bytes, whatever number_bytes says
+# told: every number is counted with 2 bytes instead of number_bytes
 def fits(chip, model, tokens):
     """fp16 numbers."""
     room = max(0, chip["memory_bytes"] - model["parameters"] * 2)
@@ -79,7 +79,7 @@ def fits(chip, model, tokens):
 
 
 # %% mistake="fits_without_weights"
-# told: the weights take no room
+# told: the weights are not subtracted
 # %% replace
 room = max(0, chip["memory_bytes"] - model["parameters"] * model["number_bytes"])
 # %% by
@@ -112,7 +112,7 @@ cache["k"][rows, :, at] = k
 
 
 # %% mistake="lengths_stay"
-# told: lengths do not say how much is in the cache
+# told: the lengths do not match the number of tokens in the cache
 # %% replace
 cache["lengths"] = at + 1
 # %% by
@@ -128,7 +128,7 @@ beyond = torch.arange(keys.shape[2]) >= at[:, None, None]
 
 
 # %% mistake="not_scaled"
-# told: scores have another scale
+# told: the scores have the wrong scale
 # %% replace
 scores = torch.einsum("rhd,rhtd->rht", rotate(q, at), keys) / q.shape[-1] ** 0.5
 # %% by
@@ -173,7 +173,7 @@ values = values.roll(1, dims=0)
 
 
 # %% mistake="stale_cells"
-# told: cells that hold no token of the row are attended to
+# told: a row attends to cells that do not hold its tokens
 # %% replace
 beyond = torch.arange(keys.shape[2]) > at[:, None, None]
 # %% by
@@ -181,7 +181,7 @@ beyond = torch.arange(keys.shape[2]) > at[:, None, None] + 1
 
 
 # %% mistake="values_rotated"
-# told: you rotate the values as well
+# told: your code rotates the values as well
 # %% replace
 cache["v"][rows, :, at] = v
 # %% by

@@ -1,5 +1,5 @@
 # %% mistake="a_stream_for_each"
-# told: requests in more streams than fit delay each other
+# told: there are more streams than fit, so requests delay each other
 # %% replace
 side_by_side = max(1, gpu.machine.sm_count // requests[0]["blocks"])
 # %% by
@@ -7,7 +7,7 @@ side_by_side = len(requests)
 
 
 # %% mistake="all_take_turns"
-# told: all requests take turns, and all end late
+# told: all requests take turns, so all end late
 def serve(gpu, requests):
     """Launches the first step of every request, then the second of every one."""
     width = max(1, gpu.machine.sm_count // requests[0]["blocks"])
@@ -80,7 +80,7 @@ side_by_side = 1
 
 
 # %% mistake="returns_early"
-# told: the answers are not ready yet
+# told: the answers are not ready when the function returns
 # %% replace
 gpu.synchronize()
 # %% by
@@ -110,7 +110,7 @@ side_by_side = min(2, max(1, gpu.machine.sm_count // requests[0]["blocks"]))
 
 
 # %% mistake="waits_for_each"
-# told: the host waits before all is launched
+# told: the host waits before everything is launched
 def serve(gpu, requests):
     """One, and then the next."""
     stream = gpu.Stream()

@@ -56,9 +56,9 @@ def test_a_token_keeps_what_the_library_says(solution):
 
 
 MISCOUNTS = {
-    "a number has 2 bytes": {"number_bytes": 2},
-    "the weights take no room": {"parameters": 0},
-    "one layer's cache is counted": {"layers": 1},
+    "every number is counted with 2 bytes": {"number_bytes": 2},
+    "the weights are not subtracted": {"parameters": 0},
+    "the cache of only one layer is counted": {"layers": 1},
 }
 
 

@@ -76,14 +76,14 @@ def test_a_rule_that_asks_again_more_often_than_it_must_is_right(solution, judge
 @pytest.mark.parametrize(
     ("what", "replaced"),
     [
-        ("requests wait for ever", {"due": lambda now_s, queue, limits: 1e9 + now_s}),
+        ("requests wait forever", {"due": lambda now_s, queue, limits: 1e9 + now_s}),
         ("a batch starts too early", {"due": lambda now_s, queue, limits: [queue[0].number]}),
-        ("the numbers of requests are no list", {"due": lambda now_s, queue, limits: None}),
+        ("the numbers of requests are not a list", {"due": lambda now_s, queue, limits: None}),
         (
-            "a request is named that does not wait, or twice",
+            "a result names a request that is not waiting, or names one twice",
             {"due": lambda now_s, queue, limits: [queue[0].number] * 2},
         ),
-        ("due gives an empty batch", {"due": lambda now_s, queue, limits: []}),
+        ("due returned an empty batch", {"due": lambda now_s, queue, limits: []}),
         ("a request is refused while the queue has room", {"accepts": lambda queue, limits: len(queue) % 2 == 0}),
         ("a request is given up too early", {"expired": lambda now_s, queue, limits: [queue[0].number]}),
     ],
@@ -148,7 +148,7 @@ def test_where_no_server_can_run_the_cell_says_so_and_imports_nothing(section, c
     exec(compile(cell.source, cell.label, "exec"), dict(section))
 
     said = capsys.readouterr().out
-    assert said.startswith("not here: this is a quick run. Recorded on 2 busy cores")
+    assert said.startswith("not run here: this is a quick run. Recorded on 2 busy cores")
     assert 2 == len(said.splitlines())
 
 
