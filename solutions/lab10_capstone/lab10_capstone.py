@@ -22,9 +22,9 @@
 # | section | 1 | 2 | 3 | 4 |
 # | minutes | 33 | 32 | 40 | 33 |
 #
-# The last two sections give no points and take another 25 minutes. The budget itself is spent in the next lab,
-# `lab10b`. You need no GPU: runs are modelled, and labelled so. *Write your prediction down* before you run the next
-# cell. Decks are quoted by number: [001] course introduction, [004] deep learning, hopefully faster.
+# The last two sections carry no points and take another 25 minutes. The budget itself is spent in the next lab,
+# `lab10b`. You need no GPU: runs are modelled, and labelled as modelled. *Write your prediction down* before you run
+# the next cell. Decks are quoted by number: [001] course introduction, [004] deep learning, hopefully faster.
 #
 # A failing check shows the first case that is wrong, and what your code returned. `case("cost")` returns the inputs of
 # that case as Python values, and `hint("cost")` gives hints, one at a time.
@@ -63,7 +63,7 @@ Progress("lab10_capstone")
 #
 # A model of 1.2 billion parameters is to read 24 billion tokens. According to its datasheet, an H100 reaches 989
 # TFLOP/s in bf16 (twice that for 2:4 sparse weights, which are not used here). This script reaches 40 % of it. An H100
-# costs 3.50 an hour. Training does 6 FLOP for each parameter and token: 2 forward, 4 backward. Activations are
+# costs 3.50 per hour. Training does 6 FLOP for each parameter and token: 2 forward, 4 backward. Activations are
 # recomputed, so the forward pass runs *once more*. **Predict:** how long does one node of 8 GPUs train? And if 12 GPUs
 # train on two nodes, what percentage of the bill is for GPUs that are rented but never train?
 
@@ -73,7 +73,7 @@ predict("idle", "The idle GPUs' share of the bill is", unit="%")
 
 # %% [markdown]
 # Write three functions. A `run` has `parameters`, `tokens`, `batch`, `recompute` (True or False), `state_bytes` (bytes
-# a parameter: weights, gradients, optimizer), `activation_bytes` (on *each* GPU) and `deadline_h`. A `chip` has
+# per parameter for weights, gradients and optimizer), `activation_bytes` (on *each* GPU) and `deadline_h`. A `chip` has
 # `flop_per_s` (its peak), `achieved` (the share of the peak that the script reaches, counting recomputation),
 # `memory_bytes`, `node_gpus`, `most_gpus`, `price_per_gpu_h` and `setup_h`.
 #
@@ -100,7 +100,7 @@ def hours(run, chip, gpus):
 
 
 def fits(run, chip, gpus):
-    """Whether it fits."""
+    """Whether the run fits into the memory of each GPU."""
     ### BEGIN SOLUTION
     shard = run["parameters"] * run["state_bytes"] / gpus
     return shard + run["activation_bytes"] <= chip["memory_bytes"]
@@ -152,24 +152,25 @@ with requires_solution("cost"), reveal_prediction("one_node", "idle") as truth:
 # %% [markdown]
 # ## 2. Which batch ends first?
 #
-# Deck [004]: *throughput is gameable*. A larger batch processes more samples a second, but each sample teaches less.
+# Deck [004]: *throughput is gameable*. A larger batch processes more samples per second, but each sample teaches less.
 # One law fits many trainings: with a batch of B the quality is reached after S (1 + B_c / B) steps, where B_c, the
 # *critical batch*, is a property of the problem. Below B_c, twice the batch nearly halves the steps; above B_c, it
 # hardly changes them.
 #
 # Take the slide's machine, 6 TFLOP/s and 300 GB/s, a layer of 1024 × 1024 in fp32, and B_c = 256. **Predict** the batch
-# that finishes first. And of all batches up to 512, the one with the most samples a second: how many times as long does
-# it take?
+# that finishes first. And take the batch with the most samples per second, of all batches up to 512: how many times as
+# long does it take?
 
 # %%
 predict("ends_first", "The batch that ends first is", unit="samples")
-predict("most_a_second", "The batch of 512 takes as long", unit="times")
+predict("most_a_second", "With a batch of 512, the time is multiplied by", unit="times")
 
 # %% [markdown]
 # A `job` has `steps` (S), `critical_batch` (B_c), `sample_flop` and `sample_bytes` (computed and moved for each sample)
-# and `weight_bytes` (moved once a step, on each GPU). A `machine` has `flop_per_s`, `memory_byte_per_s`, `overhead_s`
-# (added to each step), `sync_s` (the wait for the sum over GPUs, once a step, *with two or more GPUs*: it begins when
-# computing and moving are over, and nothing overlaps it), `most_samples` (that fit one GPU) and `most_gpus`. Write
+# and `weight_bytes` (moved once per step, on each GPU). A `machine` has `flop_per_s`, `memory_byte_per_s`, `overhead_s`
+# (added to each step), `sync_s` (the wait for the sum over GPUs, once per step, *with two or more GPUs*: it begins when
+# computing and moving have ended, and nothing overlaps it), `most_samples` (the most that fit on one GPU) and
+# `most_gpus`. Write
 #
 # * `step_s(job, machine, batch, gpus)`: each GPU takes `batch / gpus` samples; the longer of computing and moving,
 #   plus the overhead, plus the wait for the sum;
@@ -210,7 +211,7 @@ def best_batch(job, machine, gpus):
 
 
 def fewest_gpus(job, machine, deadline_s):
-    """The fewest GPUs that end by then, or None."""
+    """The fewest GPUs that finish by the deadline, or None."""
     ### BEGIN SOLUTION
     for gpus in range(1, machine["most_gpus"] + 1):
         batch = best_batch(job, machine, gpus)
@@ -262,18 +263,18 @@ with requires_solution("time_to_quality"):
 from edl_labs.bench import measured_here
 
 # A layer on a GPU of yours: run `edl-labs record --mine` there,
-# then put its folder beside this notebook.
+# then put its folder next to this notebook.
 print(measured_here("layer_by_batch"))
 
 # %% [markdown]
 # The best batch is the first whole number above the ridge of 43.4. Below the ridge, more samples cost no time; above
 # it, each sample costs its full time and teaches less. Throughput is flat from there on, while the time rises. That
 # holds for this machine. Where a step has an overhead, a larger batch spreads it over more samples. Where each sample
-# moves many bytes, no batch reaches the ridge. **Predict:** take the same layer with an overhead of 20 µs a step, and a
-# sum of 30 µs where GPUs share a step. How many times as fast are 16 GPUs as one?
+# moves many bytes, no batch reaches the ridge. **Predict:** take the same layer with an overhead of 20 µs per step, and
+# 30 µs for the sum if several GPUs share a step. How many times as fast as one GPU are 16?
 
 # %%
-predict("sixteen", "16 GPUs end sooner", unit="times")
+predict("sixteen", "16 GPUs are faster by", unit="times")
 
 # %%
 with requires_solution("time_to_quality"), reveal_prediction("sixteen") as truth:
@@ -286,8 +287,8 @@ with requires_solution("time_to_quality"), reveal_prediction("sixteen") as truth
     truth(alone_s / ends_s)
 
 # %% [markdown]
-# No link was slow, and no rank was idle. A training needs a minimum number of steps, and a step a minimum time; more
-# GPUs reduce neither.
+# No link was slow, and no rank was idle. A training needs a minimum number of steps, and a step needs a minimum time;
+# more GPUs reduce neither.
 
 # %% [markdown]
 # ## 3. What is worth fixing?
@@ -335,13 +336,13 @@ for span in spans[:10]:
 predict("decode_gain", "Decoding ten times as fast gains", unit="ms")
 predict(
     "first_mend",
-    "The mend that gains most is",
+    "The fix that gains most is",
     choices=tuple(MENDS),
 )
 
 # %% [markdown]
 # A timeline is a list of spans in the order of issue. `row` is "host", "gpu", "copies" or "network": the spans of a row
-# run one after another. `after` holds the indices, in this list, of spans in other rows that had to end first. `kind`
+# run one after another. `after` lists the indices, in this list, of spans in other rows that had to end first. `kind`
 # is "work" or "call" (a launch) or "wait" on the host, "kernel" or "copy" elsewhere. A fix (an entry of `mends`) has
 # the `names` of the operations that it changes, and `times`, the factor by which it multiplies the seconds of their
 # work, kernels and copies. The host needs as long to launch a short kernel as a long one. If `times` is 0, the
@@ -356,12 +357,13 @@ predict(
 #   best of the others *with the first one done*, and its additional gain; then a third in the same way. There are no
 #   ties.
 #
-# The judge runs the script again with your fixes. Gains may be off by a tenth, or by a hundredth of the run.
+# The judge runs the script again with your fixes. A gain may be off by a tenth of itself or by a hundredth of the run,
+# whichever is larger.
 
 
 # %% solve="rank_gains"
 def replayed_s(spans, mends):
-    """Seconds of the run with these mends done."""
+    """Seconds of the run with these fixes applied."""
     ### BEGIN SOLUTION
     left, ends, rows = {}, [], {}
     for mend in mends:
@@ -384,7 +386,7 @@ def replayed_s(spans, mends):
 
 
 def rank(spans, mends):
-    """The three mends to do first, each with its gain in seconds."""
+    """The three fixes to apply first, each with its gain in seconds."""
     ### BEGIN SOLUTION
     picked, done, now_s = [], [], replayed_s(spans, [])
     for _ in range(3):
@@ -425,10 +427,10 @@ with (
 # %% [markdown]
 # ## 4. Is it still the same training?
 #
-# A fixed script should train as before. But another order of additions changes the last digits of the losses. Other
-# random numbers, from another worker or another dropout kernel, change the first digits. **Predict:** train the network
-# below with ten seeds and one script. Take all pairs of seeds: what is the median amount by which the larger last loss
-# exceeds the smaller one? And for one seed, in fp32 and fp64?
+# A fixed script should train as before. But a different order of additions changes the last digits of the losses.
+# Different random numbers, for example from a different worker or dropout kernel, change the first digits. **Predict:**
+# train the network below with ten seeds and one script. Take all pairs of seeds: what is the median amount by which the
+# larger last loss exceeds the smaller one? And by how much do the last losses of one seed differ between fp32 and fp64?
 
 
 # %% given
@@ -452,7 +454,7 @@ def curve(seed, *, dtype=np.float64, rate=0.5, warm=0.0, jitter=0.0):
 
 
 def curves(**changed):
-    """Those of ten seeds, [seeds, points]."""
+    """The curves of ten seeds, as an array [seeds, points]."""
     return np.stack([curve(seed, **changed) for seed in range(10)])
 
 
@@ -460,7 +462,7 @@ def curves(**changed):
 predict("two_seeds", "The last losses of two seeds differ by", unit="%")
 predict(
     "two_types",
-    "In fp32 and fp64 those of one seed differ by about",
+    "In fp32 and fp64, the last losses of one seed differ by about",
     choices=("1e-7", "1e-4", "1e-2"),
 )
 
@@ -470,7 +472,7 @@ with reveal_prediction("two_seeds", "two_types") as truth:
     last = itertools.combinations(double[:, -1], 2)
     apart = np.median([max(pair) / min(pair) - 1 for pair in last])
     rounding = np.abs(single / double - 1)[:, -1].max()
-    print(f"two seeds, in the median: {apart:.0%}; fp32 and fp64: {rounding:.1e}")
+    print(f"two seeds, median: {apart:.0%}; fp32 and fp64: {rounding:.1e}")
     truth(two_seeds=apart, two_types=f"1e{round(np.log10(rounding))}")
 
 # %%
@@ -495,18 +497,19 @@ for axes in (left, right):
 #   the 2^n patterns of signs. Return the share of patterns whose sum is at least as far from zero as the sum of
 #   `differences`.
 # * `same(curves_a, curves_b)`: arrays [seeds, points], row i of both from seed i. `"equal"`: within `ROUNDING` of each
-#   other at all points, relative to either loss. `"noise"`: another run of the same training. `"changed"`: another
-#   training.
+#   other at all points, relative to either loss. `"noise"`: another run of the same training. `"changed"`: a
+#   different training.
 #
-# Your `same` is asked about 58 pairs of ten seeds and 16 points: 6 are equal; 28 are noise, of which at most 2 may be
-# called changed; 24 are changed, of which at most 2 may be missed. A change lasts for four points or more: over the
-# whole curve, at the beginning, at the end, or alternately up and down. It may lower the loss. Most noise is between
-# 0.05 % and 2 % of the loss, some of it just above `ROUNDING`; a change is smaller than the distance between seeds.
+# The check calls your `same` for 58 pairs of curves with ten seeds and 16 points: 6 are equal; 28 are noise, of which
+# at most 2 may be called changed; 24 are changed, of which at most 2 may be missed. A change lasts for four points or
+# more: over the whole curve, at the beginning, at the end, or alternately up and down. It may lower the loss. Most
+# noise is between 0.05 % and 2 % of the loss, some of it just above `ROUNDING`; a change is smaller than the distance
+# between seeds.
 
 # %% given
 ROUNDING = 1e-6
 ALPHA = 0.02  # how often a pair of noise may be called changed
-TINY = 1e-12  # sums that are equal but for rounding
+TINY = 1e-12  # how far equal sums may be apart through rounding
 
 
 # %% solve="same_curve"
@@ -552,15 +555,15 @@ with requires_solution("same_curve"):
 # %% [markdown]
 # ## 5. Your machine, your script
 #
-# No points here, and no model: this script trains a small network on your processor, slowly. It decodes in the loop,
-# computes in fp64 and reads a loss at each step. It has a Python loop for what is one operation, a layout that makes
-# its products slow, and a list that keeps more than it needs. **Predict:** how many times as fast can it become, with
-# the same losses?
+# This section carries no points and models nothing: its script trains a small network on your processor, slowly. It
+# decodes in the loop, computes in fp64 and reads a loss at each step. It has a Python loop where one operation would be
+# enough, a layout that makes its products slow, and a list that keeps more than it needs. **Predict:** how many times
+# as fast can it become, with the same losses?
 
 
 # %% given
 def packed_images(count=256, side=24):
-    """Images as they lie on a disk: compressed bytes."""
+    """Images as they are stored on a disk: compressed bytes."""
     rng = np.random.default_rng(4)
     smooth = rng.integers(0, 8, size=(count, side, side)).cumsum(axis=1) % 256
     return [zlib.compress(image.astype(np.uint8).tobytes()) for image in smooth]
@@ -598,7 +601,7 @@ def train_slowly(packed, seed=0):
 packed = packed_images()
 
 # %%
-predict("own_speedup", "My script becomes faster", unit="times")
+predict("own_speedup", "My script becomes faster by", unit="times")
 
 # %% [markdown]
 # Fix it in the next cell, one thing at a time, and run the cells below after each fix. Profile first if you like
@@ -607,7 +610,7 @@ predict("own_speedup", "My script becomes faster", unit="times")
 
 # %%
 def train_mine(packed, seed=0):
-    """Yours: mend this one."""
+    """Your version: fix this one."""
     return train_slowly(packed, seed)
 
 
@@ -626,7 +629,7 @@ with requires_solution("same_curve"):
     print(f"losses of ten seeds: {same(before_it, mine)}")
 
 # %%
-mended = verdict.verdict == "faster"  # what was predicted shows when something is
+mended = verdict.verdict == "faster"  # the prediction is revealed only then
 if mended:
     with reveal_prediction("own_speedup") as truth:
         print(f"measured: {1 / verdict.ratio:.2f} times as fast")
@@ -634,18 +637,18 @@ if mended:
 
 # %% [markdown]
 # *Inconclusive* means that the measurement could not decide in its time. Use a larger `compare_s`, or stop other
-# programs. A faster script whose losses are "changed" is another training.
+# programs. A faster script whose losses are "changed" is a different training.
 
 # %% [markdown]
 # ## 6. Which GPU would you rent?
 #
 # One question is left before you spend: how long is a step of *your* model on a card that you do not have?
-# `edl_labs.predict` follows the model without running it. What follows is **modelled**. Its interval is meant to
-# contain four steps of five. Prices are examples. **Predict:** an H100 has 3.2 times the peak of an A100 in bf16. How
+# `edl_labs.predict` follows the model without running it. What follows is **modelled**. Its intervals are meant to
+# contain four of five steps. Prices are examples. **Predict:** an H100 has 3.2 times the peak of an A100 in bf16. How
 # many times as fast is a step?
 
 # %%
-predict("h100", "A step on an H100 is faster", unit="times")
+predict("h100", "A step on an H100 is faster by", unit="times")
 
 # %%
 from edl_labs.predict import predict_step
@@ -665,7 +668,7 @@ with reveal_prediction("h100") as truth:
             1e6 * one * price / 3600 for one in (step.low_s, step.step_s, step.high_s)
         )
         print(f"modelled, {card}: {seconds(step.step_s)} ({told})")
-        print(f"   a million steps for {middle:.2f} ({low:.2f} to {high:.2f})")
+        print(f"   a million steps cost {middle:.2f} ({low:.2f} to {high:.2f})")
         steps[card] = step.step_s
     truth(steps["A100-80GB"] / steps["H100"])
 

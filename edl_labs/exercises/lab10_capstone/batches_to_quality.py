@@ -86,34 +86,37 @@ class TimeToQuality(Exercise):
         job, machine = case["job"], case["machine"]
         asked = ", ".join(f"{batch} on {gpus}" for batch, gpus in case["asked"])
         return (
-            f"{job['steps']} steps at least, critical batch {job['critical_batch']}; a sample: "
-            f"{job['sample_flop']:.4g} FLOP, {job['sample_bytes']:.4g} B; weights {job['weight_bytes']:.4g} B; "
+            f"at least {job['steps']} steps, critical batch {job['critical_batch']}; per sample "
+            f"{job['sample_flop']:.4g} FLOP and {job['sample_bytes']:.4g} B; weights {job['weight_bytes']:.4g} B; "
             f"{flop_rate(machine['flop_per_s'])}, {byte_rate(machine['memory_byte_per_s'])}, "
-            f"{seconds(machine['overhead_s'])} a step, {seconds(machine['sync_s'])} to sum, "
-            f"{machine['most_samples']} samples fit a GPU, at most {machine['most_gpus']} GPUs; batches {asked}; the "
-            f"best on {', '.join(map(str, case['gpus']))}; deadlines {', '.join(map(seconds, case['deadlines_s']))}"
+            f"overhead {seconds(machine['overhead_s'])} per step, {seconds(machine['sync_s'])} to sum, "
+            f"{machine['most_samples']} samples fit on a GPU, at most {machine['most_gpus']} GPUs; "
+            f"batches {asked} GPUs; best batches on {', '.join(map(str, case['gpus']))} GPUs; "
+            f"deadlines {', '.join(map(seconds, case['deadlines_s']))}"
         )
 
 
 def _require_form(got: Any) -> None:
     for said in (*got["step_s"], *got["quality_s"]):
         if type(said) not in (int, float) or not math.isfinite(said):
-            raise Wrong("a time is not a number of seconds", why=str(said)[:60], next="return seconds, as a float")
+            why = f"got {str(said)[:60]}"
+            raise Wrong("a time is not a number of seconds", why=why, next="return seconds, as a float")
     for name, nothing in (("best", False), ("fewest", True)):
         for said in got[name]:
             if said is None and nothing:
                 continue
             if type(said) not in (int, float) or not math.isfinite(said) or said != int(said):
                 what = "a number of GPUs" if nothing else "a batch"
-                raise Wrong(f"{what} is not a whole number", why=str(said)[:60], next="try whole numbers, one by one")
+                why = f"got {str(said)[:60]}"
+                raise Wrong(f"{what} is not a whole number", why=why, next="try whole numbers, one by one")
 
 
 def _step_symptom(case: Any, batch: int, gpus: int, said: float, right: float) -> Wrong:
-    why = f"a batch of {batch} on {gpus} GPUs: {seconds(said)} came back, {seconds(right)} is right"
+    why = f"a batch of {batch} on {gpus} GPUs: got {seconds(said)}, expected {seconds(right)}"
     fitting = [what for what, value in _step_slips(case, batch, gpus, right).items() if close(said, value)]
     if len(fitting) == 1:
         return Wrong(fitting[0], why=why, next=STEPS[fitting[0]])
-    then = "the longer of computing and moving a GPU's samples, the overhead, and the sum over GPUs"
+    then = "add up the longer of computing and moving one GPU's samples, the overhead, and the wait for the sum"
     return Wrong("the time of a step is wrong", why=why, next=then)
 
 
@@ -151,78 +154,82 @@ def _one_slip_of_all_steps(cases: list[Any], got: list[Any], want: list[Any]) ->
     fitting = [what for what in STEPS if all(close(said, values[what]) for values, said in rows)]
     if len(fitting) != 1:
         return None
-    return Wrong(fitting[0], why="all steps in all cases take what that gives", next=STEPS[fitting[0]])
+    return Wrong(fitting[0], why="this mistake gives your times for all steps in all cases", next=STEPS[fitting[0]])
 
 
 def _steps_symptom(case: Any, batch: int, gpus: int, said: float, right: float) -> Wrong:
     job = case["job"]
     least, critical = job["steps"], job["critical_batch"]
-    why = f"a batch of {batch} on {gpus} GPUs: {said:.9g} of your steps came back, {right:.9g} are right"
+    why = f"a batch of {batch} on {gpus} GPUs: got the time of {said:.9g} steps, expected {right:.9g}"
     slips = (
         (
             "the ratio of batch and critical batch is inverted",
             1 + batch / critical,
-            "a larger batch: fewer steps",
+            "check whether a larger batch needs fewer steps",
         ),
-        ("the least number of steps is left out", critical / batch, "steps = S (1 + B_c / B): mind the 1"),
-        ("the number of steps does not depend on the batch", 1.0, "a small batch needs more of them"),
+        ("the minimum number of steps is missing", critical / batch, "use S (1 + B_c / B), including the 1"),
+        ("the number of steps does not depend on the batch", 1.0, "use the law: a small batch needs more steps"),
         (
-            "the law was evaluated with one GPU's samples",
+            "the law is evaluated with the samples of one GPU",
             1 + critical * gpus / batch,
-            "B is the batch of a step, on all GPUs",
+            "use the batch of all GPUs for B",
         ),
     )
     for what, factor, then in slips:
         if close(said, least * factor):
             return Wrong(what, why=why, next=then)
     if close(said, math.ceil(right)) or close(said, math.floor(right)):
-        return Wrong("steps are rounded", why=why, next="leave them as they are: the law is an average")
-    return Wrong("the number of training steps is wrong", why=why, next="S (1 + B_c / B), times step_s")
+        return Wrong("the steps are rounded", why=why, next="do not round them: the law is an average")
+    return Wrong("the number of training steps is wrong", why=why, next="multiply S (1 + B_c / B) by step_s")
 
 
 def _batch_symptom(case: Any, gpus: int, said: Any, right: Any) -> Wrong:
     machine = case["machine"]
-    why = f"on {gpus} GPUs {said:g} came back, and {right} ends first"
+    why = f"on {gpus} GPUs, got {said:g}, but {right} ends first"
     if said % gpus:
-        return Wrong("the batch cannot be shared equally", why=why, next="only multiples of `gpus` are batches")
+        return Wrong("the batch is not a multiple of the number of GPUs", why=why, next="try only multiples of `gpus`")
     if said > gpus * machine["most_samples"]:
-        then = "machine['most_samples'] is the most that one GPU holds"
+        then = "allow at most machine['most_samples'] samples on each GPU"
         return Wrong("the batch does not fit", why=why, next=then)
-    return Wrong("another batch ends first", why=why, next="quality_s of each batch that fits; take the least")
+    then = "compare quality_s of each batch that fits, and take the lowest"
+    return Wrong("a different batch ends first", why=why, next=then)
 
 
 def _batches_left_out(rows: list[Any]) -> Wrong | None:
     """What all best batches say of those that were tried; or None. Rows: case, GPUs, two batches."""
     if all(said * gpus == right for _, gpus, said, right in rows):
-        why = "in all cases it is a GPU's share of the batch that ends first"
-        return Wrong("the samples of one GPU came back, not the batch", why=why, next="all GPUs together: times gpus")
+        why = "in all cases your answer is one GPU's share of the batch that ends first"
+        what = "your function returned the samples of one GPU, not the batch"
+        return Wrong(what, why=why, next="multiply by gpus")
     off = [(case["machine"]["most_samples"], *row) for case, *row in rows if row[1] != row[2]]
     if all(right == gpus * most and said == right - gpus for most, gpus, said, right in off):
-        why = "where it is the best, the one before it came back in all cases"
-        return Wrong("the largest batch that fits is not tried", why=why, next="range(a, b) ends before b")
+        why = "in every case where the largest batch is the best one, your answer is the batch before it"
+        then = "include the largest batch: range(a, b) ends before b"
+        return Wrong("the largest batch that fits is not tried", why=why, next=then)
     if all(said == (2 * gpus if right == gpus else right) for _, gpus, said, right in rows):
-        why = "where it is the best, two samples a GPU came back in all cases"
-        return Wrong("one sample a GPU is not tried", why=why, next="begin with a batch of `gpus`")
+        why = "in every case where one sample per GPU is best, your answer has two"
+        return Wrong("one sample per GPU is not tried", why=why, next="begin with a batch of `gpus`")
     shares = [said / gpus for _, gpus, said, _ in rows]
     if all(one >= 1 and math.log2(one).is_integer() for one in shares):
         why = "in all cases the samples per GPU in your answer are a power of two"
-        return Wrong("a batch need not be a power of two", why=why, next="try every number of samples that fits")
+        return Wrong("only powers of two are chosen as samples per GPU", why=why, next="try every number that fits")
     return None
 
 
 def _fewest_symptom(case: Any, deadline_s: float, said: Any, right: Any) -> Wrong:
-    why = f"by {seconds(deadline_s)}: {said} came back, {right} is right"
+    why = f"for a deadline of {seconds(deadline_s)}: got {said}, expected {right}"
     if right is None:
-        then = "more GPUs mean more to sum, and batches that teach less: it may never be in time; then return None"
-        return Wrong("no number of GPUs is in time", why=why, next=then)
+        then = "return None if no number up to machine['most_gpus'] is in time: more GPUs do not always help"
+        what = "your function returned a number, but no number of GPUs is in time"
+        return Wrong(what, why=why, next=then)
     if said is None:
         return Wrong(
-            "some number of GPUs is in time",
+            "your function returned None, but some number of GPUs is in time",
             why=why,
-            next=f"what does quality_s say of {right} GPUs, with the best batch for so many?",
+            next=f"what does quality_s return for {right} GPUs, with the best batch for that number?",
         )
     if said < right:
-        then = "what does quality_s say of your answer, with the best batch for it?"
-        return Wrong("so few GPUs are not in time", why=why, next=then)
-    then = "try every number from 1 on, each with its best batch: one GPU more is not always faster"
-    return Wrong("fewer GPUs are in time, too", why=why, next=then)
+        then = "what does quality_s return for your answer, with the best batch for that number?"
+        return Wrong("your number of GPUs misses the deadline", why=why, next=then)
+    then = "try every number, starting with 1, each with its best batch: one more GPU is not always faster"
+    return Wrong("fewer GPUs would also be in time", why=why, next=then)

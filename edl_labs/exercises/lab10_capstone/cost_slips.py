@@ -3,57 +3,63 @@
 from __future__ import annotations
 
 SLIPS = {
-    "no activations": ("activations are left out of the memory", "each GPU holds its own activations too"),
+    "no activations": ("activations are missing from the memory", "add the activations: each GPU holds its own"),
     "recomputed activations": (
-        "activations are left out where they are recomputed",
-        "run['activation_bytes'] is what each GPU holds, recomputation or not",
+        "activations are not counted when they are recomputed",
+        "always count run['activation_bytes']: each GPU holds them, with or without recomputation",
     ),
     "shared activations": (
-        "activations are shared by all GPUs",
-        "run['activation_bytes'] is what each GPU holds, however many there are",
+        "activations are divided by the number of GPUs",
+        "do not divide run['activation_bytes']: each GPU holds them, however many GPUs there are",
     ),
-    "whole state": ("each GPU is made to hold the whole state", "the state is sharded: each holds 1 / gpus of it"),
-    "no memory": ("memory limits nothing", "take only numbers of GPUs for which `fits` says yes"),
-    "no deadline": ("the deadline limits nothing", "take only numbers of GPUs that end by run['deadline_h']"),
+    "whole state": ("each GPU is counted with the whole state", "divide the state: each GPU holds 1 / gpus of it"),
+    "no memory": ("the memory limit is ignored", "take only numbers of GPUs for which `fits` returns True"),
+    "no deadline": ("the deadline is ignored", "take only numbers of GPUs that finish within run['deadline_h']"),
     "set-up in no time": (
-        "only the training time was compared with the deadline",
-        "setting up takes part of the time, too",
+        "only the training time is compared with the deadline",
+        "add the set-up, which also takes time before the deadline",
     ),
-    "fewest": ("the fewest GPUs are not the cheapest", "idle GPUs of a node are paid: what would they cost in use?"),
-    "most": ("the fastest run is not the cheapest", "more GPUs wait during the set-up; take the least money"),
-    "any number": ("the batch cannot be shared by so many GPUs", "only divisors of run['batch'] will do"),
+    "fewest": (
+        "the smallest number of GPUs is taken, not the cheapest",
+        "idle GPUs of a node are paid: what would they cost in use?",
+    ),
+    "most": (
+        "the fastest run is taken, not the cheapest",
+        "take the lowest cost: more GPUs also wait during the set-up",
+    ),
+    "any number": ("the batch is not divisible by the number of GPUs", "take only divisors of run['batch']"),
     "strictly less": (
-        "what fits exactly is said not to fit",
-        "a GPU may be filled to the last byte",
+        "a run that fills the memory exactly is rejected",
+        "accept it: a GPU may be filled to the last byte",
     ),
     "strictly in time": (
-        "a run that ends at the deadline is said to be late",
-        "within run['deadline_h'] is in time, to the last second",
+        "a run that ends exactly at the deadline is rejected",
+        "accept it: the deadline itself is still in time",
     ),
     "nodes in part": (
-        "more GPUs are rented than there are",
-        "a node is rented as a whole, or not at all: is `rented` within chip['most_gpus']?",
+        "more than chip['most_gpus'] GPUs are rented",
+        "compare `rented` with chip['most_gpus']: a node is rented as a whole, or not at all",
     ),
     "whole nodes": (
-        "whole nodes train, though fewer GPUs would do",
-        "a number of GPUs need not fill its last node: look at all divisors of run['batch']",
+        "only whole nodes train, although fewer GPUs are enough",
+        "try all divisors of run['batch']: a number of GPUs need not fill its last node",
     ),
     "rented hold": (
-        "memory is asked of the GPUs that are rented",
-        "idle GPUs hold no share of the state: call `fits` with the number of GPUs that train",
+        "the memory is checked for the number of rented GPUs",
+        "call `fits` with the number of GPUs that train: idle GPUs hold no share of the state",
     ),
     "rented train": (
-        "the deadline is asked of the GPUs that are rented",
-        "idle GPUs do not train: call `hours` with the number of GPUs that do",
+        "the deadline is checked for the number of rented GPUs",
+        "call `hours` with the number of GPUs that train: idle GPUs do not",
     ),
     "from a node on": (
-        "fewer GPUs than a node has are not tried",
-        "`gpus` may be any number, though a whole node is rented: begin with 1",
+        "numbers below the size of a node are not tried",
+        "begin with 1: `gpus` may be any number, although whole nodes are rented",
     ),
-    "two samples each": ("a sample a GPU is not tried", "as many GPUs as the batch has samples may train, too"),
-    "last left out": ("chip['most_gpus'] GPUs are not tried", "range(1, n) ends before n"),
+    "two samples each": ("one sample per GPU is not tried", "also try as many GPUs as the batch has samples"),
+    "last left out": ("chip['most_gpus'] GPUs are not tried", "include this number: range(1, n) ends before n"),
     "first minimum": (
         "the search ends as soon as more GPUs cost more",
-        "money falls and rises with whole nodes: work it out for every number",
+        "calculate the cost for every number: with whole nodes, it falls and rises",
     ),
 }

@@ -53,8 +53,8 @@ class SameCurve(Exercise):
                 raise _p_symptom(shares[:-1], differences, said, right, tied=differences == case["differences"][-1])
         for said in got["labels"]:
             if said not in LABELS:
-                why = f"{said[:40]!r} came back"
-                raise Wrong("this is not one of the three answers", why=why, next=f"they are {', '.join(LABELS)}")
+                then = f"return one of {', '.join(LABELS)}"
+                raise Wrong("same did not return one of the three answers", why=f"got {said[:40]!r}", next=then)
         counts = _Counts(case, got)
         if counts.equal_missed or counts.equal_claimed:
             raise _equal_symptom(case, got, counts)
@@ -112,45 +112,49 @@ def _p_symptom(shares: list[Any], differences: list[float], said: Any, right: fl
     def fits(*rules: Callable[[float, int], float]) -> bool:
         return all(any(close(p, rule(due, 2 ** len(of))) for rule in rules) for of, p, due in shares)
 
-    why = f"for {differences}: {said if type(said) not in (int, float) else round(said, 6)}, and it is {right:.6g}"
+    why = f"for {differences}: got {said if type(said) not in (int, float) else round(said, 6)}, expected {right:.6g}"
     if tied and type(said) in (int, float) and said < right:
-        then = "here two sums are equal, and computers add them up to 15 digits: what is TINY for?"
-        return Wrong("sums that are equal but for rounding were called different", why=why, next=then)
+        then = "two sums are equal here except for the last of about 15 digits: what is TINY for?"
+        return Wrong("sums that are equal except for rounding are treated as different", why=why, next=then)
     if fits(lambda due, count: due / 2):
-        why = f"{why}; all others are half as large as they should be too"
-        then = "a pattern gives each difference a sign, 1 or -1, and sums of either sign count: compare absolute values"
-        raise Wrong("one direction alone is counted, or patterns leave differences out", why=why, next=then)
+        why = f"{why}; all your other results are also half of what is expected"
+        then = "compare absolute values: each difference gets a sign, 1 or -1, and sums of either sign count"
+        raise Wrong("only one direction is counted, or patterns leave differences out", why=why, next=then)
     if fits(*(lambda due, count, ties=ties: due - ties / count for ties in _TIES)):
-        then = "count what is at least as far from zero: the observed pattern counts, and so does its mirror image"
+        then = "count patterns at least as extreme: the observed pattern counts, and so does its mirror image"
         raise Wrong("the observed pattern is not counted among the patterns", why=why, next=then)
     if fits(lambda due, count: 1 - due, lambda due, count: 1 - due + 2 / count):
-        raise Wrong("p is turned round", why=why, next="the share of patterns that are as far from zero, or farther")
+        then = "return the share of patterns whose sum is at least as far from zero"
+        raise Wrong("the share of the other patterns is returned", why=why, next=then)
     if fits(lambda due, count: due * count):
-        raise Wrong("p is a share, and not a number of patterns", why=why, next="divide by the number of patterns")
+        then = "divide by the number of patterns"
+        raise Wrong("a number of patterns is returned instead of a share", why=why, next=then)
     if type(said) in (int, float) and 0 <= said <= 1 and not close(count * said, round(count * said)):
-        then = "each of them once, by itertools.product; signs that are drawn say p nearly"
+        then = "use each pattern once, with itertools.product: randomly drawn signs give p only approximately"
         return Wrong("p is not a share of all 2^n patterns", why=why, next=then)
-    then = "all 2^n ways to give each difference a sign: in which share is the sum at least as far from zero?"
-    return Wrong("p is another share of sign patterns", why=why, next=then)
+    then = "for what share of the 2^n sign patterns is the sum at least as far from zero?"
+    return Wrong("p is the wrong share of sign patterns", why=why, next=then)
 
 
 def _equal_symptom(case: Any, got: Any, counts: _Counts) -> Wrong:
     if counts.equal_missed:
-        why = f"{counts.equal_missed} of {counts.equal} pairs that differ by rounding are not called equal"
-        return Wrong("rounding is not forgiven", why=why, next="within ROUNDING of each other, everywhere, is equal")
+        why = f"{counts.equal_missed} of {counts.equal} pairs that differ only by rounding are not called equal"
+        then = "call curves equal if they are within ROUNDING of each other everywhere"
+        return Wrong("curves that differ only by rounding are not called equal", why=why, next=then)
     why = f"{counts.equal_claimed} pairs that differ by more than rounding are called equal"
     rows = zip(case["labels"], case["shapes"], got["labels"], strict=True)
     claimed = {shape for label, shape, said in rows if label != "equal" and said == "equal"}
     if claimed == {"one point"}:
         why = f"in {counts.equal_claimed} pairs a single point of one seed differs by more than rounding"
-        raise Wrong("one point that differs is forgiven", why=why, next="equal means so at all points of all seeds")
+        then = "compare all points of all seeds: one that differs is enough"
+        raise Wrong("a difference at a single point is ignored", why=why, next=then)
     if claimed == {"near, small"}:
-        then = "ROUNDING is relative: multiply it by the loss"
+        then = "multiply ROUNDING by the loss, because it is relative"
         raise Wrong("small losses that differ by more than rounding are called equal", why=why, next=then)
     if claimed and claimed <= {"near", "near, small"}:
-        then = "ROUNDING, relative to the loss, and nothing absolute: numpy.allclose has an rtol and an atol of its own"
-        raise Wrong("another tolerance than ROUNDING is taken", why=why, next=then)
-    then = "a mend that changes nothing changes only last digits: ROUNDING, relative to the loss"
+        then = "use only ROUNDING, relative to the loss: numpy.allclose has its own defaults for rtol and atol"
+        raise Wrong("a tolerance other than ROUNDING is used", why=why, next=then)
+    then = "compare with ROUNDING, relative to the loss: a fix that changes nothing changes only the last digits"
     return Wrong("noise is called equal", why=why, next=then)
 
 
@@ -158,10 +162,9 @@ def _require_all_seeds(case: Any, got: Any) -> None:
     """Wrong where the same seeds in another order have other answers."""
     turned = sum(set(got["other_first"][at]) != {got["labels"][at]} for at in case["again"])
     if turned > MOST_WRONG:
-        why = f"with the same seeds in another order {turned} of {len(case['again'])} answers differ"
-        raise Wrong(
-            "the order of the seeds changes the answer", why=why, next="use the curves of every seed, each alike"
-        )
+        why = f"with the same seeds in a different order, {turned} of {len(case['again'])} answers differ"
+        then = "use the curves of every seed in the same way"
+        raise Wrong("the order of the seeds changes the answer", why=why, next=then)
 
 
 def _follow_the_size(case: Any, got: Any, *, of: str) -> bool:
@@ -177,14 +180,14 @@ def _follow_the_size(case: Any, got: Any, *, of: str) -> bool:
 def _alarm_symptom(case: Any, got: Any, counts: _Counts) -> Wrong:
     why = f"{counts.false_alarms} of the {counts.noise} pairs of noise are called changed; at most {MOST_WRONG} may be"
     if counts.false_alarms >= _MANY * counts.noise:
-        then = "two runs never agree point by point: does the difference have the same sign for all seeds?"
-        return Wrong("all noise is reported as a change", why=why, next=then)
+        then = "two runs never agree at every point: does the difference have the same sign for all seeds?"
+        return Wrong("nearly all noise is called a change", why=why, next=then)
     if _follow_the_size(case, got, of="noise"):
-        then = "how far apart are curves of different seeds here? A fixed distance does not fit all"
-        return Wrong("noise is measured by a yardstick that does not fit it", why=why, next=then)
+        then = "how far apart are curves of different seeds here? A fixed distance does not fit all pairs"
+        return Wrong("noise is called a change if the difference is large", why=why, next=then)
     if counts.misses > MOST_WRONG:
         why += f"; and {counts.misses} of {counts.changed} changed pairs are missed"
-    then = "a test is given one number for each seed, and all tests of a pair share the rate ALPHA of false alarms"
+    then = "give each test one number for each seed, and let all tests of a pair share the false-alarm rate ALPHA"
     return Wrong("false alarms are too frequent", why=why, next=then)
 
 
@@ -200,32 +203,33 @@ def _is_unpaired(case: Any, got: Any) -> bool:
 
 
 def _miss_symptom(case: Any, got: Any, counts: _Counts) -> Wrong:
-    why = f"{counts.misses} of {counts.changed} changed pairs are missed, {MOST_WRONG} may be"
+    why = f"{counts.misses} of {counts.changed} changed pairs are missed; at most {MOST_WRONG} may be"
     if sum(got["labels"][at] != got["exchanged"][at] for at in case["again"]) > MOST_WRONG:
-        then = "a and b exchanged have another answer: a loss that falls is a change, too"
+        why += "; your answers change if the two curves are exchanged"
+        then = "treat a lower loss as a change, too"
         return Wrong("changes for the better are missed", why=why, next=then)
     if _is_unpaired(case, got):
-        then = "curves of one seed belong together: take differences seed by seed"
-        return Wrong("seeds are not paired", why=why, next=then)
+        then = "take differences seed by seed: the two curves of one seed belong together"
+        return Wrong("the two curves of a seed are not paired", why=why, next=then)
     if counts.misses == counts.changed and not counts.false_alarms:
-        then = "with n numbers p is never below 2 / 2^n: how many do you give it, one for each seed?"
-        return Wrong("nothing is ever called changed", why=why, next=then)
+        then = "how many numbers do you give the test? With n numbers, p is never below 2 / 2^n"
+        return Wrong("no pair is ever called changed", why=why, next=then)
     if _follow_the_size(case, got, of="changed"):
-        then = "where noise is small a small change is one: how far apart are a seed's own two curves here?"
-        return Wrong("small changes are measured by a yardstick that does not fit them", why=why, next=then)
+        then = "how far apart are the two curves of one seed here? Where noise is small, a small difference is a change"
+        return Wrong("changes are missed if the difference is small", why=why, next=then)
     if counts.misses >= _MANY * counts.changed:
-        then = "seeds are far apart, and a seed's two curves close together: what does each pair's difference say?"
+        then = "what do the differences seed by seed show? Seeds are far apart, but the two curves of a seed are close"
         return Wrong("most changes are missed", why=why, next=then)
     if counts.misses_of("early") >= _MANY and counts.misses_of("late") <= 1 - _MOST:
         why += f": {counts.misses_of('early'):.0%} of the early ones, {counts.misses_of('late'):.0%} of the late ones"
-        then = "look at every part of the curves: a change that has gone by the end is one, too"
+        then = "test every part of the curves: a change that has disappeared by the end is also a change"
         return Wrong("changes at the beginning of the curves are missed", why=why, next=then)
     if counts.misses_of("late") >= _MANY and counts.misses_of("early") <= 1 - _MOST:
         why += f": {counts.misses_of('late'):.0%} of the late ones, {counts.misses_of('early'):.0%} of the early ones"
-        then = "look at every part of the curves, with one number for each seed"
+        then = "test every part of the curves, with one number for each seed"
         return Wrong("changes at the end of the curves are missed", why=why, next=then)
     if counts.misses_of("crosses") >= _MANY and counts.misses_of("early", "late", "all along") <= 1 - _MOST:
-        then = "better first and worse later have the same mean: look at parts of the curves"
-        return Wrong("ups and downs cancel in one mean", why=why, next=then)
+        then = "test parts of the curves: a loss that is lower first and higher later can have the same mean"
+        return Wrong("ups and downs cancel in a single mean", why=why, next=then)
     then = "give the test one number for each seed; a mean over some points has less noise than one point"
     return Wrong("too many changes are missed", why=why, next=then)

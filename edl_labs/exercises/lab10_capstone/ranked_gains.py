@@ -45,9 +45,11 @@ class RankGains(Exercise):
     def compare(self, case: Any, got: Any, want: Any) -> None:
         run_s = seconds_with(case, ())
         if not close(got["run_s"], run_s, rtol=_OF_RUN):
-            why = f"{_said(got['run_s'])} with no fix at all, and the timeline ends at {seconds(run_s)}"
-            then = "replay the timeline as it is: when does each span start? The run ends with the latest of all ends"
-            raise Wrong("with no fix, your run does not take as long as its timeline", why=why, next=then)
+            why = f"without any fix, got {_said(got['run_s'])}, but the timeline ends at {seconds(run_s)}"
+            then = (
+                "replay the unchanged timeline: when does each span start? The run ends with the latest end of a span"
+            )
+            raise Wrong("without a fix, your run does not take as long as its timeline", why=why, next=then)
         for name, with_s in got["alone_s"]:
             _judge_alone(case, name, got["run_s"], with_s)
         _judge_both(case, got)
@@ -96,15 +98,19 @@ def _judge_alone(case: Any, name: str, before_s: Any, with_s: Any) -> None:
     said_s = before_s - with_s
     if _near(case, said_s, gain_s):
         return
-    why = f"{name}: {seconds(gain_s)} of {seconds(run_s)} are gained when the script runs again, not {_said(said_s)}"
+    why = (
+        f"{name}: got a gain of {_said(said_s)}, but the script, run again, gains {seconds(gain_s)} of {seconds(run_s)}"
+    )
     if gain_s < _OF_RUN * run_s and said_s > gain_s:
-        then = "what overlapped it and lasted as long? Replay: a span starts when all that it needs is over"
-        raise Wrong("what is hidden behind something else gains nothing", why=why, next=then)
+        then = (
+            "what overlapped it and lasted as long? In a replay, a span starts when everything that it needs has ended"
+        )
+        raise Wrong("your replay shows a gain for an operation that another one hides", why=why, next=then)
     if said_s > gain_s:
-        then = "behind what is mended waits the next one: which span starts earlier now, and which does not?"
-        raise Wrong("a mend gains less than that", why=why, next=then)
-    then = "which spans go, which become shorter, and which only waited for them?"
-    raise Wrong("a mend gains more than that", why=why, next=then)
+        then = "which spans start earlier after the fix, and which ones still have to wait?"
+        raise Wrong("your gain for a fix is too large", why=why, next=then)
+    then = "which spans disappear, which become shorter, and which only waited for them?"
+    raise Wrong("your gain for a fix is too small", why=why, next=then)
 
 
 def _is_right_alone(case: Any, got: Any) -> bool:
@@ -120,12 +126,11 @@ def _judge_both(case: Any, got: Any) -> None:
     if _near(case, got["run_s"] - got["both_s"], run_s - with_s):
         return
     alone = dict(map(tuple, got["alone_s"]))
-    why = f"{first} and {second}: {_said(got['both_s'])} came back, and the run then takes {seconds(with_s)}"
+    why = f"{first} and {second}: got {_said(got['both_s'])}, but the run then takes {seconds(with_s)}"
     if any(close(got["both_s"], alone[name]) for name in (first, second)):
-        raise Wrong("only one of two mends is done", why=why, next="`mends` is a list: all of it is done at once")
-    raise Wrong(
-        "the time with two mends together is wrong", why=why, next="shorten the spans of both, then replay once"
-    )
+        raise Wrong("only one of two fixes is applied", why=why, next="apply all fixes in the list `mends` at once")
+    then = "shorten the spans of both, then replay once"
+    raise Wrong("the time with two fixes together is wrong", why=why, next=then)
 
 
 def _judge_twice(case: Any, got: Any) -> None:
@@ -139,18 +144,19 @@ def _judge_twice(case: Any, got: Any) -> None:
         return
     factors = " and ".join(f"{mend['times']:g}" for mend in case["twice"])
     named = ", ".join(case["twice"][0]["names"])
-    why = f"{named} by {factors}: {_said(got['twice_s'])} came back, and the run then takes {seconds(right_s)}"
+    why = f"{named} by {factors}: got {_said(got['twice_s'])}, but the run then takes {seconds(right_s)}"
     then = "multiply the factors of all fixes that name an operation"
     if any(close(got["twice_s"], with_s(mend), rtol=1e-3) for mend in case["twice"]):
-        raise Wrong("only one of two fixes of the same operation counts", why=why, next=then)
+        raise Wrong("only one of two fixes of the same operation is applied", why=why, next=then)
     raise Wrong("the time with two fixes of the same operation is wrong", why=why, next=then)
 
 
 def _judge_ranking(case: Any, ranked: Any) -> None:
     names = [name for name, _ in ranked]
     if len(names) != PICKS or len(set(names)) != PICKS or not set(names) <= set(case["mends"]):
-        why = f"{', '.join(map(str, names))[:80] or 'nothing'} came back"
-        raise Wrong("the ranking is not of three different mends", why=why, next="names of `mends`, the best first")
+        why = f"got {', '.join(map(str, names))[:80] or 'no names'}"
+        then = "return names from `mends`, the best first"
+        raise Wrong("the ranking does not have three different fixes", why=why, next=then)
     run_s = seconds_with(case, ())
     alone = {name: run_s - seconds_with(case, (name,)) for name in case["mends"]}
     total_s = 0.0
@@ -171,40 +177,45 @@ def _judge_ranking(case: Any, ranked: Any) -> None:
 def _wrong_pick(names: list[str], place: int, gains: dict[str, float], alone: dict[str, float]) -> Wrong:
     name, best = names[place], max(gains, key=lambda one: gains[one])
     before = f" after {', '.join(names[:place])}" if place else ""
-    why = f"{name} gains {seconds(gains[name])}{before}, and {best} {seconds(gains[best])}"
+    why = f"{name} gains {seconds(gains[name])}{before}, but {best} gains {seconds(gains[best])}"
     by_alone = sorted(alone, key=lambda one: -alone[one])
     if place and names[: place + 1] == by_alone[: place + 1]:
-        then = "profile again: with the first mend done, replay each of the others on top of it"
-        raise Wrong("mends are ranked by what each gains alone", why=why, next=then)
+        then = "profile again: apply the first fix, and replay each of the others on top of it"
+        raise Wrong("fixes are ranked by what each gains alone", why=why, next=then)
     if gains[name] <= min(gains.values()) + 1e-9:
-        raise Wrong("the mend that gains least comes first", why=why, next="the largest gain comes first")
-    return Wrong("another mend gains more at this place", why=why, next="compare the gains of all that are left")
+        raise Wrong("the fix with the smallest gain comes first", why=why, next="put the largest gain first")
+    then = "compare the gains of all remaining fixes"
+    return Wrong("a different fix gains more at this place", why=why, next=then)
 
 
 def _wrong_gain(case: Any, name: str, place: int, said_s: Any, gains: dict[str, float]) -> Wrong:
     run_s = seconds_with(case, ())
-    why = f"mend {place + 1}: {_said(said_s)} came back, and on top of those before it gains {seconds(gains['here'])}"
+    why = f"fix {place + 1}: got {_said(said_s)}, but on top of the fixes before it, it gains {seconds(gains['here'])}"
     if place and _near(case, said_s, gains["alone"]):
-        then = "subtract the run with this one from the run with those before it, not from the first run"
-        return Wrong("a later mend's gain is not what it gains alone", why=why, next=then)
+        then = "subtract the run with this fix from the run with only the fixes before it, not from the original run"
+        return Wrong("the gain given for a later fix is what it gains alone", why=why, next=then)
     if place and _near(case, said_s, gains["total"]):
-        return Wrong("gains are added up", why=why, next="each mend has its own: what it takes off what was left")
+        return Wrong(
+            "gains are added up", why=why, next="give each fix only the time by which it shortens the previous run"
+        )
     left_s = gains["now"] - gains["here"]
     if close(said_s, gains["now"] / left_s, rtol=1e-3):
-        return Wrong("a gain is given as a speed-up", why=why, next="seconds are asked: before, less after")
+        return Wrong(
+            "a gain is given as a speed-up", why=why, next="return seconds: the run before minus the run after"
+        )
     shares = (gains["here"] / run_s, 100 * gains["here"] / run_s)
     if any(close(said_s, share, rtol=_OF_GAIN) for share in shares):
-        return Wrong("a gain is given as a share of the run", why=why, next="seconds of the whole run are asked")
+        return Wrong("a gain is given as a share of the run", why=why, next="return seconds of the whole run")
     if close(said_s, gains["here"] / COUNT, rtol=_OF_GAIN):
-        return Wrong("a gain is given for one step", why=why, next="seconds of the whole run are asked")
+        return Wrong("a gain is given for one step", why=why, next="return seconds of the whole run")
     if close(-1 * said_s if type(said_s) in (int, float) else None, gains["here"], rtol=_OF_GAIN):
-        return Wrong("a gain has the wrong sign", why=why, next="what was before, less what is left")
-    then = "a gain is how much sooner the run ends, on top of the mends before: replay with and without it"
+        return Wrong("a gain has the wrong sign", why=why, next="subtract the run after the fix from the run before it")
+    then = "replay with and without the fix, and return how much sooner the run ends"
     if any(_near(case, said_s, took_s) for took_s in (left_s, gains["now"], run_s)):
-        return Wrong("this is the time of a run, and not a gain", why=why, next=then)
+        return Wrong("the time of a run is given instead of a gain", why=why, next=then)
     if any(close(said_s, case["slips"][slip][name]) for slip in ("shares", "shares of work")):
-        return Wrong(_SHARES[0], why=f"{why}; its own spans become shorter by as much", next=_SHARES[2])
-    return Wrong("the gain of a ranked mend is wrong", why=why, next="replay with and without it, and subtract")
+        return Wrong(_SHARES[0], why=f"{why}; your value is the time that its own spans lose", next=_SHARES[2])
+    return Wrong("the gain of a ranked fix is wrong", why=why, next="replay with and without it, and subtract")
 
 
 def _slipped(case: Any, got: Any, slip: str) -> bool:
@@ -226,56 +237,56 @@ def _said(value: Any) -> str:
 
 
 _SHARES = (
-    "you read shares as gains",
-    "each gain is the time that the mended spans take, whatever else ran at that time",
-    "replay the run without them: the work that overlapped them still has to be done",
+    "shares of the timeline are used as gains",
+    "each gain is the time that the fixed spans themselves lose, whatever else ran at that time",
+    "replay the run with the fix: the work that overlapped these spans still has to be done",
 )
 _SLIPS = {
     "shares": _SHARES,
     "shares of work": _SHARES,
     "waits": (
-        "you replay a wait as if it were work",
-        "it lasted until something else was over, and when that ends sooner, so does the wait",
-        "a wait lasts no time of its own: it ends when what it comes after has ended",
+        "your replay treats a wait as if it were work",
+        "a wait lasts until something else has ended, and when that ends sooner, so does the wait",
+        "give a wait no length of its own: it ends when the spans that it comes after have ended",
     ),
     "rows": (
-        "you run spans of one row at the same time",
-        "a host, a stream and a link do one thing after another",
-        "a span also starts no sooner than the one before it in its row has ended",
+        "your replay runs spans of one row at the same time",
+        "a host, a stream or a link does one thing after another",
+        "start a span only after the previous span in its row has ended, too",
     ),
     "after": (
-        "you start spans before what they need is over",
-        "rows are replayed each for itself, as if none waited for another",
-        "a span starts no sooner than all spans of its `after` have ended",
+        "your replay starts spans before the spans that they need have ended",
+        "your replay treats the rows as if no row waited for another",
+        "start a span only after all spans in its `after` have ended",
     ),
     "started": (
-        "spans never start sooner than they did",
-        "what waited for something that is now shorter starts sooner",
-        "take nothing from `start_s` and `end_s` but how long a span lasts",
+        "in your replay, spans never start sooner than in the timeline",
+        "a span that waited for something that is now shorter starts sooner",
+        "use `start_s` and `end_s` only to calculate how long a span lasts",
     ),
     "turned": (
-        "you took the remaining time as the removed time",
+        "your replay removes the time that should remain",
         "`times` 0.1 leaves a tenth of the seconds",
         "multiply by `times`",
     ),
     "gone": (
-        "you replay what becomes shorter as if it were gone",
+        "your replay treats shorter spans as if they were gone",
         "`times` is the fraction of the seconds that remains, and it is 0 only if no time remains",
         "multiply by `times`",
     ),
     "calls": (
-        "you shorten the host's calls together with their kernels",
-        "the host takes as long to issue a short kernel as a long one, unless it issues none",
-        "leave a call as it is while `times` is above 0",
+        "your replay shortens the host's calls together with their kernels",
+        "the host needs as long to issue a short kernel as a long one",
+        "keep the length of a call while `times` is above 0",
     ),
     "issued": (
-        "you still wait for an operation that is not issued",
-        "with `times` 0 the host does not call for it either, and its next work begins sooner",
-        "a call is gone where `times` is 0",
+        "your replay keeps the call of an operation that is not issued",
+        "with `times` 0 the host does not issue the operation, so its next work begins sooner",
+        "give a call no length if `times` is 0",
     ),
     "kept": (
-        "you still wait for a reading that is gone",
+        "your replay keeps a wait that is not issued",
         "with `times` 0 nothing is issued, so nothing waits",
-        "drop the `after` of such a wait, too",
+        "ignore the `after` of such a wait, too",
     ),
 }

@@ -54,7 +54,7 @@ class Cost(Exercise):
         if all(one["hours"] and close(one["hours"][0], two["hours"][0]) for one, two in zip(got, want, strict=True)):
             for key, (what, then) in SLIPS.items():
                 if all(_slipped(case, one, key) for case, one in zip(cases, got, strict=True)):
-                    why = "in every case the answers are what that rule gives"
+                    why = "this mistake gives your answers in all cases"
                     return Wrong(what, why=why, next=then)
         return None
 
@@ -70,25 +70,27 @@ class Cost(Exercise):
         run, chip = case["run"], case["chip"]
         return (
             f"{run['parameters']:.3g} parameters, {run['tokens']:.3g} tokens, a batch of {run['batch']}, "
-            f"{'with' if run['recompute'] else 'without'} recomputation; {run['state_bytes']} B of state a parameter, "
-            f"{run['activation_bytes'] / 1e9:.3g} GB of activations; at most {run['deadline_h']:g} h; "
-            f"{flop_rate(chip['flop_per_s'])} of which {chip['achieved']:.0%}, {chip['memory_bytes'] / 1e9:.3g} GB, "
-            f"{chip['node_gpus']} in a node, at most {chip['most_gpus']}, {chip['price_per_gpu_h']:g} an hour, "
-            f"{chip['setup_h']:g} h to set up; hours and fits for {', '.join(map(str, case['gpus']))} GPUs"
+            f"{'with' if run['recompute'] else 'without'} recomputation; {run['state_bytes']} B of state per "
+            f"parameter, {run['activation_bytes'] / 1e9:.3g} GB of activations; a deadline of {run['deadline_h']:g} h; "
+            f"each GPU: {flop_rate(chip['flop_per_s'])}, {chip['achieved']:.0%} achieved, "
+            f"{chip['memory_bytes'] / 1e9:.3g} GB, {chip['price_per_gpu_h']:g} per hour; "
+            f"{chip['node_gpus']} in a node, at most {chip['most_gpus']}; {chip['setup_h']:g} h of set-up; "
+            f"hours and fits for {', '.join(map(str, case['gpus']))} GPUs"
         )
 
 
 def _require_form(got: Any) -> None:
     for one in got["hours"]:
         if type(one) not in (int, float) or not math.isfinite(one):
-            raise Wrong("hours are not a number", why=str(one)[:60], next="return hours, as a float")
+            raise Wrong("hours did not return a number", why=f"got {str(one)[:60]}", next="return hours, as a float")
     for one in got["fits"]:
         if type(one) is not bool:
-            raise Wrong("fits is neither True nor False", why=str(one)[:60], next="return what a comparison gives")
+            why = f"got {str(one)[:60]}"
+            raise Wrong("fits returned neither True nor False", why=why, next="return the result of a comparison")
     best = got["cheapest"]
     if best is not None and (not isinstance(best, dict) or any(_bad(best.get(key)) for key in _PARTS)):
-        then = "return {'gpus': …, 'rented': …, 'hours': …, 'money': …}, or None where nothing is in time"
-        raise Wrong("the cheapest way is not a dict of four numbers", why=str(best)[:60], next=then)
+        then = "return {'gpus': …, 'rented': …, 'hours': …, 'money': …}, or None if there is no such number"
+        raise Wrong("cheapest did not return a dict of four numbers", why=f"got {str(best)[:60]}", next=then)
 
 
 def _judge_cheapest(case: Any, got: Any, want: Any) -> None:
@@ -96,10 +98,11 @@ def _judge_cheapest(case: Any, got: Any, want: Any) -> None:
         return
     if got is None or want is None:
         if got is None:
-            then = "go through every number of GPUs that divides the batch"
-            raise Wrong("there is a way that fits and is in time", why="None came back", next=then)
-        why = f"{got['gpus']:g} GPUs came back, and no number up to chip['most_gpus'] both fits and is in time"
-        raise Wrong("no number of GPUs will do here", why=why, next="return None in such a case")
+            then = "try every number of GPUs that divides the batch"
+            why = "at least one number of GPUs fits and is in time"
+            raise Wrong("cheapest returned None, but there is an answer", why=why, next=then)
+        why = f"got {got['gpus']:g} GPUs, but no number up to chip['most_gpus'] both fits and is in time"
+        raise Wrong("cheapest returned an answer, but there is none", why=why, next="return None in such a case")
     _judge_number(case, got, want)
 
 
@@ -109,33 +112,48 @@ def _bad(value: Any) -> bool:
 
 def _hours_symptom(case: Any, gpus: int, said: float, right: float) -> Wrong:
     run, chip = case["run"], case["chip"]
-    why = f"{gpus} GPUs: {_short(said)} h came back, {_short(right)} h is right"
+    why = f"{gpus} GPUs: got {_short(said)} h, expected {_short(right)} h"
     times = 4 / 3 if run["recompute"] else 1.0
     train = right - chip["setup_h"]
     slips: tuple[tuple[str, float, str], ...] = (
-        ("the hours to set up are left out", train, "a run begins when it is rented"),
+        ("the hours of the set-up are missing", train, "add them: the hours count from the moment of renting"),
         (
-            "the peak is taken for what is achieved",
+            "the peak rate is used instead of the achieved rate",
             chip["setup_h"] + train * chip["achieved"],
-            "chip['achieved'] of it",
+            "multiply the peak by chip['achieved']",
         ),
-        ("the achieved share divides the rate", chip["setup_h"] + train * chip["achieved"] ** 2, "less than the peak"),
-        ("hours are seconds", chip["setup_h"] + 3600 * train, "an hour has 3600 s"),
-        ("the set-up is shared by all GPUs", chip["setup_h"] / gpus + train, "all wait for it, each as long"),
-        ("the work of one GPU is not shared", chip["setup_h"] + train * gpus, "each does 1 / gpus of it"),
-        ("only the forward pass is counted", chip["setup_h"] + train / (3 * times), "backward is twice as much"),
+        (
+            "the rate is divided by the achieved share",
+            chip["setup_h"] + train * chip["achieved"] ** 2,
+            "multiply the peak rate by chip['achieved'] instead",
+        ),
+        ("the training time is in seconds, not in hours", chip["setup_h"] + 3600 * train, "divide by 3600"),
+        (
+            "the set-up is divided among the GPUs",
+            chip["setup_h"] / gpus + train,
+            "add it once: all GPUs wait equally long",
+        ),
+        ("the work is not divided among the GPUs", chip["setup_h"] + train * gpus, "give each GPU 1 / gpus of it"),
+        (
+            "only the forward pass is counted",
+            chip["setup_h"] + train / (3 * times),
+            "add the backward pass, which needs twice as much work",
+        ),
     )
     for what, value, then in slips:
         if close(said, value):
             return Wrong(what, why=why, next=then)
     if run["recompute"]:
-        for what, factor in (("the recomputed forward pass is left out", 6 / 8), ("all is recomputed", 12 / 8)):
+        for what, factor in (
+            ("the recomputed forward pass is missing", 6 / 8),
+            ("all passes are counted twice", 12 / 8),
+        ):
             if close(said, chip["setup_h"] + train * factor):
-                then = "recomputation runs the forward pass once more, and nothing else"
+                then = "for recomputation, count only the forward pass once more"
                 return Wrong(what, why=why, next=then)
     elif close(said, chip["setup_h"] + train * 8 / 6):
-        return Wrong("a forward pass too many: nothing is recomputed", why=why, next="look at run['recompute']")
-    then = "6 FLOP per parameter and token, 8 with recomputation, divided by what all GPUs achieve; add the set-up"
+        return Wrong("a second forward pass is counted without recomputation", why=why, next="check run['recompute']")
+    then = "divide 6 FLOP per parameter and token (8 with recomputation) by what all GPUs achieve; add the set-up"
     return Wrong("the time of the run is wrong", why=why, next=then)
 
 
@@ -143,67 +161,73 @@ def _memory_symptom(case: Any, gpus: int, *, fits: bool) -> Wrong:
     run = case["run"]
     why = f"{gpus} GPUs, each with {run['activation_bytes'] / 1e9:.3g} GB of activations and its share of the state"
     if fits:
-        return Wrong("a run that does not fit is said to fit", why=why, next="what does one GPU hold, all in all?")
-    return Wrong("a run that fits is said not to", why=why, next="the state is shared by all GPUs that train")
+        return Wrong("fits returned True for a run that does not fit", why=why, next="what does one GPU hold in total?")
+    then = "divide the state among all GPUs that train"
+    return Wrong("fits returned False for a run that fits", why=why, next=then)
 
 
 def _judge_number(case: Any, got: Any, want: Any) -> None:
     chip = case["chip"]
     nodes = -(-int(got["gpus"]) // chip["node_gpus"]) * chip["node_gpus"]
-    why = f"{got['gpus']:g} GPUs came back, {want['gpus']} are cheapest"
+    why = f"got {got['gpus']:g} GPUs, but {want['gpus']} are the cheapest"
     if case["run"]["batch"] % max(1, int(got["gpus"])):
-        then = "each GPU gets as many samples: only divisors of run['batch'] will do"
-        raise Wrong("the batch cannot be shared by so many GPUs", why=why, next=then)
+        then = "take only divisors of run['batch'], so that every GPU gets the same number of samples"
+        raise Wrong("the batch is not divisible by the number of GPUs", why=why, next=then)
     _judge_limits(case, got)
     if not close(got["rented"], nodes):
-        why = f"{got['gpus']:g} GPUs train, {_short(got['rented'])} are rented; a node has {chip['node_gpus']}"
-        raise Wrong("nodes are rented as a whole", why=why, next="round up to whole nodes")
+        why = f"for {got['gpus']:g} GPUs, got {_short(got['rented'])} rented GPUs; a node has {chip['node_gpus']}"
+        raise Wrong("the rented GPUs are not whole nodes", why=why, next="round up to whole nodes")
     if not close(got["money"], got["rented"] * got["hours"] * chip["price_per_gpu_h"]):
         raise _money_symptom(case, got)
     if got["gpus"] != want["gpus"]:
-        why = f"{got['gpus']:g} GPUs came back, {want['gpus']} are cheapest"
-        then = "work out the money of every number that will do, and take the least"
-        raise Wrong("another number of GPUs is cheaper", why=why, next=then)
+        why = f"got {got['gpus']:g} GPUs, but {want['gpus']} are the cheapest"
+        then = "calculate the cost of every number that meets the conditions, and take the lowest"
+        raise Wrong("a different number of GPUs is cheaper", why=why, next=then)
 
 
 def _judge_limits(case: Any, got: Any) -> None:
     """Hours, memory and deadline of the number of GPUs that came back."""
     known = {gpus: (hours, fits) for gpus, hours, fits in case["ways"]}
     if got["gpus"] not in known:
-        why = f"{got['gpus']:g} GPUs came back, of {case['chip']['most_gpus']}"
-        raise Wrong("there are not so many GPUs", why=why, next="from 1 to chip['most_gpus']")
+        why = f"got {got['gpus']:g} GPUs; chip['most_gpus'] is {case['chip']['most_gpus']}"
+        then = "choose a whole number from 1 to chip['most_gpus']"
+        raise Wrong("this number of GPUs is not available", why=why, next=then)
     hours, fits = known[got["gpus"]]
     if not fits:
-        why = f"{got['gpus']:g} GPUs came back; each would hold more than {case['chip']['memory_bytes'] / 1e9:.3g} GB"
-        then = "ask `fits` for the GPUs that train: rented GPUs that are idle hold nothing"
-        raise Wrong("the cheapest way does not fit", why=why, next=then)
+        why = f"with {got['gpus']:g} GPUs, each would hold more than {case['chip']['memory_bytes'] / 1e9:.3g} GB"
+        then = "call `fits` with the number of GPUs that train: idle GPUs hold no share of the state"
+        raise Wrong("your cheapest number of GPUs does not fit", why=why, next=then)
     if not close(got["hours"], hours):
-        why = f"{got['gpus']:g} GPUs: {_short(got['hours'])} h came back, {_short(hours)} h is right"
-        then = "those that `hours` gives for the GPUs that train, set-up included"
-        raise Wrong("the hours of the cheapest way are wrong", why=why, next=then)
+        why = f"{got['gpus']:g} GPUs: got {_short(got['hours'])} h, expected {_short(hours)} h"
+        then = "call `hours` with the number of GPUs that train; it includes the set-up"
+        raise Wrong("the hours of your cheapest number of GPUs are wrong", why=why, next=then)
     if hours > case["run"]["deadline_h"]:
-        why = f"{got['gpus']:g} GPUs need {_short(hours)} h, the deadline is {_short(case['run']['deadline_h'])} h"
-        then = "ask `hours` for the GPUs that train, not for those that are rented"
-        raise Wrong("the cheapest way is too late", why=why, next=then)
+        why = f"{got['gpus']:g} GPUs need {_short(hours)} h; the deadline is {_short(case['run']['deadline_h'])} h"
+        then = "call `hours` with the number of GPUs that train, not with the number rented"
+        raise Wrong("your cheapest number of GPUs misses the deadline", why=why, next=then)
 
 
 def _money_symptom(case: Any, got: Any) -> Wrong:
     """Money that is not what the answer's own GPUs and hours cost."""
     chip, said = case["chip"], got["money"]
     right = got["rented"] * got["hours"] * chip["price_per_gpu_h"]
-    why = f"{_short(said)} came back; {got['rented']:g} GPUs for {_short(got['hours'])} h cost {_short(right)}"
+    why = f"got {_short(said)}, but {got['rented']:g} GPUs for {_short(got['hours'])} h cost {_short(right)}"
     train = got["hours"] - chip["setup_h"]
     slips = (
-        ("idle GPUs are not free", got["gpus"] * got["hours"], "all that is rented is paid"),
-        ("the set-up is paid, too", got["rented"] * train, "GPUs are rented from the first hour on"),
-        ("only one GPU is paid for", got["hours"], "each rented GPU has its price"),
-        ("the price is that of one GPU", got["rented"] / chip["node_gpus"] * got["hours"], "not that of a node"),
-        ("only one node is paid for", chip["node_gpus"] * got["hours"], "all rented nodes are paid"),
+        ("idle GPUs are not paid for", got["gpus"] * got["hours"], "pay for every rented GPU"),
+        ("the hours of the set-up are not paid for", got["rented"] * train, "pay from the first hour on"),
+        ("only one GPU is paid for", got["hours"], "multiply by the number of rented GPUs"),
+        (
+            "a whole node is paid like one GPU",
+            got["rented"] / chip["node_gpus"] * got["hours"],
+            "pay for each of its GPUs",
+        ),
+        ("only one node is paid for", chip["node_gpus"] * got["hours"], "pay for all rented nodes"),
     )
     for what, gpu_hours, then in slips:
         if close(said, gpu_hours * chip["price_per_gpu_h"]):
             return Wrong(what, why=why, next=then)
-    return Wrong("the cost of the run is wrong", why=why, next="rented GPUs, times hours, times the price of each")
+    return Wrong("the cost of the run is wrong", why=why, next="multiply the rented GPUs by the hours and the price")
 
 
 def _is_paid(case: Any, best: Any) -> bool:

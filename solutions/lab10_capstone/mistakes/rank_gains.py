@@ -1,5 +1,5 @@
 # %% mistake="alone_and_sorted"
-# told: mends are ranked by what each gains alone
+# told: fixes are ranked by what each gains alone
 def rank(spans, mends):
     """All alone, sorted."""
     run_s = replayed_s(spans, [])
@@ -8,7 +8,7 @@ def rank(spans, mends):
 
 
 # %% mistake="calls_shrink"
-# told: you shorten the host's calls together with their kernels
+# told: your replay shortens the host's calls together with their kernels
 # %% replace
 lasts_s = lasts_s if times else 0.0
 # %% by
@@ -16,7 +16,7 @@ lasts_s = lasts_s * times
 
 
 # %% mistake="calls_stay"
-# told: you still wait for an operation that is not issued
+# told: your replay keeps the call of an operation that is not issued
 def replayed_s(spans, mends):
     """A call is a call."""
     left = {name: mend["times"] for mend in mends for name in mend["names"]}
@@ -89,7 +89,7 @@ picked.append((best, (now_s - after_s[best]) / 4))
 
 
 # %% mistake="later_gains_alone"
-# told: a later mend's gain is not what it gains alone
+# told: the gain given for a later fix is what it gains alone
 def rank(spans, mends):
     """The right order, and gains from the first run."""
     picked, run_s = [], replayed_s(spans, [])
@@ -106,7 +106,7 @@ def rank(spans, mends):
 
 
 # %% mistake="nobody_waits"
-# told: you start spans before what they need is over
+# told: your replay starts spans before the spans that they need have ended
 # %% replace
 rows[span["row"]] = max([row_s, *(ends[at] for at in after)]) + lasts_s
 # %% by
@@ -114,7 +114,7 @@ rows[span["row"]] = max([row_s, *(0.0 * at for at in after)]) + lasts_s
 
 
 # %% mistake="one_mend_of_two"
-# told: only one of two mends is done
+# told: only one of two fixes is applied
 # %% replace
 left[name] = left.get(name, 1.0) * mend["times"]
 # %% by
@@ -122,7 +122,7 @@ left[name] = mend["times"] if mend is mends[-1] else 1.0
 
 
 # %% mistake="rows_at_once"
-# told: you run spans of one row at the same time
+# told: your replay runs spans of one row at the same time
 # %% replace
 row_s = rows.get(span["row"], 0.0)
 # %% by
@@ -130,7 +130,7 @@ row_s = 0.0
 
 
 # %% mistake="seconds_left"
-# told: this is the time of a run, and not a gain
+# told: the time of a run is given instead of a gain
 # %% replace
 picked, done, now_s = [], [], replayed_s(spans, [])
 # %% by
@@ -144,7 +144,7 @@ done = [*done, mends[best]]
 
 
 # %% mistake="shares_for_gains"
-# told: you read shares as gains
+# told: shares of the timeline are used as gains
 def replayed_s(spans, mends):
     """What the mended spans take is taken off."""
     left = {name: mend["times"] for mend in mends for name in mend["names"]}
@@ -156,7 +156,7 @@ def replayed_s(spans, mends):
 
 
 # %% mistake="shares_of_work"
-# told: you read shares as gains
+# told: shares of the timeline are used as gains
 # like: shares_for_gains
 def replayed_s(spans, mends):
     """What work, kernels and copies take."""
@@ -170,7 +170,7 @@ def replayed_s(spans, mends):
 
 
 # %% mistake="shorter_is_gone"
-# told: you replay what becomes shorter as if it were gone
+# told: your replay treats shorter spans as if they were gone
 # %% replace
 times = left.get(span["name"], 1.0)
 # %% by
@@ -179,7 +179,7 @@ times = float(times == 1)
 
 
 # %% mistake="starts_as_before"
-# told: spans never start sooner than they did
+# told: in your replay, spans never start sooner than in the timeline
 # %% replace
 row_s = rows.get(span["row"], 0.0)
 # %% by
@@ -187,7 +187,7 @@ row_s = max(rows.get(span["row"], 0.0), span["start_s"])
 
 
 # %% mistake="times_taken_off"
-# told: you took the remaining time as the removed time
+# told: your replay removes the time that should remain
 # %% replace
 left[name] = left.get(name, 1.0) * mend["times"]
 # %% by
@@ -195,7 +195,7 @@ left[name] = left.get(name, 1.0) * (1 - mend["times"])
 
 
 # %% mistake="two_mends"
-# told: the ranking is not of three different mends
+# told: the ranking does not have three different fixes
 def rank(spans, mends):
     """Two."""
     picked, done, now_s = [], [], replayed_s(spans, [])
@@ -209,7 +209,7 @@ def rank(spans, mends):
 
 
 # %% mistake="waits_are_work"
-# told: you replay a wait as if it were work
+# told: your replay treats a wait as if it were work
 # %% replace
 lasts_s, after = 0.0, after if times else []
 # %% by
@@ -217,7 +217,7 @@ lasts_s, after = lasts_s * times, after if times else []
 
 
 # %% mistake="waits_for_nothing"
-# told: you still wait for a reading that is gone
+# told: your replay keeps a wait that is not issued
 # %% replace
 lasts_s, after = 0.0, after if times else []
 # %% by
@@ -225,7 +225,7 @@ lasts_s, after = 0.0, after
 
 
 # %% mistake="worst_mend_first"
-# told: the mend that gains least comes first
+# told: the fix with the smallest gain comes first
 # %% replace
 best = min(after_s, key=after_s.get)
 # %% by
@@ -233,7 +233,7 @@ best = max(after_s, key=after_s.get)
 
 
 # %% mistake="last_factor"
-# told: only one of two fixes of the same operation counts
+# told: only one of two fixes of the same operation is applied
 # %% replace
 left[name] = left.get(name, 1.0) * mend["times"]
 # %% by

@@ -1,5 +1,5 @@
 # %% mistake="all_in_one_mean"
-# told: ups and downs cancel in one mean
+# told: ups and downs cancel in a single mean
 def same(curves_a, curves_b):
     """One mean."""
     if np.allclose(curves_a, curves_b, rtol=ROUNDING, atol=0.0):
@@ -19,7 +19,7 @@ return "changed" if worse > 0 else "noise"
 
 
 # %% mistake="equal_by_default"
-# told: another tolerance than ROUNDING is taken
+# told: a tolerance other than ROUNDING is used
 def same(curves_a, curves_b):
     """numpy's own tolerance."""
     if np.allclose(curves_a, curves_b):
@@ -30,7 +30,7 @@ def same(curves_a, curves_b):
 
 
 # %% mistake="equal_on_average"
-# told: one point that differs is forgiven
+# told: a difference at a single point is ignored
 def same(curves_a, curves_b):
     """Equal in the mean."""
     if np.mean(np.abs(curves_b / curves_a - 1)) <= ROUNDING:
@@ -41,7 +41,7 @@ def same(curves_a, curves_b):
 
 
 # %% mistake="equal_to_the_bit"
-# told: rounding is not forgiven
+# told: curves that differ only by rounding are not called equal
 def same(curves_a, curves_b):
     """To the bit."""
     if (curves_a == curves_b).all():
@@ -100,7 +100,7 @@ def same(curves_a, curves_b):
 
 
 # %% mistake="mean_over_a_percent"
-# told: noise is measured by a yardstick that does not fit it
+# told: noise is called a change if the difference is large
 # like: within_five_percent
 def same(curves_a, curves_b):
     """A mean over seeds, and a tolerance."""
@@ -111,7 +111,7 @@ def same(curves_a, curves_b):
 
 
 # %% mistake="mean_over_two_percent"
-# told: small changes are measured by a yardstick that does not fit them
+# told: changes are missed if the difference is small
 def same(curves_a, curves_b):
     """A mean over seeds, and a large tolerance."""
     if np.allclose(curves_a, curves_b, rtol=ROUNDING, atol=0.0):
@@ -130,7 +130,7 @@ return float(np.mean(sums > seen + TINY))
 
 
 # %% mistake="never_noise"
-# told: all noise is reported as a change
+# told: nearly all noise is called a change
 def same(curves_a, curves_b):
     """Not equal is changed."""
     if np.allclose(curves_a, curves_b, rtol=ROUNDING, atol=0.0):
@@ -151,7 +151,7 @@ def same(curves_a, curves_b):
 
 
 # %% mistake="one_sided_p"
-# told: one direction alone is counted
+# told: only one direction is counted
 def sign_flip_p(differences):
     """One side."""
     patterns = np.array(list(itertools.product((1, -1), repeat=len(differences))))
@@ -161,7 +161,7 @@ def sign_flip_p(differences):
 
 
 # %% mistake="p_as_a_count"
-# told: p is a share, and not a number of patterns
+# told: a number of patterns is returned instead of a share
 # %% replace
 return float(np.mean(sums >= np.abs(np.sum(differences)) - TINY))
 # %% by
@@ -179,7 +179,7 @@ def sign_flip_p(differences):
 
 
 # %% mistake="p_turned_round"
-# told: p is turned round
+# told: the share of the other patterns is returned
 # %% replace
 return float(np.mean(sums >= np.abs(np.sum(differences)) - TINY))
 # %% by
@@ -188,7 +188,7 @@ return float(1 - np.mean(sums >= seen - TINY))
 
 
 # %% mistake="p_without_tiny"
-# told: sums that are equal but for rounding were called different
+# told: sums that are equal except for rounding are treated as different
 # %% replace
 return float(np.mean(sums >= np.abs(np.sum(differences)) - TINY))
 # %% by
@@ -196,7 +196,7 @@ return float(np.mean(sums >= np.abs(np.sum(differences))))
 
 
 # %% mistake="relative_mean_of_all"
-# told: ups and downs cancel in one mean
+# told: ups and downs cancel in a single mean
 # like: all_in_one_mean
 def same(curves_a, curves_b):
     """One relative mean a seed."""
@@ -207,7 +207,7 @@ def same(curves_a, curves_b):
 
 
 # %% mistake="seeds_apart"
-# told: seeds are not paired
+# told: the two curves of a seed are not paired
 def same(curves_a, curves_b):
     """Two samples."""
     if np.allclose(curves_a, curves_b, rtol=ROUNDING, atol=0.0):
@@ -223,7 +223,7 @@ def same(curves_a, curves_b):
 
 
 # %% mistake="unpaired_errors"
-# told: seeds are not paired
+# told: the two curves of a seed are not paired
 # like: seeds_apart
 def same(curves_a, curves_b):
     """Two standard errors of the seeds, at any point."""
@@ -236,7 +236,7 @@ def same(curves_a, curves_b):
 
 
 # %% mistake="within_five_percent"
-# told: noise is measured by a yardstick that does not fit it
+# told: noise is called a change if the difference is large
 def same(curves_a, curves_b):
     """A tolerance."""
     if np.allclose(curves_a, curves_b, rtol=ROUNDING, atol=0.0):
@@ -256,7 +256,7 @@ if np.allclose(curves_a, curves_b, rtol=0.0, atol=ROUNDING):
 
 
 # %% mistake="seeds_sorted"
-# told: seeds are not paired
+# told: the two curves of a seed are not paired
 # like: seeds_apart
 # %% replace
 parts = np.array_split(curves_b - curves_a, 4, axis=1)

@@ -7,7 +7,7 @@ longer_s = computes_s + moved / machine["memory_byte_per_s"]
 
 
 # %% mistake="batch_of_one_gpu"
-# told: each number of GPUs has a best batch of its own
+# told: one GPU's best batch is used for every number of GPUs
 def fewest_gpus(job, machine, deadline_s):
     """One batch for all."""
     one = best_batch(job, machine, 1)
@@ -18,7 +18,7 @@ def fewest_gpus(job, machine, deadline_s):
 
 
 # %% mistake="critical_batch"
-# told: the critical batch is not the one that ends first
+# told: the critical batch is chosen, but it does not end first
 def best_batch(job, machine, gpus):
     """The critical one."""
     critical = -(-job["critical_batch"] // gpus) * gpus
@@ -26,7 +26,7 @@ def best_batch(job, machine, gpus):
 
 
 # %% mistake="fastest_number"
-# told: the fewest GPUs are asked, not the fastest
+# told: the fastest number of GPUs is returned, not the fewest
 def fewest_gpus(job, machine, deadline_s):
     """The fastest."""
 
@@ -38,7 +38,7 @@ def fewest_gpus(job, machine, deadline_s):
 
 
 # %% mistake="fewest_by_halving"
-# told: one GPU more is not always faster, so numbers cannot be skipped
+# told: numbers of GPUs are skipped, as if one more GPU were always faster
 def fewest_gpus(job, machine, deadline_s):
     """Halves the range, as if each GPU more were faster."""
 
@@ -60,7 +60,7 @@ def fewest_gpus(job, machine, deadline_s):
 
 
 # %% mistake="last_gpu_left_out"
-# told: machine['most_gpus'] GPUs may be used, too
+# told: machine['most_gpus'] GPUs are not tried
 def fewest_gpus(job, machine, deadline_s):
     """Ends before the last."""
     for gpus in range(1, machine["most_gpus"]):
@@ -71,7 +71,7 @@ def fewest_gpus(job, machine, deadline_s):
 
 
 # %% mistake="late_on_the_dot"
-# told: what ends exactly at the deadline is in time
+# told: a training that ends exactly at the deadline is rejected
 # %% replace
 if quality_s(job, machine, batch, gpus) <= deadline_s:
     return gpus
@@ -81,7 +81,7 @@ if quality_s(job, machine, batch, gpus) < deadline_s:
 
 
 # %% mistake="law_of_one_gpu"
-# told: the law was evaluated with one GPU's samples
+# told: the law is evaluated with the samples of one GPU
 # %% replace
 steps = job["steps"] * (1 + job["critical_batch"] / batch)
 # %% by
@@ -97,7 +97,7 @@ steps = job["steps"] * (1 + batch / job["critical_batch"])
 
 
 # %% mistake="memory_of_one_gpu"
-# told: each GPU has memory of its own
+# told: the batch is limited to the memory of one GPU
 # %% replace
 batches = range(gpus, gpus * machine["most_samples"] + 1, gpus)
 # %% by
@@ -105,7 +105,7 @@ batches = range(gpus, max(gpus, machine["most_samples"]) + 1, gpus)
 
 
 # %% mistake="most_samples_a_second"
-# told: neither most samples a second nor fewest steps end first
+# told: the largest batch is chosen, but it does not end first
 # %% replace
 return min(batches, key=lambda batch: quality_s(job, machine, batch, gpus))
 # %% by
@@ -113,7 +113,7 @@ return max(batches, key=lambda batch: batch / step_s(job, machine, batch, gpus))
 
 
 # %% mistake="never_says_none"
-# told: no number of GPUs is in time
+# told: your function returned a number, but no number of GPUs is in time
 # %% replace
 return gpus
 # %% by
@@ -125,7 +125,7 @@ return gpus
 
 
 # %% mistake="no_least_steps"
-# told: the least number of steps is left out
+# told: the minimum number of steps is missing
 # %% replace
 steps = job["steps"] * (1 + job["critical_batch"] / batch)
 # %% by
@@ -141,7 +141,7 @@ batches = range(gpus, 20 * gpus * machine["most_samples"] + 1, gpus)
 
 
 # %% mistake="no_overhead"
-# told: what a step costs besides is left out
+# told: the overhead of a step is missing
 # %% replace
 return longer_s + machine["overhead_s"] + sums_s
 # %% by
@@ -149,7 +149,7 @@ return longer_s + 0.0 + sums_s
 
 
 # %% mistake="one_gpu_too_many"
-# told: there are no more than machine['most_gpus'] GPUs
+# told: more than machine['most_gpus'] GPUs are used
 def fewest_gpus(job, machine, deadline_s):
     """One behind the last."""
     for gpus in range(1, machine["most_gpus"] + 2):
@@ -160,7 +160,7 @@ def fewest_gpus(job, machine, deadline_s):
 
 
 # %% mistake="powers_of_two"
-# told: a number of GPUs need not be a power of two
+# told: only powers of two are tried as numbers of GPUs
 def fewest_gpus(job, machine, deadline_s):
     """1, 2, 4, 8."""
     gpus = 1
@@ -173,7 +173,7 @@ def fewest_gpus(job, machine, deadline_s):
 
 
 # %% mistake="shared_evenly"
-# told: GPUs do not share a training evenly
+# told: the training time is assumed to be inversely proportional to the number of GPUs
 def fewest_gpus(job, machine, deadline_s):
     """Linear."""
     batch = best_batch(job, machine, 1)
@@ -190,7 +190,7 @@ longer_s = min(computes_s, moved / machine["memory_byte_per_s"])
 
 
 # %% mistake="shortest_step"
-# told: the shortest step does not end first
+# told: the batch with the shortest step is chosen, but it does not end first
 def best_batch(job, machine, gpus):
     """The smallest."""
     return gpus
@@ -205,7 +205,7 @@ steps = job["steps"]
 
 
 # %% mistake="sums_for_nothing"
-# told: the sum over GPUs is left out, or hidden behind computing
+# told: the wait for the sum over GPUs is missing, or hidden behind computing
 # %% replace
 sums_s = machine["sync_s"] if gpus > 1 else 0.0
 # %% by
@@ -213,7 +213,7 @@ sums_s = 0.0
 
 
 # %% mistake="sums_with_itself"
-# told: a single GPU has no other to sum with
+# told: a single GPU waits for a sum over GPUs
 # %% replace
 sums_s = machine["sync_s"] if gpus > 1 else 0.0
 # %% by
@@ -231,7 +231,7 @@ def fewest_gpus(job, machine, deadline_s):
 
 
 # %% mistake="two_samples_a_gpu"
-# told: one sample a GPU is not tried
+# told: one sample per GPU is not tried
 # %% replace
 batches = range(gpus, gpus * machine["most_samples"] + 1, gpus)
 # %% by
@@ -239,7 +239,7 @@ batches = range(2 * gpus, gpus * machine["most_samples"] + 1, gpus)
 
 
 # %% mistake="weights_a_sample"
-# told: weights are moved for each sample
+# told: the weights are moved for every sample
 # %% replace
 moved = job["weight_bytes"] + samples * job["sample_bytes"]
 # %% by
@@ -247,7 +247,7 @@ moved = samples * (job["weight_bytes"] + job["sample_bytes"])
 
 
 # %% mistake="weights_do_not_move"
-# told: the weights' bytes are left out
+# told: the bytes of the weights are missing
 # %% replace
 moved = job["weight_bytes"] + samples * job["sample_bytes"]
 # %% by
@@ -258,7 +258,7 @@ longer_s = max(computes_s, samples * job["sample_bytes"] / machine["memory_byte_
 
 
 # %% mistake="whole_batch_each"
-# told: each GPU takes the whole batch
+# told: each GPU computes the whole batch
 # %% replace
 samples = batch / gpus
 # %% by
