@@ -41,7 +41,7 @@ def of_outputs(case: Any, parts: Any, got: Any, right: tuple[Any, Any], same: fl
             mean,
             kept,
             "rows are normalised with the unbiased variance",
-            "divide by the count here, not by the count - 1",
+            "divide by the count here, not by count - 1",
         ),
         (mean, weighted, "the variance between the ranks' means is left out", between),
         (mean, spreads.mean(0), "the variance is the average of the ranks' variances", between),
@@ -80,7 +80,7 @@ def of_running(case: Any, parts: Any, before: Any, got: Any, right: Any, at: int
     if are([old] * ranks):
         return "a running statistic is not updated", "move both towards the batch's value, by a share of `momentum`"
     if are([batch] * ranks):
-        return "a running statistic is replaced by the batch's", "keep (1 - momentum) times the old value"
+        return "a running statistic is replaced by the batch's value", "keep (1 - momentum) times the old value"
     if are([share * old + (1 - share) * batch] * ranks):
         return "momentum and 1 - momentum are swapped", "use momentum as the weight of the new value, as in torch"
     if at == 1 and are([(1 - share) * old + share * batch * (count - 1) / count] * ranks):
@@ -119,7 +119,7 @@ def of_gradients(case: Any, upstream: Any, got: Any, want: Any) -> Told | None:
         (
             (1, -1, -1),
             "the gradients through mean and variance have the wrong sign",
-            "subtract them: x raises the mean",
+            "subtract these terms: a larger x raises the mean, which is subtracted",
         ),
         ((1, count, count), "sums over all rows are used as means", "divide them by the number of rows on all ranks"),
         (

@@ -207,7 +207,7 @@ def _is_of_the_power_above(case: Any, rounds: float, moved: float) -> bool:
 def _added_symptom(why: str, found: float, right: float) -> Wrong:
     if found < _NOTHING:
         return Wrong(
-            "the price of adding up is left out", why=why, next="price adding up what arrives in the first half"
+            "the time for adding up is left out", why=why, next="include adding up what arrives in the first half"
         )
     if close(found, 2 * right):
         then = "price additions only in the first half: after that, finished sums replace the old values"

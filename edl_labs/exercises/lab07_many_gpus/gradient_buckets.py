@@ -217,7 +217,7 @@ def _judge_sums(case: Any, run: ClusterReplay) -> None:
         counts = [term.count for term in part.terms]
         if len(counts) == ranks and set(counts) == {1.0}:
             continue
-        why = f"rank {ranks - 1}, elements {part.start} to {part.stop} of {part.terms[0].source}"
+        why = f"on rank {ranks - 1}, this is true of elements {part.start} to {part.stop} of {part.terms[0].source}"
         if len(counts) == ranks:
             raise Wrong("gradients are summed more than once", why=why, next="put each layer into only one bucket")
         then = "what happens to the layers after the last full bucket?"

@@ -13,7 +13,7 @@ ABSENT = {"lost": "no sign", "ended early": "ended", "only slow": "computes"}
 # What was overlooked where an answer of this kind was called another.
 WORDS = {
     "other call": (
-        "one rank makes a different call, whatever its size",
+        "one rank makes a different call",
         "compare the calls before you compare their sizes",
     ),
     "other size": (

@@ -89,7 +89,7 @@ def _judge_rank(case: Any, rank: Any, want: Any) -> None:
     meets = all(calls[0][part] == calls[1][part] for part in ("group", "number"))
     if waits and want[0] in MISMATCHES and not meets:
         why = f"rank {rank} waits in a call that the rank at fault does not take part in"
-        raise Wrong("the named rank's call matches all that it meets", why=why, next="compare only calls that meet")
+        raise Wrong("the call of that rank matches all that it meets", why=why, next="compare only calls that meet")
     if waits and want[0] in MISMATCHES:
         why = f"rank {rank} makes the same call as most others"
         then = "count how often each call occurs among those that meet"
@@ -100,7 +100,7 @@ def _word_symptom(case: Any, got: str, want: str) -> Wrong:
     why = f"your function returned {got!r}"
     if want in MISMATCHES and got not in MISMATCHES:
         then = "look for mismatched calls first: they hang, even if other ranks have not arrived yet"
-        return Wrong("the answer misses that calls meet and do not match", why=why, next=then)
+        return Wrong("the answer misses calls that meet but do not match", why=why, next=then)
     if got in MISMATCHES and want not in MISMATCHES:
         then = "compare only calls that meet: those with the same group and the same number in it"
         return Wrong("in this case, no calls that meet differ", why=why, next=then)

@@ -77,7 +77,7 @@ def _rate_symptom(case: Any, rate: float, right: float) -> Wrong:
 
 def _alpha_symptom(case: Any, alpha_s: float) -> Wrong:
     if alpha_s == 0:
-        then = "does an empty message take no time, as a line through the origin says?"
+        then = "does an empty message really take no time, as with a line through the origin?"
         return Wrong("your alpha is zero", why="got 0 s", next=then)
     why = f"your alpha is {alpha_s:.4g} s; the smallest message takes {seconds(case['took_s'][0])}"
     if close(alpha_s, 1e6 * case["took_s"][0], rtol=_ALPHA_WITHIN):

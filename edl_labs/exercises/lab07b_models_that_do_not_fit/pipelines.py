@@ -293,9 +293,9 @@ def _idle_symptom(case: Any, said: float) -> Wrong:
         )
     if math.isclose(said, (stages - 1) / (micro + stages - 1) * micro * pair_s / case["chunks"], rel_tol=_SAME):
         then = "use the whole step, which includes the bubble: m + p - 1 forward and backward passes, not m"
-        return Wrong("the bubble's share is taken of the work, not of the whole step", why=why, next=then)
+        return Wrong("the bubble's share is applied to the work, not to the whole step", why=why, next=then)
     if math.isclose(said, right_s * stages, rel_tol=_SAME):
-        then = "count the idle time of one stage, p - 1 forward and backward passes, for the whole step"
+        then = "count the idle time of a single stage: p - 1 forward and p - 1 backward passes"
         if stages == micro:
             return Wrong("the bubble does not grow with the number of micro-batches", why=why, next=then)
         return Wrong("the result is the idle time of all stages together", why=why, next=then)

@@ -265,7 +265,7 @@ def _judge_bias_values(case: Any, biases: Any, right: Any) -> None:
         then = "keep the output's bias whole on every rank, and add it once, after the sum"
         if distance([case["ranks"] * value for value in mine], right) <= SAME:
             raise Wrong("the output's bias is divided among the ranks", why=why, next=then)
-        raise Wrong("a rank's bias of the output differs from the block's", why=why, next=then)
+        raise Wrong("a rank's copy of the output's bias differs from the block's", why=why, next=then)
 
 
 def _judge_heads(case: Any, got: Any) -> None:
@@ -289,7 +289,9 @@ def _judge_output(case: Any, got: Any, want: Any) -> None:
     for rank, mine in enumerate(got["output_shapes"]):
         if mine != shape:
             why = f"rank {rank}'s output has the shape {mine}; the whole block's has {shape}"
-            raise Wrong("the output's shape differs from the block's", why=why, next="return tokens × channels values")
+            raise Wrong(
+                "the output's shape differs from the block's", why=why, next="return a tensor of tokens × channels"
+            )
     for rank, mine in enumerate(got["outputs"]):
         if told := unreadable(mine, len(right)):
             raise Wrong(

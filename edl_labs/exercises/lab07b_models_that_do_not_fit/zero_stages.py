@@ -71,8 +71,8 @@ _NAMES = {"weights": "weights", "gradients": "gradients", "optimizer": "optimize
 def _symptom(case: Any, name: str, stage: str, part: str, found: Any, right: Any) -> Wrong:
     layers = case["recipe"]["layers"]
     why = (
-        f"in stage {stage} on {case['ranks']} ranks, your GPU {_SAYS[name]} the {_NAMES[part]} of {found:,.12g} "
-        f"parameters; the model has {sum(layers):,}, of which {sum(layers[case['recipe']['frozen'] :]):,} are trained"
+        f"in stage {stage} on {case['ranks']} ranks, a GPU in your answer {_SAYS[name]} the {_NAMES[part]} of "
+        f"{found:,.12g} parameters; the model has {sum(layers):,}, of which {sum(layers[case['recipe']['frozen'] :]):,} are trained"
     )
     if name == "held" and found and found in (sum(range(len(layers))), sum(range(1, len(layers) + 1))):
         then = "use the entries of the list: each is a layer's number of parameters"

@@ -219,7 +219,7 @@ price = _slow_links_inside(price)
 
 
 # %% mistake="sums_are_free"
-# told: the price of adding up is left out
+# told: the time for adding up is left out
 from functools import wraps
 
 

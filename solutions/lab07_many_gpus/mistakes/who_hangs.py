@@ -1,5 +1,5 @@
 # %% mistake="absent_first"
-# told: the answer misses that calls meet and do not match
+# told: the answer misses calls that meet but do not match
 from functools import wraps
 
 

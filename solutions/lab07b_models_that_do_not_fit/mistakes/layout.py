@@ -54,7 +54,7 @@ sums = sums * 6 / 4
 
 
 # %% mistake="layout_dp_alone"
-# told: the links of the replicas are chosen by only dp
+# told: the links of the replicas depend only on dp
 # why: the replicas of split blocks are further apart
 # next: use the span of a group of replicas, which is tp * dp GPUs
 # %% replace
@@ -135,7 +135,7 @@ kept = 34 * inputs / tp
 
 # %% mistake="layout_no_memory"
 # told: the choice ignores the memory
-# why: it is the fastest of all layouts in every case, and does not fit
+# why: it is always the fastest of all layouts, although it does not fit
 # next: leave out layouts that need more than memory_bytes
 # %% replace
 room = job["memory_bytes"]
@@ -318,7 +318,7 @@ reached = t * h * w / (t * h + h * w) * job["memory_byte_per_s"]
 
 # %% mistake="layout_latency_once"
 # told: α is paid once per sum instead of once per round
-# why: the number of rounds makes no difference to the α's
+# why: the α's do not grow with the number of rounds
 # next: count 2 (P - 1) rounds for a ring of P, each with its own α
 # %% replace
 slot_s = computing_s + sums * sent_s(tp, 2 * (tp - 1), 2 * t * h / tp)

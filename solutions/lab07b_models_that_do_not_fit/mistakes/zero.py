@@ -60,7 +60,7 @@ def held_bytes(stage, ranks, recipe):
 
 # %% mistake="zero_fractions"
 # told: shards are not rounded up
-# why: a layer's parameters are divided by the ranks with a fractional result
+# why: a layer's parameters divided by the ranks are left as a fraction
 # next: round up: all shards of a layer have the same whole number of parameters
 # %% replace
 return sum(-(-count // ranks) if sharded else count for count in layers)
@@ -84,7 +84,7 @@ def sent_bytes(stage, ranks, recipe):
 
 # %% mistake="zero_frozen_gathered"
 # told: weights of frozen layers are gathered after the update
-# why: stages 1 and 2 send them
+# why: stages 1 and 2 send them, too
 # next: which weights does the update change?
 def sent_bytes(stage, ranks, recipe):
     """All weights."""
@@ -353,7 +353,7 @@ def sent_bytes(stage, ranks, recipe):
 
 # %% mistake="zero_sent_fractions"
 # told: shards that are sent are not rounded up
-# why: a layer's parameters are divided by the ranks with a fractional result
+# why: a layer's parameters divided by the ranks are left as a fraction
 # next: round up: all shards of a layer have the same whole number of parameters
 def sent_bytes(stage, ranks, recipe):
     """A P-th."""

@@ -260,7 +260,7 @@ def test_parts_may_be_summed_transposed(judged, solution):
     ("share", "what"),
     [
         (lambda rank, ranks: 1 / ranks, "the output's bias is divided among the ranks"),
-        (lambda rank, ranks: float(rank == 0), "a rank's bias of the output differs from the block's"),
+        (lambda rank, ranks: float(rank == 0), "a rank's copy of the output's bias differs from the block's"),
     ],
 )
 def test_the_outputs_bias_is_whole_on_every_rank(judged, solution, share, what):
