@@ -72,7 +72,8 @@ def _symptom(case: Any, name: str, stage: str, part: str, found: Any, right: Any
     layers = case["recipe"]["layers"]
     why = (
         f"in stage {stage} on {case['ranks']} ranks, a GPU in your answer {_SAYS[name]} the {_NAMES[part]} of "
-        f"{found:,.12g} parameters; the model has {sum(layers):,}, of which {sum(layers[case['recipe']['frozen'] :]):,} are trained"
+        f"{found:,.12g} parameters; the model has {sum(layers):,}, of which "
+        f"{sum(layers[case['recipe']['frozen'] :]):,} are trained"
     )
     if name == "held" and found and found in (sum(range(len(layers))), sum(range(1, len(layers) + 1))):
         then = "use the entries of the list: each is a layer's number of parameters"
