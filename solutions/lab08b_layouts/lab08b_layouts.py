@@ -1,9 +1,8 @@
 # %% [markdown]
 # # Layouts and fusion: what a graph knows
 #
-# Eager PyTorch runs one operation after another and knows nothing of the next. A compiler that sees the whole *graph*
-# can do more: keep one layout from end to end, and turn five kernels into one. In this lab you take the compiler's
-# role.
+# Eager PyTorch runs one operation after another and does not look ahead. A compiler that has the whole *graph* can do
+# more: keep one layout from end to end, and turn five kernels into one. In this lab you take the compiler's role.
 #
 # After this lab you can
 #
@@ -11,18 +10,18 @@
 # * say which operations may become one kernel, and what that saves;
 # * read what a compiler fused, and say why it stopped where it did.
 #
-# **About 146 minutes (estimated)**. There is no practice in this lab.
+# **About 146 minutes (estimated)**. This lab has no practice section.
 #
 # | exercise | `strides` | `fuse` |
 # |---|---|---|
 # | section | 1 | 2 |
 # | minutes | 66 | 80 |
 #
-# No GPU is needed, and no compiler: results of a GPU are modelled, results of a compiler may be recorded, and both are
-# labelled. *Write your prediction down* before you run the next cell. If there is a box, enter a number, with or
-# without its unit, and press Enter. Only then is the result shown next to it. Lecture slides are quoted by deck: [001]
-# course introduction, [002] software perspective. `hint("strides")` gives the hints of an exercise, one at a time; when
-# a check fails, `case("strides")` gives the inputs of the case that it shows.
+# You need neither a GPU nor a compiler: results of a GPU are modelled, results of a compiler may be recorded, and both
+# are labelled. *Write your prediction down* before you run the next cell. If there is a box, enter a number, with or
+# without its unit, and press Enter. The result then appears next to it. Lecture slides are quoted by deck: [001] course
+# introduction, [002] software perspective. `hint("strides")` gives the hints of an exercise, one at a time. When a
+# check fails, `case("strides")` gives the inputs of the case that it shows.
 
 # %% setup
 try:
@@ -44,10 +43,10 @@ Progress("lab08b_layouts")
 # %% [markdown]
 # ## A network that is slow for four reasons
 #
-# This network computes the right result, but slowly, because it does four things that are found in real code: it reads
-# a number in every block (`checks`), scales its channels one by one (`loops`), has a convolution whose algorithm was
-# never tuned (`unfolds`), and changes to another layout and back in every block (`copies`). You can switch off any of
-# them without changing the result.
+# This network computes the right result, but slowly, because it does four things that are found in real code. It reads
+# a number back in every block (`checks`), scales its channels one by one (`loops`), has a convolution whose algorithm
+# was never tuned (`unfolds`), and changes to another layout and back in every block (`copies`). You can switch off any
+# of them without changing the result.
 
 # %% given
 import torch
@@ -91,17 +90,18 @@ def inputs(layout):
 
 
 # %% [markdown]
-# This lab covers two of the four: the copies, a question of *layouts*, and the loop, a question of *fusion*. (The next
-# lab, lab08c, covers the checks and the convolution.) How much does each cost on this machine? Section 3 asks you to
-# predict it, and measures it.
+# This lab covers two of the four: the copies are a question of *layouts*, and the loop is a question of *fusion*. (The
+# next lab, lab08c, covers the checks and the convolution.) How much does each cost on this machine? In section 3 you
+# predict it and measure it.
 
 # %% [markdown]
 # ## 1. Strides: one tensor, two layouts
 #
 # A tensor of images has the *shape* N x C x H x W, however it is stored in memory. Its **strides** say how it is
-# stored: for each dimension, how many elements further the next index is. In NCHW the innermost dimension is W, in NHWC
-# (PyTorch's `channels_last`) it is C, and both are the same tensor to your code. [002]: "Convolutions implemented for
-# Tensor Cores require NHWC layout". Given NCHW, a library copies the tensor to NHWC first, and its result back.
+# stored: for each dimension, how many elements apart two consecutive indices are. In NCHW the innermost dimension is W,
+# in NHWC (PyTorch's `channels_last`) it is C, and both are the same tensor to your code. [002]: "Convolutions
+# implemented for Tensor Cores require NHWC layout". If a tensor is in NCHW, a library first copies it to NHWC, and then
+# copies the result back.
 #
 # **Predict:** what is the stride of W for the same tensor in `channels_last`?
 
@@ -117,26 +117,27 @@ with reveal_prediction("stride_of_w") as truth:
     truth(turned.stride(3))
 
 # %% [markdown]
-# If you see the whole graph, you can convert **once**. A `net` below is a list of nodes in execution order: dicts of
-# `"name"`, `"op"`, `"inputs"` (names of nodes) and the `"shape"` of the result, N x C x H x W, all in fp16:
+# If you have the whole graph, you can convert **once**. Below, a `net` is a list of nodes in execution order. Each node
+# is a dict with `"name"`, `"op"`, `"inputs"` (names of nodes) and the `"shape"` of the result, N x C x H x W. All
+# tensors are in fp16:
 #
 # | `"op"` | its layout |
 # |---|---|
-# | `"conv"` | NHWC, input and result. Its weight (shape K x C x R x S in `"weight"`) is stored in NCHW, read in NHWC |
+# | `"conv"` | NHWC (input and result). Its weight (`"weight"` is its shape K x C x R x S) is NCHW, but read as NHWC |
 # | `"nchw_only"` | NCHW: a custom operator, for example |
 # | `"any"` | either, but the same for all its inputs and its result: norms, ReLU, additions, pooling |
 # | `"input"`, `"output"` | what `"layout"` says |
 #
-# A result that a reader needs in another *form* is copied: read as it is and written in that form, once for all readers
-# that need the same form. A form is a layout and a number of channels. [002]'s kernels need an input with "C = 4 or a
-# multiple of 8", so a convolution pads other numbers of channels (1 to 4 channels to 4, more to the next multiple of
-# 8), and its weight's C with them. Other operators take channels as they are. If both layouts put the same bytes in the
-# same places, only padding makes a copy. Write
+# A result that a reader needs in a different *form* is copied: it is read as it is and written in that form, once for
+# all readers that need the same form. A form is a layout and a number of channels. [002]'s kernels need an input with
+# "C = 4 or a multiple of 8", so a convolution pads other numbers of channels (1 to 4 channels to 4, more to the next
+# multiple of 8), and pads its weight's C in the same way. Other operators take channels as they are. If both layouts
+# put the same bytes in the same places, only padding needs a copy. Write
 #
 # * `layout_of(shape, stride)` → `"NCHW"`, `"NHWC"`, `"both"` or `"neither"` (a view with gaps, an expanded dimension);
 # * `conversions(net, layouts)` → a dict from the name of each copied tensor to the bytes that its copies read and
-#   write. A node's result has the name of the node, the weight of `conv1` is `"conv1.weight"`. `layouts` has every
-#   node's layout by name;
+#   write. A node's result has the name of the node, and the weight of `conv1` is called `"conv1.weight"`. `layouts`
+#   gives every node's layout by name;
 # * `place_layouts(net)` → the `layouts` with the fewest bytes copied. Only a few nodes have a choice: try all
 #   combinations.
 
@@ -216,11 +217,11 @@ def place_layouts(net):
 check("strides")
 
 # %% [markdown]
-# Eager PyTorch plans nothing: each operator takes its inputs' layout and hands it on. (`torch.compile` does plan: on
-# CUDA it may make a graph's convolutions channels-last, `torch._inductor.config.layout_optimization`.) So two lines are
-# enough as long as no operator in between needs NCHW: [002]'s `input_data.to(memory_format=torch.channels_last)` and
-# the same for the model, whose weights are then copied only once, not in every step. The next cell shows layers like
-# SqueezeNet's, first traced in fp32, then as a net in fp16 with the layouts that you chose:
+# Eager PyTorch plans nothing: each operator uses its inputs' layout and passes it on. (`torch.compile` does plan: on
+# CUDA it may make a graph's convolutions channels-last, see `torch._inductor.config.layout_optimization`.) So two lines
+# are enough as long as no operator in between needs NCHW: [002]'s `input_data.to(memory_format=torch.channels_last)`,
+# and the same for the model, whose weights are then copied only once, not in every step. The next cells show layers
+# like SqueezeNet's, first traced in fp32, then as a net in fp16 with the layouts that you chose:
 
 # %%
 from edl_labs.graph import Graph, as_traced, layer_by_layer, plain_net
@@ -239,12 +240,12 @@ first = torch.nn.Sequential(
 # %%
 photos = torch.empty(1, 3, 224, 224)
 for name, layout, plan in (
-    ("NCHW", torch.contiguous_format, layer_by_layer),  # a copy before and behind each
+    ("NCHW", torch.contiguous_format, layer_by_layer),  # a copy before and after each
     ("NHWC", torch.channels_last, as_traced),
 ):
     form = {"memory_format": layout}
     traced = Graph.of(first.to(**form), photos.to(**form))
-    print(f"{name} given, fp32: {plan(traced)}")
+    print(f"{name} input, fp32: {plan(traced)}")
 
 # %%
 with requires_solution("strides"):
@@ -252,11 +253,11 @@ with requires_solution("strides"):
         net = plain_net(traced, layout=layout)
         copied = conversions(net, place_layouts(net))
         total = byte_count(sum(copied.values()))
-        print(f"{layout} given and wanted, fp16, yours: {total}")
+        print(f"{layout} input and output, fp16, yours: {total}")
         print(f"  {', '.join(copied)}")
 
 # %% [markdown]
-# With NHWC input, the trace copies nothing, but your net still copies the photos and two weights: three channels are
+# With NHWC input, the trace copies nothing, but your net still copies the photos and two weights. Three channels are
 # padded to four, which a trace does not show, and a net's weights are stored in NCHW.
 
 # %% [markdown]
@@ -264,7 +265,7 @@ with requires_solution("strides"):
 #
 # In [002]'s table of a transformer's training, contractions do 99.80 % of the FLOPs in 61.0 % of the time. The rest of
 # the time goes to operators that compute almost nothing: biases, activations, residuals and norms read tensors from
-# memory and write them back, one kernel after another. GELU, written out as in a paper, is such a chain:
+# memory and write them back, one kernel after another. GELU, written out as in the paper, is such a chain:
 
 
 # %% given
@@ -274,7 +275,7 @@ def written_out(x):
 
 # %% [markdown]
 # **Predict:** eager mode runs one kernel per operator. What share of its bytes remains if one kernel computes
-# everything? A number (`0.5`) is not a tensor and costs nothing.
+# everything? A number such as `0.5` is not a tensor, and moves no bytes.
 
 # %%
 predict("bytes_left", "Of eager mode's bytes, one kernel moves", unit="%")
@@ -299,46 +300,46 @@ for name, gelu in (("written out", written_out), ("one kernel", fused_gelu)):
     print(measure(lambda gelu=gelu: gelu(x), budget_s=0.3, name=name))
 
 # %% [markdown]
-# The second line is the same formula in a single kernel, which PyTorch already has. For other chains, a compiler groups
-# the operators of a graph. Write `fuse(graph)` → a list of kernels, each a dict: `"nodes"`, the names of the nodes that
-# it computes, and `"writes"`, the names of those whose results it writes to memory. `graph` is a dict of
+# The second line measures the same formula in a single kernel, which PyTorch already has. For other chains, a compiler
+# groups the operators of a graph. Write `fuse(graph)` → a list of kernels. Each is a dict: `"nodes"` lists the names of
+# the nodes that it computes, and `"writes"` the names of those whose results it writes to memory. `graph` is a dict of
 #
 # * `"nodes"`: dicts in eager mode's order, with `"name"`, which is also the name of the result; `"kind"`; `"reads"`,
-#   the names of tensors; `"elements"`, over which the node loops; and `"rows"`, how many results a reduction has, else
-#   None;
-# * `"bytes"`: of each tensor by name (inputs, weights and results);
+#   the names of tensors; `"elements"`, over which the node loops; and `"rows"`, the number of results of a reduction
+#   (None for other nodes);
+# * `"bytes"`: the bytes of each tensor (input, weight or result) by name;
 # * `"outputs"` and `"saved"`: the results that the caller gets, and those that the *backward pass* will read;
 # * `"longest_row"`: how many elements of a row (`elements / rows`) a kernel can keep on the chip.
 #
-# A kernel reads, once, every tensor that its nodes read and that it does not compute itself, and writes its `"writes"`.
-# Minimize these bytes: at most 2 % more than the fewest possible are allowed. These rules hold:
+# A kernel writes its `"writes"`. It reads every tensor that its nodes read and that it does not compute itself, and
+# each only once. Minimize these bytes: at most 2 % more than the fewest possible are allowed. The rules:
 #
 # 1. Every node is computed. A `"pointwise"` node may be in several kernels, and is then computed again in each; any one
-#    of them may write it. A `"contraction"` or a `"reduction"` is in exactly one.
+#    of them may write it. A `"contraction"` or a `"reduction"` is in exactly one kernel.
 # 2. A kernel is one loop: its nodes have equal `elements`, and its reductions equal `rows`.
-# 3. A contraction (a product or convolution) reads its inputs many times, in tiles: nothing in its kernel may feed it,
-#    directly or through others. Pointwise nodes may follow it, but a reduction may not be in its kernel. Several
+# 3. A contraction (a product or convolution) reads its inputs many times, in tiles, so no node in its kernel may feed
+#    it, directly or through others. Pointwise nodes may follow it, but a reduction may not be in its kernel. Several
 #    contractions may share a kernel if they read the same input, `reads[0]`: their weights are then stored side by
 #    side.
 # 4. A node that needs a reduction's result, directly or through others, may be in the reduction's kernel if the row
 #    stays on the chip.
-# 5. What a kernel reads is an input, or another kernel has written it before, so no two kernels wait for each other.
-#    Outputs and saved results are always written.
+# 5. Everything that a kernel reads is an input or has been written by an earlier kernel, so no two kernels wait for
+#    each other. Outputs and saved results are always written.
 #
-# Two functions are given. There are too many partitions to try all of them. Go step by step: join two kernels, or let a
-# kernel compute a pointwise node again instead of reading it. You may call any function of `edl_labs.graph`. Its
+# Two functions are given below. There are too many partitions to try all of them. Go step by step: join two kernels, or
+# let a kernel compute a pointwise node again instead of reading it. You may call any function of `edl_labs.graph`. Its
 # `fusions` joins kernels but never computes a node twice, which is not enough for the fewest bytes.
 
 
 # %% given
 def reads_of(graph, names):
-    """What a kernel of these nodes reads from memory."""
+    """What a kernel with these nodes reads from memory."""
     nodes = [node for node in graph["nodes"] if node["name"] in names]
     return {one for node in nodes for one in node["reads"]} - set(names)
 
 
 def can_run(graph, kernels):
-    """Whether kernels (with nodes and writes) can run, each after what it reads."""
+    """Whether kernels can run, each after those that write what it reads."""
     there = set(graph["bytes"]) - {node["name"] for node in graph["nodes"]}
     left = list(kernels)
     while left:
@@ -373,7 +374,7 @@ def is_one_loop(graph, names):
 
 
 def with_writes(graph, groups):
-    """Kernels of groups of names: each writes what others need, and none do before."""
+    """Kernels for groups of names: each writes what is needed and not yet written."""
     ### BEGIN SOLUTION
     needed = {*graph["outputs"], *graph["saved"]}
     needed |= {one for names in groups for one in reads_of(graph, names)}
@@ -431,16 +432,16 @@ check("fuse")
 
 # %% [markdown]
 # A real model's graph comes from `torch.export`. Below, a transformer layer's operators are grouped by the same rules,
-# but without joining products, in the way of `inductor`, the compiler behind `torch.compile`: step by step, it joins
-# the pair that saves most. Inductor leaves contractions to libraries (cuBLAS) unless you tell it to try more, so its
-# own kernels contain only what is between them. That is the first grouping, and the one in the picture. The second lets
-# pointwise operators follow a product in its kernel, and yours has no such limits. In the picture each kernel has a
-# frame, and a line on the left leads from the kernel that writes a tensor to a kernel below that reads it.
+# but products are not joined. The method is that of `inductor`, the compiler behind `torch.compile`: step by step, it
+# joins the pair that saves most. Inductor leaves contractions to libraries (cuBLAS) unless you tell it to try more, so
+# its own kernels contain only what is between them. That is the first grouping, and the one in the picture. The second
+# lets pointwise operators follow a product in its kernel, and yours has no such limits. In the picture each kernel has
+# a frame, and a line on the left leads from the kernel that writes a tensor to a kernel below that reads it.
 
 
 # %% given
 class Layer(torch.nn.Module):
-    """A transformer's layer of width 256 with four heads, norms first."""
+    """A transformer layer of width 256 with four heads, norms first."""
 
     def __init__(self):
         super().__init__()
@@ -474,9 +475,9 @@ with requires_solution("fuse"):
 axes = alone.plot()
 
 # %% [markdown]
-# And what did inductor choose? With a C++ compiler on this machine you see its kernels for this layer, otherwise those
-# of a recording. Inductor names its kernels after the operators fused in them. Compiling takes ten seconds to two
-# minutes, once.
+# And what does inductor choose? With a C++ compiler on this machine you see its kernels for this layer, otherwise those
+# from a recording. Inductor names its kernels after the operators that are fused in them. Compiling takes ten seconds
+# to two minutes, but only once.
 
 # %%
 from edl_labs.graph import inductor_run
@@ -487,34 +488,34 @@ run = inductor_run(layer, example, recorded="encoder_layer", here=compile_here)
 print(run)
 for name in run.generated:
     print(f"  generated: {name}")
-print(f"  of a library: {', '.join(run.library)}")
+print(f"  from a library: {', '.join(run.library)}")
 
 # %% [markdown]
-# Its kernels are those of the first grouping, the one in the picture. The norm of the second half has the residual
-# before it in its kernel, since a row of 256 stays on the chip. Each product is a library call, so GELU and the last
-# residual are separate kernels. Three products read the same input, and only your `fuse` joined them. [002] gives this
-# advice to the author of the model: "Concatenate matrices together like qkv".
+# Its kernels are those of the first grouping, the one in the picture. The kernel of the second norm also contains the
+# residual before it, since a row of 256 elements stays on the chip. Each product is a library call, so GELU and the
+# last residual are separate kernels. Three products read the same input, but only your `fuse` joined them. [002] gives
+# this advice to the author of the model: "Concatenate matrices together like qkv".
 #
-# [002] also calls ReLU "the best activation as it can be fused with conv-BN". Any pointwise function can. But in
-# training, ReLU's backward pass needs ReLU's *result*, which the next layer reads anyway, while GELU's needs GELU's
+# [002] also calls ReLU "the best activation as it can be fused with conv-BN". Any pointwise function can be fused. But
+# in training, ReLU's backward pass needs ReLU's *result*, which the next layer reads anyway, while GELU's needs GELU's
 # *input*, which must then be written too.
 # %% [markdown]
 # ## 3. Half of the network, fixed
 #
-# Now back to the slow network, with the library's convolution: `unfold` and its product return NCHW whatever they read,
-# and belong to lab08c. The loop over channels is the problem of section 2: many kernels where one would be enough, and
-# `torch` has that one kernel already. The copies are the problem of section 1: which operator on the way needs NCHW?
-# None does. **Predict** both steps: what share of the time before each step is left on this machine, first without the
-# loops, then also with one layout (`channels_last`) from end to end?
+# Now back to the slow network, with the library's convolution: `unfold` and its product return NCHW for any layout of
+# their input, and lab08c covers them. The loop over channels is the problem of section 2: there are many kernels where
+# one would be enough, and `torch` already has that kernel. The copies are the problem of section 1: which operator on
+# the way needs NCHW? None does. **Predict** both steps: what share of the time before each step remains on this
+# machine, first without the loops, then also with one layout (`channels_last`) from end to end?
 
 # %%
-predict("left_loops", "Without the loops, what is left is", unit="%")
-predict("left_copies", "With one layout as well, what is left of that is", unit="%")
+predict("left_loops", "Without the loops, the share that remains is", unit="%")
+predict("left_copies", "Also with one layout, the share of that is", unit="%")
 
 # %%
 predict(
     "worse_reason",
-    "On this machine, more time goes into",
+    "On this machine, more time is spent in",
     choices=("the loops", "the copies"),
 )
 
@@ -528,7 +529,7 @@ VERSIONS = ("slow", "no loops", "one layout")
 
 
 def steps_of(measured):
-    """What is left after each step, and whether it and the one before are apart."""
+    """What each step leaves of the time, and whether the intervals are apart."""
     rows = [(1.0, 1.0, 1.0)] + [(one.low, one.ratio, one.high) for one in measured.rows]
     pairs = list(zip(rows, rows[1:], strict=False))
     left = [new[1] / old[1] for old, new in pairs]
@@ -536,7 +537,7 @@ def steps_of(measured):
 
 
 def mended(upto):
-    """The network without the first so many of this lab's two flaws, as a function."""
+    """The network without the first `upto` of this lab's two flaws, as a function."""
     layout = torch.channels_last if upto == 2 else torch.contiguous_format
     x, weights = inputs(layout)
     switches = dict.fromkeys(("unfolds", *STEPS[:upto]), False)
@@ -544,7 +545,7 @@ def mended(upto):
 
 
 def modelled_block(upto, side):
-    """A block after so many steps on a modelled V100; 32 x 64 channels."""
+    """A block after `upto` steps, on a modelled V100; 32 images of 64 channels."""
     gpu = VirtualGPU(VirtualMachine.of("V100-16GB").warm())
     size = 4 * 32 * 64 * side * side
     gpu.launch("convolution", duration_s=1430e-6 * (side / 64) ** 2)
@@ -590,14 +591,14 @@ with reveal_prediction("worse_reason") as truth:
         print("too close to tell: the intervals before and after it overlap")
 
 # %% [markdown]
-# A GPU is slowed down by other things. In the model below a block has 32 x 64 channels on a V100, and its convolution
-# is the one that was never tuned, 1430 µs on 64 x 64 pixels ([001]). The host launches ahead: as long as the
-# convolution runs, the loop's 64 launches hide behind it. On 16 x 16 pixels the convolution takes a sixteenth of the
-# time, but launching costs the same. **Predict** for these small images: what share of the time is left without the
-# loops?
+# A GPU is slowed down by different things. In the model below, a block processes 32 images of 64 channels on a V100.
+# Its convolution is the one that was never tuned, and takes 1430 µs on 64 x 64 pixels ([001]). The host launches ahead:
+# as long as the convolution runs, the loop's 64 launches hide behind it. On 16 x 16 pixels the convolution takes a
+# sixteenth of the time, but launching costs the same. **Predict** for these small images: what share of the time
+# remains without the loops?
 
 # %%
-predict("left_small", "On 16 x 16 pixels, without the loops, what is left is", unit="%")
+predict("left_small", "On 16 x 16 pixels, without the loops, what remains is", unit="%")
 
 # %%
 with reveal_prediction("left_small") as truth:
@@ -615,11 +616,11 @@ title = "A slow block on 16 x 16 pixels: launches set the pace (modelled)"
 modelled_block(0, 16).timeline.plot(axes, title=title)
 
 # %% [markdown]
-# And what would a compiler do with the loop? It sees the graph of a block: one operator for each channel, and one more
-# that stacks the results. **Predict:** how many kernels remain of its 30 operators, by the rules of section 2?
+# And what would a compiler do with the loop? It gets the graph of a block, with one operator for each channel and one
+# more that stacks the results. **Predict:** how many kernels do its 30 operators become, by the rules of section 2?
 
 # %%
-predict("kernels_left", "Kernels left of 30 operators:", unit="kernels")
+predict("kernels_left", "The 30 operators become", unit="kernels")
 
 # %%
 with reveal_prediction("kernels_left") as truth:
@@ -633,9 +634,9 @@ with reveal_prediction("kernels_left") as truth:
 
 # %% [markdown]
 # The loop is gone without a change to your code: pointwise operators of one loop become one kernel, however many lines
-# of code they had. The copies' kernels join their neighbours too, but the bytes of a copy remain if an operator that
-# cannot join reads its result. All this holds for a graph without `checks`: each check ends the graph. Lab08c begins
-# with why, and with what a compiler does then.
+# of code they took. The copies are joined with their neighbours too, but a copy's bytes remain if its result is read by
+# an operator that cannot be joined. All this is true for a graph without `checks`: each check ends the graph. Lab08c
+# begins with the reason, and with what a compiler does then.
 
 # %% [markdown]
 # ## Where you are

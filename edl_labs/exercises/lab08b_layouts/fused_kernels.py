@@ -46,7 +46,7 @@ class Fuse(Exercise):
             raise _broken(case["graph"], problem)
         if plan.moved_bytes > WITHIN * case["least_bytes"]:
             what, then = _symptom(case["graph"], plan)
-            why = f"{counted(plan.launches, 'kernel')} move {byte_count(plan.moved_bytes)}, "
+            why = f"with {counted(plan.launches, 'kernel')}, you move {byte_count(plan.moved_bytes)}, "
             raise Wrong(what, why=why + f"but {byte_count(case['least_bytes'])} is possible", next=then)
 
     def format_answer(self, case: Any, got: Any) -> str:
@@ -58,7 +58,7 @@ class Fuse(Exercise):
         graph = case["graph"]
         lines = [f"{one['name']} = {one['kind']}({', '.join(one['reads'])})" for one in graph["nodes"]]
         kept = f"outputs {', '.join(graph['outputs'])}; saved {', '.join(graph['saved']) or 'nothing'}"
-        return "; ".join([*lines, kept, f"rows up to {graph['longest_row']} stay on the chip"])
+        return "; ".join([*lines, kept, f"rows of up to {graph['longest_row']} elements stay on the chip"])
 
 
 def as_graph(graph: Any) -> Graph:
@@ -120,27 +120,27 @@ _RULES = {
     "missing": ("a node is in no kernel", "put each node into at least one kernel"),
     "before a product": (
         "a contraction's kernel computes what the contraction reads",
-        "a product reads its inputs many times, in tiles: nodes that compute these inputs need an earlier kernel",
+        "compute these inputs in an earlier kernel: a product reads its inputs many times, in tiles",
     ),
     "two products": (
         "contractions of different inputs are in one kernel",
-        "only weights can be placed side by side, and only if they have the same input",
+        "let contractions share a kernel only if they read the same input: only weights can be stored side by side",
     ),
     "reduction after a product": (
         "a reduction is in a contraction's kernel",
-        "a tile of the product holds part of each row, but the reduction needs the whole row",
+        "put the reduction into another kernel: it needs whole rows, but a tile has only a part of each row",
     ),
     "other loops": (
         "nodes of one kernel need different loops",
         "compare their elements, and the rows of the reductions",
     ),
     "across a reduction": (
-        "a kernel goes on after a reduction whose row it cannot keep",
-        "the result is ready when the whole row has been read; then the row is needed again: is it still on the chip?",
+        "a kernel continues after a reduction whose row it cannot keep",
+        "when the reduction has read the whole row, the row is needed again: is it still on the chip?",
     ),
     "computed twice": (
         "a contraction or a reduction is computed in several kernels",
-        "only pointwise nodes are cheap enough to be computed again",
+        "compute it in a single kernel: only pointwise nodes may be computed again",
     ),
     "writes another's": (
         "a kernel writes a result that it does not compute",
@@ -148,13 +148,13 @@ _RULES = {
     ),
     "circle": (
         "kernels wait for each other in a circle",
-        "one of them needs a result that depends on another of its own results: split it there",
+        "split the kernel that needs a result which depends on another of its own results",
     ),
     "never written": (
         "a kernel reads a result that no kernel writes",
-        "values computed in a kernel are lost when it ends, unless they are written",
+        "write this result: values computed in a kernel are lost when it ends",
     ),
-    "not kept": ("an output of the graph is not written", "the caller reads the outputs: write them"),
+    "not kept": ("an output of the graph is not written", "write all outputs, because the caller reads them"),
 }
 _ORDER = list(_RULES)
 
@@ -163,7 +163,7 @@ def _broken(graph: Any, problem: Any) -> Wrong:
     what, then = _RULES[problem.rule]
     if problem.rule == "not kept" and problem.why.split()[0] in graph["saved"]:
         what = "a result that the backward pass needs is not written"
-        then = "graph['saved'] lists what it reads: these results must be written to memory, fused or not"
+        then = "write all results that graph['saved'] lists, fused or not: the backward pass reads them"
     why = re.sub(
         r" of [\d.]+ \w*B\b", "", problem.why if problem.kernel < 0 else str(problem)
     )  # rows are elements here
@@ -176,23 +176,23 @@ def _symptom(graph: Any, plan: Partition) -> tuple[str, str]:
     if saving and not any(_are_neighbours(plan.graph, *pair) for pair in saving):
         return (
             "only kernels that are neighbours in the order of nodes are joined",
-            "unrelated nodes may stand between two that belong together: try every pair",
+            "try every pair: unrelated nodes may stand between two that belong together",
         )
     if all(len(one.nodes) == 1 for one in plan.kernels):
         return (
-            "every node is still a kernel of its own",
-            "which two kernels read the same tensor, or which one reads the other's result?",
+            "every node still has its own kernel",
+            "which two kernels read the same tensor, or in which pair does one read the other's result?",
         )
     needed = Partition(plan.graph, tuple(Kernel(one.nodes) for one in plan.kernels), plan.on_chip_bytes)
     if needed.moved_bytes < plan.moved_bytes:
         return (
-            "results are written that are never read",
+            "results that are never read are written",
             "write only results that another kernel, an output or saved needs",
         )
     if any(once.moved_bytes < needed.moved_bytes for once in _changed(needed, _without)):
         return (
             "computing a node again costs more than reading its result",
-            "computing a node again reads all its inputs again; compare this with one write and one read of the result",
+            "compare reading all inputs of the node again with one write and one read of its result",
         )
     for one, other in saving:
         return _apart(plan, one, other)
@@ -200,7 +200,7 @@ def _symptom(graph: Any, plan: Partition) -> tuple[str, str]:
         return _LEFT_OUT
     if any(copied.moved_bytes < needed.moved_bytes for copied in _changed(needed, _copied_nodes)):
         return (
-            "a node would be cheaper to compute again",
+            "it would be cheaper to compute a node again",
             "compare writing and reading its result with computing it again in the kernel that reads it",
         )
     return "other kernels move fewer bytes", "which tensor is written and read most often between kernels?"
@@ -274,7 +274,7 @@ def _joined(plan: Partition, i: int, j: int) -> Partition:
 
 _LEFT_OUT = (
     "pointwise nodes after a contraction are left out of its kernel",
-    "bias, activation, residual: while a tile of the product is on the chip, they cost no bytes",
+    "add bias, activation or residual to it: they can use each tile of the product while it is on the chip",
 )
 
 
@@ -283,26 +283,26 @@ def _apart(plan: Partition, one: Kernel, other: Kernel) -> tuple[str, str]:
     graph = plan.graph
     kinds = [{graph.by_name[name].kind for name in kernel.nodes} for kernel in (one, other)]
     if all("contraction" in kind for kind in kinds):
-        then = "q, k and v multiply the same input: with their weights side by side it is read once"
+        then = "join products of the same input, such as q, k and v: with their weights side by side, it is read once"
         return "contractions of the same input are in separate kernels", then
     if any("contraction" in kind for kind in kinds):
         return _LEFT_OUT
     if _just_fits(plan, one, other):
         then = (
-            "rows of up to and including longest_row elements stay; compare the elements of one row, "
+            "keep rows of up to and including longest_row elements; compare the elements of one row, "
             "not the number of rows"
         )
         return "rows of exactly longest_row elements are not kept on the chip", then
     if any("reduction" in kind for kind in kinds):
-        then = "a reduction may end any kernel of its loop, and go on where its row stays on the chip"
+        then = "let a reduction end a kernel of its loop, or continue that kernel if its row stays on the chip"
         return "a reduction is separate from nodes with the same loop", then
     makes = {name for name in one.nodes for name in graph.by_name[name].makes}
     reads = {name for name in other.nodes for name in graph.by_name[name].reads}
     back = {name for name in one.nodes for name in graph.by_name[name].reads}
     if makes & reads or back & {name for node in other.nodes for name in graph.by_name[node].makes}:
-        then = "a node may read another node's result in the same kernel, even if other kernels read it too"
+        then = "let a node read another node's result in the same kernel, even if other kernels read it too"
         return "consecutive pointwise nodes are in separate kernels", then
-    return "two kernels read the same tensor and could be one", "a joint kernel reads it once"
+    return "two kernels that read the same tensor could be one", "join them, so that the tensor is read once"
 
 
 def _just_fits(plan: Partition, one: Kernel, other: Kernel) -> bool:

@@ -57,11 +57,11 @@ class Strides(Exercise):
         every = list(placements(net))
         chosen = dict(chosen)
         if chosen not in every:
-            raise Wrong("that is not a placement for this network", why=_no_placement(net, chosen), next=_PLACE)
+            raise Wrong("the result is not a placement for this network", why=_no_placement(net, chosen), next=_PLACE)
         bytes_of = [sum(_all_copies(one).values()) for one in want["copied"]]
         found, best = bytes_of[every.index(chosen)], min(bytes_of)
         if found > best:
-            why = f"it copies {byte_count(found)}, but {byte_count(best)} is possible"
+            why = f"your placement copies {byte_count(found)}, but {byte_count(best)} is possible"
             then = "where must the layout change, and which tensor on the way is the smallest?"
             raise Wrong("another placement copies fewer bytes", why=why, next=then)
 
@@ -98,7 +98,7 @@ class Strides(Exercise):
         return "; ".join(shown)
 
 
-_PLACE = "a dict of every node's name and 'NCHW' or 'NHWC', with the fixed ones as they are"
+_PLACE = "return a dict with 'NCHW' or 'NHWC' for every node's name; fixed nodes keep their layout"
 
 
 def is_fixed(node: Any) -> str:
@@ -159,43 +159,44 @@ def _no_placement(net: Any, chosen: Any) -> str:
     for node in net:
         layout = chosen.get(node["name"])
         if layout not in LAYOUTS:
-            return f"{node['name']} is {layout!r}"
+            return f"your placement has {layout!r} for {node['name']}"
         if is_fixed(node) not in ("", layout):
-            return f"{node['name']} ({node['op']}) runs in {is_fixed(node)}, and you have {layout}"
-    return f"it names {', '.join(sorted(set(chosen) - {node['name'] for node in net}))}, which the net does not have"
+            return f"{node['name']} ({node['op']}) runs only in {is_fixed(node)}, but your placement has {layout}"
+    unknown = ", ".join(sorted(set(chosen) - {node["name"] for node in net}))
+    return f"your placement names {unknown}, which the net does not have"
 
 
 def _misread(found: Any, right: str, why: str) -> Wrong:
     if found not in _ANSWERS:
-        return Wrong("that is not a layout", why=why, next=f"one of {', '.join(_ANSWERS)}")
+        return Wrong("the result is not a layout", why=why, next=f"return one of {', '.join(_ANSWERS)}")
     if right == "both":
         then = "a stride is multiplied by an index: does it matter if the only index is 0?"
-        return Wrong("a tensor that has both layouts is reported with one of them, or none", why=why, next=then)
+        return Wrong("a tensor that has both layouts is reported with one of them, or with none", why=why, next=then)
     if right == "neither":
-        then = "in a layout, each stride is the product of all sizes further in: no gaps, and nothing expanded"
-        return Wrong("a tensor with gaps or another order is reported as having a layout", why=why, next=then)
-    then = "innermost is W in NCHW, C in NHWC, with stride 1; each other stride is the product of all sizes further in"
+        then = "check every stride: it must be the product of all sizes further in, without gaps or expanded dimensions"
+        return Wrong("a tensor with gaps or a different order is reported as having a layout", why=why, next=then)
+    then = "start with the innermost dimension, W in NCHW and C in NHWC: its stride is 1; what are the other strides?"
     return Wrong("a layout is derived wrongly from the strides", why=why, next=then)
 
 
 def _miscounted(net: Any, layouts: Any, found: dict[str, int], right: dict[str, int]) -> Wrong:
-    at = f" with {_named({n['name']: layouts[n['name']] for n in net if not is_fixed(n)}) or 'nothing free'}"
+    at = f", with {_named({n['name']: layouts[n['name']] for n in net if not is_fixed(n)}) or 'no free nodes'}"
     for name in sorted(set(found) | set(right)):
         mine, due = found.get(name, 0), right.get(name, 0)
         if mine == due:
             continue
-        why = f"{name}: {mine} bytes for {due}" + at
+        why = f"{name}: got {mine} bytes, expected {due}" + at
         if not due and _is_alike(net, name):
-            then = "a tensor with one channel or one pixel has both layouts already: only padding needs a copy"
+            then = "copy a tensor with one channel or one pixel only if it is padded: it already has both layouts"
             return Wrong("a tensor is copied to a layout that it already has", why=why, next=then)
         if not due:
-            then = "which nodes read it, in which form, and does that form exist already?"
+            then = "which nodes read it, and in which form? Does that form already exist?"
             return Wrong("a tensor is copied unnecessarily", why=why, next=then)
         if not mine:
-            what = "a tensor that has to be copied is missing"
+            what = "a copy of a tensor is missing"
             if name.endswith(".weight"):
-                what = "a weight that has to be copied is missing"
+                what = "a copy of a weight is missing"
             return Wrong(what, why=why, next="which form is needed, and which exists?")
-        then = "a copy reads the existing form and writes the wanted one, with padding, once for each form"
+        then = "count reading the existing form and writing the new one, with padding, once for each new form"
         return Wrong("the bytes of a copy are wrong", why=why, next=then)
-    return Wrong("the copies are wrong", next="name tensors after their node, and weights like 'conv1.weight'")
+    return Wrong("the copies are wrong", next="name tensors after their nodes, and weights like 'conv1.weight'")

@@ -1,5 +1,5 @@
 # %% mistake="fuse_across_long_rows"
-# told: a kernel goes on after a reduction whose row it cannot keep
+# told: a kernel continues after a reduction whose row it cannot keep
 def is_one_loop(graph, names):
     """Whether nodes may be one kernel, by rules 2 to 4."""
     nodes = [node for node in graph["nodes"] if node["name"] in names]
@@ -70,7 +70,7 @@ fitting.append(found)
 
 
 # %% mistake="fuse_each_alone"
-# told: every node is still a kernel of its own
+# told: every node still has its own kernel
 def fuse(graph):
     return with_writes(graph, [[node["name"]] for node in graph["nodes"]])
 
@@ -122,7 +122,7 @@ for other in groups[at + 1 : at + 2]:
 
 
 # %% mistake="fuse_never_again"
-# told: a node would be cheaper to compute again
+# told: it would be cheaper to compute a node again
 # %% replace
 rest = groups[:at] + groups[at + 1 :]
 for name in reads_of(graph, names):
@@ -319,7 +319,7 @@ needed = {*graph["outputs"]}
 
 
 # %% mistake="fuse_siblings_apart"
-# told: two kernels read the same tensor and could be one
+# told: two kernels that read the same tensor could be one
 # %% replace
 rest = [one for one in groups if one not in (names, other)]
 # %% by
@@ -329,7 +329,7 @@ rest = [one for one in groups if one not in (names, other)]
 
 
 # %% mistake="fuse_writes_all"
-# told: results are written that are never read
+# told: results that are never read are written
 # %% replace
 if moved_bytes(graph, best) == moved_bytes(graph, kernels):
     return kernels

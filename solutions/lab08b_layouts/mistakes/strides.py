@@ -7,7 +7,7 @@ alike = False
 
 
 # %% mistake="strides_any_padded"
-# told: only convolutions pad channels
+# told: channels are padded for other operators, too
 # %% replace
 forms = {
     (
@@ -27,7 +27,7 @@ forms = {
 
 
 # %% mistake="strides_both_is_nchw"
-# told: tensors that have both layouts are all taken for NCHW
+# told: all tensors that have both layouts are reported as NCHW
 # %% replace
 return {0: "neither", 2: "both"}.get(len(found), *found[:1])
 # %% by
@@ -55,7 +55,7 @@ forms = [
 
 
 # %% mistake="strides_elements"
-# told: elements are counted, and they have 2 bytes each
+# told: elements are counted instead of bytes
 # %% replace
 one = 2 * first * high * wide
 # %% by
@@ -75,7 +75,7 @@ return (found or ["neither"])[0]
 
 
 # %% mistake="strides_few_unpadded"
-# told: fewer than 4 channels are padded too
+# told: fewer than 4 channels are not padded
 # %% replace
 return 4 if channels <= 4 else -(-channels // 8) * 8
 # %% by
@@ -83,7 +83,7 @@ return channels if channels <= 4 else -(-channels // 8) * 8
 
 
 # %% mistake="strides_fewest_copies"
-# told: the fewest copies are not the fewest bytes
+# told: the placement with the fewest copies is not the one with the fewest bytes
 # %% replace
 return min(every, key=lambda one: sum(conversions(net, one).values()))
 # %% by
@@ -110,7 +110,7 @@ def place_layouts(net):
 
 
 # %% mistake="strides_innermost_alone"
-# told: a stride of 1 alone does not make a layout
+# told: the layout is derived only from the stride that is 1
 def layout_of(shape, stride):
     if shape[1] == 1 or shape[2] * shape[3] == 1:
         return "both"
@@ -118,7 +118,7 @@ def layout_of(shape, stride):
 
 
 # %% mistake="strides_last_form"
-# told: a tensor that is wanted in two forms is copied twice
+# told: only one copy of a tensor is counted
 def conversions(net, layouts):
     """The bytes of every copy, by name."""
 
@@ -154,7 +154,7 @@ def conversions(net, layouts):
 
 
 # %% mistake="strides_layout_alone"
-# told: of two copies of a tensor, one is missing in your sum
+# told: forms of a tensor are distinguished only by their layouts
 # %% replace
 forms = {
     (
@@ -172,7 +172,7 @@ forms = forms.items()
 
 
 # %% mistake="strides_nchw_everywhere"
-# told: every layer goes back to NCHW: convolutions convert one by one
+# told: every free node runs in NCHW, so each convolution converts on its own
 def place_layouts(net):
     """The layouts with the fewest bytes copied."""
     fixed = {"conv": "NHWC", "nchw_only": "NCHW"}
@@ -194,7 +194,7 @@ def place_layouts(net):
 
 
 # %% mistake="strides_no_weights"
-# told: weights have a layout too, and yours are never copied
+# told: weights are never copied
 # %% replace
 if node["op"] == "conv":
     form = ("NHWC", padded(node["weight"][1]))
@@ -206,7 +206,7 @@ if False:
 
 
 # %% mistake="strides_one_channel_unknown"
-# told: one channel makes both layouts alike, as one pixel does
+# told: only tensors with one pixel are reported as having both layouts
 def layout_of(shape, stride):
     """The layout of a tensor, from its strides."""
     found = []
@@ -222,7 +222,7 @@ def layout_of(shape, stride):
 
 
 # %% mistake="strides_one_pixel_unknown"
-# told: one pixel makes both layouts alike, as one channel does
+# told: only tensors with one channel are reported as having both layouts
 def layout_of(shape, stride):
     """The layout of a tensor, from its strides."""
     found = []
@@ -238,7 +238,7 @@ def layout_of(shape, stride):
 
 
 # %% mistake="strides_one_row_alike"
-# told: an image of one row has two layouts
+# told: an image with a single row or column is treated as having both layouts
 # %% replace
 alike = channels == 1 or high * wide == 1
 # %% by
@@ -262,7 +262,7 @@ return 4 if channels == 4 else -(-channels // 8) * 8
 
 
 # %% mistake="strides_reads_padded"
-# told: a copy reads the existing elements, without the padding
+# told: padded channels are counted as read, too
 # %% replace
 return sum(
     one * (channels + asked)
@@ -311,7 +311,7 @@ return channels
 
 
 # %% mistake="strides_weights_as_stored"
-# told: a weight is padded with the input that it meets
+# told: the channels of weights are not padded
 # %% replace
 form = ("NHWC", padded(node["weight"][1]))
 # %% by
@@ -319,7 +319,7 @@ form = ("NHWC", node["weight"][1])
 
 
 # %% mistake="strides_written_alone"
-# told: a copy is counted as one pass: it reads and it writes
+# told: only the bytes that a copy writes are counted
 # %% replace
 return sum(
     one * (channels + asked)

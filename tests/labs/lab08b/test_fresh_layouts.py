@@ -24,6 +24,6 @@ def test_the_solution_shows_what_its_text_says(run_all, capsys):
 
     assert "This cell" not in said
     assert "yours:              12 operators in 7 kernels, 30.4 MB moved of 45.1 MB" in said
-    assert "NHWC given and wanted, fp16, yours: 747 kB" in said
+    assert "NHWC input and output, fp16, yours: 747 kB" in said
     assert "slow: 30 operators in 3 kernels" in said
     assert "recorded, torch" in said
