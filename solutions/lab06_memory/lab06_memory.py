@@ -1,20 +1,20 @@
 # %% [markdown]
 # # Memory: what a step keeps
 #
-# A model of 10 GB needs far more than 10 GB to train. Most of that memory holds neither weights nor optimizer state,
-# but what the forward pass saves for the backward pass. In this lab you meet a training step that does not fit, and
-# make it fit: with the same result, in the same memory, with a batch four times as large.
+# A model of 10 GB needs far more than 10 GB to train. Most of that memory contains neither weights nor optimizer state,
+# but what the forward pass saves for the backward pass. In this lab you take a training step that does not fit into
+# memory, and make it fit: the same memory then has room for a batch four times as large, with the same result.
 #
 # After this lab you can
 #
-# * replace one large batch by several small ones without changing the training, and say what changes nevertheless;
+# * replace one large batch by several small ones without changing the training, and name what may still change;
 # * say what is live at every moment of a step, and what the peak is made of;
 # * trade time for memory at the best rate: how many checkpoints are best for equal layers, and what a budget costs;
 # * write a checkpoint whose second run does exactly what its first run did;
 # * tell "too much" from "fragmented" when memory runs out.
 #
-# **About 219 minutes (estimated)**, in two sittings: the first ends with section 4. Practice carries no points; it
-# takes another 167 minutes (estimated), and its sections can be done in any order.
+# **About 219 minutes (estimated)**, in two sittings: the first ends with section 4. The practice sections carry no
+# points; they take another 167 minutes (estimated) and can be done in any order.
 #
 # | exercise | section | minutes |
 # |---|---|---|
@@ -33,14 +33,14 @@
 # | `offload_or_recompute` | 11 | 36 |
 # | `method_table` | 12 | 31 |
 #
-# No GPU is needed: bytes are counted on this machine, whatever it is, and results of a modelled GPU say that they are
+# No GPU is needed: bytes are counted on this machine, whatever it is, and results of a modelled GPU are marked as
 # modelled. An MB is 10⁶ bytes, an MiB is 2²⁰ (1.05 MB). *Write your prediction down* before you run the next cell. If
-# there is a box, enter a number, with or without its unit, and press Enter. Only then is the result shown next to it.
-# Lecture slides are quoted by deck: [001] course introduction, [002] software perspective. `hint("name")` gives the
-# hints of an exercise, one at a time.
+# there is a box, enter a number, with or without its unit, and press Enter. The result is shown next to it only after
+# that. Lecture slides are quoted by deck: [001] course introduction, [002] software perspective. `hint("name")` gives
+# the hints of an exercise, one at a time.
 #
 # A check that fails shows the first wrong case and what your code returned; `case("mend_accumulation")` gives that
-# case's inputs as Python values, to try your code on.
+# case's inputs as Python values, so that you can try your code on them.
 
 # %% setup
 try:
@@ -109,14 +109,14 @@ Progress("lab06_memory")
 # %% [markdown]
 # ## 1. A step that does not fit
 #
-# Autograd keeps, for every operation, what its backward pass will need: a linear layer keeps its input, a GELU keeps
-# its own. `SavedTensors` sees each of them come and go (with PyTorch's `saved_tensors_hooks`), so it can act as a small
-# GPU: when the saved tensors exceed `memory_bytes`, the step fails as it would there.
+# For every operation, autograd keeps what its backward pass will need: a linear layer keeps its input, and so does a
+# GELU. `SavedTensors` tracks when each of these tensors is saved and freed (with PyTorch's `saved_tensors_hooks`), so
+# it can act as a small GPU: when the saved tensors exceed `memory_bytes`, the step fails as it would there.
 
 
 # %% given
 def step_within(model, inputs, labels, memory_bytes):
-    """The peak of saved bytes of a step; MemoryError where they exceed the memory."""
+    """The peak of saved bytes of a step; MemoryError if they exceed the memory."""
     memory = SavedTensors(model.parameters())
 
     def look(layer, *_):
@@ -124,7 +124,7 @@ def step_within(model, inputs, labels, memory_bytes):
             asked, there = byte_count(memory.held_bytes), byte_count(memory_bytes)
             raise MemoryError(
                 f"out of memory at {type(layer).__name__}: "
-                f"{asked} are held, {there} are there"
+                f"{asked} are held, but the memory is {there}"
             )
 
     hooks = [
@@ -158,7 +158,7 @@ with reveal_prediction("one_batch") as truth:
         f"the memory is {byte_count(memory_bytes)}"
     )
     counted = (2 * depth + 1) * batch * width * 4
-    print(f"two tensors a block, and what the head reads: {byte_count(counted)}")
+    print(f"two tensors per block, and the head's input: {byte_count(counted)}")
     try:
         step_within(tower(), *examples(4 * batch), memory_bytes)
     except MemoryError as error:
@@ -166,11 +166,11 @@ with reveal_prediction("one_batch") as truth:
     truth(held_bytes)
 
 # %% [markdown]
-# The saved bytes grow with the batch and with the depth; the weights do not grow with the batch. So there are two ways
-# out: run a smaller batch at a time, or keep less of each layer. By the end you will need both.
+# The saved bytes grow with the batch and with the depth; the weights do not grow with the batch. So there are two
+# solutions: run a smaller batch at a time, or keep less of each layer. By the end you will need both.
 
 # %% [markdown]
-# ## 2. A large batch of small ones
+# ## 2. A large batch made of small ones
 #
 # With *gradient accumulation*, micro-batches run one after the other, and `.backward()` adds to what is already in
 # `.grad`. Deck [002] shows it like this:
@@ -195,7 +195,7 @@ predict("weights_move", "The weights move", choices=how_far)
 
 # %%
 def as_on_the_slide(model, batches, optimizer, *, window):
-    """Deck [002]'s loop; how often it steps."""
+    """Deck [002]'s loop; returns the number of its steps."""
     steps = 0
     for number, (inputs, labels) in enumerate(batches):
         (sum_of_losses(model(inputs), labels) / len(labels) / window).backward()
@@ -223,11 +223,11 @@ moved = apart(model, before)
 with reveal_prediction("weights_move") as truth:
     print(f"measured here: {len(batches)} batches, {steps} steps,", end=" ")
     print(f"and the weights moved by {moved}")
-    print("what four passes added up is cleared one line before it is used")
+    print("the sum of four passes is cleared one line before it is used")
     truth("just as far" if moved else "not at all")
 
 # %% [markdown]
-# That mistake is easy to notice. When the two lines are swapped, two quieter mistakes are left:
+# That mistake is easy to notice. When the two lines are swapped, two less obvious mistakes are left:
 #
 # * the windows have 4, 4 and **2** batches, but all are divided by 4: the last step is half as long as it should be;
 # * a mean of means is the overall mean only if all batches have equally many positions. In language models they do not:
@@ -236,12 +236,12 @@ with reveal_prediction("weights_move") as truth:
 # Write `train_accumulated(model, batches, optimizer, window=...)`. `batches` is a list of `(inputs, labels)`, of any
 # length; positions with the label `IGNORED` do not count. The optimizer takes one step for each window of `window`
 # micro-batches, in order, and one for those left over at the end. Each step must equal that of **one large batch**
-# whose loss is the **mean over all positions of the window that count**. Every window has some; a micro-batch may have
-# none. Memory holds one micro-batch at a time: each goes through the model once, alone, even if none of its positions
-# counts. There may already be gradients in `.grad` when your function is called. Return the mean loss of each window,
-# as numbers or one-element tensors. `sum_of_losses(scores, labels)` adds up the losses that count. A third of the
-# points is for the right order of `step` and `zero_grad`, a third for the shorter last window, and a third for counting
-# positions correctly.
+# whose loss is the **mean over all positions in the window that count**. Every window has some such positions, but a
+# micro-batch may have none. Memory has room for only one micro-batch at a time: run each through the model once,
+# separately, even if none of its positions counts. There may already be gradients in `.grad` when your function is
+# called. Return the mean loss of each window, as numbers or one-element tensors. `sum_of_losses(scores, labels)` adds
+# up the losses that count. A third of the points is for the right order of `step` and `zero_grad`, a third for the
+# shorter last window, and a third for counting positions correctly.
 
 
 # %% solve="mend_accumulation"
@@ -271,7 +271,7 @@ check("mend_accumulation")
 # %%
 def step_in_parts(model, inputs, labels, *, size):
     """Loss and peak bytes of one step on parts of `size` examples each."""
-    # Parts of their own: a slice would keep all of the large batch's bytes there.
+    # Copies of the parts: a slice would keep all of the large batch in memory.
     cut = zip(inputs.split(size), labels.split(size), strict=True)
     parts = [(x.clone(), y) for x, y in cut]
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
@@ -293,10 +293,11 @@ with requires_solution("mend_accumulation"), torch_threads(1):
 # %% [markdown]
 # It is the same step, up to the last bits of fp32, with a quarter of the saved tensors. (Weights, gradients and the
 # optimizer's state are not in these figures: they stay the same.) Accumulation has a cost. The matrices of a
-# micro-batch are smaller, and below the ridge point the device is then slower. Layers that look *across* a batch now
-# see only a micro-batch. A batch norm normalises each micro-batch with its own mean and variance, and updates its
-# running ones once a micro-batch: four times as often (section 8 merges the parts' statistics). Dropout draws other
-# masks, which is only noise. Clipping and the loss scaler's update belong to the step, not to the micro-batch.
+# micro-batch are smaller, and below the ridge point, that makes the device slower. Layers that look *across* a batch
+# now get only a micro-batch. A batch norm normalises each micro-batch with its own mean and variance, and updates its
+# running statistics once per micro-batch: four times as often (section 8 merges the parts' statistics). Dropout draws
+# different masks, which is only noise. Clipping and the loss scaler's update belong to the step, not to the
+# micro-batch.
 
 # %% [markdown]
 # ## 3. What is live, and when
@@ -306,14 +307,14 @@ with requires_solution("mend_accumulation"), torch_threads(1):
 #
 # * **parameters**: always, 4 bytes each;
 # * **optimizer state**: none for sgd, one value per parameter for momentum, two for adam. The *first* step creates it,
-#   then it stays;
+#   and then it stays;
 # * **gradients**: each layer's backward pass creates them. `zero_grad` frees them (`set_to_none`, torch's default) or
 #   fills them with zeros; then they stay, and the next backward pass adds to them in place;
-# * **saved activations**: from a layer's forward pass to its backward pass. A layer that works **in place** writes its
-#   result over its input, which is already there: it adds nothing, whatever its `activation_bytes` are.
+# * **saved activations**: from a layer's forward pass to its backward pass. A layer that works **in place** overwrites
+#   its input, which is already in memory, with its result: it adds nothing, whatever its `activation_bytes` are.
 #
 # **Predict:** take the step of section 1 that did not fit, with `4 * batch` examples, on a GPU with room for it. It is
-# the second step of a training with Adam, and `zero_grad` sets gradients to None. Which of the four is largest? And
+# the second step of a training run with Adam, and `zero_grad` sets gradients to None. Which of the four is largest? And
 # when is the total largest?
 
 # %%
@@ -323,7 +324,7 @@ moments_of_a_step = (
     "as backward ends",
     "in the optimizer's step",
 )
-predict("holds_most", "The largest are", choices=parts_of_a_step)
+predict("holds_most", "The largest of the four:", choices=parts_of_a_step)
 predict("fullest", "The total is largest", choices=moments_of_a_step)
 
 # %%
@@ -340,7 +341,7 @@ begins, ends = phases.index("backward"), phases.index("optimizer")
 
 # %%
 with reveal_prediction("holds_most", "fullest") as truth:
-    print(f"worked out without computing anything:\n{plan}")
+    print(f"predicted without running the step:\n{plan}")
     held, at = plan.peak.held_bytes, plan.moments.index(plan.peak)
     which = 2 if at >= ends else 1 if at > (begins + ends) / 2 else 0
     truth(holds_most=max(held, key=held.get), fullest=moments_of_a_step[which])
@@ -353,11 +354,12 @@ with reveal_prediction("holds_most", "fullest") as truth:
 # * `timeline(layers, optimizer=..., first=..., set_to_none=...)` → live bytes, in this order: after the forward pass of
 #   each layer, after the backward pass of each layer (from the last one to the first), after the optimizer's step,
 #   after `zero_grad`. A layer is a dict with `parameters` (their number), `activation_bytes` and `inplace`; `optimizer`
-#   is `"sgd"`, `"momentum"` or `"adam"`; `first` says that it is the first step of the training. If not, a step like
-#   this one came before it, and what that step left (state, gradients filled with zeros) is there from the start.
+#   is `"sgd"`, `"momentum"` or `"adam"`; `first` says whether this is the first step of the training. If it is not, a
+#   step like this one came before it, and what that step left (optimizer state, gradients filled with zeros) is in
+#   memory from the start.
 # * `peak(live)` → `(bytes, place)`: the largest value of the list, and the first index (from 0) that has it.
 #
-# Leave out what a pass needs only while it runs, and the batch.
+# Do not count the batch, or anything that a pass needs only while it runs.
 
 
 # %% solve="memory_timeline"
@@ -388,7 +390,7 @@ def timeline(layers, *, optimizer, first, set_to_none):
 
 
 def peak(live):
-    """The most bytes, and the first moment that has them."""
+    """The most bytes, and the first place in the list that has them."""
     ### BEGIN SOLUTION
     return max(live), live.index(max(live))
     ### END SOLUTION
@@ -404,15 +406,15 @@ with requires_solution("memory_timeline"):
     live = timeline(layers, optimizer="adam", first=False, set_to_none=True)
     print(
         f"your timeline of the tower: {byte_count(peak(live)[0])} "
-        f"after moment {peak(live)[1]}, of {len(live)}"
+        f"at moment {peak(live)[1]} of {len(live)}"
     )
     print(f"from its operations: {byte_count(plan.peak_bytes)} in {plan.peak.phase}")
     print(f"parameters and optimizer: {byte_count(live[-1])}")
 
 # %% [markdown]
-# The difference is what a pass needs while it runs (the gradient that it hands on), the head, and the batch (section 2
-# counted the batch as saved, because the first layer reads it). A peak at the end of the forward pass means too many
-# activations. A peak in the optimizer's step means too many parameters, and then checkpoints save nothing.
+# The difference consists of what a pass needs while it runs (the gradient that it passes on), the head, and the batch
+# (section 2 counted the batch as saved, because the first layer reads it). A peak at the end of the forward pass means
+# too many activations. A peak in the optimizer's step means too many parameters, and then checkpoints save nothing.
 
 # %% [markdown]
 # ## 4. Keep some, run the rest again
@@ -423,18 +425,18 @@ with requires_solution("memory_timeline"):
 # since its backward pass follows at once.
 #
 # **Predict:** take 64 layers with two saved tensors each: 128 in all. How many are held at most with 4 segments, and
-# how many with 32? And which of 4, 8, 16 and 32 segments holds the fewest?
+# how many with 32? And which of the numbers 4, 8, 16 and 32 of segments holds the fewest?
 
 # %%
 predict("in_four", "With 4 segments, the most tensors held at once is", unit="tensors")
 predict("in_many", "With 32 segments, the most tensors held at once is", unit="tensors")
-middle = ("4 alone", "8 alone", "16 alone", "32 alone", "8 and 16", "16 and 32")
+middle = ("4 only", "8 only", "16 only", "32 only", "8 and 16", "16 and 32")
 predict("fewest", "The fewest tensors are held with", choices=middle)
 
 
 # %%
 class Chain(torch.nn.Module):
-    """Small layers, each a product and a GELU, checkpointed in segments."""
+    """Small layers, each a linear layer and a GELU, checkpointed in segments."""
 
     def __init__(self, layers, segments):
         super().__init__()
@@ -461,7 +463,7 @@ counts = {segments: held_here(64, segments) for segments in (1, 4, 8, 16, 32)}
 with reveal_prediction("in_four", "in_many", "fewest") as truth:
     print(f"measured here: {counts}")
     best = [str(n) for n in counts if counts[n] == min(counts.values())]
-    fewest = " and ".join(best) if len(best) > 1 else f"{best[0]} alone"
+    fewest = " and ".join(best) if len(best) > 1 else f"{best[0]} only"
     truth(in_four=counts[4], in_many=counts[32], fewest=fewest)
     axes = u_curve(style.subplots(figsize=(7, 3))[1], counts, layers=64)
 
@@ -471,15 +473,15 @@ with reveal_prediction("in_four", "in_many", "fewest") as truth:
 #
 # Write `best_segments(layers, saved_per_layer)` → `(segments, held, again)`: the number of segments (1 to `layers`;
 # with 1 nothing is checkpointed) that holds the fewest tensors at the peak, how many tensors that is, and how many
-# layers run forward again. If several numbers hold equally few, return the smallest: it runs the fewest layers again.
-# The peak consists of the inputs of all segments but the last (one tensor each; that of the first is the network's own
-# input) and everything that the largest segment saves. You may call `checkpointed_peak` of `edl_labs.numerics`, which
-# counts them for one number of segments.
+# layers run forward again. If several numbers hold equally few tensors, return the smallest: it runs the fewest layers
+# again. The peak consists of the inputs of all segments except the last (one tensor each; that of the first is the
+# network's own input) and everything that the largest segment saves. You may call `checkpointed_peak` from
+# `edl_labs.numerics`, which counts them for one number of segments.
 
 
 # %% solve="best_segments"
 def best_segments(layers, saved_per_layer):
-    """(segments, tensors held at the peak, layers that run again) at best."""
+    """The best (segments, tensors held at the peak, layers that run again)."""
     ### BEGIN SOLUTION
     tried = []
     for segments in range(1, layers + 1):
@@ -506,8 +508,8 @@ with requires_solution("best_segments"):
 # %% [markdown]
 # Nine times as many layers hold three times as many tensors: deck [002] says O(√n) memory for one more forward pass. If
 # a backward pass takes twice as long as a forward pass, that is at most 4/3 of the time. With c segments of n / c
-# layers and s tensors a layer, c + s * n / c is smallest at c = √(s * n), which is close to √n. The left-over layers of
-# the last segment shift the optimum again: 7 segments are best for 23 layers, 9 for 83, and 16 for 144.
+# layers and s tensors per layer, c + s * n / c is smallest at c = √(s * n), which is close to √n. The left-over layers
+# of the last segment shift the optimum again: 7 segments are best for 23 layers, 9 for 83, and 16 for 144.
 
 # %% [markdown]
 # ## 5. Running again is not so simple
@@ -521,7 +523,7 @@ predict("same_masks", "The share of elements on which both masks agree is", unit
 
 # %%
 def equal_masks(*, keep):
-    """The share of elements that both runs of a checkpointed dropout treat alike."""
+    """The share of elements on which both runs of a checkpointed dropout agree."""
     runs = []
 
     def dropped(x):
@@ -543,9 +545,9 @@ with reveal_prediction("same_masks") as truth:
     truth(agree)
 
 # %% [markdown]
-# With another mask, the gradient belongs to a network that never produced this output. No error is raised; the training
-# is just worse. The second run must also use the autocast dtype of the first run, although it runs in the backward
-# pass, outside the `with` block.
+# With a different mask, the gradient belongs to a network that never produced this output. No error is raised, but the
+# training becomes worse. The second run must also use the autocast dtype of the first run, although it runs in the
+# backward pass, outside the `with` block.
 #
 # `use_reentrant=True` selects torch's older method: a `torch.autograd.Function` whose backward pass runs the block
 # again and starts its own backward pass inside the current one. `False` selects the newer method, which uses hooks. You
@@ -555,7 +557,7 @@ with reveal_prediction("same_masks") as truth:
 
 # %%
 class ScaledProduct(torch.autograd.Function):
-    """factor * a * b, with a backward pass of its own."""
+    """factor * a * b, with its own backward pass."""
 
     @staticmethod
     def forward(ctx, factor, a, b):
@@ -575,32 +577,32 @@ ScaledProduct.apply(10, a, b).backward()
 print(f"gradients of 10 * a * b at a = 2, b = 5: {a.grad.item():g}, {b.grad.item():g}")
 
 # %% [markdown]
-# Write the class `Checkpoint`, a `torch.autograd.Function`, so that `Checkpoint.apply(run, *inputs)` gives what
-# `run(*inputs)` gives (one tensor), in value and in gradients, and
+# Write the class `Checkpoint`, a `torch.autograd.Function`, such that `Checkpoint.apply(run, *inputs)` returns the same
+# tensor as `run(*inputs)`, with the same gradients, and
 #
-# * keeps **only the inputs** for the backward pass. Save input tensors with `ctx.save_for_backward`, where hooks see
-#   them (section 1 counts nothing else). Store anything else, such as numbers and the generator's state, as attributes
-#   of `ctx` (`forward` of a Function runs without a graph);
+# * keeps **only the inputs** for the backward pass. Save input tensors with `ctx.save_for_backward`, where hooks can
+#   track them (section 1 counts nothing else). Store anything else, such as numbers and the generator's state, as
+#   attributes of `ctx` (`forward` of a Function runs without a graph);
 # * runs `run` once again in the backward pass, under `torch.enable_grad()`, with the random numbers and the autocast
 #   state of the first run (`torch.get_rng_state()`, `torch.is_autocast_enabled("cpu")`,
 #   `torch.get_autocast_dtype("cpu")`), and leaves the generator as it finds it. The second run's graph must begin at
 #   its inputs: a saved tensor is still connected to the graph that produced it, and a backward pass would continue
 #   there;
-# * takes inputs that are tensors, with or without `requires_grad`, and inputs that are not (numbers);
+# * accepts inputs that are tensors, with or without `requires_grad`, and inputs that are not tensors (numbers);
 # * returns one gradient for each argument, `None` for `run` and for arguments without one. Calling `backward` on the
 #   second run's output also fills the `.grad` of weights inside `run`, as it must.
 #
-# Handle only the CPU's generator and autocast. The first input always needs a gradient. `run` may compute something
-# else in its second run, as layers that keep statistics do: the output comes from the first run, the gradients from the
-# second. Hooks that compress a saved tensor may return it slightly changed; the second run uses what they return. The
-# check calls `backward(inputs=[x])`, which asks for the gradient of one input only. torch's reentrant checkpoint
-# refuses that, so write your own. With `inputs=[x]`, too, your Checkpoint must fill the `.grad` of the weights inside
-# `run`.
+# Handle only the CPU's generator and autocast. The first input always requires a gradient. `run` may compute something
+# different in its second run, as layers that keep statistics do: the output comes from the first run, and the gradients
+# come from the second. Hooks that compress a saved tensor may return it slightly changed; the second run uses what they
+# return. The check calls `backward(inputs=[x])`, which requests the gradient of only one input. torch's reentrant
+# checkpoint refuses that, so write your own. With `inputs=[x]`, your Checkpoint must still fill the `.grad` of the
+# weights inside `run`.
 
 
 # %% solve="own_checkpoint"
 class Checkpoint(torch.autograd.Function):
-    """Runs a function, keeps its inputs alone, and runs it again on the way back."""
+    """Runs a function, keeps only its inputs, and runs it again going backward."""
 
     @staticmethod
     def forward(ctx, run, *inputs):
@@ -646,10 +648,10 @@ check("own_checkpoint")
 # %% [markdown]
 # **Predict:** `run` is a batch norm with a momentum of 0.1: its running mean becomes `0.9 * running + 0.1 * new`. The
 # running mean starts at 0, and the batch has a mean of 0.5. What is it after one step, forward and backward, through
-# your `Checkpoint`, in per cent of 0.5?
+# your `Checkpoint`, as a percentage of 0.5?
 
 # %%
-predict("moved_twice", "The running mean has got to", unit="%")
+predict("moved_twice", "The running mean has reached", unit="%")
 
 # %%
 with requires_solution("own_checkpoint"), reveal_prediction("moved_twice") as truth:
@@ -671,11 +673,11 @@ with requires_solution("own_checkpoint"), reveal_prediction("moved_twice") as tr
 # %% [markdown]
 # ## 6. Out of memory: how much is too much?
 #
-# PyTorch does not ask the driver for every tensor, and does not return a tensor's memory to the driver (deck [001]:
-# *memory not released immediately*): its **caching allocator** keeps the memory for the next tensor.
+# PyTorch does not request memory from the driver for every tensor, and does not return a tensor's memory to the driver
+# (deck [001]: *memory not released immediately*): its **caching allocator** keeps the memory for the next tensor.
 #
-# **Predict:** on a device of 170 MiB, 16 tensors of 8 MiB are allocated, then every second one is freed: 64 MiB are in
-# use. Is there room for a tensor of 40 MiB?
+# **Predict:** on a device with 170 MiB, 16 tensors of 8 MiB are allocated, then every second one is freed: 64 MiB are
+# in use. Is there room for a tensor of 40 MiB?
 
 # %%
 predict("room", "For 40 MiB there is", choices=("room", "no room"))
@@ -693,7 +695,7 @@ with reveal_prediction("room") as truth:
         print(f"modelled: {error.what}")
         truth("no room")
     used, got = allocator.replay().allocated_bytes, allocator.replay().reserved_bytes
-    print(f"modelled: {used >> 20} MiB in use of {got >> 20} MiB that the driver gave")
+    print(f"modelled: {used >> 20} MiB are in use, of {got >> 20} MiB from the driver")
 
     axes = allocator.replay().plot(style.subplots(figsize=(9, 3))[1])
 
@@ -707,18 +709,18 @@ with reveal_prediction("room") as truth:
 #   request, rounded up to a multiple of 2 MiB;
 # * a free block serves only requests of its own pool and its own **stream**, and a block never spans segments;
 # * before the allocator gives up, it returns all segments **without a block in use**, whatever their stream, to the
-#   driver and asks the driver once more. `torch.cuda.empty_cache()` returns the same segments, and nothing else.
+#   driver and asks the driver once more. `torch.cuda.empty_cache()` returns exactly the same segments.
 #
-# In the picture every segment has a block in use, so none is returned, and no free block has 40 MiB.
+# In the picture, every segment has a block in use, so none is returned, and no free block has 40 MiB.
 #
 # Write `why_oom(segments, request_bytes, stream=..., free_bytes=...)` → `(answer, bytes)`. A segment is a dict with
 # `pool`, `stream` and `blocks`; a block has `bytes` and `in_use`. `free_bytes` is what the driver has left. `bytes` is
 # what `empty_cache` would give back, whatever the answer is. Round the request up before you compare anything. To find
-# the answer, test these conditions in order; the first that holds counts:
+# the answer, test these conditions in order; the first one that is true decides:
 #
 # 1. `"fits"`: a free block of the request's pool and stream is large enough.
 # 2. `"new segment"`: the driver has enough for the new segment, together with what `empty_cache` gives back.
-# 3. `"other stream"`: a free block of the request's pool, of another stream, is large enough.
+# 3. `"other stream"`: a free block of the request's pool, but of a different stream, is large enough.
 # 4. `"fragmented"`: all free blocks, of every pool and stream, plus the driver's bytes add up to at least the request.
 # 5. `"too much"`: otherwise.
 
@@ -767,8 +769,8 @@ check("fragments")
 # %% [markdown]
 # Only one of the five answers says that the training is too large. Deck [002] recommends `empty_cache()` among its
 # optimisations. You now know that it never closes a hole, and that torch does the same automatically before it gives
-# up. Each call also waits for the device. `gc.collect()`, which the deck adds, frees only what reference cycles keep
-# alive, such as a caught exception's frames: useful once, useless in every step.
+# up. Each call also waits for the device. `gc.collect()`, which the deck adds, frees only objects that reference cycles
+# keep alive, such as a caught exception's frames: it is useful once, but useless in every step.
 #
 # Growing batches also make torch reserve more than it uses. A tensor of 12 MB is allocated and freed, then one of 16
 # MB, and so on up to 60 MB, on a device with room for all of them. There is never more than one at a time:
@@ -788,7 +790,7 @@ for expandable in (False, True):
 # things reduce fragmentation. Ask for fewer sizes (pad to a few lengths). Allocate long-lived tensors before
 # short-lived ones (ZeRO's *constant buffers* and *contiguous memory* in [002]'s list do that). Start Python with
 # `PYTORCH_ALLOC_CONF=expandable_segments:True` (older versions call it `PYTORCH_CUDA_ALLOC_CONF`, which is still read):
-# such segments grow in place.
+# its segments grow in place.
 
 # %% [markdown]
 # ## 7. Four times the batch, in the same memory
@@ -798,12 +800,12 @@ for expandable in (False, True):
 # **Predict:** with how many segments will four times the batch fit?
 
 # %%
-predict("fits_with", "It fits first with", choices=("1", "2", "4", "8"))
+predict("fits_with", "The fewest segments that fit:", choices=("1", "2", "4", "8"))
 
 
 # %%
 class InSegments(torch.nn.Module):
-    """A tower whose segments, all but the last, are run by a Checkpoint."""
+    """A tower whose segments, except the last one, are run by a Checkpoint."""
 
     def __init__(self, model, count):
         super().__init__()
@@ -821,7 +823,7 @@ class InSegments(torch.nn.Module):
 
 # %%
 def peak_of(count):
-    """What a step in so many segments holds, in words, and whether it fits."""
+    """What a step with `count` segments holds, in words, and whether it fits."""
     inputs, labels = examples(4 * batch)
     model = InSegments(tower(), count)
     try:
@@ -847,31 +849,31 @@ with (
 
 # %% [markdown]
 # Segments with equal numbers of layers suit equal layers. In a real network the layers differ, and memory is a
-# *budget*: if there is room for everything, nothing should run again. So a plan names **stretches**: layers in a row
-# that run again as a whole, and of which only the last output is kept until then. All other layers are kept. Among the
-# plans that fit the budget, we want the fastest. (In section 9 you write the search.)
+# *budget*: if there is room for everything, nothing should run again. So a plan lists **stretches**: series of adjacent
+# layers that run again as a whole, and of which only the last output is kept until then. All other layers are kept.
+# Among the plans that fit the budget, we want the fastest. (In section 9 you write the search.)
 #
 # Here is that search, on the step of section 3, modelled on an H200; in a live notebook, drag the budget:
 
 # %%
 explorer = BudgetExplorer(plan)
-print(f"at the peak of section 3: {byte_count(plan.peak_bytes)}")
+print(f"the peak in section 3: {byte_count(plan.peak_bytes)}")
 print(f"the search's own peak, all kept: {byte_count(explorer.kept.peak_bytes)}")
-print(f"there all the time: {byte_count(explorer.tape.resident_bytes)}")
+print(f"live all the time: {byte_count(explorer.tape.resident_bytes)}")
 explorer
 
 # %% [markdown]
-# The search counts more than section 3 did. It assumes that the gradients of all weights are there from the start, as
-# many bytes as the parameters. For each layer it also counts the gradient that arrives and the one that is handed on.
-# Checkpoints cannot reduce what is live all the time: with half the memory, it leaves so little room that no plan fits.
-# Then smaller micro-batches help, or an optimizer that keeps less.
+# The search counts more than section 3 did. It assumes that the gradients of all weights, which need as many bytes as
+# the parameters, are in memory from the start. For each layer, it also counts the incoming gradient and the one that is
+# passed on. Checkpoints cannot reduce what is live all the time: with half the memory, that leaves so little room that
+# no plan fits. Then smaller micro-batches help, or an optimizer that keeps less.
 
 # %% [markdown] explain="first_three"
 # **Explain (read by your instructor).** A model of 1.5 billion parameters is to be trained with Adam in fp32 on one GPU
-# of 40 GB. It has 36 equal layers. Their activations take 900 MB an example in all, in fp32, and what one layer hands
-# to the next is a tenth of what it saves. The batch should have 64 examples; a forward pass of 64 takes 0.9 s, a
-# backward pass 1.8 s, and fewer than 32 examples at a time no longer fill the GPU. The step does not fit. Write, in
-# about eight lines:
+# of 40 GB. It has 36 equal layers. Their activations take 900 MB per example in all, in fp32, and what one layer passes
+# to the next is a tenth of what it saves. The batch should have 64 examples; a forward pass with 64 takes 0.9 s, a
+# backward pass takes 1.8 s, and fewer than 32 examples at a time no longer fill the GPU. The step does not fit. Write,
+# in about eight lines:
 #
 # 1. how many bytes each part needs now, and which part is too large;
 # 2. the **first three** methods that you would apply, in order, from this lab or not. For each method give the bytes
@@ -879,14 +881,14 @@ explorer
 #    method the step fits.
 
 # %% [markdown]
-# ## 8. Practice: what a batch norm saw
+# ## 8. Practice: the statistics of a batch norm
 #
-# From here on everything is optional and gives no points. A batch norm in training normalises with the mean and the
-# (biased) variance of *its* batch, and keeps running ones for later:
-# `running = (1 - momentum) * running + momentum * new`, with the unbiased variance (divided by count - 1).
+# From here on, everything is optional and carries no points. A batch norm in training normalises with the mean and the
+# (biased) variance of *its* batch, and keeps running statistics for later: `running = (1 - momentum) * running +
+# momentum * new`, with the unbiased variance (divided by count - 1).
 #
 # **Predict:** its momentum is 0.1, its running mean is 0, and every batch has a mean of 1. What is the running mean
-# after one batch of 64? And after the same 64 in four micro-batches? Give both in per cent of the batch's mean.
+# after one batch of 64? And after the same 64 in four micro-batches? Give both as a percentage of the batch's mean.
 
 # %%
 predict("after_one", "After one batch, the running mean has reached", unit="%")
@@ -910,19 +912,19 @@ with reveal_prediction("after_one", "after_four") as truth:
 
 # %% [markdown]
 # Micro-batches change a batch norm in two ways: each micro-batch is normalised with its own statistics, and the running
-# ones are updated more often. The same happens on several GPUs, each with its part of the batch. The fix is to merge
-# the parts' statistics into those of the whole batch *before* normalising. Only the count, mean and variance of each
-# part must be sent.
+# statistics are updated more often. Several GPUs, each with its part of the batch, have the first problem, too. The fix
+# is to merge the parts' statistics into those of the whole batch *before* normalising. Only the count, mean and
+# variance of each part must be sent.
 #
 # Write
 #
-# * `merge_statistics(parts)` → `(mean, variance)` of all values together, the variance biased. A part is a dict with
-#   `count`, `mean` and `variance` (biased too; 0.0 for a single value).
+# * `merge_statistics(parts)` → `(mean, variance)` of all values together; the variance is biased. A part is a dict with
+#   `count`, `mean` and `variance` (also biased; 0.0 for a single value).
 # * `running_statistics(running, parts, momentum=...)` → `(mean, variance)` that a batch norm keeps after **one** batch
 #   made of these parts; `running` is the pair from before. The batch has two values or more.
 #
-# Values may be far from zero (means of 10 000 with a deviation of 0.01). Squares of such numbers differ only in their
-# last digits.
+# The values may be far from zero (a mean of 10 000 with a deviation of 0.01). Squares of such numbers differ only in
+# their last digits.
 
 
 # %% solve="merge_statistics"
@@ -969,28 +971,28 @@ with requires_solution("merge_statistics"):
 
 # %% [markdown]
 # An average of variances misses the variance *between* the parts. `SyncBatchNorm` sends about as much as your function
-# needs: a mean and `1/std` for each channel, and one count for all of them, 2C + 1 numbers a rank.
+# needs: a mean and `1/std` for each channel, and one count for all of them, which is 2C + 1 numbers per rank.
 
 # %% [markdown]
 # ## 9. Practice: layers are not equal
 #
-# In a real network the first layers save the most and the last ones take the longest, or the other way round. And
+# In a real network, the first layers save the most and the last ones take the longest, or the other way round. And the
 # memory need not be as small as possible: it is a **budget**, and the step should be as fast as the budget allows. Here
 # you write the search that section 7 showed.
 #
 # `VirtualTape` is a training step on layers whose sizes and run times are known. It raises an error for impossible
-# steps, such as a backward pass without activations or a second run without an input. Its replay says what was held and
-# how long the step took.
+# steps, such as a backward pass without activations or a second run without an input. Its replay shows what was held
+# and how long the step took.
 #
 # | call | |
 # |---|---|
-# | `step.forward(i, keep=True)` | runs layer i; holds all that it saves, or with `keep=False` only its output |
+# | `step.forward(i, keep=True)` | runs layer i; holds everything that it saves, or with `keep=False` only its output |
 # | `step.drop(i)` | frees everything held for layer i, including its output |
-# | `step.recompute(i)` | runs layer i again and holds all that it saves; needs the output of layer i - 1 |
-# | `step.backward(i)` | needs all that layer i saves and the output of layer i - 1; frees layer i |
-# | `step.replay()` | `.peak_bytes`, `.makespan_s`, `.recomputed_s`, and `.plot()` |
+# | `step.recompute(i)` | runs layer i again and holds everything that it saves; needs the output of layer i - 1 |
+# | `step.backward(i)` | needs everything that layer i saves and the output of layer i - 1; frees layer i |
+# | `step.replay()` | has `.peak_bytes`, `.makespan_s`, `.recomputed_s`, and `.plot()` |
 #
-# If an output `is not there`, it was dropped, or its layer has run backward, or its layer has not run yet.
+# If an error says that an output `is not there`, it was dropped, or its layer has run backward or has not run yet.
 
 # %%
 sizes = {"activation_bytes": 9_000_000, "output_bytes": 2_000_000}
@@ -1006,38 +1008,38 @@ for name, keep in (("keeps all", True), ("runs each again", False)):
     print(f"{name}: {step.replay()}")
 
 # %% [markdown]
-# A **stretch** `(start, stop)` is a series of layers start, ..., stop - 1 that run again as a whole. In the forward
-# pass only the output of its last layer is kept, and each output before it is freed as soon as the next layer has read
-# it. Before the backward pass of its last layer, the stretch runs again from its start and now holds everything.
+# A **stretch** `(start, stop)` is the series of layers start, ..., stop - 1, which run again as a whole. In the forward
+# pass, only the output of its last layer is kept, and each earlier output is freed as soon as the next layer has read
+# it. Before the backward pass of its last layer, the stretch runs again from its start, and now holds everything.
 #
-# **Predict:** layers 0 to 3 save 9 MB each and hand on 2 MB each. How much is held at most while the stretch (0, 4)
-# runs again? And how much after its first forward pass?
+# **Predict:** layers 0 to 3 save 9 MB each and have outputs of 2 MB each. How much is held at most while the stretch
+# (0, 4) runs again? And how much is held after its first forward pass?
 
 # %%
 predict("run_again", "While it runs again, it holds at most", unit="MB")
-predict("waiting", "After its first forward pass it holds", unit="MB")
+predict("waiting", "After its first forward pass, it holds", unit="MB")
 
 # %%
 with reveal_prediction("run_again", "waiting") as truth:
     layer = example.layers[0]
     saved, handed_on = 4 * layer.activation_bytes, layer.output_bytes
-    print(f"by counting: all that four layers save, {byte_count(saved)}")
-    print(f"by counting: the output of its last layer, {byte_count(handed_on)}")
+    print(f"everything that four layers save: {byte_count(saved)}")
+    print(f"the output of its last layer: {byte_count(handed_on)}")
     truth(run_again=saved, waiting=handed_on)
 
 # %% [markdown]
 # Write
 #
-# * `run_step(step, stretches)`: a whole step that does this for the `stretches` and keeps all other layers. There are
-#   `len(step.tape.layers)` layers. Stretches are in order and share no layer; one may begin where another ends. Begin
-#   with this function: until you change `place`, the check looks only at `run_step`;
+# * `run_step(step, stretches)`: runs a whole step that does this for the `stretches` and keeps all other layers. There
+#   are `len(step.tape.layers)` layers. Stretches are in order and share no layer; one may begin where another ends.
+#   Begin with this function: until you change `place`, the check looks only at `run_step`;
 # * `place(layers, budget_bytes)` → the list of stretches `(start, stop)` with which the peak stays within the budget
 #   and the step takes the least time (2 % more is allowed); a second run takes `forward_s` again. A layer is a dict
-#   with `name`, `activation_bytes` (all that it saves, its output included), `output_bytes`, `forward_s`, `backward_s`
-#   and `once`: layers that are `once` update statistics, such as a batch norm's, and must not run again. There are at
-#   most nine layers, so you can try every plan; some plan always fits the budget.
+#   with `name`, `activation_bytes` (everything that it saves, including its output), `output_bytes`, `forward_s`,
+#   `backward_s` and `once`: layers whose `once` is true update statistics, like a batch norm, and must not run again.
+#   There are at most nine layers, so you can try every plan; at least one plan always fits the budget.
 #
-# You can measure a plan's bytes and seconds on a tape of such dicts:
+# You can measure a plan's bytes and seconds on a tape made from such dicts:
 #
 # ```python
 # given = case("place_checkpoints")
@@ -1046,13 +1048,13 @@ with reveal_prediction("run_again", "waiting") as truth:
 # print(step.replay(), given["budget_bytes"])
 # ```
 #
-# A case has `least_bytes` too, the smallest peak of any plan: no budget is below it. `place` does not get it, and does
-# not need it.
+# A case also has `least_bytes`, the smallest peak of any plan: no budget is below it. `place` neither gets nor needs
+# it.
 
 
 # %% given
 def tape_of_layers(layers):
-    """The tape of layers that are dicts, as `place` gets them."""
+    """The tape of layers that are given as dicts, as in `place`."""
     names = ("name", "activation_bytes", "output_bytes", "forward_s", "backward_s")
     return Tape(
         tuple(TapeLayer(**{name: layer[name] for name in names}) for layer in layers)
@@ -1133,29 +1135,29 @@ with requires_solution("place_checkpoints"):
     axes = step.replay().plot(axes, title="A third of the memory")
 
 # %% [markdown]
-# The first bytes are cheap to save, the last ones expensive: a budget that is 18 MB smaller costs 0.5 ms, the next 18
-# MB cost 2.5 ms, and another 11 MB cost 2 ms. The best stretches save many bytes for few milliseconds, which is why
-# equal numbers of layers are seldom best.
+# The first bytes are cheap to save, and the last ones are expensive: a budget that is 18 MB smaller costs 0.5 ms, the
+# next 18 MB cost 2.5 ms, and another 11 MB cost 2 ms. The best stretches save many bytes for few milliseconds, which is
+# why stretches with equal numbers of layers are rarely best.
 
 # %% [markdown]
 # ## 10. Practice: the same training?
 #
-# In section 2 a window of micro-batches gave the gradient of one large batch. Whether the *training* is the same
-# depends on what else is done. Write `what_differs(job)` → the first of these words that applies when the batch is cut
-# into equal micro-batches, each weighted correctly:
+# In section 2, a window of micro-batches gave the gradient of one large batch. Whether the *training* is the same
+# depends on what else is done. Write `what_differs(job)`, which returns the first of these words that applies when the
+# batch is cut into equal micro-batches, each weighted correctly:
 #
 # | word | what differs from one large batch |
 # |---|---|
 # | `"update"` | the micro-batches' gradients are the same, but the weights or the learning rate become different |
-# | `"statistics"` | a layer normalises with other means and variances |
-# | `"noise only"` | other random numbers; the gradient is the same on average |
-# | `"no"` | nothing but rounding |
+# | `"statistics"` | a layer normalises with different means and variances |
+# | `"noise only"` | the random numbers are different; the gradient is the same on average |
+# | `"no"` | only rounding |
 #
 # `job["layers"]` is a list of dicts, each with a `kind` and `training` (whether the layer is in training mode). The
 # kinds are `"layer_norm"`, `"group_norm"`, `"batch_norm"`, `"sync_batch_norm"` (across ranks) and `"dropout"`. The
-# batch norms also have `running_statistics`, whether they keep them, and dropout has `p`. `job["clip"]` (of the
-# gradient's norm), `job["scaler"]` (`update()`) and `job["scheduler"]` (`step()`) say how often each is done: once a
-# `"micro-batch"`, once a `"window"`, or never (`""`). `job["optimizer"]` is `"sgd"` or `"adam"`.
+# batch norms also have `running_statistics` (whether they keep them), and dropout has `p`. `job["clip"]` (clipping the
+# gradient's norm), `job["scaler"]` (`update()`) and `job["scheduler"]` (`step()`) say how often each is done: once per
+# `"micro-batch"`, once per `"window"`, or never (`""`). `job["optimizer"]` is `"sgd"` or `"adam"`.
 
 
 # %% solve="same_or_not"
@@ -1186,25 +1188,25 @@ check("same_or_not")
 # ## 11. Practice: copy it, or run it again?
 #
 # Deck [002] has a third method besides keeping activations and running layers again: *offload* activations to the host
-# and fetch them in time. A copy costs nothing as long as it is hidden behind passes. A layer with many bytes and little
-# work is better run again.
+# and fetch them in time. A copy costs nothing as long as passes hide it. It is better to run a layer with many bytes
+# and little work again.
 #
 # `issue(step, plan)` runs a step on a `VirtualTape`. The plan has one word for each layer. `"keep"`: keep everything.
 # `"recompute"`: keep only the layer's output (`forward(i, keep=False)`), and run the layer again right before its
 # backward pass (`recompute(i)`). `"offload"`: call `offload(i)` *after* layer `i + 1` has read the output of layer `i`,
-# which starts the copy to the host; `fetch(i)` starts the copy back. `backward(i)` and `recompute(i)` read layer
-# `i - 1` as well. Copies run during the passes that follow the call. Memory is freed when the copy to the host ends,
-# and taken when the copy back starts. So fetch one pass before the pass that reads the data: the copy then has a pass
-# to hide behind.
+# which starts the copy to the host; `fetch(i)` starts the copy back. `backward(i)` and `recompute(i)` read layer `i -
+# 1` as well. Copies run during the passes that follow the call. Memory is freed when the copy to the host ends, and
+# occupied when the copy back starts. So fetch one pass before the pass that reads the data: that pass can then hide the
+# copy.
 #
-# `do_step(step, budget_bytes)` runs the step with the plan that fits and takes the least time. `step.tape` is its tape,
-# from which you can make other steps to try plans on: `replay()` gives `peak_bytes` and `makespan_s`. There are five
-# layers. Up to 5 % more than the best time of such plans is allowed.
+# `do_step(step, budget_bytes)` runs the step with the fastest plan that fits. `step.tape` is its tape, from which you
+# can make other steps to try plans on: `replay()` returns `peak_bytes` and `makespan_s`. There are five layers. Up to 5
+# % more than the best time of such plans is allowed.
 
 
 # %% solve="offload_or_recompute"
 def issue(step, plan):
-    """Does the whole step, a word of the plan for each layer."""
+    """Runs the whole step, with one word of the plan for each layer."""
     ### BEGIN SOLUTION
     last = len(step.tape.layers) - 1
     for i in range(last + 1):
@@ -1223,7 +1225,7 @@ def issue(step, plan):
 
 
 def do_step(step, budget_bytes):
-    """Does the step with the plan that fits and takes the least time."""
+    """Runs the step with the fastest plan that fits."""
     ### BEGIN SOLUTION
     from itertools import product
 
@@ -1246,32 +1248,32 @@ check("offload_or_recompute")
 # %% [markdown]
 # ## 12. Practice: a table of your own
 #
-# Deck [002] ends with a table of methods and what each does to speed and memory. A table cannot know your job:
-# accumulation *gains* speed if each step waits for an all-reduce, and a checkpoint may make room for a batch that fills
-# the device. Write `effect(method, job)` → `(speed, memory)`, each `"+"` (better), `"-"` (worse) or `"0"` (at most 1 %
-# more or less). Better means fewer seconds per example, or fewer bytes, than the job as it is:
+# Deck [002] ends with a table of methods and what each does to speed and memory. A table does not depend on your job,
+# but the effects do: accumulation *gains* speed if each step waits for an all-reduce, and a checkpoint may make room
+# for a batch that fills the device. Write `effect(method, job)` → `(speed, memory)`, each `"+"` (better), `"-"` (worse)
+# or `"0"` (at most 1 % more or less). Better means fewer seconds per example, or fewer bytes, than the unchanged job:
 #
 # * a forward pass of `b` examples takes `b * example_s`, but never less than `least_s`; a backward pass takes twice as
-#   long as the forward pass; then, once a step, `reduce_s` for the all-reduce and `update_s` for the optimizer;
+#   long as the forward pass; each step also takes `reduce_s` for the all-reduce and `update_s` for the optimizer;
 # * a step of `batch` examples holds `fixed_bytes + batch * example_bytes`.
 #
 # | method | what it does |
 # |---|---|
 # | `"split"` | the batch runs in `parts` equal micro-batches, one after the other, in one step |
 # | `"accumulate"` | `parts` micro-batches of `batch` examples each in one step |
-# | `"checkpoint"` | `kept_share` of the activations (`example_bytes`) are kept, and every forward pass is done twice |
+# | `"checkpoint"` | `kept_share` of the activations (`example_bytes`) is kept, and every forward pass runs twice |
 # | `"checkpoint and grow"` | the same, with as many whole examples as `memory_bytes` has room for |
-# | `"offload"` | `kept_share` is kept; the rest is copied out during the forward pass, back during the backward one |
-# | `"empty_cache"` | `flush_s` more for each step |
+# | `"offload"` | `kept_share` is kept; the rest is copied out during the forward and back during the backward pass |
+# | `"empty_cache"` | each step takes `flush_s` more |
 #
-# A copy moves `copy_byte_per_s` in each direction; of a pass and the copy during it, the longer one counts.
+# A copy moves `copy_byte_per_s` in each direction; the longer one of a pass and the copy during it counts.
 #
 # Only `effect` is judged. The helper stub `cost(...)` above it is optional: leave it unchanged if you do not need it.
 
 
 # %% solve="method_table"
 def cost(job, size, *, parts=1, kept=1.0, runs=1, offloaded=0.0, extra_s=0.0):
-    """(seconds an example, bytes held) of a step of `parts` micro-batches."""
+    """(seconds per example, bytes held) of a step of `parts` micro-batches."""
     ### BEGIN SOLUTION
     forward_s = max(size * job["example_s"], job["least_s"])
     copy_s = offloaded * size * job["example_bytes"] / job["copy_byte_per_s"]

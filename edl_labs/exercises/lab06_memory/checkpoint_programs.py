@@ -80,14 +80,16 @@ def judge_program(mine: Mapping[str, Any], right: Mapping[str, Any], within: flo
         if len(found) != len(wanted) or not all(
             abs(a - b) <= within * most for a, b in zip(found, wanted, strict=True)
         ):
-            why = f"your Checkpoint was run a second time, and its record played on other values: the {name} is off"
-            then = "work only on what forward and backward are given"
+            why = (
+                f"your Checkpoint was recorded, and the record was replayed on other values: the {name} is wrong there"
+            )
+            then = "compute everything only from the arguments of forward and backward"
             raise Wrong(f"on other values, the {name} differs from a plain run", why=why, next=then)
     if mine["kept_bytes"] > right["kept_bytes"]:
-        why = f"the backward pass reads {mine['kept_bytes']} bytes that were there before it; the block's inputs are "
+        why = f"the backward pass reads {mine['kept_bytes']} bytes that were kept for it; the block's inputs have "
         why += f"{right['kept_bytes']}"
-        then = "what the backward pass needs besides the inputs is made again in it, from the inputs"
-        raise Wrong("more than the inputs is kept", why=why, next=then)
+        then = "recompute everything else that the backward pass needs from the inputs"
+        raise Wrong("your code keeps more than the inputs", why=why, next=then)
 
 
 def _kept_bytes(played: Any) -> int:

@@ -29,16 +29,18 @@ class BestSegments(Exercise):
 
     def compare(self, case: Any, got: Any, want: Any) -> None:
         if len(got) != 3:
-            why = f"{len(got)} came back"
-            raise Wrong("three numbers are wanted", why=why, next="return segments, held, layers run again")
+            why = f"it returned {len(got)}"
+            raise Wrong(
+                "your function must return three numbers", why=why, next="return segments, held, layers run again"
+            )
         (segments, held), again = got[:2], got[2]
         layers, saved = case["layers"], case["saved"]
         if not all(math.isfinite(one) for one in got) or segments != int(segments):
-            why = f"{', '.join(f'{one:.7g}' for one in got)} came back"
-            raise Wrong("segments, tensors and layers are whole numbers", why=why, next="// divides whole numbers")
+            why = f"got {', '.join(f'{one:.7g}' for one in got)}"
+            raise Wrong("segments, tensors and layers must be whole numbers", why=why, next="use // for divisions")
         if not 1 <= segments <= layers:
-            why = f"{segments} segments of {layers} layers"
-            raise Wrong("a segment holds at least one layer", why=why, next="try 1 to `layers` segments")
+            why = f"got {segments:g} segments for {layers} layers"
+            raise Wrong("every segment must contain at least one layer", why=why, next="try 1 to `layers` segments")
         right = checkpointed_peak(layers, segments, saved_per_layer=saved)
         if held != right:
             raise _held_symptom(layers, saved, segments, held)
@@ -48,11 +50,20 @@ class BestSegments(Exercise):
             raise _again_symptom(layers, segments, again)
         if segments != want[0]:
             if want[0] == 1:
-                why = f"{segments} segments hold {held}, and so does a single one, which runs nothing again"
-                raise Wrong("one segment, with nothing checkpointed, was not tried", why=why, next="try 1 to `layers`")
+                why = f"{segments:g} segments hold {held:g} tensors, but so does one segment, which runs nothing again"
+                raise Wrong(
+                    "your answer ignores one segment, with nothing checkpointed", why=why, next="try 1 to `layers`"
+                )
             fewer = counted(again - want[2], "layer")
-            why = f"{segments} segments hold {held}, and so does another number that runs {fewer} less"
-            raise Wrong("as few tensors can be had for less time", why=why, next="of equal ones, which costs least?")
+            why = (
+                f"{segments:g} segments hold {held:g} tensors, but a different number holds as few and reruns {fewer} "
+                "fewer"
+            )
+            raise Wrong(
+                "the same number of tensors is possible in less time",
+                why=why,
+                next="which of the numbers that hold equally few tensors costs the least time?",
+            )
 
     def diagnose_all_cases(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
         """Another order, another goal or another sum that all answers follow."""
@@ -60,12 +71,12 @@ class BestSegments(Exercise):
         if all(
             0 < held <= n and checkpointed_peak(n, held, saved_per_layer=saved) == k for n, saved, k, held, _ in asked
         ):
-            why = "in every answer the first number is held by as many segments as the second one says"
-            return Wrong("the numbers are in the wrong order", why=why, next="segments, held, layers run again")
+            why = "your second number of segments would hold exactly your first number of tensors, in every answer"
+            return Wrong("the numbers are in the wrong order", why=why, next="return segments, held, again")
         if all((segments, held, again) == (1, n * saved, 0) for n, saved, segments, held, again in asked):
-            why = "one segment runs nothing again and holds everything, and every answer is one segment"
-            then = "first the fewest tensors; of numbers that hold equally few, the least time"
-            return Wrong("time was minimised first, and memory second", why=why, next=then)
+            why = "every answer is one segment, which runs nothing again but holds everything"
+            then = "minimise the tensors first; among equal numbers of tensors, choose the least time"
+            return Wrong("your code minimises time first, and memory second", why=why, next=then)
         if all(0 < k <= n and held == checkpointed_peak(n, k, saved_per_layer=saved) for n, saved, k, held, _ in asked):
             return _square_root(asked, [k != right[0] for (_, _, k, _, _), right in zip(asked, want, strict=True)])
         for known, what, why, then in _OTHER_SUMS:
@@ -85,55 +96,60 @@ def _largest(layers: int, segments: int) -> int:
 _OTHER_SUMS = (
     (
         lambda layers, saved, segments: segments - 1 + saved * -(-layers // segments),
-        "the layers that are left over were shared out",
-        "every answer has a largest segment of layers / segments, rounded up",
-        "torch gives all of the rest to the last segment",
+        "the layers that are left over were spread over several segments",
+        "in every answer, the largest segment has layers / segments layers, rounded up",
+        "add all remaining layers to the last segment, as torch does",
     ),
     (
         lambda layers, saved, segments: segments - 1 + _largest(layers, segments),
-        "each layer of the largest segment counts as one tensor",
-        "every answer does so, whatever a layer saves",
-        "a layer saves `saved_per_layer` tensors",
+        "each layer of the largest segment was counted as one tensor",
+        "every answer does so, however many tensors a layer saves",
+        "count `saved_per_layer` tensors for each of these layers",
     ),
     (
         lambda layers, saved, segments: saved * (segments - 1 + _largest(layers, segments)),
-        "the input of a segment counts as much as a layer saves",
+        "the input of a segment was counted like everything that a layer saves",
         "every answer does so",
-        "an input is one tensor",
+        "count one tensor for each input",
     ),
     (
         lambda layers, saved, segments: max(segments - 1, saved * _largest(layers, segments)),
-        "the larger one of inputs and segment was taken, not their sum",
+        "only the larger of the inputs and the segment was counted, not their sum",
         "every answer does so",
-        "while a segment runs again, the inputs of the others stay in memory too",
+        "add both: while a segment runs again, the inputs of the other segments stay in memory",
     ),
 )
 
 
 def _held_symptom(layers: int, saved: int, segments: int, held: int) -> Wrong:
     if held != int(held):
-        why = f"{segments} segments of {layers} layers do not hold {held:.7g}"
-        return Wrong("segments hold whole layers", why=why, next="layers // segments, and the rest in the last one")
+        why = f"{segments:g} segments of {layers} layers cannot hold {held:.7g} tensors"
+        then = "give each segment layers // segments layers, and the last one all that remain"
+        return Wrong("segments must contain whole layers", why=why, next=then)
     size, rest = divmod(layers, segments)
-    why = f"{segments} segments of {layers} layers with {saved} tensors each do not hold {held}"
+    why = f"{segments:g} segments of {layers} layers, with {saved} tensors per layer, do not hold {held:g} tensors"
     if held in (segments, segments - 1):
-        then = "before its backward pass a segment runs again, and all that it saves is there"
-        return Wrong("the segment that runs again is not counted", why=why, next=then)
+        then = "count the tensors that a segment saves when it runs again before its backward pass"
+        return Wrong("the segment that runs again was not counted", why=why, next=then)
     if rest and held == segments - 1 + saved * size:
-        then = "which segment has the layers that are left over?"
-        return Wrong("the layers that are left over are in no segment", why=why, next=then)
+        then = "which segment contains the layers that are left over?"
+        return Wrong("the layers that are left over were not counted in any segment", why=why, next=then)
     if held in (segments + saved * size, segments + saved * (size + rest)):
-        then = "the last segment runs plainly: its backward pass comes at once, so nothing is kept of its input"
-        return Wrong("the last segment is checkpointed too", why=why, next=then)
+        then = (
+            "do not count an input for the last segment: it is not checkpointed, since its backward pass follows at "
+            "once"
+        )
+        return Wrong("the last segment was counted as checkpointed too", why=why, next=then)
     if segments == 1 or held == saved * layers:
-        return Wrong("one segment is no checkpointing at all", why=why, next="everything is kept: how much is it?")
-    then = "the inputs of all segments but the last, and all that the largest segment saves"
+        then = "how many tensors are kept if everything is kept?"
+        return Wrong("one segment was counted wrongly: it means no checkpointing at all", why=why, next=then)
+    then = "add the inputs of all segments except the last to all tensors that the largest segment saves"
     return Wrong("the number of held tensors is wrong", why=why, next=then)
 
 
 def _choice_symptom(layers: int, segments: int, held: int) -> Wrong:
-    why = f"{segments} segments of {layers} layers hold {held}, which is right, and another number holds fewer"
-    then = "try them all, from 1 to `layers`: a segment for each layer is allowed too"
+    why = f"{segments:g} segments of {layers} layers do hold {held:g} tensors, but a different number holds fewer"
+    then = "try all numbers from 1 to `layers`: one segment per layer is allowed too"
     return Wrong("a different number of segments holds fewer tensors", why=why, next=then)
 
 
@@ -141,13 +157,17 @@ def _square_root(asked: list[Any], wrong: list[bool]) -> Wrong | None:
     """All numbers of segments are next to the square root of the layers, and some are not the best."""
     if not any(wrong) or any(abs(segments - layers**0.5) > 1 for layers, _, segments, _, _ in asked):
         return None
-    why = f"all your numbers of segments are within 1 of it, and {sum(wrong)} of {len(wrong)} are not the best"
-    then = "the square root is for layers that save one tensor each, and that divide evenly"
+    why = f"all of your numbers of segments are within 1 of it, but {sum(wrong)} of {len(wrong)} are not the best"
+    then = "try all numbers: the square root is right for layers that save one tensor each and divide evenly"
     return Wrong("the square root of the layers is not always best", why=why, next=then)
 
 
 def _again_symptom(layers: int, segments: int, again: int) -> Wrong:
-    why = f"the first two numbers are right, and {again} layers run again in {segments} segments of {layers}"
+    why = (
+        f"the first two numbers are right; for {segments:g} segments of {layers} layers, got {again:g} layers that "
+        "run again"
+    )
+    then = "count all layers except those of the last segment"
     if again == layers:
-        return Wrong("the last segment never runs again", why=why, next="it runs plainly")
-    return Wrong("the number of layers that run again is wrong", why=why, next="all but those of the last segment")
+        return Wrong("the last segment was counted as running again", why=why, next=then)
+    return Wrong("the number of layers that run again is wrong", why=why, next=then)

@@ -28,10 +28,14 @@ class Fragments(Exercise):
 
     def compare(self, case: Any, got: Any, want: Any) -> None:
         if len(got) != 2:
-            raise Wrong("a word and a number are wanted", why=f"{len(got)} came back", next="return the answer, bytes")
+            raise Wrong(
+                "your function must return a word and a number",
+                why=f"the number of returned values is {len(got)}",
+                next="return the answer, then the bytes",
+            )
         if got[0] not in ANSWERS:
-            why = f"{str(got[0])[:30]!r}; they are {', '.join(ANSWERS)}"
-            raise Wrong("that is not one of the five answers", why=why, next="return one of these words")
+            why = f"got {str(got[0])[:30]!r}; the answers are {', '.join(ANSWERS)}"
+            raise Wrong("your answer is not one of the five words", why=why, next="return one of these words")
         if got[1] != want[1]:
             raise _freed_symptom(case, got, want[0])
         if got[0] != want[0]:
@@ -40,8 +44,8 @@ class Fragments(Exercise):
     def format_case(self, case: Any) -> str:
         """The request and the segments, a row each."""
         head = (
-            f"{byte_count(case['request_bytes'])} ({case['request_bytes']} bytes) for stream {case['stream']}; the "
-            f"driver has {byte_count(case['free_bytes'])} left"
+            f"a request for {byte_count(case['request_bytes'])} ({case['request_bytes']} bytes) on stream "
+            f"{case['stream']}; the driver has {byte_count(case['free_bytes'])} left"
         )
         rows = [f"  {one['pool']}, stream {one['stream']}: {_row(one)}" for one in case["segments"]]
         return "\n".join([head, *rows])
@@ -54,26 +58,31 @@ def _row(segment: Any) -> str:
 def _freed_symptom(case: Any, got: Any, answer: str) -> Wrong:
     said = got[1]
     if got[0] == answer and not said and answer in ("fits", "new segment", "other stream"):
-        why = f"{answer!r} is right, and empty segments are there, whether they are needed or not"
-        return Wrong("the question is what empty_cache gives back, in every case", why=why, next="count them first")
+        why = f"{answer!r} is right, but there are empty segments, whether they are needed or not"
+        return Wrong(
+            "your answer for empty_cache is 0, although it would free memory",
+            why=why,
+            next="count the bytes that empty_cache gives back, in every case",
+        )
     free = sum(b["bytes"] for one in case["segments"] for b in one["blocks"] if not b["in_use"])
-    why = f"{byte_count(free)} are free in segments, and {said!r} bytes came back"
+    why = f"{byte_count(free)} are free in segments; got {said!r} bytes"
     if said == free:
-        then = "the driver takes back whole segments: is every block of it free?"
-        return Wrong("empty_cache does not give back holes", why=why, next=then)
+        then = "count only segments in which every block is free: the driver takes back whole segments"
+        return Wrong("holes were counted, but empty_cache does not give them back", why=why, next=then)
     own = sum(
         sum(b["bytes"] for b in one["blocks"])
         for one in case["segments"]
         if one["stream"] == case["stream"] and _is_empty(one)
     )
     if said == own:
-        then = "empty_cache asks for no stream"
-        return Wrong("empty segments of other streams go back as well", why=why, next=then)
-    return Wrong("empty_cache gives back something else", why=why, next="the segments of which no block is in use")
+        then = "count them too: empty_cache frees empty segments of all streams"
+        return Wrong("empty segments of other streams were not counted", why=why, next=then)
+    then = "add up the segments in which no block is in use"
+    return Wrong("the number of bytes that empty_cache gives back is wrong", why=why, next=then)
 
 
 def _other_symptom(case: Any, said: str) -> Wrong:
-    why = f"{said!r} came back; the five questions are asked in the order of the text, and the first yes counts"
+    why = f"got {said!r}; the five questions are asked in the order of the text, and the first yes decides"
     then = "go through the questions for the case shown"
     return Wrong("the request ends with a different outcome", why=why, next=then)
 
@@ -98,42 +107,56 @@ def _pool(case: Any) -> str:
 def _for_holes(case: Any, said: str) -> Wrong:
     large = [b for one, b in _placed_holes(case) if (one["pool"], one["stream"]) == ("large", case["stream"])]
     if case["request_bytes"] == _SMALL and max(large, default=0) >= _SMALL:
-        why = "exactly 1 MiB was asked for, and only the large pool has such a hole"
-        return Wrong("1 MiB belongs to the small pool", why=why, next="up to and including, says the text")
+        why = "the request is for exactly 1 MiB, and only the large pool has a hole for it"
+        then = "use the small pool for requests of up to and including 1 MiB"
+        return Wrong("a request of 1 MiB was put into the large pool", why=why, next=then)
     why = "the bytes of empty_cache are right; no single free block of this pool and stream is large enough"
-    then = "a request gets one block: rounded up to 512 B, of its own pool, of its own stream"
-    return Wrong("no hole has room for this request", why=why, next=then)
+    then = "look for one block in the request's own pool and stream, after rounding the request up to 512 B"
+    return Wrong("your answer is 'fits', but no hole has room for this request", why=why, next=then)
 
 
 def _for_segments(case: Any, said: str) -> Wrong:
-    why = "the driver gets a request for a segment, not for your bytes: 2 MiB, 20 MiB, or a multiple of 2 MiB"
-    return Wrong("the driver cannot give a segment for it", why=why, next="how large a segment does this request need?")
+    why = (
+        "the driver is asked for a whole segment of 2 MiB, 20 MiB, or a multiple of 2 MiB, not for the requested bytes"
+    )
+    return Wrong(
+        "your answer is 'new segment', but the driver cannot give one",
+        why=why,
+        next="how large a segment does this request need?",
+    )
 
 
 def _for_cached(case: Any, said: str) -> Wrong:
     if not any(_is_empty(one) for one in case["segments"]):
-        why = f"the driver has {byte_count(case['free_bytes'])} left, and that is enough for the segment"
+        why = f"the driver has {byte_count(case['free_bytes'])} left, which is enough for the segment"
         then = "how large a segment does this request need: 2 MiB, 20 MiB, or a multiple of 2 MiB?"
         return Wrong("the driver can give a segment for this request", why=why, next=then)
     back = sum(b for one, b in _placed_holes(case) if _is_empty(one))
     why = f"the driver has {byte_count(case['free_bytes'])} left, and empty_cache gives back {byte_count(back)}"
-    then = "torch gives back reserved segments before it gives up: what is left after that, and what is needed?"
+    then = "how much is free after torch has given back its empty segments, and how much is needed?"
     return Wrong("the driver can give a segment after empty_cache", why=why, next=then)
 
 
 def _for_total(case: Any, said: str) -> Wrong:
     if sum(_holes(case)) + case["free_bytes"] >= case["request_bytes"]:
-        why = f"{case['request_bytes']} bytes are there in all, but no multiple of 512 that is as large"
-        return Wrong("the request is rounded up before anything is compared", why=why, next="to 512 bytes")
-    why = "all that is free, in every segment and at the driver, is less than the request"
-    return Wrong("there is not that much memory at all", why=why, next="add up before you blame the holes")
+        why = (
+            f"the requested {case['request_bytes']} bytes are free in all, but the rounded request is larger than that"
+        )
+        then = "round the request up to a multiple of 512 bytes before any comparison"
+        return Wrong("the request was not rounded up first", why=why, next=then)
+    why = "all free memory, in every segment and at the driver, is less than the request"
+    return Wrong(
+        "there is not that much free memory at all", why=why, next="add up all free memory before you blame holes"
+    )
 
 
 def _for_sum(case: Any, said: str) -> Wrong:
     request, all_holes = case["request_bytes"], sum(_holes(case))
     if all_holes < request:
-        why = f"{byte_count(all_holes)} are free in segments, and with what the driver has left, that is enough"
-        return Wrong("the driver's bytes are free too", why=why, next="question 4 adds them to the holes")
+        why = f"{byte_count(all_holes)} are free in segments, and together with the driver's free bytes, that is enough"
+        return Wrong(
+            "the driver's free bytes were not counted", why=why, next="add them to the holes, as question 4 says"
+        )
     apart = {
         "of the other pool": [b for one, b in _placed_holes(case) if one["pool"] != _pool(case)],
         "of other streams": [b for one, b in _placed_holes(case) if one["stream"] != case["stream"]],
@@ -141,30 +164,32 @@ def _for_sum(case: Any, said: str) -> Wrong:
     needed = {whose: sum(b) for whose, b in apart.items() if all_holes + case["free_bytes"] - sum(b) < request}
     if needed:
         sums = " and ".join(f"{byte_count(found)} {whose}" for whose, found in needed.items())
-        why = f"{byte_count(all_holes + case['free_bytes'])} are free in all, {sums}; without them it is too little"
-        then = "question 4 asks for all free blocks, of every pool and stream"
-        return Wrong(f"free blocks {' and '.join(needed)} count too", why=why, next=then)
-    why = f"{byte_count(all_holes + case['free_bytes'])} are free, in pieces"
-    return Wrong("there would be enough if it were contiguous", why=why, next="add up what is free everywhere")
+        why = f"{byte_count(all_holes + case['free_bytes'])} are free in all, {sums}; without these, it is too little"
+        then = "count all free blocks, of every pool and stream, as question 4 says"
+        return Wrong(f"free blocks {' and '.join(needed)} should be counted too", why=why, next=then)
+    why = f"{byte_count(all_holes + case['free_bytes'])} are free, but in pieces"
+    return Wrong(
+        "the free memory would be enough if it were contiguous", why=why, next="add up all free memory, wherever it is"
+    )
 
 
 def _for_fitting(case: Any, said: str) -> Wrong:
     why = "one free block of the request's pool and stream is large enough"
-    then = "requests are rounded up to 512 B; at most 1 MiB is asked of the small pool"
+    then = "round the request up to 512 B, and use the small pool for at most 1 MiB"
     return Wrong("a hole has room for this request", why=why, next=then)
 
 
 def _for_stream(case: Any, said: str) -> Wrong:
-    why = "a block of another stream would be large enough; work of this stream must not write there"
-    return Wrong("a hole of another stream has room", why=why, next="which stream does the hole belong to?")
+    why = "a block of a different stream would be large enough, but work on this stream must not write there"
+    return Wrong("a hole of a different stream has room", why=why, next="which stream does the hole belong to?")
 
 
 def _for_other_pool(case: Any, said: str) -> Wrong:
     if max(_holes(case), default=0) < case["request_bytes"]:
         return _other_symptom(case, said)
-    why = f"free blocks that are large enough are in the {'large' if _pool(case) == 'small' else 'small'} pool"
-    then = "a request takes a block of its own pool, in another stream too"
-    return Wrong("no stream has a hole for it in this request's pool", why=why, next=then)
+    why = f"the free blocks that are large enough are in the {'large' if _pool(case) == 'small' else 'small'} pool"
+    then = "look only at blocks of the request's own pool, even on other streams"
+    return Wrong("no stream has a large enough hole in this request's pool", why=why, next=then)
 
 
 _SYMPTOMS: dict[tuple[str, str], Any] = {

@@ -83,15 +83,15 @@ class OffloadOrRecompute(Exercise):
             known = raise_mistake(list(run.program))
             raise known or Wrong("your code raised an exception", why=got["raised"], next="run it on the inputs shown")
         if not run.program:
-            why = "do_step came back, and no operation was issued on the step"
-            raise Wrong("the step is not done", why=why, next="to find a plan is half of it: now issue it on `step`")
+            why = "do_step returned without issuing any operation on the step"
+            raise Wrong("the step was not done", why=why, next="after you have found a plan, issue it on `step`")
         if run.missing:
             why = f"{', '.join(run.missing[:3])} never ran"
-            raise Wrong("the step is incomplete", why=why, next="every layer runs forward once and backward once")
+            raise Wrong("the step is incomplete", why=why, next="run every layer forward once and backward once")
         if run.peak_bytes > case["budget_bytes"]:
             why = (
-                f"{byte_count(run.peak_bytes)} at {run.peak.operation}, most of it {run.peak_owner}; the budget is "
-                f"{byte_count(case['budget_bytes'])}"
+                f"the peak is {byte_count(run.peak_bytes)} at {run.peak.operation}, most of it {run.peak_owner}; the "
+                f"budget is {byte_count(case['budget_bytes'])}"
             )
             raise _peak_symptom(run, why)
         best_s = want["makespan_s"] if "makespan_s" in want else _replayed(case, want["program"]).makespan_s
@@ -101,11 +101,12 @@ class OffloadOrRecompute(Exercise):
     def format_case(self, case: Any) -> str:
         """The layers, the copy engines and the budget."""
         lines = [
-            f"  {layer['name']}: {byte_count(layer['activation_bytes'])} kept, {byte_count(layer['output_bytes'])} "
-            f"handed on, {seconds(layer['forward_s'])} forward, {seconds(layer['backward_s'])} backward"
+            f"  {layer['name']}: {byte_count(layer['activation_bytes'])} of activations, "
+            f"{byte_count(layer['output_bytes'])} of output, {seconds(layer['forward_s'])} forward, "
+            f"{seconds(layer['backward_s'])} backward"
             for layer in case["layers"]
         ]
-        head = f"a budget of {byte_count(case['budget_bytes'])}, copies of {byte_rate(case['copy_byte_per_s'])}"
+        head = f"a budget of {byte_count(case['budget_bytes'])}, copies at {byte_rate(case['copy_byte_per_s'])}"
         return "\n".join([head, *lines])
 
 
@@ -135,47 +136,51 @@ def _replayed(case: Any, text: Any) -> TapeReplay:
     try:
         return replay_tape(json.loads(text), _tape_of(case), max_operations=_MAX_OPERATIONS)
     except (TypeError, ValueError, RecursionError):
-        why, then = "it cannot be read", "use only the step's own calls; do not touch its record"
-        raise Wrong("the recorded program is not one of a VirtualTape", why=why, next=then) from None
+        why, then = "the record cannot be read", "use only the step's own methods, and do not change its record"
+        raise Wrong("the recorded program does not come from a VirtualTape", why=why, next=then) from None
     except ReplayError as error:
         raise Wrong(
-            "the recorded program is not what this tape allows", why=f"{error.what}: {error.why}", next=error.next
+            "the recorded program is not possible on this tape", why=f"{error.what}: {error.why}", next=error.next
         ) from None
 
 
 def _peak_symptom(run: TapeReplay, why: str) -> Wrong:
     if run.counts.get("offload"):
         then = (
-            "a copy frees its memory when it is over: replay() of a plan says what it holds, a sum of layers does not"
+            "use replay() of a plan to find its peak, not a sum over layers: a copy frees its memory only when it ends"
         )
-        return Wrong("copies that are not over yet still hold their memory", why=why, next=then)
+        return Wrong("the step exceeds its budget although layers are copied out", why=why, next=then)
     if not run.counts.get("recompute"):
         return Wrong(
-            "everything is kept, and it does not fit", why=why, next="which layers could be copied or run again?"
+            "everything is kept, but it does not fit", why=why, next="which layers could be copied or run again?"
         )
-    return Wrong("too much is kept next to what runs again", why=why, next="let more layers run again, or be copied")
+    return Wrong("too much is kept besides the layers that run again", why=why, next="recompute or copy more layers")
 
 
 def _time_symptom(case: Any, run: TapeReplay, best_s: float) -> Wrong:
-    why = f"this step takes {seconds(run.makespan_s)}, the best one {seconds(best_s)}"
+    why = f"this step takes {seconds(run.makespan_s)}, and the best one takes {seconds(best_s)}"
     activations = sum(layer["activation_bytes"] for layer in case["layers"])
     if activations <= case["budget_bytes"]:
-        return Wrong("bytes are saved where everything fits", why=why, next="what does keeping all take?")
+        return Wrong(
+            "bytes are saved although everything fits",
+            why=why,
+            next="how long does a step take if it keeps everything?",
+        )
     if _is_fetched_late(run):
         why += f"; passes wait {seconds(run.waited_s)} for copies"
-        then = "start a copy back before the pass that comes before the one that reads it"
-        return Wrong("copies come back when they are needed, not before", why=why, next=then)
+        then = "start each fetch one pass earlier: that pass then hides the copy"
+        return Wrong("fetches start only when their data are needed", why=why, next=then)
     passes_s = sum(layer["forward_s"] for layer in case["layers"])
     if not run.counts.get("offload") and activations < passes_s * case["copy_byte_per_s"]:
-        why += f"; {seconds(run.recomputed_s)} are run again, and nothing is copied"
-        then = "a copy costs nothing while passes cover it"
-        return Wrong("the copy engines are idle while layers run again", why=why, next=then)
+        why += f"; second runs take {seconds(run.recomputed_s)}, and nothing is copied"
+        then = "try copies: a copy costs no time while passes hide it"
+        return Wrong("layers run again while the copy engines are idle", why=why, next=then)
     if not run.counts.get("recompute"):
-        why += f"; passes wait {seconds(run.waited_s)} for copies, and nothing is run again"
-        then = "for each layer: its bytes over the copy rate against its forward pass"
-        return Wrong("copies take longer than running again would", why=why, next=then)
-    then = "of all plans that fit, the one of the least time, not the first: five layers have 243"
-    return Wrong("another plan that fits takes less time", why=why, next=then)
+        why += f"; passes wait {seconds(run.waited_s)} for copies, and nothing runs again"
+        then = "for each layer, compare its bytes divided by the copy rate with the time of its forward pass"
+        return Wrong("copies take longer than running layers again would", why=why, next=then)
+    then = "choose the fastest of all plans that fit, not the first one: five layers have 243 plans"
+    return Wrong("a different plan that fits takes less time", why=why, next=then)
 
 
 def _is_fetched_late(run: TapeReplay) -> bool:

@@ -33,8 +33,8 @@ class MergeStatistics(Exercise):
 
     def compare(self, case: Any, got: Any, want: Any) -> None:
         if len(got["merged"]) != 2 or len(got["running"]) != 2:
-            why = "something else than a mean and a variance came back"
-            raise Wrong("two numbers are wanted of each function", why=why, next="return mean, variance")
+            why = f"got {len(got['merged'])} and {len(got['running'])} values"
+            raise Wrong("each function must return two numbers", why=why, next="return the mean, then the variance")
         mean, variance = got["merged"]
         if not _near(mean, want["merged"][0], _MEAN * math.sqrt(want["merged"][1])):
             raise _mean_symptom(case, mean)
@@ -49,7 +49,7 @@ class MergeStatistics(Exercise):
     def format_case(self, case: Any) -> str:
         """The parts, one a line."""
         lines = [f"  {p['count']} values, mean {p['mean']!r}, variance {p['variance']!r}" for p in case["parts"]]
-        head = f"momentum {case['momentum']}, running mean and variance before: {tuple(case['running'])}"
+        head = f"momentum {case['momentum']}, previous running mean and variance: {tuple(case['running'])}"
         return "\n".join([head, *lines])
 
 
@@ -57,13 +57,15 @@ def _mean_symptom(case: Any, said: Any) -> Wrong:
     means = [part["mean"] for part in case["parts"]]
     if _near(said, sum(means) / len(means), 1e-9 * abs(said)):
         why = f"the parts have {', '.join(str(part['count']) for part in case['parts'])} values"
-        return Wrong("parts of different sizes weigh the same in the mean", why=why, next="weigh by the counts")
+        return Wrong(
+            "parts of different sizes have the same weight in the mean", why=why, next="weight them by their counts"
+        )
     right = sum(part["count"] * part["mean"] for part in case["parts"]) / sum(part["count"] for part in case["parts"])
     if said == _in_fp32(said) and _near(said, right, 1e-6 * abs(right)):
-        why = f"{said!r} is a number of fp32, whose neighbours there are {_fp32_step(said):.2g} away"
-        then = "plain Python numbers are fp64; tensors are only with dtype=torch.float64"
+        why = f"{said!r} is exactly an fp32 number, and fp32 numbers of this size are {_fp32_step(said):.2g} apart"
+        then = "use plain Python numbers, which are fp64, or tensors with dtype=torch.float64"
         return Wrong("fp32 has too few digits for these values", why=why, next=then)
-    return Wrong("the mean is wrong", why=f"{said!r} came back", next="the sum of all values over their number")
+    return Wrong("the mean is wrong", why=f"got {said!r}", next="divide the sum of all values by their number")
 
 
 def _variance_symptom(case: Any, said: Any, merged: list[float]) -> Wrong:
@@ -71,45 +73,53 @@ def _variance_symptom(case: Any, said: Any, merged: list[float]) -> Wrong:
     values = sum(part["count"] for part in parts)
     within = sum(part["count"] * part["variance"] for part in parts) / values
     plain = sum(part["variance"] for part in parts) / len(parts)
-    apart = "the mean is right; the means of the parts differ, and all their values were taken around one mean"
+    apart = "the mean is right, but your variance ignores that the means of the parts differ"
     if any(_near(said, one, _VARIANCE * one) for one in (within, plain)):
-        then = "how far is a part's mean from the whole one, and for how many of its values?"
+        then = "how far is a part's mean from that of the whole batch, and how many values does this concern?"
         return Wrong("the variance between the parts is missing", why=apart, next=then)
     if _near(said, merged[1] * values / (values - 1), _VARIANCE * merged[1]):
-        why = "the mean is right, and the variance is that of a sample: divided by one less"
-        return Wrong("the batch is normalised with the biased variance", why=why, next="divide by the count")
+        why = "the mean is right, but your variance is divided by the count minus 1"
+        then = "divide by the count, as batch norm does when it normalises"
+        return Wrong("the variance of the batch should be biased", why=why, next=then)
     for known, what, why, then in _OTHER_VARIANCES:
         if _near(said, known(parts, merged), _VARIANCE * merged[1]):
             return Wrong(what, why=why, next=then)
     if abs(merged[0]) > 1e3 * math.sqrt(merged[1]) and _near(said, merged[1], 0.5 * merged[1] + 1e-15 * merged[0] ** 2):
-        why = f"values near {merged[0]:g} with a deviation of {math.sqrt(merged[1]):g}: squares agree in most digits"
-        return Wrong("the digits of the variance cancel", why=why, next="take squares of distances from the mean")
-    return Wrong("the variance is wrong", why=f"the mean is right, and {said!r} came back", next="what adds up?")
+        why = (
+            f"for values near {merged[0]:g} with a deviation of {math.sqrt(merged[1]):g}, squares agree in most digits"
+        )
+        then = "add up squared distances from the mean instead of squares"
+        return Wrong("most digits of the variance cancel", why=why, next=then)
+    then = "which squared distances have to be added up?"
+    return Wrong("the variance is wrong", why=f"the mean is right, but the variance is {said!r}", next=then)
 
 
 def _running_symptom(case: Any, place: int, said: Any, want: Any) -> Wrong:
     name, old, momentum = ("mean", "variance")[place], case["running"][place], case["momentum"]
     new = want["merged"][place]
-    why = f"the merged statistics are right, and a running {name} of {said!r} came back"
+    why = f"the merged statistics are right, but the running {name} is {said!r}"
     small = _VARIANCE * math.sqrt(want["merged"][1]) if place == 0 else _VARIANCE * abs(want["running"][1])
     if _near(said, momentum * old + (1 - momentum) * want["running"][place], small) or _near(
         said, momentum * old + (1 - momentum) * new, small
     ):
-        return Wrong("old and new are weighed the wrong way round", why=why, next="torch's momentum is the new share")
+        then = "give the new value the weight momentum, as torch does"
+        return Wrong("the weights of the old and the new value are swapped", why=why, next=then)
     stepped = old
     for part in case["parts"]:
         stepped = (1 - momentum) * stepped + momentum * part[name]
     if place == 0 and _near(said, stepped, small):
         why = f"{why}: {len(case['parts'])} updates leave {(1 - momentum) ** len(case['parts']):.3f} of what was there"
-        return Wrong("the running statistics move once a part", why=why, next="one batch, one update")
+        then = "update them once for the whole batch"
+        return Wrong("the running statistics are updated once per part", why=why, next=then)
     if place == 1 and _near(said, (1 - momentum) * old + momentum * new, small):
-        then = "batch norm normalises with one variance and keeps the other: count - 1"
-        return Wrong("the running variance is kept biased", why=why, next=then)
+        then = "divide by count - 1 here: batch norm normalises with the biased variance but keeps the unbiased one"
+        return Wrong("the running variance should be unbiased", why=why, next=then)
     if place == 1:
         for known, what, then in _OTHER_CORRECTIONS:
             if _near(said, (1 - momentum) * old + momentum * known(case["parts"], new), small):
                 return Wrong(what, why=why, next=then)
-    return Wrong(f"the running {name} is wrong", why=why, next="(1 - momentum) of the old one, momentum of the new one")
+    then = "add (1 - momentum) times the old value and momentum times the new one"
+    return Wrong(f"the running {name} is wrong", why=why, next=then)
 
 
 def _deviation(parts: list[Any], merged: list[float]) -> float:
@@ -144,33 +154,33 @@ def _corrected_by_parts(parts: list[Any], merged_variance: float) -> float:
 _OTHER_VARIANCES = (
     (
         _deviation,
-        "the standard deviation came back",
-        "the mean is right, but the square root of the variance was returned instead of the variance",
+        "your function returned the standard deviation",
+        "the mean is right, but you returned the square root of the variance instead of the variance",
         "return the variance itself",
     ),
     (
         _means_unweighed,
-        "the distances of the parts' means weigh the same",
-        "the mean is right; a part of many values counts with all of them at its mean",
-        "weigh each squared distance by the part's count",
+        "the squared distances of the parts' means have equal weights",
+        "the mean is right, but a part with many values must count more than one with few",
+        "weight each squared distance by the part's count",
     ),
     (
         _to_the_new_mean,
-        "a distance was taken to a mean that its part is already in",
-        "the mean is right; merged one by one, a part's distance is that to the mean of those before it",
-        "take the distance before you move the mean",
+        "a part's distance was measured to a mean that already includes the part",
+        "the mean is right; when parts are merged one by one, the distance is that to the mean of the earlier parts",
+        "compute the distance before you update the mean",
     ),
 )
 _OTHER_CORRECTIONS = (
     (
         _corrected_by_part,
         "each part was corrected separately",
-        "the parts are one batch: one correction, with the count of the whole batch",
+        "correct once, with the count of the whole batch: the parts are one batch",
     ),
     (
         _corrected_by_parts,
-        "the correction counts parts, not values",
-        "count - 1 is one less than the values of the whole batch",
+        "the correction uses the number of parts, not of values",
+        "subtract 1 from the number of values in the whole batch",
     ),
 )
 

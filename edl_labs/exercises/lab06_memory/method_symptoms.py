@@ -25,9 +25,11 @@ def cost_mistake(job: Any, got: Any, want: Any) -> Wrong | None:
         close(mine[0], right[0] * batch * (job["parts"] if at == 1 else 1))
         for at, (mine, right) in enumerate(zip(got, want, strict=True))
     ):
-        why = "a step of more examples takes longer and is not slower for that"
+        why = "a step with more examples takes longer, but that does not make it slower per example"
         return Wrong(
-            "seconds of a step were compared, not of an example", why=why, next="divide by the step's examples"
+            "your code compares seconds per step, not per example",
+            why=why,
+            next="divide by the number of examples in the step",
         )
     passes_s = [[one[0] * batch - once_s for one in side] for side in (got, want)]
     return _mistake_of_passes(job, *passes_s) or _mistake_of_steps(job, got, want, once_s)
@@ -35,13 +37,15 @@ def cost_mistake(job: Any, got: Any, want: Any) -> Wrong | None:
 
 def _mistake_of_bytes(job: Any, got: Any, want: Any) -> Wrong | None:
     if close(got[0][1], want[0][1] / job["batch"]):
-        why = "a step needs the bytes that it holds, whatever a single example of it does"
-        return Wrong("bytes an example were compared", why=why, next="compare what a step holds")
+        why = "memory is limited by the bytes of a whole step, not by those of one example"
+        return Wrong("your code compares bytes per example", why=why, next="compare the bytes that a step holds")
     fixed = job["fixed_bytes"]
     if close(got[1][1] - fixed, job["parts"] * (want[1][1] - fixed)) and close(got[0][1], want[0][1]):
-        why = "each micro-batch's backward pass lets go of what its forward pass left, before the next one begins"
+        why = "each micro-batch's backward pass frees its activations before the next micro-batch begins"
         return Wrong(
-            "all micro-batches' activations were counted at once", why=why, next="how many examples are held at once?"
+            "the activations of all micro-batches were counted at once",
+            why=why,
+            next="the activations of how many examples are held at once?",
         )
     return None
 
@@ -55,26 +59,33 @@ def _mistake_of_passes(job: Any, got: list[float], want: list[float]) -> Wrong |
         (
             0,
             3 * needed_s,
-            "a pass never takes less than the least time",
-            "few examples do not fill the device",
-            "the larger one of the two",
+            "the least time of a pass was ignored",
+            "a pass never takes less than it, since few examples do not fill the device",
+            "use the larger of the two times",
         ),
         (
-            *(0, job["least_s"] + max(2 * needed_s, job["least_s"]), "the backward pass has a least time of its own"),
+            *(
+                0,
+                job["least_s"] + max(2 * needed_s, job["least_s"]),
+                "a separate least time was used for the backward pass",
+            ),
             *("it takes twice as long as the forward pass, however long that is", "work out the forward pass first"),
         ),
         (
-            *(2, 2 * want[0], "the backward pass was done twice as well"),
-            *("a checkpoint does every forward pass twice, and each backward pass once", "three parts become four"),
+            *(2, 2 * want[0], "the backward pass was counted twice too"),
+            *(
+                "a checkpoint runs the forward pass twice, but the backward pass once",
+                "count four parts instead of three",
+            ),
         ),
         (
-            *(3, want[0] + 2 * copy_s, "copies wait for the passes, or passes for them"),
-            *("copies overlap the passes", "of a pass and the copy that overlaps it, the longer one counts"),
+            *(3, want[0] + 2 * copy_s, "copies and passes were counted one after the other"),
+            *("copies overlap the passes", "count the longer one of a pass and the copy that overlaps it"),
         ),
-        (3, want[0], FREE, "a pass cannot end before the copy that overlaps it", "the longer one of the two counts"),
+        (3, want[0], FREE, "a pass cannot end before the copy that overlaps it", "count the longer one of the two"),
         (
-            *(3, max(forward_s, copy_s) + 2 * forward_s, "only one way of the copies counts"),
-            *("what is copied out must come back during the backward pass", "two copies, two passes"),
+            *(3, max(forward_s, copy_s) + 2 * forward_s, "only the copy out was counted"),
+            *("what is copied out must be copied back during the backward pass", "compare two copies with two passes"),
         ),
     )
     for at, seconds, what, why, then in known:
@@ -85,44 +96,50 @@ def _mistake_of_passes(job: Any, got: list[float], want: list[float]) -> Wrong |
 
 def both_hidden() -> Wrong:
     """Copies that are compared with the whole step."""
-    why = "the copy out has the forward pass to hide behind, the one back the backward pass"
+    why = "only the forward pass can hide the copy out, and only the backward pass can hide the copy back"
     then = "compare each copy with its own pass"
-    return Wrong("both copies hide behind both passes together", why=why, next=then)
+    return Wrong("both copies were compared with both passes together", why=why, next=then)
 
 
 def _mistake_of_steps(job: Any, got: Any, want: Any, once_s: float) -> Wrong | None:
     more_s = (got[1][0] - want[1][0]) * job["parts"] * job["batch"]
     if once_s and close(more_s, (job["parts"] - 1) * once_s):
         why = "gradients are exchanged and applied once for all micro-batches of a step"
-        return Wrong("each micro-batch pays for an update of its own", why=why, next="add it up once a step")
+        return Wrong("an update was counted for each micro-batch", why=why, next="count it once per step")
     return None
 
 
 def sign_habit(answers: list[Answer]) -> Wrong | None:
     """What wrong signs have in common in all answers."""
     if all(got == tuple(_SWAPPED.get(one, "") for one in want) for _, got, want in answers):
-        why = "every + is a -, and every - a +"
-        return Wrong("plus was taken for more seconds and more bytes", why=why, next="+ is better: fewer of them")
+        why = "you returned - for every +, and + for every -"
+        return Wrong("plus was used for more seconds and more bytes", why=why, next="use + for better: fewer of them")
     if _is_table(answers):
-        why = "each method has the same signs in every job"
-        return Wrong("a table of methods was read, not the job", why=why, next="work out seconds and bytes of this job")
+        why = "your signs of each method are the same for every job"
+        return Wrong(
+            "your answers do not depend on the job", why=why, next="work out the seconds and bytes of each job"
+        )
     wrong = [
         (case["method"], at, got[at], want[at]) for case, got, want in answers for at in (0, 1) if got[at] != want[at]
     ]
     if _no_reduces(answers):
-        why = "the speed of every job with an all-reduce is wrong, and of no other"
-        then = "seconds an example: what is done once a step is shared by all of them"
-        return Wrong("fewer all-reduces were not counted", why=why, next=then)
+        why = "the speed is wrong exactly for the jobs with an all-reduce"
+        then = "compare seconds per example: all examples of a step share what is done once per step"
+        return Wrong("your code ignores that there are fewer all-reduces", why=why, next=then)
     if {right for *_, right in wrong} == {"0"} and len({method for method, *_ in wrong}) > 1:
-        why = "only signs that should be 0 are wrong, of several methods"
-        return Wrong("differences of up to 1 % were counted", why=why, next="at most 1 % more or less is 0")
+        why = "only signs that should be 0 are wrong, for several methods"
+        return Wrong("differences of up to 1 % were counted", why=why, next="return 0 for a difference of at most 1 %")
     if ("checkpoint", 1, "+", "0") in wrong:
-        why = "where nearly all is kept, a checkpoint wins nearly nothing, and your answer is +"
-        return Wrong("kept_share was taken for what is let go of", why=why, next="multiply by the share that is kept")
+        why = "if nearly everything is kept, a checkpoint saves nearly nothing, but your answer is +"
+        return Wrong(
+            "kept_share was used as the share that is dropped", why=why, next="multiply by the share that is kept"
+        )
     offloads = {(said, right) for method, at, said, right in wrong if method == "offload" and at == 0}
     if offloads == {("0", "-"), ("-", "0")}:
-        why = "where little is kept, copies cost nothing in your answers; where much is kept, they cost time"
-        return Wrong("the share that is kept was copied, not the rest", why=why, next="what waits on the host?")
+        why = "in your answers, copies cost nothing if little is kept, and they cost time if much is kept"
+        return Wrong(
+            "the share that is kept was copied instead of the rest", why=why, next="what is moved to the host?"
+        )
     return None
 
 

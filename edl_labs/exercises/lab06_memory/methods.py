@@ -61,13 +61,17 @@ class MethodTable(Exercise):
 
     def _judge(self, case: Any, got: Any, want: Any) -> None:
         if len(got) != 2 or any(one not in SIGNS for one in got):
-            raise Wrong("two signs are wanted", why="each of +, 0 and -", next="return the speed's, then the memory's")
+            raise Wrong(
+                "your function must return two signs",
+                why="each of them is one of +, 0 and -",
+                next="return the sign of the speed, then that of the memory",
+            )
         if got[1] != want[1]:
             what, why, then = _MEMORY_SAID.get((case["method"], want[1], got[1]), _MEMORY[case["method"]])
-            raise Wrong(what, why=f"{why}; {got[1]} came back", next=then)
+            raise Wrong(what, why=f"{why}; got {got[1]}", next=then)
         if got[0] != want[0]:
             what, why, then = _SPEED[case["method"], want[0]]
-            raise Wrong(what, why=f"{why}; {got[0]} came back", next=then)
+            raise Wrong(what, why=f"{why}; got {got[0]}", next=then)
 
     def combine(self, fractions: list[float]) -> float:
         """The share of right answers beyond those that luck can bring."""
@@ -79,12 +83,13 @@ class MethodTable(Exercise):
         held = job["fixed_bytes"] + job["batch"] * job["example_bytes"]
         return "\n".join(
             [
-                f"{case['method']}: {job['batch']} examples a step, {job['parts']} parts, {job['kept_share']} kept",
-                f"  {seconds(job['example_s'])} an example, at least {seconds(job['least_s'])} a forward pass",
+                f"{case['method']}: {job['batch']} examples per step, {job['parts']} parts, a share of "
+                f"{job['kept_share']} kept",
+                f"  {seconds(job['example_s'])} per example, at least {seconds(job['least_s'])} per forward pass",
                 f"  {seconds(job['reduce_s'])} all-reduce, {seconds(job['update_s'])} update, "
                 f"{seconds(job['flush_s'])} to empty the cache",
                 f"  {byte_count(held)} held, {byte_count(job['fixed_bytes'])} of it fixed, of "
-                f"{byte_count(job['memory_bytes'])}; copies of {byte_count(job['copy_byte_per_s'])} a second",
+                f"{byte_count(job['memory_bytes'])}; copies at {byte_count(job['copy_byte_per_s'])} per second",
             ]
         )
 
@@ -113,107 +118,107 @@ def _costs(student: Any, job: Any) -> list[Any]:
 
 _MEMORY_SAID = {
     ("accumulate", "0", "+"): (
-        "accumulation was taken for splitting the batch",
-        "its micro-batches have `batch` examples each, and a step has `parts` times as many",
+        "accumulation was treated like splitting the batch",
+        "its micro-batches have `batch` examples each, and a step has `parts` times as many examples",
         "which of the two builds a larger batch from micro-batches of the same size?",
     ),
     ("checkpoint and grow", "0", "-"): (
-        "the grown batch does not fit: the fixed bytes are there too",
-        "it may grow until everything together fills the memory, as it was filled before",
-        "what is left of the memory for examples?",
+        "the batch was grown too far: the fixed bytes need memory too",
+        "the batch may grow until everything together fills the memory, as it did before",
+        "how much of the memory is left for examples?",
     ),
 }
 _MEMORY = {
     "split": (
-        "the activations of one micro-batch at a time were not counted",
-        "each micro-batch's backward pass lets go of what its forward pass left",
-        "how many examples are held at once?",
+        "your answer ignores that only one micro-batch is held at a time",
+        "each micro-batch's backward pass frees the activations of its forward pass",
+        "the activations of how many examples are held at once?",
     ),
     "accumulate": (
-        "the micro-batches are as large as the batch was",
-        "more of them come before an update, one after the other, and each adds to the same gradients",
-        "how many examples are held at once?",
+        "your answer ignores that the micro-batches are as large as the batch was",
+        "several of them run before an update, one after the other, and each adds to the same gradients",
+        "the activations of how many examples are held at once?",
     ),
     "checkpoint": (
-        "a checkpoint keeps a share of the activations",
-        "parameters, gradients and optimizer stay as they are",
-        "the share that is kept, and what is fixed",
+        "the memory with a checkpoint is wrong",
+        "a checkpoint keeps a share of the activations, while parameters, gradients and optimizer state stay the same",
+        "add the share of the activations that is kept and the fixed bytes",
     ),
     "checkpoint and grow": (
-        "the larger batch takes the memory that was won",
-        "it grows until the memory is full",
-        "compare what is held afterwards with what was held before",
+        "your answer ignores that the larger batch uses the memory that was saved",
+        "the batch grows until the memory is full",
+        "compare the bytes that are held afterwards with those held before",
     ),
     "offload": (
-        "activations on the host take no memory on the device",
-        "a share of the activations is kept, and the rest waits on the host",
-        "the share that is kept, and what is fixed",
+        "the memory with offloading is wrong",
+        "a share of the activations is kept on the device, and the rest is moved to the host",
+        "add the share of the activations that is kept and the fixed bytes",
     ),
     "empty_cache": (
-        "empty_cache frees nothing that is in use",
-        "what is held are tensors; the cache is what none of them needs",
-        "which tensors does it let go of?",
+        "your answer assumes that empty_cache frees memory that is in use",
+        "the held bytes belong to tensors, while the cache is memory that no tensor uses",
+        "which tensors does it free?",
     ),
 }
 _SPEED = {
     ("split", "-"): (
-        "small micro-batches no longer fill the device",
-        "a pass of a few examples takes as long as the least one",
+        "your answer ignores that small micro-batches no longer fill the device",
+        "even a pass with only a few examples takes the least time",
         "work out a pass of one micro-batch",
     ),
     ("split", "0"): (
-        "micro-batches that fill the device lose no time",
-        "above the least time, twice the examples take twice as long",
+        "your answer ignores that micro-batches that fill the device lose no time",
+        "above the least time, twice as many examples take twice as long",
         "work out a pass of one micro-batch",
     ),
     ("accumulate", "+"): (
-        "fewer all-reduces were not counted",
+        "your answer ignores that there are fewer all-reduces",
         "gradients are exchanged and applied once for several batches",
-        "seconds an example: what is done once a step is shared by all of them",
+        "compare seconds per example: all examples of a step share what is done once per step",
     ),
     ("accumulate", "0"): (
-        "there is next to nothing to share",
-        "what is done once a step takes less than 1 % of it",
-        "seconds an example: what is done once a step is shared by all of them",
+        "your answer counts a gain of less than 1 %",
+        "what is done once per step takes less than 1 % of the step",
+        "compare seconds per example: all examples of a step share what is done once per step",
     ),
     ("checkpoint", "-"): (
-        "the second forward pass costs time",
-        "what was not kept is worked out again",
-        "three forward passes' worth become four",
+        "your answer ignores that the second forward pass takes time",
+        "everything that was not kept is computed again",
+        "count the time of four forward passes instead of three",
     ),
     ("checkpoint", "0"): (
-        "a second forward pass is less than 1 % of this step",
-        "the all-reduce takes nearly all of it",
-        "seconds an example of the whole step, with what is done once in it",
+        "your answer counts a second forward pass that takes less than 1 % of this step",
+        "the all-reduce takes nearly all of the step",
+        "compare seconds per example of the whole step, including what is done once per step",
     ),
     ("checkpoint and grow", "+"): (
-        "the batch that now fits reaches the ridge",
-        "a pass took the least time before, and more examples take no longer until the device is full",
-        "seconds an example, with the batch that fits",
+        "your answer ignores that the batch that now fits fills the device better",
+        "before, a pass took the least time, and more examples take no longer until the device is full",
+        "compare seconds per example, with the batch that fits",
     ),
     ("checkpoint and grow", "-"): (
-        "a device that was full is not faster with more examples",
-        "each example needs its passes, and one more forward pass now",
-        "seconds an example, with the batch that fits",
+        "your answer ignores that a full device does not become faster with more examples",
+        "each example needs its passes, and now one more forward pass",
+        "compare seconds per example, with the batch that fits",
     ),
     ("offload", "0"): (
-        "copies that overlap passes were charged in full",
+        "copies that overlap passes were counted in full",
         "the copy engines work while the passes run",
-        "of a pass and the copy that overlaps it, the longer one counts",
+        "count the longer one of a pass and the copy that overlaps it",
     ),
     ("offload", "-"): (
-        "copies that take longer than the passes were taken for free",
+        "copies that take longer than the passes were counted as free",
         "a pass cannot end before the copy that overlaps it",
-        "of a pass and the copy that overlaps it, the longer one counts",
+        "count the longer one of a pass and the copy that overlaps it",
     ),
     ("empty_cache", "-"): (
-        "emptying the cache takes time in each step",
+        "your answer ignores that emptying the cache takes time in each step",
         "the driver must provide the same segments again",
-        "add it to the step",
+        "add that time to the step",
     ),
     ("empty_cache", "0"): (
-        "emptying the cache takes less than 1 % here",
+        "your answer counts the time of emptying the cache, which is less than 1 % here",
         "the step is long",
-        "compare seconds an example",
+        "compare seconds per example",
     ),
 }

@@ -92,7 +92,7 @@ class MendAccumulation(Exercise):
     def format_case(self, case: Any) -> str:
         """The micro-batches, and what the gradients hold before."""
         counted = [sum(label != IGNORED for label in labels) for labels in case["labels"]]
-        before = f"; every gradient already holds {case['before']}" if case["before"] else ""
+        before = f"; every gradient already contains {case['before']}" if case["before"] else ""
         return f"windows of {case['window']}; positions that count in each micro-batch: {counted}{before}"
 
 
@@ -184,21 +184,24 @@ def _gradients(weights: list[list[float]]) -> list[list[float]]:
 
 def _judge_passes(case: Any, rows: list[int], mine: list[list[float]], right: list[list[float]]) -> None:
     sizes = [len(labels) for labels in case["labels"]]
-    why = f"{len(rows)} forward passes of up to {max(rows, default=0)} rows, for {len(sizes)} micro-batches"
+    why = f"got {len(rows)} forward passes of up to {max(rows, default=0)} rows, for {len(sizes)} micro-batches"
     if max(rows, default=0) > max(sizes):
-        then = "memory holds one micro-batch at a time: only gradients may be added up"
+        then = "run one micro-batch at a time, as memory has room for only one, and add up only gradients"
         raise Wrong("several micro-batches went through the model at once", why=why, next=then)
     whole = len(sizes) // case["window"]
     if rows == sizes[: whole * case["window"]] and rows != sizes and len(mine) == whole:
-        why = f"{len(rows)} of {len(sizes)} micro-batches went through the model: whole windows of {case['window']}"
+        why = (
+            f"only {len(rows)} of {len(sizes)} micro-batches went through the model: the full windows of "
+            f"{case['window']}"
+        )
         raise _tail_lost(why)
     empty = [number for number, labels in enumerate(case["labels"], 1) if not _counted([labels])]
     if len(sizes) - len(rows) == len(empty) > 0 and len(mine) == len(right) and all(map(_equal, mine, right)):
-        why = f"{why}; all gradients are right, so it is micro-batch {empty[0]}, where no position counts"
-        then = "each micro-batch goes forward and backward once, whatever its labels are"
+        why = f"{why}; all gradients are right, so it must be micro-batch {empty[0]}, in which no position counts"
+        then = "run each micro-batch forward and backward once, whatever its labels are"
         raise Wrong("a micro-batch never went through the model", why=why, next=then)
     if sorted(rows) != sorted(sizes):
-        then = "each micro-batch: one forward pass, one backward pass"
+        then = "run one forward pass and one backward pass for each micro-batch"
         raise Wrong("not every micro-batch goes through the model exactly once", why=why, next=then)
 
 
@@ -207,15 +210,18 @@ def _judge_graphs(held: int, wanted: int) -> None:
     if held > 2 * wanted:
         raise Wrong(
             "the graphs of several micro-batches are held at once",
-            why=f"the training is right, but {held} saved tensors were held; one micro-batch saves {wanted}",
-            next="send each micro-batch's loss backward before the next one goes through the model",
+            why=f"the training is right, but {held} saved tensors were held at once; one micro-batch saves {wanted}",
+            next="call backward() on each micro-batch's loss before the next one goes through the model",
         )
 
 
 def _judge_met(met: list[list[float]], wanted: list[list[float]]) -> None:
     """What the counters say of passes has to be true of the weights, too."""
     if len(met) != len(wanted) or not all(map(_equal, met, wanted)):
-        why = "a second training, whose weights tell what went forward together and backward before, has other weights"
+        why = (
+            "on a second network, whose weights depend on what ran forward together and what ran backward before, the "
+            "weights differ"
+        )
         then = "run each micro-batch forward on its own, and backward before the next one; leave the model as it is"
         raise Wrong("the weights do not follow from these micro-batches", why=why, next=then)
 
@@ -224,19 +230,21 @@ def _judge_steps(case: Any, steps: int, wanted: int) -> None:
     batches = len(case["labels"])
     if steps == wanted:
         return
-    why = f"{steps} steps of the optimizer; {batches} micro-batches in windows of {case['window']} are {wanted}"
+    why = f"{batches} micro-batches in windows of {case['window']} need {wanted} steps of the optimizer, not {steps}"
     if steps == batches:
         raise Wrong(
-            "the optimizer steps after every micro-batch", why=why, next="gradients add up until a window is complete"
+            "the optimizer steps after every micro-batch",
+            why=why,
+            next="add up gradients until a window is complete",
         )
     if steps == batches // case["window"]:
         raise _tail_lost(why)
-    raise Wrong("the optimizer does not step once a window", why=why, next="when is a window complete?")
+    raise Wrong("the optimizer does not step once per window", why=why, next="when is a window complete?")
 
 
 def _tail_lost(why: str) -> Wrong:
-    then = "what is left over at the end is a window too, a shorter one"
-    return Wrong("the micro-batches at the end never reach a step", why=why, next=then)
+    then = "treat the micro-batches that are left over at the end as a shorter window"
+    return Wrong("the last micro-batches are not followed by a step", why=why, next=then)
 
 
 def _differing_weight(got: list[float], want: list[float]) -> str:
@@ -257,45 +265,49 @@ def _gradient_symptom(
     case: Any, step: int, mine: list[list[float]], right: list[list[float]], said: Any, differs: str
 ) -> Wrong:
     got, want = mine[step], right[step]
-    place = f"step {step + 1} of {len(right)} is the first that differs from that of one large batch ({differs})"
+    place = f"step {step + 1} of {len(right)} is the first to differ from that of one large batch ({differs})"
     until = case["labels"][: (step + 1) * case["window"]]
     if not all(map(math.isfinite, got)) and all(_counted([labels]) for labels in until):
-        why = f"{place}: its gradient has entries that are no numbers"
+        why = f"{place}: its gradient has entries that are not finite"
         return Wrong("a gradient is not finite", why=why, next="by what is the sum of losses divided?")
     if not all(map(math.isfinite, got)):
-        return _nothing_counted("after a micro-batch without a position that counts, the weights are no numbers")
+        return _nothing_counted("after a micro-batch in which no position counts, the weights are not finite")
     if not any(abs(value) > 1e-12 for value in got):
-        why = f"{place}: no gradient was there when step() was called"
-        return Wrong("the weights do not move", why=why, next="in which order are they used up and cleared?")
+        why = f"{place}: there was no gradient when step() was called"
+        return Wrong("the weights do not change", why=why, next="in which order are gradients used and cleared?")
     if step == 0 and case["before"] and _equal([a - case["before"] for a in got], want):
-        why = f"{place}, by what every gradient held when your function was called"
-        return Wrong("gradients from before the first window are still there", why=why, next="clear before you add")
+        why = f"{place}; the difference is the value that every gradient had when your function was called"
+        then = "clear the gradients before you start adding"
+        return Wrong("gradients from before the first window were not cleared", why=why, next=then)
     if step and _equal([a - b for a, b in zip(got, want, strict=True)], mine[step - 1]):
-        why = f"{place}, by the gradient of the step before it"
-        return Wrong("the gradients of the window before are still there", why=why, next="clear after each step")
+        why = f"{place}; the difference is the gradient of the previous step"
+        then = "clear the gradients after each step"
+        return Wrong("the gradients of the previous window were not cleared", why=why, next=then)
     ratio = _ratio(got, want)
     sums = _gradients_of_sums(case, step, said["weights"][step]) if ratio is None else []
     if ratio is None and _ratio(got, sums[-1]) is not None:
-        why = f"{place}; it has the direction of the window's last micro-batch alone"
+        why = f"{place}; its gradient has the direction of the window's last micro-batch only"
         if said["cleared"] >= len(case["labels"]):
             why = f"{why}, and zero_grad was called {said['cleared']} times for {len(case['labels'])} micro-batches"
         return Wrong(
-            "gradients are cleared for every micro-batch", why=why, next="clear once a window, and add up in it"
+            "gradients are cleared for every micro-batch",
+            why=why,
+            next="clear once per window, and add up gradients within it",
         )
     means = [
         [value / max(1, _counted([labels])) for value in one]
         for one, labels in zip(sums, _window(case, step), strict=False)
     ]
     if ratio is None and _ratio(got, [sum(values) for values in zip(*means, strict=True)]) is None:
-        why = f"{place}, and its direction does too; it is not that of the sum of the micro-batches' means, either"
-        then = "a large batch has the sum of losses over all that counts, by the number of what counts"
-        return Wrong("a step's gradient is not that of the mean of its window", why=why, next=then)
+        why = f"{place}; its direction differs too, and it is not that of the sum of the micro-batches' means either"
+        then = "divide the sum of the losses of all positions that count in the window by the number of these positions"
+        return Wrong("a step's gradient is not that of its window's mean loss", why=why, next=then)
     if ratio is None:
-        why = f"{place}, and its direction does too: it is that of the sum of the micro-batches' means"
+        why = f"{place}; its direction differs too: it is that of the sum of the micro-batches' means"
         return Wrong(
-            "every micro-batch counts the same, however many of its positions count",
+            "every micro-batch has the same weight, however many of its positions count",
             why=why,
-            next="a mean of means is not the mean: what must each sum be divided by?",
+            next="what must each sum be divided by? A mean of means is not the mean",
         )
     return _scale_symptom(case, step, _ratios(case, mine, said["weights"]), place)
 
@@ -334,33 +346,33 @@ _Windows = list[list[list[int]]]
 _SCALES: tuple[tuple[Callable[[int, _Windows], float], str, str], ...] = (
     (
         lambda step, windows: len(windows[step]) / len(windows[0]),
-        "a shorter window was divided as if it were complete",
+        "a shorter window was divided as if it were a full one",
         "how many micro-batches does this window have?",
     ),
     (
         lambda step, windows: _counted(windows[step]) / sum(map(len, windows[step])),
-        "positions that are ignored count in the divisor",
-        "what does the label of padding say, and does it count in the divisor?",
+        "the divisor includes positions that are ignored",
+        "which label does padding have, and does padding count in the divisor?",
     ),
     (
         lambda step, windows: _counted(windows[step]) / sum(map(_counted, windows)),
-        "positions of all windows count in the divisor of each",
-        "a window's mean is over its own positions",
+        "the divisor of each window includes the positions of all windows",
+        "divide each window by the number of its own positions",
     ),
     (
         lambda step, windows: _counted(windows[step]) / sum(map(_counted, windows[: step + 1])),
-        "positions of earlier windows are still in the divisor",
-        "begin to count anew with each window",
+        "the divisor still includes positions of earlier windows",
+        "start counting again for each window",
     ),
     (
         lambda step, windows: _counted(windows[step]),
-        "the losses of a window were added up, not averaged",
-        "a large batch has a mean",
+        "the losses of a window were added up instead of averaged",
+        "divide too: the loss of one large batch is a mean",
     ),
     (
         lambda step, windows: len(windows[step]),
         "the means of a window's micro-batches were added up",
-        "the means of micro-batches add up to more than a mean",
+        "divide too: the sum of several means is larger than their mean",
     ),
 )
 
@@ -374,8 +386,8 @@ def _scale_symptom(case: Any, step: int, ratios: list[float | None], place: str)
         if all(one is not None and close(one, rule(at, windows), rtol=1e-4) for at, one in enumerate(ratios)):
             return Wrong(what, why=why, next=then)
     if ratio:
-        why = f"{why}, as if divided by {counted / ratio:.4g}; {counted} positions count in its window"
-    return Wrong("the gradient of a window is scaled wrongly", why=why, next="by what is the sum of losses divided?")
+        why = f"{why}, as if it were divided by {counted / ratio:.4g}; {counted} positions count in its window"
+    return Wrong("the gradient of a window has the wrong scale", why=why, next="by what is the sum of losses divided?")
 
 
 def _counted(part: list[list[int]]) -> int:
@@ -383,16 +395,16 @@ def _counted(part: list[list[int]]) -> int:
 
 
 def _judge_losses(case: Any, got: Any, want: list[float]) -> None:
-    then = "a window's loss is that of one large batch: the sum over what counts by the number of what counts"
+    then = "divide the sum of the losses of all positions that count in a window by the number of these positions"
     losses = got["losses"]
     if len(losses) != len(want):
-        why = f"{len(losses)} came back for {len(want)} windows"
-        raise Wrong("the training is right, but there is not one loss a window", why=why, next=then)
+        why = f"got {len(losses)} losses for {len(want)} windows"
+        raise Wrong("the training is right, but there is not one loss per window", why=why, next=then)
     for number, (said, right) in enumerate(zip(losses, want, strict=True)):
         if not math.isfinite(said):
-            raise _nothing_counted(f"the weights are right, and the loss of window {number + 1} is no number")
+            raise _nothing_counted(f"the weights are right, but the loss of window {number + 1} is not finite")
         if not close(said, right, rtol=_SAME):
-            why = f"window {number + 1} has a mean loss of {right:.4f}, and {float(said):.4f} came back"
+            why = f"for window {number + 1}, expected a mean loss of {right:.4f}, got {float(said):.4f}"
             known = next((name for name, found in _other_losses(case, got["sums"]) if _are_close(losses, found)), "")
             what = f"the training is right, but a reported loss is not its window's mean{known and f': it is {known}'}"
             raise Wrong(what, why=why, next=then)
@@ -408,7 +420,10 @@ def _other_losses(case: Any, sums: list[float]) -> Iterator[tuple[str, list[floa
     means = [[total / max(1, count) for total, count in part] for part in parts]
     yield "the mean of its last micro-batch", [part[-1] for part in means]
     whole = [sum(count for _, count in part) for part in parts]
-    yield "its last micro-batch's part of it", [part[-1][0] / count for part, count in zip(parts, whole, strict=True)]
+    yield (
+        "its last micro-batch's contribution to it",
+        [part[-1][0] / count for part, count in zip(parts, whole, strict=True)],
+    )
     yield "the mean of its micro-batches' means", [sum(part) / len(part) for part in means]
     yield "the sum of its micro-batches' means", [sum(part) for part in means]
     yield "a sum that is not divided", [sum(total for total, _ in part) for part in parts]
@@ -419,7 +434,7 @@ def _are_close(got: list[Any], want: list[float]) -> bool:
 
 
 def _nothing_counted(why: str) -> Wrong:
-    return Wrong("a mean over no positions at all was taken", why=why, next="where does 0 / 0 come from?")
+    return Wrong("your code computes a mean over no positions at all", why=why, next="where does 0 / 0 occur?")
 
 
 def _ratio(got: list[float], want: list[float]) -> float | None:

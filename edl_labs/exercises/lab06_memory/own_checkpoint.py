@@ -108,7 +108,7 @@ class OwnCheckpoint(Exercise):
     def format_case(self, case: Any) -> str:
         """What the block does."""
         parts = ["a linear layer, a tanh and a sine", f"dropout of {case['dropout']}" if case["dropout"] else ""]
-        parts += [f"in {case['autocast']} by autocast" if case["autocast"] else ""]
+        parts += [f"in {case['autocast']} with autocast" if case["autocast"] else ""]
         offset = "with an offset that needs a gradient" if case["is_attached"] else "with an offset"
         parts += [offset if case["offset"] else ""]
         parts += ["and a factor that is a plain number" if case["factor"] else ""]
@@ -123,32 +123,35 @@ def _within(case: Any) -> float:
 def _judge_plain_run(case: Any, got: Any, want: Any) -> None:
     within = _within(case)
     if got["random"] and not got["random"][0]:
-        why = "the block's first run found the generator in another state than a plain run does"
-        then = "a new seed gives other masks: save the generator's state, and leave it unchanged"
-        raise Wrong("the random numbers were changed before the first run", why=why, next=then)
+        why = "before the block's first run, the generator's state differs from that before a plain run"
+        then = "only save the generator's state, and leave it unchanged: a new seed gives different masks"
+        raise Wrong("your code changes the random numbers before the first run", why=why, next=then)
     if _distance(got["output"], want["output"]) > within:
-        why = "the forward pass of the checkpointed block gives something else than that of the block: "
+        why = "the checkpointed block's forward pass returns something different from the block itself: "
         why += _differing(got["output"], want["output"])
         raise Wrong("the output differs from a plain run", why=why, next="return what run(*inputs) returns")
     if got["saved"] > want["saved"]:
-        why = f"{got['saved']} tensors are saved after the forward pass; the block's inputs are {want['saved']}"
-        raise Wrong("more than the inputs is kept", why=why, next="inside, the first run needs no graph")
+        why = f"after the forward pass, {got['saved']} tensors are saved; the block has {want['saved']} input tensors"
+        raise Wrong(
+            "your code keeps more than the inputs", why=why, next="run the block without a graph in the forward pass"
+        )
     if got["saved"] < want["saved"]:
-        why = f"{got['saved']} of {want['saved']} were saved by it; hooks cannot count or move what else is held"
-        raise Wrong("input tensors are kept without save_for_backward", why=why, next="attributes are for the rest")
+        why = f"only {got['saved']} of {want['saved']} were saved with it; hooks cannot count or move other tensors"
+        then = "use save_for_backward for tensors, and attributes of ctx only for everything else"
+        raise Wrong("input tensors are kept without save_for_backward", why=why, next=then)
     _judge_runs(case, got["runs"], want["runs"])
     if got["raised"]:
         raise raised_symptom(got["runs"], got["raised"]) or Wrong("your code raised an exception in backward")
     _judge_gradients(case, got, want, within)
     if _distance(got["next_output"], want["next_output"]) > within:
-        why = "the next random number after the backward pass is not the one that a plain run leaves"
-        then = "put the generator back where it was when the second run is over"
-        raise Wrong("the second run moves the random numbers of all that comes after", why=why, next=then)
+        why = "after the backward pass, the next random number differs from the one after a plain run"
+        then = "restore the generator's state after the second run"
+        raise Wrong("the second run changes all later random numbers", why=why, next=then)
 
 
 def _judge_record(case: Any, got: Any, want: Any) -> None:
     if got["program"].startswith(_UNRECORDED):
-        then = "apply must work for every run, with PyTorch's functions for products, sums, elements and indices"
+        then = "make apply work for every run, with PyTorch's functions for products, sums, elements and indices"
         raise Wrong("your Checkpoint cannot be recorded", why=got["program"].removeprefix(_UNRECORDED), next=then)
     right = want["facts"] if "facts" in want else facts(case, want["program"])
     judge_program(facts(case, got["program"]), right, _within(case))
@@ -178,48 +181,54 @@ def raised_symptom(runs: list[Any], text: str) -> Wrong | None:
     if kinds != before:
         return _other_inputs(before, kinds)
     if not makes_graph:
-        why = "a backward pass runs without a graph unless you request one: the second run's output had none"
-        return Wrong("the second run makes no graph", why=why, next="run it under torch.enable_grad()")
+        why = "the second run's output had no graph, since autograd is off in a backward pass unless you switch it on"
+        return Wrong("the second run does not record a graph", why=why, next="run it under torch.enable_grad()")
     if is_attached:
-        why = "the second run read the inputs with all that made them: its backward pass went on there, a second time"
-        then = "cut each tensor off (detach), and let it need a gradient where the input did"
-        return Wrong("the second run's inputs are not cut off", why=why, next=then)
+        why = (
+            "its inputs still have the graph that produced them, so its backward pass runs through that graph a second "
+            "time"
+        )
+        then = "detach each tensor, and let it require a gradient if the input did"
+        return Wrong("the inputs of the second run are not detached", why=why, next=then)
     if "gradient different than None" in text:  # torch's words for a gradient at the place of a number
         why = f"torch says: {text[:160]}"
-        then = "one gradient for each argument of apply, in their order: None for run and at the place of each number"
-        return Wrong("a gradient is at the place of what is no tensor", why=why, next=then)
+        then = "return one gradient for each argument of apply, in their order: None for run and for each number"
+        return Wrong("backward returned a gradient for an argument that is not a tensor", why=why, next=then)
     if "does not require grad" not in text:  # torch's words for a tensor without a graph
         return None
-    why = "the second run made a graph, and backward() was called on a tensor without one: made outside of enable_grad"
-    then = "send the run's own output backward, with the gradient that came in, not a sum or a loss of it"
-    return Wrong("what is sent backward is not the second run's output", why=why, next=then)
+    why = "the second run recorded a graph, but backward() was called on a tensor that was made outside of enable_grad"
+    then = "call backward on the run's own output, with the incoming gradient, not on a sum or a loss of it"
+    return Wrong("backward was not called on the output of the second run", why=why, next=then)
 
 
 def _other_inputs(before: str, kinds: str) -> Wrong:
-    why = f"the first run was given {before}; the second {kinds}"
-    return Wrong("the second run gets its inputs in another order", why=why, next="put each back in its own place")
+    why = f"the first run got {before}; the second run got {kinds}"
+    then = "put each input back in its own place"
+    return Wrong("the second run gets its inputs in a different order", why=why, next=then)
 
 
 def _judge_runs(case: Any, runs: list[Any], want: list[Any]) -> None:
     if len(runs) != len(want):
-        why = f"it ran {len(runs)} times; a checkpoint runs it once forward, and once again in the backward pass"
+        why = f"number of runs: {len(runs)}; a checkpoint runs the block once in forward, and again in backward"
         raise Wrong("the block does not run exactly twice", why=why, next="run it in forward, and again in backward")
     if runs[1][3] != runs[0][3]:
         raise _other_inputs(runs[0][3], runs[1][3])
     if runs[1][0] and runs[1][0] != want[1][0]:
         why = f"the first run computed in {runs[0][0]}, the second in {runs[1][0]}"
-        then = "the backward pass lies outside the autocast block: note what held in the forward pass, and set it again"
+        then = (
+            "save the autocast settings in the forward pass, and restore them: backward runs outside the autocast block"
+        )
         if "float16" in runs[1][0]:
-            then = "note which dtype autocast had in the first run, and hand it on"
-            raise Wrong("autocast is on again, with another dtype", why=why, next=then)
-        raise Wrong("the second run computes in another dtype than the first", why=why, next=then)
+            then = "save the dtype of autocast in the first run, and pass it on"
+            raise Wrong("autocast is on in the second run, but with a different dtype", why=why, next=then)
+        raise Wrong("the second run computes in a different dtype than the first", why=why, next=then)
     if want[1][2] and not runs[1][2]:
-        why = "the offset needs a gradient in the first run, and none in the second"
-        then = "a cut-off input needs a gradient where the input itself does"
-        raise Wrong("an input that needs a gradient gets none in the second run", why=why, next=then)
+        why = "the offset requires a gradient in the first run, but not in the second"
+        then = "let a detached input require a gradient exactly if the input itself does"
+        raise Wrong("an input that requires a gradient gets none in the second run", why=why, next=then)
     if runs[1][2] != want[1][2]:
-        why = "the offset needs no gradient in the first run, and one is worked out in the second"
-        then = "a cut-off input needs a gradient where the input itself does"
+        why = "the offset requires no gradient in the first run, but it does in the second"
+        then = "let a detached input require a gradient exactly if the input itself does"
         raise Wrong("an input without a gradient gets one in the second run", why=why, next=then)
 
 
@@ -230,36 +239,38 @@ def _judge_gradients(case: Any, got: Any, want: Any, within: float) -> None:
         if off <= within:
             continue
         if not mine and name == "weight_gradient":
-            why = "their .grad is None, and the gradient of the inputs is right"
-            then = "autograd.grad returns gradients and fills no .grad; backward() fills those of all leaves"
+            why = "their .grad is None, although the gradient of the inputs is right"
+            then = "use backward(), which fills the .grad of all leaves; autograd.grad only returns gradients"
             raise Wrong(f"no gradient reaches {words}", why=why, next=then)
         if not mine:
             then = "return one gradient for each input, and None for run and for anything that is not a tensor"
             raise Wrong(f"no gradient reaches {words}", why="it is None after the backward pass", next=then)
         if case["dropout"] and off > _OTHER_MASK and not got["random"][1]:
-            why = f"the output is right, and the gradient of {words} is {off:.0%} off: other elements were dropped"
+            why = f"the output is right, but the gradient of {words} is {off:.0%} off: different elements were dropped"
             if got["random"][3]:
-                why = "in the second run, the generator was at its seed's start; earlier layers had drawn from it"
-                then = "note torch.get_rng_state() before the first run, and set it for the second"
-                raise Wrong("the seed was kept instead of the generator's state", why=why, next=then)
+                why = (
+                    "the second run began with a freshly seeded generator, but earlier layers had already drawn from it"
+                )
+                then = "save torch.get_rng_state() before the first run, and set it for the second"
+                raise Wrong("your code saves the seed instead of the generator's state", why=why, next=then)
             if got["random"][1:3] == [False, True]:
-                then = "note it before the first run: what is noted after it has moved on already"
-                raise Wrong("the generator's state was noted after the first run", why=why, next=then)
-            then = "the second run must draw what the first one drew: keep the generator's state"
-            raise Wrong("the second run drops other elements than the first", why=why, next=then)
+                then = "save it before the first run, which changes the state"
+                raise Wrong("the generator's state was saved after the first run", why=why, next=then)
+            then = "save and restore the generator's state: the second run must draw the same numbers as the first"
+            raise Wrong("the second run drops different elements than the first", why=why, next=then)
         if _distance(mine, [2 * value for value in right]) <= within:
-            why = f"the gradient of {words} is twice what it should be"
-            then = "the second run must begin at its inputs: cut them off what made them"
+            why = f"the gradient of {words} is twice as large as it should be"
+            then = "detach the inputs of the second run, so that its graph begins at them"
             raise Wrong("gradients flow through the first run's inputs as well", why=why, next=then)
         why = f"the gradient of {words} is {off:.1%} off: {_differing(mine, right)}"
-        then = "the second run needs its inputs as ctx.saved_tensors gives them back, and the output's gradient"
+        then = "use the inputs as ctx.saved_tensors returns them, and the gradient of the output"
         raise Wrong("a gradient differs from a plain run", why=why, next=then)
 
 
 def _differing(got: list[float], want: list[float]) -> str:
     """The entry of a matrix that differs most, by its index, with what it is and what it should be."""
     if len(got) != len(want):
-        return f"{len(got)} numbers, but there should be {len(want)}"
+        return f"it has {len(got)} numbers, but should have {len(want)}"
     at = max(range(len(want)), key=lambda i: abs(got[i] - want[i]) if math.isfinite(got[i]) else math.inf)
     return f"[{at // WIDTH}, {at % WIDTH}] is {got[at]:.4f}, but should be {want[at]:.4f}"
 

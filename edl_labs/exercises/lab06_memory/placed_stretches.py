@@ -133,8 +133,9 @@ class PlaceCheckpoints(Exercise):
     def format_case(self, case: Any) -> str:
         """The layers and the budget."""
         lines = [
-            f"  {layer['name']}: {byte_count(layer['activation_bytes'])} kept, {byte_count(layer['output_bytes'])} "
-            f"handed on, {seconds(layer['forward_s'])} forward{', only once' if layer['once'] else ''}"
+            f"  {layer['name']}: {byte_count(layer['activation_bytes'])} of activations, "
+            f"{byte_count(layer['output_bytes'])} of output, {seconds(layer['forward_s'])} forward"
+            f"{', may run only once' if layer['once'] else ''}"
             for layer in case["layers"]
         ]
         return "\n".join([f"a budget of {byte_count(case['budget_bytes'])}", *lines])
@@ -149,11 +150,11 @@ def _replayed(case: Any, text: Any) -> TapeReplay:
     try:
         return replay_tape(json.loads(text), tape_of_case(case), max_operations=MAX_OPERATIONS)
     except (TypeError, ValueError, RecursionError):
-        why, then = "it cannot be read", "use only the step's own calls; do not touch its record"
-        raise Wrong("the recorded program is not one of a VirtualTape", why=why, next=then) from None
+        why, then = "the record cannot be read", "use only the step's own methods, and do not change its record"
+        raise Wrong("the recorded program does not come from a VirtualTape", why=why, next=then) from None
     except ReplayError as error:
         raise Wrong(
-            "the recorded program is not what this tape allows", why=f"{error.what}: {error.why}", next=error.next
+            "the recorded program is not possible on this tape", why=f"{error.what}: {error.why}", next=error.next
         ) from None
 
 
@@ -162,40 +163,45 @@ def _judge_repeats(case: Any, run: TapeReplay) -> None:
     named = [layer["name"] for layer in case["layers"]]
     once = [named[i] for i in again if case["layers"][i]["once"]]
     if once:
-        why = f"{once[0]} runs again; it draws random numbers or updates statistics, and would do so twice"
-        raise Wrong("a layer that may run only once runs again", why=why, next="such a layer ends a stretch before it")
+        why = f"{once[0]} runs again, but it draws random numbers or updates statistics, and would do so twice"
+        raise Wrong("a layer that may run only once runs again", why=why, next="end a stretch before such a layer")
     if any(entry["op"] in ("offload", "fetch") for entry in run.program):
         why = "the host's memory is not part of this exercise"
-        raise Wrong("something is copied to the host", why=why, next="keep, drop and recompute")
+        raise Wrong("your code copies layers to the host", why=why, next="use only keep, drop and recompute")
 
 
 def _peak_symptom(case: Any, run: TapeReplay) -> Wrong:
     why = (
-        f"{byte_count(run.peak_bytes)} at {run.peak.operation}, most of it {run.peak_owner}; the budget is "
+        f"the peak is {byte_count(run.peak_bytes)} at {run.peak.operation}, most of it {run.peak_owner}; the budget is "
         f"{byte_count(case['budget_bytes'])}"
     )
     if not run.counts.get("recompute"):
-        return Wrong("everything is kept, and it does not fit", why=why, next="which stretches could run again?")
+        return Wrong("everything is kept, but it does not fit", why=why, next="which stretches could run again?")
     ops = [entry["op"] for entry in run.program]
     if "drop" not in ops and ("recompute", "recompute") in pairwise(ops):
-        then = "only the output of a stretch's last layer is needed before the stretch runs again"
-        return Wrong("outputs inside a stretch are never let go", why=why, next=then)
+        then = "drop the others: only the output of a stretch's last layer is needed before the stretch runs again"
+        return Wrong("outputs inside a stretch are never dropped", why=why, next=then)
     if run.peak.operation.startswith("forward"):
-        return Wrong("the forward pass leaves too much", why=why, next="what is still held of the layers before it?")
-    then = "when a stretch runs again, all that its layers save is in memory, and what is kept before it too"
+        return Wrong("the forward pass keeps too much", why=why, next="what is still held of the earlier layers?")
+    then = (
+        "add up what is in memory when a stretch runs again: everything that its layers save, and what is kept before "
+        "it"
+    )
     return Wrong("a stretch that runs again does not fit", why=why, next=then)
 
 
 def _why_slow(run: TapeReplay, best: Any) -> str:
     return (
-        f"{seconds(run.recomputed_s)} are run again; the best step takes {seconds(best['makespan_s'])}, this one "
-        f"{seconds(run.makespan_s)}"
+        f"second runs take {seconds(run.recomputed_s)}; the best step takes {seconds(best['makespan_s'])}, and this "
+        f"one takes {seconds(run.makespan_s)}"
     )
 
 
 def _slow(run: TapeReplay, best: Any) -> Wrong:
     return Wrong(
-        "other stretches would take less time", why=_why_slow(run, best), next="try every set of stretches that fits"
+        "different stretches would take less time",
+        why=_why_slow(run, best),
+        next="try every set of stretches that fits",
     )
 
 
@@ -203,14 +209,19 @@ def _time_symptom(case: Any, run: TapeReplay, best: Any) -> Wrong | None:
     again, why = [entry["layer"] for entry in run.program if entry["op"] == "recompute"], _why_slow(run, best)
     everything = sum(layer["activation_bytes"] for layer in case["layers"])
     if everything <= case["budget_bytes"]:
-        return Wrong("layers are recomputed although everything fits", why=why, next="what does keeping all take?")
+        then = "how long does a step take if it keeps everything?"
+        return Wrong("layers are recomputed although everything fits", why=why, next=then)
     if len(again) > len(set(again)):
         return Wrong("a layer runs again more than once", why=why, next="run a stretch once, and keep what it saves")
     if len(again) == sum(not layer["once"] for layer in case["layers"]):
-        return Wrong("every layer that can run again does", why=why, next="keep what the budget has room for")
+        return Wrong("every layer that may run again does so", why=why, next="keep as much as the budget has room for")
     if len(again) < best["again"]:
-        why += f"; {len(again)} layers run again here, and {best['again']} in the best step"
-        return Wrong("few layers run again, but long ones", why=why, next="add up their seconds, do not count them")
+        why += f"; {len(again)} layers run again here, but {best['again']} in the best step"
+        return Wrong(
+            "only a few layers run again, but they take long",
+            why=why,
+            next="add up their seconds instead of counting them",
+        )
     return None
 
 
@@ -242,7 +253,7 @@ def _summed(case: Any) -> list[float]:
 
 def _not_whole(run: TapeReplay) -> Wrong:
     why = f"{', '.join(run.missing[:3])} never ran"
-    return Wrong("the step is incomplete", why=why, next="every layer runs forward once and backward once")
+    return Wrong("the step is incomplete", why=why, next="run every layer forward once and backward once")
 
 
 def _step_symptom(program: list[Any], stopped: str) -> Wrong | None:
@@ -268,9 +279,11 @@ def _alone(case: Any, got: Any) -> Wrong:
     if run.missing:
         return _not_whole(run)
     if run.recomputed_s > right.recomputed_s:
-        return Wrong("a layer runs again more than once", why=f"{tried}{seconds(run.recomputed_s)} are run again")
+        why = f"{tried}second runs take {seconds(run.recomputed_s)}"
+        return Wrong("a layer runs again more than once", why=why)
     if run.peak_bytes > right.peak_bytes:
-        why = f"{tried}{byte_count(run.peak_bytes)} are held at the peak, at {run.peak.operation}"
-        return Wrong("run_step holds more than it must", why=why, next=f"{byte_count(right.peak_bytes)} are enough")
-    why = f"{tried}the step is whole and holds {byte_count(run.peak_bytes)} at the peak, as it should"
-    return Wrong("run_step is right, and place is not written yet", why=why, next="write place, then check again")
+        why = f"{tried}the peak is {byte_count(run.peak_bytes)}, at {run.peak.operation}"
+        then = f"find what can be dropped earlier: {byte_count(right.peak_bytes)} are enough"
+        return Wrong("run_step holds more than necessary", why=why, next=then)
+    why = f"{tried}the step is complete, and its peak is {byte_count(run.peak_bytes)}, as it should be"
+    return Wrong("run_step is right, but place is not written yet", why=why, next="write place, then check again")

@@ -43,29 +43,34 @@ def placement_habit(placed: list[Placed]) -> Wrong | None:
     """What all placements have in common that explains those that are wrong; None where nothing does."""
     lengths = {stop - start for one in placed for start, stop in one.stretches}
     if lengths == {1} and sum(len(one.stretches) for one in placed) >= _MANY:
-        then = "inside a longer stretch outputs go too: it holds less while it waits"
-        return Wrong("only stretches of one layer were tried", why="no stretch of any answer has two layers", next=then)
+        then = "try longer stretches too: outputs inside a stretch are dropped, so it holds less before it runs again"
+        why = "none of your stretches has two layers"
+        return Wrong("your answers contain only stretches of one layer", why=why, next=then)
     if all(one.peak_bytes == one.case["least_bytes"] for one in placed):
-        why = "every answer has the lowest peak of all ways, also where the budget has room for more"
-        then = "of the ways that fit, take the one of the least time"
-        return Wrong("the smallest peak was looked for, not the least time", why=why, next=then)
+        why = "every answer has the lowest possible peak, even if the budget has room for more"
+        then = "choose the fastest of all sets of stretches that fit"
+        return Wrong("your code minimises the peak instead of the time", why=why, next=then)
     if any(all(one.is_by_sum(rule) for one in placed) for rule in range(RULES)):
-        return _summed("the stretches of all answers are")
+        return _summed("the stretches of all your answers are")
     if _are_equal_cuts(placed):
-        why = "every answer cuts as many layers into the same equal stretches, whatever the layers and the budget"
-        then = "which layers save many bytes and run in few seconds? Try every set of stretches that fits"
+        why = (
+            "your answers always cut the same number of layers into the same equal stretches, whatever the layers and "
+            "the budget"
+        )
+        then = "which layers save many bytes and run in a short time? Try every set of stretches that fits"
         return Wrong("the layers were cut into equal stretches", why=why, next=then)
     if all(one.is_right or (one.is_late and not _is_proportional(one.case)) for one in placed):
-        why = "all answers are right where backward passes take twice their forward passes, but not elsewhere"
-        then = "a backward pass runs once, with stretches and without: only forward passes run again"
-        return Wrong("seconds of backward passes were counted", why=why, next=then)
+        why = "your answers are right if each backward pass takes twice as long as its forward pass, but not otherwise"
+        then = "add up only forward passes: a backward pass runs once, with or without stretches"
+        return Wrong("the time of backward passes was counted", why=why, next=then)
     if lengths and all(len(one.stretches) < 2 for one in placed):
-        why = "no answer has two stretches"
-        return Wrong("only a single stretch was tried", why=why, next="several may run again, with kept layers between")
+        why = "none of your answers has two stretches"
+        then = "try several stretches, with kept layers between them"
+        return Wrong("your answers never have more than one stretch", why=why, next=then)
     if all(one.is_right or one.is_late for one in placed) and all(one.fewer_again >= 0 for one in placed):
-        why = "no answer runs more layers again than the best step, and those that are wrong take longer"
-        then = "add up the forward seconds of what runs again"
-        return Wrong("the fewest layers run again, not the fewest seconds", why=why, next=then)
+        why = "your answers never run more layers again than the best step, but the wrong ones take longer"
+        then = "add up the forward seconds of the layers that run again"
+        return Wrong("your code minimises the number of layers that run again, not their seconds", why=why, next=then)
     return None
 
 
@@ -77,9 +82,10 @@ def summed_symptom(run: TapeReplay, summed_again_s: list[float]) -> Wrong | None
 
 def _summed(whose: str) -> Wrong:
     return Wrong(
-        "more was counted at the peak than is held at once",
-        why=f"{whose} the best only if the largest stretch runs again while all others are in memory",
-        next="layers after a stretch have run backward when it runs again, and are freed: count the layers before it",
+        "your code counts more at the peak than is held at once",
+        why=f"{whose} the best only if the largest stretch runs again while all other layers are in memory",
+        next="count only the layers before a stretch when it runs again: those after it have run backward and are "
+        "freed",
     )
 
 

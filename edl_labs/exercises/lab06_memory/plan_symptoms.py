@@ -30,39 +30,52 @@ def _at(done: list[Any], op: str, layer: int) -> int:
 
 
 def _copy_mistake(done: list[Any]) -> Wrong | None:
-    tried = f"by the plan {list(TRIED[0])}, "
+    tried = f"with the plan {list(TRIED[0])}, "
     if _at(done, "offload", 0) < _at(done, "forward", 1):
-        why = f"{tried}layer 0 leaves for the host before layer 1 has run"
+        why = f"{tried}layer 0 is copied to the host before layer 1 has run"
         return Wrong(
-            "a layer is copied out before the next one has read it", why=why, next="offload(i) after forward(i + 1)"
+            "a layer is copied out before the next one has read it",
+            why=why,
+            next="call offload(i) after forward(i + 1)",
         )
     if _at(done, "forward", 4) < _at(done, "offload", 0) < len(done):
-        why = f"{tried}the copy of layer 0 begins after all forward passes: its bytes were there at the peak"
-        return Wrong("copies begin when the forward pass is over", why=why, next="offload(i) when layer i + 1 has run")
+        why = f"{tried}the copy of layer 0 begins after all forward passes, so its bytes are in memory at the peak"
+        return Wrong(
+            "copies begin only after the whole forward pass", why=why, next="call offload(i) once layer i + 1 has run"
+        )
     if ("fetch", 2) not in done and ("offload", 2) in done and _at(done, "backward", 4) < len(done):
-        why = f"{tried}layer 2 was not back when layer 3 ran backward, which reads its output"
-        return Wrong("a layer is fetched for its own pass alone", why=why, next="which pass reads layer i first?")
+        why = f"{tried}layer 2 was not back when layer 3, which reads its output, ran backward"
+        return Wrong(
+            "a layer is fetched only for its own pass", why=why, next="which pass is the first to read layer i?"
+        )
     if _at(done, "fetch", 0) < _at(done, "backward", 4):
-        why = f"{tried}layer 0 came back before the first backward pass, though layer 1 reads it three passes later"
-        then = "fetch each one pass before the one that reads it: until then its memory is free"
+        why = f"{tried}layer 0 was fetched before the first backward pass, but layer 1 reads it only three passes later"
+        then = "fetch each layer one pass before the pass that reads it: until then, its memory is free"
         return Wrong("everything is fetched at once", why=why, next=then)
     if _at(done, "backward", 4) < _at(done, "fetch", 2) < len(done):
-        why = f"{tried}layer 2 was fetched right before layer 3 ran backward, which had to wait for it"
-        then = "start a copy back before the pass that comes before the one that reads it"
-        return Wrong("copies come back when they are needed, not before", why=why, next=then)
+        why = f"{tried}layer 2 was fetched right before layer 3 ran backward, so that pass had to wait for it"
+        then = "start each fetch one pass earlier: that pass then hides the copy"
+        return Wrong("fetches start only when their data are needed", why=why, next=then)
     return None
 
 
 def _second_run_mistake(done: list[Any], kept: set[int]) -> Wrong | None:
-    tried = f"by the plan {list(TRIED[1])}, "
+    tried = f"with the plan {list(TRIED[1])}, "
     if {("drop", 0), ("drop", 2)} & set(done) and {0, 2} & kept:
-        why = f"{tried}layer {min({0, 2} & kept)} kept all and was then dropped, with the output that layers read"
+        why = (
+            f"{tried}layer {min({0, 2} & kept)} kept everything and was then dropped, with the output that others read"
+        )
         return Wrong(
-            "a layer that runs again keeps its output", why=why, next="forward(i, keep=False) leaves just that"
+            "the output of a layer that runs again was dropped",
+            why=why,
+            next="call forward(i, keep=False), which keeps only the output",
         )
     if _at(done, "recompute", 0) < _at(done, "backward", 1):
-        why = f"{tried}layer 0 ran again before layer 1 had run backward: what layers 0 and 2 save was there at once"
-        return Wrong("layers run again before it is their turn", why=why, next="recompute(i) right before backward(i)")
+        why = (
+            f"{tried}layer 0 ran again before layer 1 had run backward, so layers 0 and 2 held their activations at "
+            "the same time"
+        )
+        return Wrong("layers run again too early", why=why, next="call recompute(i) right before backward(i)")
     return None
 
 
@@ -70,9 +83,9 @@ def raise_mistake(program: list[Any]) -> Wrong | None:
     """What the operations until an exception show."""
     done = [(entry["op"], entry["layer"]) for entry in program]
     if done and done[-1] == ("backward", 0):
-        why = "a whole step was done on it, and then another one was begun"
-        then = "make a tape of your own for each plan: VirtualTape(step.tape)"
-        return Wrong("plans were tried on the step itself", why=why, next=then)
+        why = "after a whole step on it, your code began another one"
+        then = "create a separate tape for each plan: VirtualTape(step.tape)"
+        return Wrong("your code tries out plans on the step itself", why=why, next=then)
     return None
 
 
@@ -88,22 +101,29 @@ def plan_habit(cases: list[Any], plans: list[list[str]], peaks: list[int], right
         return None
     mixed = [set(plan) for plan in plans]
     if all(len(words) == 1 for words in mixed):
-        why = "in every plan all layers have the same word"
-        return Wrong("one word was taken for all layers", why=why, next="each layer may have its own: 243 plans")
+        why = "in every plan, all layers have the same word"
+        then = "let each layer have its own word, which gives 243 plans"
+        return Wrong("all layers were given the same word", why=why, next=then)
     whole = [sum(layer["activation_bytes"] for layer in case["layers"]) for case in cases]
     roomy = [words for words, case, held in zip(mixed, cases, whole, strict=True) if held <= case["budget_bytes"]]
     late = right.count(False) - len(roomy)
     below = late >= _MANY and all(peak < _ROOM * case["budget_bytes"] for peak, case in zip(peaks, cases, strict=True))
     if below and roomy and all(words != {"keep"} for words in roomy):
-        why = "every plan stays below its budget, and saves bytes where everything fits"
+        why = "every plan stays below its budget, and saves bytes even if everything fits"
         return Wrong(
-            "the least memory was looked for, not the least time", why=why, next="of those that fit, the fastest"
+            "your code minimises memory instead of time",
+            why=why,
+            next="choose the fastest of the plans that fit",
         )
     if all("recompute" not in words or words == {"recompute"} for words in mixed):
-        then = "a layer with many bytes and little work is better run again, while others are copied"
-        return Wrong("single layers are never run again", why="no plan mixes 'recompute' with another word", next=then)
+        then = "try running again a layer with many bytes and little work, while others are copied"
+        why = "no plan mixes 'recompute' with a different word"
+        return Wrong("individual layers are never run again", why=why, next=then)
     if all("offload" not in words or words == {"offload"} for words in mixed):
-        why = "no plan mixes 'offload' with another word: such plans are not tried, or the first that fits is taken"
-        then = "try all three words for each layer, and of all plans that fit take the one of the least time"
+        why = (
+            "no plan mixes 'offload' with a different word: either your code does not try such plans, or it returns "
+            "the first one that fits"
+        )
+        then = "try all three words for each layer, and choose the fastest of all plans that fit"
         return Wrong("individual layers are never copied out", why=why, next=then)
     return None

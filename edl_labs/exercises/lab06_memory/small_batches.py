@@ -25,19 +25,23 @@ class SameOrNot(Exercise):
 
     def compare(self, case: Any, got: Any, want: Any) -> None:
         if got not in ANSWERS:
-            why = f"{got[:30]!r} came back; they are {', '.join(ANSWERS)}"
-            raise Wrong("that is none of the four answers", why=why, next="return one of these words")
+            why = f"got {got[:30]!r}; the answers are {', '.join(ANSWERS)}"
+            raise Wrong("your answer is not one of the four words", why=why, next="return one of these words")
         if got == want:
             return
         if want == "update":
             raise _update_symptom(case)
         if got == "update":
-            why = "all that is done to gradients and to the step is done once a window, as with one large batch"
-            raise Wrong("nothing here changes the update itself", why=why, next="what is done to each micro-batch?")
+            why = "everything that is done to the gradients is done once per window, as with one large batch"
+            raise Wrong(
+                "your answer is update, but nothing here changes the update itself",
+                why=why,
+                next="what is done to each micro-batch?",
+            )
         if want == "statistics" and got == "noise only" and _has(case, "dropout"):
-            why = "a layer normalises with other means here, and a dropout in the same case hid that"
-            then = "the first word of the table that applies to any layer, not the word of the first layer"
-            raise Wrong("a dropout hid a batch norm", why=why, next=then)
+            why = "this job has both a dropout and a layer that normalises with different means"
+            then = "return the first word of the table that applies to any layer, not the word of the first layer"
+            raise Wrong("your answer overlooks a batch norm next to a dropout", why=why, next=then)
         if want == "statistics":
             raise _overlooked_norm(case)
         if got == "statistics":
@@ -53,13 +57,17 @@ class SameOrNot(Exercise):
                 return Wrong(what, why=why, next=then)
         hidden = {right for case, said, right in wrong if said == "noise only" and _has(case, "dropout")}
         if hidden == {"update", "statistics"} and all(said != "no" for _, said, _ in wrong):
-            why = "where several words apply, the answer is the lower one in the table"
-            return Wrong("the words are asked in another order", why=why, next="the table's first word that applies")
+            why = "if several words apply, your answer is the lower one in the table"
+            then = "return the first word of the table that applies"
+            return Wrong("your code checks the words in a different order", why=why, next=then)
         unkept = [case for case, _, right in wrong if right == "statistics" and _is_unkept(case)]
         if len(unkept) == len(wrong) and any(layer["training"] for case in unkept for layer in case["layers"]):
-            why = "without running statistics, in training too, it has only the batch in front of it to measure"
-            then = "running statistics are kept for later: in training, nothing is normalised with them"
-            return Wrong("a batch norm that keeps nothing was taken for one that measures nothing", why=why, next=then)
+            why = (
+                "without running statistics, it normalises with the statistics of the current batch, as it does in "
+                "training"
+            )
+            then = "which statistics does it use in training? Running statistics are only kept for later"
+            return Wrong("a batch norm without running statistics was treated as harmless", why=why, next=then)
         return None
 
     def combine(self, fractions: list[float]) -> float:
@@ -69,26 +77,29 @@ class SameOrNot(Exercise):
     def format_case(self, case: Any) -> str:
         """The layers, and what is done how often."""
         lines = [f"  {', '.join(f'{name} {value}' for name, value in layer.items())}" for layer in case["layers"]]
-        done = ", ".join(f"{name}: once a {case[name]}" for name in _ONCE if case[name])
+        done = ", ".join(f"{name}: once per {case[name]}" for name in _ONCE if case[name])
         return "\n".join([f"{case['optimizer']}; {done or 'no clipping, scaler or scheduler'}", *lines])
 
 
 def _update_symptom(case: Any) -> Wrong:
     done = [name for name in _ONCE if case[name] == "micro-batch"]
     if done == ["clip"]:
-        why = "the sum of clipped gradients is not the clipped sum: it may be longer, and point elsewhere"
-        then = "clip once, when all gradients of the window are added up"
-        return Wrong("clipping each micro-batch was taken for harmless", why=why, next=then)
+        why = "the sum of clipped gradients is not the clipped sum: it may be longer, and have a different direction"
+        then = "compare with clipping once, after all gradients of the window have been added up"
+        return Wrong("clipping each micro-batch was treated as harmless", why=why, next=then)
     if done == ["scaler"]:
-        why = "when the scale changes within a window, its gradients are added up in different units"
-        return Wrong("a scale that moves within the window was overlooked", why=why, next="update it once a window")
+        why = "if the scale changes within a window, gradients with different scales are added up"
+        then = "compare with updating the scale once per window"
+        return Wrong("your answer overlooks a scale that changes within the window", why=why, next=then)
     if done == ["scheduler"]:
-        why = "the learning rate then falls as many times as there are micro-batches"
+        why = "the scheduler then makes a step for each micro-batch instead of one for each update"
         return Wrong(
-            "a schedule that runs ahead was overlooked", why=why, next="a step of the schedule for each update"
+            "your answer overlooks a schedule that runs ahead",
+            why=why,
+            next="compare with one step of the schedule per update",
         )
-    why = "something is done once a micro-batch that one large batch does once"
-    return Wrong("the update is another one", why=why, next="go through clip, scaler and scheduler")
+    why = "something is done for each micro-batch that is done only once for one large batch"
+    return Wrong("your answer overlooks that the update differs", why=why, next="go through clip, scaler and scheduler")
 
 
 def _has(case: Any, kind: str) -> bool:
@@ -102,21 +113,21 @@ def _is_unkept(case: Any) -> bool:
 _TAKEN_FOR_UPDATES = (
     (
         lambda case: case["optimizer"] == "adam",
-        "Adam was taken for another update",
-        "every job with Adam is called one; it divides by roots of squares, of the window's gradient in both cases",
-        "what does the optimizer see, and how often?",
+        "your code treats Adam as a different update",
+        "your answer is update for every job with Adam, but Adam gets the window's gradient in both cases",
+        "what does the optimizer get, and how often?",
     ),
     (
         lambda case: case["clip"] == "window",
-        "clipping once a window was taken for another update",
-        "the window's gradient is that of the large batch, and so is its norm",
+        "your code treats clipping once per window as a different update",
+        "the window's gradient equals that of the large batch, and so does its norm",
         "what is clipped, and how often?",
     ),
     (
         lambda case: any(case[name] != "window" for name in _ONCE),
-        "what is never done was taken for another update",
-        "an empty text says that it is done neither with one large batch nor with micro-batches",
-        "look for what is done once a micro-batch",
+        "your code treats something that is never done as a different update",
+        "an empty text means that it is done neither with one large batch nor with micro-batches",
+        "look for things that are done once per micro-batch",
     ),
 )
 
@@ -125,28 +136,38 @@ def _overlooked_norm(case: Any) -> Wrong:
     norms = [layer for layer in case["layers"] if layer["kind"].endswith("batch_norm")]
     if all(layer["kind"] == "sync_batch_norm" or not layer["training"] for layer in norms):
         if any(layer["kind"] == "sync_batch_norm" and layer["training"] for layer in norms):
-            why = "it gathers what other ranks see in the same pass; micro-batches come one after the other"
-            return Wrong("ranks were taken for micro-batches", why=why, next="which passes does it see at once?")
-        why = "where it keeps no running statistics, it measures in eval mode as well"
-        return Wrong("eval mode was taken for running statistics", why=why, next="what would it normalise with?")
-    why = "in training it normalises with the mean and variance of what it sees at once: one micro-batch"
-    return Wrong("batch norm sees one micro-batch at a time", why=why, next="look for layers that mix examples")
+            why = "it gathers the statistics of other ranks in the same pass, but micro-batches run one after the other"
+            return Wrong(
+                "your answer treats micro-batches like ranks", why=why, next="which passes does this layer combine?"
+            )
+        why = "if it keeps no running statistics, it uses the statistics of the batch in eval mode as well"
+        return Wrong(
+            "eval mode was assumed to mean running statistics", why=why, next="what does this layer normalise with?"
+        )
+    why = "in training, it normalises with the mean and variance of only one micro-batch at a time"
+    return Wrong("your answer overlooks a batch norm in training", why=why, next="look for layers that mix examples")
 
 
 def _harmless_norm(case: Any) -> Wrong:
     if any(layer["kind"].endswith("batch_norm") for layer in case["layers"]):
-        why = "in eval mode it normalises with its running statistics, whatever the batch is"
-        return Wrong("a batch norm in eval mode was treated as one that measures", why=why, next="read its mode")
-    why = "it takes its mean over the features of one example, however many there are"
-    return Wrong("a norm over single examples was taken for one over the batch", why=why, next="over what is its mean?")
+        why = "in eval mode, it normalises with its running statistics, whatever the batch is"
+        return Wrong(
+            "a batch norm in eval mode was treated as one in training", why=why, next="check the mode of the layer"
+        )
+    why = "it computes its mean over the features of one example, however many examples there are"
+    then = "over what does this layer compute its mean?"
+    return Wrong("a norm within each example was treated as one over the batch", why=why, next=then)
 
 
 def _mask_symptom(case: Any, want: str) -> Wrong:
     if want == "noise only":
-        why = "the same number of elements is dropped, and each pass draws its own mask"
-        then = "the gradient is right on average, and differs from step to step"
-        return Wrong("dropout draws other masks", why=why, next=then)
+        why = (
+            "each pass draws its own mask, so the gradient is right on average but differs from that of one large batch"
+        )
+        then = "look for layers that draw random numbers"
+        return Wrong("your answer overlooks a dropout in training", why=why, next=then)
     if any(layer["kind"] == "dropout" and layer["training"] for layer in case["layers"]):
-        return Wrong("a dropout of nothing was taken for noise", why="with p = 0 nothing is dropped", next="read its p")
-    why = "in eval mode it hands on what it gets, whatever its p is"
-    return Wrong("a dropout in eval mode was taken for noise", why=why, next="read its mode")
+        why = "with p = 0, nothing is dropped"
+        return Wrong("a dropout that drops nothing was treated as noise", why=why, next="check its p")
+    why = "in eval mode, dropout returns its input unchanged, whatever its p is"
+    return Wrong("a dropout in eval mode was treated as noise", why=why, next="check the mode of the layer")

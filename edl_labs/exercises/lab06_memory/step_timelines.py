@@ -32,22 +32,32 @@ class MemoryTimeline(Exercise):
     def compare(self, case: Any, got: Any, want: Any) -> None:
         moments = _moments(case)
         if len(got["live"]) != len(moments):
-            why = f"{len(got['live'])} came back for {len(case['layers'])} layers"
-            then = "forward of each layer, backward of each from the last one on, step, zero_grad"
-            raise Wrong("there is not one number for each moment", why=why, next=then)
+            why = f"got {len(got['live'])} numbers for {len(case['layers'])} layers, expected {len(moments)}"
+            then = (
+                "return one number after the forward pass of each layer, after the backward pass of each layer in "
+                "reverse order, after the step, and after zero_grad"
+            )
+            raise Wrong("there must be one number for each moment", why=why, next=then)
         for place, (said, right) in enumerate(zip(got["live"], want["live"], strict=True)):
             if said != right:
                 raise _habit(case, place, got["live"], want["live"]) or _live_symptom(case, place, said, want["live"])
         if got["peak"] != want["peak"] and got["peak"] == want["peak"][::-1]:
-            why = "every number of the list is right, and so are the peak's two, in the other order"
-            raise Wrong("the place of the peak came first, and its bytes second", why=why, next="return bytes, place")
+            why = "the list is right, and so are the two numbers of the peak, but they are swapped"
+            raise Wrong(
+                "your function returned the peak's place first, and its bytes second",
+                why=why,
+                next="return bytes, place",
+            )
         if len(got["peak"]) != 2 or got["peak"][0] != want["peak"][0]:
-            why = "every number of the list is right"
-            raise Wrong("the peak is not the largest of them", why=why, next="return its bytes, then its place")
+            why = "every number in the list is right"
+            then = "return the bytes of the peak, then its place"
+            raise Wrong("the peak is not the largest number in the list", why=why, next=then)
         if got["peak"][1] != want["peak"][1]:
             why = f"the list is right, and its largest number is at {want['peak'][1]}, not at {got['peak'][1]}"
             raise Wrong(
-                "the moment of the peak is another one", why=why, next="the first place in the list that has it"
+                "the place of the peak is wrong",
+                why=why,
+                next="return the first place in the list with the largest number",
             )
 
     def diagnose_all_cases(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
@@ -57,9 +67,9 @@ class MemoryTimeline(Exercise):
             case["first"] and not case["set_to_none"] and one["live"][0] - right["live"][0] == _parameter_bytes(case)
             for case, one, right in wrong
         ):
-            why = "only a first step whose zero_grad fills with zeros is wrong, from its first number on"
-            then = "before the first backward pass there is nothing to fill with zeros"
-            return Wrong("zeroed gradients are there before any were made", why=why, next=then)
+            why = "only first steps with gradients set to zero are wrong, starting with their first number"
+            then = "count no gradients before the first backward pass: there is nothing to set to zero yet"
+            return Wrong("zeroed gradients were counted before they exist", why=why, next=then)
         return None
 
     def format_case(self, case: Any) -> str:
@@ -68,7 +78,7 @@ class MemoryTimeline(Exercise):
         cleared = "set to None" if case["set_to_none"] else "set to zero"
         lines = [
             f"  layer {number}: {layer['parameters']} parameters, {byte_count(layer['activation_bytes'])} saved"
-            f"{', in place: adds nothing' if layer['inplace'] else ''}"
+            f"{', in place, so it adds nothing' if layer['inplace'] else ''}"
             for number, layer in enumerate(case["layers"])
         ]
         return "\n".join([f"{case['optimizer']}, {first}; zero_grad: gradients {cleared}", *lines])
@@ -88,23 +98,24 @@ def _habit(case: Any, place: int, got: list[int], want: list[int]) -> Wrong | No
     """What is wrong with the whole list, or with the way through it."""
     count = len(case["layers"])
     if place == 1 and all(got[i] == want[i] - want[i - 1] for i in range(1, len(want))):
-        why = "from the second number on, each is what a moment adds or lets go of"
-        return Wrong("the list holds changes, not what is live", why=why, next="add them up as you go")
+        why = "starting with the second number, each is the change of the live bytes"
+        return Wrong("the list contains changes instead of live bytes", why=why, next="add up the changes as you go")
     saved = 0 if case["layers"][0]["inplace"] else case["layers"][0]["activation_bytes"]
     if place == 0 and WORD * (got[0] - saved) == want[0] - saved:
-        why = "without what layer 0 saves, the bytes are a quarter of the right number"
-        return Wrong("a parameter was counted as one byte", why=why, next="fp32 has how many bytes each?")
+        why = "apart from what layer 0 saves, your bytes are a quarter of the right number"
+        return Wrong("a parameter was counted as one byte", why=why, next="how many bytes does an fp32 value have?")
     if place != count:
         return None
     made = not (case["set_to_none"] or case["first"])
     gradients = [0 if made else WORD * layer["parameters"] for layer in case["layers"]]
     if sum(gradients[:-1]) and got[count] - want[count] == sum(gradients[:-1]):
-        why = "after the backward pass of the last layer, the gradients of all layers are there"
-        then = "each layer's gradients come with its own backward pass"
-        return Wrong("all gradients are made at once", why=why, next=then)
+        why = "after the backward pass of the last layer, you count the gradients of all layers"
+        then = "add each layer's gradients in its own backward pass"
+        return Wrong("all gradients were added at once", why=why, next=then)
     if got[count] == want[count - 1] - saved + gradients[0] and got[count] != want[count]:
-        why = "what comes and goes first is that of layer 0"
-        return Wrong("the backward pass begins at the first layer", why=why, next="from the last layer to the first")
+        why = "the first gradients that you add, and the first activations that you free, are those of layer 0"
+        then = "go from the last layer to the first"
+        return Wrong("your backward pass begins at the first layer", why=why, next=then)
     return None
 
 
@@ -113,65 +124,75 @@ def _live_symptom(case: Any, place: int, said: Any, want: list[int]) -> Wrong:
     moment, right = _moments(case)[place], want[place]
     parameters = _parameter_bytes(case)
     state = STATES[case["optimizer"]] * parameters
-    why = f"{byte_count(abs(said - right))} too {'many' if said > right else 'few'} after {moment}; all before is right"
+    why = (
+        f"after {moment}, your number is {byte_count(abs(said - right))} too {'large' if said > right else 'small'}; "
+        "all earlier numbers are right"
+    )
     off = said - right
     if place == 0 and state and abs(off) == state:
         if case["first"]:
-            then = "the optimizer makes its state when it is first needed"
-            return Wrong("the optimizer's state is there before its first step", why=why, next=then)
-        return Wrong("the optimizer's state is missing", why=why, next="it stays from one step to the next")
+            then = "add the state when the optimizer first needs it"
+            return Wrong("the optimizer's state was counted before its first step", why=why, next=then)
+        then = "count the state in every later step: it stays in memory"
+        return Wrong("the optimizer's state is missing", why=why, next=then)
     if place == (2 * count if case["first"] else 0) and state and off == state // WORD - state:
-        then = f"each of its values has {WORD} bytes, as a parameter has"
-        return Wrong("the optimizer's state was counted in values, not in bytes", why=why, next=then)
+        then = f"count {WORD} bytes for each of its values, as for a parameter"
+        return Wrong("the optimizer's state was counted in values instead of bytes", why=why, next=then)
     if place < count and abs(off) == parameters:
         if case["set_to_none"] or case["first"]:
             return Wrong(
-                "gradients are there before a backward pass has made them", why=why, next="when do they begin?"
+                "gradients were counted before a backward pass has made them",
+                why=why,
+                next="when do gradients begin to exist?",
             )
-        then = "gradients that are set to zero are still there"
-        return Wrong("gradients of the step before are missing", why=why, next=then)
+        then = "count gradients that are set to zero: they stay in memory"
+        return Wrong("the gradients of the previous step are missing", why=why, next=then)
     if place < count:
         return _forward_symptom(layers, place, off, why)
     if place < 2 * count:
         return _backward_symptom(case, 2 * count - 1 - place, off, why)
     if place == 2 * count and case["first"] and state and off == -state:
-        then = "the optimizer makes it when it first steps, and it stays"
-        return Wrong("the first step makes no optimizer state", why=why, next=then)
+        then = "add it: the optimizer creates its state in its first step, and keeps it"
+        return Wrong("the optimizer's state is missing after the first step", why=why, next=then)
     if place == 2 * count and off == -parameters:
-        return Wrong("the step lets go of the gradients", why=why, next="they are there until zero_grad has run")
+        then = "keep the gradients until zero_grad has run"
+        return Wrong("the gradients were freed in the optimizer's step", why=why, next=then)
     if place == 2 * count:
-        then = "what does the optimizer make in its first step, and what has been let go by now?"
+        then = "what does the optimizer create in its first step, and what has been freed by now?"
         return Wrong("the bytes after the step are wrong", why=why, next=then)
     if abs(off) == parameters:
-        then = "set_to_none lets go of the gradients; otherwise they stay, as zeros"
-        return Wrong("zero_grad was taken for the other kind", why=why, next=then)
-    return Wrong("the bytes after zero_grad are wrong", why=why, next="what has a training run between two steps?")
+        then = "free the gradients only with set_to_none: otherwise they stay in memory as zeros"
+        return Wrong("the two kinds of zero_grad were confused", why=why, next=then)
+    then = "what does a training run keep in memory between two steps?"
+    return Wrong("the bytes after zero_grad are wrong", why=why, next=then)
 
 
 def _forward_symptom(layers: list[Any], place: int, off: int, why: str) -> Wrong:
     layer = layers[place]
     if layer["inplace"] and off == layer["activation_bytes"]:
-        then = "an operation in place writes over what the one before it has saved"
-        return Wrong("what is done in place takes memory of its own", why=why, next=then)
+        then = "add nothing for it: an in-place operation overwrites what the previous one has saved"
+        return Wrong("an in-place layer was counted as using its own memory", why=why, next=then)
     if place and off == -sum(one["activation_bytes"] for one in layers[:place] if not one["inplace"]):
-        then = "each layer's saved bytes wait for its own backward pass"
-        return Wrong("activations of earlier layers were let go in the forward pass", why=why, next=then)
-    return Wrong("the forward pass leaves something else", why=why, next="parameters, states, gradients, what is saved")
+        then = "keep each layer's saved bytes until its own backward pass"
+        return Wrong("activations of earlier layers were freed in the forward pass", why=why, next=then)
+    then = "add up parameters, optimizer state, gradients and what the layers save"
+    return Wrong("the bytes after a forward pass are wrong", why=why, next=then)
 
 
 def _backward_symptom(case: Any, index: int, off: int, why: str) -> Wrong:
     layer = case["layers"][index]
     kept = 0 if layer["inplace"] else layer["activation_bytes"]
     if kept and off == kept:
-        then = "when a layer has run backward, what it saved is no longer needed"
-        return Wrong("activations outlive their backward pass", why=why, next=then)
+        then = "subtract them: after a layer has run backward, what it saved is no longer needed"
+        return Wrong("activations were kept after their backward pass", why=why, next=then)
     if off == -WORD * layer["parameters"]:
-        then = "each layer's backward pass leaves a gradient for every parameter"
-        return Wrong("the backward pass makes no gradients", why=why, next=then)
+        then = "add a gradient for every parameter in its layer's backward pass"
+        return Wrong("the gradients of a backward pass are missing", why=why, next=then)
     if off == WORD * layer["parameters"]:
-        then = "a gradient that is there already is added to in place"
-        return Wrong("gradients that were there are made a second time", why=why, next=then)
+        then = "add no bytes for them: new values are added to an existing gradient in place"
+        return Wrong("gradients that already existed were counted a second time", why=why, next=then)
     if layer["inplace"] and off == -layer["activation_bytes"]:
-        then = "an operation in place added nothing in the forward pass, so nothing of it can go"
-        return Wrong("bytes were freed that were never added", why=why, next=then)
-    return Wrong("the backward pass leaves something else", why=why, next="one thing goes and one thing comes")
+        then = "subtract nothing for it: an in-place operation added nothing in the forward pass"
+        return Wrong("your code frees bytes that were never added", why=why, next=then)
+    then = "which bytes does a layer's backward pass free, and which does it add?"
+    return Wrong("the bytes after a backward pass are wrong", why=why, next=then)

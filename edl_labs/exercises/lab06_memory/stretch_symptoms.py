@@ -25,21 +25,21 @@ def stretches_text(placed: Any) -> str:
 def placed_mistake(text: str, layers: int) -> Wrong | None:
     """What is wrong with the form of the stretches of so many layers."""
     if text == "null":
-        then = "which ways were not tried? Stretches of several layers, and several stretches, with other layers kept"
-        return Wrong("place found no stretches", why="some way fits every budget", next=then)
+        then = "try stretches of several layers, and several stretches, with the other layers kept"
+        return Wrong("place found no stretches", why="for every budget, some set of stretches fits", next=then)
     if text:
         return _beyond(json.loads(text), layers)
-    why = "a stretch is a pair: its first layer, and the layer after its last one"
-    return Wrong("what place gives are no stretches", why=why, next="return a list of (start, stop)")
+    why = "a stretch is a pair of its first layer and the layer after its last one"
+    return Wrong("place did not return stretches", why=why, next="return a list of (start, stop)")
 
 
 def _beyond(stretches: Any, layers: int) -> Wrong | None:
     """A stretch that begins before the first layer, ends behind the last one, or has none."""
     for start, stop in stretches:
         if not 0 <= start < stop <= layers:
-            why = f"({start}, {stop}) of {layers} layers"
-            then = "start is the first layer of the stretch, stop the layer after its last one, at most len(layers)"
-            what = "a stretch has no layer" if start >= stop else "a stretch goes beyond the layers"
+            why = f"got ({start}, {stop}) for {layers} layers"
+            then = "let start be the first layer of the stretch, and stop the layer after its last, at most len(layers)"
+            what = "a stretch contains no layer" if start >= stop else "a stretch goes beyond the layers"
             return Wrong(what, why=why, next=then)
     return None
 
@@ -57,18 +57,20 @@ def step_mistake(program: list[Any]) -> Wrong | None:
     behind = [stop for _, stop in TRIED if ("forward", stop) in done]
     tried = f"with the stretches {list(TRIED)}, "
     if behind and not whole & (inside | set(behind)):
-        why = f"{tried}layers {' and '.join(map(str, behind))} were run again too; they come after a stretch"
-        then = "(start, stop) is range(start, stop): the layer `stop` is kept"
-        return Wrong("the layer after a stretch was taken for one of it", why=why, next=then)
+        why = f"{tried}your code did not keep layers {' and '.join(map(str, behind))}, which come after a stretch"
+        then = "keep the layer `stop`: (start, stop) means range(start, stop)"
+        return Wrong("the layer after a stretch was treated as part of it", why=why, next=then)
     ends = [stop - 1 for _, stop in TRIED if stop - 1 in gone]
     if ends:
-        why = f"{tried}the output of layer {ends[0]} was dropped; the layer after it reads it in its backward pass"
-        return Wrong("the output of a stretch's last layer was let go", why=why, next="drop those before it alone")
+        why = f"{tried}the output of layer {ends[0]} was dropped, but the next layer reads it in its backward pass"
+        return Wrong(
+            "the output of a stretch's last layer was dropped", why=why, next="drop only the outputs before it"
+        )
     again = [layer for op, layer in done if op == "recompute"]
     if again and not gone & inside:
-        then = "only the output of a stretch's last layer is needed before the stretch runs again"
+        then = "drop the others: only the output of a stretch's last layer is needed before the stretch runs again"
         why = f"{tried}layers {', '.join(str(i) for i in sorted(inside))} hold outputs until the backward pass"
-        return Wrong("outputs inside a stretch are never let go", why=why, next=then)
+        return Wrong("outputs inside a stretch are never dropped", why=why, next=then)
     early = [
         start
         for start, stop in TRIED
@@ -76,8 +78,8 @@ def step_mistake(program: list[Any]) -> Wrong | None:
     ]
     if early:
         then = "run a stretch again just before the backward pass of its own last layer"
-        why = f"{tried}layer {early[0]} ran again while layers after its stretch had not run backward"
-        return Wrong("stretches run again before it is their turn", why=why, next=then)
+        why = f"{tried}layer {early[0]} ran again before the layers after its stretch had run backward"
+        return Wrong("stretches run again too early", why=why, next=then)
     return None
 
 
@@ -107,24 +109,26 @@ def gone_symptom(program: list[Any], raised: str, stretches: Any) -> Wrong | Non
     last = next(((op, keep) for op, of, keep in reversed(done) if of == missed), ("", None))
     shown = f"with the stretches {[tuple(one) for one in stretches or ()]}, "
     who = {
-        "drop": f"drop({missed}) let go of it",
-        "backward": f"it went with backward({missed}), which has run already",
-        "forward": f"forward({missed}, keep=False) left its output alone",
+        "drop": f"drop({missed}) freed it",
+        "backward": f"backward({missed}), which has already run, freed it",
+        "forward": f"forward({missed}, keep=False) kept only its output",
         "": f"layer {missed} has not run yet",
-    }.get(last[0], f"{last[0]}({missed}) did not leave it")
-    what = f"{verb}({layer}) needs what layer {missed} " + ("saves" if found["what"] == "activations" else "hands on")
-    return Wrong(f"{what}, and that is gone", why=f"{shown}{who}", next=_kept_how(verb, layer, missed, inside))
+    }.get(last[0], f"{last[0]}({missed}) did not keep it")
+    what = "activations" if found["what"] == "activations" else "output"
+    what = f"{verb}({layer}) cannot find the {what} of layer {missed} in memory"
+    return Wrong(what, why=f"{shown}{who}", next=_kept_how(verb, layer, missed, inside))
 
 
 def _kept_how(verb: str, layer: int, missed: int, inside: range) -> str:
     if verb == "forward":
-        return f"drop({missed}) after layer {layer} has read it, not before"
+        return f"call drop({missed}) only after layer {layer} has read it"
     if missed == layer:
-        return "a layer of a stretch runs again before its own backward pass"
+        return "run each layer of a stretch again before its own backward pass"
     if missed in inside and verb == "recompute":
         return (
-            f"a stretch runs again as a whole, from its first layer on: recompute({missed}) before recompute({layer})"
+            f"run a stretch again as a whole, starting at its first layer: recompute({missed}) before "
+            f"recompute({layer})"
         )
     if missed in inside:
-        return f"the whole stretch runs again before its first backward pass: layer {missed} too"
+        return f"run the whole stretch again before its first backward pass, including layer {missed}"
     return f"keep the output of layer {missed} until layer {layer} has run backward"

@@ -1,5 +1,5 @@
 # %% mistake="all_run_again"
-# told: the last segment never runs again
+# told: the last segment was counted as running again
 from functools import wraps
 
 
@@ -16,14 +16,14 @@ best_segments = _whole(best_segments)
 
 
 # %% mistake="inputs_alone"
-# told: the segment that runs again is not counted
+# told: the segment that runs again was not counted
 def best_segments(layers, saved_per_layer):
     segments = max(2, round(layers**0.5))
     return segments, segments - 1, (segments - 1) * (layers // segments)
 
 
 # %% mistake="last_one_too"
-# told: the last segment is checkpointed too
+# told: the last segment was counted as checkpointed too
 def best_segments(layers, saved_per_layer):
     tried = []
     for segments in range(1, layers + 1):
@@ -36,7 +36,7 @@ def best_segments(layers, saved_per_layer):
 
 
 # %% mistake="more_segments_than_needed"
-# told: as few tensors can be had for less time
+# told: the same number of tensors is possible in less time
 def best_segments(layers, saved_per_layer):
     tried = []
     for segments in range(1, layers + 1):
@@ -53,7 +53,7 @@ def best_segments(layers, saved_per_layer):
 
 
 # %% mistake="rest_is_lost"
-# told: the layers that are left over are in no segment
+# told: the layers that are left over were not counted in any segment
 def best_segments(layers, saved_per_layer):
     tried = [
         (c - 1 + saved_per_layer * (layers // c), (c - 1) * (layers // c), c)

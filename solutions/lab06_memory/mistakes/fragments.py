@@ -19,7 +19,7 @@ why_oom = _large(why_oom)
 
 
 # %% mistake="always_fragments"
-# told: there is not that much memory at all
+# told: there is not that much free memory at all
 from functools import wraps
 
 
@@ -38,7 +38,7 @@ why_oom = _blames(why_oom)
 
 
 # %% mistake="any_pool_of_another_stream"
-# told: no stream has a hole for it in this request's pool
+# told: no stream has a large enough hole in this request's pool
 # %% replace
 if streams:
     return "other stream", returned
@@ -48,7 +48,7 @@ if any(one["stream"] != stream and found >= size for one, found in holes):
 
 
 # %% mistake="any_stream_will_do"
-# told: a hole of another stream has room
+# told: a hole of a different stream has room
 from functools import wraps
 
 
@@ -67,7 +67,7 @@ why_oom = _any(why_oom)
 
 
 # %% mistake="asks_for_the_request"
-# told: the driver cannot give a segment for it
+# told: your answer is 'new segment', but the driver cannot give one
 from functools import wraps
 
 
@@ -109,7 +109,7 @@ why_oom = _added(why_oom)
 
 
 # %% mistake="holes_given_back"
-# told: empty_cache does not give back holes
+# told: holes were counted, but empty_cache does not give them back
 from functools import wraps
 
 
@@ -128,7 +128,7 @@ why_oom = _all_free(why_oom)
 
 
 # %% mistake="never_fragments"
-# told: there would be enough if it were contiguous
+# told: the free memory would be enough if it were contiguous
 from functools import wraps
 
 
@@ -147,7 +147,7 @@ why_oom = _never(why_oom)
 
 
 # %% mistake="own_holes_added_up"
-# told: free blocks of the other pool and of other streams count too
+# told: free blocks of the other pool and of other streams should be counted too
 # %% replace
 everything = free_bytes + sum(found for _, found in holes)
 # %% by
@@ -156,7 +156,7 @@ everything = free_bytes + sum(mine)
 
 
 # %% mistake="own_stream_alone"
-# told: empty segments of other streams go back as well
+# told: empty segments of other streams were not counted
 from functools import wraps
 
 

@@ -1,5 +1,5 @@
 # %% mistake="activations_stay"
-# told: activations outlive their backward pass
+# told: activations were kept after their backward pass
 from functools import wraps
 
 
@@ -35,7 +35,7 @@ timeline = _stateless(timeline)
 
 
 # %% mistake="gradients_from_the_start"
-# told: gradients are there before a backward pass has made them
+# told: gradients were counted before a backward pass has made them
 from functools import wraps
 
 
@@ -57,7 +57,7 @@ timeline = _always(timeline)
 
 
 # %% mistake="gradients_made_twice"
-# told: gradients that were there are made a second time
+# told: gradients that already existed were counted a second time
 from functools import wraps
 
 
@@ -80,7 +80,7 @@ timeline = _twice(timeline)
 
 
 # %% mistake="inplace_takes_memory"
-# told: what is done in place takes memory of its own
+# told: an in-place layer was counted as using its own memory
 from functools import wraps
 
 
@@ -96,7 +96,7 @@ timeline = _of_its_own(timeline)
 
 
 # %% mistake="none_for_zeros"
-# told: zero_grad was taken for the other kind
+# told: the two kinds of zero_grad were confused
 from functools import wraps
 
 
@@ -113,20 +113,20 @@ timeline = _kept(timeline)
 
 
 # %% mistake="peak_at_the_end_of_forward"
-# told: the peak is not the largest of them
+# told: the peak is not the largest number in the list
 def peak(live):
     place = len(live) // 2 - 2
     return live[place], place
 
 
 # %% mistake="place_before_bytes"
-# told: the place of the peak came first, and its bytes second
+# told: your function returned the peak's place first, and its bytes second
 def peak(live):
     return live.index(max(live)), max(live)
 
 
 # %% mistake="state_before_the_first_step"
-# told: the optimizer's state is there before its first step
+# told: the optimizer's state was counted before its first step
 from functools import wraps
 
 
@@ -145,7 +145,7 @@ timeline = _early(timeline)
 
 
 # %% mistake="zeros_are_gone"
-# told: gradients of the step before are missing
+# told: the gradients of the previous step are missing
 from functools import wraps
 
 

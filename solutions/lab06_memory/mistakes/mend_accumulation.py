@@ -1,5 +1,5 @@
 # %% mistake="clears_after_only"
-# told: gradients from before the first window are still there
+# told: gradients from before the first window were not cleared
 def train_accumulated(model, batches, optimizer, *, window):
     losses = []
     for start in range(0, len(batches), window):
@@ -17,7 +17,7 @@ def train_accumulated(model, batches, optimizer, *, window):
 
 
 # %% mistake="clears_before_the_step"
-# told: the weights do not move
+# told: the weights do not change
 def train_accumulated(model, batches, optimizer, *, window):
     losses, total = [], 0.0
     for number, (inputs, labels) in enumerate(batches):
@@ -55,7 +55,7 @@ def train_accumulated(model, batches, optimizer, *, window):
 
 
 # %% mistake="last_window_by_n"
-# told: a shorter window was divided as if it were complete
+# told: a shorter window was divided as if it were a full one
 def train_accumulated(model, batches, optimizer, *, window):
     losses = []
     for start in range(0, len(batches), window):
@@ -75,7 +75,7 @@ def train_accumulated(model, batches, optimizer, *, window):
 
 
 # %% mistake="mean_of_means"
-# told: every micro-batch counts the same, however many of its positions count
+# told: every micro-batch has the same weight, however many of its positions count
 # %% replace
 counted = sum(int((labels != IGNORED).sum()) for _, labels in part)
 # %% by
@@ -108,7 +108,7 @@ def train_accumulated(model, batches, optimizer, *, window):
 
 
 # %% mistake="nan_of_nothing"
-# told: a mean over no positions at all was taken
+# told: your code computes a mean over no positions at all
 def train_accumulated(model, batches, optimizer, *, window):
     losses = []
     for start in range(0, len(batches), window):
@@ -127,7 +127,7 @@ def train_accumulated(model, batches, optimizer, *, window):
 
 
 # %% mistake="never_clears"
-# told: the gradients of the window before are still there
+# told: the gradients of the previous window were not cleared
 def train_accumulated(model, batches, optimizer, *, window):
     losses = []
     optimizer.zero_grad()
@@ -163,7 +163,7 @@ def train_accumulated(model, batches, optimizer, *, window):
 
 
 # %% mistake="padding_in_the_divisor"
-# told: positions that are ignored count in the divisor
+# told: the divisor includes positions that are ignored
 # %% replace
 counted = sum(int((labels != IGNORED).sum()) for _, labels in part)
 # %% by
@@ -206,7 +206,7 @@ def train_accumulated(model, batches, optimizer, *, window):
 
 
 # %% mistake="tail_is_lost"
-# told: the micro-batches at the end never reach a step
+# told: the last micro-batches are not followed by a step
 def train_accumulated(model, batches, optimizer, *, window):
     losses = []
     for start in range(0, len(batches), window):

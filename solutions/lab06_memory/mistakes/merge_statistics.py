@@ -7,7 +7,7 @@ def merge_statistics(parts):
 
 
 # %% mistake="momentum_of_the_old"
-# told: old and new are weighed the wrong way round
+# told: the weights of the old and the new value are swapped
 from functools import wraps
 
 
@@ -23,7 +23,7 @@ running_statistics = _turned(running_statistics)
 
 
 # %% mistake="one_update_a_part"
-# told: the running statistics move once a part
+# told: the running statistics are updated once per part
 def running_statistics(running, parts, *, momentum):
     mean, variance = running
     for part in parts:
@@ -34,7 +34,7 @@ def running_statistics(running, parts, *, momentum):
 
 
 # %% mistake="parts_weigh_the_same"
-# told: parts of different sizes weigh the same in the mean
+# told: parts of different sizes have the same weight in the mean
 def merge_statistics(parts):
     mean = sum(part["mean"] for part in parts) / len(parts)
     return mean, sum(
@@ -43,7 +43,7 @@ def merge_statistics(parts):
 
 
 # %% mistake="running_kept_biased"
-# told: the running variance is kept biased
+# told: the running variance should be unbiased
 def running_statistics(running, parts, *, momentum):
     return tuple(
         (1 - momentum) * old + momentum * new
@@ -52,7 +52,7 @@ def running_statistics(running, parts, *, momentum):
 
 
 # %% mistake="squares_cancel"
-# told: the digits of the variance cancel
+# told: most digits of the variance cancel
 def merge_statistics(parts):
     count = sum(part["count"] for part in parts)
     mean = sum(part["count"] * part["mean"] for part in parts) / count
@@ -64,7 +64,7 @@ def merge_statistics(parts):
 
 
 # %% mistake="variance_of_a_sample"
-# told: the batch is normalised with the biased variance
+# told: the variance of the batch should be biased
 from functools import wraps
 
 

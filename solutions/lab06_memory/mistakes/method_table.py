@@ -1,5 +1,5 @@
 # %% mistake="all_reduces_forgotten"
-# told: fewer all-reduces were not counted
+# told: your answer ignores that there are fewer all-reduces
 from functools import wraps
 
 
@@ -15,7 +15,7 @@ effect = _other(effect)
 
 
 # %% mistake="cache_is_memory"
-# told: empty_cache frees nothing that is in use
+# told: your answer assumes that empty_cache frees memory that is in use
 from functools import wraps
 
 
@@ -32,7 +32,7 @@ effect = _other(effect)
 
 
 # %% mistake="copies_always_cost"
-# told: copies that overlap passes were charged in full
+# told: copies that overlap passes were counted in full
 from functools import wraps
 
 
@@ -66,7 +66,7 @@ effect = _other(effect)
 
 
 # %% mistake="grows_for_free"
-# told: the larger batch takes the memory that was won
+# told: your answer ignores that the larger batch uses the memory that was saved
 from functools import wraps
 
 

@@ -1,12 +1,12 @@
 # %% mistake="copies_everything"
-# told: copies that are not over yet still hold their memory
+# told: the step exceeds its budget although layers are copied out
 def do_step(step, budget_bytes):
     """Copies all that can be copied, whatever the copies take."""
     issue(step, ("offload",) * (len(step.tape.layers) - 1) + ("keep",))
 
 
 # %% mistake="fetches_late"
-# told: copies come back when they are needed, not before
+# told: fetches start only when their data are needed
 from functools import wraps
 
 
@@ -41,7 +41,7 @@ do_step = _late(do_step)
 
 
 # %% mistake="ignores_the_budget"
-# told: everything is kept, and it does not fit
+# told: everything is kept, but it does not fit
 def do_step(step, budget_bytes):
     issue(step, ("keep",) * len(step.tape.layers))
 
@@ -63,7 +63,7 @@ def do_step(step, budget_bytes):
 
 
 # %% mistake="saves_what_fits"
-# told: bytes are saved where everything fits
+# told: bytes are saved although everything fits
 from functools import wraps
 
 

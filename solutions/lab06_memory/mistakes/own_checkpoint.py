@@ -1,5 +1,5 @@
 # %% mistake="autocast_forgotten"
-# told: the second run computes in another dtype than the first
+# told: the second run computes in a different dtype than the first
 class Checkpoint(torch.autograd.Function):
     @staticmethod
     def forward(ctx, run, *inputs):
@@ -43,7 +43,7 @@ inputs = [
 
 
 # %% mistake="generator_left_behind"
-# told: the second run moves the random numbers of all that comes after
+# told: the second run changes all later random numbers
 class Checkpoint(torch.autograd.Function):
     @staticmethod
     def forward(ctx, run, *inputs):
@@ -107,7 +107,7 @@ inputs = [
 
 
 # %% mistake="keeps_the_graph"
-# told: more than the inputs is kept
+# told: your code keeps more than the inputs
 class Checkpoint(torch.autograd.Function):
     @staticmethod
     def forward(ctx, run, *inputs):
@@ -129,7 +129,7 @@ class Checkpoint(torch.autograd.Function):
 
 
 # %% mistake="keeps_the_seed"
-# told: the seed was kept instead of the generator's state
+# told: your code saves the seed instead of the generator's state
 # %% replace
 ctx.random_state = torch.get_rng_state()
 # %% by
@@ -141,7 +141,7 @@ torch.manual_seed(ctx.seed)
 
 
 # %% mistake="numbers_at_the_end"
-# told: the second run gets its inputs in another order
+# told: the second run gets its inputs in a different order
 # %% replace
 output = ctx.run(*inputs)
 # %% by
@@ -149,7 +149,7 @@ output = ctx.run(*sorted(inputs, key=lambda one: not isinstance(one, torch.Tenso
 
 
 # %% mistake="other_mask"
-# told: the second run drops other elements than the first
+# told: the second run drops different elements than the first
 # %% replace
 torch.set_rng_state(ctx.random_state)
 # %% by
@@ -171,7 +171,7 @@ class Checkpoint(torch.autograd.Function):
 
 
 # %% mistake="usual_autocast"
-# told: autocast is on again, with another dtype
+# told: autocast is on in the second run, but with a different dtype
 # %% replace
 with (
     torch.random.fork_rng(devices=[]),

@@ -23,7 +23,7 @@ def run_step(step, stretches):
 
 
 # %% mistake="backward_counts_too"
-# told: seconds of backward passes were counted
+# told: the time of backward passes was counted
 # %% replace
 whole, longer_s = (
     whole + layer["activation_bytes"],
@@ -35,7 +35,7 @@ longer_s += layer["forward_s"] + layer["backward_s"]
 
 
 # %% mistake="equal_counts"
-# told: other stretches would take less time
+# told: different stretches would take less time
 from functools import wraps
 
 
@@ -109,7 +109,7 @@ def place(layers, budget_bytes):
 
 
 # %% mistake="input_is_gone"
-# told: the output of a stretch's last layer was let go
+# told: the output of a stretch's last layer was dropped
 # %% replace
 if i - 1 in ends and ends[i - 1][1] != i:
     step.drop(i - 1)
@@ -119,7 +119,7 @@ if i - 1 in ends:
 
 
 # %% mistake="keeps_everything"
-# told: everything is kept, and it does not fit
+# told: everything is kept, but it does not fit
 def place(layers, budget_bytes):
     return []
 
@@ -141,7 +141,7 @@ place = _again(place)
 
 
 # %% mistake="outputs_stay"
-# told: outputs inside a stretch are never let go
+# told: outputs inside a stretch are never dropped
 # %% replace
 if i - 1 in ends and ends[i - 1][1] != i:
     step.drop(i - 1)
@@ -165,7 +165,7 @@ place = _never_all(place)
 
 
 # %% mistake="sums_up_what_waits"
-# told: more was counted at the peak than is held at once
+# told: your code counts more at the peak than is held at once
 def place(layers, budget_bytes):
     """Counts all that waits after the forward pass, and the largest stretch beside it."""
     fitting = []

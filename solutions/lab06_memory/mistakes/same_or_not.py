@@ -1,5 +1,5 @@
 # %% mistake="clipping_is_harmless"
-# told: clipping each micro-batch was taken for harmless
+# told: clipping each micro-batch was treated as harmless
 from functools import wraps
 
 
@@ -15,7 +15,7 @@ what_differs = _other(what_differs)
 
 
 # %% mistake="every_norm_measures"
-# told: a norm over single examples was taken for one over the batch
+# told: a norm within each example was treated as one over the batch
 from functools import wraps
 
 
@@ -37,7 +37,7 @@ what_differs = _other(what_differs)
 
 
 # %% mistake="frozen_norm_differs"
-# told: a batch norm in eval mode was treated as one that measures
+# told: a batch norm in eval mode was treated as one in training
 def what_differs(job):
     if "micro-batch" in (job["clip"], job["scaler"], job["scheduler"]):
         return "update"
@@ -53,7 +53,7 @@ def what_differs(job):
 
 
 # %% mistake="masks_do_not_count"
-# told: dropout draws other masks
+# told: your answer overlooks a dropout in training
 from functools import wraps
 
 
@@ -70,7 +70,7 @@ what_differs = _other(what_differs)
 
 
 # %% mistake="ranks_for_parts"
-# told: ranks were taken for micro-batches
+# told: your answer treats micro-batches like ranks
 from functools import wraps
 
 

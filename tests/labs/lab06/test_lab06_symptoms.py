@@ -88,26 +88,26 @@ FORWARD = [("forward", i, i in (2, 5)) for i in range(6)]
     [
         (
             [*FORWARD, ("backward", 5), ("drop", 3), ("drop", 4), ("recompute", 4)],
-            "recompute(4) needs what layer 3 hands on, and that is gone",
-            "drop(3) let go of it",
+            "recompute(4) cannot find the output of layer 3 in memory",
+            "drop(3) freed it",
             "recompute(3) before recompute(4)",
         ),
         (
             [*FORWARD, ("backward", 5), ("backward", 4)],
-            "backward(4) needs what layer 4 saves, and that is gone",
-            "forward(4, keep=False) left its output alone",
-            "runs again before its own backward pass",
+            "backward(4) cannot find the activations of layer 4 in memory",
+            "forward(4, keep=False) kept only its output",
+            "again before its own backward pass",
         ),
         (
             [*FORWARD[:3], ("drop", 2), ("forward", 3, False)],
-            "forward(3) needs what layer 2 hands on, and that is gone",
-            "drop(2) let go of it",
+            "forward(3) cannot find the output of layer 2 in memory",
+            "drop(2) freed it",
             "drop(2) after layer 3 has read it",
         ),
         (
             [*FORWARD, ("drop", 4), ("backward", 5)],
-            "backward(5) needs what layer 4 hands on, and that is gone",
-            "drop(4) let go of it",
+            "backward(5) cannot find the output of layer 4 in memory",
+            "drop(4) freed it",
             "keep the output of layer 4 until layer 5 has run backward",
         ),
     ],
@@ -153,8 +153,8 @@ def test_who_sums_up_what_waits_is_told_that_it_is_gone():
     unfitting = placed([], again_s=-1.0)
     other = placed([(0, 2), (3, 4)], again_s=2.5, summed=(2.0, 3.0))
 
-    assert "more was counted at the peak than is held at once" == placement_habit([*slow, unfitting]).what
-    assert "more was counted at the peak than is held at once" != _what(placement_habit([*slow, unfitting, other]))
+    assert "your code counts more at the peak than is held at once" == placement_habit([*slow, unfitting]).what
+    assert "your code counts more at the peak than is held at once" != _what(placement_habit([*slow, unfitting, other]))
 
 
 def test_equal_cuts_are_named_unless_they_depend_on_more_than_the_layers():
@@ -210,8 +210,8 @@ def test_run_step_is_looked_at_before_place_is_written(exercises, solution):
         for i in range(6):
             step.forward(i, keep=True)
 
-    assert "run_step is right, and place is not written yet" == _told_alone(exercises, solution["run_step"])
-    assert "outputs inside a stretch are never let go" == _told_alone(exercises, outputs_stay)
+    assert "run_step is right, but place is not written yet" == _told_alone(exercises, solution["run_step"])
+    assert "outputs inside a stretch are never dropped" == _told_alone(exercises, outputs_stay)
     assert "the step is incomplete" == _told_alone(exercises, stops)
 
 

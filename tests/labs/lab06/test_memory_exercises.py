@@ -104,7 +104,7 @@ def test_the_peak_and_its_place_in_the_other_order_are_told(exercises, solution)
     live = solution["timeline"](case["layers"], **options)
     want = {"live": live, "peak": list(solution["peak"](live))}
 
-    with pytest.raises(Wrong, match="the place of the peak came first"):
+    with pytest.raises(Wrong, match="your function returned the peak's place first"):
         spec.compare(case, {"live": live, "peak": want["peak"][::-1]}, want)
 
 
@@ -127,7 +127,7 @@ def test_a_weight_that_differs_is_named_by_its_place():
     ("losses", "said"),
     [
         ([3.0, 5.0], "the mean of its last micro-batch"),
-        ([2.0, 5.0], "its last micro-batch's part of it"),
+        ([2.0, 5.0], "its last micro-batch's contribution to it"),
         ([2.5, 5.0], "the mean of its micro-batches' means"),
         ([5.0, 5.0], "the sum of its micro-batches' means"),
         ([8.0, 10.0], "a sum that is not divided"),

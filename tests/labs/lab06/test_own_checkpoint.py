@@ -276,8 +276,8 @@ def test_every_honest_form_earns_all(judged, kind):
 def test_a_graph_that_is_kept_behind_hooks_of_ones_own_is_seen_by_what_is_read_later(judged):
     outcome = judged("own_checkpoint", Checkpoint=KeepsAGraphOfItsOwn)
 
-    assert "more than the inputs is kept" == outcome.what
-    assert "were there before it" in outcome.why
+    assert "your code keeps more than the inputs" == outcome.what
+    assert "were kept for it" in outcome.why
 
 
 def test_a_student_is_given_what_apply_gets(exercises):
