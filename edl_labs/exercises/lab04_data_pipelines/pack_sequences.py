@@ -162,7 +162,7 @@ def _replayed(case: Any, text: str) -> PackedBins:
         raise Wrong(
             "the tree's record cannot be replayed",
             why=str(getattr(error, "what", error))[:200],
-            next="use only the given tree's own calls; do not touch its record",
+            next="use only the given tree's own methods, and do not change its record",
         ) from None
 
 

@@ -128,6 +128,6 @@ def batch_is_lacking(number: int, program: Any, plan: JobPlan) -> Wrong:
         )
     return Wrong(
         f"KeyError: {number}: your code looked up batch {number}, which was never read",
-        why=f"the batches have the numbers 0 to {plan.batches - 1}, including the last one",
+        why=f"the batches are numbered from 0 to {plan.batches - 1}, inclusive",
         next="check your range, since range(n) ends at n - 1; or read a batch when it is needed for the first time",
     )

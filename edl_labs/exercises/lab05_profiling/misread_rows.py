@@ -100,7 +100,7 @@ _DIFFICULTIES = (
         "touching",
         "a row that begins exactly when another one ends was counted as inside that one",
         "if there is a gap between such rows",
-        "compare with <=, not <: a row that ends at some moment has ended for a row that begins at that moment",
+        "compare with <=, not <: if one row ends exactly when another one begins, it has already ended",
     ),
     (
         "together",
@@ -155,17 +155,21 @@ def _apart(entry: Any) -> float:
 
 
 _TWO = (
-    "use two tests in this order: work that exceeds the CPU's peak within cuda_s ran on the GPU; else compare the "
-    "columns"
+    "use two tests in this order: work that exceeds the CPU's peak within cuda_s ran on the GPU; otherwise, "
+    "compare the columns"
 )
 _EITHER = "compare abs(cuda_s - cpu_s): two readings of one clock differ by at most 5 % of cpu_s, up or down"
 _RULES: tuple[tuple[str, str, Callable[[Any, float], bool]], ...] = (
     (
-        "only the columns decided: your code ignores the CPU's peak, or tests it too late",
+        "your answers depend only on the columns: your code ignores the CPU's peak, or tests it too late",
         _TWO,
         lambda e, p: abs(_apart(e)) <= 0.05,
     ),
-    ("only the CPU's peak decided: your code never compares the columns", _TWO, lambda e, p: not _fast(e, p)),
+    (
+        "your answers depend only on the CPU's peak: your code never compares the columns",
+        _TWO,
+        lambda e, p: not _fast(e, p),
+    ),
     ("ran_on always returned the GPU", "a CUDA column by itself proves nothing: " + _TWO, lambda e, p: False),
     ("ran_on always returned the CPU", _TWO, lambda e, p: True),
     (

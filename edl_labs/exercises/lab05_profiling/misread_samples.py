@@ -98,7 +98,7 @@ _READINGS: list[tuple[Callable[[Any, Rows, Rows], bool], str, str, str]] = [
         _without_own,
         "a frame's own samples are missing from its total",
         "a frame that is running is on the stack as well",
-        "count every sample that has the frame on its stack in its total, even if the frame is the last one there",
+        "count in its total every sample that has the frame on its stack, even if the frame is the last one there",
     ),
     (
         _whole_run_over_the_window,

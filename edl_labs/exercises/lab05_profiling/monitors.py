@@ -37,7 +37,7 @@ class ReadTheMonitors(Exercise):
         if len(got) != 2:
             raise Wrong(
                 "your function must return two words",
-                why=f"it returned {len(got)}",
+                why=f"the number of returned values is {len(got)}",
                 next="return the resource first, then the tool",
             )
         if got[0] not in RESOURCES:

@@ -63,7 +63,7 @@ class UtilisationLies(Exercise):
         if len(got) != 2:
             raise Wrong(
                 "your function must return two shares",
-                why=f"it returned {len(got)}",
+                why=f"the number of returned values is {len(got)}",
                 next="return the utilisation first, then the SMs' share",
             )
         if not close(got[0], want[0], rtol=1e-6):

@@ -191,7 +191,7 @@ def _judge_charges(mine: dict[tuple[str, str], float], rights: dict[tuple[str, s
     sums = [
         {of: sum(spent for (one, _), spent in side.items() if one == of) for of in PATTERNS} for side in (mine, rights)
     ]
-    why = f"{line} by {pattern}: expected {rights.get(wrong[0], 0.0):.3g} s, got {mine.get(wrong[0], 0.0):.3g} s"
+    why = f"for {line} and {pattern}: expected {rights.get(wrong[0], 0.0):.3g} s, got {mine.get(wrong[0], 0.0):.3g} s"
     if all(close(sums[0][of], sums[1][of], atol=_NOTHING_S) for of in PATTERNS):
         then = "which line does each piece belong to? Charge the cost of a wait to the line of that wait"
         raise Wrong("each pattern has the right seconds, but at the wrong lines", why=why, next=then)
@@ -255,7 +255,9 @@ def _gain_symptom(cause: str, *, said: Any, right: float) -> Wrong:
         )
     more = type(said) in (int, float) and said > right
     return Wrong(
-        f"removing {cause} gains less than your answer" if more else f"the speed-up from removing {cause} is wrong",
+        f"removing {cause} gains less than your answer says"
+        if more
+        else f"the speed-up from removing {cause} is wrong",
         why=f"expected {right:.4g}, got {_short(said)}; {_REMOVED[cause]}",
         next="compare your changed step with the table in the text, operation by operation, then run step_s on it",
     )
@@ -268,8 +270,7 @@ def _short(said: Any) -> str:
 _IF = {
     "gpu": "a step is bound by its GPU if kernels run for more of the window than anything else costs",
     "launch": "a step is bound by launches if the device waits for calls and Python, while the host waits for nothing",
-    "synchronisation": "a wait counts only if the device runs out of work in it; the wait for the device's work is "
-    "free",
+    "synchronisation": "a wait counts only if the device then has no work; waiting while the device works is free",
     "data": "loading counts only while nothing runs on the device; during kernels it is free",
     "copy": "a copy counts only while no kernel overlaps it",
 }

@@ -127,7 +127,7 @@ _LAYOUTS: tuple[tuple[Callable[[Any], list[str]], tuple[str, str, str]], ...] = 
         (
             "the first cycle began before the skipped steps were over",
             "your code only overwrites its first skip_first states with 'none'",
-            "begin the first cycle, its wait included, at step skip_first",
+            "begin the first cycle, including its wait, at step skip_first",
         ),
     ),
 )

@@ -68,7 +68,7 @@ def _moved(off: list[Charges], spans: list[Any]) -> Wrong | None:
     if any(not close(sum(one.values()), 0.0, atol=len(one) * _NOTHING_S) for one in wrong):
         return None
     place, by = max(wrong[0].items(), key=lambda item: item[1])
-    why = f"{place[1]} is charged {seconds(by)} too much by {place[0]}"
+    why = f"{place[1]} is charged {seconds(by)} too much for {place[0]}"
     overlap = all(_overlap(of) for one, of in zip(off, spans, strict=True) if one)
     if overlap and all(lost == more == {"gpu"} for lost, more in kinds):
         then = "go through the kernels by their start: where they overlap, the time belongs to the one that began first"
@@ -91,7 +91,7 @@ def _left_out(off: list[Charges], spans: list[Any]) -> Wrong | None:
         if -sum(one.values()) > python_s + len(one) * _NOTHING_S:
             return None
     place, by = min(next(one for one in off if one).items(), key=lambda item: item[1])
-    why = f"{place[1]} is charged {seconds(-by)} too little by {place[0]}; kernels and loads are right"
+    why = f"{place[1]} is charged {seconds(-by)} too little for {place[0]}; kernels and loads are right"
     then = "charge both calls and Python in a gap: both keep the device waiting"
     return Wrong("Python in the gaps is not charged to any line", why=why, next=then)
 
@@ -106,7 +106,7 @@ def _replaced(off: list[Charges], mine: list[Charges]) -> Wrong | None:
     if any(by > 0 or left <= _NOTHING_S for _, by, left in rows) or len({of for (of, _), *_ in rows}) < 2:
         return None
     place, by, _ = min(rows, key=lambda row: row[1])
-    why = f"your charges have the right keys, but {place[1]} is charged {seconds(-by)} too little by {place[0]}"
+    why = f"your charges have the right keys, but {place[1]} is charged {seconds(-by)} too little for {place[0]}"
     then = "add to the previous value, as charged[place] += … does: a key may be charged more than once"
     return Wrong("a later charge of a line replaced an earlier one", why=why, next=then)
 

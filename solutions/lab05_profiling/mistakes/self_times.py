@@ -24,7 +24,7 @@ def ran_on(entry, *, cpu_flop_per_s):
 
 
 # %% mistake="columns_alone"
-# told: only the columns decided
+# told: your answers depend only on the columns
 def ran_on(entry, *, cpu_flop_per_s):
     return (
         "cpu"

@@ -77,7 +77,7 @@ def test_a_removal_that_fits_all_cases_but_one_is_not_told(gained, solution):
 
     outcome = gained(most)
 
-    assert "removing launch gains less than your answer" == outcome.what
+    assert "removing launch gains less than your answer says" == outcome.what
     assert "launches with only Python between them become one" in outcome.why
 
 
