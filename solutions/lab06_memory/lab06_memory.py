@@ -992,7 +992,7 @@ with requires_solution("merge_statistics"):
 # | `step.backward(i)` | needs everything that layer i saves and the output of layer i - 1; frees layer i |
 # | `step.replay()` | has `.peak_bytes`, `.makespan_s`, `.recomputed_s`, and `.plot()` |
 #
-# If an error says that an output `is not there`, it was dropped, or its layer has run backward or has not run yet.
+# If an error says that an output `is not in memory`, it was dropped, or its layer has run backward or has not run yet.
 
 # %%
 sizes = {"activation_bytes": 9_000_000, "output_bytes": 2_000_000}

@@ -170,7 +170,7 @@ _RULES: tuple[tuple[str, str, Callable[[Any, float], bool]], ...] = (
         _TWO,
         lambda e, p: not _fast(e, p),
     ),
-    ("ran_on always returned the GPU", "a CUDA column by itself proves nothing: " + _TWO, lambda e, p: False),
+    ("ran_on always returned the GPU", "a CUDA column alone proves nothing: " + _TWO, lambda e, p: False),
     ("ran_on always returned the CPU", _TWO, lambda e, p: True),
     (
         "every cuda_s below cpu_s was accepted as a reading of the same clock",

@@ -224,7 +224,7 @@ def _device_symptom(entry: Any, said: str, right: str, *, peak: float) -> Wrong:
     if right == "cpu":
         return Wrong(
             "an operator that never left the CPU was assigned to the GPU",
-            why=f"a CUDA column by itself proves nothing: {rate}",
+            why=f"a CUDA column alone proves nothing: {rate}",
             next="when are the two columns two readings of the same wall clock?" if entry["flop"] else _NO_FLOP,
         )
     return Wrong(

@@ -116,9 +116,7 @@ def _for_holes(case: Any, said: str) -> Wrong:
 
 
 def _for_segments(case: Any, said: str) -> Wrong:
-    why = (
-        "the driver is asked for a whole segment of 2 MiB, 20 MiB, or a multiple of 2 MiB, not for the requested bytes"
-    )
+    why = "torch requests a whole segment of 2 MiB, 20 MiB, or a multiple of 2 MiB from the driver, not just your bytes"
     return Wrong(
         "your answer is 'new segment', but the driver cannot give one",
         why=why,

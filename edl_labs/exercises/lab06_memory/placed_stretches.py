@@ -266,7 +266,7 @@ def _raised(text: str) -> Wrong:
 
 
 def _alone(case: Any, got: Any) -> Wrong:
-    """What `run_step` comes to by itself, while `place` is not written."""
+    """What a `run_step` comes to while `place` is not written."""
     program = _entries(got["trial"])
     found = _step_symptom(program, got["stopped"])
     if found or got["stopped"]:

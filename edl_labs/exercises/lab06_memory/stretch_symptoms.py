@@ -90,7 +90,7 @@ def raised_text(error: Exception) -> str:
 
 _GONE = re.compile(
     r"layer (?P<layer>\d+) \(.*?\) cannot run (?P<verb>\w+)\s+why:\s+(?P<whose>.*?)(?:'s)? "
-    r"(?P<what>output|activations) (?:is|are) not there"
+    r"(?P<what>output|activations) (?:is|are) not in memory"
 )
 
 

@@ -102,7 +102,7 @@ FORWARD = [("forward", i, i in (2, 5)) for i in range(6)]
             [*FORWARD[:3], ("drop", 2), ("forward", 3, False)],
             "forward(3) cannot find the output of layer 2 in memory",
             "drop(2) freed it",
-            "drop(2) after layer 3 has read it",
+            "call drop(2) only after layer 3 has read it",
         ),
         (
             [*FORWARD, ("drop", 4), ("backward", 5)],
