@@ -35,7 +35,7 @@ function ask(kind, options) {
       data.error ? reject(new Error(data.error)) : resolve(data.result);
     };
     worker.onerror = (event) => {
-      waiting.forEach(({ reject }) => reject(new Error(event.message || "this browser cannot run it")));
+      waiting.forEach(({ reject }) => reject(new Error(event.message || "this browser cannot run Python")));
       stop();
     };
   }
@@ -58,7 +58,7 @@ function waits(place) {
   box.className = "edl-loading";
   bar.setAttribute("aria-label", "loading Python");
   Object.assign(bar, { max: 1, value: 0 });
-  said.textContent = "asking this site for Python, 13 MB, once";
+  said.textContent = "loading Python from this site (13 MB, only once)";
   box.append(bar, said);
   place.append(box);
 }
@@ -224,7 +224,7 @@ async function explorer(place) {
       drawn();
       told.textContent = `modelled: ${result.told}`;
     } catch (error) {
-      told.textContent = `${error.message}. The picture above is of the setting before.`;
+      told.textContent = `${error.message}. The picture above shows the previous setting.`;
     }
     busy = false;
     if (again) { again = false; update(); }

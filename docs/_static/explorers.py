@@ -39,7 +39,7 @@ CONTROLS: dict[str, list[tuple[str, str, list[Any], str, int]]] = {
         ("chip", "GPU", ["T4", "A100", "H200"], "choice", 1),
         ("launch_s", "launch overhead", _steps(1e-6, 50e-6, 25), "s", 10),
         ("kernel_s", "kernel time", _steps(1e-6, 1e-3, 25), "s", 14),
-        ("share", "chunk of all bytes", [2.0**-power for power in range(8, -1, -1)], "%", 5),
+        ("share", "chunk, share of all bytes", [2.0**-power for power in range(8, -1, -1)], "%", 5),
     ],
     "roofline": [
         ("chip", "GPU", ["T4", "V100", "A100", "H100", "H200", "B200"], "choice", 3),
@@ -55,7 +55,7 @@ CONTROLS: dict[str, list[tuple[str, str, list[Any], str, int]]] = {
     ],
     "slow_rank": [
         ("ranks", "ranks", [2, 3, 4, 6, 8], "", 2),
-        ("slowdown", "the last one's time", [1, 1.1, 1.2, 1.3, 1.5, 2], "times", 3),
+        ("slowdown", "time of the last rank", [1, 1.1, 1.2, 1.3, 1.5, 2], "times", 3),
         ("megabytes", "gradients, MB", [1, 4, 16, 64, 256, 1024], "", 3),
     ],
 }
@@ -87,7 +87,7 @@ def streams(*, chunks: int, count: int) -> dict[str, Any]:
     line = gpu.timeline
     hidden = percent(line.hidden_copy_fraction, digits=2)
     plural = "" if chunks == 1 else "s"
-    told = f"{chunks} chunk{plural}: {seconds(line.makespan_s)}, {hidden} of the copying hides behind kernels"
+    told = f"{chunks} chunk{plural}: {seconds(line.makespan_s)}, {hidden} of the copying overlaps with kernels"
     return lanes(line, told)
 
 
@@ -117,7 +117,7 @@ def roofline(*, chip: str, dtype: str, m: int, n: int, k: int) -> dict[str, Any]
     limit = "memory" if intensity < peak / byte_per_s else "compute"
     told = (
         f"{intensity:.3g} FLOP/B, ridge at {peak / byte_per_s:.3g} FLOP/B: at most {rate(reached)}, "
-        f"limited by {limit}, {seconds(product.total_flops / reached)} at the least"
+        f"limited by {limit}, takes at least {seconds(product.total_flops / reached)}"
     )
     return {"told": told, "peak_flop_per_s": peak, "byte_per_s": byte_per_s, "point": [intensity, reached]}
 
@@ -149,11 +149,11 @@ def slow_rank(*, ranks: int, slowdown: float, megabytes: float) -> dict[str, Any
     spans = []
     for span in line.spans:
         if span.waited_s:
-            spans.append([span.rank, "wait", "waits for the others", span.start_s - span.waited_s, span.start_s])
+            spans.append([span.rank, "wait", "waits for the other ranks", span.start_s - span.waited_s, span.start_s])
         spans.append([span.rank, "comm" if span.kind == "collective" else span.kind, span.name, *_ends(span)])
     busy = sum(line.of(rank).busy_s("kernel") for rank in range(ranks)) / (ranks * line.makespan_s)
     told = f"{ranks} ranks, {byte_count(megabytes * 1e6)} of gradients: {seconds(line.makespan_s)} for three steps, "
-    return drawn(rows, spans, line.makespan_s, f"{told}GPUs compute {percent(busy)} of it")
+    return drawn(rows, spans, line.makespan_s, f"{told}of which GPUs compute {percent(busy)}")
 
 
 def _ends(span: Any) -> tuple[float, float]:
