@@ -443,7 +443,7 @@ with requires_solution("calibrate"):
 #
 # A tensor core multiplies int8 by int8 and adds up in int32. Everything else has to be done around it. **Predict:** how
 # many products of two int8 numbers can an int16 always add up without overflow? And on an A100, take a linear layer
-# with 4096 inputs and 4096 outputs: how many times as fast as in fp16 is it in int8, for 2048 rows at once? And for one
+# with 4096 inputs and 4096 outputs: how many times as fast is it in int8 as in fp16, for 2048 rows at once? And for one
 # row? And a layer with 256 inputs and 256 outputs, for one row?
 
 # %%

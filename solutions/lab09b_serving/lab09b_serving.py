@@ -241,8 +241,8 @@ predict(
 # at (including itself). Each *step* reads the weights once. A prompt moves the keys and values of its tokens once, when
 # they are written. A decoding sequence moves those of its `context` tokens once each; writing the new ones adds
 # nothing. The time of a step is the longer of computing and moving. The stub `step_parts`, which returns the FLOPs and
-# bytes of a step, is optional. Its arguments are sums over the batch: `tokens` is the number of tokens computed,
-# `looked` that of the tokens that they look back at, and `moved` that of the tokens whose keys and values are moved.
+# bytes of a step, is optional. Its arguments are sums over the batch: `tokens` counts the tokens computed,
+# `looked` counts those that they look back at, and `moved` counts those whose keys and values are moved.
 # You may change or delete it; only your code calls it.
 #
 # You may call `serving.ServerMachine`, which times a step by the same rules; it does not compute a ridge.

@@ -50,7 +50,7 @@ class Guards(Exercise):
             if mine not in WORDS:
                 why = f"got {mine[:30]!r} for call {at}"
                 then = f"return one of {', '.join(WORDS)}"
-                raise Wrong("your code returned something other than the four decisions", why=why, next=then)
+                raise Wrong("your code returned something other than one of the four decisions", why=why, next=then)
             if mine != right:
                 what, then = symptom(mine, right)
                 earlier = ", ".join(want[:at]) or "none"

@@ -68,7 +68,7 @@ class ArenaOfActivations(Exercise):
         ]
         rows = ["; ".join(texts[at : at + 4]) for at in range(0, len(texts), 4)]
         given = f"inputs {inputs}; outputs {', '.join(case['outputs'])}; align {case['align']}"
-        head = f"{given}; * means in place, the last number of a kernel is its output's bytes"
+        head = f"{given}; * means in place; the number after an output is its size in bytes"
         return "\n  ".join([head, *rows])
 
     def format_answer(self, case: Any, got: Any) -> str:
@@ -223,7 +223,7 @@ def _told_overlap(case: Any, pair: tuple[str, str], lives: Any, spans: Any) -> W
         then = "which tensors may this kernel overwrite?"
         return Wrong("a kernel overwrites a tensor that it must not overwrite", why=why, next=then)
     if lives[one][1] == lives[other][0] and kernel["writes"] == other:
-        then = "keep both ends of a lifetime free: a tensor is still read in its last kernel"
+        then = "do not reuse the memory of a tensor in its last kernel, which still reads it"
         return Wrong("an output overlaps a tensor that its kernel still reads", why=why, next=then)
     then = "compare the lifetimes and the places of the two"
     return Wrong("two tensors that are in memory at the same time overlap", why=why, next=then)

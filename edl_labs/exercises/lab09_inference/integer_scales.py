@@ -159,7 +159,7 @@ _SCALE_SLIPS: Any = (
         "the numbers of the grid are counted instead of its steps",
         "count the steps: there are 255 from -128 to 127",
     ),
-    (_to_128, "a symmetric grid includes -128", "leave as many numbers below 0 as above: where does the grid end?"),
+    (_to_128, "a symmetric grid includes -128", "keep as many numbers below 0 as above it: where does the grid end?"),
     (
         lambda asked, scale: scale * 127 / 127.5 if asked["symmetric"] and asked["low"] != asked["high"] else scale,
         "a symmetric grid includes -128",

@@ -59,7 +59,7 @@ def told_range(seen: Any, method: str, found: Any, right: Any) -> Wrong:
             return Wrong(what, why=why, next=then)
     if method == "max":
         then = "start at the first bin with a count, and end at the last"
-        return Wrong("your range does not cover exactly the bins with counts", why=why, next=then)
+        return Wrong("your range does not run from the first to the last bin with a count", why=why, next=then)
     if is_grid((scale, zero), right["max"]):
         then = "leave out bins at the ends as long as they have few enough counts"
         return Wrong("single outliers still set the range", why=why, next=then)

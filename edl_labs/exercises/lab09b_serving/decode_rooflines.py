@@ -61,7 +61,7 @@ class DecodeBound(Exercise):
         for what in ("prefill", "one", "decode"):
             if not close(got["both"][what], want["both"][what]):
                 came, true = _told_apart(got["both"][what], want["both"][what])
-                why = f"got {came}, expected {true}; your times for computing alone and for reading alone are right"
+                why = f"got {came}, expected {true}; your separate times for computing and for reading are right"
                 wrong = "your time for computing and reading together is wrong"
                 if close(got["both"][what], got["computing"][what] + got["reading"][what]):
                     wrong = "your code adds the times for computing and reading, but the two overlap"

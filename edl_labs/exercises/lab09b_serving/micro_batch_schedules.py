@@ -15,9 +15,9 @@ _REFUSED, _GIVEN_UP, _BATCH = range(3)  # what may happen at one moment, in the 
 _PROBLEMS = {
     "past": ("due returned a time that is not in the future", "due would be called again at the same moment, forever",
              "what should happen at the exact moment when the wait ends?"),
-    "left": ("due returns the seconds remaining, not a point in time", "now_s and its result are on the same clock",
+    "left": ("due returns the seconds remaining, not a point in time", "the returned time uses the clock of now_s",
              "return the moment when the wait ends: what do you add to whose arrival?"),
-    "limit": ("due returns max_wait_s, not a point in time", "now_s and its result are on the same clock",
+    "limit": ("due returns max_wait_s, not a point in time", "the returned time uses the clock of now_s",
               "return the moment when the wait ends: what do you add to whose arrival?"),
     "early": ("due returned a time that is not in the future", "it is neither later than now_s nor the end of a wait",
               "return the moment when the wait of the oldest request ends, on the clock of now_s"),

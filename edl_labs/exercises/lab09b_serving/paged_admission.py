@@ -71,7 +71,7 @@ class Continuous(Exercise):
             return f"{counted(run.unfinished, 'request')} of {len(run.requests)} without an answer"
         return (
             f"{seconds(run.makespan_s)} in all, first token p99 {seconds(run.time_to_first_token_s(_SHARE))}, "
-            f"{run.mean_batch:.1f} requests a step, {counted(run.counts.get('preempt', 0), 'preemption')}"
+            f"{run.mean_batch:.1f} requests per step, {counted(run.counts.get('preempt', 0), 'preemption')}"
         )
 
     def format_case(self, case: Any) -> str:
