@@ -2,19 +2,19 @@
 # # Write the kernel
 #
 # A fused softmax reads each value once and writes it once. Five lines of PyTorch that compute the same result move each
-# value eight times, and on a GPU they take about four times as long, since memory limits both. The fused version is one
-# *kernel*, and you can write it yourself, in the language Triton. In this lab your source runs on any laptop, and every
-# byte that it moves is counted. On a GPU, Triton compiles the same source.
+# value eight times. On a GPU they take about four times as long, since memory limits both versions. The fused version
+# is one *kernel*, and you can write it yourself, in the language Triton. In this lab your source runs on any laptop,
+# and every byte that it moves is counted. On a GPU, Triton compiles the same source.
 #
 # After this lab you can
 #
 # * write Triton kernels for vectors, rows, matrix products and attention, with ragged edges;
-# * count the bytes that a kernel has to move, and see which ones it moves in addition;
+# * count the bytes that a kernel must move, and find out which additional bytes it moves;
 # * say why a fused kernel is faster, and when it is not;
 # * in the practice, handle rows that are longer than a block, skip the tiles of causal attention, and fuse a gelu.
 #
-# **About 163 minutes (estimated)**, in two sittings: the first ends with section 3. Practice carries no points; it
-# takes another 207 minutes (estimated), and its sections can be done in any order.
+# **About 163 minutes (estimated)**, in two sittings: the first ends with section 3. The practice sections carry no
+# points. They take another 207 minutes (estimated) and can be done in any order.
 #
 # | exercise | section | minutes |
 # |---|---|---|
@@ -78,8 +78,8 @@ Progress("lab11_tiles")
 # %% [markdown]
 # ## 1. A program works on a block
 #
-# In CUDA you write what one *thread* does. In Triton you write what one *program* does, and a program works on a whole
-# *block* of values. The compiler spreads a block over threads. Here is a complete kernel:
+# In CUDA you write what one *thread* does. In Triton you write what one *program* does, and a program
+# works on a whole *block* of values. The compiler spreads a block over threads. Here is a complete kernel:
 
 
 # %% given
@@ -100,29 +100,29 @@ def double(x):
 
 
 # %% [markdown]
-# | in the kernel | means |
+# | in the kernel | what it means |
 # |---|---|
-# | `tl.program_id(0)` | which program this is, along the first axis of the grid |
+# | `tl.program_id(0)` | the number of this program along the first axis of the grid |
 # | `tl.arange(0, BLOCK)` | the block 0, 1, …, BLOCK − 1; its length is a power of two |
 # | `x_ptr + offsets` | a block of addresses; `x_ptr` is the address of the first element |
-# | `tl.load(addresses, mask=…, other=…)` | a block of values; lanes outside of the mask load nothing |
-# | `tl.store(addresses, values, mask=…)` | writes the lanes inside of the mask |
-# | `BLOCK: tl.constexpr` | a number that the compiler knows: shapes of blocks need one |
-# | `tl.maximum(x, y)`, `tl.where(mask, x, y)` | value by value, the larger one; x where the mask holds, else y |
+# | `tl.load(addresses, mask=…, other=…)` | a block of values; lanes outside the mask load nothing |
+# | `tl.store(addresses, values, mask=…)` | writes the lanes inside the mask |
+# | `BLOCK: tl.constexpr` | a number known to the compiler, as shapes of blocks must be |
+# | `tl.maximum(x, y)`, `tl.where(mask, x, y)` | lane by lane, the larger value; x where the mask is true, y elsewhere |
 # | `tl.max(x, axis=0)`, `tl.sum(x, axis=0)` | one value from all lanes along an axis |
 # | `tl.zeros((ROWS, COLUMNS), tl.float32)`, `for start in range(0, n, BLOCK):` | a block of zeros; a loop |
-# | `(rows < m) & (columns < n)` | two masks at once: each needs its parentheses |
+# | `(rows < m) & (columns < n)` | two masks combined: each needs parentheses |
 #
-# A lane that loads nothing has the value `other`. Without `other` its value is *undefined*; the mask of the store in
-# `double` keeps it out of memory.
+# A lane that loads nothing gets the value `other`. Without `other` its value is *undefined*; in `double`, the mask of
+# the store keeps such values out of memory.
 #
 # `double` is the *host code*. It allocates the output and launches a *grid* of programs: `kernel[grid](arguments)`.
-# When your exercises are checked, the host code receives tensors with a shape and without values. So the host code can
-# only allocate and launch, and the kernel has to do the computing. The check judges the text of the cell: keep a kernel
-# and its host function in the same cell.
+# When your exercises are checked, the host code receives tensors with a shape but without values. So the host code can
+# only allocate and launch, and the kernel must do the computation. The check reads the text of the cell, so keep a
+# kernel and its host function in the same cell.
 #
-# **Predict:** `x` has 1,000 fp32 elements. How many programs run, how many lanes of the last one are masked, and how
-# many bytes does the launch read and write together?
+# **Predict:** `x` has 1,000 fp32 elements. How many programs run? How many lanes of the last one are masked? How many
+# bytes does the launch read and write in total?
 
 # %%
 predict("programs", "The launch runs", unit="programs")
@@ -138,8 +138,8 @@ with reveal_prediction("programs", "masked", "moved") as truth:
     truth(programs=ran.programs, masked=masked, moved=ran.moved_bytes)
 
 # %% [markdown]
-# Without the mask, the last program would access memory past the end of `x`. A GPU does so silently, and another tensor
-# changes. In this lab it is an error:
+# Without the mask, the last program would access memory past the end of `x`. On a GPU this happens silently and may
+# change another tensor. In this lab it is an error:
 
 
 # %%
@@ -171,11 +171,11 @@ with reveal_prediction("three") as truth:
     truth(unfused / fused)
 
 # %% [markdown]
-# Deck [002] calls that *fusion*. Write `scale_shift_relu(x, a, b)` → relu(a · x + b), with one launch. `x` is an fp32
-# vector of any length from 1 on; `a` and `b` are numbers, which you can pass to a launch.
+# Deck [002] calls this *fusion*. Write `scale_shift_relu(x, a, b)` → relu(a · x + b), with one launch. `x` is an fp32
+# vector of any length (at least 1); `a` and `b` are numbers, which you can pass to a launch.
 #
-# Judged: every value; `x` is read once and the output is written once; a program has at most 4,096 elements, so that a
-# long vector keeps all multiprocessors busy.
+# The check tests that every value is right, that `x` is read once and the output is written once, and that a program
+# has at most 4,096 elements, so that a long vector keeps all multiprocessors busy.
 
 
 # %% solve="scale_shift_relu"
@@ -213,13 +213,13 @@ with requires_solution("scale_shift_relu"):
 # %% [markdown]
 # ## 3. A row in a block
 #
-# Softmax needs a row's maximum and the sum of its exponentials before it can write the first value. If a program holds
-# the whole row in a block, it reads the row once. `tl.max(x, axis=0)` and `tl.sum(x, axis=0)` reduce a block to one
-# number, and `x - tl.max(x, axis=0)` uses that number for each lane.
+# Softmax needs a row's maximum and the sum of its exponentials before it can write the first value. A program that
+# keeps the whole row in a block reads the row only once. `tl.max(x, axis=0)` and `tl.sum(x, axis=0)` reduce a block to
+# one number, and `x - tl.max(x, axis=0)` uses that number for each lane.
 #
-# A row of 1,000 columns needs a block of 1,024: 24 lanes are masked, and they take part in each reduction. **Predict:**
-# all values of a row are −20. The kernel loads them with `other=0.0`, subtracts the maximum, and sums the exponentials
-# of all 1,024 lanes. What do the 1,000 results sum to?
+# A row of 1,000 columns needs a block of 1,024 lanes: 24 of them are masked, but take part in each reduction.
+# **Predict:** all values of a row are −20. The kernel loads them with `other=0.0`, subtracts the maximum, and sums the
+# exponentials of all 1,024 lanes. What do the 1,000 results sum to?
 
 # %%
 predict("row_sum", "The results sum to", unit="1")
@@ -239,12 +239,12 @@ with reveal_prediction("row_sum") as truth:
 #
 # * There may be gaps between rows: row `r` begins at `x_ptr + r * x.stride(0)`. The output is a new tensor without
 #   gaps.
-# * `x.to(tl.float32)` converts a block. Compute in fp32: `tl.exp` takes no fp16, and sums in fp16 are too coarse. A
-#   store converts to the type of its tensor.
-# * `next_power_of_2(columns)` is a length for the block.
+# * `x.to(tl.float32)` converts a block. Compute in fp32: `tl.exp` does not accept fp16, and sums in fp16 are too
+#   inaccurate. A store converts to the type of its tensor.
+# * `next_power_of_2(columns)` is a suitable length for the block.
 #
-# Judged: values, to within one rounding to fp16 (relative 2⁻¹¹); each element is read once and written once; one
-# program for each row.
+# The check tests that the values are right to within one rounding to fp16 (relative 2⁻¹¹), that each element is read
+# once and written once, and that there is one program for each row.
 
 
 # %% solve="row_softmax"
@@ -280,12 +280,13 @@ check("row_softmax")
 # %% [markdown]
 # ## 4. A product in tiles
 #
-# For C = A·B with M × K and K × N, each program computes a *tile* of C with BM rows and BN columns. It walks along K:
-# it loads a BM × BK piece of A and a BK × BN piece of B, multiplies them with `tl.dot`, and adds to an accumulator in
-# fp32. A program reads BM rows of A, and every other program with the same rows of C reads them again.
+# For C = A·B, where A is M × K and B is K × N, each program computes a *tile* of C with BM rows and BN columns. It
+# walks along K: it loads a BM × BK piece of A and a BK × BN piece of B, multiplies them with `tl.dot`, and adds the
+# product to an accumulator in fp32. A program reads BM rows of A, and every other program with the same rows of C reads
+# them again.
 #
-# **Predict:** M = N = K = 4096 in fp16, tiles of 128 × 128. How many bytes of A and B do all programs read? And how
-# many with tiles of 64 × 64?
+# **Predict:** M = N = K = 4096 in fp16, with tiles of 128 × 128. How many bytes of A and B do all programs read in
+# total? And how many with tiles of 64 × 64?
 
 # %%
 predict("large_tiles", "With tiles of 128 × 128 they read", unit="GB")
@@ -305,9 +306,9 @@ with reveal_prediction("large_tiles", "small_tiles") as truth:
     truth(large_tiles=large, small_tiles=small)
 
 # %% [markdown]
-# In a larger tile each loaded element is used more often. Deck [004] calls it *reuse*. Many of these reads find their
-# data in the L2 cache, which has more bandwidth than memory, but not unlimited bandwidth. Move the slider below over
-# the programs:
+# In a larger tile, each loaded element is used more often. Deck [004] calls this *reuse*. Many of these reads find
+# their data in the L2 cache, which has more bandwidth than memory, but not unlimited bandwidth. Move the slider below
+# to step through the programs:
 
 # %%
 from edl_labs.ui.tile_widget import TileExplorer
@@ -315,19 +316,20 @@ from edl_labs.ui.tile_widget import TileExplorer
 TileExplorer(m=300, n=200, k=160)
 
 # %% [markdown]
-# Make blocks with two dimensions from blocks with one dimension: `rows[:, None]` is a column, `columns[None, :]` a row,
-# and `rows[:, None] * K + columns[None, :]` is a BM × BK block of offsets into A.
+# You can build two-dimensional blocks from one-dimensional ones: `rows[:, None]` is a column, `columns[None, :]` is a
+# row, and `rows[:, None] * K + columns[None, :]` is a BM × BK block of offsets into A.
 #
 # Write `tiled_product(a, b, bias, BM, BN)` → relu(A·B + bias). All tensors are fp16, or all are fp32; `bias` has N
-# elements and is added to each row; the result has the type of `a`, and rows have no gaps. Choose BK yourself, at least
-# 16; it may depend on K.
+# elements and is added to each row; the result has the type of `a`. There are no gaps between rows. Choose BK yourself:
+# it must be at least 16 and may depend on K.
 #
 # * `acc = tl.dot(x, y, acc, input_precision="ieee")` multiplies and adds in fp32. Without `input_precision="ieee"`, a
 #   GPU rounds fp32 operands to TF32, with 10 bits of mantissa.
-# * Sizes need not be multiples of their tiles. Which value must a load give beyond K, so that the sum stays right?
-# * bias and relu belong in the same kernel, as its *epilogue*: the tile is still in registers when the loop ends.
+# * Sizes need not be multiples of their tiles. Which value must a load return beyond K, so that the sum stays right?
+# * Bias and relu belong in the same kernel, as its *epilogue*: the tile is still in registers when the loop ends.
 #
-# Judged: values; exactly M·K·⌈N/BN⌉ elements of A, K·N·⌈M/BM⌉ of B and N·⌈M/BM⌉ of bias are read, and M·N are written.
+# The check tests the values and counts elements: the kernel must read exactly M·K·⌈N/BN⌉ elements of A, K·N·⌈M/BM⌉ of B
+# and N·⌈M/BM⌉ of bias, and write M·N elements.
 
 
 # %% solve="tiled_product"
@@ -399,16 +401,16 @@ with (
 # %% [markdown]
 # ## 5. Attention in one pass
 #
-# Attention of n queries over n keys has n² scores. Written to memory and read again, they move more bytes than q, k, v
-# and the output together as soon as n is larger than 2·d. A fused kernel never stores them: a program takes a tile of
-# BM queries and walks over keys and values in tiles of BN.
+# Attention of n queries over n keys has n² scores. As soon as n is larger than 2·d, writing the scores to memory and
+# reading them again moves more bytes than q, k, v and the output together. A fused kernel never stores the scores: a
+# program processes a tile of BM queries and walks over keys and values in tiles of BN.
 #
-# Softmax needs the maximum of all scores, which is not known after the first tile. So the program keeps a *running*
-# maximum, sum and output, and corrects them when the maximum grows: what was added under the old maximum is multiplied
-# by exp(old − new).
+# Softmax needs the maximum of all scores, which is not yet known after the first tile. So the program keeps a *running*
+# maximum, sum and output. When the maximum grows, it corrects the sum and the output: whatever was added under the old
+# maximum is multiplied by exp(old − new).
 #
-# **Predict:** a row's scores come in two tiles, [1, 2] and [3, 5]. By which factor are the sum and the output of the
-# first tile multiplied when the second tile comes? And what percentage of the final sum comes from the first tile?
+# **Predict:** a row's scores arrive in two tiles, [1, 2] and [3, 5]. By which factor are the sum and the output of the
+# first tile multiplied when the second tile arrives? And what percentage of the final sum comes from the first tile?
 
 # %%
 predict("shrink", "The first tile is multiplied by", unit="1")
@@ -425,17 +427,19 @@ with reveal_prediction("shrink", "first_share") as truth:
 
 # %% [markdown]
 # Write `attention(q, k, v, keys, BM, BN)` → softmax(q·kᵀ / √d)·v for one head, in fp32. `q` has the shape (queries, d);
-# `k` and `v` have a fixed number of rows, of which the first `keys` hold data. The other rows are padding, for a batch
-# of sequences with different lengths, and no program may read them. Rows have no gaps, and d is a power of two.
+# `k` and `v` have a fixed number of rows, of which the first `keys` contain data. The other rows are padding, as in a
+# batch of sequences with different lengths, and no program may read them. There are no gaps between rows, and d is a
+# power of two.
 #
 # * `tl.full((BM,), -float("inf"), tl.float32)` is a block of −∞; `tl.trans(k)` transposes a block; `tl.where(mask, x,
 #   y)` chooses lane by lane.
-# * The last tile of keys is ragged, and its missing keys must not count: give them the score −∞ *before* the maximum.
-# * `keys` may be 0. Then the kernel is launched too, reads q once and writes an output of 0.
-# * Both products take `input_precision="ieee"`.
+# * The last tile of keys may be ragged, and its missing keys must not count: give them the score −∞ *before* you take
+#   the maximum.
+# * `keys` may be 0. Even then, launch the kernel; it must read q once and write an output of 0.
+# * Both products need `input_precision="ieee"`.
 #
-# Judged: values; q is read once, and k and v once for each tile of queries; the bytes of block values that are alive at
-# once: a few tiles, so no program may hold all scores of a row.
+# The check tests the values and counts reads: q must be read once, and k and v once for each tile of queries. It also
+# limits the bytes of block values that are alive at once to a few tiles, so a program cannot keep all scores of a row.
 
 
 # %% solve="attention"
@@ -490,13 +494,13 @@ check("attention")
 # ## 6. Where the kernels are on the roofline
 #
 # A kernel's *arithmetic intensity* is its FLOPs divided by the bytes that it moves to and from memory. **Predict** for
-# an H100 (989 TFLOP/s in fp16, 3.35 TB/s): attention of 4,096 queries and keys with d = 128 in fp16 has 4·n²·d FLOPs.
-# One kernel moves q, k, v and the output once. How many FLOP/B does it have? Another one also writes the scores, reads
-# them for the softmax, writes the weights and reads the weights again. How many FLOP/B does that one have?
+# an H100 (989 TFLOP/s in fp16, 3.35 TB/s): attention with n = 4,096 queries and keys and d = 128 in fp16 takes 4·n²·d
+# FLOPs. A fused kernel moves q, k, v and the output once. What is its intensity in FLOP/B? An unfused version also
+# writes the scores, reads them for the softmax, writes the weights and reads the weights again. What is its intensity?
 
 # %%
-predict("fused", "One kernel has", unit="FLOP/B")
-predict("unfused", "With scores and weights in memory it has", unit="FLOP/B")
+predict("fused", "The intensity of the fused kernel is", unit="FLOP/B")
+predict("unfused", "With scores and weights in memory it is", unit="FLOP/B")
 
 # %%
 with reveal_prediction("fused", "unfused") as truth:
@@ -507,7 +511,7 @@ with reveal_prediction("fused", "unfused") as truth:
     truth(**intensities)
 
 # %% [markdown]
-# In the picture each kernel is assumed to reach 70 % of what its bytes and FLOPs allow, as good kernels do.
+# The picture assumes that each kernel reaches 70 % of what its bytes and FLOPs allow, as good kernels do.
 
 # %%
 from edl_labs.plots.roofs import roofline as draw_roofline
@@ -538,14 +542,15 @@ axes = draw_roofline(axes, H100, points)
 
 # %% [markdown] explain="where_on_the_roofline"
 # **Explain (read by your instructor).** Where are your four kernels on the roofline of an H100, and why? (Take a
-# product of 4,096 × 4,096 matrices in fp16.) For each, give the intensity with its figures, and say what limits it.
-# Which of them does fusion move to the right, and which would a faster tensor core help? Four to eight sentences.
+# product of 4,096 × 4,096 matrices in fp16.) For each kernel, give the intensity and the figures behind it, and say
+# what limits the kernel. Which kernels does fusion move to the right, and which would a faster tensor core help? Write
+# four to eight sentences.
 
 # %% [markdown]
 # ## Now on your GPU
 #
-# If this machine has a CUDA GPU with Triton, the next cell compiles the same source and measures it. Otherwise the time
-# is modelled: the bytes of `row_softmax` divided by the bandwidth of an H100.
+# If this machine has a CUDA GPU with Triton, the next cell compiles the same source and measures it. Otherwise it only
+# models the time: the bytes of `row_softmax` divided by the bandwidth of an H100.
 
 # %%
 from edl_labs.bench import compare
@@ -575,10 +580,11 @@ else:
 # %% [markdown]
 # ## Practice: rows longer than a block
 #
-# A row of a million columns does not fit into a block. Write `long_rows(x, BLOCK)` → the softmax of each row, as
-# `row_softmax` but in blocks of BLOCK columns, one program a row. Reading the row once for the maximum, once for the
-# sum and once for the result is 3 reads; with a running maximum and a running sum it is 2. Judged: values; each element
-# is read twice and written once; no program holds more than a few blocks.
+# A row of a million columns does not fit into a block. Write `long_rows(x, BLOCK)` → the softmax of each row, like
+# `row_softmax` but in blocks of BLOCK columns, with one program per row. Reading the row once for the maximum, once for
+# the sum and once for the result takes 3 reads; a running maximum and a running sum need only 2. The check tests that
+# the values are right, that each element is read twice and written once, and that no program keeps more than a few
+# blocks.
 
 
 # %% solve="long_rows"
@@ -624,8 +630,8 @@ check("long_rows")
 #
 # In a language model, query i sees the keys 0 to i. In about half of all tiles, no query sees any of the keys, and a
 # good kernel skips these tiles. Write `causal(q, k, v, BM, BN)`, which is like `attention` but has as many keys as
-# queries. Judged: values, and the tiles: a program reads the tiles of BN keys up to the tile of its last query, and no
-# others. Together that is Σᵢ ⌈min((i + 1)·BM, n) / BN⌉ tiles.
+# queries. The check tests the values and counts tiles: a program must read the tiles of BN keys up to the tile of its
+# last query, and no others. All programs together read Σᵢ ⌈min((i + 1)·BM, n) / BN⌉ tiles.
 
 
 # %% solve="causal"
@@ -680,11 +686,13 @@ check("causal")
 #
 # Training needs the gradients of q, k and v. The forward pass did not keep the weights, so the backward pass computes
 # them again, tile by tile. The forward pass keeps only one number for each query: `lse`, the logarithm of the sum of
-# the exponentials of the query's scaled scores. **Predict:** for 4,096 queries and keys, how many times as many numbers
-# would the weights be?
+# the exponentials of the query's scaled scores. **Predict:** with 4,096 queries and keys, how many times as many
+# weights are there as values of lse?
 
 # %%
-predict("kept", "Compared to lse, the weights are", unit="times as many numbers as lse")
+predict(
+    "kept", "Compared with the values of lse, the weights are", unit="times as many"
+)
 
 # %%
 with reveal_prediction("kept") as truth:
@@ -692,8 +700,8 @@ with reveal_prediction("kept") as truth:
     truth(kept=n * n / n)
 
 # %% [markdown]
-# With lse, a weight is exp(score − lse): no running maximum, no sum, no rescaling. The gradient of the weights is
-# o_grad·vᵀ. A row of weights sums to 1, so the softmax's gradient subtracts one number per row,
+# With lse, a weight is exp(score − lse), so you need no running maximum, no sum and no rescaling. The gradient of the
+# weights is o_grad·vᵀ. A row of weights sums to 1, so the gradient of the softmax subtracts one number per row,
 # delta = Σ o_grad ⊙ o:
 #
 # * gradient of the scores: weights ⊙ (o_grad·vᵀ − delta)
@@ -701,11 +709,12 @@ with reveal_prediction("kept") as truth:
 #
 # Write `attention_backward(q, k, v, o, o_grad, lse, BM, BN)` → the gradient of q, for one head in fp32. `q`, `o` and
 # `o_grad` have the shape (queries, d), `k` and `v` the shape (keys, d), `lse` the shape (queries,); every query sees
-# every key. All three products take `input_precision="ieee"`. Judged: values, also where scores are around 120; q, o,
-# o_grad and lse are read once, k and v once for each tile of BM queries; the bytes of block values that are alive at
-# once.
+# every key. All three products need `input_precision="ieee"`. The check tests the values, also for scores around 120.
+# It counts reads: q, o, o_grad and lse must be read once, and k and v once for each tile of BM queries. It also limits
+# the bytes of block values that are alive at once.
 #
-# The gradients of k and v need the same loop with the roles exchanged: a program has BN keys and goes over all queries.
+# The gradients of k and v need the same loop with the roles exchanged: a program has BN keys and loops over all
+# queries.
 
 
 # %% solve="attention_backward"
@@ -761,8 +770,8 @@ check("attention_backward")
 # %% [markdown]
 # ## Practice: a gelu in the epilogue
 #
-# Write `gelu_product(a, b, bias, BM, BN)` → gelu(A·B + bias), judged like `tiled_product`. The exact gelu is x·(1 +
-# erf(x / √2)) / 2; use `tl.erf`. There is no `tl.tanh`.
+# Write `gelu_product(a, b, bias, BM, BN)` → gelu(A·B + bias), which is checked like `tiled_product`. The exact gelu is
+# x·(1 + erf(x / √2)) / 2; use `tl.erf`. There is no `tl.tanh`.
 
 
 # %% solve="gelu_product"
@@ -811,15 +820,17 @@ check("gelu_product")
 # %% [markdown]
 # ## Practice: programs that share an output
 #
-# The gradient of a bias is the sum of each column of a tall matrix. One program for each BN columns would leave most of
-# a GPU idle, so every tile of BM × BN elements gets a program, and ⌈M/BM⌉ programs add to the same sum. If they load,
-# add and store, one program overwrites what another one added: a *race*. `tl.atomic_add` adds in memory without a race.
-# The order of its additions differs from run to run, and so do the last bits of the sum. A matrix of partial sums and a
-# second kernel that adds them cost one more launch and give the same bits every time.
+# The gradient of a bias contains the sum of each column of a tall matrix. One program for each BN columns would leave
+# most of a GPU idle, so every tile of BM × BN elements gets a program, and ⌈M/BM⌉ programs add to the same sum. If they
+# load, add and store, one program may overwrite what another one has added: this is a *race*. `tl.atomic_add` adds in
+# memory without a race. But the order of its additions differs from run to run, and so do the last bits of the sum. The
+# alternative is a matrix of partial sums and a second kernel that adds them: it needs one more launch and produces the
+# same bits every time.
 #
-# Write `column_sums(x, BM, BN)` → the sum of each column of a float16 matrix, in float32, in one of the two ways.
-# Judged: values; no races; each element of x is read once; one program or more for each tile of x; at most
-# 2·⌈M/BM⌉ + 1 elements of allocated memory are read or written for each column.
+# Write `column_sums(x, BM, BN)` → the sum of each column of a float16 matrix, in float32, in one of these two ways. The
+# check tests that the values are right and that there are no races. Each element of x must be read once, and each tile
+# of x needs at least one program. For each column, at most 2·⌈M/BM⌉ + 1 elements of allocated memory may be read or
+# written.
 
 
 # %% solve="column_sums"
@@ -852,10 +863,10 @@ check("column_sums")
 # %% [markdown]
 # ## Practice: the order of tiles
 #
-# A GPU starts programs in the order of their ids, about a hundred at a time, and these share the L2 cache. Programs of
-# one row of tiles read the same strip of A, programs of one column the same strip of B. **Predict:** C has 9 × 9 tiles,
-# and nine programs run together. How many strips do they read if they compute a whole row of C, and how many for a
-# square of 3 × 3 tiles?
+# A GPU starts programs in the order of their ids, about a hundred at a time, and these share the L2 cache. Programs in
+# the same row of tiles read the same strip of A, and programs in the same column read the same strip of B. **Predict:**
+# C has 9 × 9 tiles, and nine programs run together. How many strips do they read if they compute a whole row of C? And
+# how many if they compute a square of 3 × 3 tiles?
 
 # %%
 predict("a_row", "A row of nine tiles reads", unit="strips")
@@ -866,10 +877,10 @@ with reveal_prediction("a_row", "a_square") as truth:
     truth(a_row=1 + 9, a_square=3 + 3)
 
 # %% [markdown]
-# So the ids are mapped to tiles in groups of rows: the first `group` rows of tiles come first, column by column, then
-# the next `group` rows. The last group has the rows that are left. Write `tile_order(pid, rows, columns, group)` →
-# (row, column) of the tile that program `pid` computes, counted from 0; the kernel would use the same arithmetic with
-# `tl.program_id(0)`.
+# So good kernels map ids to tiles in groups of rows: first come the tiles of the first `group` rows, column by column,
+# then those of the next `group` rows. The last group has the rows that are left. Write
+# `tile_order(pid, rows, columns, group)` → (row, column) of the tile that program `pid` computes, counted from 0. A
+# kernel would do the same arithmetic with `tl.program_id(0)`.
 
 
 # %% solve="tile_order"
@@ -889,19 +900,20 @@ check("tile_order")
 # %% [markdown]
 # ## Practice: which attention runs
 #
-# `torch.nn.functional.scaled_dot_product_attention` has several implementations. `flash` is one fused kernel, as yours;
-# `math` composes products and a softmax, with the n × n matrix in memory. PyTorch chooses for each call and does not
-# report its choice. On a CPU (PyTorch 2.15) it takes `flash` if all of these hold, and `math` otherwise:
+# `torch.nn.functional.scaled_dot_product_attention` has several implementations. `flash` is one fused kernel, like
+# yours; `math` composes products and a softmax, with the n × n matrix in memory. PyTorch chooses an implementation for
+# each call and does not report its choice. On a CPU (PyTorch 2.15) it chooses `flash` if all of these conditions hold,
+# and `math` otherwise:
 #
 # 1. `dropout_p` is 0;
 # 2. query, key and value have the same head width (their last size);
 # 3. all three have the same batch size, so that nothing is broadcast;
 # 4. a mask, if there is one, has 2 or 4 dimensions;
-# 5. and the mask needs no gradient;
+# 5. the mask does not need a gradient;
 # 6. the elements of a head are contiguous: the last stride is 1.
 #
-# A GPU has other rules: on CUDA, for example, `flash` takes no mask at all, only fp16 and bf16, and no head wider than
-# 256. **Predict:** on a CPU, which implementation runs for a call with a boolean mask of shape (n, n)?
+# A GPU has different rules: on CUDA, for example, `flash` accepts no mask at all, only fp16 and bf16, and heads of at
+# most 256. **Predict:** on a CPU, which implementation runs for a call with a boolean mask of shape (n, n)?
 
 # %%
 predict("masked_call", "A call with a mask runs", choices=["flash", "math"])
@@ -929,19 +941,19 @@ with reveal_prediction("masked_call") as truth:
 # %% [markdown]
 # Write `which_sdpa(call)` → `"flash"` or `"math"` for a call on a CPU. `call` is a dict:
 #
-# | entry | means |
+# | entry | what it means |
 # |---|---|
 # | `query`, `key`, `value` | their shapes: batch, heads, rows, head width |
-# | `dtype` | of all three, such as `"float32"` |
+# | `dtype` | the dtype of all three, such as `"float32"` |
 # | `mask`, `mask_requires_grad` | the mask's shape or `None`, and whether it needs a gradient |
 # | `requires_grad` | whether query, key and value need gradients |
 # | `dropout_p`, `is_causal` | as in the call |
-# | `last_stride` | elements between two neighbours of a head |
+# | `last_stride` | the distance between adjacent elements of a head, in elements |
 
 
 # %% solve="which_sdpa"
 def which_sdpa(call):
-    """The implementation that PyTorch takes for a call on a CPU."""
+    """The implementation that PyTorch chooses for a call on a CPU."""
     ### BEGIN SOLUTION
     widths = {call[name][-1] for name in ("query", "key", "value")}
     mask_fits = call["mask"] is None or len(call["mask"]) in (2, 4)

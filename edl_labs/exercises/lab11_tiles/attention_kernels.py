@@ -48,9 +48,15 @@ class _Attention(KernelExercise):
         require_exact_dots(run)
         tile = case["BM"] * case["BN"] + (case["BM"] + case["BN"]) * case["d"]
         if run.live_bytes > _TILES_LIVE * 4 * tile:
-            why = f"{run.live_bytes:,} bytes of block values are alive at once; the bound is {_TILES_LIVE * 4 * tile:,}"
-            then = "loop over tiles of BN keys; only the running maximum, sum and output live from tile to tile"
-            raise Wrong("A program holds more than its tiles.", why=why, next=then)
+            why = (
+                f"{run.live_bytes:,} bytes of block values are alive at once, but the limit is "
+                f"{_TILES_LIVE * 4 * tile:,}"
+            )
+            then = (
+                "loop over tiles of BN keys, and keep only the running maximum, sum and output from one tile "
+                "to the next"
+            )
+            raise Wrong("A program keeps more than a few tiles.", why=why, next=then)
 
     def explain_values(self, case: Any, run: KernelRun, out: Any, right: Any, bound: Any) -> Wrong:
         """Rows of zeros where all scores are far below 0."""
@@ -59,21 +65,23 @@ class _Attention(KernelExercise):
         rows = ~out.any(axis=1) & right.any(axis=1)
         if rows.any() and not np.isnan(out).any():
             why = (
-                f"row {int(np.argmax(rows))}: its scores are around {case['level']:g}, and exp({case['level']:g}) is 0"
+                f"row {int(np.argmax(rows))}: its scores are around {case['level']:g}, and "
+                f"exp({case['level']:g}) rounds to 0"
             )
-            then = "subtract the maximum of the scores that count; set all others to -inf before it is taken"
-            return Wrong("Rows whose scores are all far below 0 give 0.", why=why, next=then)
+            then = "set the scores of masked keys to -inf, then subtract the maximum of the scores"
+            return Wrong("Your kernel returns 0 for rows whose scores are all far below 0.", why=why, next=then)
         return super().explain_values(case, run, out, right, bound)
 
     def explain_nan(self, case: Any, run: KernelRun, seen: str) -> Wrong:
         """Without keys, and with scores far below 0, sums are 0."""
         if not self.seen(case).any():
-            why = f"{seen}; the sum is 0, and so is the output"
-            return Wrong("Queries without keys give NaN.", why=why, next="divide by 1 where the sum is 0")
+            why = f"{seen}; without keys the sum is 0, and the output must be 0"
+            then = "divide by 1 where the sum is 0"
+            return Wrong("Your kernel returns NaN for queries without keys.", why=why, next=then)
         if case["level"] < _FAR:
             why = f"{seen}; the scores are around {case['level']:g}"
-            then = "subtract the maximum of the scores that count; set all others to -inf before it is taken"
-            return Wrong("Rows whose scores are all far below 0 give NaN.", why=why, next=then)
+            then = "set the scores of masked keys to -inf, then subtract the maximum of the scores"
+            return Wrong("Your kernel returns NaN for rows whose scores are all far below 0.", why=why, next=then)
         return super().explain_nan(case, run, seen)
 
 
@@ -101,9 +109,9 @@ class Attention(_Attention):
         """Passes over the keys, for each tile of queries."""
         if name == "q" or share <= 1:
             return None
-        why = f"{-(-case['queries'] // case['BM'])} tiles of queries need {name} once each"
-        then = "update maximum, sum and output in one loop over the keys, and mask keys that are not there"
-        return Wrong(f"{name} is read {share:.3g} times for each tile of queries.", why=why, next=then)
+        why = f"there are {-(-case['queries'] // case['BM'])} tiles of queries, and each needs {name} only once"
+        then = "update maximum, sum and output in one loop over the keys, and mask the keys past the end"
+        return Wrong(f"Your kernel reads {name} {share:.3g} times for each tile of queries.", why=why, next=then)
 
     def format_case(self, case: Any) -> str:
         """Sizes, and the level of the scores."""
@@ -135,9 +143,9 @@ class Causal(_Attention):
         """Tiles above the diagonal, or passes."""
         if name == "q" or share <= 1:
             return None
-        why = f"the tiles that a query of a program sees are {1 / share:.0%} of what is read"
+        why = f"only {1 / share:.0%} of the elements that it reads are in tiles that a query of the program sees"
         then = "end the loop at the last key that the last query of the program sees"
-        return Wrong(f"{name} is read in tiles that no query of the program sees.", why=why, next=then)
+        return Wrong(f"Your kernel reads tiles of {name} that no query of the program sees.", why=why, next=then)
 
     def format_case(self, case: Any) -> str:
         """Sizes, and the level of the scores."""

@@ -70,27 +70,31 @@ class AttentionBackward(KernelExercise):
         require_exact_dots(run)
         tile = 2 * case["BM"] * case["BN"] + (2 * case["BM"] + 2 * case["BN"]) * case["d"]
         if run.live_bytes > _TILES_LIVE * 4 * tile:
-            why = f"{run.live_bytes:,} bytes of block values are alive at once; the bound is {_TILES_LIVE * 4 * tile:,}"
-            then = "loop over tiles of BN keys; only tiles of queries live from tile to tile"
-            raise Wrong("A program holds more than its tiles.", why=why, next=then)
+            why = (
+                f"{run.live_bytes:,} bytes of block values are alive at once, but the limit is "
+                f"{_TILES_LIVE * 4 * tile:,}"
+            )
+            then = "loop over tiles of BN keys, and keep only tiles of queries from one iteration to the next"
+            raise Wrong("A program keeps more than a few tiles.", why=why, next=then)
 
     def explain_bytes(self, case: Any, name: str, share: float) -> Wrong | None:
         """Passes over the keys, or over what belongs to the queries."""
         if share <= 1:
             return None
         if name in ("k", "v"):
-            why = f"{-(-case['queries'] // case['BM'])} tiles of queries need {name} once each"
-            then = "compute weights, their gradient and the sum in one loop over the keys"
-            return Wrong(f"{name} is read {share:.3g} times for each tile of queries.", why=why, next=then)
-        why = f"{name} belongs to the queries, and the loop over the keys does not change it"
-        return Wrong(f"{name} is read {share:.3g} times.", why=why, next="load it once, before the loop")
+            why = f"there are {-(-case['queries'] // case['BM'])} tiles of queries, and each needs {name} only once"
+            then = "compute the weights, their gradient and the sum in one loop over the keys"
+            what = f"Your kernel reads {name} {share:.3g} times for each tile of queries."
+            return Wrong(what, why=why, next=then)
+        why = f"{name} depends on the queries only, so it is the same in each iteration of the loop over the keys"
+        return Wrong(f"Your kernel reads {name} {share:.3g} times.", why=why, next="load it once, before the loop")
 
     def explain_nan(self, case: Any, run: KernelRun, seen: str) -> Wrong:
         """exp of a score alone is beyond fp32 where scores are large."""
         if case["level"] > _BEYOND:
-            why = f"{seen}; the scores are around {case['level']:g}, and exp({case['level']:g}) is beyond fp32"
+            why = f"{seen}; the scores are around {case['level']:g}, and exp({case['level']:g}) is too large for fp32"
             then = "subtract lse before the exponential: tl.exp(scores - lse[:, None])"
-            return Wrong("Large scores give NaN.", why=why, next=then)
+            return Wrong("Your kernel returns NaN for large scores.", why=why, next=then)
         return super().explain_nan(case, run, seen)
 
     def format_case(self, case: Any) -> str:

@@ -42,8 +42,8 @@ class ColumnSums(KernelExercise):
         tiles = -(-case["rows"] // case["BM"]) * -(-case["columns"] // case["BN"])
         programs = max(one.programs for one in run.launches)
         if programs < tiles:
-            why = f"x has {tiles:,} tiles, and the largest grid has {programs:,} programs"
-            raise Wrong("One program sums more than one tile.", why=why, next="launch one program for each tile of x")
+            why = f"x has {tiles:,} tiles, but the largest grid has only {programs:,} programs"
+            raise Wrong("A program sums more than one tile.", why=why, next="launch one program for each tile of x")
 
     def explain_values(self, case: Any, run: KernelRun, out: Any, right: Any, bound: Any) -> Wrong:
         """Sums of some rows alone show which tiles reach the output."""
@@ -52,22 +52,23 @@ class ColumnSums(KernelExercise):
         x = self.values(case)["x"].astype(np.float64)
         whole, last = len(x) // case["BM"] * case["BM"], (len(x) - 1) // case["BM"] * case["BM"]
         if 0 < whole < len(x) and np.all(np.abs(out - x[:whole].sum(axis=0)) <= bound):
-            why = f"the values are the sums of rows 0 to {whole - 1}, and x has {len(x)} rows"
-            return Wrong("The last rows are missing.", why=why, next="round the number of programs up: cdiv(M, BM)")
+            why = f"your values are the sums of rows 0 to {whole - 1}, but x has {len(x)} rows"
+            return Wrong(
+                "Your sums leave out the last rows.", why=why, next="round the number of programs up: cdiv(M, BM)"
+            )
         for name, rows in (("first", x[: case["BM"]]), ("last", x[last:])):
             if last and np.all(np.abs(out - rows.sum(axis=0)) <= bound):
-                why = f"each value is the sum over the {name} tile of rows"
-                then = "add every tile's sums to the output: tl.atomic_add, or a second kernel that adds partial sums"
-                return Wrong("Only one tile of rows reaches the output.", why=why, next=then)
+                why = f"each of your values is the sum over the {name} tile of rows"
+                then = "add the sums of all tiles: use tl.atomic_add, or a second kernel that adds partial sums"
+                return Wrong("The output contains the sums of only one tile of rows.", why=why, next=then)
         return super().explain_values(case, run, out, right, bound)
 
     def explain_nan(self, case: Any, run: KernelRun, seen: str) -> Wrong:
         """Atomics on memory that was never set."""
         if not all(one.zeros for one in run.program.allocated):
-            why = f"{seen}; torch.empty does not set its memory, and the input has no NaN"
-            return Wrong(
-                "The sums begin with undefined memory.", why=why, next="allocate what you add to with torch.zeros"
-            )
+            why = f"{seen}; the input has no NaN, but torch.empty leaves its memory undefined"
+            then = "allocate the tensor that you add to with torch.zeros"
+            return Wrong("Your kernel adds to memory that was never set.", why=why, next=then)
         return super().explain_nan(case, run, seen)
 
     def format_case(self, case: Any) -> str:

@@ -58,10 +58,11 @@ class KernelRun:
         made = next((one for one in self.program.allocated if one.name == name), None)
         if made is None:
             why, then = f"it returned {name}, which is an input", "allocate the output, and return it"
-            raise Wrong("The host function returns no new tensor.", why=why, next=then)
+            raise Wrong("The host function does not return a new tensor.", why=why, next=then)
         if (made.elements, made.dtype) != (elements, form.dtype):
-            why = f"it has {made.elements:,} elements of {made.dtype}; expected {elements:,} of {form.dtype}"
-            raise Wrong("The output has the wrong size or type.", why=why, next="allocate one value for each result")
+            why = f"got {made.elements:,} elements of {made.dtype}, expected {elements:,} of {form.dtype}"
+            then = "allocate one element for each result, in the requested dtype"
+            raise Wrong("The output has the wrong size or type.", why=why, next=then)
         self._require_written(name, elements)
         return self.tensors[name].reshape(form.shape)
 
@@ -70,17 +71,19 @@ class KernelRun:
         if written == elements:
             return
         programs, missing = max(1, sum(one.programs for one in self.launches)), elements - written
-        why = f"{missing:,} of {elements:,} are missing, and {counted(programs, 'program')} ran"
+        why = f"{missing:,} of {elements:,} elements are not written by the grid of {counted(programs, 'program')}"
         places = self._untouched(name)
         if len(places) != missing:  # zeros, or values that cannot be told from memory that nobody wrote
             places = []
         each, rest = divmod(written, programs)
         if places and places[0] == written and not rest and each & (each - 1) == 0 and missing < each:
             then = "round the number of programs up: cdiv(n, BLOCK)"
-            why = f"{why}, which wrote {each:,} elements each"
-            raise Wrong("The end of the output is missing: the grid is rounded down.", why=why, next=then)
-        why = f"{why}; the first one that is missing is element {places[0]:,}" if places else why
-        then = "find the program that this element belongs to: does the grid have it, and is it in the store's mask?"
+            why = f"{why}, each of which writes {each:,} elements"
+            raise Wrong("The end of the output is never written: the grid is rounded down.", why=why, next=then)
+        why = f"{why}; the first of them is element {places[0]:,}" if places else why
+        then = (
+            "which program should write this element? Is that program in the grid, and the element in the store's mask?"
+        )
         raise Wrong("Some elements of the output are never written.", why=why, next=then)
 
     def _untouched(self, name: str) -> list[int]:
@@ -145,7 +148,7 @@ def _require_written(kernels: str) -> None:
     for node in ast.parse(kernels).body:
         if isinstance(node, ast.FunctionDef) and any(isinstance(one, ast.Raise) for one in node.body):
             why = "its body raises NotImplementedError"
-            raise Wrong(f"The kernel {node.name} is not written.", why=why, next="write its body, and run the cell")
+            raise Wrong(f"The kernel {node.name} is not written yet.", why=why, next="write its body, and run the cell")
 
 
 def require_exact_dots(run: KernelRun) -> None:
@@ -153,17 +156,18 @@ def require_exact_dots(run: KernelRun) -> None:
     lines = [line for one in run.launches for line in one.tf32_lines]
     if lines:
         then = 'write tl.dot(…, input_precision="ieee")'
-        why = "a GPU rounds the operands to 10 bits of mantissa unless the kernel says otherwise"
-        raise Wrong("A product of fp32 blocks is left in TF32.", why=why, next=then)
+        why = "by default, a GPU rounds the fp32 operands of tl.dot to 10 bits of mantissa"
+        raise Wrong("Your kernel multiplies fp32 blocks in TF32.", why=why, next=then)
 
 
 def require_no_races(run: KernelRun) -> None:
     """Wrong where the result depends on the order of programs or lanes."""
     for one in run.launches:
         for race in one.races:
-            why = f"{one.kernel}: {counted(race.elements, 'element')} of {race.tensor}, from {race.first_element:,} on"
-            then = "let each element of the output belong to one program, and store it once"
-            raise Wrong("Programs or lanes meet at the same element.", why=why, next=then)
+            count = counted(race.elements, "element")
+            why = f"{one.kernel}: {count} of {race.tensor}, starting with element {race.first_element:,}"
+            then = "assign each element of the output to one program, and store it once"
+            raise Wrong("Several programs or lanes access the same element.", why=why, next=then)
 
 
 def _is_jit(decorator: ast.expr) -> bool:
@@ -223,13 +227,13 @@ def _launch(module: Any, kernels: str, launch: HostLaunch, run: KernelRun) -> La
 def _given(names: list[str], launch: HostLaunch) -> dict[str, Any]:
     """The arguments of a launch by the names of the kernel's parameters."""
     if names and len(launch.arguments) > len(names):
-        what = f"`{launch.kernel}` has {len(names)} parameters, and the host passes {len(launch.arguments)}."
-        raise TileError(what, why="each argument needs a parameter", next="pass fewer")
+        what = f"`{launch.kernel}` has {len(names)} parameters, but the host passes {len(launch.arguments)} arguments."
+        raise TileError(what, why="each argument needs a parameter", next="pass fewer arguments, or add parameters")
     given = dict(zip(names, launch.arguments, strict=False))
     twice = sorted(given.keys() & launch.named.keys())
     if twice:
         what = f"`{twice[0]}` is passed twice."
-        raise TileError(what, why="it is passed by position and by name", next="pass it once")
+        raise TileError(what, why="it is passed both by position and by name", next="pass it only once")
     return given | dict(launch.named)
 
 
@@ -269,15 +273,18 @@ def _refused(error: EdlError, program: LaunchProgram, kernels: str, *, is_other:
     tensor = "the output" if tensor == program.returned else tensor
     if kind in ("read", "write"):
         verb = "reads" if kind == "read" else "writes"
-        why = f"program {error.program} touches element {error.element:,} of {error.size:,}{other}"  # type: ignore[attr-defined]
-        then = "work out the element that this program touches: where its block begins, its strides, and its mask"
+        why = f"program {error.program} accesses element {error.element:,} of {error.size:,}{other}"  # type: ignore[attr-defined]
+        then = (
+            "compute by hand which elements this program accesses: check where its block begins, the strides "
+            "and the mask"
+        )
         if open_ones := _accesses_without_mask(kernels):
             why = f"{why}; `{open_ones[0][:_MOST_CALL_LETTERS]}` has no mask"
-            then = "mask the lanes that are not there, in each load and in each store"
+            then = "mask the lanes past the end, in each load and in each store"
         return Wrong(f"The kernel {verb} past the end of {tensor}.", why=why, next=then)
     if kind == "undefined":
         then = "give the load an `other`, or mask the store with the same mask"
-        why = f"a lane outside of the load's mask has no value{other}"
-        return Wrong(f"An undefined value is stored into {tensor}.", why=why, next=then)
-    why = error.why or "the launch ends here, and there is no output to compare"
+        why = f"lanes that the mask of a load excludes have no value{other}"
+        return Wrong(f"The kernel stores an undefined value in {tensor}.", why=why, next=then)
+    why = error.why or "the launch stopped here, so there is no output to compare"
     return Wrong(f"The kernel cannot run: {error.what}", why=f"{why}{other}", next=error.next)

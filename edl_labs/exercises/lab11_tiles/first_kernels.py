@@ -41,12 +41,17 @@ class ScaleShiftRelu(KernelExercise):
     def judge_launches(self, case: Any, run: KernelRun) -> None:
         programs = sum(one.programs for one in run.launches)
         if case["n"] > MOST_PER_PROGRAM * programs:
-            why = f"{case['n']:,} elements in {counted(programs, 'program')}; one may have {MOST_PER_PROGRAM:,}"
+            why = (
+                f"got {counted(programs, 'program')} for {case['n']:,} elements, but a program may have at most "
+                f"{MOST_PER_PROGRAM:,}"
+            )
             then = "keep BLOCK fixed, and let the grid grow with the length"
             raise Wrong("The grid has too few programs to fill a GPU.", why=why, next=then)
         if len(run.launches) > 1:
-            why = f"{len(run.launches)} launches for one vector"
-            raise Wrong("One launch is enough.", why=why, next="let the grid cover the whole vector")
+            why = f"got {len(run.launches)} launches for one vector, expected 1"
+            raise Wrong(
+                "Your host function launches more than one kernel.", why=why, next="let the grid cover the whole vector"
+            )
 
     def format_case(self, case: Any) -> str:
         """The length and the two numbers."""

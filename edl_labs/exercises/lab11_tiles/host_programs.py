@@ -52,7 +52,7 @@ class HostProgram:
         if len(self.launches) >= _MOST_LAUNCHES:
             raise HostError(
                 f"The host launches more than {_MOST_LAUNCHES} kernels.",
-                why="each launch costs microseconds on a GPU",
+                why="each launch takes microseconds on a GPU",
                 next="let the grid of one launch cover the work",
             )
         grid = grid(dict(named)) if callable(grid) else grid
@@ -79,8 +79,8 @@ class HostProgram:
         name = self.name_of(value, what="An argument of a launch")
         if value.storage_offset():
             raise HostError(
-                f"An argument of a launch begins inside {name}.",
-                why="a kernel is judged with the whole tensor",
+                f"An argument of a launch is a slice that begins inside {name}.",
+                why="the kernel is checked with whole tensors",
                 next="pass the tensor itself, and the offset as an integer",
             )
         return {"tensor": name}
@@ -133,6 +133,6 @@ def _computes(name: str) -> HostError:
     name = "item" if name == "_local_scalar_dense" else name
     return HostError(
         f"The host function calls torch's `{name}` on a tensor.",
-        why="its tensors have a shape and no values: the kernel does the work, the host only allocates and launches",
+        why="in the check, its tensors have a shape but no values: the host may only allocate and launch",
         next="allocate with torch.empty, torch.empty_like or torch.zeros, and compute in the kernel",
     )

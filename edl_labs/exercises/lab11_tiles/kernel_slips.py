@@ -10,110 +10,118 @@ PLACES = 16  # of the output that are compared: two mistakes that agree in all o
 _CLOSE = 2e-3  # of the largest value: fp16 outputs round to half of that, and mistakes differ by more
 
 _PART = (
-    "The output holds only the last part of K.",
-    "the accumulator begins again in each turn of the loop",
-    "make the accumulator before the loop, and add to it: acc = tl.dot(a, b, acc, …)",
+    "The output contains only the last part of K.",
+    "the accumulator starts again in each iteration of the loop",
+    "create the accumulator before the loop, and add to it: acc = tl.dot(a, b, acc, …)",
 )
 _WHOLE = (
-    "The ragged end of K is left out.",
-    "the output is that of the whole parts of K",
-    "round the number of turns up, tl.cdiv(K, BK), and mask what is out of bounds",
+    "Your kernel leaves out the ragged end of K.",
+    "your output includes only the complete blocks of K",
+    "round the number of iterations up, tl.cdiv(K, BK), and mask what is out of bounds",
 )
 _AGAIN = (
-    "The bias is added in each turn of the loop.",
-    "the output has it as many times as K has parts",
-    "add it once, after the loop",
+    "Your kernel adds the bias in each iteration of the loop.",
+    "the output includes it once for each block of K",
+    "add the bias once, after the loop",
 )
-_KEPT = "a tile's weights are relative to the maximum when it came, and that has grown since"
+_KEPT = "the weights of earlier tiles are relative to an earlier maximum, which has grown since"
 
 SENTENCES: dict[str, tuple[str, str, str]] = {
     "by_columns": (
-        "b is read by columns.",
-        "b has K rows of N elements, one after the other",
-        "the element in row k and column n is at b_ptr + k * N + n",
+        "Your kernel reads b by columns.",
+        "b is stored row by row: it has K rows of N elements",
+        "compute the address of row k and column n as b_ptr + k * N + n",
     ),
     "no_bias": (
         "The bias is missing.",
-        "the output is only the product with the epilogue",
+        "the output is the epilogue of A·B, without the bias",
         "add the bias of the tile's columns before the epilogue",
     ),
     "bias_after": (
-        "The bias is added after the epilogue.",
-        "compute f(A·B + bias), not f(A·B) + bias",
-        "add the bias to the accumulator first",
+        "Your kernel adds the bias after the epilogue.",
+        "expected f(A·B + bias), not f(A·B) + bias",
+        "add the bias to the accumulator first, then apply the epilogue",
     ),
     **{f"last_part_{part}": _PART for part in (16, 32, 64, 128)},
     **{f"whole_parts_{part}": _WHOLE for part in (16, 32, 64, 128)},
     **{f"bias_in_each_part_{part}": _AGAIN for part in (16, 32, 64, 128)},
     "no_rescale": (
-        "When the maximum grows, neither sum nor output is rescaled.",
+        "When the maximum grows, your kernel rescales neither the sum nor the output.",
         _KEPT,
         "multiply both by exp(old maximum - new maximum)",
     ),
     "output_not_rescaled": (
-        "When the maximum grows, the output is not rescaled.",
+        "When the maximum grows, your kernel does not rescale the output.",
         _KEPT,
         "multiply the accumulator by exp(old maximum - new maximum) too",
     ),
     "sum_not_rescaled": (
-        "When the maximum grows, the sum is not rescaled.",
+        "When the maximum grows, your kernel does not rescale the sum.",
         _KEPT,
         "multiply the sum by exp(old maximum - new maximum) too",
     ),
     "missing_keys_count": (
-        "In the last tile, missing keys count.",
+        "In the last tile, your kernel counts keys that do not exist.",
         "their score is 0, and exp(0) is not a small weight",
-        "give them the score -inf before the maximum",
+        "give these keys the score -inf before you take the maximum",
     ),
     "last_tile_dropped": (
-        "The last tile of keys is left out.",
-        "the output is that of the whole tiles",
-        "round the number of turns up, tl.cdiv(keys, BN), and mask what is out of bounds",
+        "Your kernel leaves out the last tile of keys.",
+        "your output includes only the complete tiles",
+        "round the number of iterations up, tl.cdiv(keys, BN), and mask what is out of bounds",
     ),
     "behind_the_end": (
-        "Keys beyond the end count.",
+        "Your kernel counts keys beyond the end.",
         "k and v have more rows than there are keys",
-        "mask with `keys`, the number that the function receives, and not with k.shape[0]",
+        "mask with `keys`, the number that the function receives, not with k.shape[0]",
     ),
     "diagonal": (
-        "The diagonal is masked.",
-        "query i sees the keys 0 to i, its own included",
+        "Your kernel masks the diagonal.",
+        "query i sees the keys 0 to i, including key i",
         "compare with columns[None, :] <= rows[:, None]",
     ),
     "later_keys": (
-        "Later keys count.",
-        "a tile of keys reaches beyond some of its queries",
-        "mask each score where the key comes after the query",
+        "Your kernel counts keys that come after the query.",
+        "a tile of keys also contains keys that some queries must not see",
+        "mask each score whose key comes after its query",
     ),
     "no_delta": (
-        "The row's part of the softmax's gradient is missing.",
+        "In the gradient of the softmax, your kernel does not subtract delta.",
         "the weights of a row sum to 1: when one grows, the others shrink",
-        "subtract (o_grad * o).sum() of the row from o_grad·vᵀ before you multiply by the weights",
+        "subtract the row's (o_grad * o).sum() from o_grad·vᵀ before you multiply by the weights",
     ),
     "delta_added": (
-        "The row's part of the softmax's gradient is added.",
+        "In the gradient of the softmax, your kernel adds delta.",
         "the gradient of a score is weight · (o_grad·v − delta)",
         "subtract delta",
     ),
     "gradient_not_scaled": (
-        "The gradient is not scaled.",
+        "Your kernel does not scale the gradient.",
         "scores are q·k / sqrt(d), so the gradient of q has the factor 1 / sqrt(d) too",
         "multiply the sum by d**-0.5",
     ),
     "scaled_gradient_alone": (
-        "The scores are not scaled before the exponential.",
-        "lse is that of q·k / sqrt(d)",
+        "Your kernel does not scale the scores before the exponential.",
+        "lse was computed from the scaled scores, q·k / sqrt(d)",
         "multiply q·kᵀ by d**-0.5, then subtract lse",
     ),
     "values_for_keys": (
-        "The gradient of the scores meets the values.",
-        "a score is q·k: its gradient by q is k",
-        "multiply by k",
+        "Your kernel multiplies the gradient of the scores by v.",
+        "a score is q·k, so its gradient with respect to q is k",
+        "multiply by k instead",
     ),
-    "relu": ("The epilogue is relu.", "expected gelu", "x · (1 + erf(x / sqrt(2))) / 2"),
-    "sigmoid": ("The epilogue is x·sigmoid(1.702·x).", "that is an approximation of gelu", "use tl.erf"),
-    "no_root": ("erf takes x / sqrt(2), not x.", "erf(x) is the normal distribution of another width", "x * 0.7071…"),
-    "no_scale": ("The scores are not scaled.", "scores are q·k / sqrt(d)", "multiply the scores by d**-0.5"),
+    "relu": ("The epilogue is relu.", "expected gelu", "compute x · (1 + erf(x / sqrt(2))) / 2"),
+    "sigmoid": ("The epilogue is x·sigmoid(1.702·x).", "this is only an approximation of gelu", "use tl.erf"),
+    "no_root": (
+        "Your kernel computes erf(x) instead of erf(x / sqrt(2)).",
+        "erf(x) belongs to a normal distribution with a different width",
+        "multiply the argument of erf by 0.7071…",
+    ),
+    "no_scale": (
+        "Your kernel does not scale the scores.",
+        "scores are q·k / sqrt(d)",
+        "multiply the scores by d**-0.5",
+    ),
 }
 
 

@@ -54,16 +54,17 @@ def read_launch_program(text: str, inputs: Collection[str]) -> LaunchProgram:
     try:
         program = _program(_json(text), inputs)
     except _MalformedError as error:
-        then = "allocate with torch, launch through kernel[grid](…), and leave the record to the check"
+        then = "allocate with torch, launch with kernel[grid](…), and do not change the record"
         raise Wrong("The record of the host function cannot be used.", why=str(error), next=then) from None
     if not program.launches:
-        raise Wrong("No kernel is launched.", why="the host function ends", next="kernel[grid](…)")
+        why = "the host function returned without a launch"
+        raise Wrong("No kernel was launched.", why=why, next="launch your kernel: kernel[grid](…)")
     return program
 
 
 def _json(text: str) -> Any:
     if len(text) > _MOST_LETTERS:
-        raise _MalformedError(f"it has {len(text):,} characters, and {_MOST_LETTERS:,} are allowed")
+        raise _MalformedError(f"it has {len(text):,} characters, but only {_MOST_LETTERS:,} are allowed")
     try:
         return json.loads(text, object_pairs_hook=_once)
     except (ValueError, RecursionError):
@@ -72,7 +73,7 @@ def _json(text: str) -> Any:
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(dict(pairs)) < len(pairs):
-        raise _MalformedError("an entry is there twice")
+        raise _MalformedError("an entry appears twice")
     return dict(pairs)
 
 
@@ -82,7 +83,7 @@ def _program(record: Any, inputs: Collection[str]) -> LaunchProgram:
     known = [*inputs, *(one.name for one in buffers)]
     _require(len(set(known)) == len(known), "two tensors have the same name")
     elements = sum(one.elements for one in buffers)
-    _require(elements <= _MOST_ELEMENTS, f"it allocates {elements:,} elements, and {_MOST_ELEMENTS:,} are allowed")
+    _require(elements <= _MOST_ELEMENTS, f"it allocates {elements:,} elements, but only {_MOST_ELEMENTS:,} are allowed")
     launches = tuple(_launch(one, known) for one in _items(entries["launches"], "launches", _MOST_ITEMS))
     returned = _text(entries["returned"], "returned")
     _require(returned in known, f"it returns {returned[:40]!r}, which is not a tensor of this call")

@@ -25,7 +25,9 @@ class WhichSdpa(Exercise):
             raise Wrong(f"{got[:40]!r} is not a backend.", why=why, next='return "flash" or "math"')
         if got != want:
             what, why = _SENTENCES[case["feature"]]
-            raise Wrong(what, why=f"expected {want}; {why}", next="go through the text's six conditions for this call")
+            raise Wrong(
+                what, why=f"expected {want}; {why}", next="check each of the six conditions in the text for this call"
+            )
 
     def combine(self, fractions: list[float]) -> float:
         """The share of right answers beyond those that luck can bring."""
@@ -37,16 +39,49 @@ class WhichSdpa(Exercise):
 
 
 _SENTENCES = {
-    "plain": ("A plain call runs fused.", "nothing in it excludes the fused kernel"),
-    "mask": ("On a CPU, a mask does not exclude flash.", "only CUDA's flash kernel takes no mask"),
-    "causal": ("is_causal does not exclude flash.", "the fused kernel skips the later keys itself"),
-    "gradient": ("Gradients of the inputs do not exclude flash.", "the fused kernel has a backward pass"),
-    "wide head": ("A wide head does not exclude flash on a CPU.", "only CUDA's kernel ends at a width of 256"),
-    "double": ("float64 does not exclude flash on a CPU.", "only CUDA's kernel is limited to fp16 and bf16"),
-    "dropout": ("Dropout excludes flash on a CPU.", "the CPU's fused kernel draws no random numbers"),
-    "two widths": ("Heads of two widths exclude flash.", "value has another last size than query and key"),
-    "3-d mask": ("A mask of three dimensions excludes flash.", "the fused kernel takes masks with 2 or 4 dimensions"),
-    "mask gradient": ("A mask that needs a gradient excludes flash.", "the fused kernel computes none for the mask"),
-    "strided": ("Strided rows exclude flash.", "the elements of a head must be contiguous"),
-    "broadcast": ("Batches that are broadcast exclude flash.", "the query has another batch size than key and value"),
+    "plain": ("Your function returned math for a plain call.", "nothing in this call excludes the fused kernel"),
+    "mask": (
+        "Your function returned math for a call with a mask.",
+        "the CPU's flash kernel accepts masks, unlike CUDA's",
+    ),
+    "causal": (
+        "Your function returned math for a call with is_causal.",
+        "the fused kernel itself skips the later keys",
+    ),
+    "gradient": (
+        "Your function returned math for inputs that need gradients.",
+        "the fused kernel has a backward pass",
+    ),
+    "wide head": (
+        "Your function returned math for a wide head.",
+        "only CUDA's kernel is limited to a width of 256",
+    ),
+    "double": (
+        "Your function returned math for float64.",
+        "only CUDA's kernel is limited to fp16 and bf16",
+    ),
+    "dropout": (
+        "Your function returned flash for a call with dropout.",
+        "the CPU's fused kernel does not draw random numbers",
+    ),
+    "two widths": (
+        "Your function returned flash for heads of two widths.",
+        "the last size of value differs from that of query and key",
+    ),
+    "3-d mask": (
+        "Your function returned flash for a mask of three dimensions.",
+        "the fused kernel accepts only masks with 2 or 4 dimensions",
+    ),
+    "mask gradient": (
+        "Your function returned flash for a mask that needs a gradient.",
+        "the fused kernel does not compute a gradient for the mask",
+    ),
+    "strided": (
+        "Your function returned flash for strided rows.",
+        "the elements of a head must be contiguous",
+    ),
+    "broadcast": (
+        "Your function returned flash for batches that are broadcast.",
+        "the batch size of the query differs from that of key and value",
+    ),
 }

@@ -39,11 +39,13 @@ class _RowSoftmax(KernelExercise):
     def explain_nan(self, case: Any, run: KernelRun, seen: str) -> Wrong:
         """Padding between rows is NaN here: a kernel that gives NaN with it and none without it has read it."""
         if run.reads_padding(self.forms(case), self.out_form(case)):
-            why = f"{seen}; rows begin {case['row_stride']} elements apart and have {case['columns']}"
+            why = (
+                f"{seen}; rows start {case['row_stride']} elements apart, but each has only {case['columns']} elements"
+            )
             then = "advance by x.stride(0) from row to row, and mask with the number of columns"
             return Wrong("The kernel reads the padding between rows.", why=why, next=then)
         then = "subtract the row's maximum before exp: exp(89) is infinite in fp32"
-        return Wrong("The output has NaN, and no padding was read.", why=seen, next=then)
+        return Wrong("The output has NaN, but the kernel did not read any padding.", why=seen, next=then)
 
     def explain_values(self, case: Any, run: KernelRun, out: Any, right: Any, bound: Any) -> Wrong:
         """Rows that do not sum to 1 say more than their first element."""
@@ -53,14 +55,16 @@ class _RowSoftmax(KernelExercise):
         least = int(np.argmin(sums)) if not np.isnan(sums).any() else -1
         if least >= 0 and sums[least] < _LOW_SUM:
             why = f"row {least} has {case['columns']} columns and a maximum of {self._top(case, least):.3g}"
-            return Wrong(f"A row sums to {sums[least]:.4g}, not to 1.", why=why, next=self._next_of_sums(case))
+            return Wrong(
+                f"A row of the output sums to {sums[least]:.4g}, not to 1.", why=why, next=self._next_of_sums(case)
+            )
         return super().explain_values(case, run, out, right, bound)
 
     def _next_of_sums(self, case: Any) -> str:
         """Where some lanes are masked they may be the cause; elsewhere it is something else."""
         if case["columns"] % case.get("BLOCK", 1 << (case["columns"] - 1).bit_length()):
-            return "what do masked lanes add to the maximum and to the sum? Choose `other` so that it is nothing"
-        return "divide by the sum of exp(x - maximum) over the whole row, all of it relative to the same maximum"
+            return "how do masked lanes change the maximum and the sum? Choose `other` so that they change nothing"
+        return "divide by the sum of exp(x - maximum) over the whole row, with the same maximum for all terms"
 
     def _top(self, case: Any, row: int) -> float:
         return float(self.values(case)["x"][row].max())
@@ -86,8 +90,8 @@ class RowSoftmax(_RowSoftmax):
     def judge_launches(self, case: Any, run: KernelRun) -> None:
         programs = sum(one.programs for one in run.launches)
         if programs != case["rows"]:
-            why = f"{counted(programs, 'program')} for {case['rows']} rows"
-            raise Wrong("The grid is not one program a row.", why=why, next="launch with grid (x.shape[0],)")
+            why = f"got {counted(programs, 'program')} for {case['rows']} rows"
+            raise Wrong("The grid does not have one program per row.", why=why, next="launch with grid (x.shape[0],)")
 
 
 @exercise("long_rows")
@@ -104,14 +108,15 @@ class LongRows(_RowSoftmax):
 
     def judge_launches(self, case: Any, run: KernelRun) -> None:
         if run.live_bytes > _BLOCKS_LIVE * 4 * case["BLOCK"]:
-            why = f"{run.live_bytes:,} bytes are alive at once, with a BLOCK of {case['BLOCK']}"
-            raise Wrong("A program holds more than a few blocks.", why=why, next="loop over blocks of BLOCK elements")
+            why = f"{run.live_bytes:,} bytes of block values are alive at once, with BLOCK = {case['BLOCK']}"
+            raise Wrong("A program keeps more than a few blocks.", why=why, next="loop over blocks of BLOCK elements")
 
     def explain_bytes(self, case: Any, name: str, share: float) -> Wrong | None:
         """Three passes are maximum, sum and result; one pass held the row."""
         if share == _THREE_PASSES:
-            then = "update maximum and sum together: the sum shrinks by exp(old maximum - new maximum)"
-            return Wrong("x is read three times.", why="maximum and sum take a pass each", next=then)
+            then = "update both in one pass: multiply the sum by exp(old maximum - new maximum)"
+            why = "expected two reads: the maximum and the sum do not need separate passes"
+            return Wrong("Your kernel reads x three times.", why=why, next=then)
         return None
 
 

@@ -142,14 +142,14 @@ class KernelExercise(Exercise):
             return self.explain_nan(case, run, f"{place} is NaN, expected {right[first]:.6g}")
         is_near = np.abs(out - right).max() <= _NEAR * np.abs(right).max()
         if is_near and float(np.nanmax(excess)) < _CLOSE and not np.isnan(out).any():
-            why = f"{seen}; the largest error is {float(excess.max()):.3g} times the bound"
-            then = "keep sums and intermediate values in tl.float32; round once, in the store"
-            return Wrong("The values are close, but less exact than fp32 sums.", why=why, next=then)
+            why = f"{seen}; the largest error is {float(excess.max()):.3g} times the allowed error"
+            then = "keep sums and intermediate values in tl.float32, and round only once, in the store"
+            return Wrong("The values are close, but less accurate than sums in fp32.", why=why, next=then)
         if (out < 0).any() and not (right < 0).any():
             first = tuple(int(at) for at in np.argwhere(out < 0)[0])
             seen = f"output{list(first)} is {out[first]:.6g}, expected {right[first]:.6g}"
             return Wrong("The output has negative values.", why=seen, next="apply relu before the store")
-        then = f'try the kernel on case("{self.exercise_name}") and follow this element by hand'
+        then = f'run the kernel on case("{self.exercise_name}"), and compute this element by hand'
         return Wrong("The output has wrong values.", why=seen, next=then)
 
     def explain_nan(self, case: Any, run: KernelRun, seen: str) -> Wrong:
@@ -165,17 +165,20 @@ class KernelExercise(Exercise):
         extra = run.moved_elements_of_buffers - self.most_moved(case)
         if len(run.launches) > 1 and extra > 0:
             why = f"{len(run.launches)} launches move {extra:,} elements of intermediate results through memory"
-            raise Wrong("A second launch costs bytes.", why=why, next="do all steps in one kernel, in registers")
+            then = "do all steps in one kernel, in registers"
+            raise Wrong("Your additional launches move additional bytes.", why=why, next=then)
         wanted = self.reads(case)
         for name in self.forms(case):
             if run.read_elements(name) != wanted[name]:
                 raise self._bytes_symptom(case, run, name, wanted[name])
             if run.written_elements(name):
-                why = f"{run.written_elements(name):,} elements of {name} were overwritten"
-                raise Wrong("The kernel writes into its input.", why=why, next="store into the allocated output")
+                why = f"it overwrites {run.written_elements(name):,} elements of {name}"
+                raise Wrong(
+                    "The kernel writes to its input.", why=why, next="store the results in the allocated output"
+                )
         if extra > 0:
-            why = f"{run.moved_elements_of_buffers:,} elements are moved, {extra:,} more than needed"
-            raise Wrong("The output is read or written more than once.", why=why, next="store each element once")
+            why = f"your kernels move {run.moved_elements_of_buffers:,} elements of it, {extra:,} more than necessary"
+            raise Wrong("The output is read or written more than once.", why=why, next="store each element only once")
 
     def _bytes_symptom(self, case: Any, run: KernelRun, name: str, wanted: int) -> Wrong:
         read = run.read_elements(name)
@@ -183,12 +186,12 @@ class KernelExercise(Exercise):
         found = self.explain_bytes(case, name, share)
         if found is not None:
             return found
-        why = f"{read:,} elements were loaded, and {wanted:,} are needed"
+        why = f"it loads {read:,} elements, but {wanted:,} are needed"
         if read > wanted:
-            then = "keep what you loaded in a variable, and mask lanes that no result needs"
-            return Wrong(f"{name} is read {share:.3g} times as often as needed.", why=why, next=then)
-        then = "every program needs its whole tile, and masked lanes load nothing"
-        return Wrong(f"Only a part of {name} is read.", why=why, next=then)
+            then = "keep loaded values in a variable, and mask lanes that no result needs"
+            return Wrong(f"Your kernel reads {name} {share:.3g} times as often as needed.", why=why, next=then)
+        then = "let every program load its whole tile, and check the masks: masked lanes load nothing"
+        return Wrong(f"Your kernel reads only a part of {name}.", why=why, next=then)
 
 
 _CLOSE = 1e4  # times the bound: fp16 sums are some hundred times as far off as fp32 sums; other mistakes are further

@@ -25,8 +25,8 @@ class TileOrder(Exercise):
         tiles = [(row, column) for row, column in got]
         if [[row, column] for column, row in tiles] == want != got:
             pid = next(pid for pid, tile in enumerate(tiles) if list(tile) != want[pid])
-            why = f"program {pid} gets {tiles[pid]}, expected {tuple(want[pid])}"
-            raise Wrong("Row and column are exchanged.", why=why, next="return (row, column)")
+            why = f"for program {pid}, got {tiles[pid]}, expected {tuple(want[pid])}"
+            raise Wrong("Your function exchanges row and column.", why=why, next="return (row, column)")
         self._require_all_tiles(case, tiles)
         for pid, (mine, theirs) in enumerate(zip(tiles, want, strict=True)):
             if mine != tuple(theirs):
@@ -36,27 +36,27 @@ class TileOrder(Exercise):
         rows, columns = case["rows"], case["columns"]
         for pid, (row, column) in enumerate(tiles):
             if not (0 <= row < rows and 0 <= column < columns):
-                why = f"program {pid} gets row {row} and column {column} of {rows} x {columns} tiles"
-                then = "the last group can have fewer than `group` rows"
+                why = f"program {pid} gets row {row} and column {column}, but there are {rows} x {columns} tiles"
+                then = "check the last group: it can have fewer than `group` rows"
                 raise Wrong("A program computes a tile that does not exist.", why=why, next=then)
         twice = [pid for pid, tile in enumerate(tiles) if tiles.index(tile) != pid]
         if twice:
             pid = twice[0]
             why = f"programs {tiles.index(tiles[pid])} and {pid} both compute tile {tiles[pid]}"
-            raise Wrong("Two programs compute the same tile.", why=why, next="each pid needs a tile of its own")
+            raise Wrong("Two programs compute the same tile.", why=why, next="assign a different tile to each pid")
 
     def _other_order(self, case: Any, pid: int, tiles: list[tuple[int, int]], want: Any) -> Wrong:
         right = [tuple(one) for one in want]
         wave = case["group"] * case["columns"]
         mine, best = strips_of(tiles[:wave]), strips_of(right[:wave])
-        why = f"program {pid} gets tile {tiles[pid]}, expected {right[pid]}"
+        why = f"for program {pid}, got tile {tiles[pid]}, expected {right[pid]}"
         if mine > best:
-            why += f"; the first {wave} programs then read {mine} strips of A and B, and {best} suffice"
+            why += f"; the first {wave} programs then read {mine} strips of A and B, but {best} are enough"
         first = pid // (case["group"] * case["columns"]) * case["group"]
         if not first <= tiles[pid][0] < first + case["group"]:
             then = "compute all columns of a group's rows before the next group begins"
-            return Wrong("A program leaves its group of rows.", why=why, next=then)
-        then = "within a group, go down its rows first, then to the next column"
+            return Wrong("A program computes a tile outside its group of rows.", why=why, next=then)
+        then = "within a group, go down the rows of a column first, then to the next column"
         return Wrong("Within a group, the programs are in the wrong order.", why=why, next=then)
 
     def format_case(self, case: Any) -> str:

@@ -1,5 +1,5 @@
 # %% mistake="attention_all_keys"
-# told: holds more than its tiles
+# told: keeps more than a few tiles
 # %% replace
 attention_kernel[grid](q, k, v, o, queries, keys, d**-0.5, D=d, BM=BM, BN=BN)
 # %% by
@@ -21,7 +21,7 @@ weights = tl.where(columns[None, :] < keys, weights, 0.0)
 
 
 # %% mistake="attention_no_rescale"
-# told: neither sum nor output is rescaled
+# told: rescales neither the sum nor the output
 # %% replace
 shrink = tl.exp(top - new_top)
 # %% by
@@ -34,7 +34,7 @@ acc = tl.dot(weights, v, acc, input_precision="ieee")
 
 
 # %% mistake="attention_no_scale"
-# told: The scores are not scaled
+# told: Your kernel does not scale the scores
 # %% replace
 scores = tl.dot(q, tl.trans(k), input_precision="ieee") * scale
 # %% by
@@ -42,7 +42,7 @@ scores = tl.dot(q, tl.trans(k), input_precision="ieee")
 
 
 # %% mistake="attention_output_alone"
-# told: the sum is not rescaled
+# told: your kernel does not rescale the sum
 # %% replace
 total = total * shrink + tl.sum(weights, axis=1)
 # %% by
@@ -57,7 +57,7 @@ scores = tl.where(columns[None, :] < keys, scores, -float("inf"))
 
 
 # %% mistake="attention_reads_padding"
-# told: Keys beyond the end count
+# told: Your kernel counts keys beyond the end
 # %% replace
 queries, d = q.shape
 # %% by
@@ -66,7 +66,7 @@ keys = k.shape[0]
 
 
 # %% mistake="attention_sum_alone"
-# told: the output is not rescaled
+# told: your kernel does not rescale the output
 # %% replace
 acc = tl.dot(weights, v, acc * shrink[:, None], input_precision="ieee")
 # %% by
@@ -86,7 +86,7 @@ acc = tl.dot(weights, v, acc * shrink[:, None])
 
 
 # %% mistake="attention_two_passes"
-# told: k is read 2 times for each tile of queries
+# told: Your kernel reads k 2 times for each tile of queries
 # %% replace
 acc = tl.zeros((BM, D), tl.float32)
 # %% by
@@ -101,7 +101,7 @@ for first in range(0, keys, BN):
 
 
 # %% mistake="attention_zero_keys"
-# told: Queries without keys give NaN
+# told: Your kernel returns NaN for queries without keys
 # %% replace
 o = acc / tl.where(total == 0.0, 1.0, total)[:, None]
 # %% by

@@ -1,5 +1,5 @@
 # %% mistake="backward_delta_added"
-# told: The row's part of the softmax's gradient is added
+# told: your kernel adds delta
 # %% replace
 scores = tl.where(columns[None, :] < keys, scores - lse[:, None], -float("inf"))
 weights = tl.exp(scores)
@@ -14,7 +14,7 @@ scores_grad = weights * (weights_grad + delta[:, None])
 
 
 # %% mistake="backward_divides_by_exp"
-# told: Large scores give NaN
+# told: Your kernel returns NaN for large scores
 # %% replace
 scores = tl.where(columns[None, :] < keys, scores - lse[:, None], -float("inf"))
 weights = tl.exp(scores)
@@ -23,7 +23,7 @@ weights = tl.exp(scores) / tl.exp(lse)[:, None]
 
 
 # %% mistake="backward_loads_in_the_loop"
-# told: o_grad is read
+# told: Your kernel reads o_grad
 # %% replace
 k = tl.load(k_ptr + kv_at, mask=kv_mask, other=0.0)
 # %% by
@@ -39,7 +39,7 @@ weights = tl.exp(
 
 
 # %% mistake="backward_no_delta"
-# told: The row's part of the softmax's gradient is missing
+# told: your kernel does not subtract delta
 # %% replace
 o = tl.load(o_ptr + q_at, mask=q_mask, other=0.0)
 delta = tl.sum(o_grad * o, axis=1)
@@ -73,7 +73,7 @@ weights = tl.exp(
 
 
 # %% mistake="backward_not_scaled"
-# told: The gradient is not scaled
+# told: Your kernel does not scale the gradient
 # %% replace
 scores = tl.where(columns[None, :] < keys, scores - lse[:, None], -float("inf"))
 weights = tl.exp(scores)
@@ -88,7 +88,7 @@ tl.store(q_grad_ptr + q_at, q_grad, mask=q_mask)
 
 
 # %% mistake="backward_scores_not_scaled"
-# told: The scores are not scaled before the exponential
+# told: Your kernel does not scale the scores before the exponential
 # %% replace
 scores = tl.dot(q, tl.trans(k), input_precision="ieee") * scale
 scores = tl.where(columns[None, :] < keys, scores - lse[:, None], -float("inf"))
@@ -116,7 +116,7 @@ q_grad = tl.dot(scores_grad, k, q_grad)
 
 
 # %% mistake="backward_two_passes"
-# told: k is read 2 times for each tile of queries
+# told: Your kernel reads k 2 times for each tile of queries
 @jit
 def attention_backward_kernel(
     q_ptr, k_ptr, v_ptr, o_ptr, o_grad_ptr, lse_ptr, q_grad_ptr, queries, keys, scale,
@@ -175,7 +175,7 @@ def attention_backward(q, k, v, o, o_grad, lse, BM, BN):
 
 
 # %% mistake="backward_values_for_keys"
-# told: The gradient of the scores meets the values
+# told: Your kernel multiplies the gradient of the scores by v
 # %% replace
 scores = tl.where(columns[None, :] < keys, scores - lse[:, None], -float("inf"))
 weights = tl.exp(scores)

@@ -1,5 +1,5 @@
 # %% mistake="causal_all_tiles"
-# told: in tiles that no query of the program sees
+# told: that no query of the program sees
 # %% replace
 end = tl.minimum((tl.program_id(0) + 1) * BM, n)
 # %% by
@@ -7,7 +7,7 @@ end = n
 
 
 # %% mistake="causal_no_mask"
-# told: Later keys count
+# told: Your kernel counts keys that come after the query
 # %% replace
 scores = tl.where(columns[None, :] <= rows[:, None], scores, -float("inf"))
 # %% by
@@ -15,7 +15,7 @@ scores = tl.where(columns[None, :] < n, scores, -float("inf"))
 
 
 # %% mistake="causal_no_rescale"
-# told: the output is not rescaled
+# told: your kernel does not rescale the output
 # %% replace
 acc = tl.dot(weights, v, acc * shrink[:, None], input_precision="ieee")
 # %% by
@@ -23,7 +23,7 @@ acc = tl.dot(weights, v, acc, input_precision="ieee")
 
 
 # %% mistake="causal_strict"
-# told: The diagonal is masked
+# told: Your kernel masks the diagonal
 # %% replace
 scores = tl.where(columns[None, :] <= rows[:, None], scores, -float("inf"))
 # %% by

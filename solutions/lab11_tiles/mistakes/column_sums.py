@@ -7,7 +7,7 @@ tl.atomic_add(y_ptr + columns[None, :] + 0 * rows[:, None], x, mask=x_mask)
 
 
 # %% mistake="columns_first_tile"
-# told: Only one tile of rows reaches the output
+# told: The output contains the sums of only one tile of rows
 # %% replace
 tl.atomic_add(y_ptr + columns, tl.sum(x, axis=0), mask=columns < N)
 # %% by
@@ -16,7 +16,7 @@ tl.atomic_add(y_ptr + columns, tl.sum(x, axis=0), mask=mine)
 
 
 # %% mistake="columns_fp16_sum"
-# told: less exact than fp32 sums
+# told: less accurate than sums in fp32
 # %% replace
 x = tl.load(x_at, mask=x_mask, other=0.0).to(tl.float32)
 tl.atomic_add(y_ptr + columns, tl.sum(x, axis=0), mask=columns < N)
@@ -26,7 +26,7 @@ tl.atomic_add(y_ptr + columns, tl.sum(x, axis=0).to(tl.float32), mask=columns < 
 
 
 # %% mistake="columns_grid_rounded_down"
-# told: The last rows are missing
+# told: Your sums leave out the last rows
 # %% replace
 column_sums_kernel[(cdiv(M, BM), cdiv(N, BN))](x, y, M, N, BM=BM, BN=BN)
 # %% by
@@ -45,7 +45,7 @@ x = tl.load(x_at).to(tl.float32)
 
 
 # %% mistake="columns_one_program"
-# told: One program sums more than one tile
+# told: A program sums more than one tile
 @jit
 def column_sums_kernel(x_ptr, y_ptr, M, N, BM: tl.constexpr, BN: tl.constexpr):
     """The sums of BN columns."""
@@ -69,7 +69,7 @@ def column_sums(x, BM, BN):
 
 
 # %% mistake="columns_race"
-# told: Programs or lanes meet at the same element
+# told: Several programs or lanes access the same element
 # %% replace
 tl.atomic_add(y_ptr + columns, tl.sum(x, axis=0), mask=columns < N)
 # %% by
@@ -79,7 +79,7 @@ tl.store(y_ptr + columns, y + tl.sum(x, axis=0), mask=inside)
 
 
 # %% mistake="columns_undefined"
-# told: The sums begin with undefined memory
+# told: Your kernel adds to memory that was never set
 # %% replace
 y = torch.zeros(N, dtype=torch.float32, device=x.device)
 # %% by

@@ -1,5 +1,5 @@
 # %% mistake="gelu_no_root"
-# told: erf takes x / sqrt(2)
+# told: computes erf(x) instead of erf(x / sqrt(2))
 # %% replace
 c = 0.5 * x * (1.0 + tl.erf(x * 0.7071067811865476))
 # %% by

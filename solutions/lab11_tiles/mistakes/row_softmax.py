@@ -7,7 +7,7 @@ block = columns
 
 
 # %% mistake="rows_fp16_sum"
-# told: less exact than fp32 sums
+# told: less accurate than sums in fp32
 # %% replace
 y = e / tl.sum(e, axis=0)
 # %% by
@@ -15,7 +15,7 @@ y = e / tl.sum(e.to(tl.float16), axis=0)
 
 
 # %% mistake="rows_no_max"
-# told: no padding was read
+# told: the kernel did not read any padding
 # %% replace
 e = tl.exp(x - tl.max(x, axis=0))
 # %% by
@@ -23,7 +23,7 @@ e = tl.exp(x)
 
 
 # %% mistake="rows_one_program"
-# told: not one program a row
+# told: does not have one program per row
 @jit
 def row_softmax_kernel(
     x_ptr, y_ptr, rows, columns, x_stride, y_stride, BLOCK: tl.constexpr
@@ -49,7 +49,7 @@ def row_softmax(x):
 
 
 # %% mistake="rows_other_zero"
-# told: A row sums to
+# told: A row of the output sums to
 # %% replace
 x = tl.load(x_ptr + row * x_stride + at, mask=inside, other=-float("inf"))
 # %% by

@@ -23,7 +23,7 @@ return torch.relu(a * x + b)
 
 
 # %% mistake="first_in_place"
-# told: returns no new tensor
+# told: does not return a new tensor
 # %% replace
 y = torch.empty_like(x)
 # %% by
@@ -67,7 +67,7 @@ scale_shift_relu_kernel[grid](x, y, n, a, b, BLOCK=next_power_of_2(n))
 
 
 # %% mistake="first_reads_twice"
-# told: x is read 2 times as often as needed
+# told: Your kernel reads x 2 times as often as needed
 # %% replace
 tl.store(y_ptr + offsets, tl.maximum(a * x + b, 0.0), mask=inside)
 # %% by
@@ -79,7 +79,7 @@ tl.store(
 
 
 # %% mistake="first_three_kernels"
-# told: A second launch costs bytes
+# told: Your additional launches move additional bytes
 @jit
 def step_kernel(x_ptr, y_ptr, n, a, b, low, BLOCK: tl.constexpr):
     offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)

@@ -1,12 +1,12 @@
 # %% mistake="order_columns"
-# told: A program leaves its group of rows
+# told: A program computes a tile outside its group of rows
 def tile_order(pid, rows, columns, group):
     """(row, column) of the tile of program `pid`, in groups of `group` rows."""
     return pid % rows, pid // rows
 
 
 # %% mistake="order_exchanged"
-# told: Row and column are exchanged
+# told: Your function exchanges row and column
 # %% replace
 return first + inside % size, inside // size
 # %% by

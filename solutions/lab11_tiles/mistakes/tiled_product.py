@@ -1,5 +1,5 @@
 # %% mistake="product_b_by_rows"
-# told: b is read by columns
+# told: Your kernel reads b by columns
 # %% replace
 b_at = b_ptr + inner[:, None] * N + columns[None, :]
 # %% by
@@ -7,7 +7,7 @@ b_at = b_ptr + inner[:, None] + columns[None, :] * K
 
 
 # %% mistake="product_fp16_sum"
-# told: less exact than fp32 sums
+# told: less accurate than sums in fp32
 # %% replace
 acc = tl.dot(a, b, acc, input_precision="ieee")
 # %% by
@@ -60,7 +60,7 @@ tiled_product_kernel[grid](a, b, bias, c, M, N, K, BM=16, BN=16, BK=32)
 
 
 # %% mistake="product_second_launch"
-# told: A second launch costs bytes
+# told: Your additional launches move additional bytes
 @jit
 def tiled_product_kernel(
     a_ptr, b_ptr, c_ptr, M, N, K,

@@ -1,5 +1,5 @@
 # %% mistake="sdpa_no_mask_as_on_cuda"
-# told: On a CPU, a mask does not exclude flash
+# told: Your function returned math for a call with a mask
 # %% replace
 mask_fits = call["mask"] is None or len(call["mask"]) in (2, 4)
 # %% by
@@ -7,7 +7,7 @@ mask_fits = call["mask"] is None
 
 
 # %% mistake="sdpa_no_gradient"
-# told: Gradients of the inputs do not exclude flash
+# told: Your function returned math for inputs that need gradients
 # %% replace
 dense = call["last_stride"] == 1 and not call["mask_requires_grad"]
 # %% by
@@ -19,7 +19,7 @@ dense = (
 
 
 # %% mistake="sdpa_widths_up_to_256"
-# told: A wide head does not exclude flash on a CPU
+# told: Your function returned math for a wide head
 # %% replace
 fits = call["dropout_p"] == 0 and len(widths) == 1 and len(batches) == 1
 # %% by
@@ -32,7 +32,7 @@ fits = (
 
 
 # %% mistake="sdpa_no_double"
-# told: float64 does not exclude flash on a CPU
+# told: Your function returned math for float64
 # %% replace
 fits = call["dropout_p"] == 0 and len(widths) == 1 and len(batches) == 1
 # %% by
@@ -45,7 +45,7 @@ fits = (
 
 
 # %% mistake="sdpa_causal_excludes"
-# told: is_causal does not exclude flash
+# told: Your function returned math for a call with is_causal
 # %% replace
 fits = call["dropout_p"] == 0 and len(widths) == 1 and len(batches) == 1
 # %% by
@@ -58,7 +58,7 @@ fits = (
 
 
 # %% mistake="sdpa_dropout_allowed"
-# told: Dropout excludes flash on a CPU
+# told: Your function returned flash for a call with dropout
 # %% replace
 fits = call["dropout_p"] == 0 and len(widths) == 1 and len(batches) == 1
 # %% by
@@ -66,7 +66,7 @@ fits = len(widths) == 1 and len(batches) == 1
 
 
 # %% mistake="sdpa_other_widths"
-# told: Heads of two widths exclude flash
+# told: Your function returned flash for heads of two widths
 # %% replace
 fits = call["dropout_p"] == 0 and len(widths) == 1 and len(batches) == 1
 # %% by
@@ -74,7 +74,7 @@ fits = call["dropout_p"] == 0 and len(batches) == 1
 
 
 # %% mistake="sdpa_broadcast"
-# told: Batches that are broadcast exclude flash
+# told: Your function returned flash for batches that are broadcast
 # %% replace
 fits = call["dropout_p"] == 0 and len(widths) == 1 and len(batches) == 1
 # %% by
@@ -82,7 +82,7 @@ fits = call["dropout_p"] == 0 and len(widths) == 1
 
 
 # %% mistake="sdpa_masks_of_3_dimensions"
-# told: A mask of three dimensions excludes flash
+# told: Your function returned flash for a mask of three dimensions
 # %% replace
 mask_fits = call["mask"] is None or len(call["mask"]) in (2, 4)
 # %% by
@@ -90,7 +90,7 @@ mask_fits = call["mask"] is None or len(call["mask"]) <= 4
 
 
 # %% mistake="sdpa_learned_mask"
-# told: A mask that needs a gradient excludes flash
+# told: Your function returned flash for a mask that needs a gradient
 # %% replace
 dense = call["last_stride"] == 1 and not call["mask_requires_grad"]
 # %% by
@@ -98,7 +98,7 @@ dense = call["last_stride"] == 1
 
 
 # %% mistake="sdpa_strides_forgotten"
-# told: Strided rows exclude flash
+# told: Your function returned flash for strided rows
 # %% replace
 dense = call["last_stride"] == 1 and not call["mask_requires_grad"]
 # %% by

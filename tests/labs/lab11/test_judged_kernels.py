@@ -64,7 +64,7 @@ def test_a_forged_program_is_refused(changes):
 
 
 def test_a_program_without_launches_and_a_kernel_that_is_not_there_say_so():
-    assert "No kernel is launched" in said(evidence(launches=[]))
+    assert "No kernel was launched" in said(evidence(launches=[]))
     assert "The kernel cannot run" in said(evidence(source="x = 1"))
 
 

@@ -56,7 +56,7 @@ def test_partial_sums_and_a_second_kernel_are_right() -> None:
 
 
 def test_a_second_kernel_that_leaves_out_a_part_is_wrong() -> None:
-    with pytest.raises(Wrong, match="The last rows are missing"):
+    with pytest.raises(Wrong, match="Your sums leave out the last rows"):
         ColumnSums().compare(CASE, two_passes(PARTIAL.replace("range(parts)", "range(parts - 1)")), {})
 
 
