@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import statistics
 from pathlib import Path
 
 import typer
@@ -73,14 +72,3 @@ def test_what_tests_a_promise_of_grading_exists() -> None:
     assert [] == [one for one in named if not exists(one[1])]
     assert {promise for promise, _ in promises()} == {promise for promise, _ in named}
     assert [] == [one for one in ("test_that_is_none.py", "an_attack_that_is_none", "edl-labs dance") if exists(one)]
-
-
-def test_the_loader_tables_errors_are_the_medians_of_those_beside_them() -> None:
-    text = (ROOT / "benchmarks" / "README.md").read_text(encoding="utf-8")
-    heading = r"^\|.*\| median of the rounds' errors \| error in each round, % \|\n"
-    tables = re.findall(heading + r"\|[-|]+\|\n((?:\|.*\n)+)", text, re.MULTILINE)
-    rows = [row.replace("−", "-").split("|")[-3:-1] for table in tables for row in table.splitlines()]
-
-    assert [16, 12] == [len(table.splitlines()) for table in tables]
-    for error, rounds in rows:
-        assert abs(float(error.strip(" %")) - statistics.median(map(int, rounds.split(",")))) <= 1
