@@ -15,7 +15,7 @@
 # * explain why two lecture decks count different numbers of bytes for a training run.
 #
 # **About 241 minutes (estimated)**, in two sittings: the first ends with section 5. Practice carries no points. It
-# takes another 113 minutes (estimated), and its sections can be done in any order. In it you find where a format ends,
+# takes another 113 minutes (estimated), and its sections can be done in any order. There you find where a format ends,
 # compute a scale from a histogram, and fix the usual bugs around a scaler. Section 13 looks at eight bits, and has
 # nothing to write.
 #
@@ -131,7 +131,7 @@ FormatExplorer("fp16")
 # sign is the bit above the exponent field. Encode NaN as the pattern of all ones (either sign). Encode infinity as
 # infinity, or as NaN if the format has no infinity. Keep the sign of `-0.0` in both `encode` and `decode`.
 #
-# `math.frexp`, `math.ldexp` and `round`, which sends ties to even, are all that you need. The cell already splits a
+# `math.frexp`, `math.ldexp` and `round`, which rounds ties to even, are all that you need. The cell already splits a
 # code into fields, and handles the sign and, in `encode`, infinity and NaN. You write the formula with its special
 # cases, and the rounding. `FloatFormat` from `edl_labs.numerics` does the same for whole arrays, but never truncates.
 # Compare with it, but write your own.
@@ -532,8 +532,8 @@ class LossScaler:
 check("dynamic_scale")
 
 # %% [markdown]
-# The next cells compare your scaler with torch's, which on CPU is `torch.amp.GradScaler("cpu")`. (The old
-# `torch.cuda.amp.GradScaler()` without a GPU warns and *switches itself off*: a test of your loop would test nothing.)
+# The next cells compare your scaler with torch's, which on CPU is `torch.amp.GradScaler("cpu")`. (Without a GPU, the
+# old `torch.cuda.amp.GradScaler()` warns and *switches itself off*, so a test of your loop would test nothing.)
 
 
 # %%
@@ -720,9 +720,9 @@ with (
 
 # %% [markdown]
 # Nothing warns you when gradients vanish: you see no NaN and no error. Your scaler needs its first steps to come down
-# from $2^{60}$. Later it loses a step now and then when it tries the next power of two (the lower picture). bf16 would
-# not have needed any of this: it has the range of fp32, which is why most large models are trained in it. You saw its
-# price in section 2.
+# from $2^{60}$. Later it loses a step now and then when it tries the next power of two (see the lower picture). bf16
+# would not have needed any of this: it has the range of fp32, which is why most large models are trained in it. You saw
+# its price in section 2.
 
 # %% [markdown]
 # ## 7. Shapes that tensor cores like
@@ -879,8 +879,9 @@ with reveal_prediction("bf16_here"):
 
 # %% [markdown]
 # On a CPU, the gain depends on its instructions. If the speed-up above was measured on a CPU and is not inconclusive,
-# it shows whether yours has fast instructions for bf16. (Deck [000] has bf16, `Tensor.bfloat16()`, "on CPUs and TPUs":
-# TPUs use it by default, and GPUs have had it since Ampere. fp16, `Tensor.half()`, came to GPUs with CUDA 8.)
+# it shows whether yours has fast instructions for bf16. (Deck [000] lists bf16, `Tensor.bfloat16()`, for use "on CPUs
+# and TPUs": TPUs use it by default, and GPUs have had it since Ampere. fp16, `Tensor.half()`, came to GPUs with CUDA
+# 8.)
 #
 # The next cells show the ceiling itself: the time of a large product in each dtype. It is measured if there is CUDA;
 # otherwise it is the time that an H200 would need at its datasheet's peak.
@@ -924,9 +925,9 @@ for name in ("fp32", "tf32", "fp16", "bf16", "fp8"):
 
 # %% [markdown]
 # TF32 is the row that people forget. If fp32 products already run as TF32, mixed precision can gain at most a factor of
-# two, and only on products. By default, PyTorch's TF32 is off for products (until version 1.12 it was on) and on for
-# convolutions. Deck [002] sets only the switch for cuDNN. In the NGC containers that the deck mentions, TF32 is on for
-# both:
+# two, and only on products. By default, PyTorch uses TF32 for convolutions, but not for products (until version 1.12,
+# it used it for both). Deck [002] sets only the switch for cuDNN. In the NGC containers that the deck mentions, TF32 is
+# on for both:
 
 # %%
 from edl_labs.numerics import tensor_core_kernel, tf32_state

@@ -158,7 +158,7 @@ def _wrong_alignment(case: Any, mine: str, right: str) -> Wrong:
     if _ANSWERS.index(mine) < _ANSWERS.index(right):
         then = "how many elements of this dtype are in 16 bytes, and in 128?"
         return Wrong("the product is better aligned than your answer says", why=why, next=then)
-    return Wrong("a side breaks the rule", why=why, next="check all three sides, in bytes of this dtype")
+    return Wrong("a side breaks the rule", why=why, next="check all three sides, each in bytes of this dtype")
 
 
 def _obeyed(case: Any, was: int, now: int) -> bool:
@@ -185,7 +185,9 @@ def _wrong_padding(case: Any, mine: list[int], right: list[int]) -> Wrong:
     if right == shape:
         return Wrong("the padding costs more than it gains", why=why, next="try the shape without padding, too")
     if close(mine[0] * mine[1] * mine[2], right[0] * right[1] * right[2]):
-        return Wrong("your padding has the right work, but pads another side", why=why, next="keep the order m, k, n")
+        return Wrong(
+            "your padding has the right amount of work, but on a different side", why=why, next="keep the order m, k, n"
+        )
     step = next(step for step in (per_wide, per_wide // 8, 1) if all(side % step == 0 for side in mine))
     if any(mine_side >= side + step for mine_side, side in zip(mine, shape, strict=True)):
         then = "look at all three sides: the product is only as fast as the weakest of them allows"

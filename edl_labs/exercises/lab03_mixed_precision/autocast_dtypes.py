@@ -51,7 +51,7 @@ def _mistake(case: Any, got: str) -> str:
     if got in _OTHER_NAMES or got.startswith("torch."):
         return f"{got[:40]!r} is not how this lab writes a dtype"
     if got not in ("float16", "bfloat16", "float32", "float64"):
-        return f"{got[:40]!r} is not a dtype that autocast gives"
+        return f"{got[:40]!r} is not a dtype that autocast produces"
     if got in ("float16", "bfloat16") and got not in (case["dtype"], *case["inputs"]):
         return f"neither an input nor autocast has the dtype {got} here"
     if got in ("float16", "bfloat16") and got != case["dtype"]:

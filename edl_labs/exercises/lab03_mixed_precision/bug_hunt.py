@@ -202,8 +202,8 @@ def _clipped(case: Any, got: Any, want: Any) -> None:
             what = "train_clipped still clips gradients that are scaled, or unscales them twice"
             raise Wrong(what, why=why, next=then)
         if weights_agree({"weights": trained(case, each_clipped)}, got):
-            then = "use clip_grad_norm_, which scales down the whole gradient; clip_grad_value_ cuts off single values"
-            raise Wrong("train_clipped clips every single value instead of the norm", why=why, next=then)
+            then = "use clip_grad_norm_, which scales down the whole gradient; clip_grad_value_ clips individual values"
+            raise Wrong("train_clipped clips individual values instead of the norm", why=why, next=then)
         raise Wrong(
             "train_clipped does not clip the true gradients to max_norm",
             why=why,
@@ -242,7 +242,9 @@ def _logged(case: Any, got: Any, want: Any) -> None:
                 then = "unscale first: dividing afterwards is too late for a square that is beyond fp32's range"
                 raise Wrong("train_logged takes the norm while the gradients are still scaled", why=why, next=then)
             raise Wrong(
-                "train_logged returns norms of other gradients", why=why, next="return norms of the unscaled gradients"
+                "train_logged does not return the norms of the true gradients",
+                why=why,
+                next="return the norms after unscaling",
             )
     _scale(got, want, "train_logged")
 

@@ -244,8 +244,14 @@ def _mistake(mine: Any, right: Any, *, case: Any, step: Any, clean: int) -> tupl
             "multiply the loss itself: a number, as .item() returns it, has no graph",
         )
     if right["skipped"] and _is_put_back(mine):
-        then = "look at the gradients before optimizer.step(): this optimizer remembers them, so later is too late"
-        return "your scaler calls optimizer.step() with infinity or NaN in a gradient, and puts the weights back", then
+        then = (
+            "look at the gradients before optimizer.step(): this "
+            "optimizer remembers them, so checking later is too late"
+        )
+        return (
+            "your scaler calls optimizer.step() with infinity or NaN in a gradient, and then restores the weights",
+            then,
+        )
     if right["skipped"] and not mine["skipped"]:
         if all(map(math.isfinite, mine["moved"])):
             return (
@@ -273,12 +279,12 @@ def _mistake(mine: Any, right: Any, *, case: Any, step: Any, clean: int) -> tupl
             "divide each gradient in place: param.grad.div_(...)",
         )
     if not mine["in_place"]:
-        what = "unscale_ replaces the gradients by new tensors instead of changing them"
+        what = "unscale_ replaces the gradients with new tensors instead of changing them"
         return what, "divide in place, with param.grad.div_(...): other code may still use the old tensors"
     if mine["refused"] != right["refused"]:
         return (
             "your scaler does not refuse a second unscale_ in one step",
-            "raise RuntimeError if it has been called since the last update()",
+            "raise RuntimeError if unscale_ has been called since the last update()",
         )
     if not close(mine["after"], right["after"], rtol=1e-12):
         return _wrong_scale(mine, right, clean=clean, limit=case["settings"]["max_scale"])

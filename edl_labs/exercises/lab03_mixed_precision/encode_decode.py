@@ -134,7 +134,7 @@ def _decode_mistake(code: int, fmt: dict[str, Any], mine: Any, right: float) -> 
     if field == 0:
         return "your decode reads a subnormal like a normal number"
     if mine and right and math.frexp(mine / right)[0] == 0.5:
-        return "your decode is off by a power of two"
+        return "your decode returns a number that is off by a power of two"
     return "your decode returns the wrong number for a code"
 
 
@@ -147,7 +147,7 @@ def _encode_mistake(kind: str, mine: Any, right: int, fmt: dict[str, Any]) -> st
             "rounded toward zero, a finite value beyond the range becomes the largest number, but yours became infinity"
         )
     if kind == "exact" and type(mine) is int and _half_significand(mine, right, fmt):
-        return "your encode uses the fraction of math.frexp as 1 to 2, but it is 0.5 to 1"
+        return "your encode takes the fraction of math.frexp to be from 1 to 2, but it is from 0.5 to 1"
     if type(mine) is int and mine == right - (1 << fmt["mantissa_bits"]) and right % (1 << fmt["mantissa_bits"]) == 0:
         return (
             "your encode loses the carry: a value is rounded up to "
@@ -199,7 +199,7 @@ def _decode_next(code: int, fmt: dict[str, Any], mine: Any, right: float) -> str
 
 _TOO_LARGE = "return infinity for a value that is too large, or NaN if the format has no infinity"
 _ENCODE_WHAT = {
-    "exact": "your encode changes a number that the format has",
+    "exact": "your encode changes a number that the format can represent",
     "tie": "your encode does not round a tie to one of its neighbours",
     "near": "your encode does not round a value to the nearest number",
     "subnormal": "your encode does not round a value between two subnormals to one of them",
@@ -212,14 +212,14 @@ _ENCODE_WHAT = {
 }
 _ENCODE_NEXT = {
     "exact": "decode the code that you returned, and compare it with the value",
-    "tie": "exactly half way, choose the neighbour whose last bit is 0",
+    "tie": "at exactly half way, choose the neighbour whose last bit is 0",
     "near": (
         "divide by the distance between neighbours at this exponent, round that to a whole number, and put it back; "
         "int() cuts off, and round(x, m) keeps m decimal digits, not m bits"
     ),
     "subnormal": "use one distance between neighbours below the smallest normal number: it no longer shrinks there",
     "flush": "treat exactly half of the smallest number as a tie between 0 and 1 step",
-    "edge": "round as if there were larger exponents; only then check whether the format has the result",
+    "edge": "round as if there were larger exponents; only then check whether the result is too large for the format",
     "large": "which code does the format have for a value that is too large?",
     "infinity": "handle infinity first: math.frexp(inf) has no usable exponent",
     "NaN": "return the code with every bit of exponent and mantissa set",

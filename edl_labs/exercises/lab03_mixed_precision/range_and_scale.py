@@ -102,7 +102,7 @@ class StaticScale(Exercise):
             raise Wrong(
                 "your function returned a scale where none is right",
                 why=why,
-                next="raise ValueError if no scale avoids both",
+                next="raise ValueError if every scale flushes too many values or overflows",
             )
         if got["refused"] and not want["refused"]:
             why = f"a power of two fits this histogram into {case['format']['name']}"
@@ -178,7 +178,7 @@ _END_MISTAKES = {"flushed": _flushed, "largest": _largest, "overflows": _overflo
 _END_NEXT = {
     "flushed": "halve the smallest number; to which neighbour does the tie go?",
     "largest": "which code is the last before infinity, or before NaN where there is no infinity?",
-    "overflows": "to which side is the middle between the largest number and the one that would come next rounded?",
+    "overflows": "the middle between the largest number and the next one is a tie: in which direction is it rounded?",
     "rounded": "with m mantissa bits, up to which number do all whole numbers have a code? Try it with your encode",
 }
 
@@ -189,12 +189,12 @@ def _scale_mistake(mine: Any, right: float) -> Wrong:
         return Wrong("the scale is not a power of two", why=why, next="try 2.0**k for whole k, including negative ones")
     if close(mine, 1 / right):
         return Wrong(
-            "your scale is upside down",
+            "your scale is the inverse of the right one",
             why="gradients are multiplied by it",
             next="must gradients become larger or smaller?",
         )
     if mine < right:
-        why = f"at your scale of {mine:g}, one per cent of the values or more become 0"
+        why = f"at your scale of {mine:g}, at least one per cent of the values become 0"
         then = (
             "is a bin at 2^k flushed when its lower edge is, or when its upper edge is?"
             if close(2 * mine, right)

@@ -160,7 +160,7 @@ def _mistake(case: Any, mine: float, right: float) -> tuple[str, str]:
     if case["gpus"] > 1 and close(mine, right * case["gpus"]):
         return (
             f"your answer is for all {case['gpus']} GPUs together, expected the bytes on one of them",
-            "count the bytes on one GPU: its share of the parts that ZeRO splits, and all of each other part",
+            "count the bytes on one GPU: its share of the parts that ZeRO splits, and every other part in full",
         )
     if case["trained"] < 1 and mine > right:
         return (
@@ -202,6 +202,6 @@ def _next(case: Any) -> str:
     if case["zero_stage"]:
         return (
             "split states and master weights from stage 1 on, gradients "
-            "from stage 2, weights from stage 3; the rest is whole"
+            "from stage 2, weights from stage 3; keep the rest whole"
         )
     return "write down the four parts for this row of the table, and add them up"

@@ -156,7 +156,9 @@ def _refuse_other_sums(case: Any, got: Any) -> None:
     if values[got["result"]] != whole:
         why = "the returned number is not the result of adding every value exactly once"
         raise Wrong(
-            "your sum does not contain every value once", why=why, next="add the values themselves, each of them once"
+            "your sum does not contain every value exactly once",
+            why=why,
+            next="add the values themselves, each of them once",
         )
 
 
@@ -210,10 +212,10 @@ def _off(case: Any, got: Any, mine: float, exact: float, error: float) -> Wrong:
         raise Wrong("the loss that you compute is always 0", why=why, next=then)
     if _only_last_loss(case, got):
         then = "give each loss back with the next value, before that value is added"
-        why = f"you compute the loss of each value, and it belongs to the next value; {why}"
+        why = f"you compute the loss of each value, but it must be given back with the next value; {why}"
         raise Wrong("you give back only one loss, the last one, after all values have been added", why=why, next=then)
     if _losses_apart(case, got):
-        then = "give each loss back with the next value, before the loss meets a large sum"
+        then = "add each loss to the next value instead of to a growing sum of losses"
         return Wrong("you add up the losses separately, and that sum loses small losses, too", why=why, next=then)
     plain = _uncorrected(case, got)
     if plain > len(case["values"]).bit_length():  # as many in a row as a sum of pairs takes, which is right

@@ -5,7 +5,7 @@ def sum_low(values):
 
 
 # %% mistake="builds_the_sum_of_floats"
-# told: your sum does not contain every value once
+# told: your sum does not contain every value exactly once
 # like: cancels_what_it_does_not_add
 def sum_low(values):
     left = math.fsum(float(value) for value in values)
@@ -20,7 +20,7 @@ def sum_low(values):
 
 
 # %% mistake="cancels_what_it_does_not_add"
-# told: your sum does not contain every value once
+# told: your sum does not contain every value exactly once
 def sum_low(values):
     left = math.fsum(float(value) for value in values)
     powers = [values[0]]

@@ -63,7 +63,7 @@ norms.append(float(norm) / scaler.get_scale())
 
 
 # %% mistake="norm_of_the_first_tensor"
-# told: train_logged returns norms of other gradients
+# told: train_logged does not return the norms of the true gradients
 # %% replace
 gradients = [weight.grad for weight in model.parameters()]
 norms.append(float(torch.nn.utils.get_total_norm(gradients)))

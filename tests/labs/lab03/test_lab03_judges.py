@@ -74,7 +74,9 @@ def test_every_value_enters_the_sum_once(judged):
     def one_for_another(values):
         return pairs([*values[1:], values[1]])
 
-    assert "your sum does not contain every value once" == judged("accumulate_sum", sum_low=one_for_another).what
+    assert (
+        "your sum does not contain every value exactly once" == judged("accumulate_sum", sum_low=one_for_another).what
+    )
 
 
 @pytest.mark.parametrize(

@@ -147,7 +147,7 @@ def test_weights_that_are_put_back_after_a_bad_step_are_no_skipped_step(judged, 
 
     outcome = judged("dynamic_scale", LossScaler=changed(solution, step=step))
 
-    put_back = "your scaler calls optimizer.step() with infinity or NaN in a gradient, and puts the weights back"
+    put_back = "your scaler calls optimizer.step() with infinity or NaN in a gradient, and then restores the weights"
     assert (0, put_back) == (outcome.points, outcome.what)
     assert "(with " in outcome.why
     assert outcome.next.startswith("look at the gradients before optimizer.step()")
