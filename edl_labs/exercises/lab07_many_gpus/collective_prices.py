@@ -165,8 +165,8 @@ def _part_symptom(case: Any, name: str, part: str, found: float, right: float, b
     what, _, where = part.partition(" ")
     found, right = (0.0 if abs(one) < _NOTHING else one for one in (found, right))
     amount = f"{found:g} rounds" if what == "rounds" else f"{found:g} times the message"
-    place = "added up" if where == "added" else f"{where} nodes"
-    why = f"{name} on {case['nodes']} x {case['ranks_per_node']} ranks: your price has {amount} {place}"
+    counts = f"adds up {amount}" if where == "added" else f"has {amount} {where} nodes"
+    why = f"{name} on {case['nodes']} x {case['ranks_per_node']} ranks: your price {counts}"
     if where == "added":
         return _added_symptom(why, found, right)
     totals = both[what]

@@ -107,7 +107,7 @@ def _apart(case: Any, part: str, found_s: float, right_s: float) -> str:
     less = right - found
     if abs(less) > 0.01 * right:
         return f"got {found:.4g} {part}, expected {right:.4g}"
-    return f"got {abs(less):,.0f} {part} too {'few' if less > 0 else 'many'}, out of {right:.4g}"
+    return f"there are {abs(less):,.0f} {part} too {'few' if less > 0 else 'many'}; expected {right:.4g}"
 
 
 def _alike(got: list[Any], want: list[Any]) -> bool:
