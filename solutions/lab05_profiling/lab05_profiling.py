@@ -1360,7 +1360,7 @@ with requires_solution("utilisation_lies"), reveal_prediction(*asked) as truth:
 # %% [markdown]
 # ## 11. Practice: which fix gains most
 #
-# Section 4 removed one cause by hand. Here you remove each of five causes in turn from the steps of section 2. Write
+# Section 4 removed one cause by hand. Here you remove each of five causes in turn from the steps in section 2. Write
 #
 # * `without(step, cause)` → a new step with one cause removed (the given step stays unchanged);
 # * `most_to_gain(step, machine)` → `(best, speedups)`: the cause with the largest speed-up (any of them if several are
@@ -1508,7 +1508,7 @@ legend = axes.legend(frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
 # |---|---|
 # | `"memory"` | at least `SWAPPING_BYTE_PER_S` go to or from the swap: everything else follows from that |
 # | `"gpu"` | *every* GPU is full: the resources that feed them cannot matter now |
-# | `"disk"`, `"network"`, `"cpu"` | it is full, and fullest of the three; `"cpu"` is all cores' mean user + system |
+# | `"disk"`, `"network"`, `"cpu"` | full, and the fullest of the three; `"cpu"` is the mean user + system over cores |
 # | `"one core"` | a core is full with user + system, for example because of a single Python thread |
 # | `"none"` | nothing is full: something is waiting for a response, or for a lock |
 #

@@ -313,9 +313,9 @@ with requires_solution("mend_accumulation"), torch_threads(1):
 # * **saved activations**: from a layer's forward pass to its backward pass. A layer that works **in place** overwrites
 #   its input, which is already in memory, with its result: it adds nothing, whatever its `activation_bytes` are.
 #
-# **Predict:** take the step of section 1 that did not fit, with `4 * batch` examples, on a GPU with room for it. It is
-# the second step of a training run with Adam, and `zero_grad` sets gradients to None. Which of the four is largest? And
-# when is the total largest?
+# **Predict:** take the step from section 1 that did not fit, with `4 * batch` examples, on a GPU with room for it. It
+# is the second step of a training run with Adam, and `zero_grad` sets gradients to None. Which of the four is largest?
+# And when is the total largest?
 
 # %%
 parts_of_a_step = ("parameters", "optimizer", "gradients", "activations")
@@ -425,7 +425,7 @@ with requires_solution("memory_timeline"):
 # since its backward pass follows at once.
 #
 # **Predict:** take 64 layers with two saved tensors each: 128 in all. How many are held at most with 4 segments, and
-# how many with 32? And which of the numbers 4, 8, 16 and 32 of segments holds the fewest?
+# how many with 32? And which number of segments, 4, 8, 16 or 32, holds the fewest?
 
 # %%
 predict("in_four", "With 4 segments, the most tensors held at once is", unit="tensors")
@@ -585,7 +585,7 @@ print(f"gradients of 10 * a * b at a = 2, b = 5: {a.grad.item():g}, {b.grad.item
 #   attributes of `ctx` (`forward` of a Function runs without a graph);
 # * runs `run` once again in the backward pass, under `torch.enable_grad()`, with the random numbers and the autocast
 #   state of the first run (`torch.get_rng_state()`, `torch.is_autocast_enabled("cpu")`,
-#   `torch.get_autocast_dtype("cpu")`), and leaves the generator as it finds it. The second run's graph must begin at
+#   `torch.get_autocast_dtype("cpu")`), and leaves the generator as it found it. The second run's graph must begin at
 #   its inputs: a saved tensor is still connected to the graph that produced it, and a backward pass would continue
 #   there;
 # * accepts inputs that are tensors, with or without `requires_grad`, and inputs that are not tensors (numbers);
@@ -795,8 +795,8 @@ for expandable in (False, True):
 # %% [markdown]
 # ## 7. Four times the batch, in the same memory
 #
-# Now back to the step of section 1, with the class that you wrote in section 5. The memory has room for twice the bytes
-# that a step of `batch` examples saves. Its checkpoints cost only time: less than one additional forward pass.
+# Now back to the step from section 1, with the class that you wrote in section 5. The memory has room for twice the
+# bytes that a step of `batch` examples saves. Your checkpoints cost only time: less than one additional forward pass.
 # **Predict:** with how many segments will four times the batch fit?
 
 # %%
@@ -853,7 +853,7 @@ with (
 # layers that run again as a whole, and of which only the last output is kept until then. All other layers are kept.
 # Among the plans that fit the budget, we want the fastest. (In section 9 you write the search.)
 #
-# Here is that search, on the step of section 3, modelled on an H200; in a live notebook, drag the budget:
+# Here is that search, on the step from section 3, modelled on an H200; in a live notebook, drag the budget:
 
 # %%
 explorer = BudgetExplorer(plan)
@@ -912,9 +912,9 @@ with reveal_prediction("after_one", "after_four") as truth:
 
 # %% [markdown]
 # Micro-batches change a batch norm in two ways: each micro-batch is normalised with its own statistics, and the running
-# statistics are updated more often. Several GPUs, each with its part of the batch, have the first problem, too. The fix
-# is to merge the parts' statistics into those of the whole batch *before* normalising. Only the count, mean and
-# variance of each part must be sent.
+# statistics are updated more often. On several GPUs, each with its part of the batch, each part is normalised with its
+# own statistics, too. The fix is to merge the parts' statistics into those of the whole batch *before* normalising.
+# Only the count, mean and variance of each part must be sent.
 #
 # Write
 #
@@ -976,9 +976,9 @@ with requires_solution("merge_statistics"):
 # %% [markdown]
 # ## 9. Practice: layers are not equal
 #
-# In a real network, the first layers save the most and the last ones take the longest, or the other way round. And the
-# memory need not be as small as possible: it is a **budget**, and the step should be as fast as the budget allows. Here
-# you write the search that section 7 showed.
+# In a real network, the first layers may save the most and the last ones take the longest, or the other way round. And
+# the memory need not be as small as possible: it is a **budget**, and the step should be as fast as the budget allows.
+# Here you write the search that section 7 showed.
 #
 # `VirtualTape` is a training step on layers whose sizes and run times are known. It raises an error for impossible
 # steps, such as a backward pass without activations or a second run without an input. Its replay shows what was held
@@ -1188,16 +1188,16 @@ check("same_or_not")
 # ## 11. Practice: copy it, or run it again?
 #
 # Deck [002] has a third method besides keeping activations and running layers again: *offload* activations to the host
-# and fetch them in time. A copy costs nothing as long as passes hide it. It is better to run a layer with many bytes
-# and little work again.
+# and fetch them in time. A copy costs nothing as long as passes hide it. A layer with many bytes and little work should
+# run again instead.
 #
 # `issue(step, plan)` runs a step on a `VirtualTape`. The plan has one word for each layer. `"keep"`: keep everything.
 # `"recompute"`: keep only the layer's output (`forward(i, keep=False)`), and run the layer again right before its
 # backward pass (`recompute(i)`). `"offload"`: call `offload(i)` *after* layer `i + 1` has read the output of layer `i`,
 # which starts the copy to the host; `fetch(i)` starts the copy back. `backward(i)` and `recompute(i)` read layer `i -
 # 1` as well. Copies run during the passes that follow the call. Memory is freed when the copy to the host ends, and
-# occupied when the copy back starts. So fetch one pass before the pass that reads the data: that pass can then hide the
-# copy.
+# occupied when the copy back starts. So start each fetch one pass before the pass that reads the data: the earlier pass
+# can then hide the copy.
 #
 # `do_step(step, budget_bytes)` runs the step with the fastest plan that fits. `step.tape` is its tape, from which you
 # can make other steps to try plans on: `replay()` returns `peak_bytes` and `makespan_s`. There are five layers. Up to 5
