@@ -143,10 +143,10 @@ LAB_PACKAGES: dict[str, tuple[LabPackage, ...]] = {
         LabPackage("torchvision", "torchvision.io", "the decoder torchvision", "vision"),
     ),
     "lab05_profiling": (
-        LabPackage("py-spy", "", "samples from outside, in section 7"),
-        LabPackage("scalene", "scalene", "one of three profilers, in section 7"),
+        LabPackage("py-spy", "", "the samples that section 7 takes from outside the process"),
+        LabPackage("scalene", "scalene", "one of the three profilers in section 7"),
     ),
-    "lab09b_serving": (LabPackage("aiohttp", "aiohttp.web", "the web service, in section 7"),),
+    "lab09b_serving": (LabPackage("aiohttp", "aiohttp.web", "the web service in section 7"),),
 }
 
 
@@ -344,7 +344,10 @@ _LOOKS: dict[str, Callable[[], Row]] = {
         "jupyterlab", what_for="edl-labs start", install='pip install "edl-labs[lab]"', who="students without an editor"
     ),
     "nvidia-ml-py": _package(
-        "nvidia-ml-py", what_for="clocks and driver in stamps", install='pip install "edl-labs[gpu]"', who="nobody"
+        "nvidia-ml-py",
+        what_for="recording clocks and the driver version",
+        install='pip install "edl-labs[gpu]"',
+        who="nobody",
     ),
     "papermill": _package("papermill", what_for="edl-labs run", install=_INSTRUCTOR, who="instructors"),
     "nbconvert": _package("nbconvert", what_for="HTML pages", install=_INSTRUCTOR, who="instructors"),

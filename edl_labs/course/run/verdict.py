@@ -55,7 +55,7 @@ def _broke_off(finished: Finished, limits: RunLimits) -> list[RunFailure]:
     what, why, next_step = {
         "dead": (
             f"the kernel died in {where}{after}" if where else "the kernel died between two cells",
-            "its process ended: os._exit, a crash in native code, or the machine ran out of memory",
+            "possible causes are os._exit, a crash in native code, or too little memory",
             "run only this cell in JupyterLab and watch the memory",
         ),
         "cell-timeout": (

@@ -13,7 +13,7 @@ from edl_labs.course.sandbox.view import HOME
 
 _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 FORK_BOMB_SHARE = 4
-"""A kernel with more than this part of its limit as whole processes is a fork bomb."""
+"""A kernel whose processes exceed this fraction of its limit is treated as a fork bomb."""
 _READ_BYTES = 1 << 20  # of one file of /proc: 20,000 locks
 _LISTENS = 1 << 16  # __SO_ACCEPTCON of linux/net.h
 _WRITABLE = (HOME.lstrip("/"), "tmp", "dev/shm")

@@ -62,7 +62,7 @@ class Limits:
     """Size of /dev/shm, through which DataLoader workers pass tensors."""
     sockets: int = _number(2048, least=64)
     """Sockets of all its processes, including sent and unaccepted ones. Linux keeps up to 208 KiB of unread data
-    in each, which no process's memory counts: 436 MB together. Above, the kernel is ended."""
+    in each, which no process's memory counts: 436 MB together. A kernel with more is ended."""
     locks: int = _number(1000, least=10)
     """Locked ranges of files: each takes the system's memory. A kernel with more is ended."""
     inodes: int = _number(20_000, least=100)

@@ -226,7 +226,7 @@ class SandboxKernel:
         self.interrupt()
         if not self._pump(exchange, time.monotonic() + self._limits.grace_s, until=lambda: exchange.finished):
             raise exchange.broken or Violation(
-                "deadline", why=f"not done after {allowance.own_s} s, and not to be interrupted"
+                "deadline", why=f"it did not finish within {allowance.own_s} s, and could not be interrupted"
             )
         if exchange.broken is not None:
             exchange.broken.alive = True
@@ -291,7 +291,7 @@ class SandboxKernel:
         exchange.count(messages=0, received_bytes=received_bytes)
         self._notebook_bytes += received_bytes
         if self._notebook_bytes > self._limits.notebook_bytes:
-            raise Violation("bytes", why=f"more than {self._limits.notebook_bytes} in one notebook")
+            raise Violation("bytes", why=f"more than {self._limits.notebook_bytes} bytes in one notebook")
         return received_bytes
 
     def _drain(self, exchange: Exchange) -> None:

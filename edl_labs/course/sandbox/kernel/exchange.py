@@ -134,10 +134,12 @@ class Exchange:
         self.received_bytes += received_bytes
         if self.messages > self.limits.cell_messages:
             self.broken = self.broken or Violation(
-                "messages", why=f"more than {self.limits.cell_messages} in one request"
+                "messages", why=f"more than {self.limits.cell_messages} messages in one request"
             )
         if self.received_bytes > self.limits.cell_bytes + self.answer_bytes:
-            self.broken = self.broken or Violation("bytes", why=f"more than {self.limits.cell_bytes} in one request")
+            self.broken = self.broken or Violation(
+                "bytes", why=f"more than {self.limits.cell_bytes} bytes in one request"
+            )
 
     def take_reply(self, message: Message) -> None:
         """Take a message of the shell channel."""
@@ -184,11 +186,11 @@ class Exchange:
     def only_answer(self) -> bytes:
         """The one answer with the request's nonce; Violation when there is none, a second one, or it is too large."""
         if self.forged:
-            raise self._refused("forged answer", why="an answer came without the request's nonce")
+            raise self._refused("forged answer", why="an answer arrived without the request's nonce")
         if self.large or any(len(answer) > self.answer_bytes for answer in self.answers):
             raise self._refused("large answer", why=f"more than {self.answer_bytes} bytes")
         if len(self.answers) > 1:
-            raise self._refused("two answers", why="one request has one answer")
+            raise self._refused("two answers", why="a request must have exactly one answer")
         if not self.answers:
             raise self._refused("no answer", why=self._why_none())
         return self.answers[0]
@@ -198,7 +200,9 @@ class Exchange:
 
     def _why_none(self) -> str:
         reply = self.reply or {}
-        return f"{_text(reply, 'ename')}: {_text(reply, 'evalue')}" if reply.get("ename") else "the probe sent none"
+        return (
+            f"{_text(reply, 'ename')}: {_text(reply, 'evalue')}" if reply.get("ename") else "the probe sent no answer"
+        )
 
 
 def _text(reply: dict[str, Any], key: str, *, at_most: int = 2000) -> str:

@@ -51,7 +51,7 @@ class FakeKernel:
         if b"deadly" in payload:
             raise KernelDied("signal 11")
         if b"silent" in payload:
-            raise Violation("no answer", why="the probe sent none", alive=True)
+            raise Violation("no answer", why="the probe sent no answer", alive=True)
         return Answer(b"evidence", 0.01, OK)
 
 
