@@ -234,9 +234,7 @@ def test_another_kind_is_refused_by_its_own_name(want: Any, given: Any, said: st
 
 
 def test_the_documents_table_has_a_row_for_each_kind() -> None:
-    section = (
-        GRADING.read_text(encoding="utf-8").partition("## What passes for a right answer")[2].partition("\n## ")[0]
-    )
+    section = GRADING.read_text(encoding="utf-8").partition("## Accepted forms of an answer")[2].partition("\n## ")[0]
     named = re.findall(r"^\| ([^|]+) \|", section, re.MULTILINE)[1:]
 
     assert list(PASSES) == list(REFUSED) == named
