@@ -1,4 +1,4 @@
-"""Commands of those who write labs: new, edit, build, test, leaks, publish, wheel."""
+"""Commands for authors of labs: new, edit, build, test, leaks, publish, wheel."""
 
 from __future__ import annotations
 

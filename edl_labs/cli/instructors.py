@@ -1,4 +1,4 @@
-"""Commands of those who give a course: course, collect, feedback, export, regrade, report."""
+"""Commands for instructors: course, collect, feedback, export, regrade, report."""
 
 from __future__ import annotations
 

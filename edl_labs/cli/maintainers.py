@@ -1,4 +1,4 @@
-"""The command of those who run labs on every change and on GPUs: run."""
+"""The command for maintainers who run labs on every change and on GPUs: run."""
 
 from __future__ import annotations
 

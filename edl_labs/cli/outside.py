@@ -1,4 +1,4 @@
-"""Commands for other eyes than the instructor's: gradescope, canvas, leaderboard."""
+"""Commands whose results are shown outside the course: gradescope, canvas, leaderboard."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Commands of those who choose a machine: predict a step on one that is not here, calibrate one that is."""
+"""Commands for choosing a machine: predict a step on a remote machine, calibrate this one."""
 
 from __future__ import annotations
 

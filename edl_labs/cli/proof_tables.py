@@ -1,4 +1,4 @@
-"""What `edl-labs test` is asked about, and the tables that it shows: of proofs, and of lies about evidence."""
+"""The arguments of `edl-labs test`, and the tables that it shows: of proofs, and of forged evidence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Commands of those who work on labs, or bring a trace of their own: doctor, start, check, diagnose, record."""
+"""Commands for students, and for anyone with a trace: doctor, start, check, diagnose, record."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Everything that students never see: authoring, headless runs, grading, the sandbox, and marks."""
+"""Everything that students never see: authoring, runs without a browser, grading, the sandbox, and marks."""

@@ -1,4 +1,4 @@
-"""What the instructor knows of an assignment: the released cells, the solution's cells, exercises and points."""
+"""The instructor's facts about an assignment: released cells, the solution's cells, exercises and points."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""course.toml, the one file in which a course says what is its own: name, hosts, dates, lateness, groups, limits."""
+"""course.toml, the settings of a course: its name, hosts, due dates, late policy, groups and limits."""
 
 from __future__ import annotations
 

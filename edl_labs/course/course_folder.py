@@ -1,4 +1,4 @@
-"""A course: where everything lies that its authors write, and that nbgrader collects and grades.
+"""A course: the folders that its authors write, and those that nbgrader collects and grades.
 
 Authors find it by its `solutions/`, class runs by its `nbgrader_config.py`; often both lie in one folder.
 """

@@ -1,4 +1,4 @@
-"""Group work: one notebook, several marks. `groups.csv` says who works together; course.toml names it.
+"""Group work: one notebook, several marks. `groups.csv`, which course.toml names, lists who works together.
 
     group,id
     g1,s1234

@@ -1,4 +1,4 @@
-"""A course of an instructor's own: what nbgrader has to know of it, and a folder that has everything from the start."""
+"""An instructor's own course: nbgrader's configuration for it, and a new folder with everything that it needs."""
 
 from __future__ import annotations
 

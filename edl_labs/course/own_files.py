@@ -1,4 +1,4 @@
-"""The files of a folder that are its own: without what notebooks, kernels and file managers leave in passing."""
+"""The files of a folder, without the temporary files of notebooks, kernels and file managers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an empty answer says where something else was handed in: a person reads it, and the grade stays open."""
+"""The text of an empty answer if other files were submitted: a person reads it, so it is not graded as 0."""
 
 from __future__ import annotations
 

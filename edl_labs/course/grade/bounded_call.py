@@ -1,4 +1,4 @@
-"""One function in a process of its own that may take little: what reads students' text can be made to take everything.
+"""Calls a function in a process with limits, because text from students can make a parser use any time and memory.
 
 A cell of 9,000 lines, or one that is nested deeply enough, takes Python's own parser minutes, gigabytes or its stack.
 Nothing of a student's runs there: the text is parsed, and plain JSON comes back.

@@ -1,4 +1,4 @@
-"""The message about a solve cell that did not finish: which line, which exception, or that it never ended.
+"""The message about a solve cell that did not finish: the line, the exception, or that it timed out.
 
 In front of the first check, that is what its own output says. Behind it, where code may know secret cases, no more than
 Python's parser says of the text, which of Python's own exceptions it was, and what the student's own run had said.

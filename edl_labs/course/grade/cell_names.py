@@ -1,4 +1,4 @@
-"""The names that cells bind and read, and which cells are needed for those that run.
+"""The names that cells bind and read, and the cells on which the running cells depend.
 
 It imports nothing of the package: `bounded_call` starts a process for it with each submission.
 """

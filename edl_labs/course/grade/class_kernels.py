@@ -1,4 +1,4 @@
-"""Kernels of one assignment: a parent process that has imported what its notebook does, and forks of it.
+"""Kernels of one assignment: a parent process with the notebook's imports already loaded, and its forks.
 
 Each module is imported once for the class instead of once a submission; none that neither notebook nor probes need.
 """

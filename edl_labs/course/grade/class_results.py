@@ -1,4 +1,4 @@
-"""The results of one assignment, found by submission: each has a name made from all that it depends on."""
+"""The results of one assignment, by submission: each name is computed from everything that the result depends on."""
 
 from __future__ import annotations
 

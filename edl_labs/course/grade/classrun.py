@@ -1,4 +1,4 @@
-"""A whole class: several submissions at a time, each in its own sandbox, one writer for the gradebook.
+"""Grades a class: several submissions at the same time, each in its own sandbox, with one writer for the gradebook.
 
 Finished work is kept in files named by all that it depends on, so a run that was killed goes on where it was, and a run
 with nothing new repeats nothing.

@@ -1,4 +1,4 @@
-"""How long a process of ours may still compute."""
+"""How much computing time one of our processes has left."""
 
 from __future__ import annotations
 

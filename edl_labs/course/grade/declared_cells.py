@@ -1,4 +1,4 @@
-"""Which cells run: the student's, those that the lab's source declares, and cells that define a name which those read.
+"""The cells that run: the student's, those that the source declares, and those that define a name that these read.
 
 A lab declares its set-up, its parameters and what is given for its answers. A released cell without such a role only
 shows something: while it is unchanged, no mark needs it.

@@ -1,4 +1,4 @@
-"""Files that students handed in, read in a process of their own: what a file does to memory or time is done to that.
+"""Reads submitted files in a separate process, so that a hostile file can exhaust only that process.
 
 Bytes go in, and plain data come out. Each reading is a fork that has shut itself in, of a process that has imported the
 function that reads; whatever comes of it, the next reading starts afresh.

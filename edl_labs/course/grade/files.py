@@ -1,4 +1,4 @@
-"""Files that are whole or absent, whatever happens while they are written."""
+"""Files that are written completely or not at all."""
 
 from __future__ import annotations
 

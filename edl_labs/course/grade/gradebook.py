@@ -1,4 +1,4 @@
-"""The one writer of nbgrader's gradebook: marks go in whole, and going in again changes nothing."""
+"""The only writer of nbgrader's gradebook: a result is entered completely, and entering it again changes nothing."""
 
 from __future__ import annotations
 

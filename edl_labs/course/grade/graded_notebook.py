@@ -1,4 +1,4 @@
-"""The notebook that formgrader and feedback show: the student's cells, the outputs they gave, the judge's verdicts."""
+"""The notebook that formgrader and feedback show: the student's cells, their outputs, and the judge's verdicts."""
 
 from __future__ import annotations
 

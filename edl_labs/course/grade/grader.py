@@ -1,4 +1,4 @@
-"""Grades submissions of one assignment: a plan, runs in kernels, a judge outside of them, and a result that is kept."""
+"""Grades submissions of one assignment: plans, runs in kernels, judges outside them, and stores a result."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The judgement in a process of its own: what students' evidence does to memory or time is done to that process.
+"""Judges in a separate process, so that hostile evidence can exhaust only that process.
 
 Evidence is decoded and compared there, under limits; one that kills or stalls the judge scores nothing and the next is
 judged by a new one. Secret cases are drawn in such a process, too: it has the exercises imported anyway, and the

@@ -1,4 +1,4 @@
-"""What a student reads about secret cases: templates without their values, and sentences of the lab's own modules.
+"""The texts that students see about secret cases: templates without values, and sentences of the lab's modules.
 
 A mistake's text may quote a case, or what the student's code returned or raised, which can be the case again. The
 engine's sentences know their template and values (`Sentence`): the values are left out. Exercises fill in theirs, so

@@ -1,4 +1,4 @@
-"""Checks that ran out of time before: grading again does not wait once more for the same loop without end.
+"""Checks that timed out earlier, so that grading again does not wait for the same endless loop.
 
 A time-out is named by all that it depends on: the cells that run before the check, the student's files, the probe, what
 it is sent, and the limits. A changed `compare` is no reason to wait again; a changed `probe` is.

@@ -1,4 +1,4 @@
-"""One submission's marks: evidence judged as it comes, and judged again where a mistake would cost twice."""
+"""The marks of one submission: evidence is judged as it arrives, and again if a mistake would lose points twice."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""nbgrader assignments that have no exercises of edl_labs: nbgrader's own rules, with the cells run in the sandbox.
+"""nbgrader assignments without exercises of edl_labs: nbgrader's rules apply, and the cells run in the sandbox.
 
 nbgrader reads marks from the outputs of test cells, hidden tests included, which run in the student's kernel. So every
 mark of such an assignment rests on the student's process, and is listed as *trusting*. Students get no output of that

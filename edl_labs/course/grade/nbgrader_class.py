@@ -1,4 +1,4 @@
-"""A class's work in an nbgrader assignment, graded by nbgrader's own autograder with the sandbox in it."""
+"""Grades a class in an nbgrader assignment, with nbgrader's own autograder inside the sandbox."""
 
 from __future__ import annotations
 

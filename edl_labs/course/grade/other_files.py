@@ -1,4 +1,4 @@
-"""The files that were handed in with the notebook: an answer may be in one of them.
+"""The files that were submitted with the notebook, because one of them may contain an answer.
 
 nbgrader's exchange puts them next to the notebook, and its hook moves them to `withheld/`; `collect` keeps those of a
 learning system's download in `collected/`.

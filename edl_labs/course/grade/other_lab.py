@@ -1,4 +1,4 @@
-"""Another lab's notebook, handed in by mistake."""
+"""A notebook from another lab that was submitted by mistake."""
 
 from __future__ import annotations
 

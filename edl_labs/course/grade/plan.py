@@ -1,4 +1,4 @@
-"""From a student's cells to what is run and where exercises are probed; what was odd is said, and costs only its own.
+"""Plans from a student's cells what runs and where exercises are probed, and notes what was unusual.
 
 The instructor's text stands in for every locked cell, check cells never run, lost cells are put back, and of two copies
 of a cell the one with work in it counts.

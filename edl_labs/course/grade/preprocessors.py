@@ -1,4 +1,4 @@
-"""nbgrader's own `autograde`, and formgrader's button, with the judge outside: set in nbgrader_config.py.
+"""nbgrader's own `autograde` and formgrader's button, with an outside judge; nbgrader_config.py configures them.
 
 `Mend` takes the place of nbgrader's sanitisers, `JudgeOutside` of `Execute`, `SaveMarks` of `SaveAutoGrades`. The
 student's code runs in a sandbox, and no output of it is ever read as a score.

@@ -1,4 +1,4 @@
-"""One run of a plan: its cells in order, a probe at each check, and a sink that says what the evidence comes to.
+"""One run of a plan: its cells in order, a probe at each check, and a sink that turns evidence into outcomes.
 
 A mark once settled stays, whatever happens to the kernel afterwards. When a kernel dies, another one runs the earlier
 cells again without the cell or probe that killed it, so that later exercises count. A kernel may die of what an earlier

@@ -1,4 +1,4 @@
-"""What came of a run: outcomes, outputs, what happened, and what it took."""
+"""The record of a run: outcomes, outputs, incidents, and the time and memory that it took."""
 
 from __future__ import annotations
 

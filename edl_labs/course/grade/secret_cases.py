@@ -1,4 +1,4 @@
-"""A class's draws, and what each makes secret: the cases of each exercise with the solution's evidence for them."""
+"""A class's draws, each with its secrets: the cases of each exercise, and the solution's evidence for them."""
 
 from __future__ import annotations
 

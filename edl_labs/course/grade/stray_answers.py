@@ -1,4 +1,4 @@
-"""Answers in prose that were typed outside their cell: found, and put into the answer, so that a person reads them."""
+"""Finds written answers outside their cell, and copies them into the answer, so that a person reads them."""
 
 from __future__ import annotations
 

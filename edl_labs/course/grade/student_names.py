@@ -1,4 +1,4 @@
-"""Names that may be anything: of folders that were handed in, and of people as a learning system has them.
+"""Checks names that may contain anything: of submitted folders, and of people in a learning system.
 
 nbgrader's pages put a student's id and name into HTML and into scripts as they are. What could leave its place there
 names no student, and is shown without what acts on the text around it.

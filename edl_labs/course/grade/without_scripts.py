@@ -1,4 +1,4 @@
-"""Outputs and prose that run nothing, load nothing and cover nothing in the browser of the person who grades them.
+"""Cleans outputs and prose, so that they run nothing, load nothing and cover nothing in the grader's browser.
 
 Formgrader shows students' HTML on the page whose buttons give marks; a script in it could press them. So everything
 goes through the HTML parser of nh3 and a list of what is allowed; everything else is removed. Markdown

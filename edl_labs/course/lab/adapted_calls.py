@@ -1,4 +1,4 @@
-"""Library functions that answer an exercise behind an adapter of three lines, found by machine.
+"""Searches for library functions that answer an exercise if they are called through an adapter of three lines.
 
 What is tried of each public function: the exercise's arguments and the entries of those that are dicts or short lists,
 by name where names agree, in any order where they do not, and put into a dataclass that a parameter asks for; of what

@@ -1,4 +1,4 @@
-"""Answers of a lab, each run in a process of its own: what each gives for drawn cases, and the judge's outcomes."""
+"""Runs answers of a lab in separate processes: their evidence for drawn cases, and the judge's outcomes."""
 
 from __future__ import annotations
 

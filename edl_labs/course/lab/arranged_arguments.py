@@ -1,4 +1,4 @@
-"""How a function's arguments can be arranged for another one, and what can be read of a result: texts, by machine.
+"""Generates code that passes a function's arguments to another function, and that reads parts of its result.
 
 Names that agree are matched, entries of dicts and of short lists count as arguments, a dataclass that a parameter asks
 for is made of them, and what has no name of its own is tried in every order. Values are never renamed or computed with.

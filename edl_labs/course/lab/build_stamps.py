@@ -1,4 +1,4 @@
-"""What a build was made from: a lab whose sources and results are as they were need not be built again.
+"""Records what a build was made from, so that a lab with the same sources and results is not built again.
 
 The stamps lie in `build/`, which is never committed; without them everything is built. `build --check` never looks.
 """

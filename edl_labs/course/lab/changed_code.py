@@ -1,4 +1,4 @@
-"""A solution with a few of its statements replaced: what is left of it is as its author wrote it."""
+"""Replaces a few statements of a solution, and leaves the rest as its author wrote it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether declared cells are enough: the solution and each wrong answer come to the same after all of a lab's cells."""
+"""Proves that the declared cells are enough: every answer gets the same result after all cells of the lab."""
 
 from __future__ import annotations
 

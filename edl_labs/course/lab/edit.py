@@ -1,4 +1,4 @@
-"""`edit`: a lab's text as a notebook in JupyterLab, written back without noise in the diff."""
+"""`edit`: opens a lab's text as a notebook in JupyterLab, and writes it back without unnecessary changes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Forging the evidence of wrong answers: no claim of a student's process may earn what its answers do not."""
+"""Forges the evidence of wrong answers, to prove that claims of a student's process earn no points."""
 
 from __future__ import annotations
 

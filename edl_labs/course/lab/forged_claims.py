@@ -1,4 +1,4 @@
-"""Replacements of claims in evidence: what a student's process could say instead of what its code came to."""
+"""Replacements of claims in evidence: values that a student's process could report instead of its real ones."""
 
 from __future__ import annotations
 

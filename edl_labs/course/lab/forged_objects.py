@@ -1,4 +1,4 @@
-"""Changing the library's objects that a probe hands to a student's functions, before these functions run.
+"""Changes the library objects that a probe passes to a student's functions, before these functions run.
 
 Methods are left alone: what they do when a student's function calls them is what its code does.
 """

@@ -1,4 +1,4 @@
-"""Recorded programs inside evidence: opened from their text, so that forging sees the fields that a case fixes."""
+"""Decodes recorded programs inside evidence, so that forging can change the fields that a case fixes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Submissions that answer nothing, as code that replaces every name a solve cell defines. All must score 0."""
+"""Submissions that answer nothing, as code that replaces every name of a solve cell. All of them must score 0."""
 
 from __future__ import annotations
 

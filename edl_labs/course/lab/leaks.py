@@ -1,4 +1,4 @@
-"""The leak scan: no line that only a solution has, and no function of the judge's, may be where students can look."""
+"""The leak scan: students must not be able to read a line of a solution or a function of the judge."""
 
 from __future__ import annotations
 

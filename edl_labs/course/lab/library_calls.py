@@ -1,4 +1,4 @@
-"""Library functions handed in as answers: none may earn a point, unless lab.toml allows it in a sentence.
+"""Submits library functions as answers: none may earn a point, unless lab.toml allows it with a reason.
 
 A submission of this kind is one line, `from X import f as name`, for a function or class that an exercise asks for, or
 an adapter of at most three: what `adapted_calls` finds for functions of plain data, and for others, whose arguments

@@ -1,4 +1,4 @@
-"""How many minutes a lab takes a student: one rule over its words, code and checks, fitted to readers' estimates.
+"""Estimates how many minutes a lab takes, from its words, code and checks, with a rule fitted to readers' estimates.
 
 Four outsiders worked labs 01 to 10b and estimated an ordinary student's minutes for each. `tests/labs/test_minutes.py`
 has their estimates, and shows how far the rule is from them. No student was timed: the result is an estimate.

@@ -1,4 +1,4 @@
-"""Known mistakes of one exercise, two by two: whether each gets its own message."""
+"""Compares the known mistakes of one exercise in pairs: each must get its own message."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The five places in which an exercise lives: all must hold the same names."""
+"""The five places that define an exercise: all must contain the same names."""
 
 from __future__ import annotations
 

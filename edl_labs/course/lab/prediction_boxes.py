@@ -1,4 +1,4 @@
-"""The boxes for predictions in a lab: what each asks for, and whether its answer is to be seen before its reveal."""
+"""The prediction boxes of a lab: what each asks for, and whether its answer is visible before its reveal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the proof of a lab came to: of each mistake, of each exercise, of the whole lab."""
+"""The results of proving a lab: for each mistake, for each exercise, and for the whole lab."""
 
 from __future__ import annotations
 

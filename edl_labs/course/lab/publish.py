@@ -1,4 +1,4 @@
-"""What students may see: a tree of labs with README and licence, and a wheel; scanned for leaks before it is there."""
+"""Writes what students may see, a tree of labs with README and licence, and a wheel, after a scan for leaks."""
 
 from __future__ import annotations
 

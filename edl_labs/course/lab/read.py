@@ -1,4 +1,4 @@
-"""Labs read: cells, lab.toml and known mistakes, found to agree with each other and with the other labs."""
+"""Reads labs (cells, lab.toml, known mistakes), and checks that they agree with each other and with other labs."""
 
 from __future__ import annotations
 

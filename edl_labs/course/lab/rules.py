@@ -1,4 +1,4 @@
-"""The rules of a lab's cells: which there must be, in which order, what each may hold, and what a lab may import."""
+"""The rules for a lab's cells: which are required, in which order, what each may contain, and what it may import."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `new` writes: a lab with one exercise, or an exercise in all its places, from templates."""
+"""`new`: writes a lab with one exercise, or an exercise in all its places, from templates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Functions that only instructors may have: those of solutions and of the judge's parts, found by what they do.
+"""Finds the functions of solutions and of the judge by what they do; only instructors may have them.
 
 A copy is found under another name and with other names inside; a change of what it computes makes it another function.
 """

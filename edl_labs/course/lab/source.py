@@ -1,4 +1,4 @@
-"""The text of a lab: jupytext reads its cells; here are their markers, lines and what no lab may say."""
+"""The text of a lab: jupytext reads its cells; this module checks their markers, their lines and forbidden text."""
 
 from __future__ import annotations
 

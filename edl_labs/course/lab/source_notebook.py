@@ -1,4 +1,4 @@
-"""A lab as notebooks: the source that nbgrader takes, the same bytes every time, and the release made of it."""
+"""A lab as notebooks: nbgrader's source, with the same bytes in every build, and the release made from it."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""A term around grading: hand-in, deadlines, feedback, marks out, grading again, and the class at a glance."""
+"""Everything around grading: submission, deadlines, feedback, export of marks, regrading, and class reports."""

@@ -1,4 +1,4 @@
-"""Archives that others made, read in memory within limits.
+"""Reads archives from other people in memory, within limits.
 
 A learning system's archive with an entry outside its folder is refused whole. In what one student packed such an entry
 is left out with a reason, and the rest is read.

@@ -1,4 +1,4 @@
-"""The files that exercises ask for next to the notebook: those of one upload together, whatever systems call them."""
+"""Finds the files that exercises need next to the notebook, under any name that a learning system gives them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Canvas by its API: marks are sent in one request for the class, and times of submission are read.
+"""Canvas through its API: sends the marks of a class in one request, and reads submission times.
 
 Uses canvasapi (extra `canvas`) and five documented endpoints: the course, the assignment, its students, its
 submissions, and `submissions/update_grades`, whose progress is followed to its end.

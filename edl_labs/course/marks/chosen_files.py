@@ -1,4 +1,4 @@
-"""Of all that a student handed in, the files that count: the newest of each notebook, and what these import."""
+"""Chooses which submitted files of a student count: the newest copy of each notebook, and the files it imports."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a class predicted, from the data in the notebooks that were handed in: counts alone, and of a few students none.
+"""The predictions of a class, from the submitted notebooks: only counts, and nothing if few students predicted.
 
 Anybody can write anything there: what does not fit is no prediction, and names of boxes come from the release.
 """

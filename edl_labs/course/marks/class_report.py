@@ -1,4 +1,4 @@
-"""A class at a glance: how each exercise went, which mistake how often, how long it took, what looks alike."""
+"""A class at a glance: results of each exercise, how often each mistake occurred, times, and similar submissions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From a learning system's download to nbgrader's `submitted/`: each student's newest notebook, and what was odd."""
+"""From a learning system's download to nbgrader's `submitted/`: each student's newest notebook, with remarks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A leaderboard's entry step by step: what ran when in one secret job, next to the instructor's own program there.
+"""A leaderboard's entry step by step: its timeline in one secret job, next to that of the instructor's program.
 
 All of it is read from stored results, where the judge keeps it with the mark: no student's code runs again.
 """

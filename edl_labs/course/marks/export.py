@@ -1,4 +1,4 @@
-"""Marks into the file that the learning system gave out, matched by id; no student is dropped, no cell computes."""
+"""Writes marks into the learning system's file, matched by id; no student is dropped, and no cell is a formula."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a student gets back: one HTML file that needs nothing else, the summary first, readable in light and dark."""
+"""A student's feedback: one self-contained HTML file, with the summary first, readable in light and dark."""
 
 from __future__ import annotations
 

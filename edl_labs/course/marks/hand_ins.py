@@ -1,4 +1,4 @@
-"""Facts about each collected notebook, kept next to it: which one, when, whose in the learning system."""
+"""Facts about each collected notebook, stored next to it: its file, its time, and its owner in the learning system."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who came nearest to light: a table of the exercises whose judge adds numbers to the mark (`Outcome.entry`)."""
+"""The leaderboard: a table for each exercise whose judge adds numbers to the mark (`Outcome.entry`)."""
 
 from __future__ import annotations
 

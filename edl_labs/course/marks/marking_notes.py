@@ -1,4 +1,4 @@
-"""What a person who marks prose can use: model answer, rubric and comments to use again; graders alone see them.
+"""Help for marking written answers, which only graders see: model answers, rubrics and reusable comments.
 
 `feedback.toml`, next to course.toml, holds comments that many students get, by exercise:
 

@@ -1,4 +1,4 @@
-"""Pages for students of an assignment that nbgrader's rules graded: points, and the tests as they were released."""
+"""Students' pages for an assignment that nbgrader's rules graded: the points, and the released tests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whose an upload is: by the learning system's number, by name, or by the group that handed it in."""
+"""Finds the owner of an upload: by the learning system's number, by name, or by the group that submitted it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a person should look at in recordings that students handed in: copies of each other, and impossible traces.
+"""Flags submitted recordings that a person should look at: copies of each other, and impossible traces.
 
 Files are read in a process of their own under limits. A flag costs no points.
 """

@@ -1,4 +1,4 @@
-"""Who is in the class, and when work was handed in: from the learning system's own lists or plain tables."""
+"""The class list and the submission times, from the learning system's own lists or from plain tables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Near-identical solutions, for a person to judge: winnowed fingerprints of tokens, names and staff code aside.
+"""Finds similar solutions, for a person to judge, by winnowed fingerprints of tokens without names and staff code.
 
 Schleimer, Wilkerson and Aiken, "Winnowing: local algorithms for document fingerprinting" (2003): every match of at
 least `NOISE + WINDOW - 1` tokens is found, and none shorter than `NOISE` counts.

@@ -1,4 +1,4 @@
-"""Marks as nbgrader's gradebook has them: read as values, with late penalties that fit the marks given by hand."""
+"""Reads the marks in nbgrader's gradebook as values, with late penalties that match the marks given by hand."""
 
 from __future__ import annotations
 

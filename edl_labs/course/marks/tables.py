@@ -1,4 +1,4 @@
-"""Tables as learning systems and people's spreadsheets write them: read as they are, written back as they were."""
+"""Tables as learning systems and spreadsheets write them: read in any format, and written back in the same one."""
 
 from __future__ import annotations
 

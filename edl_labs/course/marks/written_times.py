@@ -1,4 +1,4 @@
-"""Times as learning systems and people write them; a time that could mean two things is no time."""
+"""Times as learning systems and people write them; an ambiguous time is rejected."""
 
 from __future__ import annotations
 

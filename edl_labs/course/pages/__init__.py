@@ -1,1 +1,1 @@
-"""Pages that need nothing else: one shell, one stylesheet, and a template for each kind."""
+"""Self-contained pages: one shell, one stylesheet, and a template for each kind."""

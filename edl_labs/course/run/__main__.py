@@ -1,4 +1,4 @@
-"""One notebook in a process of its own: reads a job from stdin, writes one JSON line an event to what was stdout.
+"""Runs one notebook in its own process: reads a job from stdin, and writes one JSON line per event to stdout.
 
 Run as `python -m edl_labs.course.run`. The process is disposable: whatever a cell does to it, the events that it
 wrote before still count. A SIGTERM ends it and its kernel.

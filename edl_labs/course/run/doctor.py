@@ -1,4 +1,4 @@
-"""`edl-labs doctor`: what this machine is, what will work on it, what will be skipped and why, by trying."""
+"""`edl-labs doctor`: tries out what works on this machine, and what will be skipped and why."""
 
 from __future__ import annotations
 

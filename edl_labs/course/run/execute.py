@@ -1,4 +1,4 @@
-"""Run labs headless with papermill: a frozen report, and files that say the same for people and for CI."""
+"""Runs labs without a browser, with papermill: a frozen report, and the same results as files for people and CI."""
 
 from __future__ import annotations
 

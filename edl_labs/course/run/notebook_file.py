@@ -1,4 +1,4 @@
-"""Reading notebooks that anybody may have written: a good one, or one clear sentence about what is wrong with it."""
+"""Reads notebooks from anyone: returns a valid notebook, or raises an error with one clear sentence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Starts the disposable process that runs one notebook, and gathers what it reported before it ended."""
+"""Starts the disposable process that runs one notebook, and collects what it reports before it ends."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run will do, settled before anything runs: which notebooks, with which parameters, on which device."""
+"""The plan of a run, made before anything runs: the notebooks, their parameters and the device."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a headless run comes to: frozen values that know their exit code and JSON, and the run as JUnit XML."""
+"""The results of a run: frozen values with an exit code and JSON, and the run as JUnit XML."""
 
 from __future__ import annotations
 

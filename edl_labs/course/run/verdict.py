@@ -1,4 +1,4 @@
-"""From what a kernel answered to what it means: exercises with their points, and each reason for which a run failed."""
+"""Turns a kernel's answers into results: exercises with their points, and each reason why a run failed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Learning systems that labs are handed in through, one module each: a new one is a module here and its name below.
+"""Learning systems, with one module each. To add one, write a module here and add its name below.
 
 Where only the names of files differ, `collect --pattern` needs no module.
 """

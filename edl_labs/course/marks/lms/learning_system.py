@@ -1,4 +1,4 @@
-"""What a learning system is asked: whose a file is, when it was handed in, who is in the class, where marks go."""
+"""The interface of a learning system: owners and times of files, the class list, and the place of the marks."""
 
 from __future__ import annotations
 

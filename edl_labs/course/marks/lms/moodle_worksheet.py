@@ -1,4 +1,4 @@
-"""Moodle's grading worksheet in any language: its columns by what is in them, since Moodle keeps their order.
+"""Moodle's grading worksheet in any language: columns are found by their content, as Moodle keeps their order.
 
 mod/assign/gradingtable.php writes the identifier, the full name (hidden names aside), identity fields, the status, the
 group of a team assignment, the grade, its maximum, whether it can be changed, when work was handed in and marked, and

@@ -1,4 +1,4 @@
-"""Any other system's download: a regular expression says whose each file is, by the names of its groups."""
+"""The download of any other system: a regular expression with named groups tells the owner of each file."""
 
 from __future__ import annotations
 
