@@ -279,7 +279,7 @@ def test_what_canvas_calls_late_costs_a_day_until_times_are_given(course: Course
     reports = [take(course, zipped, times=given) for given in (None, times, None)]
     first = take(course, zipped) and reports[0].rows[0]
 
-    assert ("", "late according to the learning system") == (first.submitted, first.remarks[0][:36])
+    assert ("", "late according to the learning system") == (first.submitted, first.remarks[0][:37])
     assert "2026-11-05 10:00:00.000000 UTC" == moment.read_text()  # later downloads without times keep it
     (course.root / "course" / "collected" / LAB / "ann.json").unlink()
     moment.unlink()

@@ -39,7 +39,7 @@ def pairs() -> dict[str, tuple[dict[str, bytes], str]]:
     whole = b"\x1f\x8b whole"
     return {
         **{student: (dict.fromkeys(FILES, hostile()[kind][0]), "") for student, (kind, _) in READ_LATER.items()},
-        "large": ({BEFORE: b"\x1f" * 5_000_001, AFTER: whole}, "own_before.json.gz was left out: it has 5,000,001 bytes"),
+        "large": ({BEFORE: b"\x1f" * 5_000_001, AFTER: whole}, "own_before.json.gz was left out: it has 5,000,001"),
         "zeros": (
             {BEFORE: bytes(140 << 20), AFTER: whole},
             "own_before.json.gz was left out: it has more than 128 MiB",

@@ -205,7 +205,7 @@ def test_a_picture_beside_the_notebook_is_named_where_the_answer_shows_it(graded
     marks = next(m for m in class_marks(Repository(graded.course.root), LAB) if m.student == "linked")
 
     assert ("why_square",) == marks.waiting
-    assert "not used: sketch.png" in graded.report.row("linked").remarks
+    assert "files that were not used: sketch.png" in graded.report.row("linked").remarks
 
 
 @pytest.mark.slow
