@@ -1,22 +1,22 @@
 # %% [markdown]
 # # A language model, end to end
 #
-# Most performance work today is about transformers that write text. Here you train a small one, in plain PyTorch, on
-# text that is generated as you go. It is built like the large models, only with smaller numbers. So you can find out
-# what fills the memory of a step at 128,000 words, store weights in four bits, and let a small model draft for a large
-# one.
+# Most performance work today is about transformers that generate text. Here you train a small one, in plain PyTorch, on
+# text that the lab generates. It is built like the large models, only with smaller sizes. With it you find out what
+# fills the memory of a step with a vocabulary of 128,000 words, store weights in four bits, and let a small model draft
+# words for a large one.
 #
 # After this lab you can
 #
-# * say at which moment a training step needs most memory, and which tensor fills it, before you run it;
+# * say before you run a training step when it needs most memory, and which tensors fill it;
 # * compute the loss of a large vocabulary in chunks, and find unnecessary work in a training step;
 # * store a weight matrix in groups of four-bit integers, and compute with it;
 # * speed up a model that generates text without changing its output, and say by how much;
 # * in the practice, choose the scales of MXFP8 and NVFP4, count what fine-tuning with LoRA needs, multiply
 #   activations with outliers in int8, and store keys and values in 8 bits.
 #
-# **About 204 minutes (estimated)**, in two sittings: the first ends with section 4. Practice carries no points; it
-# takes another 113 minutes (estimated), and its sections can be done in any order.
+# **About 204 minutes (estimated)**, in two sittings: the first ends with section 4. The practice sections carry no
+# points. They take another 113 minutes (estimated) and can be done in any order.
 #
 # | exercise | section | minutes |
 # |---|---|---|
@@ -64,15 +64,16 @@ from edl_labs.device import torch_threads
 # ## 1. A model and its text
 #
 # The vocabulary has 1,024 words. Each word is followed by one of four words, with the probabilities 0.55, 0.25, 0.15
-# and 0.05; which four is drawn once, at the start. So even a perfect model cannot know the next word: its loss per word
-# is the entropy of these four numbers. A model that only knows how often each word occurs has a far larger loss.
+# and 0.05; the four words are drawn once, at the start. So even a perfect model cannot know the next word: its loss per
+# word is the entropy of these four probabilities. A model that only knows how often each word occurs has a far larger
+# loss.
 
 # %% given
 words, width, layers, heads, tokens = 1024, 128, 4, 4, 64
 
 
 def made_up_text(sentences, length, seed):
-    """Sentences of word numbers: after each word follows one of four."""
+    """Sentences of word numbers: each word is followed by one of four."""
     drawn = torch.Generator().manual_seed(seed)
     follows = torch.randint(words, (words, 4), generator=drawn)
     chances = torch.tensor([0.55, 0.25, 0.15, 0.05])
@@ -84,14 +85,14 @@ def made_up_text(sentences, length, seed):
 
 
 # %% [markdown]
-# The model: an embedding, four layers of attention and a small network, and a *head* that turns the last layer's output
-# into one number for each word, the *logits*. Large models differ in details (where the norms are, how positions are
-# encoded), not in the outline.
+# The model consists of an embedding, four layers, each with attention and a small network, and a *head*, which turns
+# the last layer's output into one number for each word, the *logits*. Large models differ in details (where the norms
+# are, how positions are encoded), but not in the outline.
 
 
 # %%
 def attended(qkv):
-    """For each word a mix of the values of the words before it, head by head."""
+    """For each word, a mix of its value and those of earlier words, head by head."""
     q, k, v = qkv.unflatten(2, (3, heads, -1)).permute(2, 0, 3, 1, 4)
     mixed = F.scaled_dot_product_attention(q, k, v, is_causal=True)
     return mixed.transpose(1, 2).flatten(2)
@@ -99,7 +100,7 @@ def attended(qkv):
 
 # %%
 class Layer(nn.Module):
-    """Attention, then a network for each word; both are added to what came in."""
+    """Attention, then a network for each word; both are added to their input."""
 
     def __init__(self):
         super().__init__()
@@ -132,13 +133,13 @@ class LanguageModel(nn.Module):
 
 
 # %% [markdown]
-# The loss of a word is −log of the probability that the model gave it. **Predict:** how large is it, on average, for a
-# model that has learned everything there is to learn, and for a model that gives all 1,024 words the same probability?
-# The training after the boxes takes half a minute.
+# The loss of a word is −log of the probability that the model assigned to it. **Predict:** how large is the average
+# loss of a model that has learned everything there is to learn? And that of a model that assigns the same probability
+# to all 1,024 words? The training after the boxes takes half a minute.
 
 # %%
 predict("learned", "A model that has learned everything has a loss of", unit="nats")
-predict("uniform", "A model that gives all words the same has a loss of", unit="nats")
+predict("uniform", "With equal probabilities for all words, the loss is", unit="nats")
 
 # %%
 with reveal_prediction("learned", "uniform") as truth:
@@ -167,28 +168,28 @@ def train(model, steps):
 # %%
 torch.manual_seed(7)
 model = LanguageModel()
-with torch_threads(1):  # its products are too small to share among cores
+with torch_threads(1):  # its products are too small to divide among cores
     losses = train(model, training_steps)
 print(f"loss of step 1: {losses[0]:.2f}, of step {len(losses)}: {losses[-1]:.2f}")
 
 # %% [markdown]
-# The loss went most of the way from the second number to the first. The rest of the lab asks what such a step costs in
-# a large model.
+# The loss has fallen most of the way from the second number to the first. The rest of the lab is about the cost of such
+# a step in a large model.
 #
 # ## 2. Where the peak is
 #
-# Llama 3 has 128,256 words. **Predict:** a step has 8 sentences of 4,096 words. How many bytes does one copy of its
-# logits take in bf16?
+# Llama 3 has a vocabulary of 128,256 words. **Predict:** a step processes 8 sentences of 4,096 words. How many bytes
+# does one copy of its logits take in bf16?
 
 # %%
-predict("logits", "One copy of the logits has", unit="GB")
+predict("logits", "One copy of the logits takes", unit="GB")
 
 # %%
 with reveal_prediction("logits") as truth:
     truth(logits=8 * 4096 * 128_256 * 2 / 1e9)
 
 # %% [markdown]
-# There is more than one copy. The loss is computed in fp32, because a sum over 128,256 exponentials loses too much
+# But there is more than one copy. The loss is computed in fp32, because a sum of 128,256 exponentials loses too much
 # precision in bf16:
 #
 # ```python
@@ -197,36 +198,37 @@ with reveal_prediction("logits") as truth:
 #     return F.cross_entropy(logits.float(), following.flatten())
 # ```
 #
-# `cross_entropy` is a `log_softmax`, which keeps its output for the backward pass, followed by a choice of one column.
-# When the backward pass begins, three tensors of the logits' shape are alive at once, each in fp32: that output, the
-# gradient with respect to it, and the gradient with respect to the logits. The logits themselves and their fp32 copy
-# are already freed: nothing in the backward pass needs them.
+# `cross_entropy` is a `log_softmax`, which keeps its output for the backward pass, followed by the selection of one
+# column. When the backward pass begins, three tensors with the shape of the logits are in memory at once, each in fp32:
+# this output, the gradient with respect to it, and the gradient with respect to the logits. The logits themselves and
+# their fp32 copy have already been freed, because nothing in the backward pass needs them.
 #
-# A step, with `n = batch · tokens` positions and `item` bytes a weight (2 for bf16, 4 for fp32):
+# These parts of a step take memory. A step has batch · tokens positions; `item` is the number of bytes per weight (2
+# for bf16, 4 for fp32):
 #
 # | part | bytes |
 # |---|---|
-# | `"states"` | `item` + 8 for each parameter; with bf16 weights 4 more |
-# | `"gradients"` | `item` for each parameter whose layer's backward pass is over |
+# | `"states"` | `item` + 8 for each parameter, and 4 more with bf16 weights |
+# | `"gradients"` | `item` for each parameter of a layer whose backward pass is finished |
 # | `"activations"` | 16·width·`item` for each layer and position |
-# | `"logits"` | 12 for each word and position |
+# | `"logits"` | 12 for each word of the vocabulary and position |
 #
-# States are the weights, AdamW's two moments in fp32 and, with bf16 weights, a copy of them in fp32. The model has
-# 12·layers·width² + 2·vocabulary·width parameters: those of the layers, of the embedding and of the head. A
-# *checkpointed* layer keeps only its input, width·`item` for each position, and recomputes the rest in its backward
-# pass: then its 16·width·`item` are in memory in addition to the input.
+# The states are the weights, AdamW's two moments in fp32 and, with bf16 weights, a copy of the weights in fp32. The
+# model has 12·layers·width² + 2·vocabulary·width parameters: those of the layers, of the embedding and of the head. A
+# *checkpointed* layer keeps only its input, width·`item` bytes for each position, and recomputes the rest in its
+# backward pass. During that pass, 16·width·`item` bytes for each position are in memory in addition to the input.
 #
-# Memory can be at its peak at one of four moments. Besides the states, memory then holds
+# Memory can reach its peak at one of four moments. In addition to the states, memory then contains
 #
-# * `"loss"`, when the backward pass begins: the logits' three tensors, and everything that the layers keep; no
-#   gradients yet.
-# * `"last layer"`, when its backward pass begins: everything that the layers keep, what the last layer recomputes if it
-#   is checkpointed, and the gradient of the head.
-# * `"first layer"`, when its backward pass begins: what this layer keeps, what it recomputes if it is checkpointed, and
-#   the gradients of the head and of all later layers.
-# * `"optimizer"`, when the backward pass is over: all gradients.
+# * at `"loss"`, when the backward pass begins: the three tensors of the logits, and everything that the layers keep,
+#   but no gradients yet;
+# * at `"last layer"`, when the backward pass of this layer begins: everything that the layers keep, what the last layer
+#   recomputes if it is checkpointed, and the gradient of the head;
+# * at `"first layer"`, when the backward pass of this layer begins: what this layer keeps, what it recomputes if it is
+#   checkpointed, and the gradients of the head and of all later layers;
+# * at `"optimizer"`, when the backward pass is over: all gradients.
 #
-# Norms, biases, positions and everything between the last layer and the head are small, and left out.
+# Norms, biases, positions and everything between the last layer and the head are small; leave them out.
 #
 # Write `where_the_peak_is(step)` → (moment, part, bytes): the moment with the most bytes, its largest part, and the
 # bytes of all parts at that moment. `step` is a dict with `batch`, `tokens`, `width`, `layers` (2 or more),
@@ -235,7 +237,7 @@ with reveal_prediction("logits") as truth:
 
 # %% solve="where_the_peak_is"
 def where_the_peak_is(step):
-    """(moment, largest part, bytes of all parts) where a step holds most memory."""
+    """(moment, largest part, bytes of all parts) where a step needs most memory."""
     ### BEGIN SOLUTION
     item, width, layers = step["itemsize"], step["width"], step["layers"]
     positions, table = step["batch"] * step["tokens"], step["vocabulary"] * width
@@ -263,8 +265,8 @@ def where_the_peak_is(step):
 check("where_the_peak_is")
 
 # %% [markdown]
-# With your function: a model of 32 layers and width 4,096, on 8 sentences of 4,096 words, each layer checkpointed. What
-# fills the peak as the vocabulary grows?
+# The next cells apply your function to a model of 32 checkpointed layers of width 4,096, on 8 sentences of 4,096 words.
+# What fills the peak as the vocabulary grows?
 
 # %%
 from edl_labs.plots.style import subplots
@@ -292,33 +294,33 @@ with requires_solution("where_the_peak_is"):
     _ = axes.legend()
 
 # %% [markdown]
-# The states are the largest part each time, but the logits grow. From 32,000 words on, they move the peak to the loss:
-# then memory is limited not by the layers but by the last matrix of the model.
+# The states are the largest part in each case, but the logits grow. With 32,000 words or more, they move the peak to
+# the loss: the last matrix of the model, not the layers, then determines how much memory the step needs.
 #
 # ## 3. The loss in chunks
 #
 # The loss of a position needs only the logits of this position. So you can compute the head and the loss in *chunks* of
-# a few rows: the chunk's logits, its share of the loss, and immediately its share of the gradients of the hidden states
-# and of the head's weight, since the probabilities are already in memory. Then the chunk's tensors are freed.
-# **Predict:** 128,256 words, fp32 logits, 1,024 rows a chunk. How many bytes has one chunk's tensor of logits?
+# a few rows. For each chunk, compute its logits, its share of the loss and, while the probabilities are in memory, its
+# share of the gradients of the hidden states and of the head's weight. Then free the chunk's tensors. **Predict:** with
+# 128,256 words, fp32 logits and 1,024 rows per chunk, how many bytes does one chunk's tensor of logits take?
 
 # %%
-predict("chunk", "The logits of one chunk have", unit="GB")
+predict("chunk", "The logits of one chunk take", unit="GB")
 
 # %%
 with reveal_prediction("chunk") as truth:
     truth(chunk=1024 * 128_256 * 4 / 1e9)
 
 # %% [markdown]
-# Autograd asks for gradients in the backward pass; to make them earlier, write a function of your own. `forward` may
-# compute anything and keep tensors with `ctx.save_for_backward`. `backward` receives the gradient of the result and
-# returns one gradient for each argument of `forward`, or `None` for an argument without one. Here the gradient of x² is
-# ready before it is needed:
+# Autograd computes gradients in the backward pass; to compute them earlier, write your own `autograd.Function`.
+# `forward` may compute anything and keep tensors with `ctx.save_for_backward`. `backward` receives the gradient with
+# respect to the result. It returns one gradient for each argument of `forward`, or `None` for an argument that has
+# none. Here the gradient of x² is computed before it is needed:
 
 
 # %%
 class Square(torch.autograd.Function):
-    """The sum of x², with a gradient that forward has made."""
+    """The sum of x², with a gradient that forward has computed."""
 
     @staticmethod
     def forward(ctx, x):
@@ -336,32 +338,32 @@ x = torch.tensor([1.0, 3.0], requires_grad=True)
 print(x.grad)
 
 # %% [markdown]
-# Write `chunked_loss(hidden, weight, targets, rows, smoothing, mean)` → the loss, a tensor without dimensions.
-# `hidden` is positions × width, `weight` words × width, and the logits are `hidden @ weight.T`; some are above 1,000.
-# With p the probabilities that the softmax of a row of logits gives, the loss of a position is
+# Write `chunked_loss(hidden, weight, targets, rows, smoothing, mean)` → the loss, a tensor without dimensions. `hidden`
+# is positions × width, `weight` is words × width, and the logits are `hidden @ weight.T`; some of them are above 1,000.
+# If p is the softmax of a row of logits, the loss of that position is
 #
 # (1 − smoothing) · (−log p of its target) + smoothing · (mean of −log p over all words).
 #
-# A target of −100 does not count: neither in the loss nor in a gradient. The result is the sum over the positions that
-# count, divided by their number if `mean` is true. The last chunk may be shorter than `rows`; at least one target
-# counts. `loss.backward()` gives `hidden` and `weight` their gradients, also if the loss was multiplied by a number
-# before.
+# A position whose target is −100 does not count, neither in the loss nor in a gradient. The result is the sum over the
+# positions that count, divided by their number if `mean` is true. The last chunk may be shorter than `rows`; at least
+# one target counts. After `loss.backward()`, `hidden` and `weight` must have the right gradients, even if the loss was
+# multiplied by a number before.
 #
 # The gradient of a position's loss with respect to its logits is
 # p − (1 − smoothing) · (1 at the target, else 0) − smoothing / words.
 #
-# No tensor may be as large as all positions by all words. Besides both gradients you may keep only tensors of the
-# current chunk and a number for each position; a temporary of a gradient's shape is allowed, and `backward` may make a
-# new copy of each gradient. A function that computes the logits a second time in the backward pass earns 3 of the 5
-# points. The check does not use a clock: it records which operators your function runs, replays them on other values,
-# and counts the memory and the matrix products. So no operator may depend on a value that the host has read
-# (`.item()`). (PyTorch has `F.linear_cross_entropy`, which does not support smoothing in chunks; the check does not
-# accept it.)
+# No tensor may have as many elements as there are positions times words. Besides both gradients, you may keep only
+# tensors of the current chunk and one number for each position; one temporary tensor with the shape of a gradient is
+# allowed, and `backward` may create a new copy of each gradient. A function that computes the logits a second time in
+# the backward pass earns 3 of the 5 points. The check does not use a clock: it records which operators your function
+# runs, replays them on different values, and counts the memory and the matrix products. So no operator may depend on a
+# value that the host has read (`.item()`). (PyTorch has `F.linear_cross_entropy`, which does not support smoothing in
+# chunks; the check does not accept it.)
 
 
 # %% solve="chunked_loss"
 class ChunkedLoss(torch.autograd.Function):
-    """The loss in chunks of rows; both gradients are made in the forward pass."""
+    """The loss in chunks of rows; the forward pass computes both gradients."""
 
     @staticmethod
     def forward(ctx, hidden, weight, targets, rows, smoothing, mean):
@@ -406,14 +408,15 @@ def chunked_loss(hidden, weight, targets, rows, smoothing, mean):
 check("chunked_loss")
 
 # %% [markdown]
-# You can use the same recorder. How much memory does the loss need in one piece, and in chunks of different sizes?
+# The next cell uses the same recorder: how much memory does the loss need all at once, and in chunks of different
+# sizes?
 
 # %%
 from edl_labs.graph.tensor_programs import play, record
 
 
 def peak_bytes(loss_of):
-    """Live bytes at the peak of a loss and its backward pass, inputs left out."""
+    """Live bytes at the peak of a loss and its backward pass, without the inputs."""
 
     def step(hidden, weight, targets):
         loss_of(hidden.requires_grad_(), weight.requires_grad_(), targets).backward()
@@ -430,15 +433,15 @@ with requires_solution("chunked_loss"):
     print(f"all 512 positions at once: {byte_count(whole)}")
     for rows in (256, 64, 16):
         peak = peak_bytes(lambda h, w, t, r=rows: chunked_loss(h, w, t, r, 0.0, True))
-        print(f"{rows:3} rows a chunk: {byte_count(peak)}")
+        print(f"{rows:3} rows per chunk: {byte_count(peak)}")
 
 # %% [markdown]
 # ## 4. A step without waste
 #
-# On a GPU a small step spends more time waiting than computing. It waits for the host to start each kernel. Each time
-# that the host reads a value, the read waits for everything that was issued before it ([000]). Here is a typical
-# training loop of a project that has grown. It trains a small model of blocks whose attention is a function that you
-# can replace:
+# On a GPU, a small step spends more time waiting than computing. It waits for the host to start each kernel. And
+# whenever the host reads a value, the read waits for everything that was issued before it ([000]). Below is a training
+# loop as it is often found in projects that have grown. It trains a small model of blocks whose attention is a function
+# that you can replace:
 
 
 # %% given
@@ -459,7 +462,7 @@ class SmallBlock(nn.Module):
 
 # %% given
 class SmallModel(nn.Module):
-    """Embedding, blocks, head, and a table of positions in fp64, as numpy made it."""
+    """Embedding, blocks, head, and a table of positions in fp64, as from numpy."""
 
     def __init__(self, words, width, blocks, tokens):
         super().__init__()
@@ -471,7 +474,7 @@ class SmallModel(nn.Module):
 
 # %% given
 def slow_attend(qkv):
-    """Four heads of causal attention, with scores of all pairs of positions."""
+    """Four heads of causal attention, with scores for all pairs of positions."""
     q, k, v = qkv.unflatten(2, (3, 4, -1)).permute(2, 0, 3, 1, 4)
     scores = q @ k.transpose(2, 3) / q.shape[3] ** 0.5
     mask = torch.ones(q.shape[2], q.shape[2]).tril().bool()
@@ -481,14 +484,14 @@ def slow_attend(qkv):
 
 # %% given
 class SlowTraining:
-    """A step a text; keeps the loss of each step, the accuracy of every third."""
+    """One step per text; keeps all losses, and the accuracy of every third step."""
 
     def __init__(self, model):
         self.model, self.losses, self.accuracies = model, [], []
         self.optimizer = torch.optim.AdamW(model.parameters(), 0.01, foreach=False)
 
     def logits(self, text):
-        """Logits of the words that follow, a row a position."""
+        """Logits of the words that follow, one row per position."""
         x = self.model.embedding(text)
         for block in self.model.blocks:
             x = block(x + self.model.positions.to(x.dtype), slow_attend)
@@ -510,11 +513,11 @@ class SlowTraining:
 
 # %% [markdown]
 # **Predict:** a model of two blocks has 22 parameter tensors (weights and biases). AdamW's update of one tensor takes
-# nine small operators. How many kernels does an update start, one parameter at a time, and how many with a *fused*
-# optimizer, which has one operator for all of them?
+# nine small operators. How many kernels does an update start if it processes one tensor at a time? And how many with
+# a *fused* optimizer, which has one operator for all of them?
 
 # %%
-predict("one_by_one", "One parameter at a time, it starts about", unit="kernels")
+predict("one_by_one", "One tensor at a time, an update starts", unit="kernels")
 predict("fused", "A fused optimizer starts", unit="kernels")
 
 # %%
@@ -522,20 +525,20 @@ with reveal_prediction("one_by_one", "fused") as truth:
     truth(one_by_one=22 * 9, fused=1)
 
 # %% [markdown]
-# Write a class `Training` that is used in the same way and trains to the same weights (up to the order of sums), but
+# Write a class `Training` that is used like `SlowTraining` and reaches the same weights (up to the order of sums), but
 # avoids five costs:
 #
 # * **host reads**: `losses` and `accuracies` are lists of tensors without dimensions (detached or not), and the host
-#   reads no value;
-# * **the optimizer** does not update each parameter separately. It stays AdamW with a learning rate of 0.01. (On a CPU,
-#   PyTorch does it one by one unless you ask for `foreach=True` or `fused=True`.)
+#   does not read any value;
+# * **the optimizer** does not update each parameter separately. It is still AdamW with a learning rate of 0.01. (On a
+#   CPU, PyTorch updates parameters one by one unless you pass `foreach=True` or `fused=True`.)
 # * **the mask**: no tensor has a number for each pair of positions;
-# * **conversions**: a step that does not keep an accuracy converts no tensor to another dtype;
-# * **the metric**: the accuracy is computed only in the steps that keep it, every third from the first one on. In the
-#   other steps nothing is computed from which no loss, accuracy or weight follows.
+# * **conversions**: a step that does not keep an accuracy does not convert any tensor to another dtype;
+# * **the metric**: the accuracy is computed only in the steps that keep it: the first one, and every third step after
+#   it. The other steps compute only what a loss, an accuracy or a weight depends on.
 #
-# Each is worth a point, once losses, accuracies and weights are right. `step` must not depend on values: the check
-# records it on one set of weights and texts, and judges it on another.
+# Each of them is worth a point, once losses, accuracies and weights are right. `step` must not depend on values: the
+# check records it on one set of weights and texts, and judges it on another.
 
 
 # %% solve="mend_the_step"
@@ -579,15 +582,15 @@ class Training:
 check("mend_the_step")
 
 # %% [markdown]
-# What is it worth on a GPU? Here is a modelled figure: the tensors are so small that each kernel takes the 5 µs that
-# the host needs to start it; a read by the host takes 20 µs more.
+# How much does this gain on a GPU? The next cells model it: the tensors are so small that each kernel takes the 5 µs
+# that the host needs to start it, and each read by the host takes another 20 µs.
 
 # %%
 from edl_labs.graph.tensor_programs import Recorder
 
 
 def counted_step(make_training):
-    """What the second of two steps takes, from a recording that is played."""
+    """The costs of the second of two steps, from a recording that is replayed."""
     small = SmallModel(words, 32, 2, 31)
     texts = {"first": made_up_text(4, 32, seed=1), "second": made_up_text(4, 32, 2)}
     inputs = {name: one.detach() for name, one in small.named_parameters()} | texts
@@ -614,43 +617,43 @@ with requires_solution("mend_the_step"):
 # %% [markdown]
 # ## 5. Weights in four bits
 #
-# A model that writes reads every weight once for each word ([002]). **Predict:** a model has 8 billion weights, and an
-# H100 reads 3.35 TB/s. How many words a second can it write at most, one sentence at a time, in bf16, and how many with
-# weights of four bits?
+# A model that generates text reads every weight once for each word ([002]). **Predict:** a model has 8 billion weights,
+# and an H100 reads 3.35 TB/s. At most how many words per second can it generate, one sentence at a time, in bf16? And
+# how many with weights of four bits?
 
 # %%
-predict("bf16_words", "In bf16 it writes at most", unit="words/s")
-predict("int4_words", "With four bits a weight it writes at most", unit="words/s")
+predict("bf16_words", "In bf16 it generates at most", unit="words/s")
+predict("int4_words", "With four bits per weight it generates at most", unit="words/s")
 
 # %%
 with reveal_prediction("bf16_words", "int4_words") as truth:
     truth(bf16_words=3.35e12 / (8e9 * 2), int4_words=3.35e12 / (8e9 * 0.5))
 
 # %% [markdown]
-# Four bits can store only sixteen integers. A single scale for a whole matrix would have to fit its largest weight; so
-# each *group* of neighbours in a row has its own scale and zero point. The product converts the integers back as it
-# reads them: only weights are stored in four bits, and sums are as exact as before.
+# Four bits can store only sixteen integers. A single scale for a whole matrix would have to fit its largest weight.
+# Therefore each *group* of adjacent weights in a row has its own scale and zero point. The product converts the
+# integers back as it reads them: only the weights are stored in four bits, and sums are as accurate as before.
 #
 # Write four functions for a weight of rows × columns, in fp32:
 #
-# * `quantize(weight, group)` → (packed, scale, zero). In each group of `group` neighbours in a row (the last group may
-#   be shorter), `lowest` is the smallest of 0 and the values, and `highest` the largest of 0 and the values, so that
-#   one of the integers represents exactly 0. `scale` is (highest − lowest) / 15, rounded to fp16; use the rounded scale
-#   from there on. `zero` is round(−lowest / scale). Every group has a value that is not 0; no rounding is a tie, and no
-#   scale becomes 0 in fp16. A weight's integer is round(w / scale) + zero, at least 0 and at most 15. `packed` holds
-#   two of them in a byte: column 0 in the low four bits, column 1 in the high ones, and so on; with an odd number of
-#   columns the last high bits are 0. `packed` and `zero` are torch.uint8, `scale` is torch.float16; `scale` and `zero`
-#   have one column a group.
+# * `quantize(weight, group)` → (packed, scale, zero). A group consists of `group` adjacent weights in a row (the last
+#   group may be shorter). In each group, `lowest` is the smallest of 0 and the values, and `highest` is the largest of
+#   0 and the values, so that one of the integers represents exactly 0. `scale` is (highest − lowest) / 15, rounded to
+#   fp16; use the rounded scale in all later steps. `zero` is round(−lowest / scale). Every group has a value that is
+#   not 0; no rounding is a tie, and no scale becomes 0 in fp16. A weight's integer is round(w / scale) + zero, limited
+#   to the range 0 to 15. `packed` has two of these integers in each byte: column 0 in the low four bits, column 1 in
+#   the high four bits, and so on; with an odd number of columns, the last high bits are 0. `packed` and `zero` are
+#   torch.uint8, `scale` is torch.float16; `scale` and `zero` have one column per group.
 # * `dequantize(packed, scale, zero, columns, group)` → the weights in fp32, (integer − zero) · scale.
-# * `product(x, packed, scale, zero, columns, group)` → x times the transposed weights, in fp32: rows of x by rows of
-#   the weight.
-# * `bytes_per_weight(group, scale_bits, zero_bits)` → the bytes that a weight takes, including its share of its group's
-#   scale and zero point; groups are full.
+# * `product(x, packed, scale, zero, columns, group)` → x times the transposed weights, in fp32. Its shape is rows of x
+#   by rows of the weight.
+# * `bytes_per_weight(group, scale_bits, zero_bits)` → the bytes that a weight takes, including its share of the scale
+#   and the zero point of its group. All groups are full.
 
 
 # %% solve="group_int4"
 def quantize(weight, group):
-    """(packed, scale, zero) of a weight, in groups of a row's neighbours."""
+    """(packed, scale, zero) of a weight, in groups of adjacent weights of a row."""
     ### BEGIN SOLUTION
     rows, columns = weight.shape
     groups = F.pad(weight, (0, -columns % group)).unflatten(1, (-1, group))
@@ -684,7 +687,7 @@ def product(x, packed, scale, zero, columns, group):
 
 
 def bytes_per_weight(group, scale_bits, zero_bits):
-    """Bytes that a weight takes, with its share of what its group stores."""
+    """Bytes per weight, including its share of what its group stores."""
     ### BEGIN SOLUTION
     return (4 + (scale_bits + zero_bits) / group) / 8
     ### END SOLUTION
@@ -694,8 +697,8 @@ def bytes_per_weight(group, scale_bits, zero_bits):
 check("group_int4")
 
 # %% [markdown]
-# What does this do to the model that you trained? Here is the loss with all weights of its layers in four bits, for two
-# sizes of groups:
+# How does this change the model that you trained? The next cells compute its loss with all weights of its layers in
+# four bits, for two group sizes:
 
 # %%
 text = made_up_text(4000, tokens + 1, seed=7)[-64:]  # train stops before these
@@ -722,31 +725,32 @@ with requires_solution("group_int4"):
                 linear.weight.data = dequantize(*stored, linear.in_features, group)
         size = bytes_per_weight(group, 16, 8)
         loss = loss_on_new_text(smaller)
-        print(f"groups of {group}: loss {loss:.3f}, {size:.3f} bytes a weight")
+        print(f"groups of {group}: loss {loss:.3f}, {size:.3f} bytes per weight")
 
 # %% [markdown]
-# This model is small and well trained: the loss changes in the third digit, with either group size. Large models have a
-# few weights that are much larger than all others, and there the group size matters.
+# This model is small and well trained: the loss changes only in the third digit, with either group size. Large models
+# have a few weights that are much larger than all others; for them, the group size matters.
 #
 # ## 6. A small model drafts
 #
-# A model that writes one sentence waits for memory: for each word it reads all weights and computes little. A pass over
-# five positions takes hardly longer than a pass over one. So a small model *drafts* some words, and the large model
-# checks all of them in one pass ([001]). You keep the words that it accepts, and it adds one word of its own.
+# A model that generates one sentence is limited by memory: for each word it reads all weights but computes little. A
+# pass over five positions takes hardly longer than a pass over one. So a small model *drafts* a few words, and the
+# large model checks all of them in one pass ([001]). You keep the words that it accepts, and it adds one word of its
+# own.
 #
-# The trick is the rule for accepting. `p` are the large model's probabilities at a position, `q` those of the small
-# model, and a drafted word was drawn from `q`. Accept the word with probability min(1, p/q). If you refuse it, draw a
-# word from the *residual*: the part of `p` above `q`, divided by its sum. Then the resulting words have exactly the
-# probabilities `p`:
+# What makes this exact is the rule for accepting words. `p` contains the large model's probabilities at a position, `q`
+# those of the small model, and the drafted word was drawn from `q`. Accept the word with probability min(1, p/q). If
+# you refuse it, draw a word from the *residual*: the part of `p` above `q`, divided by its sum. The resulting words
+# then have exactly the probabilities `p`:
 #
-# q·min(1, p/q) = min(p, q), and the rest of p is max(p − q, 0).
+# q·min(1, p/q) = min(p, q), and the remaining part of p is max(p − q, 0).
 #
-# **Predict:** five words are drafted, and each is accepted with the probability 0.8, independently of the others. How
-# many words does a pass of the large model give on average? And how many times as fast is the model, if drafting one
-# word takes a tenth of a large pass?
+# **Predict:** five words are drafted, and each is accepted with probability 0.8, independently of the others. How many
+# words does a pass of the large model produce on average? And how many times as fast is text generation if drafting one
+# word takes a tenth of the time of a large pass?
 
 # %%
-predict("tokens_a_pass", "A pass gives on average", unit="words")
+predict("tokens_a_pass", "On average, a pass produces", unit="words")
 predict("speed_up", "That is", unit="times as fast")
 
 # %%
@@ -759,16 +763,16 @@ with reveal_prediction("tokens_a_pass", "speed_up") as truth:
 #
 # * `accept_probability(p, q, token)` → the probability that the drafted `token` is accepted.
 # * `residual(p, q)` → the probabilities from which a word is drawn after a refusal; p and q are not equal.
-# * `next_tokens(drafted, large, small, uniforms)` → the words that a pass gives, as a list. `drafted` is a list of k
-#   words, `small` has the k distributions that they were drawn from, `large` the large model's k + 1. Drafted word i is
-#   accepted if `uniforms[i]` is below its probability of acceptance. The pass ends with the first refusal, or when all
-#   k are accepted. In both cases one more word is drawn with `uniforms[k]`: from the residual at the refused position,
-#   or from the last distribution of `large`. Drawing with the number u gives the first word at which the sum of the
-#   probabilities so far is above u: `(np.cumsum(probabilities) > u).argmax()`.
-# * `best_length(acceptance, cost, most)` → the number of drafted words, from 0 to `most`, that writes fastest. Each
-#   word is accepted with the probability `acceptance` (below 1), drafting one takes the time of `cost` large passes,
-#   and a large pass takes the same time for any number of words. Fastest means the most words per time, on average. No
-#   two lengths are equally fast.
+# * `next_tokens(drafted, large, small, uniforms)` → the words that a pass produces, as a list. `drafted` is a list of k
+#   words, `small` contains the k distributions from which they were drawn, and `large` the k + 1 distributions of the
+#   large model. Drafted word i is accepted if `uniforms[i]` is below its probability of acceptance. The pass ends at
+#   the first refusal, or when all k words are accepted. In both cases one more word is drawn with `uniforms[k]`: from
+#   the residual at the refused position, or from the last distribution of `large`. Drawing with the number u returns
+#   the first word at which the sum of the probabilities so far is above u: `(np.cumsum(probabilities) > u).argmax()`.
+# * `best_length(acceptance, cost, most)` → the number of drafted words, from 0 to `most`, with which text generation is
+#   fastest: it has the most words per time, on average. Each word is accepted with probability `acceptance` (below 1),
+#   drafting one word takes the time of `cost` large passes, and a large pass takes the same time for any number of
+#   words. No two lengths are equally fast.
 
 
 # %% solve="speculate"
@@ -780,7 +784,7 @@ def accept_probability(p, q, token):
 
 
 def residual(p, q):
-    """The probabilities of the token that is drawn after a refusal."""
+    """The probabilities from which a token is drawn after a refusal."""
     ### BEGIN SOLUTION
     above = np.maximum(p - q, 0)
     return above / above.sum()
@@ -788,7 +792,7 @@ def residual(p, q):
 
 
 def next_tokens(drafted, large, small, uniforms):
-    """The tokens that one pass of the large model gives."""
+    """The tokens that one pass of the large model produces."""
     ### BEGIN SOLUTION
     last = large[len(drafted)]
     accepted = list(drafted)
@@ -801,7 +805,7 @@ def next_tokens(drafted, large, small, uniforms):
 
 
 def best_length(acceptance, cost, most):
-    """The number of drafted tokens, 0 to `most`, that writes fastest."""
+    """The number of drafted tokens, 0 to `most`, that is fastest."""
 
     ### BEGIN SOLUTION
     def speed(length):
@@ -823,20 +827,20 @@ for acceptance in (0.6, 0.8, 0.9):
         (1 - acceptance ** (lengths + 1)) / (1 - acceptance) / (1 + 0.1 * lengths)
     )
     axes.plot(lengths, speed_ups, marker="o", label=f"acceptance {acceptance}")
-axes.set(xlabel="drafted words a pass", ylabel="times as fast (modelled, cost 0.1)")
+axes.set(xlabel="drafted words per pass", ylabel="times as fast (modelled, cost 0.1)")
 _ = axes.legend()
 
 # %% [markdown]
 # ## 7. Your report
 #
-# Three techniques of this lab make a model cheaper: a loss in chunks, weights in four bits, and drafted words. None of
-# them always helps.
+# Three techniques in this lab make a model cheaper: a loss in chunks, weights in four bits, and drafted words. Each of
+# them helps only in some situations.
 
 # %% [markdown] explain="step_report"
 # **Explain (read by your instructor).** A team trains a model of width 4,096 with 32 layers and 128,256 words on one
-# GPU with 192 GB and serves it to one user at a time. For each of the three techniques, state its limit: how much of
-# which quantity it can save at most, with the figures of this lab, and where it saves nothing. Then say what changes
-# when 64 users write at once, and what you would do first on eight GPUs. Five to ten sentences.
+# GPU with 192 GB and serves it to one user at a time. For each of the three techniques, state its limit: which quantity
+# it saves, how much it can save at most, with the figures of this lab, and where it saves nothing. Then say what
+# changes when 64 users use the model at once, and what you would do first on eight GPUs. Write five to ten sentences.
 
 # %% [markdown]
 # ## Practice: blocks that share a scale
@@ -844,7 +848,7 @@ _ = axes.legend()
 # GPUs since Blackwell multiply floats of 8 and 4 bits whose scales are part of the operand. In MXFP8, 32 adjacent
 # elements of a row share one scale, a power of two that takes one byte. In NVFP4, 16 adjacent elements share one, a
 # number in e4m3, and the whole tensor has another in fp32. **Predict:** how many bytes does a value take, including its
-# share of the block's scale?
+# share of the scales of its block?
 
 # %%
 predict("mxfp8_bytes", "A value in MXFP8 takes", unit="bytes")
@@ -856,25 +860,25 @@ with reveal_prediction("mxfp8_bytes", "nvfp4_bytes") as truth:
 
 # %% [markdown]
 # `amax` is the largest magnitude of a block. The largest numbers of e4m3 lie between 2⁸ and 448, so the MX standard
-# takes the scale 2 to the power ⌊log₂ amax⌋ − 8: the block's largest value then lies between 256 and 512. What is above
-# 448 *saturates*: it becomes 448. Training libraries prefer the smallest power of two with which nothing saturates:
-# amax / scale ≤ 448.
+# sets the scale to 2 to the power ⌊log₂ amax⌋ − 8. After division by the scale, the block's largest value lies between
+# 256 and 512, and values above 448 *saturate*: they become 448. Training libraries prefer the smallest power of two
+# with which nothing saturates: amax / scale ≤ 448.
 #
-# Write four functions for a tensor `x` of rows × columns in fp32. Blocks are neighbours of a row, and a row's last
-# block may be shorter.
+# Write four functions for a tensor `x` of rows × columns in fp32. A block consists of adjacent elements of a row, and
+# the last block of a row may be shorter.
 #
-# * `mx_exponents(x, saturating)` → for each block of 32 the exponent of its scale, as an integer tensor with a column
-#   for each block: by the standard's rule if `saturating`, otherwise the smallest exponent with which nothing
+# * `mx_exponents(x, saturating)` → for each block of 32, the exponent of its scale, as an integer tensor with a column
+#   for each block. If `saturating` is true, use the standard's rule, otherwise the smallest exponent with which nothing
 #   saturates. An exponent is at least −127, which is also the exponent of a block of zeros.
 # * `mx_values(x, exponents)` → x rounded to MXFP8 with these exponents, in fp32: x / scale, saturated at ±448, rounded
 #   by `.to(torch.float8_e4m3fn)`, times the scale. Old versions of torch turn values above 448 into NaN.
-# * `nvfp4_scales(x)` → (tensor scale, block scales). The tensor's scale is its amax / (448 · 6), a number: 6 is the
-#   largest number of e2m1, the elements' format. The scale of a block of 16 is its amax / 6 / tensor scale, at least
-#   2⁻⁶, and rounded to e4m3. The block scales are in fp32, with a column for each block.
-# * `nvfp4_values(x, tensor_scale, block_scales)` → x rounded to NVFP4, in fp32. `e2m1` below rounds to the elements'
-#   numbers, and saturates at ±6.
+# * `nvfp4_scales(x)` → (tensor scale, block scales). The tensor scale is one number, the tensor's amax / (448 · 6): 6
+#   is the largest number of e2m1, the format of the elements. The scale of a block of 16 is its amax / 6 / tensor
+#   scale, at least 2⁻⁶, and rounded to e4m3. Return the block scales in fp32, with a column for each block.
+# * `nvfp4_values(x, tensor_scale, block_scales)` → x rounded to NVFP4, in fp32. `e2m1` below rounds to the numbers of
+#   the elements' format, and saturates at ±6.
 #
-# `edl_labs.numerics` has both formats, MXFP8 with the standard's rule: you can compare your functions with
+# `edl_labs.numerics` implements both formats (MXFP8 with the standard's rule), so you can compare your functions with
 # `MXFP8.quantize(x)` and `NVFP4.quantize(x)`.
 
 
@@ -889,7 +893,7 @@ def e2m1(values):
 
 # %% solve="block_scales"
 def mx_exponents(x, saturating):
-    """Exponents of the scales: a row for each row, a column for each block of 32."""
+    """Exponents of the scales, with a column for each block of 32."""
     ### BEGIN SOLUTION
     blocks = F.pad(x, (0, -x.shape[1] % 32)).unflatten(1, (-1, 32))
     fraction, exponent = torch.frexp(blocks.abs().amax(2))  # 0.5 ≤ fraction < 1
@@ -900,7 +904,7 @@ def mx_exponents(x, saturating):
 
 
 def mx_values(x, exponents):
-    """What MXFP8 leaves of x with scales of these exponents."""
+    """x rounded to MXFP8 with scales of these exponents."""
     ### BEGIN SOLUTION
     of = torch.arange(x.shape[1]) // 32
     scale = 2.0 ** exponents.double()[:, of]
@@ -921,7 +925,7 @@ def nvfp4_scales(x):
 
 
 def nvfp4_values(x, tensor_scale, block_scales):
-    """What NVFP4 leaves of x with these scales."""
+    """x rounded to NVFP4 with these scales."""
     ### BEGIN SOLUTION
     scale = tensor_scale * block_scales[:, torch.arange(x.shape[1]) // 16]
     return e2m1(x / scale) * scale
@@ -932,9 +936,9 @@ def nvfp4_values(x, tensor_scale, block_scales):
 check("block_scales")
 
 # %% [markdown]
-# What do the formats do to the weights of your model? If the logarithm (base 2) of a block's largest value is spread
-# evenly between two integers, that value is above 448 · scale in about one block in five: log₂(512 / 448) is 0.19. The
-# other rule makes the steps of those blocks twice as large.
+# How much do these formats change the weights of your model? If the logarithm (base 2) of a block's largest value is
+# spread evenly between two integers, that value is above 448 · scale in about one block in five: log₂(512 / 448) is
+# 0.19. The other rule makes the steps of those blocks twice as large.
 
 # %%
 weight = model.layers[0].up.weight.detach()
@@ -957,16 +961,16 @@ with requires_solution("group_int4"):
     print_error("int4 in groups of 16", restored)
 
 # %% [markdown]
-# ## Practice: a few weights trained
+# ## Practice: train only a few weights
 #
-# LoRA fine-tunes a model without changing its weights. Next to a frozen weight W of rows × columns it trains two thin
-# matrices, `down` (rank × columns) and `up` (rows × rank), and a layer computes
+# LoRA fine-tunes a model without changing its weights. For each frozen weight W of rows × columns, it trains two thin
+# matrices, `down` (rank × columns) and `up` (rows × rank), and the layer computes
 #
 # y = x Wᵀ + (α / rank) · x downᵀ upᵀ.
 #
-# **Predict:** a model has 8 billion weights in bf16. Training all of them takes 16 bytes a weight: weight and gradient
-# in bf16, a master copy and two moments in fp32. How many GB is that? And how many GB are needed for the frozen model
-# and adapters of 40 million weights, which take 16 bytes each?
+# **Predict:** a model has 8 billion weights in bf16. Training all of them takes 16 bytes per weight: weight and
+# gradient in bf16, a master copy and two moments in fp32. How many GB is that? And how many GB do the frozen model and
+# adapters with 40 million weights take, at 16 bytes per adapter weight?
 
 # %%
 predict("all_trained", "Training all weights takes", unit="GB")
@@ -980,13 +984,13 @@ with reveal_prediction("all_trained", "adapters_trained") as truth:
 # Write four functions; `x` is positions × columns, in fp32 like the other tensors.
 #
 # * `adapted(x, weight, down, up, alpha)` → y.
-# * `merged(weight, down, up, alpha)` → one weight of rows × columns with which a plain linear layer gives the same y,
-#   so that the adapter costs nothing when the model serves. The frozen weight stays as it is: others still need it.
-# * `state_bytes(rows, columns, rank)` → bytes of weights, gradients and optimizer for this layer in training, with the
-#   numbers above.
-# * `step_flop(positions, rows, columns, rank)` → floating-point operations of the layer's matrix products in one
-#   training step. The product of an a × b matrix with a b × c one takes 2·a·b·c. Count x Wᵀ, x downᵀ and its product
-#   with upᵀ. The backward pass computes the gradient of every input, including x, but of no frozen weight.
+# * `merged(weight, down, up, alpha)` → one weight of rows × columns with which a plain linear layer computes the same
+#   y, so that the adapter costs nothing when the model is served. Do not modify the frozen weight: it is still needed.
+# * `state_bytes(rows, columns, rank)` → the bytes of weights, gradients and optimizer for this layer in training, with
+#   the numbers above.
+# * `step_flop(positions, rows, columns, rank)` → the floating-point operations of the layer's matrix products in one
+#   training step. The product of an a × b matrix with a b × c matrix takes 2·a·b·c operations. Count x Wᵀ, x downᵀ and
+#   (x downᵀ) upᵀ. The backward pass computes the gradients of x, `down` and `up`, but not that of W.
 
 
 # %% solve="lora"
@@ -1024,8 +1028,8 @@ def step_flop(positions, rows, columns, rank):
 check("lora")
 
 # %% [markdown]
-# With a small rank, a training step of the layer needs little more than two thirds of the operations and an eighth of
-# the bytes of states:
+# With a small rank, a training step of the layer needs little more than two thirds of the operations and one eighth of
+# the bytes for the states:
 
 # %%
 rows, columns, positions = 4096, 4096, 8192
@@ -1039,23 +1043,23 @@ with requires_solution("lora"):
 # %% [markdown]
 # ## Practice: activations with outliers
 #
-# In W8A8, activations and weights are both int8, so that tensor cores multiply integers. Each token (a row of x) has a
-# scale of its own, and so has each output channel (a row of the weight). But large models have a few input channels
-# that are far larger than all others, in every token. Such an *outlier channel* sets the scale of every token, and few
+# In W8A8, activations and weights are both int8, so that tensor cores multiply integers. Each token (a row of x) has
+# its own scale, and so does each output channel (a row of the weight). But in large models, a few input channels are
+# far larger than all others, for every token. Such an *outlier channel* sets the scale of every token, and only few
 # integers are left for the other channels.
 #
 # SmoothQuant moves the difficulty to the weights. It divides channel j of the activations by s_j and multiplies column
-# j of the weight by s_j, which leaves the product as it is:
+# j of the weight by s_j, which does not change the product. The scale is
 #
 # s_j = max|X_j|^α / max|W_j|^(1 − α).
 #
-# **Predict:** a token's scale is its largest magnitude / 127. The largest activation of each channel is 1, but in one
-# channel all activations are 60. The largest weight of each column is 1. How many different integers can the other
-# channels have, without smoothing and with α = 0.5?
+# **Predict:** a token's scale is its largest magnitude / 127. The largest activation of each channel is 1, except for
+# one channel in which all activations are 60. The largest weight of each column is 1. How many different integers can
+# occur in the other channels, without smoothing and with α = 0.5?
 
 # %%
-predict("rough_integers", "Without smoothing the others have", unit="integers")
-predict("smooth_integers", "With α = 0.5 the others have", unit="integers")
+predict("rough_integers", "Without smoothing, the others can have", unit="integers")
+predict("smooth_integers", "With α = 0.5, the others can have", unit="integers")
 
 # %%
 with reveal_prediction("rough_integers", "smooth_integers") as truth:
@@ -1065,25 +1069,26 @@ with reveal_prediction("rough_integers", "smooth_integers") as truth:
     )
 
 # %% [markdown]
-# Write four functions; tensors are fp32 where nothing else is said, and a weight is rows × columns, as in `nn.Linear`.
+# Write four functions. Tensors are fp32 unless stated otherwise, and a weight is rows × columns, as in `nn.Linear`.
 #
 # * `smoothing_scales(x, weight, alpha)` → s_j for each column j. max|X_j| is taken over all rows of x, max|W_j| over
 #   all rows of the weight. s_j is 1 where column j of x or of the weight is all zeros.
-# * `int8_rows(table)` → (integers, scales). A row's scale is its largest magnitude / 127, and 1 for a row of zeros. An
-#   integer is the value / scale, rounded to the nearest; halves go to the even integer, as in `torch.round`. So the
-#   integers go from −127 to 127, and −128 stays unused. `integers` is torch.int8; `scales` has a number for each row.
-# * `w8a8_product(x, x_scales, weight, weight_scales)` → rows of x by rows of the weight. `x` and `weight` are
-#   torch.int8 with one scale for each row. Add up the products as integers of 32 bits, then multiply the sums by both
+# * `int8_rows(table)` → (integers, scales). A row's scale is its largest magnitude / 127, but 1 for a row of zeros. An
+#   integer is the value / scale, rounded to nearest; halves are rounded to the even integer, as in `torch.round`. So
+#   the integers range from −127 to 127, and −128 stays unused. `integers` is torch.int8; `scales` has a number for each
+#   row.
+# * `w8a8_product(x, x_scales, weight, weight_scales)` → the product, rows of x by rows of the weight. `x` and `weight`
+#   are torch.int8, with one scale for each row. Add up the products as 32-bit integers, then multiply the sums by both
 #   scales.
 # * `folded(norm_weight, norm_bias, weight, scales)` → (norm weight, norm bias, weight). A norm computes
-#   normalized · norm_weight + norm_bias, and the linear layer `weight` follows. Return the three tensors with which the
-#   norm's output is already divided by the scales, and the layer makes up for it: the division then costs nothing. The
-#   arguments stay as they are.
+#   normalized · norm_weight + norm_bias, and the linear layer `weight` follows it. Return the three tensors with which
+#   the norm's output is already divided by the scales and the linear layer undoes the division, so that the division
+#   costs nothing. Do not modify the arguments.
 
 
 # %% solve="smooth_outliers"
 def smoothing_scales(x, weight, alpha):
-    """What each channel is divided by."""
+    """The scales by which the channels are divided."""
     ### BEGIN SOLUTION
     of_x, of_weight = x.abs().amax(0), weight.abs().amax(0)
     s = of_x**alpha / of_weight ** (1 - alpha)
@@ -1119,8 +1124,8 @@ def folded(norm_weight, norm_bias, weight, scales):
 check("smooth_outliers")
 
 # %% [markdown]
-# Your model is too small to have outliers, so the next cell plants one: it makes channel 7 of the first layer's input
-# larger, in every token.
+# Your model is too small to have outliers, so the next cell plants one: it enlarges channel 7 of the first layer's
+# input, for every token.
 
 
 # %%
@@ -1150,60 +1155,65 @@ with requires_solution("smooth_outliers"):
         print(f"α = {exponent}: error {w8a8_error(*planted(60), s):.2%}")
 
 # %% [markdown]
-# Neither end is best. With α = 1 all channels of x have the same largest magnitude, and the weights have the outliers;
-# with α = 0 it is the other way round. Scales are chosen before the model serves, from activations on sample text.
+# Neither extreme is best. With α = 1, all channels of x have the same largest magnitude, and the weights have the
+# outliers; with α = 0 it is the other way round. The scales are computed before the model is served, from activations
+# on sample text.
 #
-# A norm comes before `qkv` and before `up`, and folding costs nothing there. Before `out` there is no norm, but the
-# rows of `qkv` that make the values can be divided: attention only mixes values of the same channel. Before `down`
-# comes GELU, which is not linear, so the division would be an operation of its own. In models with SwiGLU, the
+# There is a norm before `qkv` and before `up`, so folding costs nothing there. There is no norm before `out`, but the
+# rows of `qkv` that compute the values can be divided, because attention mixes only values of the same channel. Before
+# `down` there is GELU, which is not linear, so the division would be a separate operation. In models with SwiGLU, the
 # projection that is multiplied by the gate can be divided.
 
 # %% [markdown]
 # ## Practice: a cache in 8 bits
 #
-# A model that writes keeps the keys and values of all tokens so far; lab09b has this cache in fp16. With long texts and
-# many users it takes more memory than the weights. Three ideas make it smaller:
+# A model that generates text keeps the keys and values of all tokens so far; lab09b stores this cache in fp16. With
+# long texts and many users, it takes more memory than the weights. Three ideas make it smaller:
 #
 # * several query heads share one head of keys and values (*grouped-query attention*, GQA);
 # * keys and values are stored as int8;
-# * each layer stores one short vector for a token, the *latent*, from which the keys and values of all heads are
-#   computed (*multi-head latent attention*, MLA). Positions enter through a second short key, which RoPE rotates; it
-#   is stored too, and all heads share it.
+# * each layer stores one short vector per token, the *latent*, from which the keys and values of all heads are computed
+#   (*multi-head latent attention*, MLA). Positions enter through a second, short key, which RoPE rotates; it is stored
+#   as well, and all heads share it.
 #
-# **Predict:** a model has 128 heads of size 128. MLA stores a latent of 512 numbers and a rotated key of 64. How many
-# times as many numbers do the keys and values of all heads have?
+# **Predict:** a model has 128 heads of size 128. MLA stores a latent of 512 numbers and a rotated key of 64 numbers.
+# How many times as many numbers do the keys and values of all heads contain?
 
 # %%
-predict("latent_gain", "Keys and values of all heads have more numbers,", unit="times")
+predict(
+    "latent_gain",
+    "Keys and values of all heads are larger by a factor of",
+    unit="times",
+)
 
 # %%
 with reveal_prediction("latent_gain") as truth:
     truth(2 * 128 * 128 / (512 + 64))
 
 # %% [markdown]
-# In large models, some channels of the keys are far larger than the others, in every token. So each channel of the
+# In large models, some channels of the keys are far larger than the others, for every token. So each channel of the
 # keys needs its own scale. Values have no such channels, and one scale for each token is enough. But the scale of a
-# channel is known only when its tokens are there. Therefore new keys stay as they are until there are `block` of them,
-# and then this block is stored as int8.
+# channel is known only when all its tokens have arrived. Therefore new keys stay in fp32 until there are `block` of
+# them; then this block is stored as int8.
 #
-# Write five functions. The first three are about one head of keys and values, of `size` numbers.
+# Write five functions. The first three handle one head of keys and values, with `size` numbers each.
 #
-# * `int8_along(table, dim)` → (integers, scales): one scale for each row with dim = 1, for each column with dim = 0. A
-#   scale is the largest magnitude / 127, rounded to fp16, and 1 where that is 0. An integer is the value / the rounded
-#   scale, rounded to the nearest; halves go to the even integer. `integers` is torch.int8, from −127 to 127; `scales`
-#   is torch.float16, with one column or one row.
+# * `int8_along(table, dim)` → (integers, scales), with one scale for each row if dim = 1, or for each column if dim =
+#   0. A scale is the largest magnitude / 127, rounded to fp16, but 1 where the result is 0. An integer is the value /
+#   the rounded scale, rounded to nearest; halves are rounded to the even integer. `integers` is torch.int8, from −127
+#   to 127; `scales` is torch.float16, with one column or one row.
 # * `appended(cache, key, value, block)` → the cache with one more token, whose key and value have `size` numbers. The
 #   cache is a dict of five tables, which have no rows at first. `"keys"` (int8) has a row for each token of a full
-#   block, `"key_scales"` (fp16) a row of `size` scales for each full block, and `"recent"` (fp32) the keys of the block
-#   that is not full. As soon as `block` keys are recent, they become a full block. `"values"` (int8) has a row for each
-#   token, `"value_scales"` (fp16) too, of one column.
-# * `attended_int8(queries, cache, block)` → queries × size, in fp32. Each query attends to all tokens, also to recent
-#   ones: softmax(q · k / √size), times the values. Integers are multiplied by their scales first. A row of queries
+#   block. `"key_scales"` (fp16) has a row of `size` scales for each full block. `"recent"` (fp32) contains the keys of
+#   the block that is not yet full. As soon as there are `block` recent keys, they become a full block. `"values"`
+#   (int8) has a row for each token, and so has `"value_scales"` (fp16), with one column.
+# * `attended_int8(queries, cache, block)` → queries × size, in fp32. Each query attends to all tokens, including recent
+#   ones: softmax(q · k / √size), times the values. First multiply the integers by their scales. Each row of queries
 #   belongs to one query head; these heads share the cache.
-# * `cache_bytes(layers, heads, kv_heads, size, block)` → bytes of a token in such a cache, with its share of the
-#   scales. There are `heads` query heads and `kv_heads` heads of keys and values; all blocks are full.
-# * `latent_bytes(layers, heads, latent, rope, bits)` → bytes of a token with MLA, at `bits` bits a number and without
-#   scales. `latent` and `rope` are the sizes of the latent and of the rotated key.
+# * `cache_bytes(layers, heads, kv_heads, size, block)` → the bytes that a token takes in such a cache, including its
+#   share of the scales. There are `heads` query heads and `kv_heads` heads of keys and values; all blocks are full.
+# * `latent_bytes(layers, heads, latent, rope, bits)` → the bytes that a token takes with MLA, at `bits` bits per number
+#   and without scales. `latent` and `rope` are the sizes of the latent and of the rotated key.
 
 
 # %% solve="kv_int8"
@@ -1234,7 +1244,7 @@ def appended(cache, key, value, block):
 
 
 def attended_int8(queries, cache, block):
-    """What queries get from a cache in 8 bits."""
+    """The attention of queries over a cache in 8 bits."""
     ### BEGIN SOLUTION
     of_keys = cache["key_scales"].float().repeat_interleave(block, 0)
     all_keys = torch.cat([cache["keys"] * of_keys, cache["recent"]])
@@ -1245,14 +1255,14 @@ def attended_int8(queries, cache, block):
 
 
 def cache_bytes(layers, heads, kv_heads, size, block):
-    """Bytes of a token, with its share of the scales."""
+    """Bytes per token, including its share of the scales."""
     ### BEGIN SOLUTION
     return layers * kv_heads * (2 * size + 2 + 2 * size / block)
     ### END SOLUTION
 
 
 def latent_bytes(layers, heads, latent, rope, bits):
-    """Bytes of a token with multi-head latent attention."""
+    """Bytes per token with multi-head latent attention."""
     ### BEGIN SOLUTION
     return layers * (latent + rope) * bits / 8
     ### END SOLUTION
@@ -1262,7 +1272,8 @@ def latent_bytes(layers, heads, latent, rope, bits):
 check("kv_int8")
 
 # %% [markdown]
-# Which scales do keys need? The keys of your model's first head, with channel 3 made 20 times as large:
+# Which scales do keys need? The next cells use the keys of your model's first head, with channel 3 made 20 times as
+# large:
 
 
 # %%
@@ -1284,10 +1295,11 @@ with requires_solution("kv_int8"):
         integers, line_scales = int8_along(head_keys, dim)
         off = (integers * line_scales.float() - head_keys)[:, others]
         error = off.norm() / head_keys[:, others].norm()
-        print(f"a scale for each {lines}: error of the other channels {error:.2%}")
+        print(f"one scale per {lines}: error of the other channels {error:.2%}")
 
 # %% [markdown]
-# And the sizes: a model of 32 layers and 32 query heads of size 128, then MLA with the predicted sizes in 61 layers.
+# And how large are the caches? The next cell prints the sizes for a model of 32 layers with 32 query heads of size 128,
+# then for MLA with the sizes above in 61 layers.
 
 # %%
 with requires_solution("kv_int8"):
@@ -1295,14 +1307,14 @@ with requires_solution("kv_int8"):
         halves = 32 * kv_heads * 2 * 128 * 2
         eight_bits = cache_bytes(32, 32, kv_heads, 128, 32)
         print(
-            f"{kv_heads} heads: fp16 {halves:,} B, 8 bits {eight_bits:,.0f} B a token"
+            f"{kv_heads} heads: fp16 {halves:,} B, 8 bits {eight_bits:,.0f} B per token"
         )
-    print(f"MLA in bf16: {latent_bytes(61, 128, 512, 64, 16):,.0f} B a token")
+    print(f"MLA in bf16: {latent_bytes(61, 128, 512, 64, 16):,.0f} B per token")
 
 # %% [markdown]
-# In each layer, this MLA stores as much as GQA with 2.25 heads of size 128, for any number of query heads. The
-# price is computing: keys and values are made from the latent again, or the matrices that make them are multiplied
-# into those of the queries and of the output.
+# In each layer, this MLA stores as much as GQA with 2.25 heads of size 128, for any number of query heads. The price is
+# computation: keys and values are computed from the latent again, or the matrices that compute them are multiplied into
+# those of the queries and of the output.
 
 # %% [markdown]
 # ## Where you are

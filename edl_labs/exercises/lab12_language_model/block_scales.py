@@ -47,7 +47,7 @@ class BlockScales(Exercise):
         for name, called in _PARTS.items():
             mine, right = got[name], want[name]
             if name != "tensor" and not have_one_shape(mine, right):
-                raise Wrong(f"{called}: another shape.", why=shapes(mine, right), next=_SHAPES[name])
+                raise Wrong(f"{called}: wrong shape.", why=shapes(mine, right), next=_SHAPES[name])
             pairs = list(zip(mine["values"], right["values"], strict=False))
             at = next((i for i, pair in enumerate(pairs) if not close(*pair, rtol=_SAME)), None)
             if at is not None or not pairs:
@@ -96,11 +96,13 @@ def _not_rounded(case: Any, name: str, answers: Any) -> Wrong | None:
         x = [one for row in case["x"] for one in row]
         kept = sum(close(mine, one) for mine, one in zip(answers, x, strict=True))
         if kept > _NEARLY_ALL * len(x):
-            then = "the elements pass through .to(torch.float8_e4m3fn), or e2m1"
-            return Wrong("Elements are not rounded.", why="nearly all are those of x, digit by digit", next=then)
+            then = "round the elements with .to(torch.float8_e4m3fn), or with e2m1"
+            why = "nearly all of your values are exactly those of x"
+            return Wrong("Your function does not round the elements.", why=why, next=then)
     elif name == "scales" and any(abs(E4M3FN.round(one) - one) > 0 for one in answers):
-        then = "the blocks' scales pass through .to(torch.float8_e4m3fn)"
-        return Wrong("A block's scale is not rounded to e4m3.", why="a byte holds no other numbers", next=then)
+        then = "round the scales of the blocks with .to(torch.float8_e4m3fn)"
+        why = "the scale of a block is stored in one byte, as a number in e4m3"
+        return Wrong("Your function does not round a block's scale to e4m3.", why=why, next=then)
     return None
 
 
@@ -115,108 +117,121 @@ def _named(case: Any, name: str, answers: Any) -> Wrong | None:
 
 def _other(case: Any, called: str, name: str, pairs: Any, at: int | None) -> Wrong:
     if at is None:
-        return Wrong(f"{called}: no number came back.", why="the tensor has one scale", next="return it first")
+        then = "return the scale of the tensor as the first value"
+        return Wrong(f"{called}: got no number.", why="expected one number, the scale of the whole tensor", next=then)
     mine, right = pairs[at]
-    what, then = f"{called}: another number.", "work out this block with pencil and paper: amax first"
+    what, then = f"{called}: wrong number.", "compute this block with pencil and paper, starting with amax"
     if name in ("saturating", "unsaturated"):
         block = case["x"][at // -(-len(case["x"][0]) // 32)][at % -(-len(case["x"][0]) // 32) * 32 :][:32]
         amax = max(map(abs, block))
         if amax == 0:
-            what, then = "A block of zeros has another exponent.", "log2 of 0 is minus infinity: return -127 for it"
+            what, then = "The exponent of a block of zeros is wrong.", "return -127 for it: log2 of 0 is minus infinity"
         elif right == -127:
-            what, then = "An exponent is below the smallest.", "a byte holds exponents from -127 on: clamp"
-        why = f"amax is {amax:.6g}: the exponent {mine:g} came back, and {right:g} is right"
+            what, then = "An exponent is too small.", "clamp it: the smallest exponent that a byte can store is -127"
+        why = f"for a block with amax {amax:.6g}, got the exponent {mine:g}, expected {right:g}"
         return Wrong(what, why=why, next=then)
-    return Wrong(what, why=f"number {at}: {mine:.6g} came back, and {right:.6g} is right", next=then)
+    return Wrong(what, why=f"for number {at}, got {mine:.6g}, expected {right:.6g}", next=then)
 
 
 _SAID: dict[str, Sentence] = {
     "of_448": (
-        "The exponent is that of amax / 448.",
-        "the standard divides two powers of two: that of amax and that of the format, 256",
-        "floor(log2(amax)) - 8",
+        "Your function computes the exponent of amax / 448.",
+        "the standard divides two powers of two: that of amax, and 256 for the format",
+        "compute floor(log2(amax)) - 8",
     ),
     "no_offset": (
-        "The scale is as large as the block's values.",
-        "elements reach up to 448, so that most of their range stays unused",
-        "the last exponent of e4m3 is 8: subtract it",
+        "Your scale is as large as the block's values.",
+        "elements can be as large as 448, so most of their range stays unused",
+        "subtract 8, the largest exponent of e4m3",
     ),
-    "rounded_up": ("log2(amax) is rounded up.", "the scale is a power too large", "torch.floor, or the exponent bits"),
-    "nearest": ("log2(amax) is rounded to nearest.", "some scales are a power too large", "round down"),
-    "of_row": ("One exponent serves a whole row.", "each block of 32 has its own amax", "take amax over each block"),
+    "rounded_up": (
+        "Your function rounds log2(amax) up.",
+        "the scale is too large by a factor of two",
+        "round down, with torch.floor or with the exponent bits",
+    ),
+    "nearest": (
+        "Your function rounds log2(amax) to nearest.",
+        "some scales are too large by a factor of two",
+        "round down",
+    ),
+    "of_row": (
+        "Your function uses one exponent for a whole row.",
+        "each block of 32 has its own amax",
+        "take amax over each block",
+    ),
     "signed": (
-        "Negative values do not count.",
-        "amax is the largest magnitude, and -8 is larger than 5 in magnitude",
+        "Your function ignores negative values.",
+        "amax is the largest magnitude, and -8 is larger in magnitude than 5",
         "take abs() before the maximum",
     ),
     "other_rule": (
-        "The two rules of mx_exponents are exchanged.",
-        "`saturating` means the standard's rule; without it nothing may become 448 that is above",
+        "Your function exchanges the two rules of mx_exponents.",
+        "`saturating` selects the standard's rule; with the other rule, no value may saturate at 448",
         "look at a block whose amax is between 448 and 512 times a power of two",
     ),
     "same_rule": (
-        "Both rules give the same exponents.",
-        "without `saturating` no value of a block may be above 448 times the scale",
+        "Both rules of your function give the same exponents.",
+        "without `saturating`, no value of a block may be above 448 times the scale",
         "raise the exponent by one where amax is above 448 times the scale",
     ),
     "always_one_more": (
-        "Every exponent is one more than the standard's.",
-        "most blocks saturate nothing with the standard's scale",
+        "Your function adds one to every exponent.",
+        "with the standard's scale, most blocks have no value that saturates",
         "raise the exponent by one only where amax is above 448 times the scale",
     ),
     "one_more_at_448": (
-        "an amax of exactly 448 times the scale counts as too large.",
-        "448 is a number of e4m3, so that it does not saturate",
-        "raise the exponent by one only above it",
+        "Your function treats an amax of exactly 448 times the scale as too large.",
+        "448 is a number in e4m3, so it does not saturate",
+        "raise the exponent by one only for a larger amax",
     ),
     "mx_stored": (
-        "mx_values returns what is stored.",
-        "the elements are not multiplied by their scale",
-        "multiply the rounded elements by the scale again",
+        "mx_values returns the stored elements.",
+        "it does not multiply them by their scale",
+        "multiply the rounded elements by their scale again",
     ),
     "mx_first_block": (
-        "The first block's exponent serves the whole row.",
+        "Your function uses the first block's exponent for the whole row.",
         "column c belongs to block c // 32",
         "repeat each block's exponent over its columns",
     ),
     "without_448": (
-        "The tensor's scale forgets how large block scales can be.",
-        "then no block's scale is above 1, and small blocks have none left",
-        "amax / (448 * 6): the largest block scale times the largest element",
+        "Your tensor scale leaves out how large block scales can be.",
+        "then no block's scale is above 1, and those of small blocks are too small for e4m3",
+        "compute amax / (448 * 6): divide by the largest block scale times the largest element",
     ),
     "without_6": (
-        "The tensor's scale forgets how large elements can be.",
+        "Your tensor scale leaves out how large elements can be.",
         "then no block's scale is above 75",
-        "amax / (448 * 6): the largest block scale times the largest element",
+        "compute amax / (448 * 6): divide by the largest block scale times the largest element",
     ),
     "absolute": (
-        "The blocks' scales are not relative to the tensor's.",
-        "an element is multiplied by both, so that amax / 6 is their product",
-        "amax / 6 / tensor scale",
+        "Your block scales are not relative to the tensor's scale.",
+        "an element is multiplied by both scales, so their product must be amax / 6",
+        "compute amax / 6 / tensor scale",
     ),
     "by_448": (
-        "A block's scale is divided by 448.",
-        "its largest element is 6, the largest number of e2m1",
-        "amax / 6 / tensor scale",
+        "Your function divides a block's amax by 448.",
+        "the largest element is 6, the largest number of e2m1",
+        "compute amax / 6 / tensor scale",
     ),
     "fp4_stored": (
-        "nvfp4_values returns the elements alone.",
-        "they are not multiplied by their scales",
-        "e2m1 of the quotient, times the block's scale and the tensor's",
+        "nvfp4_values returns only the elements.",
+        "it does not multiply them by their scales",
+        "multiply e2m1 of the quotient by the block's scale and by the tensor's scale",
     ),
     "fp4_first_block": (
-        "The first block's scale in NVFP4 serves the whole row.",
+        "In NVFP4, your function uses the first block's scale for the whole row.",
         "column c belongs to block c // 16",
         "repeat each block's scale over its columns",
     ),
     "without_tensor": (
-        "The values leave out the tensor's scale.",
+        "Your values leave out the tensor's scale.",
         "a value is element * block scale * tensor scale",
-        "divide by both, multiply by both",
+        "divide by both scales, round, then multiply by both",
     ),
     "below_smallest": (
-        "A block's scale is below 2⁻⁶.",
-        "small blocks, and those of zeros, have the smallest scale",
-        "clamp before you round",
+        "Your function returns a block scale below 2⁻⁶.",
+        "small blocks and blocks of zeros must have the smallest scale",
+        "clamp the scale before you round it",
     ),
 }

@@ -20,16 +20,16 @@ _CALLED = {
     "latent_bytes": "latent_bytes",
 }
 _NEXT = {
-    "integers": "divide this value by the scale of its line with pencil and paper, then round",
-    "scales": "the largest magnitude of the line / 127, in fp16; 1 where that is 0",
+    "integers": "divide this value by the scale of its row or column with pencil and paper, then round",
+    "scales": "divide the largest magnitude of the row or column by 127, in fp16; use 1 where the result is 0",
     "keys": "print the cache after each token: when does a block of keys become full?",
-    "key_scales": "a full block has one scale for each channel",
-    "recent": "keys of a block that is not full stay as they came",
-    "values": "a value is stored at once, with a scale of its own",
-    "value_scales": "each token has one scale, in a table of one column",
-    "attended": "restore keys and values first, then attend as without a cache in 8 bits",
-    "cache_bytes": "list what a token adds in one layer and one head: integers first, then scales",
-    "latent_bytes": "what is stored once for a token and layer, and what for each head?",
+    "key_scales": "store one scale for each channel of a full block",
+    "recent": "leave the keys of a block that is not full unchanged",
+    "values": "store each value immediately, with its own scale",
+    "value_scales": "store one scale for each token, in a table of one column",
+    "attended": "restore keys and values first, then compute attention as usual",
+    "cache_bytes": "list what a token adds in one layer and one head: first the integers, then the scales",
+    "latent_bytes": "what is stored once per token and layer, and what is stored for each head?",
 }
 
 
@@ -63,8 +63,8 @@ class KvInt8(Exercise):
                 _require_same(case, name, called, at, *pair)
         for name, right in want["types"].items():
             if got["types"][name] != right:
-                why = f"its type is {got['types'][name]}, expected {right}"
-                raise Wrong(f'"{name}" has another type in the cache.', why=why, next=f"end with .to(torch.{right})")
+                why = f"got {got['types'][name]}, expected {right}"
+                raise Wrong(f'"{name}" has the wrong type in the cache.', why=why, next=f"end with .to(torch.{right})")
 
     def student_inputs(self, case: Any) -> Any:
         """Tensors and numbers by the parameters' names; `tokens` are the keys and values that are appended."""
@@ -95,7 +95,7 @@ def _require_same(case: Any, name: str, called: str, at: int, mine: Any, right: 
     pairs = list(zip(mine["values"], right["values"], strict=True))
     off = next((i for i, pair in enumerate(pairs) if not close(*pair, atol=atol)), None)
     if off is not None:
-        seen = f"number {off}: {pairs[off][0]:.8g} came back, and {pairs[off][1]:.8g} is right"
+        seen = f"for number {off}, got {pairs[off][0]:.8g}, expected {pairs[off][1]:.8g}"
         raise Wrong(f"{called}{where}: wrong number.", why=f"{seen}{_known_of(case, name, off)}", next=_NEXT[name])
 
 

@@ -65,8 +65,8 @@ class ChunkedLoss(Exercise):
 
     def compare(self, case: Any, got: Any, want: Any) -> None:
         if got["returned"] != "[]":
-            why = f"{got['returned']} was returned, but one number as a tensor is expected"
-            raise Wrong("The loss is not one number.", why=why, next="return a tensor without dimensions")
+            why = f"got {got['returned']}, expected a tensor with a single number"
+            raise Wrong("The loss is not a single number.", why=why, next="return a tensor without dimensions")
         played = _played(case, got["program"])
         right = want["sums"] if "sums" in want else self.public_want(case, want)["sums"]
         _judge_values(case, played, right)
@@ -86,7 +86,7 @@ class ChunkedLoss(Exercise):
     def format_case(self, case: Any) -> str:
         """Sizes and the kind of loss."""
         kind = "mean" if case["mean"] else "sum"
-        large = f", hidden times {case['scale']}" * (case["scale"] > 1)
+        large = f", hidden multiplied by {case['scale']}" * (case["scale"] > 1)
         return (
             f"{case['positions']} positions, {case['words']} words, width {case['width']}, chunks of {case['rows']}, "
             f"{kind}, smoothing {case['smoothing']:g}, {case['dtype']}, {case['ignored']} targets ignored"
@@ -158,19 +158,21 @@ def _judge_values(case: Any, played: Any, right: Mapping[str, list[float]]) -> N
     for name, words in (("loss", "loss"), ("hidden", "gradient of hidden"), ("weight", "gradient of weight")):
         wanted, found = right[name], mine.get(name)
         if found is None:
-            why = "it is None after loss.backward()"
+            why = f"the gradient of {name} is None after loss.backward()" if name != "loss" else "it was not returned"
             raise Wrong(
-                f"There is no {words}.", why=why, next="backward returns one gradient for each input of forward"
+                f"There is no {words}.", why=why, next="in backward, return one gradient for each input of forward"
             )
         if len(found) != len(wanted):
-            raise Wrong(f"The {words} has the wrong shape.", why=f"{len(found)} rows, not {len(wanted)}", next=_SHAPE)
+            raise Wrong(
+                f"The {words} has the wrong shape.", why=f"got {len(found)} rows, expected {len(wanted)}", next=_SHAPE
+            )
         largest = max(map(abs, wanted)) or 1.0
         at = max(range(len(wanted)), key=lambda row: _apart(found[row], wanted[row]))
         if _apart(found[at], wanted[at]) > within * largest:
             if name == "loss" and not math.isfinite(found[0]):
                 raise _not_finite(case, found[0], wanted[0], played)
             if name == "loss":
-                why = f"{found[0]:.9g} was returned, but {wanted[0]:.9g} is right{_stale(played)}"
+                why = f"got {found[0]:.9g}, expected {wanted[0]:.9g}{_stale(played)}"
                 raise Wrong("The loss is wrong.", why=why, next="compare with F.cross_entropy on all logits")
             raise _gradient_symptom(case, words, found, wanted, at, played)
 
@@ -184,15 +186,15 @@ def _not_finite(case: Any, loss: float, wanted: float, played: Any) -> Wrong:
     most, limit = float(logits.max()), math.log(torch.finfo(logits.dtype).max)
     what = "The loss is not finite."
     if most > limit and _runs_on(played.trace, "exp", _PRODUCTS):
-        why = f"{loss} was returned; the largest logit of this case is {most:.0f}, and exp is inf above {limit:.0f}"
+        why = f"got {loss}; the largest logit of this case is {most:.0f}, and exp is inf above {limit:.0f}"
         return Wrong(what, why=why, next="subtract each row's largest logit first, as log_softmax does")
     shares = logits.softmax(1)
     zeros = int((shares == 0).sum())
     if zeros and _runs_on(played.trace, "log", ("_softmax",)):
-        why = f"{loss} was returned; {zeros} of {shares.numel()} results of softmax are 0, and log of 0 is -inf"
-        return Wrong(what, why=why, next="log_softmax makes no such 0: use it instead of softmax and log")
-    why = f"{loss} was returned, but {wanted:.9g} is right{_stale(played)}"
-    return Wrong(what, why=why, next="compare with F.cross_entropy on all logits, one chunk after the other")
+        why = f"got {loss}; {zeros} of {shares.numel()} results of softmax are 0, and the log of 0 is -inf"
+        return Wrong(what, why=why, next="use log_softmax instead of softmax and log: it avoids these zeros")
+    why = f"got {loss}, expected {wanted:.9g}{_stale(played)}"
+    return Wrong(what, why=why, next="compare each chunk with F.cross_entropy on the logits of that chunk")
 
 
 def _runs_on(trace: list[Any], name: str, makers: tuple[str, ...]) -> bool:
@@ -208,19 +210,24 @@ def _runs_on(trace: list[Any], name: str, makers: tuple[str, ...]) -> bool:
 def _gradient_symptom(case: Any, words: str, found: list[float], wanted: list[float], at: int, played: Any) -> Wrong:
     largest = max(map(abs, wanted)) or 1.0
     if not any(found):
-        return Wrong(f"The {words} is 0 everywhere.", why="every row of it is 0", next="return what forward has made")
+        return Wrong(
+            f"The {words} is 0 everywhere.",
+            why="every row of it is 0",
+            next="return the gradients that forward has computed",
+        )
     ratio = sum(a * b for a, b in zip(found, wanted, strict=True)) / sum(b * b for b in wanted)
     if all(_apart(a, ratio * b) <= 1e-5 * abs(ratio) * largest for a, b in zip(found, wanted, strict=True)):
         return _scaled(words, ratio, float(drawn_inputs(case, seed=case["seed"])["factor"]))
     if words.endswith("hidden"):
         ignored = [row for row, target in enumerate(case["targets"]) if target == IGNORED and found[row]]
         if ignored:
-            why = f"{len(ignored)} rows whose target is -100 have one, row {ignored[0]} first"
-            return Wrong("Ignored positions have a gradient.", why=why, next="multiply a chunk's gradient by 0 there")
+            why = f"{len(ignored)} rows with target -100 have a gradient that is not 0, starting with row {ignored[0]}"
+            then = "multiply the gradient by 0 in these rows"
+            return Wrong("Ignored positions have a gradient.", why=why, next=then)
     off = sum(_apart(a, b) > 1e-5 * largest for a, b in zip(found, wanted, strict=True))
     why = (
-        f"{off} of {len(wanted)} rows are off; in row {at} the sum weighted by sqrt(column + 1) is {found[at]:.6g}, "
-        f"but should be {wanted[at]:.6g}{_stale(played)}"
+        f"{off} of {len(wanted)} rows are wrong; in row {at}, the sum weighted by sqrt(column + 1) is {found[at]:.6g}, "
+        f"expected {wanted[at]:.6g}{_stale(played)}"
     )
     what = f"The {words} is wrong." if words.endswith("hidden") else "Only the gradient of weight is wrong."
     return Wrong(what, why=why, next="compare with autograd on F.cross_entropy, row by row")
@@ -228,18 +235,22 @@ def _gradient_symptom(case: Any, words: str, found: list[float], wanted: list[fl
 
 def _scaled(words: str, ratio: float, factor: float) -> Wrong:
     if abs(ratio * factor - 1) < 1e-5:
-        why = f"the loss was multiplied by {factor:.4f} before backward(); the gradient must be that of the loss itself"
-        return Wrong(
-            f"The {words} ignores the gradient that comes in.", why=why, next="multiply by backward's argument"
+        why = (
+            f"the loss was multiplied by {factor:.4f} before backward(), but your gradients do not include this factor"
         )
-    why = f"every row is {ratio:.6g} times what it should be"
+        return Wrong(
+            f"The {words} ignores the incoming gradient.", why=why, next="in backward, multiply it by the argument"
+        )
+    why = f"every row is {ratio:.6g} times the expected one"
     return Wrong(
-        f"The {words} is a multiple of the right one.", why=why, next="divide the gradients by the divisor of the loss"
+        f"The {words} is a multiple of the right one.",
+        why=why,
+        next="divide the gradients by the same number as the loss",
     )
 
 
 def _stale(played: Any) -> str:
-    return "; your function read a number on the host, and its result does not depend on the inputs" * bool(
+    return "; your function read a number on the host, so its result does not follow the inputs of the check" * bool(
         played.has_changed_reads
     )
 
@@ -252,16 +263,19 @@ def _judge_memory(case: Any, played: Any) -> None:
     full = positions * words
     large = [name for one in played.sections for name, shape in one.shapes if torch.Size(shape).numel() >= full]
     if large:
-        why = f"{large[0]} makes a tensor of {full:,} elements: {positions} positions by {words} words"
-        raise Wrong("All logits are there at once.", why=why, next="take `rows` positions at a time")
+        why = f"{large[0]} creates a tensor of {full:,} elements: {positions} positions by {words} words"
+        raise Wrong("Your function computes all logits at once.", why=why, next="process `rows` positions at a time")
     most = size * (2 * width * (positions + words) + _PER_CHUNK * rows * words) + 64 * positions
     if played.peak_live_bytes > most:
         why = (
-            f"{byte_count(played.peak_live_bytes)} live at once besides the inputs; both gradients twice and "
-            f"{_PER_CHUNK} tensors of a chunk's logits are {byte_count(most)}"
+            f"besides the inputs, {byte_count(played.peak_live_bytes)} are in memory at once; the limit "
+            f"is {byte_count(most)}, "
+            f"which is enough for both gradients twice and {_PER_CHUNK} tensors of the size of a chunk's logits"
         )
         raise Wrong(
-            "Tensors of earlier chunks are kept.", why=why, next="keep both gradients and the loss, nothing else"
+            "Your function keeps tensors of earlier chunks.",
+            why=why,
+            next="from one chunk to the next, keep only both gradients and the loss",
         )
 
 
@@ -270,17 +284,20 @@ def _judge_products(case: Any, played: Any) -> None:
     # Weighted sums over the logits may be written as products (torch.dot, mv); two of them cost less than the logits.
     sums = 4 * case["positions"] * case["words"]
     if played.contraction_flops > least + sums:
-        why = f"{played.contraction_flops / least:.2f} times the FLOPs of three products"
-        then = "make the gradients in forward, from the chunk's own probabilities, and let backward scale them"
-        raise Wrong("The logits are computed twice.", why=why, next=then, keeps=_KEPT_TWICE)
+        why = f"your function takes {played.contraction_flops / least:.2f} times the FLOPs of three products"
+        then = "compute the gradients in forward, from the probabilities of the chunk, and let backward only scale them"
+        raise Wrong("Your function computes the logits twice.", why=why, next=then, keeps=_KEPT_TWICE)
 
     # Products can also be written with sums of elements; what is made again for the gradient needs elements anyhow.
     positions, words, width = (case[name] for name in ("positions", "words", "width"))
     made = played.made_since_input.get("factor", 0)
     if made > positions * words + _PER_GRADIENT * width * (positions + words):
-        why = f"the backward pass makes {made:,} elements; both gradients have {width * (positions + words):,}"
-        then = "make the gradients in forward, from the chunk's own probabilities, and let backward scale them"
-        raise Wrong("The logits are computed twice.", why=why, next=then, keeps=_KEPT_TWICE)
+        why = (
+            f"the backward pass computes {made:,} elements, but both gradients have only "
+            f"{width * (positions + words):,}"
+        )
+        then = "compute the gradients in forward, from the probabilities of the chunk, and let backward only scale them"
+        raise Wrong("Your function computes the logits twice.", why=why, next=then, keeps=_KEPT_TWICE)
 
 
 def _apart(a: float, b: float) -> float:
@@ -295,61 +312,61 @@ def loss_symptom(cases: list[Any], losses: list[float]) -> Wrong | None:
     return None
 
 
-_SHAPE = "a gradient has the shape of its tensor"
+_SHAPE = "return each gradient in the shape of its tensor"
 _SAID: dict[str, Sentence] = {
     "mean_of_means": (
-        "The mean of the chunks' means is not the mean of all positions.",
-        "the last chunk is shorter, and ignored targets are not spread evenly",
+        "Your function returns the mean of the chunks' means, not the mean of all positions.",
+        "the last chunk may be shorter, and ignored targets are not spread evenly over the chunks",
         "add up sums, and divide once by the number of targets that count",
     ),
     "over_all": (
-        "The mean divides by all positions, ignored ones too.",
-        "the losses of all cases are the right sums over the number of positions",
-        "count the targets that are not -100",
+        "Your mean divides by the number of all positions, including ignored ones.",
+        "in all cases, your loss is the right sum divided by the number of all positions",
+        "divide by the number of targets that are not -100",
     ),
     "ignored_counted": (
-        "Ignored targets add to the loss.",
-        "the losses of all cases are those with target 0 instead of -100",
+        "Your function adds the loss of ignored targets.",
+        "in all cases, your loss is the one with target 0 instead of -100",
         "multiply a position's loss by 0 where its target is -100",
     ),
     "no_smoothing": (
-        "Smoothing is left out.",
-        "the losses of all cases are those without it",
-        "(1 - smoothing) · loss of the target + smoothing · mean loss over all words",
+        "Your function leaves out the smoothing.",
+        "in all cases, your loss is the one without smoothing",
+        "add (1 - smoothing) · loss of the target and smoothing · mean loss over all words",
     ),
     "always_sum": (
-        "The loss is a sum; expected the mean.",
-        "the losses of all cases are sums over positions",
+        "Your function returns a sum; expected the mean.",
+        "in all cases, your loss is a sum over positions",
         "divide by the number of targets that count if `mean` is true",
     ),
     "always_mean": (
-        "The loss is a mean; expected the sum.",
-        "the losses of all cases are means over positions",
+        "Your function returns a mean; expected the sum.",
+        "in all cases, your loss is a mean over positions",
         "divide only if `mean` is true",
     ),
     "smoothed_others": (
-        "Smoothing is spread over the other words alone.",
-        "the losses of all cases are those with smoothing / (words - 1) for each word but the target",
-        "the mean over all words, the target's own among them, has the weight `smoothing`",
+        "Your function spreads the smoothing over only the words that are not the target.",
+        "in all cases, your loss has the weight smoothing / (words - 1) for each word except the target",
+        "give the mean over all words, including the target, the weight `smoothing`",
     ),
     "smoothed_ignored": (
-        "Ignored positions add their smoothing part to the loss.",
-        "the losses of all cases are those where -100 drops the target's part alone",
-        "a position whose target is -100 adds nothing: multiply both parts by 0",
+        "Your function adds the smoothing part of ignored positions.",
+        "in all cases, your loss is the one in which -100 drops only the target's part",
+        "multiply both parts by 0 where the target is -100: such a position adds nothing",
     ),
     "word_0_ignored": (
-        "Word 0 is ignored as well.",
-        "the losses of all cases are those of targets above 0",
-        "only -100 is ignored: 0 is the number of a word",
+        "Your function also ignores word 0.",
+        "in all cases, your loss is the one over targets above 0",
+        "ignore only -100: 0 is the number of a word",
     ),
     "last_chunk_unseen": (
-        "The last, shorter chunk is left out.",
-        "the losses of all cases are the sums of whole chunks over the number of all targets that count",
-        "range(0, positions, rows) has it, and a slice may end early",
+        "Your function leaves out the last, shorter chunk.",
+        "in all cases, your loss is the sum over complete chunks, divided by the number of all targets that count",
+        "use range(0, positions, rows), which includes it; a slice may extend past the end",
     ),
     "last_chunk_lost": (
-        "The last, shorter chunk is left out.",
-        "the losses of all cases are those of whole chunks",
-        "range(0, positions, rows) has it, and a slice may end early",
+        "Your function leaves out the last, shorter chunk.",
+        "in all cases, your loss is the one over complete chunks",
+        "use range(0, positions, rows), which includes it; a slice may extend past the end",
     ),
 }

@@ -43,8 +43,8 @@ class Speculate(Exercise):
         _judge_distribution(case, got, want)
         for number, (one, mine, right) in enumerate(zip(case["passes"], got["tokens"], want["tokens"], strict=True)):
             if mine != right:
-                why = f"pass {number + 1}, drafted {one['drafted']}: {_short(mine)} came back, right is {_short(right)}"
-                then = "keep drafted tokens up to the first that is refused, then draw one more"
+                why = f"pass {number + 1}, drafted {one['drafted']}: got {_short(mine)}, expected {_short(right)}"
+                then = "keep the drafted tokens before the first refused one, then draw one more"
                 raise _named(case, "tokens", _flat(got["tokens"])) or Wrong(
                     "A pass produces different tokens.", why=why, next=then
                 )
@@ -52,10 +52,10 @@ class Speculate(Exercise):
             case["draftings"], got["lengths"], want["lengths"], strict=True
         ):
             if mine != right:
-                why = f"acceptance {acceptance:g}, cost {cost:g}, at most {most}: {mine:g} came back, best is {right:g}"
-                then = "tokens of a pass over its time, (1 + cost · length) large passes, for each length from 0 on"
+                why = f"acceptance {acceptance:g}, cost {cost:g}, at most {most}: got {mine:g}, expected {right:g}"
+                then = "for each length from 0 to most, divide the tokens of a pass by its time, 1 + cost · length"
                 raise _named(case, "lengths", got["lengths"]) or Wrong(
-                    "Another draft length is best.", why=why, next=then
+                    "best_length does not return the fastest length.", why=why, next=then
                 )
 
     def student_inputs(self, case: Any) -> Any:
@@ -78,17 +78,17 @@ class Speculate(Exercise):
 def _judge_distribution(case: Any, got: Any, want: Any) -> None:
     """The probabilities of acceptance, and the distribution that they give together with the residual."""
     for name, then in (
-        ("accepts", "min(1, p[token] / q[token])"),
-        ("residual", "what p has above q, divided by its sum"),
+        ("accepts", "compute min(1, p[token] / q[token])"),
+        ("residual", "divide the excess of p over q by its sum"),
     ):
         if len(got[name]) != len(want[name]):
-            why = f"{len(got[name])} values came back for {len(want[name])} tokens"
-            raise Wrong(f"{_PARTS[name]} has another length.", why=why, next="one value for each token")
+            why = f"got {len(got[name])} values for {len(want[name])} tokens"
+            raise Wrong(f"{_PARTS[name]} has the wrong length.", why=why, next="return one value for each token")
         bad = [token for token, (a, b) in enumerate(zip(got[name], want[name], strict=True)) if not _near(a, b)]
         if bad:
             mine, right = got[name][bad[0]], want[name][bad[0]]
-            why = f"token {bad[0]}: {mine:.6g} came back, and {right:.6g} is right{_comes_out(case, got)}"
-            raise _named(case, name, got[name]) or Wrong(f"{_PARTS[name]} is another one.", why=why, next=then)
+            why = f"for token {bad[0]}, got {mine:.6g}, expected {right:.6g}{_comes_out(case, got)}"
+            raise _named(case, name, got[name]) or Wrong(f"{_PARTS[name]} is wrong.", why=why, next=then)
 
 
 def _comes_out(case: Any, got: Any) -> str:
@@ -99,7 +99,7 @@ def _comes_out(case: Any, got: Any) -> str:
     refused = 1 - sum(a * b for a, b in zip(q, accepts, strict=True))
     made = [one * kept + refused * rest for one, kept, rest in zip(q, accepts, residual, strict=True)]
     worst = max(range(len(p)), key=lambda token: abs(made[token] - p[token]))
-    return f"; token {worst} then comes with {made[worst]:.3f}, and the large model gives it {p[worst]:.3f}"
+    return f"; token {worst} then has the probability {made[worst]:.3f}, but the large model gives it {p[worst]:.3f}"
 
 
 def _near(a: float, b: float) -> bool:
@@ -125,58 +125,78 @@ def _named(case: Any, part: str, answers: Any) -> Wrong | None:
 _PARTS = {"accepts": "The probability of acceptance", "residual": "The residual"}
 _SAID: dict[str, Sentence] = {
     "if_likelier": (
-        "A token is accepted only where the large model likes it at least as well.",
-        "then tokens that it likes a little less never come out",
+        "Your function accepts a token only if p is at least q.",
+        "then a drafted token with p a little below q is never kept",
         "accept it with the probability p / q where p is below q",
     ),
     "the_likeliest": (
-        "Only the large model's likeliest token is accepted.",
-        "then no other token that was drafted comes out",
-        "accept each with its probability min(1, p / q)",
+        "Your function accepts only the large model's most likely token.",
+        "then no other drafted token is ever kept",
+        "accept each token with its probability min(1, p / q)",
     ),
-    "not_capped": ("A probability is above 1.", "p / q is, where p is above q", "min(1, p / q)"),
-    "by_the_large": ("The probability of acceptance is p.", "q plays no part in it", "divide p by q, and cap at 1"),
-    "the_other_way": ("p and q are exchanged.", "q / p came back", "p is the large model's, q the one that drafted"),
+    "not_capped": (
+        "Your function returns a probability above 1.",
+        "p / q is above 1 where p is above q",
+        "limit it: min(1, p / q)",
+    ),
+    "by_the_large": (
+        "Your function returns p as the probability of acceptance.",
+        "the result does not depend on q",
+        "divide p by q, and limit the result to 1",
+    ),
+    "the_other_way": (
+        "Your function exchanges p and q.",
+        "it returned q / p instead of p / q",
+        "divide p, the large model's probability, by q, that of the small model",
+    ),
     "not_divided": (
-        "The residual does not sum to 1.",
-        "it has what p is above q, and is not divided by its sum",
-        "divide by the sum",
+        "Your residual does not sum to 1.",
+        "it is the excess of p over q, but not divided by its sum",
+        "divide it by its sum",
     ),
     "all_of_p": (
-        "The residual is p itself.",
-        "then tokens that were drafted often come out too often",
-        "only what p has above q is left",
+        "Your residual is p itself.",
+        "then tokens that are drafted often appear too often",
+        "keep only the excess of p over q",
     ),
-    "differences": ("The residual contains more than the excess of p over q.", "it counts |p - q|", "max(p - q, 0)"),
+    "differences": (
+        "Your residual contains more than the excess of p over q.",
+        "it uses |p - q|",
+        "use max(p - q, 0)",
+    ),
     "no_bonus": (
-        "The bonus token is missing.",
-        "where all drafted tokens are accepted, the large model has one more distribution",
+        "Your function leaves out the additional token.",
+        "if all drafted tokens are accepted, the large model has one more distribution",
         "draw the last token from large[len(drafted)]",
     ),
     "stops_without_one": (
-        "Nothing is drawn after a refused token.",
-        "each pass of the large model gives a token",
-        "draw one from the residual of that position",
+        "Your function draws no token after a refused one.",
+        "each pass of the large model adds one token of its own",
+        "draw a token from the residual at that position",
     ),
     "from_all_of_large": (
-        "After a refused token, one is drawn from the large model's distribution.",
-        "it should come from the residual",
-        "residual(large[i], small[i])",
+        "After a refused token, your function draws from the large model's distribution.",
+        "the token should come from the residual",
+        "draw from residual(large[i], small[i])",
     ),
     "goes_on": (
-        "Tokens after a refused one are kept.",
-        "they were drafted for another text",
+        "Your function keeps tokens after a refused one.",
+        "they were drafted to follow the refused token",
         "stop at the first refused token",
     ),
     "no_cost": (
-        "Drafting costs nothing.",
-        "all lengths are what tokens a pass alone would give",
-        "divide by 1 + cost · length",
+        "best_length leaves out the cost of drafting.",
+        "all of your lengths are those with the most tokens per pass",
+        "divide the tokens of a pass by 1 + cost · length",
     ),
     "one_fewer": (
-        "The large model's own token is left out.",
-        "a pass over `length` drafted tokens yields at most length + 1 tokens",
-        "(1 - acceptance ** (length + 1)) / (1 - acceptance)",
+        "best_length leaves out the large model's own token.",
+        "a pass over `length` drafted tokens yields up to length + 1 tokens",
+        "use (1 - acceptance ** (length + 1)) / (1 - acceptance)",
     ),
-    "at_least_one": ("A length of 0 is never taken.", "where drafting costs too much, no draft is best", "begin at 0"),
+    "at_least_one": (
+        "best_length never returns 0.",
+        "if drafting costs too much, it is best not to draft at all",
+        "include the length 0",
+    ),
 }

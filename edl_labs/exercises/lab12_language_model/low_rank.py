@@ -10,10 +10,10 @@ from edl_labs.exercises.slip_digests import Sentence, digest
 
 _SAME = 1e-5  # of the largest value: fp32, in another order of sums
 _NEXT = {
-    "adapted": "x @ weight.T, plus alpha / rank times x through down and up",
+    "adapted": "compute x @ weight.T, and add alpha / rank times the product of x with down and up",
     "merged": "which product of up and down has the shape of the weight?",
-    "bytes": "the frozen weight takes 2 bytes a number, and each number of down and up 16",
-    "flop": "list the products of the forward pass, and for each the gradients that are needed",
+    "bytes": "count 2 bytes for each number of the frozen weight, and 16 for each number of down and up",
+    "flop": "list the products of the forward pass, and for each of them the gradients that are needed",
 }
 
 
@@ -36,7 +36,7 @@ class Lora(Exercise):
         for name, called in (("adapted", "adapted"), ("merged", "merged")):
             shapes = [[len(one), len(one[0]) if one else 0] for one in (got[name], want[name])]
             if shapes[0] != shapes[1]:
-                why = f"it is {shapes[0][0]} × {shapes[0][1]}; expected {shapes[1][0]} × {shapes[1][1]}"
+                why = f"got {shapes[0][0]} × {shapes[0][1]}, expected {shapes[1][0]} × {shapes[1][1]}"
                 raise Wrong(f"{called} has the wrong shape.", why=why, next=_NEXT[name])
             flat = [[one for row in table for one in row] for table in (got[name], want[name])]
             self._require(case, name, *flat, atol=_SAME * max(map(abs, flat[1])))
@@ -47,8 +47,8 @@ class Lora(Exercise):
         for mine, right in zip(got, want, strict=True):
             if not close(mine, right, atol=atol):
                 called = {"bytes": "state_bytes", "flop": "step_flop"}.get(name, name)
-                seen = f"{mine:.6g} came back, and {right:.6g} is right"
-                raise _named(case, name, got) or Wrong(f"{called}: another number.", why=seen, next=_NEXT[name])
+                seen = f"got {mine:.6g}, expected {right:.6g}"
+                raise _named(case, name, got) or Wrong(f"{called}: wrong number.", why=seen, next=_NEXT[name])
 
     def student_inputs(self, case: Any) -> Any:
         """Tensors and numbers by the parameters' names, of the first layer."""
@@ -91,62 +91,78 @@ def _named(case: Any, name: str, answers: Any) -> Wrong | None:
 
 _SAID: dict[str, Sentence] = {
     "alpha_alone": (
-        "The adapter is multiplied by alpha alone.",
-        "the factor is alpha / rank, so that another rank needs no other learning rate",
+        "Your function multiplies the adapter by alpha, not by alpha / rank.",
+        "the factor is alpha / rank, so that a different rank does not need a different learning rate",
         "divide by the rank, the number of rows of down",
     ),
-    "no_factor": ("The adapter has no factor.", "alpha / rank is left out", "multiply the adapter by alpha / rank"),
-    "factor_on_all": (
-        "The frozen product is multiplied by the factor as well.",
-        "alpha / rank belongs to the adapter",
-        "multiply before you add",
+    "no_factor": (
+        "Your function adds the adapter without its factor.",
+        "the factor alpha / rank is missing",
+        "multiply the adapter by alpha / rank",
     ),
-    "adapter_alone": ("The frozen weight is left out.", "only the adapter's part came back", "add x @ weight.T"),
+    "factor_on_all": (
+        "Your function also multiplies the frozen product by the factor.",
+        "alpha / rank belongs only to the adapter",
+        "multiply the adapter by the factor before you add it",
+    ),
+    "adapter_alone": (
+        "Your function leaves out the frozen weight.",
+        "it returned only the adapter's part",
+        "add x @ weight.T",
+    ),
     "in_place": (
         "Your function modified the frozen weight.",
         "a second call with the same tensors adds the adapter twice",
         "return a new tensor: weight + …, not weight += …",
     ),
-    "subtracted": ("The adapter is subtracted.", "merging adds it; subtracting takes a merged one out", "add it"),
+    "subtracted": (
+        "Your function subtracts the adapter.",
+        "merging adds the adapter; subtracting would undo a merge",
+        "add the adapter",
+    ),
     "frozen_trained": (
-        "The frozen weight has gradients and optimizer states.",
-        "it is not trained, and takes its 2 bytes a number",
-        "16 bytes a number, for down and up only",
+        "Your function counts gradients and optimizer states for the frozen weight.",
+        "the frozen weight is not trained, so it takes only 2 bytes per number",
+        "count 16 bytes per number only for down and up",
     ),
     "frozen_forgotten": (
-        "The frozen weight takes no bytes.",
-        "every pass needs it",
+        "Your function does not count the bytes of the frozen weight.",
+        "every pass needs this weight",
         "add 2 bytes for each of its numbers",
     ),
     "no_gradients": (
-        "The adapter's gradients take no bytes.",
-        "14 bytes a number are weight, master copy and moments",
-        "add 2 bytes for a gradient in bf16",
+        "Your function does not count the adapter's gradients.",
+        "14 bytes per number are only the weight, the master copy and the moments",
+        "add 2 bytes per number for a gradient in bf16",
     ),
     "one_matrix": (
-        "One of the two thin matrices is left out.",
-        "down has rank × columns numbers, up rows × rank",
-        "both",
+        "Your function leaves out one of the two thin matrices.",
+        "down has rank × columns numbers, and up has rows × rank",
+        "count both",
     ),
     "frozen_gradient": (
-        "A gradient of the frozen weight is computed.",
-        "its product is the third of three, and it is never used",
-        "forward, and backward to x: two products with W",
+        "Your function counts a gradient of the frozen weight.",
+        "this gradient would be a third product of that size, but it is never used",
+        "count two products with W: the forward pass and the gradient of x",
     ),
-    "forward_alone": ("The backward pass has no operations.", "gradients are matrix products too", "add them"),
+    "forward_alone": (
+        "Your function does not count the backward pass.",
+        "gradients are computed with matrix products too",
+        "add the products of the backward pass",
+    ),
     "stops_at_adapter": (
-        "No gradient passes through the frozen weight.",
-        "the layers before need the gradient of x, which comes through W as well",
-        "two products with W: forward, and backward to x",
+        "Your function does not count the gradient that passes through the frozen weight.",
+        "earlier layers need the gradient of x, part of which comes through W",
+        "count two products with W: the forward pass and the gradient of x",
     ),
     "adapter_like_frozen": (
-        "The adapter's weights get no gradient.",
-        "down and up are trained: each has a product for its gradient and one for its input's",
-        "three times the forward pass for the thin matrices",
+        "Your function does not count the gradients of the adapter's weights.",
+        "down and up are trained: each needs a product for its own gradient and one for that of its input",
+        "count three times the forward pass for the thin matrices",
     ),
     "multiplied_out": (
-        "The thin matrices are multiplied with each other first.",
-        "x @ down.T has rank columns, and its product with up.T is thin too",
-        "2 · positions · rank · (rows + columns) forward",
+        "Your function counts the product of the two thin matrices.",
+        "x @ down.T has only rank columns, so its product with up.T is cheap too",
+        "count 2 · positions · rank · (rows + columns) for the forward pass",
     ),
 }

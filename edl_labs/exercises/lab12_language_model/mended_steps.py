@@ -75,14 +75,14 @@ class MendTheStep(Exercise):
         played = _played(case, got["program"])
         right = want["facts"] if "facts" in want else self.public_want(case, want)["facts"]
         if [one.name for one in played.sections] != ["", *(f"step {number}" for number in range(STEPS)), "end"]:
-            why = "its sections are not the steps of a training"
-            raise Wrong("This is not a recorded training.", why=why, next="run the cell again, and check again")
+            why = "its sections are not the steps of a training run"
+            raise Wrong("This is not a recorded training run.", why=why, next="run the cell again, then check again")
         _judge_order(played.sections)
         _judge_values(_facts(played.outputs), right, got["floats"], played)
         left = _costs_left(case, played, got["floats"], list(right))
         if left:
             what, why, then = next(iter(left.values()))
-            also = f"; also left: {', '.join(list(left)[1:])}" if len(left) > 1 else ""
+            also = f"; other costs that remain: {', '.join(list(left)[1:])}" if len(left) > 1 else ""
             raise Wrong(what, why=f"{why}{also}", next=then, keeps=1 - len(left) / 5)
 
     def format_case(self, case: Any) -> str:
@@ -150,19 +150,22 @@ def _judge_order(sections: list[Any]) -> None:
         early = [one.name for one in sections[: number + 1] if f"text {number}" in one.inputs]
         if early:
             why = f"text {number} is used {f'in {early[0]}' if early[0] else 'before the first step'}"
-            raise Wrong("The record's steps are not in order.", why=why, next="run the cell again, and check again")
+            raise Wrong(
+                "The steps of the record are not in order.", why=why, next="run the cell again, then check again"
+            )
 
 
 def _judge_values(mine: Mapping[str, float], right: Mapping[str, float], floats: list[str], played: Any) -> None:
     for kind, words in (("loss", "losses"), ("accuracy", "accuracies")):
         counts = [sum(name.partition(" ")[0] == kind for name in names) for names in ([*mine, *floats], list(right))]
         if counts[0] != counts[1]:
-            why = f"after {STEPS} steps you have {counts[0]} {words}, and SlowTraining has {counts[1]}"
-            raise Wrong(f"The number of {words} is not right.", why=why, next="append as SlowTraining does")
+            why = f"after {STEPS} steps, Training has {counts[0]} {words}, but SlowTraining has {counts[1]}"
+            then = "append them in the same steps as SlowTraining"
+            raise Wrong(f"The number of {words} is wrong.", why=why, next=then)
     for name, wanted in right.items():
         found = _read_value(name, wanted, played.sections) if name in floats else mine.get(name, math.nan)
         if not _is_same(found, wanted):
-            shown = f"it is {found:.7g}, and with SlowTraining {wanted:.7g}"
+            shown = f"got {found:.7g}, expected {wanted:.7g} as in SlowTraining"
             raise _other_value(name, shown, stale=played.has_changed_reads)
 
 
@@ -181,16 +184,15 @@ def _is_same(found: float, wanted: float) -> bool:
 def _other_value(name: str, shown: str, *, stale: bool) -> Wrong:
     kind, _, number = name.partition(" ")
     if stale:
-        shown += "; a number was read on the host, and its result does not depend on the inputs"
+        shown += "; your code read a number on the host, so the result does not follow the inputs of the check"
     if kind == "accuracy":
-        return Wrong(f"Accuracy {number} is another one.", why=shown, next="the share of words with the largest logit")
+        then = "compute the share of positions whose target has the largest logit"
+        return Wrong(f"Accuracy {number} is wrong.", why=shown, next=then)
     if kind == "loss":
-        first = "before any weight has changed" if number == "0" else f"after {number} steps"
-        then = (
-            "step 0 sees the model alone: attention, positions" if number == "0" else "optimizer, clipping, zero_grad"
-        )
-        return Wrong(f"The loss is another one {first}.", why=shown, next=f"compare with SlowTraining: {then}")
-    return Wrong(f"The weights of {name} are wrong after training.", why=f"their length: {shown}", next=_ALL_OF_IT)
+        first = "in step 0, before any weight has changed" if number == "0" else f"after {number} steps"
+        then = "check attention and positions" if number == "0" else "check the optimizer, clipping and zero_grad"
+        return Wrong(f"The loss is wrong {first}.", why=shown, next=f"compare with SlowTraining: {then}")
+    return Wrong(f"The weights of {name} are wrong after training.", why=f"for their length, {shown}", next=_ALL_OF_IT)
 
 
 def _costs_left(case: Any, played: Any, floats: list[str], outputs: list[str]) -> dict[str, tuple[str, str, str]]:
@@ -205,33 +207,36 @@ def _costs_left(case: Any, played: Any, floats: list[str], outputs: list[str]) -
     steps, later = sections[1:-1], sections[1:]
     reads = sum(step.host_reads for step in later)
     if reads or floats:
-        why = f"{reads} reads in {STEPS} steps; each waits until the GPU has done all work"
-        left["host reads"] = ("The host reads a value in the step.", why, "keep losses and accuracies as tensors")
+        why = f"there are {reads} reads in {STEPS} steps; each of them waits until the GPU has finished all its work"
+        left["host reads"] = ("The host reads a value during a step.", why, "keep losses and accuracies as tensors")
     kernels = _in_steps(played)
     updates = max(_total(later, name) for name in _OF_AN_OPTIMIZER) // STEPS
     kept = _of_what_is_kept(played, kernels) // (STEPS - 1)
     if updates > case["blocks"] + 1 or kept > sum(name.endswith((".weight", ".bias")) for name in outputs):
-        why = f"a step has {max(updates, kept)} updates of a single parameter each"
+        why = f"a step has {max(updates, kept)} updates, each of a single parameter"
         if updates <= case["blocks"] + 1:
-            why = f"a step has {kept} kernels for single tensors that are kept from step to step, as averages are"
-        left["the optimizer"] = ("Every parameter is updated separately.", why, "AdamW(…, fused=True) or foreach=True")
+            why = (
+                f"a step has {kept} kernels for single tensors that are kept from step to step, as moving averages are"
+            )
+        then = "use AdamW(…, fused=True) or foreach=True"
+        left["the optimizer"] = ("The optimizer updates each parameter separately.", why, then)
     masked = [(name, shape) for step in later for name, shape in step.shapes if _has_all_pairs(case, shape)]
     if masked:
-        why = f"{masked[0][0]} makes a tensor of {' × '.join(map(str, masked[0][1]))}: one number for each pair of "
+        why = f"{masked[0][0]} creates a tensor of {' × '.join(map(str, masked[0][1]))}: one number for each pair of "
         why += f"{case['tokens']} positions"
-        left["the mask"] = ("Scores of all pairs of positions are written.", why, _SDPA)
+        left["the mask"] = ("Your step stores a number for each pair of positions.", why, _SDPA)
     left |= _unused_left(played, kernels, outputs)
     is_larger = steps[EVERY].operators.total() > steps[EVERY - 1].operators.total()
     if not (is_larger or left.keys() & {"the metric", "unused kernels"}):
-        why = f"step {EVERY - 1}, whose accuracy is not kept, has as many kernels as step {EVERY}"
-        left["unused kernels"] = ("A step without an accuracy runs no fewer kernels.", why, _ITS_STEPS)
+        why = f"step {EVERY - 1}, whose accuracy is not kept, has at least as many kernels as step {EVERY}"
+        left["unused kernels"] = ("A step without an accuracy does not run fewer kernels.", why, _ITS_STEPS)
     has_metric = bool(left.keys() & {"the metric", "unused kernels"})
     training = [step for number, step in enumerate(steps) if number % EVERY]
     casts = sum(step.conversions for step in training) - has_metric * len(training)  # of the metric itself
     casts = max(casts, sum(step.conversions for step in sections) - STEPS * (1 + has_metric))  # moved out of the steps
     if casts > 0:
-        why = f"{casts} in {len(training)} steps; the table of positions is the same in all of them"
-        left["conversions"] = ("Tensors are converted in every step.", why, "convert once, in __init__")
+        why = f"there are {casts} conversions in {len(training)} steps; the table of positions is the same in each step"
+        left["conversions"] = ("Your step converts tensors to another dtype.", why, "convert once, in __init__")
     return left
 
 
@@ -269,10 +274,14 @@ def _unused_left(played: Any, steps: list[int], outputs: list[str]) -> dict[str,
     outputs = [*outputs, *(name for name in played.outputs if name.endswith(_NOISE))]
     compared = _comparisons(played, steps, played.dead(outputs, reads_are_uses=False))
     if compared:
-        which = "every step" if len(compared) == sum(number % EVERY > 0 for number in range(STEPS)) else "spare steps"
+        which = (
+            "every step" if len(compared) == sum(number % EVERY > 0 for number in range(STEPS)) else "too many steps"
+        )
         step, name = next(iter(compared.items()))
-        why = f"step {step} compares the largest logits with the targets ({name}), and its accuracy is not kept"
-        return {"the metric": (f"The accuracy is computed in {which}.", why, "compute it in the steps that keep it")}
+        why = f"step {step} compares the largest logits with the targets ({name}), but its accuracy is not kept"
+        return {
+            "the metric": (f"The accuracy is computed in {which}.", why, "compute it only in the steps that keep it")
+        }
     found: dict[int, list[str]] = {}
     for at in sorted(played.dead(outputs)):
         if steps[at] >= 0 and steps[at] % EVERY:
@@ -281,8 +290,8 @@ def _unused_left(played: Any, steps: list[int], outputs: list[str]) -> dict[str,
     if not found.keys() - {STEPS - 1}:  # the last step makes things ready for one that never comes
         return {}
     step, names = next(iter(found.items()))
-    why = f"step {step} runs {', '.join(names[:4])}, and no loss, accuracy or weight follows from it"
-    return {"unused kernels": ("A step computes what is not used.", why, "leave out what nothing follows from")}
+    why = f"step {step} runs {', '.join(names[:4])}, but no loss, accuracy or weight depends on the results"
+    return {"unused kernels": ("A step computes values that are never used.", why, "remove this computation")}
 
 
 def _comparisons(played: Any, steps: list[int], unused: set[int]) -> dict[int, str]:
@@ -326,6 +335,6 @@ def _total(sections: list[Any], name: str) -> int:
     return sum(one.operators[name] for one in sections)
 
 
-_SDPA = "F.scaled_dot_product_attention(q, k, v, is_causal=True) has no need of them"
-_ITS_STEPS = "compute the accuracy in the steps that keep it alone"
-_ALL_OF_IT = "the same optimizer, learning rate and clipping, in the same order"
+_SDPA = "use F.scaled_dot_product_attention(q, k, v, is_causal=True), which does not need them"
+_ITS_STEPS = "compute the accuracy only in the steps that keep it"
+_ALL_OF_IT = "use the same optimizer, learning rate and clipping, in the same order"

@@ -45,8 +45,8 @@ class GroupInt4(Exercise):
             _require_shape(name, got[name], want[name])
         for name in _STORED:
             if got["types"][name] != want["types"][name]:
-                why = f"it has the type {got['types'][name]}, expected {want['types'][name]}"
-                raise Wrong(f"{name} has another type.", why=why, next=f"end with .to(torch.{want['types'][name]})")
+                why = f"got {got['types'][name]}, expected {want['types'][name]}"
+                raise Wrong(f"{name} has the wrong type.", why=why, next=f"end with .to(torch.{want['types'][name]})")
         _judge_scale(case, got, want)
         _judge_codes(case, got, want)
         for name in ("dequantized", "product"):
@@ -57,9 +57,9 @@ class GroupInt4(Exercise):
             case["formats"], got["bytes"], want["bytes"], strict=True
         ):
             if not close(mine, right):
-                why = f"groups of {group}, {scale_bits} bits of scale, {zero_bits} of zero point: {mine:.5g} came back"
-                then = "half a byte for the weight, and the group's scale and zero point shared by its weights"
-                raise Wrong("The bytes of a weight are wrong.", why=f"{why}, {right:.5g} is right", next=then)
+                why = f"groups of {group}, {scale_bits} bits of scale, {zero_bits} of zero point: got {mine:.5g}"
+                then = "add half a byte and the weight's share of the group's scale and zero point"
+                raise Wrong("The bytes per weight are wrong.", why=f"{why}, expected {right:.5g}", next=then)
 
     def student_inputs(self, case: Any) -> Any:
         """Tensors and numbers by the parameters' names."""
@@ -108,13 +108,15 @@ def _require_shape(name: str, got: Any, want: Any) -> None:
     shapes = [[len(one), len(one[0]) if one else 0] for one in (got, want)]
     if shapes[0] == shapes[1]:
         return
-    why = f"it is {shapes[0][0]} × {shapes[0][1]}; expected {shapes[1][0]} × {shapes[1][1]}"
+    why = f"got {shapes[0][0]} × {shapes[0][1]}, expected {shapes[1][0]} × {shapes[1][1]}"
     if name in ("scale", "zero") and shapes[0][1] < shapes[1][1]:
-        then = "each group of a row has its own, and the last group counts where it is shorter than the others"
+        then = "return one column for each group, including a last group that is shorter"
         raise Wrong(f"{name} has too few columns.", why=why, next=then)
     if name == "packed" and shapes[0][1] > shapes[1][1]:
-        raise Wrong("Each weight has a byte of its own.", why=why, next="put two integers into a byte: low | high << 4")
-    raise Wrong(f"{name} has the wrong shape.", why=why, next="rows × columns, as the text lists them")
+        raise Wrong(
+            "Your function stores each weight in its own byte.", why=why, next="pack two integers: low | high << 4"
+        )
+    raise Wrong(f"{name} has the wrong shape.", why=why, next="use the rows and columns that the text lists")
 
 
 def _judge_scale(case: Any, got: Any, want: Any) -> None:
@@ -122,20 +124,23 @@ def _judge_scale(case: Any, got: Any, want: Any) -> None:
     if off:
         mine, right = off[0]
         raise _named(case, "scale", got) or Wrong(
-            "A scale is another one.",
-            why=f"{mine:.6g} came back, and {right:.6g} is right",
-            next="(highest - lowest) / 15 of the group, where 0 is among the values",
+            "A scale is wrong.",
+            why=f"got {mine:.6g}, expected {right:.6g}",
+            next="compute (highest - lowest) / 15 for each group, with 0 among the values",
         )
 
 
 def _judge_codes(case: Any, got: Any, want: Any) -> None:
     """Zero points and packed integers."""
-    for name, then in (("zero", "round(-lowest / scale)"), ("packed", "round(w / scale) + zero, from 0 to 15")):
+    for name, then in (("zero", "compute round(-lowest / scale)"), ("packed", _INTEGER)):
         for row, (mine, right) in enumerate(zip(got[name], want[name], strict=True)):
             at = next((i for i, (a, b) in enumerate(zip(mine, right, strict=True)) if a != b), None)
             if at is not None:
-                seen = f"row {row}, column {at}: {mine[at]:g} came back, and {right[at]:g} is right"
-                raise _named(case, name, got) or Wrong(f"{name} has another integer.", why=seen, next=then)
+                seen = f"in row {row}, column {at}, got {mine[at]:g}, expected {right[at]:g}"
+                raise _named(case, name, got) or Wrong(f"{name} has a wrong integer.", why=seen, next=then)
+
+
+_INTEGER = "compute round(w / scale) + zero, limited to 0 to 15"
 
 
 def _named(case: Any, name: str, got: Any) -> Wrong | None:
@@ -150,53 +155,66 @@ def _named(case: Any, name: str, got: Any) -> Wrong | None:
 def _first_off(name: str, got: Any, want: Any) -> Wrong:
     most = max(abs(one) for row in want for one in row)
     mine, right = next((a, b) for a, b in _pairs(got, want) if not close(a, b, atol=_SAME * most))
-    what = {"dequantized": "dequantize gives other weights.", "product": "product gives other values."}[name]
-    then = "(integer - zero) * scale of its group" if name == "dequantized" else "x @ dequantized.T: rows are outputs"
-    return Wrong(what, why=f"{mine:.6g} came back, and {right:.6g} is right", next=then)
+    what = {"dequantized": "dequantize returns wrong weights.", "product": "product returns wrong values."}[name]
+    of_weight = "compute (integer - zero) * scale, with the scale of its group"
+    then = of_weight if name == "dequantized" else "compute x @ dequantized.T: rows of the weight are outputs"
+    return Wrong(what, why=f"got {mine:.6g}, expected {right:.6g}", next=then)
 
 
 _SAID: dict[str, Sentence] = {
     "high_first": (
-        "The nibbles of a byte are exchanged.",
-        "column 0 is in the low four bits, column 1 in the high ones",
-        "low = byte & 15, high = byte >> 4",
+        "Your function exchanges the two halves of a byte.",
+        "column 0 is in the low four bits, column 1 in the high four bits",
+        "use low = byte & 15 and high = byte >> 4",
     ),
     "whole_row": (
-        "One scale serves a whole row.",
+        "Your function uses one scale for a whole row.",
         "each group has its own highest and lowest value",
-        "take them over the group's columns",
+        "take both over the columns of the group",
     ),
     "whole_tensor": (
-        "One scale serves the whole tensor.",
+        "Your function uses one scale for the whole tensor.",
         "each group of a row has its own highest and lowest value",
-        "take them over the group's columns",
+        "take both over the columns of the group",
     ),
-    "of_sixteen": ("The range is divided by 16.", "sixteen integers have 15 steps between them", "divide by 15"),
+    "of_sixteen": (
+        "Your function divides the range by 16.",
+        "sixteen integers have 15 steps between them",
+        "divide by 15",
+    ),
     "largest_alone": (
-        "The scale is that of a symmetric grid.",
-        "the group's lowest and highest value have the integers 0 and 15",
-        "(highest - lowest) / 15",
+        "Your function computes the scale of a symmetric grid.",
+        "the lowest and the highest value of a group must get the integers 0 and 15",
+        "compute (highest - lowest) / 15",
     ),
     "without_zero": (
-        "The group's values need not contain 0, and the grid must.",
-        "0 has an integer of its own in every group, so that it stays exact",
-        "lowest = min(lowest, 0), highest = max(highest, 0)",
+        "Your grid does not contain 0 if all values of a group have the same sign.",
+        "in every group, one of the integers must represent exactly 0",
+        "use lowest = min(lowest, 0) and highest = max(highest, 0)",
     ),
-    "rounded_down": ("Integers are rounded down.", "each is below or at the right one", "torch.round, not a cast"),
+    "rounded_down": (
+        "Your function rounds the integers down.",
+        "each integer is the right one or too small",
+        "use torch.round instead of a cast",
+    ),
     "signed": (
-        "The integers are read as signed.",
-        "from 8 on they became negative",
-        "they go from 0 to 15, and the zero point is subtracted",
+        "Your function reads the integers as signed.",
+        "integers of 8 and above became negative",
+        "read them as 0 to 15, then subtract the zero point",
     ),
-    "no_zero_point": ("The zero point is not subtracted.", "each weight is off by zero · scale", "(integer - zero)"),
+    "no_zero_point": (
+        "Your function does not subtract the zero point.",
+        "each weight is too large by zero · scale",
+        "use integer - zero",
+    ),
     "one_group": (
-        "The first group's scale and zero point serve all.",
+        "Your function uses the first group's scale and zero point for all groups.",
         "column c belongs to group c // group",
         "repeat each group's scale over its columns",
     ),
     "zero_scaled_twice": (
-        "The zero point is added to the scaled weight.",
-        "a zero point is an integer of the grid",
+        "Your function adds the zero point to the scaled weight.",
+        "a zero point is an integer of the grid, not a weight",
         "subtract it before you multiply by the scale",
     ),
 }

@@ -21,4 +21,4 @@ def have_one_shape(mine: Any, right: Any) -> bool:
 def shapes(mine: Any, right: Any) -> str:
     """Both shapes, for a message."""
     values = f" with {len(mine['values'])} values" if mine["shape"] == right["shape"] else ""
-    return f"it has the shape {mine['shape']}{values}, expected {right['shape']}"
+    return f"got the shape {mine['shape']}{values}, expected {right['shape']}"

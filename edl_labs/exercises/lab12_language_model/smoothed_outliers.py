@@ -20,13 +20,13 @@ _CALLED = {
     "weight": "folded, the linear weight",
 }
 _NEXT = {
-    "scales": "two maxima of magnitudes for this column, then the two powers",
+    "scales": "compute both maxima of magnitudes for this column, then both powers",
     "integers": "divide this value by its row's scale with pencil and paper, then round",
-    "row_scales": "the row's largest magnitude / 127; 1 for a row of zeros",
-    "product": "add the products of integers in 32 bits, then multiply by both scales",
-    "norm_weight": "which output of the norm becomes smaller, and by which factor?",
-    "norm_bias": "the norm adds its bias to the output that has to be divided",
-    "weight": "column j of the weight meets channel j, which was divided",
+    "row_scales": "divide the row's largest magnitude by 127, and use 1 for a row of zeros",
+    "product": "add up the products of integers in 32 bits, then multiply by both scales",
+    "norm_weight": "which output of the norm must become smaller, and by which factor?",
+    "norm_bias": "divide the bias as well: it is a part of the norm's output",
+    "weight": "undo the division of channel j in column j of the weight",
 }
 
 
@@ -64,11 +64,11 @@ class SmoothOutliers(Exercise):
             pairs = zip(mine["values"], right["values"], strict=True)
             at = next((i for i, pair in enumerate(pairs) if not close(*pair, rtol=_SAME, atol=atol)), None)
             if at is not None:
-                seen = f"number {at}: {mine['values'][at]:.6g} came back, and {right['values'][at]:.6g} is right"
+                seen = f"for number {at}, got {mine['values'][at]:.6g}, expected {right['values'][at]:.6g}"
                 raise Wrong(f"{called}: wrong number.", why=f"{seen}{_known_of(case, name, at)}", next=_NEXT[name])
         if got["type"] != want["type"]:
-            why = f"their type is {got['type']}, expected {want['type']}"
-            raise Wrong("int8_rows returns integers of another type.", why=why, next="end with .to(torch.int8)")
+            why = f"got {got['type']}, expected {want['type']}"
+            raise Wrong("int8_rows returns integers of the wrong type.", why=why, next="end with .to(torch.int8)")
 
     def student_inputs(self, case: Any) -> Any:
         """Tensors and alpha by the parameters' names; `factors` are what `w8a8_product` gets."""
@@ -112,5 +112,5 @@ def _known_of(case: Any, name: str, at: int) -> str:
         return f"; the row's largest magnitude is {max(map(abs, case['table'][at])):g}"
     if name == "integers":
         row = case["table"][at // len(case["table"][0])]
-        return f"; the value is {row[at % len(row)]:g} in a row up to {max(map(abs, row)):g}"
+        return f"; the value is {row[at % len(row)]:g} in a row whose largest magnitude is {max(map(abs, row)):g}"
     return ""

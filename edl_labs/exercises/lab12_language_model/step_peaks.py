@@ -30,16 +30,22 @@ class WhereThePeakIs(Exercise):
     def compare(self, case: Any, got: Any, want: Any) -> None:
         for name, known in (("moment", MOMENTS), ("part", PARTS)):
             if got[name] not in known:
-                why = f"{got[name][:40]!r} came back; the names are {', '.join(known)}"
-                raise Wrong(f"The {name} has no such name.", why=why, next="use the names of the table")
+                why = f"got {got[name][:40]!r}, expected one of {', '.join(known)}"
+                raise Wrong(f"The name of the {name} is unknown.", why=why, next="use the names in the text")
         if not close(got["bytes"], want["bytes"]):
-            raise Wrong("The peak has the wrong size.", why=_sizes(got, want), next="add up the table's rows by moment")
+            raise Wrong(
+                "The peak has the wrong size.",
+                why=_sizes(got, want),
+                next="for each moment, add up the rows of the table",
+            )
         if got["moment"] != want["moment"]:
-            why = f"{got['moment']!r} came back, and {want['moment']!r} holds most"
-            raise Wrong("The peak is at another moment.", why=why, next="compare the sums of all four moments")
+            why = f"got {got['moment']!r}, but memory is largest at {want['moment']!r}"
+            raise Wrong("The peak is at a different moment.", why=why, next="compare the sums of all four moments")
         if got["part"] != want["part"]:
-            why = f"{got['part']!r} came back, and {want['part']!r} has most bytes at that moment"
-            raise Wrong("Another part is the largest.", why=why, next="compare the four parts at the peak's moment")
+            why = f"got {got['part']!r}, but {want['part']!r} has the most bytes at that moment"
+            raise Wrong(
+                "A different part is the largest.", why=why, next="compare the four parts at the moment of the peak"
+            )
 
     def diagnose_all_cases(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
         """A row of the table that was left out or taken for another one, where that gives all answers."""
@@ -53,55 +59,55 @@ class WhereThePeakIs(Exercise):
 
 def _sizes(got: Any, want: Any) -> str:
     share = "" if not isfinite(got["bytes"]) else f", a ratio of {got['bytes'] / want['bytes']:.4g}"
-    return f"{got['bytes']:.15g} bytes came back, and {want['bytes']:.15g} are right{share}"
+    return f"got {got['bytes']:.15g} bytes, expected {want['bytes']:.15g}{share}"
 
 
-_COUNT = "which tensors of a row for each token and a column for each word are alive at once?"
+_COUNT = "how many tensors with a row per position and a column per word are in memory at the same time?"
 _SAID: dict[str, Sentence] = {
-    "no_logits": ("The logits are left out.", "all answers are what the other rows give", _COUNT),
+    "no_logits": ("Your function leaves out the logits.", "all your answers are sums of the other parts", _COUNT),
     "one_copy": (
-        "The logits are counted once, in the type of the weights.",
-        "log_softmax keeps its output; two gradients come on top",
+        "Your function counts the logits once, in the type of the weights.",
+        "log_softmax keeps its output, and there are two gradients in addition",
         _COUNT,
     ),
     "no_fp32": (
-        "The three copies are counted in the type of the weights.",
-        "the loss is computed in fp32, so each copy has 4 bytes a value",
-        "12 bytes a logit, whatever the type of the weights is",
+        "Your function counts the three copies in the type of the weights.",
+        "the loss is computed in fp32, so each copy takes 4 bytes per value",
+        "count 12 bytes per logit, for any type of the weights",
     ),
     "no_master": (
-        "The fp32 copy of the weights is left out.",
-        "with bf16 weights the optimizer updates a copy in fp32",
-        "a parameter in bf16 has 2 + 4 + 8 bytes of states",
+        "Your function leaves out the fp32 copy of the weights.",
+        "with bf16 weights, the optimizer updates a copy in fp32",
+        "count 2 + 4 + 8 bytes of states for a parameter in bf16",
     ),
     "gradients_from_the_start": (
-        "The gradients are counted before they exist.",
-        "a parameter's gradient is made when the backward pass reaches its layer",
-        "at the loss there is none; later there are those of the layers after it",
+        "Your function counts gradients before they exist.",
+        "a parameter's gradient is computed when the backward pass reaches its layer",
+        "count no gradients at the loss, and later only those of the layers that are finished",
     ),
     "nothing_recomputed": (
-        "What a checkpointed layer computes again is left out.",
-        "in its backward pass, one layer's activations are there in addition to the inputs",
-        "add one layer's activations at the moments of the layers",
+        "Your function leaves out what a checkpointed layer recomputes.",
+        "during its backward pass, the activations of one layer are in memory in addition to the inputs",
+        'add one layer\'s activations at the moments "last layer" and "first layer"',
     ),
     "all_kept": (
-        "Checkpointed layers are counted as if they kept everything.",
+        "Your function counts checkpointed layers as if they kept everything.",
         "a checkpointed layer keeps only its input",
         "use step['checkpointed']",
     ),
     "one_table": (
-        "One of the two tables is left out: embedding or head.",
-        "the model has two of vocabulary × width",
+        "Your function leaves out one of the two tables: embedding or head.",
+        "the model has two tables of vocabulary × width",
         "count 12·layers·width² + 2·vocabulary·width parameters",
     ),
     "states_called_largest": (
-        "The states are called the largest part in all cases.",
-        "moment and bytes are right",
-        "compare the four parts at the peak's moment",
+        "Your function returns the states as the largest part in all cases.",
+        "the moment and the bytes are right",
+        "compare the four parts at the moment of the peak",
     ),
     "loss_called_the_moment": (
-        "The loss is taken for the peak in all cases.",
-        "with few words, or few tokens, another moment holds more",
-        "work out all four moments, and take the largest",
+        "Your function returns the loss as the peak in all cases.",
+        "with few words or few tokens, memory is larger at another moment",
+        "compute all four moments, and take the largest",
     ),
 }

@@ -1,5 +1,5 @@
 # %% mistake="at_448"
-# told: an amax of exactly 448 times the scale counts as too large
+# told: treats an amax of exactly 448 times the scale as too large
 # %% replace
 exponent = exponent - 9 + (0 if saturating else (fraction > 0.875).int())
 # %% by
@@ -7,7 +7,7 @@ exponent = exponent - 9 + (0 if saturating else (fraction >= 0.875).int())
 
 
 # %% mistake="below_range"
-# told: An exponent is below the smallest
+# told: An exponent is too small
 # %% replace
 return exponent.where(fraction > 0, -127).clamp(min=-127)
 # %% by
@@ -15,7 +15,7 @@ return exponent.where(fraction > 0, -127)
 
 
 # %% mistake="exchanged"
-# told: The two rules of mx_exponents are exchanged
+# told: Your function exchanges the two rules of mx_exponents
 # %% replace
 exponent = exponent - 9 + (0 if saturating else (fraction > 0.875).int())
 # %% by
@@ -23,7 +23,7 @@ exponent = exponent - 9 + (0 if not saturating else (fraction > 0.875).int())
 
 
 # %% mistake="first_block"
-# told: The first block's exponent serves the whole row
+# told: Your function uses the first block's exponent for the whole row
 # %% replace
 scale = 2.0 ** exponents.double()[:, of]
 # %% by
@@ -31,7 +31,7 @@ scale = 2.0 ** exponents.double()[:, 0 * of]
 
 
 # %% mistake="fp4_absolute"
-# told: The blocks' scales are not relative to the tensor's
+# told: Your block scales are not relative to the tensor's scale
 # %% replace
 scales = blocks.abs().amax(2) / 6 / tensor_scale
 # %% by
@@ -39,7 +39,7 @@ scales = blocks.abs().amax(2) / 6
 
 
 # %% mistake="fp4_blocks_of_32"
-# told: another shape
+# told: wrong shape
 # %% replace
 blocks = F.pad(x, (0, -x.shape[1] % 16)).unflatten(1, (-1, 16))
 # %% by
@@ -47,7 +47,7 @@ blocks = F.pad(x, (0, -x.shape[1] % 32)).unflatten(1, (-1, 32))
 
 
 # %% mistake="fp4_by_448"
-# told: A block's scale is divided by 448
+# told: Your function divides a block's amax by 448
 # %% replace
 scales = blocks.abs().amax(2) / 6 / tensor_scale
 # %% by
@@ -55,7 +55,7 @@ scales = blocks.abs().amax(2) / 448 / tensor_scale
 
 
 # %% mistake="fp4_first_block"
-# told: The first block's scale in NVFP4 serves the whole row
+# told: In NVFP4, your function uses the first block's scale for the whole row
 # %% replace
 scale = tensor_scale * block_scales[:, torch.arange(x.shape[1]) // 16]
 # %% by
@@ -63,7 +63,7 @@ scale = tensor_scale * block_scales[:, 0 * torch.arange(x.shape[1])]
 
 
 # %% mistake="fp4_no_448"
-# told: The tensor's scale forgets how large block scales can be
+# told: Your tensor scale leaves out how large block scales can be
 # %% replace
 tensor_scale = x.abs().max() / (448 * 6)
 # %% by
@@ -71,7 +71,7 @@ tensor_scale = x.abs().max() / 6
 
 
 # %% mistake="fp4_no_6"
-# told: The tensor's scale forgets how large elements can be
+# told: Your tensor scale leaves out how large elements can be
 # %% replace
 tensor_scale = x.abs().max() / (448 * 6)
 # %% by
@@ -79,7 +79,7 @@ tensor_scale = x.abs().max() / 448
 
 
 # %% mistake="fp4_one_level"
-# told: The values leave out the tensor's scale
+# told: Your values leave out the tensor's scale
 # %% replace
 scale = tensor_scale * block_scales[:, torch.arange(x.shape[1]) // 16]
 # %% by
@@ -87,7 +87,7 @@ scale = block_scales[:, torch.arange(x.shape[1]) // 16]
 
 
 # %% mistake="fp4_scale_fp32"
-# told: A block's scale is not rounded to e4m3
+# told: Your function does not round a block's scale to e4m3
 # %% replace
 rounded = scales.clamp(min=2**-6).to(torch.float8_e4m3fn)
 # %% by
@@ -95,7 +95,7 @@ rounded = scales.clamp(min=2**-6)
 
 
 # %% mistake="fp4_stored"
-# told: nvfp4_values returns the elements alone
+# told: nvfp4_values returns only the elements
 # %% replace
 return e2m1(x / scale) * scale
 # %% by
@@ -103,7 +103,7 @@ return e2m1(x / scale)
 
 
 # %% mistake="fp4_subnormal"
-# told: A block's scale is below 2⁻⁶
+# told: Your function returns a block scale below 2⁻⁶
 # %% replace
 rounded = scales.clamp(min=2**-6).to(torch.float8_e4m3fn)
 # %% by
@@ -111,7 +111,7 @@ rounded = scales.to(torch.float8_e4m3fn)
 
 
 # %% mistake="no_offset"
-# told: The scale is as large as the block's values
+# told: Your scale is as large as the block's values
 # %% replace
 exponent = exponent - 9 + (0 if saturating else (fraction > 0.875).int())
 # %% by
@@ -119,7 +119,7 @@ exponent = exponent - 1 + (0 if saturating else (fraction > 0.875).int())
 
 
 # %% mistake="of_448"
-# told: The exponent is that of amax / 448
+# told: Your function computes the exponent of amax / 448
 # %% replace
 fraction, exponent = torch.frexp(blocks.abs().amax(2))
 exponent = exponent - 9 + (0 if saturating else (fraction > 0.875).int())
@@ -131,7 +131,7 @@ return exponent.clamp(min=-127).int()
 
 
 # %% mistake="of_row"
-# told: One exponent serves a whole row
+# told: Your function uses one exponent for a whole row
 # %% replace
 fraction, exponent = torch.frexp(blocks.abs().amax(2))
 # %% by
@@ -141,7 +141,7 @@ fraction, exponent = torch.frexp(
 
 
 # %% mistake="one_more"
-# told: Every exponent is one more than the standard's
+# told: Your function adds one to every exponent
 # %% replace
 exponent = exponent - 9 + (0 if saturating else (fraction > 0.875).int())
 # %% by
@@ -149,7 +149,7 @@ exponent = exponent - 9 + (0 if saturating else 1)
 
 
 # %% mistake="ragged_lost"
-# told: another shape
+# told: wrong shape
 # %% replace
 blocks = F.pad(x, (0, -x.shape[1] % 32)).unflatten(1, (-1, 32))
 # %% by
@@ -159,7 +159,7 @@ blocks = x[:, : max(x.shape[1] // 32, 1) * 32].unflatten(
 
 
 # %% mistake="rounded_up"
-# told: log2(amax) is rounded up
+# told: Your function rounds log2(amax) up
 # %% replace
 fraction, exponent = torch.frexp(blocks.abs().amax(2))
 exponent = exponent - 9 + (0 if saturating else (fraction > 0.875).int())
@@ -169,7 +169,7 @@ return (torch.log2(blocks.abs().amax(2)).ceil() - 8).clamp(min=-127).int()
 
 
 # %% mistake="same_rule"
-# told: Both rules give the same exponents
+# told: Both rules of your function give the same exponents
 # %% replace
 exponent = exponent - 9 + (0 if saturating else (fraction > 0.875).int())
 # %% by
@@ -177,7 +177,7 @@ exponent = exponent - 9
 
 
 # %% mistake="signed"
-# told: Negative values do not count
+# told: Your function ignores negative values
 # %% replace
 fraction, exponent = torch.frexp(blocks.abs().amax(2))
 # %% by
@@ -189,7 +189,7 @@ scales = blocks.amax(2) / 6 / tensor_scale
 
 
 # %% mistake="stored"
-# told: mx_values returns what is stored
+# told: mx_values returns the stored elements
 # %% replace
 return (codes.double() * scale).float()
 # %% by
@@ -197,7 +197,7 @@ return codes.float()
 
 
 # %% mistake="unrounded"
-# told: Elements are not rounded
+# told: Your function does not round the elements
 # %% replace
 codes = (x / scale).clamp(-448, 448).to(torch.float8_e4m3fn)
 # %% by
@@ -205,7 +205,7 @@ codes = (x / scale).clamp(-448, 448)
 
 
 # %% mistake="zeros"
-# told: A block of zeros has another exponent
+# told: The exponent of a block of zeros is wrong
 # %% replace
 return exponent.where(fraction > 0, -127).clamp(min=-127)
 # %% by

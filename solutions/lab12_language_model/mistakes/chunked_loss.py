@@ -1,5 +1,5 @@
 # %% mistake="chunk_all_logits"
-# told: All logits are there at once
+# told: Your function computes all logits at once
 class ChunkedLoss(torch.autograd.Function):
     """The loss in chunks of rows; both gradients are made in the forward pass."""
 
@@ -40,7 +40,7 @@ def chunked_loss(hidden, weight, targets, rows, smoothing, mean):
 
 
 # %% mistake="chunk_always_mean"
-# told: The loss is a mean; expected the sum
+# told: Your function returns a mean; expected the sum
 # %% replace
 count = used.sum() if mean else 1
 # %% by
@@ -48,7 +48,7 @@ count = used.sum()
 
 
 # %% mistake="chunk_always_sum"
-# told: The loss is a sum; expected the mean
+# told: Your function returns a sum; expected the mean
 # %% replace
 count = used.sum() if mean else 1
 # %% by
@@ -56,7 +56,7 @@ count = 1
 
 
 # %% mistake="chunk_autograd_keeps_chunks"
-# told: Tensors of earlier chunks are kept
+# told: Your function keeps tensors of earlier chunks
 # like: chunk_keeps_chunks
 def chunked_loss(hidden, weight, targets, rows, smoothing, mean):
     """The loss of the head `weight` on `hidden`, `rows` positions at a time."""
@@ -70,7 +70,7 @@ def chunked_loss(hidden, weight, targets, rows, smoothing, mean):
 
 
 # %% mistake="chunk_computed_twice"
-# told: The logits are computed twice
+# told: Your function computes the logits twice
 from torch.utils.checkpoint import checkpoint
 
 
@@ -101,7 +101,7 @@ grad *= used[chunk][:, None]
 
 
 # %% mistake="chunk_ignored_counted"
-# told: Ignored targets add to the loss
+# told: Your function adds the loss of ignored targets
 # %% replace
 used = targets != -100
 # %% by
@@ -117,7 +117,7 @@ grad /= count
 
 
 # %% mistake="chunk_ignores_grad"
-# told: The gradient of hidden ignores the gradient that comes in
+# told: The gradient of hidden ignores the incoming gradient
 # %% replace
 return grad * of_hidden, grad * of_weight, None, None, None, None
 # %% by
@@ -125,7 +125,7 @@ return of_hidden, of_weight, None, None, None, None
 
 
 # %% mistake="chunk_keeps_chunks"
-# told: Tensors of earlier chunks are kept
+# told: Your function keeps tensors of earlier chunks
 class ChunkedLoss(torch.autograd.Function):
     """The loss in chunks of rows; both gradients are made in the forward pass."""
 
@@ -167,7 +167,7 @@ def chunked_loss(hidden, weight, targets, rows, smoothing, mean):
 
 
 # %% mistake="chunk_last_chunk_lost"
-# told: The last, shorter chunk is left out
+# told: Your function leaves out the last, shorter chunk
 class ChunkedLoss(torch.autograd.Function):
     """The loss in chunks of rows; both gradients are made in the forward pass."""
 
@@ -208,7 +208,7 @@ def chunked_loss(hidden, weight, targets, rows, smoothing, mean):
 
 
 # %% mistake="chunk_mean_of_means"
-# told: The mean of the chunks' means is not the mean of all positions
+# told: Your function returns the mean of the chunks' means, not the mean of all positions
 # %% replace
 count = used.sum() if mean else 1
 # %% by
@@ -221,7 +221,7 @@ count = chunks * used[chunk].sum().clamp(min=1) if mean else 1
 
 
 # %% mistake="chunk_no_smoothing"
-# told: Smoothing is left out
+# told: Your function leaves out the smoothing
 # %% replace
 count = used.sum() if mean else 1
 # %% by
@@ -237,7 +237,7 @@ grad.scatter_add_(1, targets[chunk], torch.full_like(picked, smoothing - 1))
 
 
 # %% mistake="chunk_not_in_chunks"
-# told: All logits are there at once
+# told: Your function computes all logits at once
 # like: chunk_all_logits
 def chunked_loss(hidden, weight, targets, rows, smoothing, mean):
     """The loss of the head `weight` on `hidden`, `rows` positions at a time."""
@@ -256,7 +256,7 @@ return grad * of_hidden, None, None, None, None, None
 
 
 # %% mistake="chunk_over_all"
-# told: The mean divides by all positions, ignored ones too
+# told: Your mean divides by the number of all positions, including ignored ones
 # %% replace
 count = used.sum() if mean else 1
 # %% by
@@ -288,7 +288,7 @@ return torch.tensor(loss, dtype=hidden.dtype)
 
 
 # %% mistake="chunk_smoothed_others"
-# told: Smoothing is spread over the other words alone
+# told: Your function spreads the smoothing over only the words that are not the target
 # %% replace
 each = (1 - smoothing) * picked + smoothing * logs.mean(1, keepdim=True)
 # %% by

@@ -1,5 +1,5 @@
 # %% mistake="int4_bits_for_bytes"
-# told: The bytes of a weight are wrong
+# told: The bytes per weight are wrong
 # %% replace
 return (4 + (scale_bits + zero_bits) / group) / 8
 # %% by
@@ -7,7 +7,7 @@ return 4 + (scale_bits + zero_bits) / group
 
 
 # %% mistake="int4_byte_each"
-# told: Each weight has a byte of its own
+# told: Your function stores each weight in its own byte
 # %% replace
 return pairs[:, :, 0] | pairs[:, :, 1] << 4, scale, zero.to(torch.uint8)
 # %% by
@@ -15,7 +15,7 @@ return pairs.flatten(1), scale, zero.to(torch.uint8)
 
 
 # %% mistake="int4_first_group"
-# told: The first group
+# told: Your function uses the first group
 # %% replace
 of = torch.arange(columns) // group
 # %% by
@@ -23,7 +23,7 @@ of = torch.zeros(columns, dtype=torch.long)
 
 
 # %% mistake="int4_high_first"
-# told: The nibbles of a byte are exchanged
+# told: Your function exchanges the two halves of a byte
 # %% replace
 return pairs[:, :, 0] | pairs[:, :, 1] << 4, scale, zero.to(torch.uint8)
 # %% by
@@ -35,7 +35,7 @@ pairs = torch.stack([packed >> 4, packed & 15], 2)
 
 
 # %% mistake="int4_no_zero_point"
-# told: The zero point is not subtracted
+# told: Your function does not subtract the zero point
 # %% replace
 return (integers - zero.float()[:, of]) * scale.float()[:, of]
 # %% by
@@ -67,7 +67,7 @@ integers = F.pad(integers, (0, columns - integers.shape[1]))
 
 
 # %% mistake="int4_rounded_down"
-# told: Integers are rounded down
+# told: Your function rounds the integers down
 # %% replace
 integers = (groups / scale.float()[:, :, None]).round() + zero[:, :, None]
 # %% by
@@ -75,7 +75,7 @@ integers = (groups / scale.float()[:, :, None]).floor() + zero[:, :, None]
 
 
 # %% mistake="int4_scale_fp32"
-# told: scale has another type
+# told: scale has the wrong type
 # %% replace
 scale = ((highest - lowest) / 15).half()
 # %% by
@@ -83,7 +83,7 @@ scale = ((highest - lowest) / 15).half().float()
 
 
 # %% mistake="int4_scale_of_row"
-# told: One scale serves a whole row
+# told: Your function uses one scale for a whole row
 # %% replace
 lowest, highest = groups.amin(2), groups.amax(2)
 # %% by
@@ -92,7 +92,7 @@ lowest, highest = (one[:, None].expand(groups.shape[:2]) for one in extremes)
 
 
 # %% mistake="int4_scale_of_tensor"
-# told: One scale serves the whole tensor
+# told: Your function uses one scale for the whole tensor
 # %% replace
 lowest, highest = groups.amin(2), groups.amax(2)
 # %% by
@@ -100,7 +100,7 @@ lowest, highest = (one.expand(groups.shape[:2]) for one in weight.aminmax())
 
 
 # %% mistake="int4_signed"
-# told: The integers are read as signed
+# told: Your function reads the integers as signed
 # %% replace
 integers = pairs.flatten(1)[:, :columns].float()
 # %% by
@@ -109,7 +109,7 @@ integers = torch.where(integers > 7, integers - 16, integers)
 
 
 # %% mistake="int4_sixteen_steps"
-# told: The range is divided by 16
+# told: Your function divides the range by 16
 # %% replace
 scale = ((highest - lowest) / 15).half()
 # %% by
@@ -117,7 +117,7 @@ scale = ((highest - lowest) / 16).half()
 
 
 # %% mistake="int4_symmetric"
-# told: The scale is that of a symmetric grid
+# told: Your function computes the scale of a symmetric grid
 # %% replace
 scale = ((highest - lowest) / 15).half()
 # %% by
@@ -125,7 +125,7 @@ scale = (2 * groups.abs().amax(2) / 15).half()
 
 
 # %% mistake="int4_without_zero"
-# told: The group's values need not contain 0
+# told: Your grid does not contain 0
 # %% replace
 groups = F.pad(weight, (0, -columns % group)).unflatten(1, (-1, group))
 # The padding is 0, and 0 counts in every group anyway.
@@ -144,7 +144,7 @@ zero = (-lowest / scale.float()).round().clamp(0, 15)
 
 
 # %% mistake="int4_zero_after_scale"
-# told: The zero point is added to the scaled weight
+# told: Your function adds the zero point to the scaled weight
 # %% replace
 return (integers - zero.float()[:, of]) * scale.float()[:, of]
 # %% by

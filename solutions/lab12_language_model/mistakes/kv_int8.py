@@ -1,7 +1,7 @@
 # %% mistake="all_heads"
-# told: The cache has one head of keys and values for each query head.
+# told: Your cache has one head of keys and values for each query head.
 # why: with grouped queries, several query heads share one head of keys and values
-# next: count kv_heads
+# next: count `kv_heads` heads, not `heads`
 # %% replace
 return layers * kv_heads * (2 * size + 2 + 2 * size / block)
 # %% by
@@ -9,9 +9,9 @@ return layers * heads * (2 * size + 2 + 2 * size / block)
 
 
 # %% mistake="block_too_late"
-# told: A block of keys is stored one token too late.
-# why: as soon as there are `block` recent keys, they become a full block
-# next: compare after the new key was added to the recent ones
+# told: Your function stores a block of keys one token too late.
+# why: as soon as there are `block` recent keys, they form a full block
+# next: add the new key to the recent ones first, then compare their number with `block`
 # %% replace
 if len(grown["recent"]) == block:
     integers, of_channels = int8_along(grown["recent"], 0)
@@ -27,8 +27,8 @@ if len(grown["recent"]) == block + 1:
 
 
 # %% mistake="cut_off"
-# told: The integers are not rounded.
-# why: .to(torch.int8) alone cuts the digits after the point off
+# told: Your function does not round the integers.
+# why: .to(torch.int8) by itself truncates the digits after the point
 # next: round before you convert
 # %% replace
 return (table / line_scales.float()).round().to(torch.int8), line_scales
@@ -37,8 +37,8 @@ return (table / line_scales.float()).to(torch.int8), line_scales
 
 
 # %% mistake="divided_by_exact_scale"
-# told: The integers belong to scales that were not rounded.
-# why: attention multiplies by the fp16 scale, so the same number has to divide
+# told: Your function divides by scales that are not rounded to fp16.
+# why: attention multiplies by the scale in fp16, so you must divide by the same number
 # next: round the scale to fp16 first, then divide by it
 # %% replace
 return (table / line_scales.float()).round().to(torch.int8), line_scales
@@ -49,9 +49,9 @@ return (table / exact).round().to(torch.int8), line_scales
 
 
 # %% mistake="halves_up"
-# told: Halves are rounded up.
-# why: n + 1/2 goes to the even one of its two neighbours
-# next: torch.round, without adding 1/2
+# told: Your function rounds halves up.
+# why: n + 1/2 must be rounded to the even one of the two nearest integers
+# next: use torch.round, without adding 1/2
 # %% replace
 return (table / line_scales.float()).round().to(torch.int8), line_scales
 # %% by
@@ -59,9 +59,9 @@ return (table / line_scales.float() + 0.5).floor().to(torch.int8), line_scales
 
 
 # %% mistake="keys_alone"
-# told: cache_bytes counts keys or values, not both.
-# why: each is `size` numbers for a token
-# next: 2 · size integers for each head of keys and values
+# told: cache_bytes counts only keys or only values.
+# why: a token has `size` numbers in its key and `size` numbers in its value
+# next: count 2 · size integers for each head of keys and values
 # %% replace
 return layers * kv_heads * (2 * size + 2 + 2 * size / block)
 # %% by
@@ -69,9 +69,9 @@ return layers * kv_heads * (size + 2 + 2 * size / block)
 
 
 # %% mistake="keys_scaled_by_token"
-# told: A key has a scale for each token.
-# why: one large channel would set the scale of all others
-# next: int8_along with dim = 0 for a block of keys
+# told: Your function stores one scale for each key instead of one for each channel.
+# why: one large channel then sets the scale of all other channels
+# next: use int8_along with dim = 0 for a block of keys
 # %% replace
 integers, of_channels = int8_along(grown["recent"], 0)
 # %% by
@@ -84,9 +84,9 @@ grown["key_scales"] = torch.cat([cache["key_scales"], of_channels])
 
 
 # %% mistake="latent_of_each_head"
-# told: latent_bytes counts each head.
+# told: latent_bytes counts the latent once per head.
 # why: all heads share the latent and the rotated key
-# next: a token stores both once in each layer
+# next: count both once for each token and layer
 # %% replace
 return layers * (latent + rope) * bits / 8
 # %% by
@@ -96,7 +96,7 @@ return layers * heads * (latent + rope) * bits / 8
 # %% mistake="latent_twice"
 # told: latent_bytes counts the latent twice.
 # why: keys and values are computed from the same latent
-# next: one latent and one rotated key
+# next: count one latent and one rotated key
 # %% replace
 return layers * (latent + rope) * bits / 8
 # %% by
@@ -104,18 +104,18 @@ return layers * (2 * latent + rope) * bits / 8
 
 
 # %% mistake="line_of_zeros"
-# told: The scale of a line of zeros is not 1.
-# why: its largest magnitude / 127 is 0, and 0 / 0 is no number
-# next: take 1 where the rounded scale is 0
+# told: The scale of a row or column of zeros is not 1.
+# why: its largest magnitude / 127 is 0, and 0 / 0 is not a number
+# next: use 1 where the rounded scale is 0
 # %% replace
 line_scales = line_scales.where(line_scales > 0, 1.0)
 # %% by
 
 
 # %% mistake="new_before_old"
-# told: New values come before the old ones.
-# why: row t of the values belongs to token t, as in the keys
-# next: append at the end
+# told: Your function puts new values before the old ones.
+# why: row t of the values belongs to token t, as with the keys
+# next: append the new value at the end
 # %% replace
 grown["values"] = torch.cat([cache["values"], integers])
 grown["value_scales"] = torch.cat([cache["value_scales"], of_token])
@@ -125,9 +125,9 @@ grown["value_scales"] = torch.cat([of_token, cache["value_scales"]])
 
 
 # %% mistake="no_share_of_block"
-# told: Each token counts all scales of its block.
-# why: the `size` scales of a block belong to `block` tokens together
-# next: a token's share of them is 2 · size / block bytes
+# told: cache_bytes counts all scales of a block for each token.
+# why: the `size` scales of a block are shared by `block` tokens
+# next: count a token's share of them, 2 · size / block bytes
 # %% replace
 return layers * kv_heads * (2 * size + 2 + 2 * size / block)
 # %% by
@@ -135,8 +135,8 @@ return layers * kv_heads * (2 * size + 2 + 2 * size)
 
 
 # %% mistake="one_key_a_block"
-# told: Each key has scales of its own.
-# why: one token has one number in each channel, and with a scale for each the integers say nothing
+# told: Your function stores each key as a block of its own.
+# why: a block of one key has one number per channel, so the integers contain only signs
 # next: keep keys in `recent` until there are `block` of them
 # %% replace
 if len(grown["recent"]) == block:
@@ -153,9 +153,9 @@ if len(grown["recent"]) == 1:
 
 
 # %% mistake="other_dimension"
-# told: Rows and columns are exchanged in int8_along.
+# told: int8_along exchanges rows and columns.
 # why: dim = 1 means one scale for each row, as in amax(1)
-# next: amax(dim, keepdim=True)
+# next: use amax(dim, keepdim=True)
 # %% replace
 line_scales = (table.abs().amax(dim, keepdim=True) / 127).half()
 # %% by
@@ -171,9 +171,9 @@ integers, of_channels = int8_along(grown["recent"], 1)
 
 
 # %% mistake="recent_ignored"
-# told: Recent tokens are ignored.
-# why: the newest tokens are those that matter most for the next word
-# next: join the restored keys with the recent ones, and use all values
+# told: Your function ignores recent tokens.
+# why: the newest tokens often matter most for the next word
+# next: concatenate the restored keys and the recent ones, and use all values
 # %% replace
 all_keys = torch.cat([cache["keys"] * of_keys, cache["recent"]])
 all_values = cache["values"] * cache["value_scales"].float()
@@ -183,18 +183,18 @@ all_values = (cache["values"] * cache["value_scales"].float())[: len(all_keys)]
 
 
 # %% mistake="recent_kept"
-# told: Stored keys stay recent.
-# why: after a full block the next key is the first of a new block
-# next: leave no recent keys when a block is stored
+# told: Your function leaves stored keys in `recent`.
+# why: after a full block, the next key is the first of a new block
+# next: empty `recent` when you store a block
 # %% replace
 grown["recent"] = grown["recent"][:0]
 # %% by
 
 
 # %% mistake="scales_forgotten"
-# told: cache_bytes leaves the scales out.
+# told: cache_bytes leaves out the scales.
 # why: a token has a scale for its value, and a share of the block's scales for its key
-# next: each scale has 2 bytes
+# next: add 2 bytes for each scale
 # %% replace
 return layers * kv_heads * (2 * size + 2 + 2 * size / block)
 # %% by
@@ -202,9 +202,9 @@ return layers * kv_heads * 2 * size
 
 
 # %% mistake="scales_in_fp32"
-# told: The scales are not rounded to fp16.
+# told: Your function does not round the scales to fp16.
 # why: the cache stores them in two bytes
-# next: .half(), before you divide
+# next: use .half() before you divide
 # %% replace
 line_scales = (table.abs().amax(dim, keepdim=True) / 127).half()
 # %% by
@@ -212,9 +212,9 @@ line_scales = table.abs().amax(dim, keepdim=True) / 127
 
 
 # %% mistake="scales_take_turns"
-# told: Neighbouring keys have the scales of different blocks.
+# told: Your function gives adjacent keys the scales of different blocks.
 # why: the key of token t belongs to block t // block
-# next: repeat_interleave repeats each row in its place; repeat repeats the whole table
+# next: use repeat_interleave, which repeats each row in place; repeat repeats the whole table
 # %% replace
 of_keys = cache["key_scales"].float().repeat_interleave(block, 0)
 # %% by
@@ -222,7 +222,7 @@ of_keys = cache["key_scales"].float().repeat(block, 1)
 
 
 # %% mistake="signed"
-# told: Negative values do not count in a line's scale.
+# told: Your scale of a row or column ignores negative values.
 # why: the largest magnitude may be that of a negative value
 # next: take abs() before the maximum
 # %% replace
@@ -232,9 +232,9 @@ line_scales = (table.amax(dim, keepdim=True) / 127).half()
 
 
 # %% mistake="softmax_over_queries"
-# told: The softmax goes over queries.
+# told: Your function computes the softmax over queries.
 # why: each query distributes its attention over tokens
-# next: rows are queries: softmax(1)
+# next: use softmax(1): each row belongs to one query
 # %% replace
 return scores.softmax(1) @ all_values
 # %% by
@@ -242,8 +242,8 @@ return scores.softmax(0) @ all_values
 
 
 # %% mistake="steps_128"
-# told: A scale is the largest magnitude / 128.
-# why: then the largest value would be 128, which int8 does not have
+# told: Your function divides the largest magnitude by 128.
+# why: the largest value then becomes 128, which int8 cannot represent
 # next: divide by 127
 # %% replace
 line_scales = (table.abs().amax(dim, keepdim=True) / 127).half()
@@ -252,8 +252,8 @@ line_scales = (table.abs().amax(dim, keepdim=True) / 128).half()
 
 
 # %% mistake="values_as_stored"
-# told: The values are not multiplied by their scales.
-# why: integers of tokens with different scales cannot be added up
+# told: Your function does not multiply the values by their scales.
+# why: integers with different scales cannot be added directly
 # next: multiply row t by the scale of token t
 # %% replace
 all_values = cache["values"] * cache["value_scales"].float()
@@ -262,8 +262,8 @@ all_values = cache["values"].float()
 
 
 # %% mistake="without_root"
-# told: The scores are not divided by √size.
-# why: attention divides q · k by the root of the size before the softmax
+# told: Your function does not divide the scores by √size.
+# why: attention divides q · k by the square root of the size before the softmax
 # next: divide by size ** 0.5
 # %% replace
 scores = queries @ all_keys.T / queries.shape[1] ** 0.5

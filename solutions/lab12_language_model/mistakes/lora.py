@@ -1,5 +1,5 @@
 # %% mistake="adapter_alone"
-# told: The frozen weight is left out
+# told: Your function leaves out the frozen weight
 # %% replace
 return weight + alpha / len(down) * (up @ down)
 # %% by
@@ -7,7 +7,7 @@ return alpha / len(down) * (up @ down)
 
 
 # %% mistake="alpha_alone"
-# told: The adapter is multiplied by alpha alone
+# told: Your function multiplies the adapter by alpha, not by alpha / rank
 # %% replace
 return x @ weight.T + alpha / len(down) * (x @ down.T @ up.T)
 # %% by
@@ -19,7 +19,7 @@ return weight + alpha * (up @ down)
 
 
 # %% mistake="factor_on_all"
-# told: The frozen product is multiplied by the factor as well
+# told: Your function also multiplies the frozen product by the factor
 # %% replace
 return x @ weight.T + alpha / len(down) * (x @ down.T @ up.T)
 # %% by
@@ -27,7 +27,7 @@ return alpha / len(down) * (x @ weight.T + x @ down.T @ up.T)
 
 
 # %% mistake="forward_alone"
-# told: The backward pass has no operations
+# told: Your function does not count the backward pass
 # %% replace
 return 2 * frozen + 3 * thin
 # %% by
@@ -35,7 +35,7 @@ return frozen + thin
 
 
 # %% mistake="frozen_forgotten"
-# told: The frozen weight takes no bytes
+# told: Your function does not count the bytes of the frozen weight
 # %% replace
 return 2 * rows * columns + 16 * rank * (rows + columns)
 # %% by
@@ -43,7 +43,7 @@ return 16 * rank * (rows + columns)
 
 
 # %% mistake="frozen_gradient"
-# told: A gradient of the frozen weight is computed
+# told: Your function counts a gradient of the frozen weight
 # %% replace
 return 2 * frozen + 3 * thin
 # %% by
@@ -51,7 +51,7 @@ return 3 * frozen + 3 * thin
 
 
 # %% mistake="frozen_trained"
-# told: The frozen weight has gradients and optimizer states
+# told: Your function counts gradients and optimizer states for the frozen weight
 # %% replace
 return 2 * rows * columns + 16 * rank * (rows + columns)
 # %% by
@@ -68,7 +68,7 @@ return weight
 
 
 # %% mistake="like_frozen"
-# told: The adapter's weights get no gradient
+# told: Your function does not count the gradients of the adapter's weights
 # %% replace
 return 2 * frozen + 3 * thin
 # %% by
@@ -76,7 +76,7 @@ return 2 * frozen + 2 * thin
 
 
 # %% mistake="multiplied_out"
-# told: The thin matrices are multiplied with each other first
+# told: Your function counts the product of the two thin matrices
 # %% replace
 thin = 2 * positions * rank * (rows + columns)
 # %% by
@@ -84,7 +84,7 @@ thin = 2 * (positions + rank) * rows * columns
 
 
 # %% mistake="no_factor"
-# told: The adapter has no factor
+# told: Your function adds the adapter without its factor
 # %% replace
 return x @ weight.T + alpha / len(down) * (x @ down.T @ up.T)
 # %% by
@@ -96,7 +96,7 @@ return weight + up @ down
 
 
 # %% mistake="no_gradients"
-# told: The adapter's gradients take no bytes
+# told: Your function does not count the adapter's gradients
 # %% replace
 return 2 * rows * columns + 16 * rank * (rows + columns)
 # %% by
@@ -104,7 +104,7 @@ return 2 * rows * columns + 14 * rank * (rows + columns)
 
 
 # %% mistake="one_matrix"
-# told: One of the two thin matrices is left out
+# told: Your function leaves out one of the two thin matrices
 # %% replace
 return 2 * rows * columns + 16 * rank * (rows + columns)
 # %% by
@@ -112,7 +112,7 @@ return 2 * rows * columns + 16 * rank * columns
 
 
 # %% mistake="stops_at_adapter"
-# told: No gradient passes through the frozen weight
+# told: Your function does not count the gradient that passes through the frozen weight
 # %% replace
 return 2 * frozen + 3 * thin
 # %% by
@@ -120,7 +120,7 @@ return frozen + 3 * thin
 
 
 # %% mistake="subtracted"
-# told: The adapter is subtracted
+# told: Your function subtracts the adapter
 # %% replace
 return weight + alpha / len(down) * (up @ down)
 # %% by

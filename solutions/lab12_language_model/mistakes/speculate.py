@@ -1,5 +1,5 @@
 # %% mistake="drafts_all_of_p"
-# told: The residual is p itself
+# told: Your residual is p itself
 # %% replace
 above = np.maximum(p - q, 0)
 return above / above.sum()
@@ -8,7 +8,7 @@ return p
 
 
 # %% mistake="drafts_argmax"
-# told: Only the large model's likeliest token is accepted
+# told: Your function accepts only the large model's most likely token
 # %% replace
 return min(1.0, p[token] / q[token])
 # %% by
@@ -16,7 +16,7 @@ return float(p.argmax() == token)
 
 
 # %% mistake="drafts_at_least_one"
-# told: A length of 0 is never taken
+# told: best_length never returns 0
 # %% replace
 return max(range(most + 1), key=speed)
 # %% by
@@ -24,7 +24,7 @@ return max(range(1, most + 1), key=speed)
 
 
 # %% mistake="drafts_below_most"
-# told: Another draft length is best
+# told: best_length does not return the fastest length
 # %% replace
 return max(range(most + 1), key=speed)
 # %% by
@@ -32,7 +32,7 @@ return max(range(most), key=speed)
 
 
 # %% mistake="drafts_by_the_large"
-# told: The probability of acceptance is p
+# told: Your function returns p as the probability of acceptance
 # %% replace
 return min(1.0, p[token] / q[token])
 # %% by
@@ -40,7 +40,7 @@ return p[token]
 
 
 # %% mistake="drafts_cost_nothing"
-# told: Drafting costs nothing
+# told: best_length leaves out the cost of drafting
 # %% replace
 return tokens_a_pass / (1 + cost * length)
 # %% by
@@ -48,7 +48,7 @@ return tokens_a_pass
 
 
 # %% mistake="drafts_differences"
-# told: The residual contains more than the excess of p over q
+# told: Your residual contains more than the excess of p over q
 # %% replace
 above = np.maximum(p - q, 0)
 # %% by
@@ -56,7 +56,7 @@ above = np.abs(p - q)
 
 
 # %% mistake="drafts_exchanged"
-# told: p and q are exchanged
+# told: Your function exchanges p and q
 # %% replace
 return min(1.0, p[token] / q[token])
 # %% by
@@ -64,7 +64,7 @@ return min(1.0, q[token] / p[token])
 
 
 # %% mistake="drafts_from_large"
-# told: After a refused token, one is drawn from the large
+# told: After a refused token, your function draws from the large
 # %% replace
 accepted, last = drafted[:i], residual(large[i], small[i])
 # %% by
@@ -72,7 +72,7 @@ accepted, last = drafted[:i], large[i]
 
 
 # %% mistake="drafts_goes_on"
-# told: Tokens after a refused one are kept
+# told: Your function keeps tokens after a refused one
 # %% replace
 accepted = list(drafted)
 for i, token in enumerate(drafted):
@@ -91,7 +91,7 @@ return [*accepted, int((np.cumsum(last) > draw).argmax())]
 
 
 # %% mistake="drafts_if_likelier"
-# told: A token is accepted only where
+# told: Your function accepts a token only if
 # %% replace
 return min(1.0, p[token] / q[token])
 # %% by
@@ -99,7 +99,7 @@ return float(p[token] >= q[token])
 
 
 # %% mistake="drafts_no_bonus"
-# told: The bonus token is missing
+# told: Your function leaves out the additional token
 # %% replace
 for i, token in enumerate(drafted):
     if uniforms[i] >= accept_probability(large[i], small[i], token):
@@ -115,7 +115,7 @@ if len(accepted) == len(drafted):
 
 
 # %% mistake="drafts_not_capped"
-# told: A probability is above 1
+# told: Your function returns a probability above 1
 # %% replace
 return min(1.0, p[token] / q[token])
 # %% by
@@ -123,7 +123,7 @@ return p[token] / q[token]
 
 
 # %% mistake="drafts_not_divided"
-# told: The residual does not sum to 1
+# told: Your residual does not sum to 1
 # %% replace
 return above / above.sum()
 # %% by
@@ -131,7 +131,7 @@ return above
 
 
 # %% mistake="drafts_nothing_after_refusal"
-# told: Nothing is drawn after a refused token
+# told: Your function draws no token after a refused one
 # %% replace
 accepted, last = drafted[:i], residual(large[i], small[i])
 break
@@ -140,7 +140,7 @@ return drafted[:i]
 
 
 # %% mistake="drafts_one_fewer"
-# told: The large model's own token is left out
+# told: best_length leaves out the large model's own token
 # %% replace
 tokens_a_pass = (1 - acceptance ** (length + 1)) / (1 - acceptance)
 # %% by
@@ -148,9 +148,9 @@ tokens_a_pass = (1 - acceptance**length) / (1 - acceptance)
 
 
 # %% mistake="drafts_equal_is_accepted"
-# told: a uniform that equals the probability accepts the token
-# why: it was refused only where the uniform is above
-# next: a drafted token is accepted if its uniform is below the probability
+# told: Your function accepts a token whose uniform equals the probability
+# why: your function refuses a token only if its uniform is above the probability
+# next: accept a drafted token only if its uniform is below the probability
 # %% replace
 if uniforms[i] >= accept_probability(large[i], small[i], token):
     accepted, last = drafted[:i], residual(large[i], small[i])
@@ -162,9 +162,9 @@ if uniforms[i] > accept_probability(large[i], small[i], token):
 
 
 # %% mistake="drafts_sum_reaches_u"
-# told: a token of probability 0 is drawn
+# told: Your function can draw a token of probability 0
 # why: if the random number is 0, the first probability alone already reaches it
-# next: take the first token at which the sum is above the number
+# next: return the first token at which the sum is above the number
 # %% replace
 return [*accepted, int((np.cumsum(last) > uniforms[len(drafted)]).argmax())]
 # %% by
@@ -172,9 +172,9 @@ return [*accepted, int((np.cumsum(last) >= uniforms[len(drafted)]).argmax())]
 
 
 # %% mistake="drafts_longer_of_equal"
-# told: of two lengths that are equally fast, the longer one is taken
+# told: of two lengths that are equally fast, best_length returns the longer one
 # why: with a cost that equals the acceptance, one drafted token gains nothing
-# next: take the shorter one
+# next: return the shorter one
 # %% replace
 return max(range(most + 1), key=speed)
 # %% by

@@ -1,5 +1,5 @@
 # %% mistake="peak_all_kept"
-# told: Checkpointed layers are counted as if they kept everything
+# told: Your function counts checkpointed layers as if they kept everything
 # %% replace
 kept = width * item * positions if step["checkpointed"] else whole
 again = whole if step["checkpointed"] else 0
@@ -9,7 +9,7 @@ again = 0
 
 
 # %% mistake="peak_at_the_loss"
-# told: The loss is taken for the peak
+# told: Your function returns the loss as the peak
 # %% replace
 moment = max(rows, key=lambda name: sum(rows[name]))
 # %% by
@@ -17,7 +17,7 @@ moment = "loss"
 
 
 # %% mistake="peak_copies_in_bf16"
-# told: The three copies are counted in the type of the weights
+# told: Your function counts the three copies in the type of the weights
 # %% replace
 rows = {
     "loss": (layers * kept, 0, 12 * positions * step["vocabulary"]),
@@ -35,7 +35,7 @@ rows = {
 
 
 # %% mistake="peak_early_gradients"
-# told: The gradients are counted before they exist
+# told: Your function counts gradients before they exist
 def where_the_peak_is(step):
     """(moment, largest part, bytes of all parts) where a step holds most memory."""
     item, width, layers = step["itemsize"], step["width"], step["layers"]
@@ -67,7 +67,7 @@ return moment, max(named, key=named.get), sum(named.values()) / 1e9
 
 
 # %% mistake="peak_no_logits"
-# told: The logits are left out
+# told: Your function leaves out the logits
 # %% replace
 rows = {
     "loss": (layers * kept, 0, 12 * positions * step["vocabulary"]),
@@ -85,7 +85,7 @@ rows = {
 
 
 # %% mistake="peak_no_master"
-# told: The fp32 copy of the weights is left out
+# told: Your function leaves out the fp32 copy of the weights
 # %% replace
 states = parameters * (item + 8 + (4 if item == 2 else 0))
 # %% by
@@ -93,7 +93,7 @@ states = parameters * (item + 8)
 
 
 # %% mistake="peak_nothing_again"
-# told: What a checkpointed layer computes again is left out
+# told: Your function leaves out what a checkpointed layer recomputes
 # %% replace
 again = whole if step["checkpointed"] else 0
 # %% by
@@ -101,7 +101,7 @@ again = 0
 
 
 # %% mistake="peak_one_copy"
-# told: The logits are counted once, in the type of the weights
+# told: Your function counts the logits once, in the type of the weights
 # %% replace
 rows = {
     "loss": (layers * kept, 0, 12 * positions * step["vocabulary"]),
@@ -119,7 +119,7 @@ rows = {
 
 
 # %% mistake="peak_one_table"
-# told: One of the two tables is left out
+# told: Your function leaves out one of the two tables
 # %% replace
 parameters = 12 * layers * width**2 + 2 * table
 # %% by
@@ -127,7 +127,7 @@ parameters = 12 * layers * width**2 + table
 
 
 # %% mistake="peak_own_names"
-# told: The part has no such name
+# told: The name of the part is unknown
 # %% replace
 named = dict(zip(("activations", "gradients", "logits"), rows[moment], strict=True))
 # %% by
@@ -135,7 +135,7 @@ named = dict(zip(("acts", "gradients", "logits"), rows[moment], strict=True))
 
 
 # %% mistake="peak_states_largest"
-# told: The states are called the largest part
+# told: Your function returns the states as the largest part
 # %% replace
 return moment, max(named, key=named.get), sum(named.values())
 # %% by

@@ -32,7 +32,7 @@ def test_logits_that_are_computed_again_without_a_product_cost_as_much(judged, p
 
     outcome = judged("chunked_loss", chunked_loss=chunked_loss)
 
-    assert (0.6, "The logits are computed twice.") == (outcome.points, outcome.what)
+    assert (0.6, "Your function computes the logits twice.") == (outcome.points, outcome.what)
 
 
 def test_gradients_that_are_scaled_in_several_steps_are_made_once(judged, solution):
@@ -63,7 +63,7 @@ def test_logits_that_are_computed_twice_in_the_forward_pass_cost_as_much_by_any_
 
     outcome = judged("chunked_loss", chunked_loss=Twice.apply)
 
-    assert (0.6, "The logits are computed twice.") == (outcome.points, outcome.what)
+    assert (0.6, "Your function computes the logits twice.") == (outcome.points, outcome.what)
 
 
 def test_sums_over_the_logits_that_are_written_as_products_are_no_second_product(judged, solution):
@@ -118,9 +118,9 @@ def log_of_the_sum_of_exp(logits, following, smoothing):
 @pytest.mark.parametrize(
     ("losses_of", "smoothings", "said"),
     [
-        (over_0, (0.0, 0.1, 0.2), "nan was returned, but "),
-        (over_0, (0.2,), "nan was returned, but "),
-        (log_of_softmax, (0.2,), "results of softmax are 0, and log of 0 is -inf"),
+        (over_0, (0.0, 0.1, 0.2), "got nan, expected "),
+        (over_0, (0.2,), "got nan, expected "),
+        (log_of_softmax, (0.2,), "results of softmax are 0, and the log of 0 is -inf"),
         (log_of_the_sum_of_exp, (0.2,), "and exp is inf above 710"),
     ],
 )

@@ -92,7 +92,7 @@ def test_an_optimizer_by_hand_that_takes_parameters_one_by_one_is_no_fused_one(j
 
     outcome = judged("mend_the_step", Training=Training)
 
-    assert (0.8, "Every parameter is updated separately.") == (outcome.points, outcome.what)
+    assert (0.8, "The optimizer updates each parameter separately.") == (outcome.points, outcome.what)
 
 
 class RenamedAdam(AdamByHand):
@@ -203,16 +203,16 @@ def counted_loss(solution):
 @pytest.mark.parametrize(
     ("training", "what"),
     [
-        (renamed_optimizer, "Every parameter is updated separately."),
-        (scores_in_the_middle, "Scores of all pairs of positions are written."),
-        (scores_with_one_more, "Scores of all pairs of positions are written."),
-        (scores_in_one_row, "Scores of all pairs of positions are written."),
-        (copied_positions, "Tensors are converted in every step."),
-        (added_positions, "Tensors are converted in every step."),
-        (summed_positions, "Tensors are converted in every step."),
+        (renamed_optimizer, "The optimizer updates each parameter separately."),
+        (scores_in_the_middle, "Your step stores a number for each pair of positions."),
+        (scores_with_one_more, "Your step stores a number for each pair of positions."),
+        (scores_in_one_row, "Your step stores a number for each pair of positions."),
+        (copied_positions, "Your step converts tensors to another dtype."),
+        (added_positions, "Your step converts tensors to another dtype."),
+        (summed_positions, "Your step converts tensors to another dtype."),
         (renamed_metric, "The accuracy is computed in every step."),
-        (shown_loss, "The host reads a value in the step."),
-        (counted_loss, "The host reads a value in the step."),
+        (shown_loss, "The host reads a value during a step."),
+        (counted_loss, "The host reads a value during a step."),
     ],
 )
 def test_a_cost_by_other_operators_is_the_same_cost(judged, solution, training, what):
@@ -228,8 +228,11 @@ def test_a_mask_with_a_comparison_is_not_taken_for_the_metric(judged, solution):
 
     outcome = judged("mend_the_step", Training=attending(solution, attend))
 
-    assert "also left" not in outcome.why
-    assert (pytest.approx(0.8), "Scores of all pairs of positions are written.") == (outcome.points, outcome.what)
+    assert "other costs" not in outcome.why
+    assert (pytest.approx(0.8), "Your step stores a number for each pair of positions.") == (
+        outcome.points,
+        outcome.what,
+    )
 
 
 class FlatAdam(AdamByHand):
@@ -280,7 +283,10 @@ def test_sizes_that_hold_the_tokens_twice_by_chance_are_no_mask(judged, solution
 def test_scores_are_a_mask_where_other_sizes_hold_the_tokens_as_well(judged, solution, seed, training):
     outcome = judged("mend_the_step", seed=seed, Training=training(solution))
 
-    assert (pytest.approx(0.8), "Scores of all pairs of positions are written.") == (outcome.points, outcome.what)
+    assert (pytest.approx(0.8), "Your step stores a number for each pair of positions.") == (
+        outcome.points,
+        outcome.what,
+    )
 
 
 def gradients_set_to_0(solution, clear, *, at_end):
@@ -338,7 +344,7 @@ def test_averages_of_an_optimizer_by_hand_that_are_made_of_zeros_are_kept_all_th
 
     outcome = judged("mend_the_step", Training=Training)
 
-    assert (0.8, "Every parameter is updated separately.") == (outcome.points, outcome.what)
+    assert (0.8, "The optimizer updates each parameter separately.") == (outcome.points, outcome.what)
 
 
 def running_mean(self, logits, following):
@@ -357,7 +363,9 @@ def checked_words(self, logits, following):
 def test_kernels_without_a_use_are_not_called_the_accuracy(judged, solution, extra):
     outcome = judged("mend_the_step", Training=with_steps(solution, extra=extra))
 
-    assert (pytest.approx(0.8), "A step computes what is not used.") == (outcome.points, outcome.what), outcome.why
+    assert (pytest.approx(0.8), "A step computes values that are never used.") == (outcome.points, outcome.what), (
+        outcome.why
+    )
 
 
 def test_an_accuracy_of_one_spare_step_is_not_in_every_step(judged, solution):
@@ -367,7 +375,7 @@ def test_an_accuracy_of_one_spare_step_is_not_in_every_step(judged, solution):
 
     outcome = judged("mend_the_step", Training=with_steps(solution, extra=of_step_4))
 
-    assert (pytest.approx(0.8), "The accuracy is computed in spare steps.") == (outcome.points, outcome.what)
+    assert (pytest.approx(0.8), "The accuracy is computed in too many steps.") == (outcome.points, outcome.what)
     assert "step 4 compares" in outcome.why
 
 
@@ -398,8 +406,8 @@ def test_the_maximum_of_a_loss_by_hand_is_not_the_accuracy(judged, solution):
     reading = judged("mend_the_step", Training=loss_by_hand(solution, keep=torch.Tensor.item))
 
     assert 1 == honest.points, (honest.what, honest.why)
-    assert (pytest.approx(0.8), "The host reads a value in the step.") == (reading.points, reading.what), reading.why
-    assert "also left" not in reading.why
+    assert (pytest.approx(0.8), "The host reads a value during a step.") == (reading.points, reading.what), reading.why
+    assert "other costs" not in reading.why
 
 
 def test_an_accuracy_by_the_maximum_of_a_loss_by_hand_is_the_accuracy(judged, solution):
