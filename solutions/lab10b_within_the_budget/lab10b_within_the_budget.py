@@ -130,10 +130,10 @@ def naive(trainer):
 
 # %% [markdown]
 # *Light* (short for the speed of light) is a lower bound on the job's time: no program is faster. Each resource (the
-# GPU's compute, the host that loads, the copy engine, the links) has work that every program must do. Some other work
-# must come before its first piece of work, and some after its last. For each resource, the bound adds up these times;
-# the largest total is light, which `light(job)` returns. **Predict:** the share of light of a program is light divided
-# by the program's time. What is it for the naive program, in percent?
+# GPU's compute, the host that loads, the copy engine, the links) has work that every program must do. Other work must
+# be done before a resource can start, and more work follows after it ends. For each resource, the bound adds up these
+# times; the largest total is light, which `light(job)` returns. **Predict:** the share of light of a program is light
+# divided by the program's time. What is it for the naive program, in percent?
 
 # %%
 predict("naive_share", "The share of light that the naive job reaches is", unit="%")
@@ -234,7 +234,7 @@ with reveal_prediction("first_mend") as truth:
 #
 # * How many units should go through the net at once? `job.peak_bytes(count)` is the memory that a program needs for
 #   micro-batches of `count` units that go through `passes`, which frees what it has used. Inputs that you copy ahead
-#   need memory in addition. Each kernel takes `job.kernel_s` before it does anything.
+#   need additional memory. Each kernel takes `job.kernel_s` before it does anything.
 # * What must the host really wait for?
 # * What can a copy overlap with?
 #
@@ -450,8 +450,8 @@ in_torch(scaled_in_torch, ranks=2, told=recorded)
 # Deck [001] asks for experiments that do "not run out of money". More GPUs finish sooner, but they are idle for a
 # larger share of the time. GPUs with fast links between them cost more per GPU. An offer is an object with
 # `offer.ranks` and `offer.price_per_gpu_s`; a run costs its seconds times its GPUs times that price. **Predict:** take
-# the job from section 2, run it at the speed of light, and pay the same price per GPU. How many times as much as on one
-# GPU does the run cost on four?
+# the job from section 2, run it at the speed of light, and pay the same price per GPU. How many times as much
+# does the run cost on four GPUs as on one?
 
 # %%
 predict("dearer", "The price on four GPUs, compared with one GPU, is", unit="times")
@@ -474,7 +474,7 @@ with reveal_prediction("dearer") as truth:
 #   and the GPUs of the best offer have enough memory for all the units of a step. How many units should be loaded
 #   first, while no GPU computes?
 #
-# The score is the geometric mean of *light divided by your time*, over jobs that you do not know. Light is here the
+# The score is the geometric mean of *light divided by your time*, over jobs that you do not know. Here, light is the
 # shortest time that any of the offers could reach within the budget. (An offer does not count if only a program at more
 # than 98 % of light would stay within the budget.) A score of 88 % or more earns all points, 78 % three quarters, 55 %
 # half, and 30 % a quarter, with no steps between. A run that is faster than light is refused, and so is a program that

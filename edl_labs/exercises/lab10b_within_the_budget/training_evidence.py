@@ -196,7 +196,7 @@ def _memory(run: TrainingRun, job: TrainingJob) -> Wrong:
     told = {
         "activations": (
             "activations are kept after their backward pass",
-            "free a layer's inputs after its backward pass",
+            "free activations as soon as no backward pass needs them",
         ),
         "output gradients": (
             "gradients of outputs are kept after their backward pass",
