@@ -117,10 +117,10 @@ with reveal_prediction("at_one_rank") as truth:
 #   end each rank has one finished chunk;
 # * `P - 1` rounds *gather*: the finished chunks go around the ring and replace the unfinished ones.
 #
-# Every rank sends `2(P - 1)/P` of the buffer, which is less than 2 for any P. Deck [004] asks how large the whole batch
-# N must be so that two nodes spend as much time computing as sending. The intensity is `N/4` FLOP/B. In the deck, the
-# ridge of the network (peak FLOP/s over bandwidth) is 1000 FLOP/B, so N is 4000 samples, 2000 per node. With P ranks in
-# a ring the intensity is `N/(4(P - 1))`: each additional rank needs 4000 more samples.
+# However many ranks there are, every rank sends `2(P - 1)/P` times the buffer, which is less than twice. Deck [004]
+# asks how large the whole batch N must be so that two nodes spend as much time computing as sending. The intensity is
+# `N/4` FLOP/B. In the deck, the ridge of the network (peak FLOP/s over bandwidth) is 1000 FLOP/B, so N is 4000 samples,
+# 2000 per node. With P ranks in a ring the intensity is `N/(4(P - 1))`: each additional rank needs 4000 more samples.
 #
 # Two things go wrong in nearly every first attempt at a ring, and neither shows up on a single GPU. What does this
 # program do?
@@ -220,7 +220,7 @@ with requires_solution("ring"):
     print(f"modelled, over rank 0: {seconds(slow.makespan_s)}")
     print(f"modelled, in a ring:   {seconds(fast.makespan_s)}")
     sent = max(use.sent_bytes for use in fast.links)
-    print(f"each rank sends {byte_count(sent)} of {byte_count(gradient_bytes)}")
+    print(f"each rank sends {byte_count(sent)} for {byte_count(gradient_bytes)}")
     figure, axes = style.subplots(figsize=(9, 3))
     axes = fast.timeline.plot(axes)
 
@@ -257,14 +257,14 @@ def ring_in_torch():
 
     x = torch.full((1_000_000,), dist.get_rank() + 1.0)
     all_reduce(torch_names(), x)
-    assert (x == 3).all(), "ranks with 1 and 2 do not get 3"
+    assert (x == 3).all(), "the sum of 1 and 2 must be 3 on both ranks"
     yours = lambda: all_reduce(torch_names(), x)  # noqa: E731
     return {"yours": yours, "torch's": lambda: dist.all_reduce(x)}
 
 
 # %%
 with requires_solution("ring"):
-    recorded = "recorded on 2 busy cores, the author's 6.35 ms, torch's 3.04 ms"
+    recorded = "recorded on 2 busy cores: the author's 6.35 ms, torch's 3.04 ms"
     in_torch(ring_in_torch, ranks=2, uses=(all_reduce, torch_names), told=recorded)
 
 # %% [markdown]
@@ -304,7 +304,7 @@ with reveal_prediction("crossing", "ring_of_64", "tree_of_64") as truth:
     print(f"modelled: with 8 ranks, tree and ring cross at {byte_count(high)}")
     of_64 = {name: summed(64, 1000, name) for name in ("ring", "tree")}
     for name, took in of_64.items():
-        print(f"modelled: 64 ranks, 1 kB: {name} {seconds(took)}")
+        print(f"modelled: with 64 ranks, 1 kB takes {seconds(took)} in a {name}")
     truth(crossing=high, ring_of_64=of_64["ring"], tree_of_64=of_64["tree"])
 
 # %% [markdown]
@@ -782,7 +782,7 @@ predict("which_card", "GPU 2 should send through", choices=("NIC0", "NIC1"))
 
 # %%
 with reveal_prediction("which_card") as truth:
-    print("PIX: NIC1 is one switch away. SYS would cross from processor to processor")
+    print("NIC1 is one switch away (PIX); NIC0 is on the other processor (SYS)")
     truth("NIC1")
 
 # %% [markdown]

@@ -161,7 +161,7 @@ with requires_solution("sharded_step"):
 # %% [markdown]
 # All gathers except the first, and all sums except the last, hide behind passes. The last layer is needed again at
 # once, so its weights may stay, which saves a gather. `fully_shard` issues all this for you (but it frees the last
-# layer too, unless you set `reshard_after_forward` to False). But it cannot make passes longer: if a gather takes
+# layer too, unless you set `reshard_after_forward` to False). However, it cannot make passes longer: if a gather takes
 # longer than the pass that hides it, the rank waits for it, however early it begins. Both times grow with the layer,
 # but only that of the pass grows with the tokens on each GPU.
 
@@ -477,7 +477,9 @@ with requires_solution("pipeline"), reveal_prediction(*asked) as truth:
         print(f"modelled, {schedule}: {seconds(done.makespan_s)},", end=" ")
         print(f"idle {idle:.1%}, {held} on the first stage")
         truth(**{f"{schedule}_bubble": idle})
-    print("1F1B by itself cuts no bubble, whatever tutorials say: it holds less")
+    print(
+        "1F1B alone does not shrink the bubble, whatever tutorials say: it holds less"
+    )
     truth(in_flight=round(passes["1f1b"].peak_bytes[0] / (4 * kept)))
     figure, rows = style.subplots(2, 1, figsize=(9, 5))
     for axes, (schedule, done) in zip(rows, passes.items(), strict=True):

@@ -62,8 +62,8 @@ Progress("lab08_kernels")
 # can ask for its own index. Within a block, 32 consecutive threads form a *warp*. Deck [001]: "a warp executes one
 # instruction at a time: in case of branching, all paths need to be taken".
 #
-# Here a kernel's first parameter, `cuda`, stands for its thread, with the names of Numba's `cuda`. With a real GPU you
-# would import `cuda` instead.
+# Here a kernel's first parameter, `cuda`, stands for the current thread and has the names of Numba's `cuda`. With a
+# real GPU you would import `cuda` instead.
 
 
 # %% given
@@ -98,8 +98,8 @@ with reveal_prediction("issued") as truth:
 #
 # Now generalize this to any paths. Each element `i` of a list belongs to one thread, in blocks of `block` threads.
 # `paths[i]` is the name of the path that this thread takes, and `lengths[name]` is the path's number of instructions. A
-# warp issues each path that any of its threads takes exactly once. The last warp of a block may have fewer than 32
-# threads. Write
+# warp issues, exactly once, each path that at least one of its threads takes. The last warp of a block may have fewer
+# than 32 threads. Write
 #
 # * `issued(paths, lengths, block)` → the instructions that all warps issue;
 # * `sorted_paths(paths, lengths, block)` → an order of the elements, as a list of their numbers, in which the warps
@@ -333,8 +333,9 @@ for m, n, share, per_sm in ((256, 128, 0.9, 1), (128, 128, 0.8, 1), (64, 64, 0.5
     CHIP["tiles"].append({"m": m, "n": n, "efficiency": share, "per_sm": per_sm})
 
 # %% [markdown]
-# **Predict:** this chip is an A100 with three kinds of tiles, whose efficiencies are invented. For m = n = 1024, how
-# many times as fast as the best choice without a split is the best of all choices, for k = 1024 and for k = 65,536?
+# **Predict:** this chip is an A100 with three kinds of tiles, whose efficiencies are invented. For m = n = 1024,
+# compare the best of all choices with the best one without a split: what is the speedup for k = 1024, and for k =
+# 65,536?
 
 # %%
 predict("short_k", "For k = 1024, the speedup from splitting is", unit="times")

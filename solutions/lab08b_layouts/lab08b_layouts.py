@@ -435,8 +435,9 @@ check("fuse")
 # but products are not joined. The method is that of `inductor`, the compiler behind `torch.compile`: step by step, it
 # joins the pair that saves most. Inductor leaves contractions to libraries (cuBLAS) unless you tell it to try more, so
 # its own kernels contain only what is between them. That is the first grouping, and the one in the picture. The second
-# lets pointwise operators follow a product in its kernel, and yours has no such limits. In the picture each kernel has
-# a frame, and a line on the left leads from the kernel that writes a tensor to a kernel below that reads it.
+# lets pointwise operators (*epilogues*) follow a product in its kernel, and yours has no such limits. In the picture
+# each kernel has a frame, and a line on the left leads from the kernel that writes a tensor to a kernel below that
+# reads it.
 
 
 # %% given
@@ -469,7 +470,7 @@ graph = Graph.of(layer, torch.randn(8, 128, 256))
 print(f"eager:              {Partition.one_each(graph)}")
 alone, followed = (fusions(graph, epilogues=one) for one in (False, True))
 print(f"library products:   {alone}")
-print(f"and what follows:   {followed}")
+print(f"with epilogues:     {followed}")
 with requires_solution("fuse"):
     print(f"yours:              {partition_of(graph, fuse(plain_graph(graph)))}")
 axes = alone.plot()

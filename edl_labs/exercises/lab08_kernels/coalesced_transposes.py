@@ -178,7 +178,7 @@ def _sector_symptom(case: Any, run: WarpReplay) -> Wrong:
             why = f"{why}; {one}"
             break
     if reads and writes:
-        then = "use threadIdx.x for the last index of both: neighbours in a warp differ in threadIdx.x"
+        then = "use threadIdx.x for the last index of both src and dst: neighbours in a warp differ in threadIdx.x"
         return Wrong("both reads of src and writes of dst are scattered", why=why, next=then)
     if reads:
         return Wrong("reads of src are scattered", why=why, next="let each warp read along a row of src")

@@ -115,7 +115,7 @@ def _judge_sum(case: Any, run: WarpReplay) -> None:
     added = {leaf[1]: times for leaf, times in run.leaves(origin).items() if leaf[0] == "constant" and leaf[1] != 0.0}
     if added:
         number, times = next(iter(added.items()))
-        why = f"the sum contains {number:g} {counted(times, 'time')}"
+        why = f"the sum contains the number {number:g} {counted(times, 'time')}"
         what = "the sum includes a number that is not one of the values"
         raise Wrong(what, why=why, next="with which value does each thread begin?")
     others = run.operations(origin) - {"+"}
@@ -158,7 +158,7 @@ def _judge_work(run: WarpReplay) -> None:
         raise Wrong("too few blocks share the work", why=why, next=then)
     chain = run.depth(run.origins("out")[0])
     if chain > LONGEST_CHAIN:
-        why = f"a chain of {chain} additions depend on each other; at most {LONGEST_CHAIN} are allowed"
+        why = f"a chain has {chain} dependent additions; at most {LONGEST_CHAIN} are allowed"
         then = "use more threads with fewer values each, and a tree in each block"
         raise Wrong("one thread adds too many values, one after the other", why=why, next=then)
 

@@ -29,7 +29,7 @@ class WarpPaths(Exercise):
             warps = [(at, min(at + LANES, last)) for at in range(0, last, LANES)]
             parts = " and ".join(_issued_by(case, *one) for one in dict.fromkeys((warps[0], warps[-1])))
             why = f"got {got['issued']}, expected {want['issued']}; in the first block, {parts}"
-            then = "count each different path of such a warp once; the last warp of a block ends with the block"
+            then = "count each different path of a warp once; the last warp of a block ends with the block"
             raise Wrong("the number of issued instructions is wrong", why=why, next=then)
         if not case["can_be_sorted"]:
             return

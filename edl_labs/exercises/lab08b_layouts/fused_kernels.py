@@ -148,7 +148,7 @@ _RULES = {
     ),
     "circle": (
         "kernels wait for each other in a circle",
-        "split the kernel that needs a result which depends on another of its own results",
+        "split one of these kernels: it reads a result that depends on one of its own results",
     ),
     "never written": (
         "a kernel reads a result that no kernel writes",
@@ -294,7 +294,7 @@ def _apart(plan: Partition, one: Kernel, other: Kernel) -> tuple[str, str]:
         )
         return "rows of exactly longest_row elements are not kept on the chip", then
     if any("reduction" in kind for kind in kinds):
-        then = "let a reduction end a kernel of its loop, or continue that kernel if its row stays on the chip"
+        then = "join it with nodes of its loop: they may come before it, and after it if its row stays on the chip"
         return "a reduction is separate from nodes with the same loop", then
     makes = {name for name in one.nodes for name in graph.by_name[name].makes}
     reads = {name for name in other.nodes for name in graph.by_name[name].reads}

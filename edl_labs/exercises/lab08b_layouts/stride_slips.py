@@ -60,7 +60,7 @@ COPIED: dict[str, tuple[str, str, str]] = {
     ),
     "unpadded": (
         "channels are not padded for convolutions",
-        "a convolution reads 4 channels or a multiple of 8: 3 channels are copied to 4, and so are its weight's",
+        "a convolution reads 4 channels or a multiple of 8, and pads its weight's channels in the same way",
         "give each form a layout and a number of channels",
     ),
     **dict.fromkeys(
